@@ -18,7 +18,9 @@
  * Deliberately not among them: an abort by the caller (the signal's own reason is thrown) and an invalid argument
  * (a TypeError or RangeError that names the option and its value).
  */
+
 import { formatWait } from "./core/text/duration.ts";
+import { withoutCredentials, withoutQuotedCredentials } from "./core/text/passwords.ts";
 
 /** `Symbol.for`, so that `isDocstokgError` also recognises errors of another copy of this package. */
 const brand = Symbol.for("docstokg.error");
@@ -228,12 +230,22 @@ export class ConfigError extends DocstokgError {
   readonly problems: readonly ConfigProblem[];
 
   constructor(problems: readonly ConfigProblem[], options?: ErrorOptions) {
+    const shown = problems.map(withoutPasswords);
     super(
-      problems.map(({ where, path, message }) => `${where}: ${path ? `${path}: ` : ""}${message}`).join("\n"),
+      shown.map(({ where, path, message }) => `${where}: ${path ? `${path}: ` : ""}${message}`).join("\n"),
       options,
     );
-    this.problems = problems;
+    this.problems = shown;
   }
+}
+
+/** A password may be in a place where no reader expects one: as a key, as the name of a file, in a malformed entry. */
+function withoutPasswords({ where, path, message }: ConfigProblem): ConfigProblem {
+  return {
+    where: withoutCredentials(where),
+    path: withoutCredentials(path),
+    message: withoutQuotedCredentials(message),
+  };
 }
 
 /** A store failed, or cannot be used. `cause` is the error of the driver. */

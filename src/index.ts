@@ -1,5 +1,7 @@
 /** `docstokg`: the hub, with the limiter and the breaker. Re-exports only. */
 
+import "./http/supported-runtime.ts";
+
 export * from "./breaker.ts";
 export type { CacheMode } from "./core/cache/cache-mode.ts";
 export {
@@ -26,6 +28,7 @@ export {
   type WaitBound,
 } from "./errors.ts";
 export type { CallOptions } from "./http/call-options.ts";
+export type { HubAgents } from "./http/clients/hub-agents.ts";
 export { createHub } from "./http/create-hub.ts";
 export type { AttemptCause, AttemptOutcome, BreakerRecord, HttpEvent } from "./http/http-events.ts";
 export type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./http/hub.ts";
@@ -44,6 +47,7 @@ export type { ExplainedValue, ValueSource } from "./policy/explanation.ts";
 export type { PolicyOverrides } from "./policy/flag-layer.ts";
 export type { HostIdentityOptions, IdentitiesOptions, IdentityTemplates } from "./policy/identity-options.ts";
 export type { PolicySources } from "./policy/load.ts";
+export type { PolicyChange } from "./policy/policy-changes.ts";
 export type { PolicyMode, PolicyRow } from "./policy/policy-row.ts";
 export { loadPolicy, type Policy } from "./policy/public-policy.ts";
 export type { StoreName } from "./stores/open-store.ts";

@@ -2,6 +2,8 @@
  * `docstokg/ontology`: rate limits for keys of the form `service:host` (`initManager`, `acquire`, `cooldownFor`), and
  * the program `ontofetch` as the class `Ontofetch`.
  */
+import "./http/supported-runtime.ts";
+
 export type { Rate } from "./core/limits/rate.ts";
 export { ConfigError, isDocstokgError, RateLimitExceeded } from "./errors.ts";
 export type { HubEvent, NetworkOptions } from "./http/hub-options.ts";

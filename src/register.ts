@@ -2,7 +2,7 @@
  * `node --import docstokg/register app.js` sends every fetch of an unchanged program through a hub that is configured by
  * environment variables alone.
  */
-import { EnvHttpProxyAgent } from "undici";
+import "./http/supported-runtime.ts";
 import { ConfigError } from "./errors.ts";
 import { createHub } from "./http/create-hub.ts";
 import type { HubOptions } from "./http/hub-options.ts";
@@ -20,13 +20,16 @@ function cacheFrom(value: string | undefined): HubOptions["cache"] {
   return refuse(`DOCSTOKG_CACHE=${value}: expected memory, off or sqlite:<file>`);
 }
 
-/** With NODE_USE_ENV_PROXY=1 Node uses HTTP_PROXY, HTTPS_PROXY and NO_PROXY; so does the hub. */
-function proxies(): Pick<HubOptions, "dispatcher"> {
-  return process.env["NODE_USE_ENV_PROXY"] === "1" ? { dispatcher: new EnvHttpProxyAgent() } : {};
+/** Node itself uses HTTP_PROXY, HTTPS_PROXY and NO_PROXY with this variable or flag; so does the hub. */
+function network(): Pick<HubOptions, "network"> {
+  const { env, execArgv } = process;
+  const flags = [...execArgv, ...(env["NODE_OPTIONS"] ?? "").split(/\s+/)];
+  const usesProxy = env["NODE_USE_ENV_PROXY"] === "1" || flags.includes("--use-env-proxy");
+  return usesProxy ? { network: { proxy: "env" } } : {};
 }
 
 /** The installed hub, to listen to its events or read its snapshot. It is never closed; the process may exit. */
-export const hub = await createHub({ ...proxies(), cache: cacheFrom(process.env["DOCSTOKG_CACHE"]) }).catch(error => {
+export const hub = await createHub({ ...network(), cache: cacheFrom(process.env["DOCSTOKG_CACHE"]) }).catch(error => {
   if (error instanceof ConfigError) return refuse(error.message);
   throw error;
 });

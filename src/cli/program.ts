@@ -14,6 +14,8 @@ export interface Io {
   readonly stdin?: AsyncIterable<Uint8Array | string> | undefined;
   /** Calls the listener at each SIGINT or SIGTERM, until the returned function is called. */
   readonly onInterrupt?: ((listener: () => void) => () => void) | undefined;
+  /** Calls the listener at each SIGHUP that asks for a reload, until the returned function is called. */
+  readonly onHangup?: ((listener: () => void) => () => void) | undefined;
   /** Ends the process without waiting for the command: a second Ctrl-C. */
   readonly exit?: ((code: ExitCode) => void) | undefined;
   /** Aborted when the reader of stdout has closed it. */

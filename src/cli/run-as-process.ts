@@ -1,3 +1,4 @@
+import { isatty } from "node:tty";
 import { ExitCode } from "./exit-code.ts";
 import { type Io, type Program, runProgram } from "./program.ts";
 
@@ -34,10 +35,27 @@ export async function runAsProcess(program: Program, process: NodeJS.Process): P
         for (const signal of INTERRUPT_SIGNALS) process.off(signal, listener);
       };
     },
+    onHangup: listener => listenForHangup(process, listener),
     exit: code => process.exit(code),
   };
   const exitCode = await runProgram(program, io);
   process.exitCode = hasOutputFailed && exitCode === ExitCode.ok ? ExitCode.partial : exitCode;
   // A stdin that is still open would keep an interrupted process alive.
   input?.destroy();
+}
+
+/**
+ * SIGHUP asks for a reload, or says that the terminal was closed. In the second case the command is interrupted, as it
+ * was when nothing listened. Windows sends SIGHUP only when the console is closed.
+ */
+function listenForHangup(process: NodeJS.Process, listener: () => void): () => void {
+  if (process.platform === "win32") return () => undefined;
+  const terminals = [0, 1, 2].filter(isatty);
+  const onHangup = () => {
+    const isTerminalGone = terminals.length > 0 && !terminals.some(isatty);
+    if (isTerminalGone) process.kill(process.pid, "SIGTERM");
+    else listener();
+  };
+  process.on("SIGHUP", onHangup);
+  return () => process.off("SIGHUP", onHangup);
 }

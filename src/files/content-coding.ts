@@ -1,6 +1,7 @@
 /** Decodes the content codings of HTTP bodies (RFC 9110, 8.4.1). */
 import { pipeline, Readable, type Transform } from "node:stream";
-import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from "node:zlib";
+// As an object: a named import that an old Node lacks would fail before supported-runtime.ts can say why.
+import zlib, { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { fieldLine } from "../http/headers.ts";
 
@@ -40,7 +41,7 @@ const DECODERS: Readonly<Record<string, DecoderFor>> = {
   br: () => createBrotliDecompress(),
   // `deflate` means the zlib format; some servers send raw deflate instead.
   deflate: first => (((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw()),
-  zstd: () => createZstdDecompress(),
+  zstd: () => zlib.createZstdDecompress(),
 };
 
 async function* decode(body: Readable, decoderFor: DecoderFor): AsyncGenerator<Buffer> {

@@ -1,7 +1,7 @@
+import { robotsFor } from "../core/text/robots.ts";
 import type { Hub } from "../http/hub.ts";
 import type { AttemptFailure } from "./attempt-failure.ts";
 import { readText } from "./response-body.ts";
-import { robotsFor } from "./robots.ts";
 
 export interface RobotsGuardOptions {
   readonly hub: Pick<Hub, "request">;

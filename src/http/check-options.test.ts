@@ -96,7 +96,10 @@ test("every option of WHATWG fetch is accepted by hub.fetch, and every option of
 test("an unknown option that is undefined or inherited is accepted, because libraries pass on options that callers left out", () => {
   checkFetchOptions({ agent: undefined });
   checkFetchOptions(Object.create({ agent: {} }));
-  assert.throws(() => checkFetchOptions({ agent: {} }), /hub\.fetch: agent: unknown option: the options are method, /);
+  assert.throws(
+    () => checkRequestOptions({ agent: {} }),
+    /hub\.request: agent: unknown option: the options are method, /,
+  );
 });
 
 test("an object with only a dispatch function is accepted as dispatcher, and closing the hub removes its listeners from it", async () => {
@@ -107,4 +110,20 @@ test("an object with only a dispatch function is accepted as dispatcher, and clo
   await hub.close();
   assert.equal(wire.listenerCount("connect"), 0);
   await wire.close();
+});
+
+test("hub.fetch ignores options that libraries pass to any fetch, and refuses a mistyped call option", () => {
+  checkFetchOptions({
+    agent: {},
+    retry: 2,
+    errorPolicy: "none",
+    timeout: 5,
+    responseType: "json",
+    baseURL: "",
+    next: {},
+  });
+  assert.throws(() => checkFetchOptions({ agent: {}, maxWait: 5 }), {
+    message: "hub.fetch: maxWait: unknown option: did you mean maxWaitMs?",
+  });
+  assert.throws(() => checkFetchOptions({ Role: "landing" }), /did you mean role\?/);
 });

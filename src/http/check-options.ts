@@ -1,5 +1,6 @@
 import type { request as undiciRequest } from "undici";
 import { nearest } from "../core/text/nearest.ts";
+import { quote } from "../core/text/quote.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { CALL_KEYS } from "./call-options.ts";
 import type { FetchOptions } from "./hub.ts";
@@ -19,6 +20,7 @@ const HUB = keysOf<HubOptions>({
   network: 0,
   unreadBodyMs: 0,
   refusals: 0,
+  crawlDelay: 0,
   defaults: 0,
   time: 0,
   random: 0,
@@ -28,6 +30,7 @@ const POLICY = keysOf<PolicyOptions>({ ratelimits: 0, breakers: 0, identities: 0
 const RETRY = keysOf<RetryOptions>({ attempts: 0, baseMs: 0, capMs: 0, deadlineMs: 0 });
 const NETWORK = keysOf<NetworkOptions>({
   allowPrivate: 0,
+  proxy: 0,
   connectTo: 0,
   lookup: 0,
   tls: 0,
@@ -104,6 +107,8 @@ export function checkHubOptions(options: HubOptions): void {
     add("refusals", `expected "throw" or "respond", found ${JSON.stringify(refusals)}`);
   if (dispatcher !== undefined && typeof dispatcher?.dispatch !== "function")
     add("dispatcher", `expected an undici Dispatcher, found ${dispatcher === null ? "null" : typeof dispatcher}`);
+  if (network?.proxy !== undefined && network.proxy !== "env")
+    add("network.proxy", `expected "env", found ${quote(String(network.proxy))}`);
   if (dispatcher !== undefined && network !== undefined)
     add("network", "has no effect when dispatcher is given: remove one of the two");
   throwIfAny(problems);
@@ -119,9 +124,12 @@ export function checkCallOptions(options: object, where: string): void {
   throwIfAny(unknownKeys(options, CALL_KEYS, where));
 }
 
-/** Throws a ConfigError for an option that is neither one of WHATWG fetch nor one of `CallOptions`. */
+/**
+ * Throws a ConfigError for an unknown option that is probably a mistyped one of `CallOptions`. Others have no effect, as
+ * for WHATWG fetch: libraries pass their own options on to the fetch that they are given.
+ */
 export function checkFetchOptions(options: object): void {
-  checkKeys(options, FETCH_AND_CALL, "hub.fetch");
+  checkKeys(options, FETCH_AND_CALL, "hub.fetch", key => nearest(key, CALL_KEYS) === undefined);
 }
 
 /** Throws a ConfigError for an option that is neither one of `undici.request` nor one of `CallOptions`. */
@@ -133,11 +141,16 @@ export function checkRequestOptions(options: object): void {
  * One pass over the keys: this runs for every request. An unknown option whose value is undefined is no error, because
  * libraries pass such options on for callers that did not set them.
  */
-function checkKeys(options: object, known: ReadonlySet<string>, where: string): void {
+function checkKeys(
+  options: object,
+  known: ReadonlySet<string>,
+  where: string,
+  isIgnored: (key: string) => boolean = () => false,
+): void {
   for (const key in options) {
     if (known.has(key) || !Object.hasOwn(options, key)) continue;
-    if ((options as Record<string, unknown>)[key] === undefined) continue;
-    throw new ConfigError(unknownKeys(options, [...known], where));
+    if ((options as Record<string, unknown>)[key] === undefined || isIgnored(key)) continue;
+    throw new ConfigError(unknownKeys({ [key]: true }, [...known], where));
   }
 }
 

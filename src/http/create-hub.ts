@@ -4,7 +4,8 @@ import { breakersOf } from "../breaker/registry-breakers.ts";
 import { Gate } from "../gate/gate.ts";
 import { Listeners } from "../listeners.ts";
 import { unknownVariables } from "../policy/environment.ts";
-import { breakerStoreFor, storeFor } from "../stores/open-store.ts";
+import type { LimitPolicies } from "../policy/limits.ts";
+import { breakerStoreFor, storeFor, storeNamesOf } from "../stores/open-store.ts";
 import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
 import { ActiveRequests } from "./active-requests.ts";
@@ -16,10 +17,13 @@ import { addListener, HttpHub } from "./http-hub.ts";
 import type { Hub } from "./hub.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
-import { type CallEnd, RequestTelemetry } from "./request-telemetry.ts";
+import { type CallEnd, type ReportedRequest, RequestTelemetry } from "./request-telemetry.ts";
+import { CrawlDelays } from "./robots/crawl-delays.ts";
+import { RobotsReader } from "./robots/robots-reader.ts";
 import { artifactStage } from "./stages/artifact.ts";
 import { attemptStage } from "./stages/attempt.ts";
 import { cacheStage } from "./stages/cache.ts";
+import { crawlDelayStage } from "./stages/crawl-delay.ts";
 import { DeferredStamps } from "./stages/deferred-stamps.ts";
 import { identifyStage } from "./stages/identify.ts";
 import { redirectStage } from "./stages/redirect.ts";
@@ -31,7 +35,8 @@ import type { OutgoingRequest, SendRequest } from "./stages/stage.ts";
 import { UnreadBodies } from "./stages/unread-bodies.ts";
 import { StatusPublisher } from "./status-publisher.ts";
 import { Tracers } from "./tracers.ts";
-import { makeWire } from "./wire/wire.ts";
+import { proxySettings } from "./wire/proxy-wire.ts";
+import { makeProxyWire, makeWire } from "./wire/wire.ts";
 
 const UNREAD_BODY_MS = 60_000;
 
@@ -65,15 +70,41 @@ export interface HubInputs {
 export async function assembleHub(options: HubOptions, inputs: HubInputs): Promise<Hub> {
   const { policy, breakers, store, breakerStore } = inputs;
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
-  const gate = new Gate(policy.loaded.ratelimits.resolved, time, { breakers, store, breakerStore, random });
+  const crawlDelays = options.crawlDelay ? new CrawlDelays() : undefined;
+  const withCrawlDelays = (limits: LimitPolicies) => crawlDelays?.applyTo(limits) ?? limits;
+  const gate = new Gate(withCrawlDelays(policy.loaded.ratelimits.resolved), time, {
+    breakers,
+    store,
+    breakerStore,
+    random,
+  });
   const listeners = new Listeners<HttpEvent>();
   const tracers = new Tracers();
   for (const listener of options.telemetry ?? []) addListener({ gate, breakers, listeners, policy, tracers }, listener);
   const telemetry = new RequestTelemetry(listeners, breakers, time);
   const activeRequests = new ActiveRequests();
-  const wire = dispatcher ?? makeWire({ ...options.network, allowPrivate: options.network?.allowPrivate ?? true });
+  const wireOptions = { ...options.network, allowPrivate: options.network?.allowPrivate ?? true };
+  const proxies = options.network?.proxy === "env" ? proxySettings(options.env ?? process.env) : undefined;
+  const wire = dispatcher ?? (proxies === undefined ? makeWire(wireOptions) : makeProxyWire(wireOptions, proxies));
   const retry = retryPolicyFrom(options.retry);
   const cache = await openCache(options.cache, time, error => telemetry.emitCacheTrouble(error));
+
+  const robots =
+    crawlDelays &&
+    new RobotsReader({
+      request: (...request) => hub.request(...request),
+      product: () => productOf(options.userAgent),
+      isListed: (host, path) => {
+        const { listed = [], service } = policy.loaded.ratelimits.resolved.scopeOf(host, path);
+        return listed.length > 0 || service !== undefined;
+      },
+      onDelay: (host, delayS) => {
+        const seconds = crawlDelays.set(host, delayS);
+        if (seconds === undefined) return;
+        gate.reload(withCrawlDelays(policy.loaded.ratelimits.resolved));
+        listeners.emit({ event_type: "crawl_delay", host, seconds });
+      },
+    });
 
   const onRefresh = (request: OutgoingRequest) => {
     tracers.start(request);
@@ -95,6 +126,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
         next,
       ),
     artifactStage,
+    next => (robots === undefined ? next : crawlDelayStage(robots, next)),
     next => cacheStage({ store: cache?.store, time, activeRequests, onRefresh }, next),
     next => redirectStage(origin => policy.hostNames.of(origin), next),
     next => refusalStage(time, next),
@@ -105,17 +137,23 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const events: Partial<Pick<Dispatcher, "on" | "off">> = wire;
   events.on?.("connect", onConnect);
   const deferredStamps = new DeferredStamps(time);
+  const unreadBodies = new UnreadBodies(time, unreadBodyMs);
+  const onUnreadBody = (request: ReportedRequest, unreadMs: number) => telemetry.emitUnreadBody(request, unreadMs);
   const innermost = attemptStage({
     gate,
     breakers,
     wire,
     time,
-    connections: () => connections.total,
+    connections: () => {
+      // The connections behind a proxy are not known, so each request counts as one over a new connection.
+      if (proxies !== undefined) connections.total += 1;
+      return connections.total;
+    },
     takeNewConnection: () => connections.takeNew(),
-    unreadBodies: new UnreadBodies(time, unreadBodyMs),
+    unreadBodies,
     deferredStamps,
     telemetry,
-    onUnreadBody: (request, unreadMs) => telemetry.emitUnreadBody(request, unreadMs),
+    onUnreadBody,
   });
   const send = chain.reduce((next, stage) => stage(next), innermost);
 
@@ -143,6 +181,22 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     defaults: options.refusals === undefined ? options.defaults : { refusals: options.refusals, ...options.defaults },
     retryDeadlineMs: retry.deadlineMs,
     cacheStats: () => cache?.store.stats,
+    nodeRequestDeps: {
+      gate,
+      breakers,
+      time,
+      deferredStamps,
+      unreadBodies,
+      activeRequests,
+      callerIdentity: () => policy.callerIdentity,
+      onStarted: () => statusPublisher?.scheduleWrite(),
+      onUnreadBody,
+      onFinished: (...result) => telemetry.emitRequest(...result),
+    },
+    ownsWire: dispatcher === undefined && proxies === undefined,
+    allowsPrivate: options.network?.allowPrivate ?? true,
+    withCrawlDelays,
+    storeNames: loaded => storeNamesOf(options.store, { policy: loaded, env: options.env ?? process.env }),
     shutDown: async isForced => {
       // A dispatcher given by the caller is not closed.
       events.off?.("connect", onConnect);
@@ -159,4 +213,9 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     await breakerStore?.close();
   };
   return hub;
+}
+
+/** The name that robots.txt knows a program by: the first word of its User-Agent. */
+function productOf(userAgent = "docstokg"): string {
+  return userAgent.split(/[/\s]/, 1)[0] ?? "";
 }

@@ -159,9 +159,45 @@ export type HttpEvent =
       readonly event_type: "cache_trouble";
       readonly message: string;
     }
+  /** A request was sent past the installed hub, so no limit applied to it. One event per host, at most 100. */
+  | {
+      readonly event_type: "bypassed";
+      /** The canonical host. */
+      readonly host: string;
+      /** The module that sent it: `undici` or `node:http`. */
+      readonly client: string;
+    }
+  /** The robots.txt of a host has a Crawl-delay: one landing or artifact request of this host is sent within it. */
+  | {
+      readonly event_type: "crawl_delay";
+      /** The canonical host. */
+      readonly host: string;
+      /** The delay in force, at most 60 s. */
+      readonly seconds: number;
+    }
   /** The policy was loaded or reloaded. The first event that a listener gets. */
   | {
       readonly event_type: "policy_loaded";
       /** A hash of the effective policy. */
       readonly config_hash: string;
+    }
+  /** A reload has changed one value of the policy. One event per value, at most 200 per reload. */
+  | {
+      readonly event_type: "policy_changed";
+      /** The file and the keys: `ratelimits.hosts.api.example.org.metadata.rates`. */
+      readonly setting: string;
+      /** The value before; undefined when it was not set. Values of identities are not shown. */
+      readonly old: string | undefined;
+      /** The value now; undefined when it is no longer set. */
+      readonly new: string | undefined;
+      /** Where the value comes from: a file with its line, a variable or a flag. */
+      readonly source: string;
+      /** Number of values that the reload has changed. */
+      readonly changes: number;
+    }
+  /** A reload was refused, because the policy is invalid or names another store. The old policy stays in force. */
+  | {
+      readonly event_type: "policy_rejected";
+      /** Every problem, without passwords. */
+      readonly message: string;
     };

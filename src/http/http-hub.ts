@@ -1,17 +1,27 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { AgentOptions } from "node:https";
 import { type Dispatcher, errors, request as undiciRequest } from "undici";
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { breakersOf } from "../breaker/registry-breakers.ts";
-import { HubClosedError, isDocstokgError } from "../errors.ts";
+import { ConfigError, HubClosedError, isDocstokgError } from "../errors.ts";
 import type { Gate } from "../gate/gate.ts";
 import type { EventOrigin, Listener, Listeners } from "../listeners.ts";
+import type { LimitPolicies } from "../policy/limits.ts";
+import type { LoadedPolicy } from "../policy/load.ts";
+import type { PolicyChange } from "../policy/policy-changes.ts";
 import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";
 import { type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { policyTarget } from "../policy/target.ts";
+import type { StoreNames } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
 import { Call, type CallDeps } from "./call.ts";
 import { type CallOptions, type InnerCallOptions, mergeCallOptions, pickCallOptions } from "./call-options.ts";
 import { checkCallOptions, checkFetchOptions, checkPolicyOptions, checkRequestOptions } from "./check-options.ts";
+import { BypassDetector, type BypassedRequest } from "./clients/bypass-detector.ts";
+import { createHubAgents, type HubAgents } from "./clients/hub-agents.ts";
+import { checkNodeCall, type NodeClientDeps, nodeInterceptor } from "./clients/node-client.ts";
+import { hookNodeHttp, type NodeInterceptor } from "./clients/node-hooks.ts";
+import type { NodeRequestDeps } from "./clients/node-request.ts";
 import { FetchCall } from "./fetch-call.ts";
 import { wrapGlobalFetch } from "./global-fetch.ts";
 import type { HttpEvent } from "./http-events.ts";
@@ -21,6 +31,7 @@ import type { HubEvent, HubListener, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
 import { toOutgoingRequest } from "./outgoing-request.ts";
+import { storeProblems } from "./store-problems.ts";
 import type { Tracers } from "./tracers.ts";
 
 /** The parts of a hub; `assembleHub` builds them. */
@@ -35,6 +46,15 @@ export interface HubParts {
   readonly defaults: CallOptions | undefined;
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
+  readonly nodeRequestDeps: NodeRequestDeps;
+  /** False when the caller gave the dispatcher that sends the requests. */
+  readonly ownsWire: boolean;
+  /** Whether requests to private addresses are allowed. */
+  readonly allowsPrivate: boolean;
+  /** The limits of a policy, with the Crawl-delays that were read so far. */
+  readonly withCrawlDelays: (limits: LimitPolicies) => LimitPolicies;
+  /** The stores that a policy names. The hub has opened those of its first policy. */
+  readonly storeNames: (policy: LoadedPolicy) => StoreNames;
   /**
    * Closes the connections, stores and cache of the hub. Called when no request is active, or with `isForced` while
    * requests end.
@@ -48,6 +68,9 @@ const builtInFetch = globalThis.fetch;
 /** A program that does not know the hub cannot handle refusals: it waits for rate limits, but not through an outage. */
 const INSTALL_DEFAULTS: CallOptions = { maxWaitMs: Number.POSITIVE_INFINITY, maxBreakerWaitMs: 60_000 };
 
+/** Bounds the events of a reload that replaces a policy of thousands of hosts. */
+const CHANGE_EVENTS_MAX = 200;
+
 /** The implementation of `Hub`, whose members are documented there. */
 export class HttpHub implements Hub {
   readonly #parts: HubParts;
@@ -56,7 +79,9 @@ export class HttpHub implements Hub {
   readonly #fetchCalls = new AsyncLocalStorage<FetchCall>();
   /** Used by `request`, whose call options reach the dispatcher among the request's own options. */
   readonly #requestDispatcher: HubDispatcher;
+  #hasWarnedOfBypass = false;
   #closing: Promise<void> | undefined;
+  #reloading: Promise<unknown> = Promise.resolve();
 
   constructor(parts: HubParts) {
     this.#parts = parts;
@@ -96,10 +121,20 @@ export class HttpHub implements Hub {
     const unwrap = wrapGlobalFetch((fetch, input, options) =>
       this.#fetchCalls.run(new FetchCall(input, options, this.#parts.time.monotonicUs()), fetch),
     );
+    const unhook = hookNodeHttp(this.#nodeInterceptor(undefined, call));
+    const undetect = new BypassDetector(request => this.#reportBypass(request)).start(this.#parts.ownsWire);
     return () => {
+      undetect();
+      unhook();
       unwrap();
       uninstall();
     };
+  }
+
+  agents(call: CallOptions = {}, options: AgentOptions = {}): HubAgents {
+    checkCallOptions(call, "hub.agents");
+    checkNodeCall(call, "hub.agents");
+    return createHubAgents(this.#nodeInterceptor(call), options);
   }
 
   with<Result>(call: CallOptions, work: () => Result): Result {
@@ -134,13 +169,29 @@ export class HttpHub implements Hub {
     return row;
   }
 
-  async reload(options?: PolicyOptions): Promise<void> {
+  async reload(options?: PolicyOptions): Promise<readonly PolicyChange[]> {
     if (options !== undefined) checkPolicyOptions(options);
-    const { policy, gate, breakers, listeners } = this.#parts;
-    await policy.reload(options);
-    breakersOf(breakers).reload(policy.loaded.breakers.resolved);
-    gate.reload(policy.loaded.ratelimits.resolved);
-    listeners.emit({ event_type: "policy_loaded", config_hash: policy.configHash });
+    // One after the other: of two reloads the later one must stay in force.
+    const reloaded = this.#reloading.then(() => this.#reload(options));
+    this.#reloading = reloaded.catch(() => undefined);
+    return reloaded;
+  }
+
+  async #reload(options: PolicyOptions | undefined): Promise<readonly PolicyChange[]> {
+    const { policy, gate, breakers, listeners, storeNames, withCrawlDelays } = this.#parts;
+    try {
+      const next = await policy.prepareReload(options);
+      const problems = storeProblems(storeNames(policy.loaded), storeNames(next.loaded), next.loaded);
+      if (problems.length > 0) throw new ConfigError(problems);
+      breakersOf(breakers).reload(next.loaded.breakers.resolved);
+      gate.reload(withCrawlDelays(next.loaded.ratelimits.resolved));
+      const changes = next.apply();
+      emitReload(listeners, policy.configHash, changes);
+      return changes;
+    } catch (error) {
+      if (error instanceof ConfigError) listeners.emit({ event_type: "policy_rejected", message: error.message });
+      throw error;
+    }
   }
 
   close(): Promise<void> {
@@ -158,6 +209,28 @@ export class HttpHub implements Hub {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  #reportBypass({ host, client, stack }: BypassedRequest): void {
+    this.#parts.listeners.emit({ event_type: "bypassed", host, client });
+    if (this.#hasWarnedOfBypass) return;
+    this.#hasWarnedOfBypass = true;
+    const message =
+      `a request to ${host} bypasses the installed hub, so no limit applies to it: it was sent with ${client}, by a ` +
+      "client with a dispatcher or agent of its own. Pass it hub.dispatcher(), hub.agents() or hub.fetch. Further " +
+      "hosts are reported by the event bypassed only";
+    process.emitWarning(message, { type: "DocstokgWarning", ...(stack === undefined ? {} : { detail: stack }) });
+  }
+
+  #nodeInterceptor(call: CallOptions | undefined, fallback?: CallOptions): NodeInterceptor {
+    const { nodeRequestDeps, allowsPrivate, policy, defaults } = this.#parts;
+    const deps: NodeClientDeps = {
+      ...nodeRequestDeps,
+      allowsPrivate,
+      hostNames: () => policy.hostNames,
+      isClosed: () => this.#closing !== undefined,
+    };
+    return nodeInterceptor(deps, () => mergeCallOptions(call, this.#context.getStore(), fallback, defaults));
   }
 
   /** `call` has priority over the options of `with`, which have priority over `fallback`. */
@@ -210,6 +283,12 @@ export function addListener(
   return () => {
     for (const stop of stops) stop();
   };
+}
+
+function emitReload(listeners: Listeners<HttpEvent>, configHash: string, changes: readonly PolicyChange[]): void {
+  listeners.emit({ event_type: "policy_loaded", config_hash: configHash });
+  for (const { setting, old, new: now, source } of changes.slice(0, CHANGE_EVENTS_MAX))
+    listeners.emit({ event_type: "policy_changed", setting, old, new: now, source, changes: changes.length });
 }
 
 /** One listener may listen to several hubs: each event comes with its hub. */

@@ -19,7 +19,7 @@ export class HubDispatcher extends Dispatcher {
     if (typeof handler !== "object" || handler === null) {
       throw new errors.InvalidArgumentError("handler must be an object");
     }
-    this.#dispatch(options, toCurrentHandler(handler));
+    this.#dispatch(withoutDispatcher(options), toCurrentHandler(handler));
     return true;
   }
 
@@ -37,6 +37,13 @@ export class HubDispatcher extends Dispatcher {
   override destroy(first?: Error | null | (() => void), second?: () => void): Promise<void> | void {
     return ended(typeof first === "function" ? first : second);
   }
+}
+
+/** The functions of undici 5 to 7 pass their own option on to the dispatcher, and undici 8 refuses it there. */
+function withoutDispatcher(options: Dispatcher.DispatchOptions): Dispatcher.DispatchOptions {
+  if (!("dispatcher" in options)) return options;
+  const { dispatcher: _, ...rest } = options as Dispatcher.DispatchOptions & { readonly dispatcher: unknown };
+  return rest;
 }
 
 function ended(callback: (() => void) | undefined): Promise<void> | void {

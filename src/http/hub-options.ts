@@ -51,6 +51,12 @@ export interface NetworkOptions {
   readonly allowPrivate?: boolean | undefined;
   /** `host:port:address:port`, as curl's `--connect-to`: connects to another server for a host. @default none */
   readonly connectTo?: readonly string[] | undefined;
+  /**
+   * "env": sends through the proxies that `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` of `env` name, as curl does; hosts
+   * in `connectTo` are connected directly. The proxy resolves names, so `allowPrivate: false` then refuses only
+   * addresses that a URL contains. @default no proxy
+   */
+  readonly proxy?: "env" | undefined;
   /** Resolves host names. @default `dns.lookup` */
   readonly lookup?: LookupFunction | undefined;
   /** `ca`: trusted certificates in PEM, instead of Node's own. @default Node's own */
@@ -92,6 +98,11 @@ export interface HubOptions {
   readonly unreadBodyMs?: number | undefined;
   /** `refusals` of the calls that do not set it: `throw` or `respond`. @default "throw" */
   readonly refusals?: CallOptions["refusals"];
+  /**
+   * Reads robots.txt before the first landing or artifact request to a host that the policy does not list, and keeps to
+   * its Crawl-delay, up to 60 s. Metadata requests and listed hosts are not affected. @default false
+   */
+  readonly crawlDelay?: boolean | undefined;
   /** Call options for every call that does not give them. @default none */
   readonly defaults?: CallOptions | undefined;
   /** The clock and the timers, for tests. @default systemTime */

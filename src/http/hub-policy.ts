@@ -1,5 +1,7 @@
 import { configHash } from "../policy/config-hash.ts";
+import { identityChanges } from "../policy/identity-changes.ts";
 import { type LoadedPolicy, loadPolicy } from "../policy/load.ts";
+import { type PolicyChange, policyChanges } from "../policy/policy-changes.ts";
 import { HostNames } from "./host-names.ts";
 import type { HubOptions, PolicyOptions } from "./hub-options.ts";
 import { PACKAGE_VERSION } from "./package-version.ts";
@@ -9,7 +11,7 @@ type Sources = Pick<HubOptions, "policy" | "env" | "overrides" | "mailto" | "use
 
 /** The loaded policy of a hub and what is derived from it. A reload replaces all of it, or nothing when it fails. */
 export class HubPolicy {
-  readonly #sources: Sources;
+  #sources: Sources;
   #current: HubPolicyState;
 
   private constructor(sources: Sources, current: HubPolicyState) {
@@ -22,8 +24,25 @@ export class HubPolicy {
     return new HubPolicy(sources, await load(sources));
   }
 
-  async reload(policy: PolicyOptions | undefined): Promise<void> {
-    this.#current = await load(policy === undefined ? this.#sources : { ...this.#sources, policy });
+  /**
+   * Loads the policy again, or `policy` in its place, for this reload and later ones. Nothing changes before `apply`,
+   * so that the caller can check the loaded policy first.
+   */
+  async prepareReload(policy: PolicyOptions | undefined): Promise<PreparedReload> {
+    const sources = policy === undefined ? this.#sources : { ...this.#sources, policy };
+    const next = await load(sources);
+    return {
+      loaded: next.loaded,
+      apply: () => {
+        const changes = [
+          ...policyChanges(this.#current.loaded, next.loaded),
+          ...identityChanges(this.#current.loaded.identities, next.loaded.identities),
+        ];
+        this.#sources = sources;
+        this.#current = next;
+        return changes;
+      },
+    };
   }
 
   get loaded(): LoadedPolicy {
@@ -41,6 +60,13 @@ export class HubPolicy {
   get callerIdentity(): CallerIdentity {
     return this.#current.callerIdentity;
   }
+}
+
+/** A policy that was loaded and is not yet in force. */
+export interface PreparedReload {
+  readonly loaded: LoadedPolicy;
+  /** Puts it in force. Returns what changed. */
+  readonly apply: () => readonly PolicyChange[];
 }
 
 interface HubPolicyState {

@@ -1,19 +1,22 @@
 /** The public types of a hub. `createHub` makes one; its class is in http-hub.ts. */
+import type { AgentOptions } from "node:https";
 import type { Dispatcher, request as undiciRequest } from "undici";
 import type { HostStatus } from "../breaker/host-status.ts";
 import type { CacheMode } from "../core/cache/cache-mode.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
+import type { PolicyChange } from "../policy/policy-changes.ts";
 import type { PolicyRow } from "../policy/policy-row.ts";
 import type { Role } from "../policy/roles.ts";
 import type { CallOptions } from "./call-options.ts";
+import type { HubAgents } from "./clients/hub-agents.ts";
 import type { HubListener, PolicyOptions } from "./hub-options.ts";
 
 /** A URL as text, a `URL`, or a `Request`, as for the global `fetch`. */
 export type FetchInput = Parameters<typeof fetch>[0];
 
 /**
- * The options of WHATWG fetch and those of `CallOptions`. An unknown option is a ConfigError; `dispatcher` is accepted
- * and has no effect, because the hub is the dispatcher.
+ * The options of WHATWG fetch and those of `CallOptions`. A mistyped call option is a ConfigError; other unknown options
+ * have no effect, as for WHATWG fetch. Nor has `dispatcher`, because the hub is the dispatcher.
  */
 export interface FetchOptions extends RequestInit, CallOptions {
   /**
@@ -70,10 +73,20 @@ export interface Hub extends AsyncDisposable {
   dispatcher(call?: CallOptions): Dispatcher;
 
   /**
-   * Makes the hub the global dispatcher, so that every `fetch` of the process goes through it.
+   * Agents of node:http and node:https that send through the hub, for axios, got, node-fetch, the AWS SDK and others:
+   * limits, circuits, cooldowns, slots until the body ends, identification and events. Responses are neither cached nor
+   * requested again, because these clients own the stream of their request.
+   * @param call options for every request that is sent with them. @default `{}`
+   * @param options of the agents, as for `https.Agent`. @default `{ keepAlive: true }`
+   */
+  agents(call?: CallOptions, options?: AgentOptions): HubAgents;
+
+  /**
+   * Makes the hub the global dispatcher, so that every `fetch` of the process goes through it, and every request of
+   * node:http and node:https, whatever agent it has.
    * @param call options for requests that have none of their own. @default `{ maxWaitMs: Infinity, maxBreakerWaitMs:
    * 60_000 }`, because a program that does not know the hub cannot handle a refusal
-   * @returns a function that restores the previous dispatcher
+   * @returns a function that restores what was there before
    */
   install(call?: CallOptions): () => void;
 
@@ -101,10 +114,12 @@ export interface Hub extends AsyncDisposable {
   policyFor(target: string | URL, role?: Role): PolicyRow;
 
   /**
-   * Reads the policy again, or another one. Usage of windows, open circuits, cooldowns and queued requests are kept.
-   * Rejects with a ConfigError, and changes nothing, when the policy is invalid.
+   * Reads the policy again, or another one, which later reloads read again. Usage of windows, open circuits, cooldowns
+   * and queued requests are kept. Rejects with a ConfigError, and changes nothing, when the policy is invalid or names
+   * another store (`backend`, `advanced.cooldown_store`): a hub cannot change its store.
+   * @returns every value that changed; empty when none did
    */
-  reload(options?: PolicyOptions): Promise<void>;
+  reload(options?: PolicyOptions): Promise<readonly PolicyChange[]>;
 
   /** Refuses new requests with a HubClosedError, waits until the running ones have ended, and closes the connections. */
   close(): Promise<void>;

@@ -9,6 +9,12 @@ import { codeOf } from "./error-code.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { OutgoingRequest } from "./stages/stage.ts";
 
+/** What events say about a request. */
+export type ReportedRequest = Pick<
+  OutgoingRequest,
+  "origin" | "host" | "path" | "role" | "method" | "call" | "startedUs" | "record" | "cause"
+>;
+
 /** How a call ended. */
 export interface CallEnd {
   /** Undefined when there was no response. */
@@ -37,7 +43,7 @@ export class RequestTelemetry {
     this.#breakers = breakers;
   }
 
-  emitRequest(request: OutgoingRequest, { status, error, isAborted }: CallEnd): void {
+  emitRequest(request: ReportedRequest, { status, error, isAborted }: CallEnd): void {
     if (this.#listeners.isEmpty) return;
     const { host, role, method, record, call, startedUs, cause } = request;
     const { cacheStatus, attempts, retryAfterMs, waitedMs, outcome, finalHop = request } = record;
@@ -108,11 +114,11 @@ export class RequestTelemetry {
     else this.#listeners.emit({ event_type: "cache_trouble", message: error.message });
   }
 
-  emitUnreadBody({ host, role }: OutgoingRequest, unread_ms: number): void {
+  emitUnreadBody({ host, role }: ReportedRequest, unread_ms: number): void {
     this.#listeners.emit({ event_type: "body_unread", host, role, unread_ms });
   }
 }
 
-function urlHash({ origin, path }: OutgoingRequest): string {
+function urlHash({ origin, path }: ReportedRequest): string {
   return textHash(`${origin}${path}`);
 }

@@ -3,11 +3,12 @@ import type { Dispatcher } from "undici";
 import type { Hub } from "../http/hub.ts";
 import type { HubEvent, NetworkOptions } from "../http/hub-options.ts";
 import type { Environment } from "../policy/environment.ts";
+import type { PolicyChange } from "../policy/policy-changes.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { LockWriter } from "./lock-writer.ts";
 import type { OntofetchSettings } from "./ontofetch-settings.ts";
-import { createOntologyHub } from "./ontology-hub.ts";
+import { createOntologyHub, reloadOntologyHub } from "./ontology-hub.ts";
 import { OntologyStore } from "./ontology-store.ts";
 import { type PlanItem, Planner } from "./planner.ts";
 import type { PullOptions, PullResult } from "./pull-result.ts";
@@ -139,6 +140,16 @@ export class Ontofetch {
   versions(source: Source): Promise<readonly ListedVersion[]> {
     const { env, signal } = this.#options;
     return new Planner({ hub: this.#hub, follower: this.#follower, env, time: this.#time, signal }).versions(source);
+  }
+
+  /**
+   * Applies the rate limits of new settings and of the policy files to requests from now on. Sources, folders and checks
+   * stay those that it was opened with.
+   * @returns every limit that changed; empty when none did
+   * @throws ConfigError, and changes nothing, when a file is invalid or `sharedDir` is another folder.
+   */
+  async reload(settings: OntofetchSettings): Promise<readonly PolicyChange[]> {
+    return reloadOntologyHub(this.#hub, this.settings, settings, this.#options.env);
   }
 
   /**

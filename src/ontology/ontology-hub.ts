@@ -9,6 +9,7 @@ import type { Environment } from "../policy/environment.ts";
 import { readFileLayer } from "../policy/file-layer.ts";
 import { assemble } from "../policy/layer.ts";
 import { loadPolicy } from "../policy/load.ts";
+import type { PolicyChange } from "../policy/policy-changes.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import { SERVICES } from "./resolvers/all.ts";
@@ -47,7 +48,9 @@ export async function createOntologyHub(
     policy: { ratelimits: await ontologyLimits(rates, env ?? process.env) },
     env,
     // Registries and redirects can name any host, so private networks need the user's permission (allow_private).
-    ...(dispatcher === undefined ? { network: { ...network, allowPrivate: allowsPrivate } } : { dispatcher }),
+    ...(dispatcher === undefined
+      ? { network: { proxy: "env", ...network, allowPrivate: allowsPrivate } }
+      : { dispatcher }),
     time,
     userAgent,
     // Without a shared folder, too: a Retry-After must outlive the process that received it.
@@ -56,6 +59,32 @@ export async function createOntologyHub(
     retry: RETRY,
     telemetry: listeners,
   });
+}
+
+/**
+ * Applies the limits of new settings and of the policy files. Returns every limit that changed.
+ * @throws ConfigError, and changes nothing, when a file is invalid or `sharedDir` is another folder.
+ */
+export async function reloadOntologyHub(
+  hub: Hub,
+  before: OntofetchSettings,
+  { rates, sharedDir, file }: OntofetchSettings,
+  env: Environment,
+): Promise<readonly PolicyChange[]> {
+  if (sharedDir !== before.sharedDir) {
+    const change = `changed from ${before.sharedDir ?? "none"} to ${sharedDir ?? "none"}`;
+    const message = `${change}, but a running pull cannot change its store; restore the old value, or start it again`;
+    throw new ConfigError([{ where: file, path: "ratelimit.shared_dir", message }]);
+  }
+  const changes = await hub.reload({ ratelimits: await ontologyLimits(rates, env) });
+  return changes.map(change => ({ ...change, source: sourceOf(change, file, env) }));
+}
+
+/** The hub gets the limits of services and files as one object, so their files are named here. */
+function sourceOf({ setting, source }: PolicyChange, settingsFile: string, env: Environment): string {
+  if (source !== "policy.ratelimits") return source;
+  const isService = SERVICES.some(service => setting.startsWith(`ratelimits.services.${service}.`));
+  return (isService ? undefined : env[LIMITS_VARIABLE]) ?? settingsFile;
 }
 
 async function makeFolder(folder: string): Promise<void> {

@@ -1,4 +1,5 @@
 import { defaultClassifyRules } from "../core/breaker/classify.ts";
+import { withoutCredentials } from "../core/text/passwords.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND, DEFAULT_BREAKERS, DEFAULT_LIMITS } from "./defaults.ts";
 import type { LoadedPolicy } from "./load.ts";
 import {
@@ -15,7 +16,6 @@ import {
   totalPlaces,
   unitPaths,
 } from "./precedence.ts";
-import { withoutCredentials } from "./redact.ts";
 import type { Role } from "./roles.ts";
 import { isServiceName } from "./service-name.ts";
 

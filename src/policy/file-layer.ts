@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { withoutCredentials } from "../core/text/passwords.ts";
 import { objectLayer, type PolicyLayer } from "./layer.ts";
 import { readYamlLayer } from "./yaml-layer.ts";
 
@@ -46,7 +47,9 @@ export async function readFileLayer(
     const message = code === "ENOENT" ? FILE_NOT_FOUND : `cannot read the file (${code})`;
     return {
       assignments: [],
-      problems: [{ where: variable === undefined ? name : `${variable}=${name}`, path: "", message }],
+      problems: [
+        { where: variable === undefined ? name : `${variable}=${withoutCredentials(name)}`, path: "", message },
+      ],
     };
   }
 }

@@ -64,6 +64,11 @@ export class Identities {
     return [...this.#byHost.keys()];
   }
 
+  /** Every host with its identity. */
+  entries(): Iterable<readonly [host: string, identity: HostIdentity]> {
+    return this.#byHost;
+  }
+
   /** The identity for a canonical host. A port counts only where the policy names it. */
   of(host: string, port: number): HostIdentity | undefined {
     return this.#byHost.get(`${host}:${port}`) ?? this.#byHost.get(host);

@@ -1,6 +1,7 @@
 /** Overrides as the environment and the command line write them: `rates:3/SECOND,count_head=false`. */
 import { canonicalHost } from "../core/text/host.ts";
 import { nearest } from "../core/text/nearest.ts";
+import { quote } from "../core/text/quote.ts";
 import { type Assignment, canonicalHostIfValid } from "./layer.ts";
 import { ROLES } from "./roles.ts";
 
@@ -149,7 +150,10 @@ function newHost(target: string, services: ReadonlySet<string>): string {
 function splitEntry(text: string): { readonly name: string; readonly fields: string } {
   const equals = text.indexOf("=");
   if (equals < 1) throw new RangeError(`${JSON.stringify(text)} has no "="; expected <name>=<key>:<value>,...`);
-  return { name: text.slice(0, equals).trim(), fields: text.slice(equals + 1) };
+  const name = text.slice(0, equals).trim();
+  // Not split: a part of a URL, quoted alone in a later message, may be a password.
+  if (name.includes("://")) throw new RangeError(`${quote(text)} begins with a URL; expected <name>=<key>:<value>,...`);
+  return { name, fields: text.slice(equals + 1) };
 }
 
 /** The role follows the last colon; an earlier colon belongs to the host's port. */

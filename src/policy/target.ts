@@ -1,6 +1,6 @@
 import { urlHost } from "../core/text/host.ts";
+import { withoutCredentials } from "../core/text/passwords.ts";
 import { type LoadedPolicy, namesHost } from "./load.ts";
-import { withoutCredentials } from "./redact.ts";
 
 /** A host, or a part of it, as the policy names it. */
 export interface PolicyTarget {

@@ -1,11 +1,11 @@
 import type { z } from "zod";
 import { nearest } from "../core/text/nearest.ts";
+import { withoutCredentials } from "../core/text/passwords.ts";
 import { shorten } from "../core/text/quote.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { type Assignment, assemble } from "./layer.ts";
 import { valueAt } from "./precedence.ts";
 import { ProblemList } from "./problem-list.ts";
-import { withoutCredentials } from "./redact.ts";
 import { SourceIndex } from "./source-index.ts";
 
 /** Layers without problems, by their schema: the shipped files are checked once, and not for each hub. */

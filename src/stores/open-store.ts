@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { ConfigError, type ConfigProblem, messageOf, StoreError } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
@@ -76,6 +76,26 @@ export function sharedStoreName(
 ): Exclude<StoreName, "multiprocess"> {
   const storeName = name ?? breakerStoreName(policy) ?? backendName(policy);
   return storeName === "multiprocess" ? `sqlite:${userStoreFile(env)}` : storeName;
+}
+
+/** The stores of a hub: of the limits, and of the breakers when it is another one. */
+export interface StoreNames {
+  readonly limits: string;
+  readonly breakers: string | undefined;
+}
+
+/** The stores that a hub with the option `store` uses. Equal stores have equal names, also for two paths of one file. */
+export function storeNamesOf(
+  name: StoreName | undefined,
+  { policy, env }: Pick<StoreDeps, "policy" | "env">,
+): StoreNames {
+  const sameName = (storeName: StoreName) => {
+    const [, file] =
+      /^sqlite:(.+)$/s.exec(storeName === "multiprocess" ? `sqlite:${userStoreFile(env)}` : storeName) ?? [];
+    return file === undefined ? storeName : `sqlite:${resolve(file)}`;
+  };
+  const breakers = breakerStoreName(policy);
+  return { limits: sameName(name ?? backendName(policy)), breakers: breakers && sameName(breakers) };
 }
 
 /** Splits an address into the server and our own parameters: `?cluster=true&prefix=mine`. */

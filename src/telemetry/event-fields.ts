@@ -150,9 +150,31 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
     about: "The cache file cannot be read or written; responses are not cached.",
     fields: { message: ["text", "reason"] },
   },
+  bypassed: {
+    about: "A request was sent past the installed hub, so no limit applied to it. One event per host, at most 100.",
+    fields: { host, client: ["text", "module that sent it: `undici` or `node:http`"] },
+  },
+  crawl_delay: {
+    about: "The robots.txt of a host has a Crawl-delay: one landing or artifact request of the host is sent within it.",
+    fields: { host, seconds: ["number", "delay in force, in s; at most 60"] },
+  },
   policy_loaded: {
     about: "The first event of a hub, and again after each reload.",
     fields: { config_hash: ["text", "hash of the effective policy"] },
+  },
+  policy_changed: {
+    about: "A reload has changed one value of the policy. One event per value, at most 200 per reload.",
+    fields: {
+      setting: ["text", "the file and the keys, such as `ratelimits.hosts.api.example.org.metadata.rates`"],
+      old: ["text?", "value before; absent when it was not set"],
+      new: ["text?", "value now; absent when it is no longer set"],
+      source: ["text", "where the value comes from: a file with its line, a variable or a flag"],
+      changes: ["number", "number of values that the reload has changed"],
+    },
+  },
+  policy_rejected: {
+    about: "A reload was refused, because the policy is invalid or names another store. The old policy stays in force.",
+    fields: { message: ["text", "every problem"] },
   },
   "ratelimit.acquire": {
     about: "Result of one request for a rate-limit grant. One event per attempt.",

@@ -88,7 +88,11 @@ export const TABLE_OF: Readonly<Record<EventType, EventTable>> = {
   breaker_failure: "breaker_calls",
   run_started: "run_events",
   run_ended: "run_events",
+  bypassed: "run_events",
+  crawl_delay: "run_events",
   policy_loaded: "run_events",
+  policy_changed: "run_events",
+  policy_rejected: "run_events",
   telemetry_dropped: "run_events",
 };
 

@@ -1,7 +1,7 @@
+import { withoutCredentials } from "../../core/text/passwords.ts";
 import type { ExplainedValue } from "../../policy/explanation.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import type { BreakerRow, PolicyRow, ServiceRow } from "../../policy/policy-row.ts";
-import { withoutCredentials } from "../../policy/redact.ts";
 import { formatPairs, formatTable } from "../output/table.ts";
 
 /** Width of the terminal; undefined in a pipe or a file. */

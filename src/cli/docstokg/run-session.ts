@@ -9,6 +9,7 @@ import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
 import { Interrupts } from "../interrupts.ts";
 import { formatCount } from "../output/format.ts";
+import { PolicyReloader } from "../policy-reloader.ts";
 import type { Flags, Io } from "../program.ts";
 import { policySources } from "./policy-flags.ts";
 import { Progress } from "./progress.ts";
@@ -58,6 +59,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
   const { settings, io, command, time = systemTime } = session;
   const tally = new RunCounts();
   const resolvers = usableResolvers(settings, io);
+  using reloader = await PolicyReloader.open(session.flags, io);
   const telemetrySession = await openTelemetrySession(settings, `docstokg ${command.split(" ")[0]}`, io);
   try {
     const listeners = telemetrySession === undefined ? [] : [telemetrySession.telemetry.listener];
@@ -76,7 +78,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
           tally.deferred += 1;
         },
       });
-      return await download(session, { hub, run, tally });
+      return await download(session, { hub, run, tally, reloader });
     } finally {
       await hub.destroy();
     }
@@ -104,11 +106,13 @@ function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOpt
     cache: settings.cache,
     telemetry: [...listeners, ...(hub?.telemetry ?? [])],
     network: {
+      proxy: "env",
       allowPrivate: settings.allowPrivate,
       connectTo: settings.connectTo,
       ...(settings.ca === undefined ? {} : { tls: { ca: settings.ca } }),
       ...hub?.network,
     },
+    crawlDelay: true,
     // The pipeline retries: it works on other hosts until this one is free.
     retry: false,
   });
@@ -117,7 +121,7 @@ function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOpt
 /** Lists and downloads the works, until they are done or an interrupt ends the run; then closes the run. */
 async function download(
   { settings, io, feed, isListedFirst = false, time = systemTime }: SessionOptions,
-  { hub, run, tally }: Pick<Feed, "hub" | "run" | "tally">,
+  { hub, run, tally, reloader }: Pick<Feed, "hub" | "run" | "tally"> & { readonly reloader: PolicyReloader },
 ): Promise<SessionOutcome> {
   const startedUs = time.monotonicUs();
   const progress = new Progress({
@@ -129,6 +133,7 @@ async function download(
     hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
   });
   if (run.recovered > 0) progress.log(`${formatCount(run.recovered, "file")} recovered from an interrupted run`);
+  reloader.start({ reload: () => hub.reload(), log: line => progress.log(line) });
   const interrupts = new Interrupts(time, {
     onFirst: () => {
       const inFlight = formatCount(run.pipeline.inFlight, "request");

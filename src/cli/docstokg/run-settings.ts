@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Command } from "commander";
 import { nearest } from "../../core/text/nearest.ts";
+import { quote } from "../../core/text/quote.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../../errors.ts";
 import type { FileKind } from "../../harvest/downloads/file-check.ts";
 import { isLayout, LAYOUTS, type Layout } from "../../harvest/downloads/layout.ts";
@@ -10,6 +11,7 @@ import type { Resolver } from "../../harvest/resolvers/resolver.ts";
 import { RUN_DEFAULTS } from "../../harvest/run.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
 import { ConnectTo } from "../../http/wire/connect-to.ts";
+import { WATCH_POLICY_FLAG } from "../policy-reloader.ts";
 import type { Flags } from "../program.ts";
 import { usageError, wholeNumberProblem } from "../usage-error.ts";
 import { trustedCertificates } from "./ca-file.ts";
@@ -69,6 +71,7 @@ export function addRunFlags(command: Command, quiet: string): void {
       "--metrics-port <port>",
       "serve Prometheus metrics on 127.0.0.1:<port>; 0 for any free port; needs the package prom-client",
     )
+    .option(...WATCH_POLICY_FLAG)
     .option("-q, --quiet", quiet)
     .option("--json", "print the summary as JSON");
   addPolicyFlags(command);
@@ -177,6 +180,6 @@ function mappings(entries: readonly string[], addProblem: (where: string, messag
 function cacheOf(text: string, addProblem: (where: string, message: string) => void): HubOptions["cache"] {
   if (text === "off") return false;
   if (text === "memory" || /^sqlite:./.test(text)) return text as "memory" | `sqlite:${string}`;
-  addProblem("--cache", `${JSON.stringify(text)} is not one of memory, off, sqlite:<file>`);
+  addProblem("--cache", `${quote(text)} is not one of memory, off, sqlite:<file>`);
   return undefined;
 }

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
+import { quote } from "../../core/text/quote.ts";
 import { StoreError } from "../../errors.ts";
 import { Operator } from "../../http/operator.ts";
 import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
@@ -68,8 +69,7 @@ export async function openOptionalStoreConnection(flags: Flags, io: Io): Promise
 function storeFlagOf({ store }: Flags): StoreName | undefined {
   if (typeof store !== "string") return undefined;
   if (/^(?:memory|multiprocess|sqlite:.+|rediss?:\/\/.+)$/s.test(store)) return store as StoreName;
-  const shown = JSON.stringify(store.replace(/\/\/[^/@]*@/, "//…@"));
-  throw usageError("--store", `unknown store ${shown}; expected multiprocess, sqlite:<file> or redis://…`);
+  throw usageError("--store", `unknown store ${quote(store)}; expected multiprocess, sqlite:<file> or redis://…`);
 }
 
 /** Without the user name and password of a server's URL. */

@@ -1,9 +1,11 @@
+import { sourcesFile } from "../../ontology/ontofetch-settings.ts";
 import type { PullResult } from "../../ontology/pull-result.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
 import { formatDuration } from "../output/duration.ts";
 import { formatBytes } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
+import { PolicyReloader, WATCH_POLICY_FLAG } from "../policy-reloader.ts";
 import type { CommandModule } from "../program.ts";
 import { openOntofetch } from "./open-ontofetch.ts";
 import { ProgressLine } from "./progress-line.ts";
@@ -16,12 +18,15 @@ export const pull: CommandModule = {
       .argument("[id...]")
       .option("--frozen", "fetch exactly the locked versions, or fail")
       .option("--accept", "store changed bytes of a known version, and releases that lost terms")
+      .option(...WATCH_POLICY_FLAG)
       .option("--json", "print JSON");
     addSettingsFlags(command, ["sources", "store", "lockfile", "check", ...RATE_FLAGS]);
   },
   run: (ids, flags, io) =>
     interruptible(io, async signal => {
-      const settings = await ontofetchSettingsOf(flags, io);
+      const readSettings = () => ontofetchSettingsOf(flags, io);
+      using reloader = await PolicyReloader.open(flags, io, [sourcesFile(flags, io.env, process.cwd())]);
+      const settings = await readSettings();
       const sources = chosenSources(settings, ids);
       const progress = new ProgressLine(io);
       const ontofetch = await openOntofetch(settings, io, {
@@ -38,6 +43,13 @@ export const pull: CommandModule = {
         onWait: id => {
           progress.clear();
           io.stderr.write(`${id}: another process is fetching it; waiting\n`);
+        },
+      });
+      reloader.start({
+        reload: async () => ontofetch.reload(await readSettings()),
+        log: line => {
+          progress.clear();
+          io.stderr.write(`${line}\n`);
         },
       });
       try {

@@ -1,8 +1,10 @@
+import { withoutCredentials } from "./passwords.ts";
+
 const CHARS_MAX = 80;
 
-/** A user's text in quotes for a message, at most 80 characters of it. */
+/** A user's text in quotes for a message, without passwords, at most 80 characters of it. */
 export function quote(text: string): string {
-  return JSON.stringify(shorten(text));
+  return JSON.stringify(shorten(withoutCredentials(text)));
 }
 
 /** The first 80 characters, with an ellipsis when there are more. */

@@ -1,3 +1,4 @@
+import { quote } from "../../core/text/quote.ts";
 import type { StoreError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
 import type { HubOptions } from "../hub-options.ts";
@@ -27,7 +28,7 @@ export async function openCache(
   }
   const [, file] = /^sqlite:(.+)$/s.exec(kind) ?? [];
   if (file === undefined) {
-    throw new RangeError(`cache must be "memory", "sqlite:<file>" or false, not ${JSON.stringify(kind)}`);
+    throw new RangeError(`cache must be "memory", "sqlite:<file>" or false, not ${quote(String(kind))}`);
   }
   const store = await SqliteCache.open(file, { time, onTrouble });
   return {

@@ -10,6 +10,7 @@ import type { Timer } from "../../time/time.ts";
 import type { AttemptLog } from "../attempt-log.ts";
 import { withMissingHeaders } from "../headers.ts";
 import type { RequestTelemetry } from "../request-telemetry.ts";
+import { ownDispatch } from "../wire/own-sockets.ts";
 import { outcomeOfAbort } from "./abort-outcome.ts";
 import { hostFeedback } from "./host-feedback.ts";
 import { isReplayableBody } from "./replayable.ts";
@@ -322,6 +323,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       maxRedirections: 0,
     } as unknown as Dispatcher.DispatchOptions;
     this.#stamp?.dispatching();
+    ownDispatch.isRunning = true;
     try {
       if (this.#request.needsCallerContext || this.#unprocessed > 0)
         this.#request.runInCallerContext(() => this.#deps.wire.dispatch(sent, this));
@@ -330,6 +332,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       // undici's dispatchers report errors to the handler; a dispatcher given by the caller may throw.
       this.#end(outcomeOfError(error), error);
       this.#fail(error);
+    } finally {
+      ownDispatch.isRunning = false;
     }
   }
 

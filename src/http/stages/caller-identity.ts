@@ -1,4 +1,6 @@
 import { urlHost } from "../../core/text/host.ts";
+import { quote } from "../../core/text/quote.ts";
+import { RedirectError } from "../../errors.ts";
 import { type Identities, type IdentityField, isBelowPath } from "../../policy/identity.ts";
 import type { OutgoingRequest, ResponseHead } from "./stage.ts";
 import { type Parameter, withoutParameters, withParameters } from "./url-query.ts";
@@ -51,7 +53,7 @@ export class CallerIdentity {
     const agent = userAgent ?? `docstokg/${version}${mailto === undefined ? "" : ` (mailto:${mailto})`}`;
     if (!/^[!-~](?:[ -~]*[!-~])?$/.test(agent)) {
       throw new RangeError(
-        `userAgent must be printable ASCII and must not begin or end with a space, not ${JSON.stringify(agent)}`,
+        `userAgent must be printable ASCII and must not begin or end with a space, not ${quote(agent)}`,
       );
     }
     this.#defaultIdentity = { path: "/", query: [], headers: ["user-agent", agent], secrets: [] };
@@ -65,10 +67,17 @@ export class CallerIdentity {
     return path === request.path && headers === request.headers ? request : { ...request, path, headers };
   }
 
+  /** Whether `apply` adds to this request something that a redirect of its host must not pass on. */
+  mayBeRepeated({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): boolean {
+    return this.#originIdentityFor({ origin, path }) !== this.#defaultIdentity;
+  }
+
   /**
    * Removes from the Location of a redirect the parameters that `apply` has added. Servers repeat the query there, and a
    * client that follows it would send a key to another host or write it to a log. For the right host, `apply` adds them
    * again. `request` may be the one before or after `apply`.
+   *
+   * Throws a RedirectError when another part of the Location contains a key: without it, the URL would lead elsewhere.
    */
   scrub(head: ResponseHead, request: Pick<OutgoingRequest, "origin" | "path">): ResponseHead {
     const location = head.headers["location"];
@@ -77,6 +86,12 @@ export class CallerIdentity {
     if (originIdentity === this.#defaultIdentity) return head;
     const given = typeof location === "string" ? [location] : location;
     const clean = given.map(text => withoutParameters(text, (name, value) => isOurs(name, value, originIdentity)));
+    if (clean.some(text => containsSecret(text, originIdentity.secrets))) {
+      throw new RedirectError(
+        `${hostOf(request.origin).host} redirects to a URL that contains the key sent to this host; ` +
+          "it is not followed, because the key must not reach another host or a log",
+      );
+    }
     if (clean.every((text, index) => text === given[index])) return head;
     const headers = { ...head.headers, location: clean.length === 1 ? clean.join("") : clean };
     return { ...head, headers, rawHeaders: headers };
@@ -174,6 +189,17 @@ function isOurs(name: string, value: string, { query, secrets }: OriginIdentity)
       name === secret ||
       (secret.length >= SECRET_SUBSTRING_LENGTH_MIN && (text.includes(secret) || inner.includes(secret))),
   );
+}
+
+/** Host names are in lower case, and a server may encode a URL several times. */
+function containsSecret(location: string, secrets: readonly string[]): boolean {
+  const once = unescaped(location);
+  const texts = [location, once, unescaped(once)].map(text => text.toLowerCase());
+  return secrets.some(secret => {
+    const wanted = secret.toLowerCase();
+    if (wanted.length >= SECRET_SUBSTRING_LENGTH_MIN) return texts.some(text => text.includes(wanted));
+    return wanted !== "" && texts.some(text => text.split(/[/?#@:]/).includes(wanted));
+  });
 }
 
 function unescaped(text: string): string {

@@ -46,7 +46,8 @@ export class UnreadBodies {
     for (const [body, sinceUs] of this.#sinceUs) {
       const leftMs = this.#limitMs - (nowUs - sinceUs) / 1000;
       if (leftMs > 0) {
-        this.#timer = this.#arm(leftMs);
+        // A body that was only slow has been added again, and its timer is set.
+        this.#timer ??= this.#arm(leftMs);
         return;
       }
       this.#sinceUs.delete(body);

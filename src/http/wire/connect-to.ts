@@ -2,7 +2,9 @@
  * curl's `--connect-to`: connects to another server for a host, for staging servers, mirrors and tests. Only the
  * connection changes; the URL, the Host header, the TLS name and the policy stay those of the requested host.
  */
+
 import { canonicalHost } from "../../core/text/host.ts";
+import { quote } from "../../core/text/quote.ts";
 
 /** The server to connect to. An IPv6 address has no brackets, as `net.connect` expects. */
 export interface DialTarget {
@@ -64,21 +66,23 @@ function parseHost(text: string, part: string): string | undefined {
   try {
     return canonicalHost(part);
   } catch (cause) {
-    throw notAMapping(text, `${JSON.stringify(part)} is not a host`, { cause });
+    throw notAMapping(text, `${quote(part)} is not a host`, { cause });
   }
 }
 
 function parsePort(text: string, part: string): number | undefined {
   if (part === "") return undefined;
   const port = /^\d{1,5}$/.test(part) ? Number(part) : 0;
-  if (port < 1 || port > 65_535) throw notAMapping(text, `${JSON.stringify(part)} is not a port from 1 to 65535`);
+  if (port < 1 || port > 65_535) throw notAMapping(text, `${quote(part)} is not a port from 1 to 65535`);
   return port;
 }
 
+/** The reason quotes a part of the text, and a part of an address may be its password. */
 function notAMapping(text: string, why: string, options?: ErrorOptions): RangeError {
+  const isSafe = !text.includes("@");
   return new RangeError(
-    `connectTo: ${JSON.stringify(text)} is not a mapping: ${why}; expected host:port:address:port, each of which may ` +
+    `connectTo: ${isSafe ? JSON.stringify(text) : quote(text)} is not a mapping${isSafe ? `: ${why}` : ""}; expected host:port:address:port, each of which may ` +
       `be empty, such as "example.org:443:127.0.0.1:8443" or "::[::1]:8443"`,
-    options,
+    isSafe ? options : undefined,
   );
 }

@@ -8,7 +8,9 @@ import { type ConnectionOptions, checkServerIdentity, createSecureContext } from
 import { Agent, buildConnector } from "undici";
 import { PrivateAddressError } from "../../errors.ts";
 import { ConnectTo } from "./connect-to.ts";
+import { markingSockets } from "./own-sockets.ts";
 import { isPrivateAddress } from "./private-addresses.ts";
+import { type ProxySettings, ProxyWire } from "./proxy-wire.ts";
 
 export interface WireOptions {
   /**
@@ -36,16 +38,32 @@ export interface WireOptions {
  * @throws RangeError for an entry of `connectTo` that is not a mapping.
  */
 export function makeWire(options: WireOptions): Agent {
+  return new Agent(agentOptions(options));
+}
+
+/** As `makeWire`, through the proxies of an environment. */
+export function makeProxyWire(options: WireOptions, settings: ProxySettings): ProxyWire {
+  const { tls, connectTimeoutMs = 10_000 } = options;
+  const connectTo = new ConnectTo(options.connectTo ?? []);
+  const tunnelled = { ...agentOptions(options), connectTimeout: connectTimeoutMs, requestTls: { ...tls } };
+  return new ProxyWire(settings, tunnelled, {
+    direct: makeWire(options),
+    connectTo,
+    allowPrivate: options.allowPrivate,
+  });
+}
+
+function agentOptions(options: WireOptions): Agent.Options {
   const { headersTimeoutMs = 60_000, bodyTimeoutMs = 120_000 } = options;
-  return new Agent({
+  return {
     allowH2: true,
     pipelining: 1,
     headersTimeout: headersTimeoutMs,
     bodyTimeout: bodyTimeoutMs,
     // undici's own limit is ten minutes: a run over thousands of hosts would run out of sockets.
     keepAliveMaxTimeout: 60_000,
-    connect: sharingTimeouts(makeConnector(options)),
-  });
+    connect: markingSockets(sharingTimeouts(makeConnector(options))),
+  };
 }
 
 type Connector = buildConnector.connector;
@@ -132,7 +150,7 @@ function refusingLiterals(connector: Connector): Connector {
  * all addresses, and one private address refuses the name: a public host has no reason to list one, and the address
  * that gets connected is not predictable.
  */
-function guardedLookup(lookup: LookupFunction): LookupFunction {
+export function guardedLookup(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, answer, family) => {
       if (error) {

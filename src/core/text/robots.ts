@@ -1,11 +1,12 @@
-/**
- * Evaluates robots.txt (RFC 9309). Pure: the caller requests the file and passes status and text.
- *
- * `Crawl-delay` is ignored: it is not part of the standard, and the rate of requests is set by the policy.
- */
+/** Evaluates robots.txt (RFC 9309). Pure: the caller requests the file and passes status and text. */
 export interface Robots {
   /** @param target a URL, or its path and query */
   allows(target: string): boolean;
+  /**
+   * `Crawl-delay`, which is common but not part of the standard: seconds between two requests, above 0. Undefined if
+   * there is none or it is not a number. Of several the longest counts.
+   */
+  readonly crawlDelayS?: number | undefined;
 }
 
 /** The minimum of section 2.5; the rest is ignored. */
@@ -31,8 +32,8 @@ export function robotsFor(product: string, status: number | undefined, text: str
   // A 429 says nothing about the rules, unlike the other 4xx.
   if (status === 429) return DISALLOW_ALL;
   if (status < 200 || status >= 300) return ALLOW_ALL;
-  const rules = rulesFor(product.toLowerCase(), beginningOf(text));
-  return { allows: target => isAllowed(rules, pathOf(target)) };
+  const { rules, crawlDelayS } = groupFor(product.toLowerCase(), beginningOf(text));
+  return { allows: target => isAllowed(rules, pathOf(target)), crawlDelayS };
 }
 
 /** Cuts at the end of a line: a part of `Disallow: /private` could disallow everything. */
@@ -40,10 +41,19 @@ function beginningOf(text: string): string {
   return text.length <= ROBOTS_BYTES_MAX ? text : text.slice(0, text.lastIndexOf("\n", ROBOTS_BYTES_MAX) + 1);
 }
 
-/** The rules of all groups that name the program; if there are none, those for `*`. */
-function rulesFor(product: string, text: string): readonly RobotsRule[] {
-  const own: RobotsRule[] = [];
-  const wildcardRules: RobotsRule[] = [];
+interface RobotsGroup {
+  readonly rules: RobotsRule[];
+  crawlDelayS: number | undefined;
+}
+
+/** All groups that name the program, as one; if there are none, those for `*`. */
+function groupFor(product: string, text: string): RobotsGroup {
+  const own: RobotsGroup = { rules: [], crawlDelayS: undefined };
+  const wildcard: RobotsGroup = { rules: [], crawlDelayS: undefined };
+  const groupsOf = (names: readonly string[]) => [
+    ...(names.includes(product) ? [own] : []),
+    ...(names.includes("*") ? [wildcard] : []),
+  ];
   let isNamed = false;
   let agents: string[] = [];
   let isInRules = false;
@@ -57,16 +67,19 @@ function rulesFor(product: string, text: string): readonly RobotsRule[] {
       const agent = productIn(value);
       agents.push(agent);
       isNamed ||= agent === product;
+    } else if (name === "crawl-delay") {
+      isInRules = true;
+      const delayS = /^\d{1,9}(?:\.\d{1,9})?$/.test(value.trim()) ? Number(value) : 0;
+      for (const group of groupsOf(agents)) if (delayS > (group.crawlDelayS ?? 0)) group.crawlDelayS = delayS;
     } else if (name === "allow" || name === "disallow") {
       isInRules = true;
       const pattern = normalized(value.trim());
       if (pattern === "") continue;
       const rule = { isAllowed: name === "allow", pattern };
-      if (agents.includes(product) && own.length < RULES_MAX) own.push(rule);
-      if (agents.includes("*") && wildcardRules.length < RULES_MAX) wildcardRules.push(rule);
+      for (const { rules } of groupsOf(agents)) if (rules.length < RULES_MAX) rules.push(rule);
     }
   }
-  return isNamed ? own : wildcardRules;
+  return isNamed ? own : wildcard;
 }
 
 /** Product names have letters, digits, `_` and `-`; some files append a version. */

@@ -111,3 +111,16 @@ test("no file and no path makes it throw or take long", () => {
   const hostile = `user-agent: *\ndisallow: /${"a*".repeat(2000)}b$`;
   assert.equal(allows(hostile, `/${"a".repeat(4000)}`), true);
 });
+
+test("Crawl-delay is read from the group of the product, or of * when there is none", () => {
+  const delay = (text: string, product = "docstokg") => robotsFor(product, 200, text).crawlDelayS;
+  const both =
+    "User-agent: *\nCrawl-delay: 5\nDisallow: /x\n\nUser-agent: docstokg\nuser-agent: other\nCrawl-delay: 0.5 # s\n";
+  assert.equal(delay(both), 0.5);
+  assert.equal(delay(both, "third"), 5);
+  assert.equal(delay("user-agent: *\ncrawl-delay: 5\nuser-agent: docstokg\ndisallow: /a\n"), undefined);
+  assert.equal(delay("user-agent: docstokg\ncrawl-delay: 2\ncrawl-delay: 7\n"), 7);
+  for (const value of ["", "soon", "-1", "0", "1e9", "NaN", "10s", "1,5", "Infinity"])
+    assert.equal(delay(`user-agent: *\ncrawl-delay: ${value}\n`), undefined, value);
+  assert.equal(robotsFor("docstokg", 404, "user-agent: *\ncrawl-delay: 5").crawlDelayS, undefined);
+});

@@ -1,0 +1,106 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { ClientRequest } from "node:http";
+import { urlHost } from "../../core/text/host.ts";
+import { isOwnSocket, ownDispatch } from "../wire/own-sockets.ts";
+import { isTaken } from "./node-hooks.ts";
+
+/** A request that did not go through the hub although one is installed. */
+export interface BypassedRequest {
+  readonly host: string;
+  readonly client: "undici" | "node:http";
+  /** Where the request was made; undefined when that is not known. */
+  readonly stack: string | undefined;
+}
+
+/** The part of undici's requests that its channels publish. */
+interface UndiciRequest {
+  readonly origin?: string | URL | undefined;
+}
+
+/** Hosts that are reported; the others would be the same news. */
+const HOSTS_MAX = 100;
+
+/**
+ * Finds requests that bypass an installed hub: of a client with its own undici dispatcher, or with a global dispatcher
+ * that another module has set later. Each host is reported once.
+ */
+export class BypassDetector {
+  readonly #onBypass: (request: BypassedRequest) => void;
+  readonly #hosts = new Set<string>();
+  /** Where requests of undici were made, until the first one was reported. */
+  #stacks: WeakMap<object, string> | undefined = new WeakMap();
+
+  constructor(onBypass: (request: BypassedRequest) => void) {
+    this.#onBypass = onBypass;
+  }
+
+  /** @param watchesUndici false when the hub sends with a dispatcher of the caller, whose connections are not known */
+  start(watchesUndici: boolean): () => void {
+    const channels: readonly (readonly [string, (message: unknown) => void])[] = [
+      ["http.client.request.start", this.#onNodeRequest],
+      ...(watchesUndici
+        ? ([
+            ["undici:request:create", this.#onCreate],
+            ["undici:client:sendHeaders", this.#onSend],
+          ] as const)
+        : []),
+    ];
+    for (const [name, listener] of channels) subscribe(name, listener);
+    return () => {
+      for (const [name, listener] of channels) unsubscribe(name, listener);
+    };
+  }
+
+  /** Called in the stack of the program that sends, unlike `sendHeaders`. */
+  readonly #onCreate = (message: unknown): void => {
+    if (this.#stacks === undefined || ownDispatch.isRunning) return;
+    const { request } = message as { readonly request: UndiciRequest };
+    this.#stacks.set(request, callerStack());
+  };
+
+  readonly #onSend = (message: unknown): void => {
+    const { request, socket } = message as { readonly request: UndiciRequest; readonly socket: object };
+    if (!isOwnSocket(socket)) this.#report("undici", String(request.origin), this.#stacks?.get(request));
+  };
+
+  readonly #onNodeRequest = (message: unknown): void => {
+    const { request } = message as { readonly request: ClientRequest };
+    if (!isTaken(request)) this.#report("node:http", `${request.protocol}//${request.host}`, callerStack());
+  };
+
+  #report(client: BypassedRequest["client"], origin: string, stack: string | undefined): void {
+    const host = hostOf(origin);
+    if (host === undefined || this.#hosts.has(host) || this.#hosts.size >= HOSTS_MAX) return;
+    this.#hosts.add(host);
+    // Only the first one is shown, and a stack for each request would cost time.
+    this.#stacks = undefined;
+    this.#onBypass({ host, client, stack });
+  }
+}
+
+/** Deeper than Node's ten frames, which undici uses up itself. */
+const STACK_FRAMES = 40;
+const FRAMES_SHOWN = 8;
+const UNINTERESTING =
+  /node:internal|node:diagnostics_channel|[\\/]undici[\\/]|bypass-detector\.[jt]s|^ *at new Promise/;
+
+/** The frames of the program that sends, without those of undici and Node. */
+function callerStack(): string {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = STACK_FRAMES;
+  const [, ...frames] = (new Error("request").stack ?? "").split("\n");
+  Error.stackTraceLimit = stackTraceLimit;
+  return frames
+    .filter(frame => !UNINTERESTING.test(frame))
+    .slice(0, FRAMES_SHOWN)
+    .join("\n");
+}
+
+function hostOf(origin: string): string | undefined {
+  try {
+    return urlHost(origin).host;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,30 @@
+import http, { type ClientRequest } from "node:http";
+import https, { type AgentOptions } from "node:https";
+import { type NodeInterceptor, takeRequest } from "./node-hooks.ts";
+import type { NodeRequestOptions } from "./node-target.ts";
+
+/** Agents of node:http and node:https that send through a hub. Clients take them by these names, or one by one. */
+export interface HubAgents {
+  /** For `http:` URLs. */
+  readonly http: http.Agent;
+  /** For `https:` URLs. */
+  readonly https: https.Agent;
+}
+
+/** Connections are kept alive unless the options say otherwise. */
+export function createHubAgents(interceptor: NodeInterceptor, options: AgentOptions): HubAgents {
+  const all = { keepAlive: true, ...options };
+  return {
+    http: throughHub(new http.Agent(all), interceptor),
+    https: throughHub(new https.Agent(all), interceptor),
+  };
+}
+
+type AddRequest = (this: http.Agent, request: ClientRequest, options: NodeRequestOptions) => void;
+
+function throughHub<Agent extends http.Agent>(agent: Agent, interceptor: NodeInterceptor): Agent {
+  const { addRequest } = agent as unknown as { readonly addRequest: AddRequest };
+  const gated: AddRequest = (request, options) =>
+    takeRequest(interceptor, request, options, () => addRequest.call(agent, request, options));
+  return Object.assign(agent, { addRequest: gated });
+}

@@ -1,0 +1,61 @@
+import { lookup as systemLookup } from "node:dns";
+import type { ClientRequest } from "node:http";
+import type { LookupFunction } from "node:net";
+import { isIP } from "node:net";
+import { ConfigError, HubClosedError, PrivateAddressError } from "../../errors.ts";
+import type { CallOptions } from "../call-options.ts";
+import type { HostNames } from "../host-names.ts";
+import { isPrivateAddress } from "../wire/private-addresses.ts";
+import { guardedLookup } from "../wire/wire.ts";
+import type { NodeInterceptor } from "./node-hooks.ts";
+import { NodeRequest, type NodeRequestDeps } from "./node-request.ts";
+import { type NodeRequestOptions, nodeTarget } from "./node-target.ts";
+
+export interface NodeClientDeps extends NodeRequestDeps {
+  readonly hostNames: () => HostNames;
+  readonly allowsPrivate: boolean;
+  readonly isClosed: () => boolean;
+}
+
+/** Options that need a response of the hub, or another request, which the streams of node:http do not allow. */
+const UNSUPPORTED = ["offline", "staleOnDisconnect", "refusals", "maxRedirections", "idempotent"] as const;
+
+/** Makes the interceptor that sends requests of node:http through the hub. `callOf` is called for each request. */
+export function nodeInterceptor(deps: NodeClientDeps, callOf: () => CallOptions): NodeInterceptor {
+  return (request, options, send, end) => {
+    try {
+      const target = nodeTarget(request, options);
+      if (target === undefined) {
+        send();
+        return;
+      }
+      if (deps.isClosed()) throw new HubClosedError();
+      const call = callOf();
+      if (call.offline) throw offlineError();
+      if (!deps.allowsPrivate) refusePrivate(request, options);
+      const host = deps.hostNames().of(target.origin);
+      new NodeRequest(deps, request, { ...target, host, call, send, end }).begin();
+    } catch (error) {
+      end(error as Error);
+    }
+  };
+}
+
+/** Throws a ConfigError for call options that have no effect on requests of node:http. */
+export function checkNodeCall(call: CallOptions, where: string): void {
+  const given = UNSUPPORTED.filter(name => call[name] !== undefined);
+  const message = "has no effect on node:http: its requests are not cached, answered by the hub or sent again";
+  if (given.length > 0) throw new ConfigError(given.map(path => ({ where, path, message })));
+}
+
+function offlineError(): ConfigError {
+  const message = "a request of node:http cannot be served offline: it has no cache; use hub.fetch";
+  return new ConfigError([{ where: "hub.with", path: "offline", message }]);
+}
+
+/** An agent with a `lookup` of its own decides by itself. */
+function refusePrivate(request: ClientRequest, options: NodeRequestOptions): void {
+  const host = request.host.replace(/^\[|\]$/g, "");
+  if (isIP(host) !== 0 && isPrivateAddress(host)) throw new PrivateAddressError({ host, address: host });
+  options.lookup = guardedLookup((options.lookup ?? systemLookup) as LookupFunction);
+}

@@ -1,0 +1,102 @@
+import http, { type ClientRequest } from "node:http";
+import type { Duplex } from "node:stream";
+import type { NodeRequestOptions } from "./node-target.ts";
+
+/**
+ * Takes a request before it gets a socket. `send` continues where node:http was; `end` ends a request without a socket,
+ * with this error or, after its `destroy`, as node:http does.
+ */
+export type NodeInterceptor = (
+  request: ClientRequest,
+  options: NodeRequestOptions,
+  send: () => void,
+  end: (error?: Error) => void,
+) => void;
+
+type AddRequest = (this: unknown, request: ClientRequest, options: NodeRequestOptions, ...rest: unknown[]) => void;
+type OnSocket = (this: ClientRequest, socket: Duplex | null, error?: Error) => void;
+
+const agentPrototype = http.Agent.prototype as unknown as { addRequest: AddRequest };
+const requestPrototype = http.ClientRequest.prototype as unknown as { onSocket: OnSocket };
+const { addRequest: nodeAddRequest } = agentPrototype;
+const { onSocket: nodeOnSocket } = requestPrototype;
+
+/** In the order of installation; the last one takes the requests. */
+const interceptors: NodeInterceptor[] = [];
+const taken = new WeakSet<ClientRequest>();
+
+/** Every agent inherits this method, those of node:https and of most libraries too. */
+const addRequest: AddRequest = function (request, options, ...rest) {
+  intercept(request, options, () => nodeAddRequest.call(this, request, options, ...rest));
+};
+
+/** Agents that replace `addRequest`, and requests without an agent, come here with a socket. */
+const onSocket: OnSocket = function (socket, error) {
+  if (error !== undefined || socket === null || socket === undefined || taken.has(this)) {
+    nodeOnSocket.call(this, socket, error);
+    return;
+  }
+  let failure: Error | undefined;
+  // Without a listener the error of a socket that waits would end the process.
+  const onError = (reason: Error) => {
+    failure = reason;
+  };
+  socket.on("error", onError);
+  const end = (reason: Error | undefined) => {
+    socket.off("error", onError);
+    nodeOnSocket.call(this, socket, reason);
+  };
+  intercept(this, {}, () => end(failure), end);
+};
+
+function intercept(
+  request: ClientRequest,
+  options: NodeRequestOptions,
+  send: () => void,
+  end?: (error?: Error) => void,
+): void {
+  const interceptor = taken.has(request) ? undefined : interceptors.at(-1);
+  if (interceptor === undefined) {
+    send();
+    return;
+  }
+  takeRequest(interceptor, request, options, send, end);
+}
+
+/** Passes a request to an interceptor; no other one sees it later. */
+export function takeRequest(
+  interceptor: NodeInterceptor,
+  request: ClientRequest,
+  options: NodeRequestOptions,
+  send: () => void,
+  end: (error?: Error) => void = error => nodeOnSocket.call(request, null, error),
+): void {
+  taken.add(request);
+  interceptor(request, options, send, end);
+}
+
+/** Whether a request went through a hub. */
+export function isTaken(request: ClientRequest): boolean {
+  return taken.has(request);
+}
+
+/**
+ * Sends every request of node:http and node:https through an interceptor. Returns a function that ends it. Several
+ * installations may be ended in any order.
+ */
+export function hookNodeHttp(interceptor: NodeInterceptor): () => void {
+  // Always a new function: one hub may be installed twice.
+  const own: NodeInterceptor = (...request) => interceptor(...request);
+  interceptors.push(own);
+  agentPrototype.addRequest = addRequest;
+  requestPrototype.onSocket = onSocket;
+  return () => {
+    const at = interceptors.indexOf(own);
+    if (at === -1) return;
+    interceptors.splice(at, 1);
+    if (interceptors.length > 0) return;
+    // A library that has wrapped these methods keeps its own, which call ours, which then do nothing.
+    if (agentPrototype.addRequest === addRequest) agentPrototype.addRequest = nodeAddRequest;
+    if (requestPrototype.onSocket === onSocket) requestPrototype.onSocket = nodeOnSocket;
+  };
+}

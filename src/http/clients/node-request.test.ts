@@ -1,0 +1,520 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import http, { type ClientRequest, type IncomingMessage } from "node:http";
+import https from "node:https";
+import net, { type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { type TestContext, test } from "node:test";
+import fc from "fast-check";
+import { hubFor, only, recordEvents, serve, type TestHubOptions, tlsFixture, until } from "../../../test/http/kit.ts";
+import { BreakerOpenError, PrivateAddressError, RateLimitExceeded, RedirectError } from "../../errors.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
+import { createHub } from "../create-hub.ts";
+import type { Hub } from "../hub.ts";
+
+const rates = (text: string, more = {}) => ({
+  defaults: { metadata: { rates: text, guard_ms: 0, max_delay_ms: 600_000, ...more } },
+});
+
+async function hubOnFakeTime(t: TestContext, options: TestHubOptions = {}) {
+  const time = new FakeTime();
+  return { time, hub: await hubFor(t, { time, cache: false, ...options }) };
+}
+
+/** The response, or a rejection with the error of the request. */
+async function responseOf(request: ClientRequest): Promise<IncomingMessage> {
+  const [response] = await once(request, "response");
+  return response;
+}
+
+async function bodyOf(request: ClientRequest): Promise<string> {
+  return text(await responseOf(request));
+}
+
+async function errorOf(request: ClientRequest): Promise<NodeJS.ErrnoException> {
+  const closed = new Promise(resolve => request.once("close", resolve));
+  const [error] = await once(request, "error");
+  await closed;
+  return error;
+}
+
+function assertNothingLeft(hub: Hub): void {
+  const { calls, inFlight, waiting } = hub.snapshot();
+  assert.deepEqual({ calls, inFlight, waiting }, { calls: 0, inFlight: 0, waiting: 0 });
+}
+
+/** How a client reaches the hub: with its agents, or because the hub is installed. */
+const WAYS = {
+  "hub.agents": (hub: Hub, t: TestContext) => {
+    const agents = hub.agents();
+    t.after(() => agents.http.destroy());
+    return { agent: agents.http };
+  },
+  "hub.install": (hub: Hub, t: TestContext) => {
+    t.after(hub.install({}));
+    return {};
+  },
+  "hub.install, with an agent of the client": (hub: Hub, t: TestContext) => {
+    t.after(hub.install({}));
+    const agent = new http.Agent({ keepAlive: true });
+    t.after(() => agent.destroy());
+    return { agent };
+  },
+  "hub.install, with a connection of the client": (hub: Hub, t: TestContext) => {
+    t.after(hub.install({}));
+    return { createConnection: net.connect as never };
+  },
+};
+
+for (const [way, optionsFor] of Object.entries(WAYS)) {
+  test(`${way}: requests wait for the rate limit, and reach the server in order`, async t => {
+    const server = await serve(t, (request, response) => response.end(request.url));
+    const { time, hub } = await hubOnFakeTime(t, { limits: rates("1/SECOND") });
+    const options = optionsFor(hub, t);
+    const bodies = [1, 2, 3].map(number => bodyOf(http.get(`${server.origin}/${number}`, options)));
+    for (const sent of [1, 2, 3]) {
+      await until(() => server.requests.length === sent);
+      await bodies[sent - 1];
+      await time.advance(999);
+      assert.equal(server.requests.length, sent);
+      await time.advance(1);
+    }
+    assert.deepEqual(await Promise.all(bodies), ["/1", "/2", "/3"]);
+    await until(() => hub.snapshot().calls === 0);
+    assertNothingLeft(hub);
+  });
+
+  test(`${way}: a slot is held until the body ends`, async t => {
+    const server = await serve(t, (_, response) => response.end("x".repeat(500_000)));
+    const { hub } = await hubOnFakeTime(t, { limits: rates("1000/SECOND", { max_concurrent: 1 }) });
+    const options = optionsFor(hub, t);
+    const first = await responseOf(http.get(server.origin, options));
+    const second = bodyOf(http.get(server.origin, options));
+    assert.deepEqual([hub.snapshot().inFlight, hub.snapshot().waiting], [1, 1]);
+    assert.equal((await text(first)).length, 500_000);
+    assert.equal((await second).length, 500_000);
+    await until(() => hub.snapshot().calls === 0);
+    assertNothingLeft(hub);
+  });
+
+  test(`${way}: a refusal is the error of the request, with host and time, and nothing is sent`, async t => {
+    const server = await serve(t, (_, response) => response.end());
+    const { hub } = await hubOnFakeTime(t, { limits: rates("1/MINUTE", { max_delay_ms: 0 }) });
+    const options = optionsFor(hub, t);
+    await bodyOf(http.get(server.origin, options));
+    const error = await errorOf(http.get(server.origin, options));
+    assert.ok(error instanceof RateLimitExceeded);
+    assert.equal(error.code, "DOCSTOKG_RATE_LIMITED");
+    assert.equal(error.host, "127.0.0.1");
+    assert.ok(error.retryAfterMs !== undefined && error.retryAfterMs > 0 && error.retryAfterMs <= 60_000);
+    assert.equal(server.requests.length, 1);
+    await until(() => hub.snapshot().calls === 0);
+    assertNothingLeft(hub);
+  });
+}
+
+test("requests over one connection follow each other on it when a host allows one at a time", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const { hub } = await hubOnFakeTime(t, { limits: rates("1000/SECOND", { max_concurrent: 1 }) });
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  await Promise.all(Array.from({ length: 10 }, () => bodyOf(http.get(server.origin, { agent }))));
+  assert.equal(server.connections, 1);
+});
+
+test("https requests go through the hub, with the agents and when it is installed", async t => {
+  const { key, cert } = tlsFixture();
+  const server = https.createServer({ key, cert }, (_, response) => response.end("secure"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  t.after(() => server.closeAllConnections());
+  const { port } = server.address() as AddressInfo;
+  const { hub } = await hubOnFakeTime(t);
+  const events = recordEvents(hub);
+  const { https: agent } = hub.agents({ role: "artifact" });
+  t.after(() => agent.destroy());
+  const options = { port, host: "127.0.0.1", servername: "example.org", ca: cert };
+  assert.equal(await bodyOf(https.get({ ...options, agent })), "secure");
+  t.after(hub.install({}));
+  assert.equal(await bodyOf(https.get(options)), "secure");
+  await until(() => only(events, "http_request").length === 2);
+  assert.deepEqual(
+    only(events, "http_request").map(({ host, role, status, attempts }) => ({ host, role, status, attempts })),
+    [
+      { host: "127.0.0.1", role: "artifact", status: 200, attempts: 1 },
+      { host: "127.0.0.1", role: "metadata", status: 200, attempts: 1 },
+    ],
+  );
+});
+
+test("ECONNREFUSED stays the error of the request, counts as a failure, and opens the circuit", async t => {
+  const server = net.createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  const { hub } = await hubOnFakeTime(t, { breakers: { defaults: { fail_max: 2 } } });
+  const { http: agent } = hub.agents();
+  const send = () => errorOf(http.get({ port, host: "127.0.0.1", agent }));
+  for (let call = 0; call < 2; call += 1) assert.equal((await send()).code, "ECONNREFUSED");
+  const refused = await send();
+  assert.ok(refused instanceof BreakerOpenError);
+  assert.match(refused.message, /^circuit open for 127\.0\.0\.1 \(metadata\): 2 consecutive failures/);
+  assertNothingLeft(hub);
+});
+
+test("a 429 with Retry-After sets a cooldown, which the next request waits for", async t => {
+  const server = await serve(t, (_, response, number) =>
+    number === 1 ? response.writeHead(429, { "retry-after": "7" }).end() : response.end("ok"),
+  );
+  const { time, hub } = await hubOnFakeTime(t);
+  const events = recordEvents(hub);
+  const { http: agent } = hub.agents({ maxWaitMs: Number.POSITIVE_INFINITY });
+  t.after(() => agent.destroy());
+  await bodyOf(http.get(server.origin, { agent }));
+  const second = bodyOf(http.get(server.origin, { agent }));
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(6_999);
+  assert.equal(server.requests.length, 1);
+  await time.advance(10_000);
+  assert.equal(await second, "ok");
+  await until(() => only(events, "http_request").length === 2);
+  assert.deepEqual(
+    only(events, "http_request").map(({ status, breaker_recorded }) => [status, breaker_recorded]),
+    [
+      [429, "failure"],
+      [200, "success"],
+    ],
+  );
+});
+
+test("a response that breaks off is a failure, and one that the client drops is not", async t => {
+  const server = await serve(t, (request, response) => {
+    response.writeHead(200, { "content-length": "100000" });
+    response.write("x".repeat(50_000));
+    if (request.url === "/break") setImmediate(() => response.destroy());
+  });
+  const { hub } = await hubOnFakeTime(t);
+  const events = recordEvents(hub);
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const broken = await responseOf(http.get(`${server.origin}/break`, { agent }));
+  await assert.rejects(text(broken), { code: "ECONNRESET" });
+  for (const drop of [
+    (request: ClientRequest) => request.destroy(),
+    (_: ClientRequest, response: IncomingMessage) => response.destroy(),
+    (_: ClientRequest, response: IncomingMessage) => response.destroy(new Error("enough")),
+  ]) {
+    const request = http.get(`${server.origin}/drop`, { agent });
+    const response = await responseOf(request);
+    for (const each of [request, response]) each.on("error", () => undefined);
+    drop(request, response);
+  }
+  await until(() => only(events, "http_request").length === 4);
+  assert.deepEqual(
+    only(events, "http_request").map(({ breaker_recorded }) => breaker_recorded),
+    ["failure", "success", "success", "success"],
+  );
+  assertNothingLeft(hub);
+});
+
+for (const abort of ["destroy", "signal", "abort"] as const) {
+  test(`a request that is ended by ${abort} while it waits closes at once, and is never sent`, async t => {
+    const server = await serve(t, (_, response) => response.end("ok"));
+    const { time, hub } = await hubOnFakeTime(t, { limits: rates("1/MINUTE") });
+    const { http: agent } = hub.agents();
+    t.after(() => agent.destroy());
+    await bodyOf(http.get(server.origin, { agent }));
+    const controller = new AbortController();
+    const request = http.get(server.origin, { agent, signal: controller.signal });
+    const third = bodyOf(http.get(server.origin, { agent }));
+    await until(() => hub.snapshot().waiting === 2);
+    const closed = once(request, "close").catch(() => undefined);
+    const failed = abort === "abort" ? undefined : errorOf(request);
+    if (abort === "signal") controller.abort();
+    else request[abort]();
+    const error = await failed;
+    if (abort !== "abort") assert.equal(error?.code, abort === "signal" ? "ABORT_ERR" : "ECONNRESET");
+    await closed;
+    assert.equal(hub.snapshot().waiting, 1);
+    await time.advance(60_000);
+    assert.equal(await third, "ok");
+    assert.equal(server.requests.length, 2);
+    assertNothingLeft(hub);
+  });
+}
+
+test("a request that is ended while it connects gives its unit back", async t => {
+  const { hub } = await hubOnFakeTime(t, { limits: rates("1/MINUTE", { max_delay_ms: 0 }) });
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const request = http.get(server.origin, { agent });
+  await once(request, "socket");
+  const failed = errorOf(request);
+  request.destroy();
+  await failed;
+  assertNothingLeft(hub);
+  assert.equal(await bodyOf(http.get(server.origin, { agent })), "ok");
+});
+
+test("a request that is ended after it was written keeps its unit, and frees its slot", async t => {
+  const server = await serve(t, () => undefined);
+  const { hub } = await hubOnFakeTime(t, { limits: rates("1/MINUTE", { max_delay_ms: 0, max_concurrent: 1 }) });
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const request = http.get(server.origin, { agent });
+  await until(() => server.requests.length === 1);
+  const failed = errorOf(request);
+  request.destroy();
+  await failed;
+  assertNothingLeft(hub);
+  assert.ok((await errorOf(http.get(server.origin, { agent }))) instanceof RateLimitExceeded);
+});
+
+test("a request with a body is stamped when its headers leave, however late that is", async t => {
+  const server = await serve(t, (request, response) => request.resume().on("end", () => response.end("ok")));
+  const { time, hub } = await hubOnFakeTime(t, { limits: rates("1/SECOND") });
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  await bodyOf(http.get(server.origin, { agent }));
+  await time.advance(1000);
+  const upload = http.request(server.origin, { agent, method: "POST" });
+  const uploaded = bodyOf(upload);
+  await once(upload, "socket");
+  const next = bodyOf(http.get(server.origin, { agent }));
+  await time.advance(5000);
+  assert.equal(server.requests.length, 1);
+  upload.write("first");
+  await until(() => server.requests.length === 2);
+  await time.advance(999);
+  assert.equal(server.requests.length, 2);
+  await time.advance(1);
+  await next;
+  upload.end("last");
+  assert.equal(await uploaded, "ok");
+});
+
+test("upgrade, CONNECT, Expect, HTTP/1.0 and a response without a listener work as without the hub", async t => {
+  const server = http.createServer((request, response) => {
+    if (request.url === "/old") {
+      request.socket.end("HTTP/1.0 200 OK\r\n\r\nold");
+      return;
+    }
+    request.resume().on("end", () => response.end("plain"));
+  });
+  server.on("upgrade", (_, socket) => {
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n");
+    socket.pipe(socket);
+  });
+  server.on("connect", (_, socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  t.after(() => server.closeAllConnections());
+  const { port } = server.address() as AddressInfo;
+  const { hub } = await hubOnFakeTime(t);
+  t.after(hub.install({}));
+  const options = { port, host: "127.0.0.1", agent: new http.Agent() };
+
+  const upgrading = http.get({ ...options, headers: { connection: "upgrade", upgrade: "echo" } });
+  const [, socket] = (await once(upgrading, "upgrade")) as [IncomingMessage, net.Socket];
+  socket.write("hello");
+  assert.equal(String((await once(socket, "data"))[0]), "hello");
+  socket.destroy();
+
+  const tunnel = http.request({ ...options, method: "CONNECT", path: "example.org:443" }).end();
+  const [connected] = (await once(tunnel, "connect")) as [IncomingMessage];
+  assert.equal(connected.statusCode, 200);
+
+  const expecting = http.request({ ...options, method: "POST", headers: { expect: "100-continue" } });
+  expecting.flushHeaders();
+  await once(expecting, "continue");
+  expecting.end("body");
+  assert.equal(await bodyOf(expecting), "plain");
+
+  assert.equal(await bodyOf(http.get({ ...options, path: "/old" })), "old");
+
+  const ignored = http.get(options);
+  await once(ignored, "close");
+  await until(() => hub.snapshot().calls === 0);
+  assertNothingLeft(hub);
+});
+
+test("requests over a socket of this machine are not limited", { skip: process.platform === "win32" }, async t => {
+  const path = join(tmpdir(), `docstokg-${process.pid}.sock`);
+  const server = http.createServer((_, response) => response.end("local")).listen(path);
+  await once(server, "listening");
+  t.after(() => server.close());
+  const { hub } = await hubOnFakeTime(t, { limits: rates("1/MINUTE", { max_delay_ms: 0 }) });
+  t.after(hub.install({}));
+  for (let call = 0; call < 3; call += 1)
+    assert.equal(await bodyOf(http.get({ socketPath: path, path: "/", agent: false })), "local");
+});
+
+test("a request to a proxy uses the limits of the host in its URL", async t => {
+  const proxy = await serve(t, (request, response) => response.end(request.url));
+  const { hub } = await hubOnFakeTime(t);
+  const events = recordEvents(hub);
+  t.after(hub.install({}));
+  const url = "http://api.example.org/works?x=1";
+  assert.equal(await bodyOf(http.get({ port: proxy.port, host: "127.0.0.1", path: url, agent: false })), url);
+  await until(() => only(events, "http_request").length === 1);
+  assert.equal(only(events, "http_request")[0]?.host, "api.example.org");
+});
+
+test("the identification of the host is added, and removed from the redirect that the client follows", async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url?.startsWith("/path"))
+      response.writeHead(302, { location: "http://far.example/k3y-of-ours/x" }).end();
+    else response.writeHead(302, { location: `http://far.example${request.url}` }).end();
+  });
+  const own = { query: { api_key: "{A_KEY}" }, headers: { "x-contact": "me" } };
+  const identities = { hosts: { "127.0.0.1": own } };
+  const hub = await createHub({ env: { A_KEY: "k3y-of-ours" }, policy: { identities } });
+  t.after(() => hub.destroy());
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const response = await responseOf(http.get(`${server.origin}/search?q=1`, { agent }));
+  response.resume();
+  assert.equal(server.requests[0]?.url, "/search?q=1&api_key=k3y-of-ours");
+  assert.equal(server.requests[0]?.headers["x-contact"], "me");
+  assert.match(server.requests[0]?.headers["user-agent"] ?? "", /^docstokg\//);
+  assert.equal(response.headers.location, "http://far.example/search?q=1");
+  assert.ok(!response.rawHeaders.join().includes("k3y"));
+  assert.ok((await errorOf(http.get(`${server.origin}/path`, { agent }))) instanceof RedirectError);
+  const named = { agent, headers: { "user-agent": "mine/1" } };
+  (await responseOf(http.get(`${server.origin}/search`, named))).resume();
+  assert.equal(server.requests[2]?.headers["user-agent"], "mine/1");
+});
+
+test("private addresses are refused where the hub refuses them, by address and by name", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const { hub } = await hubOnFakeTime(t, { network: { allowPrivate: false } });
+  t.after(hub.install({}));
+  assert.ok((await errorOf(http.get(server.origin))) instanceof PrivateAddressError);
+  assert.ok((await errorOf(http.get(`http://localhost:${server.port}`))) instanceof PrivateAddressError);
+  assert.equal(server.requests.length, 0);
+});
+
+test("a body that the client does not read is aborted after unreadBodyMs, and its slot is free", async t => {
+  const server = await serve(t, (_, response) => response.end("x".repeat(2_000_000)));
+  const { time, hub } = await hubOnFakeTime(t, { unreadBodyMs: 1000 });
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const response = await responseOf(http.get(server.origin, { agent }));
+  const failed = once(response, "error").catch(error => [error]);
+  assert.equal(hub.snapshot().inFlight, 1);
+  for (let step = 0; step < 3; step += 1) {
+    await until(() => response.readableLength > 0);
+    await time.advance(1000);
+  }
+  assert.equal((await failed)[0].code, "DOCSTOKG_BODY_UNREAD");
+  assertNothingLeft(hub);
+});
+
+test("a deadline ends a request in the queue and one that the server does not answer", async t => {
+  const server = await serve(t, () => undefined);
+  const { time, hub } = await hubOnFakeTime(t);
+  const { http: agent } = hub.agents({ deadlineMs: 5000 });
+  t.after(() => agent.destroy());
+  const failed = errorOf(http.get(server.origin, { agent }));
+  await until(() => server.requests.length === 1);
+  await time.advance(5000);
+  assert.equal((await failed).code, "DOCSTOKG_DEADLINE");
+  assertNothingLeft(hub);
+});
+
+test("options of hub.with apply to the requests inside it, and options without an effect are refused", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const { hub } = await hubOnFakeTime(t);
+  const events = recordEvents(hub);
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  await hub.with({ role: "landing", resolver: "mine" }, () => bodyOf(http.get(server.origin, { agent })));
+  await until(() => only(events, "http_request").length === 1);
+  const [event] = only(events, "http_request");
+  assert.deepEqual([event?.role, event?.resolver], ["landing", "mine"]);
+  assert.throws(() => hub.agents({ offline: true }), /hub\.agents: offline: has no effect on node:http/);
+  const offline = hub.with({ offline: true }, () => errorOf(http.get(server.origin, { agent })));
+  assert.equal((await offline).code, "DOCSTOKG_CONFIG");
+});
+
+test("close waits for requests of node:http and refuses later ones, and destroy ends them", async t => {
+  const held: http.ServerResponse[] = [];
+  const server = await serve(t, (_, response) => held.push(response));
+  const { hub } = await hubOnFakeTime(t);
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const first = bodyOf(http.get(server.origin, { agent }));
+  await until(() => held.length === 1);
+  const closing = hub.close();
+  assert.equal((await errorOf(http.get(server.origin, { agent }))).code, "DOCSTOKG_CLOSED");
+  held[0]?.end("last");
+  assert.equal(await first, "last");
+  await closing;
+
+  const other = (await hubOnFakeTime(t)).hub;
+  const failing = errorOf(http.get(server.origin, { agent: other.agents().http }));
+  await until(() => held.length === 2);
+  await other.destroy(new Error("power cut"));
+  assert.match((await failing).message, /power cut/);
+});
+
+test("uninstalling in any order restores node:http, and the last installed hub takes the requests", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const prototype = http.Agent.prototype as unknown as { addRequest: unknown };
+  const { addRequest } = prototype;
+  const [one, two] = [(await hubOnFakeTime(t)).hub, (await hubOnFakeTime(t)).hub];
+  const counts = [recordEvents(one), recordEvents(two)].map(events => () => only(events, "http_request").length);
+  const uninstalls = [one.install({}), two.install({})];
+  const send = async () => {
+    await bodyOf(http.get(server.origin, { agent: false }));
+    await until(() => one.snapshot().calls + two.snapshot().calls === 0);
+    return counts.map(count => count());
+  };
+  assert.deepEqual(await send(), [0, 1]);
+  uninstalls[0]?.();
+  assert.deepEqual(await send(), [0, 2]);
+  uninstalls[1]?.();
+  assert.deepEqual(await send(), [0, 2]);
+  assert.equal(prototype.addRequest, addRequest);
+});
+
+/** When the client ends its request. */
+const ENDINGS = {
+  never: () => undefined,
+  "at once": request => request.destroy(),
+  "in the next tick": request => process.nextTick(() => request.destroy()),
+  "in the next turn": request => setImmediate(() => request.destroy()),
+  "with its socket": request => request.once("socket", () => request.destroy()),
+  "with its response": request => request.once("response", () => request.destroy()),
+  "in its body": request => request.once("response", response => response.once("data", () => response.destroy())),
+} satisfies Record<string, (request: ClientRequest) => unknown>;
+
+test("whenever clients end their requests, no slot, unit or queued request is left behind", async t => {
+  const server = await serve(t, (_, response) => response.end("x".repeat(100_000)));
+  const { hub } = await hubOnFakeTime(t, { limits: rates("100000/SECOND", { max_concurrent: 2 }) });
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const ending = fc.constantFrom(...Object.values<(request: ClientRequest) => unknown>(ENDINGS));
+  await fc.assert(
+    fc.asyncProperty(fc.array(ending, { minLength: 1, maxLength: 12 }), async endings => {
+      await Promise.all(
+        endings.map(end => {
+          const request = http.get(server.origin, { agent });
+          request.on("error", () => undefined);
+          request.on("response", response => response.on("error", () => undefined).resume());
+          end(request);
+          return new Promise(resolve => request.once("close", resolve));
+        }),
+      );
+      await until(() => hub.snapshot().calls === 0 && hub.snapshot().inFlight === 0);
+      assertNothingLeft(hub);
+    }),
+    { numRuns: 60 },
+  );
+});

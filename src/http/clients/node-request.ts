@@ -1,0 +1,346 @@
+import type { ClientRequest, IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
+import { type Outcome, outcomeOfError } from "../../core/breaker/classify.ts";
+import { BodyUnreadError, DeadlineExceededError } from "../../errors.ts";
+import type { Gate } from "../../gate/gate.ts";
+import type { Grant } from "../../limiter/grant.ts";
+import type { Time, Timer } from "../../time/time.ts";
+import type { ActiveRequest, ActiveRequests } from "../active-requests.ts";
+import type { CallOptions } from "../call-options.ts";
+import { CallRecord } from "../call-record.ts";
+import type { CallEnd, ReportedRequest } from "../request-telemetry.ts";
+import { outcomeOfAbort } from "../stages/abort-outcome.ts";
+import type { CallerIdentity } from "../stages/caller-identity.ts";
+import type { DeferredStamps } from "../stages/deferred-stamps.ts";
+import { hostFeedback } from "../stages/host-feedback.ts";
+import type { PausedBody, UnreadBodies } from "../stages/unread-bodies.ts";
+import { WriteStamp } from "../stages/write-stamp.ts";
+import { addIdentity, scrubLocation } from "./node-identity.ts";
+import { onHeadersWritten } from "./node-write.ts";
+
+export interface NodeRequestDeps {
+  readonly gate: Gate;
+  readonly breakers: BreakerRegistry;
+  readonly time: Time;
+  readonly deferredStamps: DeferredStamps;
+  readonly unreadBodies: UnreadBodies;
+  readonly activeRequests: ActiveRequests;
+  readonly callerIdentity: () => CallerIdentity;
+  /** Called when a request enters the hub. */
+  readonly onStarted: () => void;
+  readonly onUnreadBody: (request: ReportedRequest, unreadMs: number) => void;
+  /** Called once, when the request has ended. */
+  readonly onFinished: (request: ReportedRequest, end: CallEnd) => void;
+}
+
+/** What is known about a request before it is sent. */
+export interface NodeRequestPlan {
+  readonly origin: string;
+  readonly host: string;
+  readonly path: string;
+  readonly call: CallOptions;
+  /** Gives the request to its agent, which connects and sends it. */
+  readonly send: () => void;
+  /** Ends a request that has no socket: with this error, or as its own `destroy` says. */
+  readonly end: (error?: Error) => void;
+}
+
+const SUCCESS: Outcome = Object.freeze({ kind: "success" });
+const SILENT: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
+
+/**
+ * A request of node:http on its way through the gate: it is held until it has a grant, and the grant is stamped when
+ * its headers are written, reported when the response begins or fails, and released when the request is closed.
+ *
+ * It watches the request by its own `emit` and `destroy`, and not by listeners: a listener for `response` or `upgrade`
+ * would change what node:http does with a response that the client does not handle.
+ */
+export class NodeRequest implements ActiveRequest, PausedBody {
+  readonly isCall = true;
+  previousActive: ActiveRequest | undefined = undefined;
+  nextActive: ActiveRequest | undefined = undefined;
+  readonly #deps: NodeRequestDeps;
+  readonly #request: ClientRequest;
+  readonly #plan: NodeRequestPlan;
+  readonly #reported: ReportedRequest;
+  readonly #record = new CallRecord();
+  #grant: Grant | undefined;
+  #stamp: WriteStamp | undefined;
+  #leaveQueue: ((reason: unknown) => void) | undefined;
+  #jitter: Timer | undefined;
+  #deadline: Timer | undefined;
+  #response: IncomingMessage | undefined;
+  #status: number | undefined;
+  #error: unknown;
+  #bytesRead = 0;
+  #hasSocket = false;
+  #isSent = false;
+  #isAborted = false;
+  #isEndedByHub = false;
+  #isTimedOut = false;
+  #isOver = false;
+
+  constructor(deps: NodeRequestDeps, request: ClientRequest, plan: NodeRequestPlan) {
+    this.#deps = deps;
+    this.#request = request;
+    this.#plan = plan;
+    const { origin, host, path, call } = plan;
+    const startedUs = deps.time.monotonicUs();
+    const role = call.role ?? "metadata";
+    this.#reported = {
+      origin,
+      host,
+      path,
+      role,
+      method: request.method,
+      call,
+      startedUs,
+      record: this.#record,
+      cause: "call",
+    };
+  }
+
+  begin(): void {
+    this.#deps.activeRequests.add(this);
+    this.#deps.onStarted();
+    this.#watch();
+    const { deadlineMs } = this.#plan.call;
+    if (deadlineMs !== undefined) this.#deadline = this.#deps.time.setTimer(deadlineMs, () => this.#expire(deadlineMs));
+    try {
+      addIdentity(this.#request, this.#plan, this.#deps.callerIdentity());
+      this.#enter();
+    } catch (error) {
+      this.#refuse(error);
+    }
+  }
+
+  /** The hub is destroyed. */
+  abort(reason: unknown): void {
+    this.#isEndedByHub = true;
+    this.#request.destroy(reason instanceof Error ? reason : new Error(String(reason)));
+  }
+
+  /** Nothing of the body was read for a while: either the server has sent nothing, or the client does not read. */
+  abandon(unreadMs: number): void {
+    const response = this.#response;
+    if (response === undefined || this.#isOver) return;
+    const bytesRead = this.#request.socket?.bytesRead ?? 0;
+    const isUnread = (response.readableLength > 0 || response.complete) && bytesRead === this.#bytesRead;
+    this.#bytesRead = bytesRead;
+    if (!isUnread) {
+      this.#deps.unreadBodies.paused(this);
+      return;
+    }
+    const { host, role } = this.#reported;
+    this.#error = new BodyUnreadError({ host, role, unreadMs });
+    this.#deps.onUnreadBody(this.#reported, unreadMs);
+    this.#isEndedByHub = true;
+    response.destroy(this.#error as Error);
+    this.#finish(this.#record.outcome ?? SUCCESS);
+  }
+
+  #watch(): void {
+    const request = this.#request;
+    const { emit, destroy } = request;
+    request.emit = (name: string | symbol, ...values: unknown[]) =>
+      this.#observe(String(name), values) && emit.call(request, name as string, ...values);
+    request.destroy = (error?: Error) => {
+      const isFirst = !request.destroyed;
+      destroy.call(request, error);
+      if (isFirst) this.#aborted(error);
+      return request;
+    };
+  }
+
+  /** False when the event must not reach the client. */
+  #observe(name: string, [first]: readonly unknown[]): boolean {
+    // A client that has got its response may no longer listen, and would end with the process.
+    if (name === "error" && this.#isEndedByHub && this.#request.listenerCount("error") === 0) return false;
+    if (this.#isOver) return true;
+    if (name === "socket") this.#connected(first as Socket);
+    else if (name === "information" || name === "continue") this.#stamp?.stamp();
+    else if (name === "response" || name === "upgrade" || name === "connect")
+      return this.#answered(first as IncomingMessage);
+    else if (name === "timeout") this.#isTimedOut = true;
+    else if (name === "error") this.#failed(first);
+    else if (name === "close") this.#closed();
+    return true;
+  }
+
+  #enter(): void {
+    const { host, path, call } = this.#plan;
+    this.#record.queuedSinceUs = this.#deps.time.monotonicUs();
+    const { deadlineMs, maxWaitMs = deadlineMs } = call;
+    const boundMs = deadlineMs === undefined ? maxWaitMs : Math.min(maxWaitMs ?? deadlineMs, deadlineMs);
+    const entry = this.#deps.gate.enter({
+      host,
+      path,
+      role: this.#reported.role,
+      method: this.#request.method,
+      weight: call.weight,
+      resolver: call.resolver,
+      service: call.service,
+      maxWaitMs: boundMs,
+      maxWaitOption: boundMs === call.maxWaitMs ? "maxWaitMs" : "deadlineMs",
+      maxBreakerWaitMs: call.maxBreakerWaitMs,
+      onWait: leaveQueue => {
+        this.#leaveQueue = leaveQueue;
+      },
+    });
+    // A promise keeps the caller's asynchronous context, whichever request frees the capacity.
+    if (entry instanceof Promise) entry.then(grant => this.#granted(grant)).catch(error => this.#refuse(error));
+    else this.#granted(entry);
+  }
+
+  #granted(grant: Grant): void {
+    this.#leaveQueue = undefined;
+    // Ended in the moment between the grant and this call.
+    if (this.#isOver) {
+      grant.giveBack();
+      return;
+    }
+    this.#grant = grant;
+    this.#record.waitedMs += grant.waitedMs;
+    this.#record.slotWaitMs += grant.slotWaitMs;
+    this.#record.queuedSinceUs = undefined;
+    const { time, deferredStamps } = this.#deps;
+    // A reused socket is not a new connection.
+    const connections = () => (this.#hasSocket && !this.#request.reusedSocket ? 1 : 0);
+    this.#stamp = new WriteStamp({ time, deferredStamps, connections }, grant);
+    if (grant.jitterMs === 0) this.#send();
+    else this.#jitter = time.setTimer(grant.jitterMs, () => this.#afterJitter());
+  }
+
+  /** A trial call has waited for its jitter. A cooldown that began in the meantime sends it back to the gate. */
+  #afterJitter(): void {
+    this.#jitter = undefined;
+    const { reason } = this.#deps.breakers.state(this.#plan.host);
+    if (reason === undefined || reason === "failures") {
+      this.#send();
+      return;
+    }
+    this.#grant?.giveBack();
+    this.#grant = undefined;
+    try {
+      this.#enter();
+    } catch (error) {
+      this.#refuse(error);
+    }
+  }
+
+  #send(): void {
+    this.#isSent = true;
+    this.#record.attempts = 1;
+    this.#stamp?.dispatching();
+    this.#plan.send();
+  }
+
+  #connected(socket: Socket): void {
+    this.#hasSocket = true;
+    onHeadersWritten(this.#request, socket, () => {
+      this.#stamp?.start();
+      this.#stamp?.sent();
+      this.#record.sentMs = this.#deps.time.wallMs();
+    });
+  }
+
+  #answered(response: IncomingMessage): boolean {
+    const { statusCode: status = 0, statusMessage: statusText = "", headers } = response;
+    this.#status = status;
+    this.#response = response;
+    this.#watchDropped(response);
+    this.#stamp?.stamp();
+    const { breakers, time, unreadBodies, callerIdentity } = this.#deps;
+    const head = { status, statusText, headers, rawHeaders: undefined };
+    const { outcome, retryAfterMs, announced } = hostFeedback(head, breakers, time);
+    this.#record.outcome = outcome;
+    this.#record.retryAfterMs = retryAfterMs;
+    this.#grant?.recordResponse({ isThrottled: outcome.kind === "failure" && outcome.throttled, announced });
+    if (outcome.kind !== "success") this.#grant?.report({ outcome, status, retryAfterMs });
+    this.#bytesRead = this.#request.socket?.bytesRead ?? 0;
+    unreadBodies.paused(this);
+    try {
+      scrubLocation(response, this.#plan, callerIdentity());
+      return true;
+    } catch (error) {
+      this.#request.emit("error", error);
+      this.#request.destroy();
+      return false;
+    }
+  }
+
+  /** A client that destroys its response has aborted; node:http itself does so only when the socket is closed. */
+  #watchDropped(response: IncomingMessage): void {
+    const { destroy } = response;
+    response.destroy = (error?: Error) => {
+      if (!response.complete && this.#request.socket?.destroyed === false) this.#isAborted = true;
+      return destroy.call(response, error);
+    };
+  }
+
+  /** Reported before the client hears of it: a client may send the next request at once. */
+  #failed(error: unknown): void {
+    this.#error ??= error;
+    if (this.#response === undefined && !this.#isAborted) this.#grant?.report({ outcome: outcomeOfError(error) });
+  }
+
+  #aborted(error: Error | undefined): void {
+    if (this.#isOver) return;
+    this.#isAborted = true;
+    this.#error ??= error;
+    const isQueued = !this.#isSent;
+    this.#leaveQueue?.(error);
+    // Without a socket nothing was written, and the agent may close the request much later.
+    if (!this.#hasSocket) this.#finish(undefined);
+    if (isQueued) this.#plan.end();
+  }
+
+  #refuse(error: unknown): void {
+    if (this.#isOver) return;
+    this.#error = error;
+    this.#finish(undefined);
+    this.#plan.end(error instanceof Error ? error : new Error(String(error)));
+  }
+
+  #expire(deadlineMs: number): void {
+    const { host, role } = this.#reported;
+    const { attempts, waitedMs, queuedSinceUs } = this.#record;
+    const nowUs = this.#deps.time.monotonicUs();
+    const queuedMs = waitedMs + (nowUs - (queuedSinceUs ?? nowUs)) / 1000;
+    this.#request.destroy(new DeadlineExceededError({ host, role, deadlineMs, attempts, waitedMs: queuedMs }));
+  }
+
+  #closed(): void {
+    const outcome = this.#outcome();
+    this.#record.outcome = outcome;
+    // After the agent has got the socket back: a request that got the slot earlier would open a second connection.
+    this.#finish(outcome, work => queueMicrotask(work));
+  }
+
+  #outcome(): Outcome {
+    const { outcome = SUCCESS } = this.#record;
+    if (this.#response !== undefined) {
+      const isCut = !this.#response.complete && !this.#request.destroyed;
+      const hasFailed = !this.#response.complete && !this.#isAborted && this.#status !== 101;
+      return isCut || hasFailed ? outcomeOfError(this.#error ?? { code: "ECONNRESET" }) : outcome;
+    }
+    if (!this.#isAborted) return outcomeOfError(this.#error);
+    const startedUs = this.#stamp?.startedUs;
+    const silentMs = startedUs === undefined ? undefined : (this.#deps.time.monotonicUs() - startedUs) / 1000;
+    return this.#isTimedOut && silentMs !== undefined ? SILENT : outcomeOfAbort(this.#error, silentMs);
+  }
+
+  #finish(outcome: Outcome | undefined, later: (work: () => void) => void = work => work()): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#jitter?.cancel();
+    this.#deadline?.cancel();
+    this.#deps.unreadBodies.resumed(this);
+    const [grant, stamp] = [this.#grant, this.#stamp];
+    if (outcome !== undefined) grant?.report({ outcome });
+    if (stamp !== undefined) later(() => stamp.release());
+    this.#deps.activeRequests.delete(this);
+    this.#deps.onFinished(this.#reported, { status: this.#status, error: this.#error, isAborted: this.#isAborted });
+  }
+}

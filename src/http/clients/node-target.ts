@@ -1,0 +1,37 @@
+import type { ClientRequest } from "node:http";
+
+/** The options of a request of node:http that say where it goes. */
+export interface NodeRequestOptions {
+  readonly port?: number | string | null | undefined;
+  readonly defaultPort?: number | string | undefined;
+  readonly socketPath?: string | undefined;
+  lookup?: unknown;
+}
+
+export interface NodeTarget {
+  readonly origin: string;
+  /** Path and query. */
+  readonly path: string;
+}
+
+/**
+ * Where a request of node:http goes. Undefined for a request that the limits of a host do not concern: over a socket of
+ * this machine, and CONNECT, which only opens a connection for other requests.
+ */
+export function nodeTarget(request: ClientRequest, options: NodeRequestOptions): NodeTarget | undefined {
+  const { method, path, protocol, host } = request;
+  if (method === "CONNECT" || options.socketPath) return undefined;
+  // Sent to a proxy, which passes it on to this URL.
+  if (/^https?:\/\//i.test(path)) {
+    const url = new URL(path);
+    return { origin: url.origin, path: `${url.pathname}${url.search}` };
+  }
+  const name = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+  const port = options.port || options.defaultPort || portInHostField(request);
+  return { origin: new URL(`${protocol}//${name}${port ? `:${port}` : ""}`).origin, path };
+}
+
+/** For a request without an agent, whose options are not known. */
+function portInHostField(request: ClientRequest): string {
+  return /:(\d+)$/.exec(String(request.getHeader("host") ?? ""))?.[1] ?? "";
+}

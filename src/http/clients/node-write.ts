@@ -1,0 +1,33 @@
+import type { ClientRequest } from "node:http";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+
+/**
+ * Calls `written` when the headers of a request leave over its socket: the first bytes that it writes, once the
+ * connection is open. Called when the request gets its socket, before it writes.
+ */
+export function onHeadersWritten(request: ClientRequest, socket: Socket, written: () => void): void {
+  const { write } = socket;
+  // Another module may have replaced the method of this socket too.
+  const isReplaced = Object.hasOwn(socket, "write");
+  const restore = () => {
+    if (socket.write !== watched) return;
+    if (isReplaced) socket.write = write;
+    else delete (socket as Partial<Socket>).write;
+  };
+  const watched = (...chunk: Parameters<Socket["write"]>) => {
+    restore();
+    whenOpen(socket, written);
+    return write.apply(socket, chunk);
+  };
+  socket.write = watched as Socket["write"];
+  request.once("close", restore);
+}
+
+/** node:net keeps what is written while the connection is not yet open. */
+function whenOpen(socket: Socket, written: () => void): void {
+  const { encrypted, secureConnecting } = socket as TLSSocket & { readonly secureConnecting?: boolean };
+  if (encrypted && (socket.connecting || secureConnecting)) socket.once("secureConnect", written);
+  else if (socket.connecting) socket.once("connect", written);
+  else written();
+}

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { hubFor, only, recordEvents, serve, type TestHubOptions, until } from "../../../test/http/kit.ts";
+import { limitPoliciesFrom } from "../../policy/limits.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
+import { CrawlDelays } from "./crawl-delays.ts";
+
+const LIMITS = { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 600_000 };
+const limits = { defaults: { metadata: LIMITS, landing: LIMITS, artifact: LIMITS } };
+
+/** A hub on virtual time, and a server with this robots.txt; `pages()` lists what was requested besides it. */
+async function scenario(t: Parameters<typeof serve>[0], robots: string | number, options: TestHubOptions = {}) {
+  const time = new FakeTime();
+  const server = await serve(t, (request, response) => {
+    if (request.url !== "/robots.txt") return void response.end("page");
+    if (typeof robots === "number") response.writeHead(robots).end("User-agent: *\nCrawl-delay: 10\n");
+    else response.end(robots);
+  });
+  const hub = await hubFor(t, { time, crawlDelay: true, cache: false, limits, ...options });
+  const urls = () => server.requests.map(({ url }) => url);
+  const send = async (path: string, role: "landing" | "artifact" | "metadata") =>
+    (await hub.fetch(`${server.origin}${path}`, { role, maxWaitMs: Number.POSITIVE_INFINITY })).text();
+  return { time, server, hub, urls, send, pages: () => urls().filter(url => url !== "/robots.txt") };
+}
+
+test("landing and artifact requests of a host keep its Crawl-delay together, and robots.txt is requested once", async t => {
+  const { time, hub, urls, send, pages } = await scenario(t, "User-agent: *\nCrawl-delay: 10\n");
+  const events = recordEvents(hub);
+  const sent = [send("/1", "landing"), send("/2", "artifact"), send("/3", "landing")];
+  await until(() => pages().length === 1 && hub.snapshot().waiting === 2);
+  await time.advance(9_999);
+  assert.equal(pages().length, 1);
+  await time.advance(30);
+  await until(() => pages().length === 2);
+  await time.advance(9_000);
+  assert.equal(pages().length, 2);
+  await time.advance(2_000);
+  await Promise.all(sent);
+  assert.equal(urls().filter(url => url === "/robots.txt").length, 1);
+  assert.equal(urls()[0], "/robots.txt");
+  assert.deepEqual(
+    only(events, "crawl_delay").map(({ host, seconds }) => ({ host, seconds })),
+    [{ host: "127.0.0.1", seconds: 10 }],
+  );
+});
+
+test("metadata requests, listed hosts and calls of a hub without the option request no robots.txt", async t => {
+  const listed = { limits: { ...limits, hosts: { "127.0.0.1": { landing: LIMITS } } } };
+  const delay = "User-agent: *\nCrawl-delay: 10\n";
+  for (const [role, options] of [
+    ["metadata", {}],
+    ["landing", listed],
+    ["landing", { crawlDelay: false }],
+  ] as const) {
+    const { send, urls } = await scenario(t, delay, options);
+    await Promise.all([send("/1", role), send("/2", role)]);
+    assert.deepEqual(urls().toSorted(), ["/1", "/2"]);
+  }
+});
+
+test("a robots.txt without a delay for this program, a missing one and a failing one set no delay", async t => {
+  for (const robots of ["User-agent: other\nCrawl-delay: 10\n", "", 404, 500, 429]) {
+    const { send, pages } = await scenario(t, robots, { retry: false });
+    await Promise.all([send("/1", "landing"), send("/2", "artifact"), send("/3", "landing")]);
+    assert.deepEqual(pages().toSorted(), ["/1", "/2", "/3"]);
+  }
+});
+
+test("the first word of the User-Agent selects the group of robots.txt", async t => {
+  const robots = "User-agent: *\nCrawl-delay: 10\nUser-agent: my-bot\nDisallow:\n";
+  const { send, pages } = await scenario(t, robots, { userAgent: "My-Bot/2.0 (mailto:you@example.org)" });
+  await Promise.all([send("/1", "landing"), send("/2", "landing")]);
+  assert.equal(pages().length, 2);
+});
+
+test("a request that is aborted while robots.txt is read is not sent, and leaves nothing behind", async t => {
+  const robots = Promise.withResolvers<() => void>();
+  const time = new FakeTime();
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/robots.txt") robots.resolve(() => response.end("User-agent: *\nCrawl-delay: 10\n"));
+    else response.end("page");
+  });
+  const hub = await hubFor(t, { time, crawlDelay: true, cache: false, limits });
+  const controller = new AbortController();
+  const aborted = hub.fetch(`${server.origin}/1`, { role: "landing", signal: controller.signal });
+  const other = hub.fetch(`${server.origin}/2`, { role: "landing" });
+  const answer = await robots.promise;
+  controller.abort();
+  await assert.rejects(aborted, { name: "AbortError" });
+  answer();
+  await (await other).text();
+  assert.deepEqual(
+    server.requests.map(({ url }) => url),
+    ["/robots.txt", "/2"],
+  );
+  assert.equal(hub.snapshot().calls, 0);
+});
+
+test("a robots.txt that does not arrive within 10 s sets no delay, and the requests are sent", async t => {
+  const time = new FakeTime();
+  const asked = Promise.withResolvers<void>();
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/robots.txt") asked.resolve();
+    else response.end("page");
+  });
+  const hub = await hubFor(t, { time, crawlDelay: true, cache: false, limits, retry: false });
+  const sent = [1, 2].map(async number => (await hub.fetch(`${server.origin}/${number}`, { role: "landing" })).text());
+  await asked.promise;
+  await time.advance(10_001);
+  assert.deepEqual(await Promise.all(sent), ["page", "page"]);
+});
+
+test("a robots.txt that the caller requests itself is read, and not requested again", async t => {
+  const { time, hub, urls, send, pages } = await scenario(t, "User-agent: *\nCrawl-delay: 10\n");
+  await send("/robots.txt", "landing");
+  const sent = [send("/1", "artifact"), send("/2", "artifact")];
+  await until(() => hub.snapshot().waiting > 0);
+  await time.advance(9_000);
+  assert.ok(pages().length < 2);
+  for (let step = 0; step < 2; step += 1) await time.advance(10_030);
+  await Promise.all(sent);
+  assert.equal(urls().filter(url => url === "/robots.txt").length, 1);
+});
+
+test("a reload keeps the delay, and a reload that lists the host ends it", async t => {
+  const { time, hub, send, pages } = await scenario(t, "User-agent: *\nCrawl-delay: 10\n");
+  await send("/1", "landing");
+  await hub.reload({ ratelimits: { extends: "none", ...limits }, breakers: { extends: "none" } });
+  const second = send("/2", "landing");
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(10_030);
+  await second;
+  const own = { hosts: { "127.0.0.1": { total: { rates: "1000/SECOND" }, landing: LIMITS } } };
+  await hub.reload({ ratelimits: { extends: "none", ...limits, ...own }, breakers: { extends: "none" } });
+  await Promise.all([send("/3", "landing"), send("/4", "landing")]);
+  assert.equal(pages().length, 4);
+});
+
+test("a delay is at most 60 s, and the oldest of very many hosts is forgotten", () => {
+  const delays = new CrawlDelays();
+  assert.equal(delays.set("a.example", 86_400), 60);
+  assert.equal(delays.set("a.example", 60), undefined);
+  const base = limitPoliciesFrom({}, "test");
+  const rates = (host: string) => delays.applyTo(base).route(host, "landing").above[0]?.policy.labels;
+  assert.deepEqual(rates("a.example"), ["1/MINUTE"]);
+  assert.equal(delays.applyTo(base).route("a.example", "metadata").above.length, 0);
+  for (let host = 0; host < 4096; host += 1) delays.set(`h${host}.example`, 2);
+  assert.equal(rates("a.example"), undefined);
+  assert.deepEqual(rates("h0.example"), ["1/2SECOND"]);
+});

@@ -1,0 +1,132 @@
+import type { Dispatcher } from "undici";
+import { robotsFor } from "../../core/text/robots.ts";
+import type { Hub } from "../hub.ts";
+import { withRewrittenHead } from "../stages/rewritten-head.ts";
+import type { OutgoingRequest, ResponseSink } from "../stages/stage.ts";
+
+export interface RobotsReaderDeps {
+  /** The hub itself: robots.txt is requested under the limits and circuits of its host, and cached like any response. */
+  readonly request: Hub["request"];
+  /** The first word of the User-Agent. */
+  readonly product: () => string;
+  /** Whether the policy lists the host, in a file, the environment or a flag. */
+  readonly isListed: (host: string, path: string) => boolean;
+  /** Called with each Crawl-delay that was read, in seconds. */
+  readonly onDelay: (host: string, delayS: number) => void;
+}
+
+/** RFC 9309 requires crawlers to read at least 500 KiB. */
+const ROBOTS_BYTES_MAX = 512_000;
+const REDIRECTS_MAX = 5;
+/** Requests to the host wait for its robots.txt, so a slow one must not hold them for long. */
+const DEADLINE_MS = 10_000;
+/** Bounds the memory for a crawler that calls very many origins; the oldest is forgotten, and read again. */
+const ORIGINS_MAX = 4096;
+
+/**
+ * Reads the robots.txt of each origin once, before the first landing or artifact request to a host that the policy does
+ * not list. A file that is missing, fails or takes longer than DEADLINE_MS sets no delay.
+ */
+export class RobotsReader {
+  readonly #deps: RobotsReaderDeps;
+  /** By origin: undefined when it was read, else a promise that never rejects. */
+  readonly #origins = new Map<string, Promise<void> | undefined>();
+
+  constructor(deps: RobotsReaderDeps) {
+    this.#deps = deps;
+  }
+
+  /** The role metadata is for APIs, whose limits are documented; robots.txt itself is requested with it too. */
+  applies({ role, host, path, call }: Pick<OutgoingRequest, "role" | "host" | "path" | "call">): boolean {
+    return role !== "metadata" && call.service === undefined && !this.#deps.isListed(host, path);
+  }
+
+  /** Undefined when the robots.txt of this origin was read; else it is being read until the promise resolves. */
+  read({ origin, host }: Pick<OutgoingRequest, "origin" | "host">): Promise<void> | undefined {
+    if (this.#origins.has(origin)) return this.#origins.get(origin);
+    const reading = this.#fetch(origin, host)
+      // A failure sets no delay.
+      .catch(() => undefined)
+      .then(() => this.#remember(origin, undefined));
+    this.#remember(origin, reading);
+    return reading;
+  }
+
+  /** A sink that reads the robots.txt that a caller has requested, so that it is not requested twice. */
+  observe({ origin, host }: Pick<OutgoingRequest, "origin" | "host">, sink: ResponseSink): ResponseSink {
+    if (this.#origins.has(origin)) return sink;
+    let text: TextCollector | undefined;
+    return {
+      ...withRewrittenHead(sink, head => {
+        const { status, headers } = head;
+        if (status === 200 && headers["content-encoding"] === undefined) text = new TextCollector();
+        return head;
+      }),
+      data: chunk => {
+        text?.add(chunk);
+        sink.data(chunk);
+      },
+      ended: (trailers, rawTrailers) => {
+        if (text !== undefined) {
+          this.#learn(host, 200, text.text());
+          this.#remember(origin, undefined);
+        }
+        sink.ended(trailers, rawTrailers);
+      },
+    };
+  }
+
+  async #fetch(origin: string, host: string): Promise<void> {
+    const { statusCode, body } = await this.#deps.request(`${origin}/robots.txt`, {
+      role: "metadata",
+      headers: { "accept-encoding": "identity" },
+      maxRedirections: REDIRECTS_MAX,
+      maxWaitMs: DEADLINE_MS,
+      deadlineMs: DEADLINE_MS,
+    });
+    this.#learn(host, statusCode, await beginningOf(body));
+  }
+
+  #learn(host: string, status: number, text: string): void {
+    const { crawlDelayS } = robotsFor(this.#deps.product(), status, text);
+    if (crawlDelayS !== undefined) this.#deps.onDelay(host, crawlDelayS);
+  }
+
+  #remember(origin: string, reading: Promise<void> | undefined): void {
+    for (const oldest of this.#origins.keys()) {
+      if (this.#origins.size < ORIGINS_MAX || this.#origins.has(origin)) break;
+      this.#origins.delete(oldest);
+    }
+    this.#origins.set(origin, reading);
+  }
+}
+
+/** The first bytes of a text. */
+class TextCollector {
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  get isFull(): boolean {
+    return this.#bytes >= ROBOTS_BYTES_MAX;
+  }
+
+  add(chunk: Buffer): void {
+    if (this.isFull) return;
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+  }
+
+  text(): string {
+    return Buffer.concat(this.#chunks).toString("utf8", 0, ROBOTS_BYTES_MAX);
+  }
+}
+
+async function beginningOf(body: Dispatcher.ResponseData["body"]): Promise<string> {
+  const collector = new TextCollector();
+  // Leaving the loop destroys the rest of the body.
+  for await (const chunk of body) {
+    collector.add(chunk as Buffer);
+    if (collector.isFull) break;
+  }
+  return collector.text();
+}

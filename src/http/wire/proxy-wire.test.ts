@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import http from "node:http";
+import https from "node:https";
+import net, { type AddressInfo } from "node:net";
+import { type TestContext, test } from "node:test";
+import { hubFor, only, recordEvents, serve, tlsFixture } from "../../../test/http/kit.ts";
+import { ConfigError, PrivateAddressError } from "../../errors.ts";
+import { proxySettings } from "./proxy-wire.ts";
+
+/** A proxy that connects every CONNECT to one server, and records the targets. */
+async function startProxy(t: TestContext, port: number) {
+  const targets: string[] = [];
+  const proxy = http.createServer((request, response) => {
+    targets.push(request.url ?? "");
+    response.end("by the proxy");
+  });
+  proxy.on("connect", (request, socket) => {
+    targets.push(request.url ?? "");
+    const server = net.connect(port, "127.0.0.1", () => {
+      socket.write("HTTP/1.1 200 OK\r\n\r\n");
+      server.pipe(socket).pipe(server);
+    });
+    server.on("error", () => socket.destroy());
+    socket.on("error", () => server.destroy());
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  t.after(() => proxy.close());
+  t.after(() => proxy.closeAllConnections());
+  return { url: `http://user:secret@127.0.0.1:${(proxy.address() as AddressInfo).port}`, targets };
+}
+
+test("https requests go through HTTPS_PROXY under the limits of their own host, and those in NO_PROXY do not", async t => {
+  const { key, cert } = tlsFixture();
+  const server = https.createServer({ key, cert }, (_, response) => response.end("secure")).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  t.after(() => server.closeAllConnections());
+  const plain = await serve(t, (_, response) => response.end("direct"));
+  const { url, targets } = await startProxy(t, (server.address() as AddressInfo).port);
+  const hub = await hubFor(t, {
+    env: { HTTPS_PROXY: url, NO_PROXY: "127.0.0.1" },
+    network: { proxy: "env", tls: { ca: cert } },
+    cache: false,
+  });
+  const events = recordEvents(hub);
+  assert.equal(await (await hub.fetch("https://example.org/x")).text(), "secure");
+  assert.equal(await (await hub.fetch(plain.origin)).text(), "direct");
+  assert.deepEqual(targets, ["example.org:443"]);
+  assert.deepEqual(
+    only(events, "http_request").map(({ host }) => host),
+    ["example.org", "127.0.0.1"],
+  );
+});
+
+test("without proxies in the environment, and for hosts in connectTo, the hub connects directly", async t => {
+  const server = await serve(t, (_, response) => response.end("direct"));
+  const { url, targets } = await startProxy(t, server.port);
+  const without = await hubFor(t, { network: { proxy: "env" }, cache: false });
+  assert.equal(await (await without.fetch(server.origin)).text(), "direct");
+  const mapped = await hubFor(t, {
+    env: { http_proxy: url },
+    network: { proxy: "env", connectTo: [`example.org::127.0.0.1:${server.port}`] },
+    cache: false,
+  });
+  assert.equal(await (await mapped.fetch("http://example.org/")).text(), "direct");
+  assert.deepEqual(targets, []);
+});
+
+test("with allowPrivate: false a URL with a private address is not sent to the proxy", async t => {
+  const { url, targets } = await startProxy(t, 9);
+  const hub = await hubFor(t, {
+    env: { http_proxy: url },
+    network: { proxy: "env", allowPrivate: false },
+    cache: false,
+  });
+  for (const target of ["http://169.254.169.254/", "http://[::1]/", "http://localhost/", "http://a.localhost/"])
+    await assert.rejects(hub.fetch(target), PrivateAddressError);
+  assert.deepEqual(targets, []);
+});
+
+test("small letters win, a scheme may be left out, and an invalid address is an error without its password", () => {
+  assert.equal(proxySettings({}), undefined);
+  assert.equal(proxySettings({ NO_PROXY: "*" }), undefined);
+  assert.deepEqual(proxySettings({ HTTP_PROXY: "http://a:1", http_proxy: "b:2", NO_PROXY: "c" }), {
+    httpProxy: "http://b:2",
+    httpsProxy: "",
+    noProxy: "c",
+  });
+  assert.throws(
+    () => proxySettings({ HTTPS_PROXY: "ftp://user:hunter2@proxy" }),
+    (error: Error) => error instanceof ConfigError && /^HTTPS_PROXY: "ftp:\/\/…@proxy" is not/.test(error.message),
+  );
+});
