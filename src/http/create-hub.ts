@@ -4,7 +4,7 @@ import { breakersOf } from "../breaker/registry-breakers.ts";
 import { Gate } from "../gate/gate.ts";
 import { Listeners } from "../listeners.ts";
 import { unknownVariables } from "../policy/environment.ts";
-import type { LimitPolicies } from "../policy/limits.ts";
+import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { breakerStoreFor, storeFor, storeNamesOf } from "../stores/open-store.ts";
 import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";

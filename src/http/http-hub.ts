@@ -6,7 +6,7 @@ import { breakersOf } from "../breaker/registry-breakers.ts";
 import { ConfigError, HubClosedError, isDocstokgError } from "../errors.ts";
 import type { Gate } from "../gate/gate.ts";
 import type { EventOrigin, Listener, Listeners } from "../listeners.ts";
-import type { LimitPolicies } from "../policy/limits.ts";
+import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { PolicyChange } from "../policy/policy-changes.ts";
 import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";

@@ -1,5 +1,5 @@
 import { budgetPolicy } from "../../policy/budget-policy.ts";
-import type { LimitPolicies, Route, TotalBudget } from "../../policy/limits.ts";
+import type { LimitPolicies, Route, TotalBudget } from "../../policy/limit-policies.ts";
 import type { Role } from "../../policy/roles.ts";
 import { isServiceName } from "../../policy/service-name.ts";
 
