@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { acquire, at, call, folderFor, readJsonl } from "../../../test/telemetry/kit.ts";
 import { StoreError } from "../../errors.ts";
 import { jsonlFiles } from "../reading/jsonl-events.ts";
+import { createTelemetry } from "../telemetry.ts";
 import { jsonlSink } from "./jsonl-sink.ts";
 
 test("each event is a line of JSON, and is read back unchanged", async t => {
@@ -114,4 +115,18 @@ test("a path that cannot be opened is an error that names it, and invalid option
     /maxBytes must be a whole number of at least 1024, not 10/,
   );
   await assert.rejects(jsonlSink(join(folder, "x"), { keep: 0 }), /keep must be a whole number from 1 to 1000, not 0/);
+});
+
+test("every line begins with the envelope, whatever the event", async t => {
+  const file = join(folderFor(t), "telemetry.jsonl");
+  const telemetry = createTelemetry({ sinks: [await jsonlSink(file)], runId: "r" });
+  telemetry.listener({ event_type: "policy_loaded", config_hash: "h" }, { configHash: "h" });
+  telemetry.listener({ event_type: "cache_trouble", message: 'quotes " and \\, "ts":1' }, { configHash: "h" });
+  await telemetry.close();
+  const lines = readFileSync(file, "utf8").trimEnd().split("\n");
+  assert.equal(lines.length, 4);
+  for (const line of lines) {
+    assert.deepEqual(Object.keys(JSON.parse(line)).slice(0, 4), ["ts", "event_type", "run_id", "config_hash"]);
+  }
+  assert.equal(JSON.parse(lines[2] ?? "").message, 'quotes " and \\, "ts":1');
 });
