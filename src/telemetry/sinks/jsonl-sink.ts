@@ -149,7 +149,7 @@ function lineOf(event: TelemetryEvent): string {
   const stamp = `,"ts":${ts},"run_id":"${run_id}","config_hash":"${config_hash}"}`;
   // Telemetry adds the envelope at the end; policy_loaded has its hash among its fields.
   if (!json.startsWith(type) || !json.endsWith(stamp))
-    return `${JSON.stringify({ ts, event_type, run_id, config_hash, ...event })}\n`;
+    return `${JSON.stringify({ ts, event_type, run_id, config_hash, ...(event as object) })}\n`;
   const fields = json.slice(type.length, -stamp.length);
   return `{"ts":${ts},"event_type":"${event_type}","run_id":"${run_id}","config_hash":"${config_hash}"${fields}}\n`;
 }

@@ -195,7 +195,9 @@ function callProblems({ events }: Ledger): readonly string[] {
   const problems: string[] = [];
   const sent = new Map<string, number>();
   const numbers = new Map<string, number[]>();
-  for (const { call_id, connection, attempt } of of(events, "http_attempt")) {
+  const lastHosts = new Map<string, string>();
+  for (const { call_id, connection, attempt, host } of of(events, "http_attempt")) {
+    lastHosts.set(call_id, host);
     if (connection !== "none") count(sent, call_id);
     numbers.set(call_id, [...(numbers.get(call_id) ?? []), attempt]);
   }
@@ -205,6 +207,11 @@ function callProblems({ events }: Ledger): readonly string[] {
     ids.add(event.call_id);
     if (event.attempts !== (sent.get(event.call_id) ?? 0))
       problems.push(`call ${event.call_id} has ${event.attempts} attempts, its events ${sent.get(event.call_id) ?? 0}`);
+    const endedByServer = event.status !== undefined && !event.from_cache && !event.coalesced && event.attempts > 0;
+    if (endedByServer && event.final_host !== lastHosts.get(event.call_id))
+      problems.push(
+        `call ${event.call_id} ended at ${event.final_host}, its last attempt at ${lastHosts.get(event.call_id)}`,
+      );
     const isUnsent = event.attempts === 0 && !event.coalesced;
     if (isUnsent && ["answered", "throttled"].includes(callOutcomeOf(event)))
       problems.push(`call ${event.call_id} was ${callOutcomeOf(event)} without an attempt`);
