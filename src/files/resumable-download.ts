@@ -6,6 +6,7 @@ import { contentCoding, decodedBody } from "./content-coding.ts";
 import { PartialFile } from "./partial-file.ts";
 import { decideRange, type RangeDecision, type ResumePoint, rangeHeaders, strongValidator } from "./range-decision.ts";
 import type { ResumeRecordStore } from "./resume-record.ts";
+import { type MinSpeed, SpeedCheck } from "./speed-check.ts";
 
 /** A response of `hub.request`. */
 export type DownloadResponse = Pick<Dispatcher.ResponseData<unknown>, "statusCode" | "headers" | "body">;
@@ -31,6 +32,8 @@ export interface ResumableDownloadOptions {
   /** Called when a body was interrupted and the rest is requested; not if the file is requested from its beginning. */
   readonly onResume?: ((bytes: number, totalBytes: number | undefined) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** A body with fewer bytes in a period is interrupted: it would keep its connection for hours. @default no limit */
+  readonly minSpeed?: MinSpeed | undefined;
 }
 
 /** Status and headers are those of the last response. */
@@ -174,14 +177,16 @@ interface Interruption {
 async function copyBody(
   body: BodyReader,
   partial: PartialFile,
-  { maxBytes, totalBytes, onBytes }: ResumableDownloadOptions & { readonly totalBytes: number | undefined },
+  { maxBytes, totalBytes, onBytes, minSpeed }: ResumableDownloadOptions & { readonly totalBytes: number | undefined },
 ): Promise<Interruption | "too-large" | undefined> {
+  const speed = minSpeed === undefined ? undefined : new SpeedCheck(minSpeed, body, () => partial.bytes);
   try {
     for (;;) {
       let chunk: Buffer | undefined;
       try {
         chunk = await body.next();
-      } catch (cause) {
+      } catch (error) {
+        const cause = speed?.error ?? error;
         return { message: messageOf(cause), cause };
       }
       if (chunk === undefined) break;
@@ -190,6 +195,7 @@ async function copyBody(
       onBytes?.(partial.bytes, totalBytes);
     }
   } finally {
+    speed?.stop();
     body.drop();
   }
   const { bytes } = partial;

@@ -1,4 +1,6 @@
+import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { DeadlineExceededError, PrivateAddressError, RedirectError } from "../errors.ts";
+import { TOO_SLOW } from "../files/speed-check.ts";
 import type { Reason } from "./reason.ts";
 
 /** Why one attempt failed. */
@@ -8,6 +10,8 @@ export interface AttemptFailure {
   readonly status?: number | undefined;
   /** Whether the same request may succeed later. */
   readonly mayRetry: boolean;
+  /** The service refuses this program, its key or its mail address: every other work would be refused too. */
+  readonly isForAllWorks?: true | undefined;
 }
 
 /** Classifies an error of a request without a complete response. Not for refusals by the hub. */
@@ -17,12 +21,18 @@ export function failureOf(error: unknown): AttemptFailure {
   }
   if (error instanceof RedirectError) return { reason: "redirects", message: error.message, mayRetry: false };
   const code = codeOf(error);
+  if (code === TOO_SLOW)
+    return { reason: "too-slow", message: error instanceof Error ? error.message : code, mayRetry: true };
   const isLate = error instanceof DeadlineExceededError || /TIMEOUT|TIMEDOUT/.test(code);
   return { reason: isLate ? "time-out" : "network", message: code, mayRetry: true };
 }
 
-/** Whether a response with this status may be different later. */
-export function isTransientStatus(status: number): boolean {
+/**
+ * Whether a response with this status may be different later. An archive sends the status that a page had when it was
+ * captured, which stays as it is.
+ */
+export function isTransientStatus(status: number, headers: HeaderFields): boolean {
+  if (headers["memento-datetime"] !== undefined) return false;
   return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 505);
 }
 

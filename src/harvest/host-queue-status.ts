@@ -1,3 +1,4 @@
+import type { Backlog } from "./backlog.ts";
 import { parseHostQueueKey } from "./host-queue-key.ts";
 import type { HostQueues } from "./host-queues.ts";
 
@@ -5,7 +6,7 @@ export interface HostQueueStatus {
   readonly host: string;
   readonly role: string;
   readonly inFlightRequests: number;
-  /** Works that wait for their turn. */
+  /** Works that wait for their turn, in memory or in the manifest. */
   readonly waiting: number;
   /** Milliseconds until the next request may be sent, as far as known; 0 for now. */
   readonly freeInMs: number;
@@ -15,6 +16,7 @@ export interface HostQueueStatus {
 export function hostQueueStatuses(
   hostQueues: Pick<HostQueues<unknown>, "queues">,
   inFlightRequests: ReadonlyMap<string, number>,
+  backlog: Pick<Backlog, "queues">,
   nowUs: number,
 ): readonly HostQueueStatus[] {
   const statuses = new Map<string, HostQueueStatus>();
@@ -27,5 +29,10 @@ export function hostQueueStatuses(
       waiting,
       freeInMs: Math.max(0, Math.ceil((notBeforeUs - nowUs) / 1000)),
     });
+  for (const [queue, { works, notBeforeUs }] of backlog.queues) {
+    const known = statuses.get(queue) ?? { ...parseHostQueueKey(queue), inFlightRequests: 0, waiting: 0, freeInMs: 0 };
+    const freeInMs = known.waiting > 0 ? known.freeInMs : Math.max(0, Math.ceil((notBeforeUs - nowUs) / 1000));
+    statuses.set(queue, { ...known, waiting: known.waiting + works, freeInMs });
+  }
   return [...statuses.values()].sort((a, b) => b.inFlightRequests + b.waiting - a.inFlightRequests - a.waiting);
 }

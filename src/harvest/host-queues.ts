@@ -13,6 +13,11 @@ interface HostQueue<Task> {
   readonly name: string;
   /** Tasks that are due, first in, first out. */
   readonly tasks: Task[];
+  /** Tasks of this queue that are not due yet. */
+  delayed: number;
+  /** While fewer tasks wait, none is taken before `lingerUntilUs`: others may join them in one request. */
+  fullAt: number;
+  lingerUntilUs: number;
   /** No task is taken before this time. */
   notBeforeUs: number;
   /** Every slot of the host is in use. When one becomes free is unknown; `slotFreed` ends the wait at once. */
@@ -43,11 +48,53 @@ export class HostQueues<Task> {
     return this.#size;
   }
 
+  /** Number of queues, also of those that have no task but must wait. */
+  get queueCount(): number {
+    return this.#queues.size;
+  }
+
+  /** Number of tasks of one queue, due or delayed. */
+  count(queue: string): number {
+    const known = this.#queues.get(queue);
+    return known === undefined ? 0 : known.tasks.length + known.delayed;
+  }
+
   /** @param dueUs not before this time; `nowUs` or earlier for at once */
   add(task: Task, queue: string, dueUs: number, nowUs: number): void {
     this.#size += 1;
-    if (dueUs <= nowUs) this.#queue(queue, nowUs).tasks.push(task);
-    else this.#delayed.push({ task, queue, dueUs, order: ++this.#orders });
+    const known = this.#queue(queue, nowUs);
+    if (dueUs <= nowUs) known.tasks.push(task);
+    else {
+      known.delayed += 1;
+      this.#delayed.push({ task, queue, dueUs, order: ++this.#orders });
+    }
+  }
+
+  /** Lets the queue wait until `untilUs` for `fullAt` tasks, unless it waits already. */
+  linger(queue: string, untilUs: number, fullAt: number, nowUs: number): void {
+    const known = this.#queue(queue, nowUs);
+    known.fullAt = fullAt;
+    if (known.lingerUntilUs <= nowUs) known.lingerUntilUs = untilUs;
+  }
+
+  /** Lets no queue wait for further tasks. */
+  endLinger(): void {
+    for (const queue of this.#queues.values()) queue.lingerUntilUs = 0;
+  }
+
+  /** Removes and returns due tasks of a queue that `isWanted` selects, at most `limit`. */
+  takeMore(queue: string, limit: number, isWanted: (task: Task) => boolean): readonly Task[] {
+    const known = this.#queues.get(queue);
+    if (known === undefined || limit <= 0) return [];
+    const taken: Task[] = [];
+    const kept = known.tasks.filter(task => {
+      if (taken.length >= limit || !isWanted(task)) return true;
+      taken.push(task);
+      return false;
+    });
+    known.tasks.splice(0, known.tasks.length, ...kept);
+    this.#size -= taken.length;
+    return taken;
   }
 
   /** Puts a refused task back to the head of its queue. The whole queue waits until `notBeforeUs`. */
@@ -80,10 +127,10 @@ export class HostQueues<Task> {
     let best: HostQueue<Task> | undefined;
     for (const queue of this.#queues.values()) {
       if (queue.tasks.length === 0) {
-        if (queue.notBeforeUs <= nowUs) this.#queues.delete(queue.name);
+        if (queue.notBeforeUs <= nowUs && queue.delayed === 0) this.#queues.delete(queue.name);
         continue;
       }
-      if (queue.notBeforeUs > nowUs) continue;
+      if (readyUs(queue) > nowUs) continue;
       if (best === undefined || queue.notBeforeUs < best.notBeforeUs) best = queue;
     }
     const task = best?.tasks.shift();
@@ -92,6 +139,7 @@ export class HostQueues<Task> {
     // The queue moves behind all others that are ready.
     best.notBeforeUs = best.isOneAtATime ? nowUs + SPACING_US : nowUs;
     best.isWaitingForSlot = false;
+    if (best.tasks.length === 0) best.lingerUntilUs = 0;
     this.#queues.delete(best.name);
     this.#queues.set(best.name, best);
     return { task, queue: best.name };
@@ -100,9 +148,7 @@ export class HostQueues<Task> {
   /** When `take` may next return a task; undefined if there are no tasks. */
   nextUs(): number | undefined {
     let nextUs = this.#delayed.first?.dueUs ?? Number.POSITIVE_INFINITY;
-    for (const { tasks, notBeforeUs } of this.#queues.values()) {
-      if (tasks.length > 0) nextUs = Math.min(nextUs, notBeforeUs);
-    }
+    for (const queue of this.#queues.values()) if (queue.tasks.length > 0) nextUs = Math.min(nextUs, readyUs(queue));
     return Number.isFinite(nextUs) ? nextUs : undefined;
   }
 
@@ -116,16 +162,31 @@ export class HostQueues<Task> {
   #moveDue(nowUs: number): void {
     for (let first = this.#delayed.first; first !== undefined && first.dueUs <= nowUs; first = this.#delayed.first) {
       this.#delayed.pop();
-      this.#queue(first.queue, nowUs).tasks.push(first.task);
+      const queue = this.#queue(first.queue, nowUs);
+      queue.delayed -= 1;
+      queue.tasks.push(first.task);
     }
   }
 
   #queue(name: string, nowUs: number): HostQueue<Task> {
     let queue = this.#queues.get(name);
     if (queue === undefined) {
-      queue = { name, tasks: [], notBeforeUs: nowUs, isWaitingForSlot: false, isOneAtATime: false };
+      queue = {
+        name,
+        tasks: [],
+        delayed: 0,
+        fullAt: 0,
+        lingerUntilUs: 0,
+        notBeforeUs: nowUs,
+        isWaitingForSlot: false,
+        isOneAtATime: false,
+      };
       this.#queues.set(name, queue);
     }
     return queue;
   }
+}
+
+function readyUs({ tasks, fullAt, lingerUntilUs, notBeforeUs }: HostQueue<unknown>): number {
+  return tasks.length >= fullAt ? notBeforeUs : Math.max(notBeforeUs, lingerUntilUs);
 }

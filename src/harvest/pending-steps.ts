@@ -1,8 +1,12 @@
-import type { PendingStep } from "./step.ts";
+import { type PendingStep, resolverNameOf } from "./step.ts";
 
 /** The steps of one work that have not been started. */
 export class PendingSteps {
-  readonly #steps: PendingStep[] = [];
+  #steps: PendingStep[] = [];
+
+  get all(): readonly PendingStep[] {
+    return this.#steps;
+  }
 
   add(pending: PendingStep): void {
     this.#steps.push(pending);
@@ -15,6 +19,14 @@ export class PendingSteps {
 
   remove(pending: PendingStep): void {
     this.#steps.splice(this.#steps.indexOf(pending), 1);
+  }
+
+  /** Removes the queries of a resolver. True if there were any. */
+  removeQueries(resolver: string): boolean {
+    const kept = this.#steps.filter(({ step }) => step.kind !== "ask" || resolverNameOf(step) !== resolver);
+    const isLess = kept.length < this.#steps.length;
+    this.#steps = kept;
+    return isLess;
   }
 
   /** The first step of the lowest rank among those that may start now. */
@@ -36,7 +48,7 @@ export class PendingSteps {
 
   /** Whether every step waits for an open circuit. */
   get areAllBlocked(): boolean {
-    return this.#steps.every(({ isBreakerOpen }) => isBreakerOpen);
+    return this.#steps.every(({ waitsFor }) => waitsFor === "breaker-open");
   }
 
   /** The hosts of all steps, each once. */

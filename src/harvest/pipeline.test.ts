@@ -69,6 +69,7 @@ async function runToEnd(
   time: FakeTime,
   wanted: readonly Work[],
   options: Pick<RunOptions, "hub" | "resolvers"> & Partial<RunOptions>,
+  onOpened?: (run: HarvestRun) => void,
 ): Promise<CompletedRun> {
   const folder = mkdtempSync(join(tmpdir(), "docstokg-pipeline-"));
   const settled = new Map<string, Reason>();
@@ -85,6 +86,7 @@ async function runToEnd(
     run.close("ended");
     rmSync(folder, { recursive: true, force: true });
   });
+  onOpened?.(run);
   run.addWorks(wanted);
   run.pipeline.inputEnded();
   let isOver = false;
@@ -159,29 +161,17 @@ test("if every slot is in use, a finished request lets the next one start", asyn
 test("requests in flight never exceed workers, and open works never exceed maxOpen", async t => {
   const time = new FakeTime();
   const sent: Sent = new Map();
-  const { hub, most } = fakeHub(time, sent, () => undefined);
-  const opened = new Set<string>();
   let mostOpen = 0;
-  const resolvers = [resolverAt("one", ({ key }) => `h${key.length}.example`), resolverAt("two", () => "two.example")];
-  const settledHere = new Map<string, Reason>();
-  const { run } = await runToEnd(t, time, works(200), {
-    hub,
-    resolvers,
-    workers: 3,
-    maxOpen: 7,
-    // `order` is called whenever a work starts or continues.
-    order: ({ key }) => {
-      opened.add(key);
-      mostOpen = Math.max(mostOpen, opened.size);
-      return resolvers;
-    },
-    onSettled: ({ key }, _, reason) => {
-      opened.delete(key);
-      settledHere.set(key, reason);
-    },
+  let run: HarvestRun | undefined;
+  const { hub, most } = fakeHub(time, sent, () => {
+    mostOpen = Math.max(mostOpen, run?.pipeline.open ?? 0);
   });
-  assert.equal(settledHere.size, 200);
+  const resolvers = [resolverAt("one", ({ key }) => `h${key.length}.example`), resolverAt("two", () => "two.example")];
+  const made = await runToEnd(t, time, works(200), { hub, resolvers, workers: 3, maxOpen: 7 }, opened => {
+    run = opened;
+  });
+  assert.equal(made.settled.size, 200);
   assert.equal(most.inFlight, 3);
-  assert.equal(run.pipeline.open, 0);
+  assert.equal(made.run.pipeline.open, 0);
   assert.equal(mostOpen, 7);
 });

@@ -1,7 +1,8 @@
 import { PROBE_IN_FLIGHT } from "../breaker/denial.ts";
-import { BreakerOpenError, BusyError, type RejectedError } from "../errors.ts";
+import { BreakerOpenError, BusyError, describeConstraint, type RejectedError } from "../errors.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { AttemptFailure } from "./attempt-failure.ts";
+import { Backlog } from "./backlog.ts";
 import { hostQueueKey } from "./host-queue-key.ts";
 import { type HostQueueStatus, hostQueueStatuses } from "./host-queue-status.ts";
 import { HostQueues } from "./host-queues.ts";
@@ -9,10 +10,13 @@ import { InFlightRequests } from "./in-flight-requests.ts";
 import type { AttemptRecord, ListedWork, Manifest } from "./manifest/manifest.ts";
 import type { Reason } from "./reason.ts";
 import { Resolution, type ResolutionOptions } from "./resolution.ts";
-import type { PendingStep } from "./step.ts";
-import { runStep, type StepOutcome, type StepRunnerOptions } from "./step-runner.ts";
+import type { Resolver, ResolverResponse } from "./resolvers/resolver.ts";
+import { type PendingStep, resolverNameOf } from "./step.ts";
+import { runBatch, runStep, type StepOutcome, type StepRunnerOptions, type UnsentOutcome } from "./step-runner.ts";
 
-export interface PipelineOptions extends ResolutionOptions, StepRunnerOptions {
+export type SettledState = "done" | "failed" | "merged";
+
+export interface PipelineOptions extends Omit<ResolutionOptions, "isSwitchedOff">, StepRunnerOptions {
   readonly manifest: Manifest;
   readonly time: Time;
   readonly run: number;
@@ -20,9 +24,7 @@ export interface PipelineOptions extends ResolutionOptions, StepRunnerOptions {
   readonly workers: number;
   /** Works in memory at a time, in flight or waiting for a host. */
   readonly maxOpen: number;
-  readonly onSettled?:
-    | ((work: ListedWork, state: "done" | "failed", reason: Reason, bytes: number) => void)
-    | undefined;
+  readonly onSettled?: ((work: ListedWork, state: SettledState, reason: Reason, bytes: number) => void) | undefined;
   readonly onAttempt?: ((work: ListedWork, attempt: AttemptRecord) => void) | undefined;
   /** The hub has refused a request, which will be tried again after `waitMs`; nothing was sent. */
   readonly onDeferred?: ((host: string, waitMs: number) => void) | undefined;
@@ -33,34 +35,50 @@ interface PipelineTask {
   readonly pending: PendingStep;
 }
 
-/** If a rate limit delays a step for longer, the work tries its other steps first. */
+type BatchResolver = Resolver & { readonly batch: NonNullable<Resolver["batch"]> };
+
+/** A quota that is spent for longer is not waited for in memory: the step is skipped, or the work is put off. */
 const LONG_WAIT_MS = 30_000;
 /** How often to try again while every slot is in use: other users of the hub do not report when they free one. */
 const SLOT_PAUSE_MS = 250;
 const WORKS_PER_LOAD = 64;
+const WORKS_PER_TURN = 256;
+/** Works in memory for one host, so that a slow host cannot fill the memory. More than a batch has. */
+const OPEN_PER_QUEUE = 128;
+const OPEN_PER_QUEUE_MIN = 4;
+/** How long a query waits for others that can share its request, if so many works are unfinished. */
+const LINGER_US = 3_000_000;
+const LINGER_WORKS_MIN = 100;
+const ENDED_PER_TURN = 500;
 
 /**
- * Runs many works at a time. `Resolution` decides the next step of a work, `HostQueues` decides which step starts next,
- * `runStep` sends its request, and the pipeline records the outcome in the manifest. A refusal by the hub says when to
- * try again. Only open works are in memory; the list of works is in the manifest.
+ * Runs many works at a time. `Resolution` decides the next step of a work, `Backlog` from which queue works are taken,
+ * `HostQueues` which step starts next, `runStep` sends its request, and the pipeline records the outcome in the manifest.
+ * A work that must wait for long, or whose host has enough works in memory, goes back to the manifest.
  */
 export class Pipeline {
   readonly #options: PipelineOptions;
+  readonly #resolutionOptions: ResolutionOptions;
+  readonly #backlog = new Backlog();
   readonly #hostQueues = new HostQueues<PipelineTask>();
   readonly #inFlight = new InFlightRequests<PipelineTask>();
   readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
+  readonly #switchedOff = new Map<string, string>();
   #timer: Timer | undefined;
   #open = 0;
-  #lastId = 0;
   /** False after `inputEnded`. */
   #expectsMoreWorks = true;
+  #isBacklogKnown = true;
   #isStarted = false;
+  #isInTurn = false;
+  #isTurnDue = false;
   #isDraining = false;
   #isOver = false;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
+    this.#resolutionOptions = { ...options, isSwitchedOff: name => this.#switchedOff.has(name) };
   }
 
   /** Resolves when every work is settled or the pipeline is drained. Rejects if the disk or manifest cannot be written. */
@@ -70,9 +88,20 @@ export class Pipeline {
     return this.#ended.promise;
   }
 
-  /** The caller has added works to the manifest. */
-  worksAdded(): void {
+  /**
+   * The caller has added works to the manifest.
+   * @param queues how many, by the queue of their next step. @default the manifest is asked
+   */
+  worksAdded(queues?: ReadonlyMap<string, number>): void {
+    if (queues === undefined) this.#isBacklogKnown = false;
+    else for (const [queue, works] of queues) this.#backlog.add(queue, works);
     this.#advanceAll();
+  }
+
+  /** The queue of the first step of a work. */
+  queueOf(work: Omit<ListedWork, "id">): string {
+    const next = new Resolution({ id: 0, ...work }, this.#resolutionOptions).next(0);
+    return next.kind === "finished" ? "" : hostQueueKey(next.pending);
   }
 
   /** The caller will add no more works. */
@@ -98,84 +127,198 @@ export class Pipeline {
     return this.#inFlight.total;
   }
 
+  /** Works in memory. */
   get open(): number {
     return this.#open;
   }
 
+  /** Works of this run in the manifest that wait for their turn. */
+  get waiting(): number {
+    return this.#backlog.works;
+  }
+
+  /** Resolvers that have refused this program, with their message. They are not queried any more. */
+  get switchedOff(): ReadonlyMap<string, string> {
+    return this.#switchedOff;
+  }
+
   /** Every queue with requests in flight or waiting works, the busiest first. */
   queues(): readonly HostQueueStatus[] {
-    return hostQueueStatuses(this.#hostQueues, this.#inFlight.byQueue, this.#options.time.monotonicUs());
+    return hostQueueStatuses(this.#hostQueues, this.#inFlight.byQueue, this.#backlog, this.#nowUs);
+  }
+
+  get #nowUs(): number {
+    return this.#options.time.monotonicUs();
   }
 
   /** Called by timers and settled promises, which have no caller: errors reject the promise of `run`. */
   #advanceAll(): void {
-    if (this.#isOver || !this.#isStarted) return;
-    try {
-      this.#runTurn();
-    } catch (error) {
-      this.#abort(error);
+    this.#isTurnDue = true;
+    if (this.#isOver || !this.#isStarted || this.#isInTurn) return;
+    this.#isInTurn = true;
+    this.#runTurns()
+      .catch(error => this.#abort(error))
+      .finally(() => {
+        this.#isInTurn = false;
+        if (this.#isTurnDue) this.#advanceAll();
+      });
+  }
+
+  async #runTurns(): Promise<void> {
+    while (this.#isTurnDue && !this.#isOver) {
+      this.#isTurnDue = false;
+      await this.#runTurn();
     }
   }
 
-  #runTurn(): void {
-    const { time, workers } = this.#options;
+  async #runTurn(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const nowUs = time.monotonicUs();
     let hasMore = false;
     if (!this.#isDraining) {
-      hasMore = this.#loadWorks(nowUs);
-      while (this.#inFlight.total < workers) {
-        const taken = this.#hostQueues.take(nowUs);
-        if (taken === undefined) break;
-        this.#start(taken.task, taken.queue);
+      hasMore = await this.#loadWorks();
+      this.#startTasks();
+      // Nothing is under way that could join a waiting batch.
+      if (!hasMore && this.#inFlight.total === 0 && this.#hostQueues.size > 0) {
+        this.#hostQueues.endLinger();
+        this.#startTasks();
       }
     }
     if (hasMore) {
       setImmediate(() => this.#advanceAll());
       return;
     }
-    const isDone = this.#isDraining ? this.#inFlight.total === 0 : this.#open === 0 && !this.#expectsMoreWorks;
-    if (isDone) {
+    const isIdle = this.#open === 0 && !this.#expectsMoreWorks;
+    if (this.#isDraining ? this.#inFlight.total === 0 : isIdle && this.#backlog.works === 0) {
       this.#isOver = true;
       this.#ended.resolve();
       return;
     }
-    const nextUs = this.#isDraining || this.#inFlight.total >= workers ? undefined : this.#hostQueues.nextUs();
-    // Every finished request starts a turn; the timer is needed if all queues wait.
-    if (nextUs !== undefined)
+    if (isIdle && !this.#isDraining && (await this.#endPatience())) return;
+    this.#armTimer();
+  }
+
+  #startTasks(): void {
+    while (this.#inFlight.total < this.#options.workers) {
+      const taken = this.#hostQueues.take(this.#nowUs);
+      if (taken === undefined) return;
+      const { task, queue } = taken;
+      const batch = batchOf(task);
+      const others =
+        batch === undefined
+          ? []
+          : this.#hostQueues.takeMore(queue, batch.resolver.batch.maxWorks - 1, other => {
+              const its = batchOf(other);
+              return its?.resolver === batch.resolver && its.group === batch.group;
+            });
+      if (batch === undefined || others.length === 0) this.#start(task, queue);
+      else this.#startBatch(batch.resolver, [task, ...others], queue);
+    }
+  }
+
+  /** Every finished request starts a turn; the timer is needed if all queues wait. */
+  #armTimer(): void {
+    const { time, workers } = this.#options;
+    if (this.#isDraining || this.#inFlight.total >= workers) return;
+    const nowUs = this.#nowUs;
+    const nextUs = Math.min(
+      this.#hostQueues.nextUs() ?? Number.POSITIVE_INFINITY,
+      this.#backlog.nextUsAfter(nowUs) ?? Number.POSITIVE_INFINITY,
+    );
+    if (Number.isFinite(nextUs))
       this.#timer = time.setTimer(Math.max(0, (nextUs - nowUs) / 1000), () => this.#advanceAll());
   }
 
   /** True if more works can be loaded; they are left to the next turn, so that the event loop is not blocked. */
-  #loadWorks(nowUs: number): boolean {
-    const { manifest, run, maxOpen } = this.#options;
-    const freeSlots = Math.min(WORKS_PER_LOAD, maxOpen - this.#open);
-    if (freeSlots <= 0) return false;
-    const works = manifest.pending(run, this.#lastId, freeSlots);
-    for (const work of works) {
-      this.#lastId = work.id;
-      this.#open += 1;
-      this.#advance(new Resolution(work, this.#options), nowUs);
+  async #loadWorks(): Promise<boolean> {
+    const { manifest, run, maxOpen, time } = this.#options;
+    if (!this.#isBacklogKnown) await this.#readBacklog();
+    for (let loaded = 0; loaded < WORKS_PER_TURN; ) {
+      const most = this.#mostPerQueue();
+      const isWanted = (name: string) => this.#hostQueues.count(name) <= most / 2;
+      const queue = this.#open < maxOpen ? this.#backlog.take(this.#nowUs, isWanted) : undefined;
+      if (queue === undefined) return false;
+      const room = Math.min(WORKS_PER_LOAD, maxOpen - this.#open, most - this.#hostQueues.count(queue));
+      const taken = await manifest.queue.take(run, queue, time.wallMs(), room);
+      if (taken.length === room) this.#backlog.add(queue, -room);
+      else {
+        const { works, notBeforeMs } = await manifest.queue.waitingIn(run, queue);
+        // A clock that was set back must not make the pipeline ask the manifest without a pause.
+        const soonestUs = this.#nowUs + SLOT_PAUSE_MS * 1000;
+        this.#backlog.set(queue, works, Math.max(soonestUs, this.#usOfWall(notBeforeMs)));
+      }
+      this.#open += taken.length;
+      loaded += taken.length;
+      const clock = this.#clock();
+      for (const { work, progress } of taken)
+        await this.#advance(Resolution.restored(work, this.#resolutionOptions, progress, clock));
     }
-    return works.length === freeSlots;
+    return true;
+  }
+
+  async #readBacklog(): Promise<void> {
+    this.#isBacklogKnown = true;
+    this.#backlog.clear();
+    for (const { queue, works, notBeforeMs } of await this.#options.manifest.queue.waiting(this.#options.run))
+      this.#backlog.add(queue, works, this.#usOfWall(notBeforeMs));
+  }
+
+  #mostPerQueue(): number {
+    const share = Math.floor(this.#options.maxOpen / Math.max(1, this.#hostQueues.queueCount));
+    return Math.max(OPEN_PER_QUEUE_MIN, Math.min(OPEN_PER_QUEUE, share));
+  }
+
+  /**
+   * Only works that wait for a quota are left. If the first of them may start only after the patience of the run, they
+   * fail. True if there are more of them.
+   */
+  async #endPatience(): Promise<boolean> {
+    const { manifest, run, maxBreakerWaitMs, onSettled } = this.#options;
+    const nextUs = this.#backlog.nextUsAfter(this.#nowUs);
+    if (nextUs === undefined || nextUs - this.#nowUs <= maxBreakerWaitMs * 1000) return false;
+    const works = await manifest.queue.takeAny(run, ENDED_PER_TURN);
+    for (const { work, message, queue } of works) {
+      await manifest.fail(work.id, "rate-limited", message ?? this.#backlog.messageOf(queue), undefined, true);
+      onSettled?.(work, "failed", "rate-limited", 0);
+    }
+    this.#isBacklogKnown = false;
+    setImmediate(() => this.#advanceAll());
+    return true;
   }
 
   /** Queues the next step of a work, or settles the work. */
-  #advance(resolution: Resolution, nowUs: number): void {
+  async #advance(resolution: Resolution): Promise<void> {
+    const nowUs = this.#nowUs;
     const next = resolution.next(nowUs);
-    if (next.kind === "finished") this.#settle(resolution, next.reason, next.message);
-    else
-      this.#hostQueues.add(
-        { resolution, pending: next.pending },
-        hostQueueKey(next.pending),
-        next.pending.notBeforeUs,
-        nowUs,
-      );
+    if (next.kind === "finished") return this.#settle(resolution, next.reason, next.message);
+    const task = { resolution, pending: next.pending };
+    const queue = hostQueueKey(next.pending);
+    const { notBeforeUs } = next.pending;
+    const isLong = notBeforeUs - nowUs > LONG_WAIT_MS * 1000;
+    if (isLong || this.#hostQueues.count(queue) >= this.#mostPerQueue()) return this.#putOff(task, queue);
+    this.#hostQueues.add(task, queue, notBeforeUs, nowUs);
+    const batch = batchOf(task);
+    if (batch !== undefined && this.#open + this.#backlog.works >= LINGER_WORKS_MIN)
+      this.#hostQueues.linger(queue, nowUs + LINGER_US, batch.resolver.batch.maxWorks, nowUs);
   }
 
-  #settle({ work }: Resolution, reason: Reason, message: string | undefined): void {
-    this.#options.manifest.fail(work.id, reason, message);
+  /** The work goes back to the manifest and is taken again when its step may start. */
+  async #putOff({ resolution, pending }: PipelineTask, queue: string): Promise<void> {
+    const { manifest, time } = this.#options;
+    const { notBeforeUs, waitMessage: message } = pending;
+    const isLater = notBeforeUs > this.#nowUs;
+    const notBeforeMs = isLater ? time.wallMs() + (notBeforeUs - this.#nowUs) / 1000 : 0;
+    const progress = resolution.progress(this.#clock(), pending);
+    await manifest.queue.putOff(resolution.work.id, { queue, notBeforeMs, progress, message });
+    this.#open -= 1;
+    this.#backlog.add(queue, 1, isLater ? notBeforeUs : 0);
+  }
+
+  async #settle(resolution: Resolution, reason: Reason, message: string | undefined): Promise<void> {
+    const { work } = resolution;
+    const isTemporary = reason === "rate-limited" || reason === "breaker-open";
+    const progress = isTemporary ? resolution.progress(this.#clock()) : undefined;
+    await this.#options.manifest.fail(work.id, reason, message, progress);
     this.#open -= 1;
     this.#options.onSettled?.(work, "failed", reason, 0);
   }
@@ -190,8 +333,20 @@ export class Pipeline {
       .then(wasSent => this.#finished(task, queue, wasSent));
   }
 
+  #startBatch(resolver: BatchResolver, tasks: readonly PipelineTask[], queue: string): void {
+    const [first] = tasks;
+    if (first === undefined) return;
+    this.#inFlight.start(first, queue, undefined);
+    this.#executeBatch(resolver, tasks, queue)
+      .catch(error => {
+        this.#abort(error);
+        return true;
+      })
+      .then(wasSent => this.#finished(first, queue, wasSent));
+  }
+
   #finished(task: PipelineTask, queue: string, wasSent: boolean): void {
-    const nowUs = this.#options.time.monotonicUs();
+    const nowUs = this.#nowUs;
     for (const waiting of this.#inFlight.end(queue, downloadUrl(task)))
       this.#hostQueues.requeue(waiting, hostQueueKey(waiting.pending), nowUs, nowUs);
     // A refused request has freed no slot, and must not wake the queues that wait for one.
@@ -202,60 +357,101 @@ export class Pipeline {
   /** False if the hub has refused the request. */
   async #execute(task: PipelineTask, queue: string): Promise<boolean> {
     const { resolution, pending } = task;
-    const startedUs = this.#options.time.monotonicUs();
+    const startedUs = this.#nowUs;
     const outcome = await runStep(this.#options, pending.step, resolution.work, this.#stopping.signal);
-    if (outcome.kind === "refused") this.#refused(task, queue, outcome.error);
-    else this.#apply(task, outcome, startedUs);
+    if (outcome.kind === "refused") await this.#refused(task, queue, outcome.error);
+    else if (outcome.kind !== "stopped") await this.#apply(task, outcome, startedUs);
     return outcome.kind !== "refused";
   }
 
-  #apply(task: PipelineTask, outcome: Exclude<StepOutcome, { readonly kind: "refused" }>, startedUs: number): void {
+  /** False if the hub has refused the request. */
+  async #executeBatch(resolver: BatchResolver, tasks: readonly PipelineTask[], queue: string): Promise<boolean> {
+    const startedUs = this.#nowUs;
+    const works = tasks.map(({ resolution }) => resolution.work);
+    const outcome = await runBatch(this.#options, resolver, works, this.#stopping.signal);
+    if ("kind" in outcome && outcome.kind === "refused") {
+      // The last one first, because each goes back to the head of its queue.
+      for (const task of tasks.toReversed()) await this.#refused(task, queue, outcome.error);
+      return false;
+    }
+    if ("kind" in outcome && outcome.kind === "stopped") return true;
+    for (const [index, task] of tasks.entries()) {
+      const result = "kind" in outcome ? outcome : outcome[index];
+      if (result === undefined) continue;
+      if (result.kind === "failed" && !result.mayRetry && result.isForAllWorks !== true) {
+        // One of the works may be the cause.
+        task.resolution.repeatAlone(task.pending);
+        await this.#advance(task.resolution);
+      } else await this.#apply(task, result, startedUs, `asked together with ${tasks.length - 1} other works`);
+    }
+    return true;
+  }
+
+  async #apply(
+    task: PipelineTask,
+    outcome: Exclude<StepOutcome, UnsentOutcome>,
+    startedUs: number,
+    message?: string,
+  ): Promise<void> {
     const { resolution, pending } = task;
-    const { manifest, time, onSettled } = this.#options;
     switch (outcome.kind) {
-      // The work stays pending in the manifest.
-      case "stopped":
-        return;
       case "failed":
-        this.#failed(task, outcome, outcome.bytes, startedUs);
+        await this.#failed(task, outcome, outcome.bytes, startedUs, "page" in outcome ? outcome.page : undefined);
         return;
       case "redirect": {
         const failure = resolution.redirected(pending, outcome.url);
-        if (failure === undefined) this.#advance(resolution, time.monotonicUs());
-        else this.#failed(task, { ...failure, status: outcome.status }, 0, startedUs);
+        if (failure === undefined) await this.#advance(resolution);
+        else await this.#failed(task, { ...failure, status: outcome.status }, 0, startedUs);
         return;
       }
       case "finding": {
         const { finding, status, bytes } = outcome;
         const reason = finding.kind === "none" ? finding.reason : "found";
-        this.#recordAttempt(resolution, pending, { status, reason, bytes }, startedUs);
-        if (resolution.applyFinding(pending, finding)) manifest.updateWork(resolution.work);
-        this.#advance(resolution, time.monotonicUs());
+        await this.#recordAttempt(resolution, pending, { status, reason, message, bytes }, startedUs);
+        if (resolution.applyFinding(pending, finding)) await this.#update(resolution);
+        else await this.#advance(resolution);
         return;
       }
       case "stored": {
         const { reason, downloaded, status } = outcome;
         const { bytes, sha256 } = downloaded;
         const bytesSent = status === 200 || status === 206 ? bytes : 0;
-        this.#recordAttempt(resolution, pending, { status, reason, bytes: bytesSent, sha256 }, startedUs);
+        await this.#recordAttempt(resolution, pending, { status, reason, bytes: bytesSent, sha256 }, startedUs);
         this.#open -= 1;
-        onSettled?.(resolution.work, "done", reason, bytes);
+        this.#options.onSettled?.(resolution.work, "done", reason, bytes);
       }
     }
   }
 
-  #failed({ resolution, pending }: PipelineTask, failure: AttemptFailure, bytes: number, startedUs: number): void {
-    const { status, reason, message } = failure;
-    const nowUs = this.#options.time.monotonicUs();
-    this.#recordAttempt(resolution, pending, { status, reason, message, bytes }, startedUs);
-    resolution.failed(pending, failure, nowUs);
-    this.#advance(resolution, nowUs);
+  /** Stores what a resolver has added. If it names another work of the manifest, the two are one. */
+  async #update(resolution: Resolution): Promise<void> {
+    const { manifest, onSettled } = this.#options;
+    const same = await manifest.works.update(resolution.work);
+    if (same === undefined) return this.#advance(resolution);
+    await manifest.works.merge(resolution.work, same);
+    this.#open -= 1;
+    onSettled?.(resolution.work, "merged", "merged", 0);
   }
 
-  /** The step waits for its host, unless the work has another step to try meanwhile. */
-  #refused(task: PipelineTask, queue: string, error: RejectedError): void {
+  async #failed(
+    { resolution, pending }: PipelineTask,
+    failure: AttemptFailure,
+    bytes: number,
+    startedUs: number,
+    page?: ResolverResponse,
+  ): Promise<void> {
+    const { status, reason, message } = failure;
+    await this.#recordAttempt(resolution, pending, { status, reason, message, bytes }, startedUs);
+    const resolver = resolverNameOf(pending.step);
+    if (failure.isForAllWorks === true && !this.#switchedOff.has(resolver)) this.#switchedOff.set(resolver, message);
+    if (resolution.failed(pending, failure, this.#nowUs, page)) await this.#update(resolution);
+    else await this.#advance(resolution);
+  }
+
+  /** The step waits for its host, unless the work can do without it or has another step to try meanwhile. */
+  async #refused(task: PipelineTask, queue: string, error: RejectedError): Promise<void> {
     const { resolution, pending } = task;
-    const nowUs = this.#options.time.monotonicUs();
+    const nowUs = this.#nowUs;
     this.#options.onDeferred?.(error.host, error.retryAfterMs ?? 0);
     const isProbeInFlight = error instanceof BreakerOpenError && error.constraint.limit === PROBE_IN_FLIGHT;
     if (error instanceof BusyError || isProbeInFlight) {
@@ -265,27 +461,42 @@ export class Pipeline {
     }
     const waitMs = Math.max(1, error.retryAfterMs ?? SLOT_PAUSE_MS);
     const untilUs = nowUs + waitMs * 1000;
-    if (error instanceof BreakerOpenError) resolution.defer(pending, untilUs, true);
-    else if (waitMs > LONG_WAIT_MS && resolution.hasAlternative(nowUs)) resolution.defer(pending, untilUs, false);
+    const isQuota = !(error instanceof BreakerOpenError) || error.reason === "retry-after";
+    if (isQuota && waitMs > LONG_WAIT_MS) {
+      const message = spentText(error, this.#options.time.wallMs() + waitMs);
+      if (isDispensable(task)) resolution.skip(pending, message);
+      else {
+        resolution.defer({ ...pending, waitMessage: message }, untilUs, "rate-limited");
+        this.#backlog.block(queue, untilUs, message);
+      }
+    } else if (error instanceof BreakerOpenError) resolution.defer(pending, untilUs, "breaker-open");
     else {
       this.#hostQueues.requeue(task, queue, untilUs, nowUs);
       return;
     }
-    this.#advance(resolution, nowUs);
+    await this.#advance(resolution);
   }
 
-  #recordAttempt(
+  async #recordAttempt(
     resolution: Resolution,
     { step }: PendingStep,
     attempt: Partial<AttemptRecord> & Pick<AttemptRecord, "reason">,
     startedUs: number,
-  ): void {
-    const { manifest, run, time, onAttempt } = this.#options;
-    const resolver = step.kind === "ask" ? step.resolver.name : step.resolver;
-    const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
+  ): Promise<void> {
+    const { manifest, run, onAttempt } = this.#options;
+    const elapsedMs = (this.#nowUs - startedUs) / 1000;
+    const resolver = resolverNameOf(step);
     const attemptRecord: AttemptRecord = { ...attempt, step: step.kind, resolver, url: step.url, elapsedMs };
-    manifest.recordAttempt(run, resolution.work.id, attemptRecord);
+    await manifest.recordAttempt(run, resolution.work.id, attemptRecord);
     onAttempt?.(resolution.work, attemptRecord);
+  }
+
+  #clock() {
+    return { nowUs: this.#nowUs, wallMs: this.#options.time.wallMs() };
+  }
+
+  #usOfWall(wallMs: number): number {
+    return wallMs === 0 ? 0 : this.#nowUs + (wallMs - this.#options.time.wallMs()) * 1000;
   }
 
   #abort(error: unknown): void {
@@ -300,4 +511,22 @@ export class Pipeline {
 /** The URL of a download, which is sent once for all works that need it; undefined for a query. */
 function downloadUrl({ pending: { step } }: PipelineTask): string | undefined {
   return step.kind === "fetch" ? step.url : undefined;
+}
+
+/** With which other queries a query may share a request; undefined if with none. */
+function batchOf({ pending: { step, round, isAlone } }: PipelineTask) {
+  if (step.kind !== "ask" || round > 0 || isAlone === true || step.url !== step.request.url) return undefined;
+  const { resolver } = step;
+  const group = resolver.batch?.groupOf(step.about);
+  return group === undefined ? undefined : { resolver: resolver as BatchResolver, group };
+}
+
+/** Whether other services may know a copy too. */
+function isDispensable({ resolution: { work }, pending: { step } }: PipelineTask): boolean {
+  if (step.kind !== "ask" || step.resolver.isRepository === true) return false;
+  return Object.keys(work.ids).some(name => name !== "url");
+}
+
+function spentText({ constraint }: RejectedError, untilWallMs: number): string {
+  return `${describeConstraint(constraint)} is spent, next slot at ${new Date(untilWallMs).toISOString()}`;
 }

@@ -28,8 +28,13 @@ export const REASONS = {
   "http-status": "the server returned an error status",
   network: "the connection failed or was interrupted",
   "time-out": "no response in time",
+  "too-slow": "the server sent less than `--min-speed` for 30 seconds",
   "breaker-open": "circuit open for longer than the work may wait (`--patience`)",
-  "rate-limited": "refused by the rate limit of the host",
+  "rate-limited":
+    "the quota of a service or host is spent for longer than the work may wait; `docstokg retry` continues",
+  merged: "the list has the same work under another identifier",
+  "url-not-stored": "the URL contains a secret, which the manifest does not store: list the work again",
+  filtered: "the work does not match the filters of the run",
 } as const;
 
 export type Reason = keyof typeof REASONS;
@@ -47,6 +52,7 @@ const REASON_PRIORITY: readonly Reason[] = [
   "rate-limited",
   "network",
   "time-out",
+  "too-slow",
   "http-status",
   "challenge-page",
   "truncated",
@@ -63,6 +69,7 @@ const REASON_PRIORITY: readonly Reason[] = [
   "not-open",
   "no-copy",
   "unknown-work",
+  "url-not-stored",
 ];
 
 /** The reason of a failed work, from the reasons of its attempts. */

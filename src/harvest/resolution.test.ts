@@ -29,6 +29,7 @@ function resolver(name: string, needs: keyof WorkIds = "doi", inferred?: Finding
 function resolutionOf(resolvers: readonly Resolver[], options: Partial<ResolutionOptions> = {}): Resolution {
   return new Resolution(WORK, {
     order: () => resolvers,
+    resolvers,
     formats: ["pdf", "xml"],
     pageReader: undefined,
     archive: undefined,
@@ -72,7 +73,7 @@ test("candidates of a resolver are fetched before the next resolver is queried",
 
 test("a step with an open circuit is deferred, and other steps go first", () => {
   const resolution = resolutionOf([resolver("one"), resolver("two")]);
-  resolution.defer(stepOf(resolution.next(0)), 45 * SECOND_US, true);
+  resolution.defer(stepOf(resolution.next(0)), 45 * SECOND_US, "breaker-open");
   const two = stepOf(resolution.next(0));
   assert.equal(two.step.url, "https://two.example/10.1%2Fa");
   resolution.applyFinding(two, { kind: "none", reason: "no-copy" });
@@ -83,11 +84,11 @@ test("a step with an open circuit is deferred, and other steps go first", () => 
 
 test("if every step has an open circuit, the work waits up to maxBreakerWaitMs and fails at once beyond it", () => {
   const resolution = resolutionOf([resolver("one")]);
-  resolution.defer(stepOf(resolution.next(0)), 50 * SECOND_US, true);
+  resolution.defer(stepOf(resolution.next(0)), 50 * SECOND_US, "breaker-open");
   const waiting = resolution.next(0);
   assert.equal(waiting.kind, "wait");
   assert.ok("pending" in waiting);
-  resolution.defer(waiting.pending, 90 * SECOND_US, true);
+  resolution.defer(waiting.pending, 90 * SECOND_US, "breaker-open");
   assert.deepEqual(resolution.next(50 * SECOND_US), {
     kind: "finished",
     reason: "breaker-open",

@@ -9,13 +9,19 @@ import type { FileKind } from "./downloads/file-check.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
 import { PendingSteps } from "./pending-steps.ts";
 import { mainReason, type Reason } from "./reason.ts";
-import type { Candidate, Finding, Resolver, ResolverRequest } from "./resolvers/resolver.ts";
-import type { FetchStep, NextStep, PendingStep, ResolutionStep } from "./step.ts";
-import type { Work, WorkIds } from "./work.ts";
+import { type ClockReading, parsedProgress, storedProgress } from "./resolution-progress.ts";
+import type { Candidate, Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
+import type { FetchStep, NextStep, PendingStep, ResolutionStep, WaitReason } from "./step.ts";
+import type { Work } from "./work.ts";
+import { withFacts } from "./work-facts.ts";
 
 export interface ResolutionOptions {
   /** The resolvers that can be queried about a work, the best first. Called again when a work gets further ids. */
   readonly order: (work: Work) => readonly Resolver[];
+  /** All enabled resolvers. */
+  readonly resolvers: readonly Resolver[];
+  /** Whether the resolver has refused this program, so that it is not queried any more. */
+  readonly isSwitchedOff?: ((resolver: string) => boolean) | undefined;
   /** Wanted kinds of files, the preferred one first. */
   readonly formats: readonly FileKind[];
   /** Reads landing pages of candidates; undefined if that resolver is not enabled. */
@@ -36,7 +42,7 @@ const BACKOFF = { baseMs: 2000, capMs: 30_000 };
 const REDIRECTS_MAX = 10;
 const ROUNDS_MAX = 8;
 /** A longer list is a list of mirrors, or an attempt to keep the run busy. */
-const CANDIDATES_MAX = 24;
+const SEEN_MAX = 60;
 
 export class Resolution {
   readonly #options: ResolutionOptions;
@@ -45,8 +51,9 @@ export class Resolution {
   readonly #queriedResolvers = new Set<string>();
   /** URLs that have been added as steps, each once. */
   readonly #seenUrls = new Set<string>();
-  readonly #reasons = new Set<Reason>();
-  readonly #messages = new Map<Reason, string>();
+  readonly #skipped: PendingStep[] = [];
+  /** The first message of each reason. */
+  readonly #reasons = new Map<Reason, string | undefined>();
   /** Since when every pending step waits for an open circuit. */
   #blockedSinceUs: number | undefined;
 
@@ -55,12 +62,51 @@ export class Resolution {
     this.#options = options;
   }
 
+  /** Continues where `progress` was written. Steps that were skipped for a spent quota are tried again. */
+  static restored(
+    work: ListedWork,
+    options: ResolutionOptions,
+    progress: string | undefined,
+    clock: ClockReading,
+  ): Resolution {
+    const resolution = new Resolution(work, options);
+    const state = progress === undefined ? undefined : parsedProgress(progress, work, options.resolvers, clock);
+    if (state === undefined) return resolution;
+    for (const pending of [...state.steps, ...state.skipped]) resolution.#pending.add(pending);
+    for (const name of state.queried) resolution.#queriedResolvers.add(name);
+    for (const url of state.seenUrls) resolution.#seenUrls.add(url);
+    for (const [reason, message] of state.reasons)
+      if (reason !== "rate-limited" && reason !== "breaker-open") resolution.#addReason(reason, message);
+    resolution.#blockedSinceUs = state.blockedSinceUs;
+    return resolution;
+  }
+
   get work(): ListedWork {
     return this.#work;
   }
 
+  /**
+   * What the manifest stores while the work is not in memory; undefined if the work must start again.
+   * @param started the step that `next` has returned and that has not been sent
+   */
+  progress(clock: ClockReading, started?: PendingStep): string | undefined {
+    return storedProgress(
+      {
+        steps: [...(started === undefined ? [] : [started]), ...this.#pending.all],
+        skipped: this.#skipped,
+        queried: [...this.#queriedResolvers],
+        seenUrls: [...this.#seenUrls],
+        reasons: [...this.#reasons],
+        blockedSinceUs: this.#blockedSinceUs,
+      },
+      this.#work,
+      clock,
+    );
+  }
+
   /** The next step. It is no longer pending; the caller reports its outcome. */
   next(nowUs: number): NextStep {
+    this.#dropSwitchedOff();
     const ready = this.#pending.best(nowUs);
     const fresh = ready === undefined || ready.rank > RANK.resolver ? this.#nextResolver() : undefined;
     if (fresh !== undefined) return { kind: "step", pending: fresh };
@@ -73,16 +119,20 @@ export class Resolution {
     return { kind: isReady ? "step" : "wait", pending };
   }
 
-  /** Whether another step or resolver can be tried now. */
-  hasAlternative(nowUs: number): boolean {
-    return (
-      this.#pending.best(nowUs) !== undefined || this.#options.order(this.#work).some(each => this.#isUntried(each))
-    );
+  /** The hub has refused the step until `untilUs`; other steps go first. */
+  defer(pending: PendingStep, untilUs: number, waitsFor: WaitReason): void {
+    this.#pending.add({ ...pending, notBeforeUs: untilUs, waitsFor });
   }
 
-  /** The hub has refused the step until `untilUs`; other steps go first. */
-  defer(pending: PendingStep, untilUs: number, isBreakerOpen: boolean): void {
-    this.#pending.add({ ...pending, notBeforeUs: untilUs, isBreakerOpen });
+  /** The quota of a service is spent: the work continues without it, and `docstokg retry` asks it again. */
+  skip(pending: PendingStep, message: string): void {
+    this.#skipped.push(pending);
+    this.#addReason("rate-limited", message);
+  }
+
+  /** The step is sent again without other works. */
+  repeatAlone(pending: PendingStep): void {
+    this.#pending.addFirst({ ...pending, isAlone: true });
   }
 
   /** Undefined if the step continues at the new URL; otherwise the failure, which the caller reports to `failed`. */
@@ -100,27 +150,32 @@ export class Resolution {
     return undefined;
   }
 
-  failed(pending: PendingStep, failure: AttemptFailure, nowUs: number): void {
+  /** @param page the HTML page that was sent instead of the file. True if the work has got further facts by it. */
+  failed(pending: PendingStep, failure: AttemptFailure, nowUs: number, page?: ResolverResponse): boolean {
     const tries = pending.tries + 1;
     if (failure.mayRetry && tries < TRIES_MAX) {
       // At least half of the backoff, because full jitter may be 0.
       const halfMs = Math.min(BACKOFF.capMs, BACKOFF.baseMs * 2 ** (tries - 1)) / 2;
       const pauseMs = Math.max(halfMs, backoffMs(BACKOFF, tries, this.#options.random(), undefined));
-      this.#pending.add({ ...pending, tries, notBeforeUs: nowUs + pauseMs * 1000, isBreakerOpen: false });
-      return;
+      this.#pending.add({ ...pending, tries, notBeforeUs: nowUs + pauseMs * 1000, waitsFor: undefined });
+      return false;
     }
     this.#addReason(failure.reason, failure.message);
     const { step } = pending;
-    if (step.kind !== "fetch") return;
-    if (failure.reason === "html-instead") this.#addPage(step.url);
+    // The URL is not requested again as a page or as a file.
+    this.#seenUrls.add(step.url);
+    this.#seenUrls.add(pageKey(step.url));
+    if (step.kind !== "fetch") return false;
     if (failure.status === 404 || failure.status === 410) this.#addArchiveLookup(step.url);
+    return failure.reason === "html-instead" && page !== undefined ? this.#applyPage(step.url, page) : false;
   }
 
-  /** Applies the finding of a resolver. True if the work has got further ids, a title or a year. */
+  /** Applies the finding of a resolver. True if the work has got further ids or metadata. */
   applyFinding(pending: PendingStep, finding: Finding): boolean {
     this.#clearBlocked();
     const { step, round } = pending;
     if (step.kind !== "ask") return false;
+    if (step.request.role === "landing") for (const url of pending.visitedUrls) this.#seenUrls.add(pageKey(url));
     if (finding.kind === "follow-up") {
       if (round >= ROUNDS_MAX)
         this.#addReason("unreadable", `${step.resolver.name} exceeded ${ROUNDS_MAX} follow-up requests`);
@@ -144,8 +199,17 @@ export class Resolution {
       for (const candidate of finding.candidates) this.#add(candidate, resolver);
       if (finding.candidates.length === 0) this.#addReason("no-copy", undefined);
     }
-    const { title, year } = finding.kind === "found" ? finding : {};
-    return this.#merge(finding.ids, title, year);
+    const before = this.#work;
+    this.#work = withFacts(before, resolver, finding.ids, finding.metadata);
+    return this.#work !== before;
+  }
+
+  /** Reads the links of a page that a server has sent instead of a file. */
+  #applyPage(url: string, page: ResolverResponse): boolean {
+    const { pageReader } = this.#options;
+    if (pageReader === undefined) return false;
+    const finding = pageReader.parse(page, { ...this.#work, ids: { ...this.#work.ids, url } });
+    return finding.kind === "found" ? this.#apply(finding, pageReader.name) : false;
   }
 
   #add(candidate: Candidate, resolver: string): void {
@@ -154,7 +218,7 @@ export class Resolution {
       return;
     }
     const format = this.#options.formats.indexOf(candidate.kind);
-    if (format === -1 || this.#seenUrls.has(candidate.url) || this.#seenUrls.size >= CANDIDATES_MAX) return;
+    if (format === -1 || this.#seenUrls.has(candidate.url) || this.#seenUrls.size >= SEEN_MAX) return;
     this.#seenUrls.add(candidate.url);
     const step: FetchStep = { kind: "fetch", resolver, candidate, url: candidate.url };
     this.#addStep(step, format === 0 ? RANK.best : RANK.lessPreferred + format, 0);
@@ -162,9 +226,8 @@ export class Resolution {
 
   #addPage(url: string): void {
     const { pageReader } = this.#options;
-    const seenKey = `page ${url}`;
-    if (pageReader === undefined || this.#seenUrls.has(seenKey) || this.#seenUrls.size >= CANDIDATES_MAX) return;
-    this.#seenUrls.add(seenKey);
+    if (pageReader === undefined || this.#seenUrls.has(pageKey(url)) || this.#seenUrls.size >= SEEN_MAX) return;
+    this.#seenUrls.add(pageKey(url));
     const about = { ...this.#work, ids: { ...this.#work.ids, url } };
     const request = pageReader.requestFor(about);
     if (request !== undefined) this.#addQuery(pageReader, about, request, RANK.page, 0);
@@ -195,16 +258,18 @@ export class Resolution {
       this.#queriedResolvers.add(resolver.name);
       const known = resolver.inferred?.(this.#work);
       const request = resolver.requestFor(this.#work);
-      const step = request && ({ kind: "ask", resolver, about: this.#work, request, url: request.url } as const);
+      const isSeen = request?.role === "landing" && this.#seenUrls.has(pageKey(request.url));
+      const step =
+        request && !isSeen && ({ kind: "ask", resolver, about: this.#work, request, url: request.url } as const);
       if (known !== undefined && known.kind !== "follow-up") {
         this.#apply(known, resolver.name);
-        if (step !== undefined) this.#addStep(step, RANK.afterInferred, 0);
+        if (step) this.#addStep(step, RANK.afterInferred, 0);
         const better = this.#pending.best(0);
         if (better?.rank !== RANK.best) continue;
         this.#pending.remove(better);
         return better;
       }
-      if (step !== undefined) return newStep(step, RANK.resolver, 0);
+      if (step) return newStep(step, RANK.resolver, 0);
     }
     return undefined;
   }
@@ -213,8 +278,15 @@ export class Resolution {
   #isUntried(resolver: Resolver): boolean {
     return (
       !this.#queriedResolvers.has(resolver.name) &&
+      this.#options.isSwitchedOff?.(resolver.name) !== true &&
       (resolver.requestFor(this.#work) !== undefined || resolver.inferred?.(this.#work) !== undefined)
     );
+  }
+
+  #dropSwitchedOff(): void {
+    for (const name of this.#queriedResolvers)
+      if (this.#options.isSwitchedOff?.(name) === true && this.#pending.removeQueries(name))
+        this.#addReason("refused", `${name} refuses requests and was switched off`);
   }
 
   /** Whether every pending step waits for an open circuit, beyond `maxBreakerWaitMs`. */
@@ -228,27 +300,21 @@ export class Resolution {
     this.#blockedSinceUs = undefined;
   }
 
-  #merge(ids: WorkIds | undefined, title: string | undefined, year: number | undefined): boolean {
-    // Ids that the user gave are not replaced by those of a resolver.
-    const merged: WorkIds = { ...ids, ...this.#work.ids };
-    const isMore = Object.keys(merged).length > Object.keys(this.#work.ids).length;
-    const { title: ownTitle = title, year: ownYear = year } = this.#work;
-    const isNew = isMore || ownTitle !== this.#work.title || ownYear !== this.#work.year;
-    if (isNew) this.#work = { ...this.#work, ids: merged, title: ownTitle, year: ownYear };
-    return isNew;
-  }
-
   #addReason(reason: Reason, message: string | undefined): void {
-    this.#reasons.add(reason);
-    if (message !== undefined) this.#messages.set(reason, message);
+    if (this.#reasons.get(reason) === undefined) this.#reasons.set(reason, message);
   }
 
-  #finish(reason = mainReason(this.#reasons)): NextStep {
+  #finish(reason = mainReason(this.#reasons.keys())): NextStep {
     const openHosts = reason === "breaker-open" ? `circuit open: ${this.#pending.hosts.join(", ")}` : undefined;
-    return { kind: "finished", reason, message: openHosts ?? this.#messages.get(reason) };
+    return { kind: "finished", reason, message: openHosts ?? this.#reasons.get(reason) };
   }
 }
 
+/** A URL may be requested once as a page and once as a file. */
+function pageKey(url: string): string {
+  return `page ${url}`;
+}
+
 function newStep(step: ResolutionStep, rank: number, round: number): PendingStep {
-  return { step, rank, visitedUrls: [step.url], round, tries: 0, notBeforeUs: 0, isBreakerOpen: false };
+  return { step, rank, visitedUrls: [step.url], round, tries: 0, notBeforeUs: 0 };
 }

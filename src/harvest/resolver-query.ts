@@ -1,15 +1,30 @@
+import type { Dispatcher } from "undici";
 import { ACCEPTED_CODINGS } from "../files/content-coding.ts";
 import type { Hub } from "../http/hub.ts";
 import { type AttemptFailure, isTransientStatus } from "./attempt-failure.ts";
 import { challengeIn, challengeInFields } from "./downloads/challenge-page.ts";
-import type { Finding, ResolverResponse } from "./resolvers/resolver.ts";
+import { kindOfType } from "./resolvers/page-links.ts";
+import type { Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
 import { plainHeaders, readText, redirectTarget } from "./response-body.ts";
 import type { ResolverStep } from "./step.ts";
+import type { Work } from "./work.ts";
+
+type HubResponse = Dispatcher.ResponseData<unknown>;
+
+export type FindingResult = {
+  readonly kind: "finding";
+  readonly finding: Exclude<Finding, { readonly kind: "failure" }>;
+  readonly status: number;
+  readonly bytes: number;
+};
+export type FailedQuery = { readonly kind: "failed"; readonly bytes: number } & AttemptFailure;
 
 export type ResolverQueryResult =
-  | { readonly kind: "finding"; readonly finding: Finding; readonly status: number; readonly bytes: number }
+  | FindingResult
   | { readonly kind: "redirect"; readonly url: string; readonly status: number }
-  | ({ readonly kind: "failed"; readonly bytes: number } & AttemptFailure);
+  /** The page is a file itself. Its body has not been read. */
+  | { readonly kind: "file"; readonly fileKind: "pdf" | "xml"; readonly response: HubResponse }
+  | FailedQuery;
 
 export interface ResolverQueryOptions {
   readonly hub: Pick<Hub, "request">;
@@ -23,14 +38,12 @@ const DEADLINE_MS = 90_000;
 
 /** Sends one request of a resolver and parses the response. Rejects with a refusal of the hub or a network error. */
 export async function queryResolver(
-  { hub, maxWaitMs }: ResolverQueryOptions,
+  options: ResolverQueryOptions,
   step: ResolverStep,
   signal: AbortSignal,
 ): Promise<ResolverQueryResult> {
   const { resolver, request, url, about } = step;
-  const { role, headers: sent, maxBytes = RESPONSE_BYTES_MAX } = request;
-  const call = { role, resolver: resolver.name, maxWaitMs, deadlineMs: DEADLINE_MS, signal };
-  const response = await hub.request(url, { ...call, headers: { "accept-encoding": ACCEPTED_CODINGS, ...sent } });
+  const response = await send(options, resolver, request, url, signal);
   const { statusCode: status, body } = response;
   const headers = plainHeaders(response.headers);
   const redirectUrl = redirectTarget(status, headers["location"], url);
@@ -38,27 +51,81 @@ export async function queryResolver(
     await body.dump();
     return { kind: "redirect", url: redirectUrl, status };
   }
-  const { text, bytes, isComplete } = await readText(response, maxBytes);
-  const isPage = role === "landing";
+  const isPage = request.role === "landing";
+  const fileKind = isPage && status === 200 ? kindOfType(headers["content-type"]) : undefined;
+  if (fileKind !== undefined && challengeInFields(headers) === undefined) return { kind: "file", fileKind, response };
+  const { text, bytes, isComplete } = await readText(response, request.maxBytes ?? RESPONSE_BYTES_MAX);
   const challenge = isPage ? (challengeInFields(headers) ?? challengeIn(text)) : undefined;
   if (challenge !== undefined) return failed("challenge-page", challenge, status, bytes, false);
   // A page may be cut: its metadata is at its beginning.
-  if (!isComplete && !isPage)
-    return failed("too-large", `response larger than ${maxBytes} bytes`, status, bytes, false);
-  const finding = parseSafely(step, { url, status, headers, body: text });
-  if (finding.kind !== "failure") return { kind: "finding", finding, status, bytes };
-  const { reason, message } = finding;
-  if (reason === "unavailable") return failed("http-status", message, status, bytes, true);
-  return failed(reason, message, status, bytes, isTransientStatus(status));
+  if (!isComplete && !isPage) return tooLarge(request, status, bytes);
+  const parsed = { url, status, headers, body: text };
+  return resultOf(
+    safely(() => resolver.parse(parsed, about)),
+    parsed,
+    bytes,
+  );
+}
 
-  /** Resolvers parse untrusted text: an unexpected error must not end the run. */
-  function parseSafely({ resolver: parser }: ResolverStep, text: ResolverResponse): Finding {
-    try {
-      return parser.parse(text, about);
-    } catch (error) {
-      return { kind: "failure", reason: "unreadable", message: error instanceof Error ? error.name : String(error) };
-    }
+/** Sends one request about several works. One result for each, in their order; a failure is the same for all. */
+export async function queryBatch(
+  options: ResolverQueryOptions,
+  resolver: Resolver & { readonly batch: NonNullable<Resolver["batch"]> },
+  works: readonly Work[],
+  signal: AbortSignal,
+): Promise<readonly (FindingResult | FailedQuery)[]> {
+  const request = resolver.batch.requestFor(works);
+  const response = await send(options, resolver, request, request.url, signal);
+  const { statusCode: status } = response;
+  const headers = plainHeaders(response.headers);
+  const { text, bytes, isComplete } = await readText(response, request.maxBytes ?? RESPONSE_BYTES_MAX);
+  if (!isComplete) return works.map(() => tooLarge(request, status, bytes));
+  const parsed = { url: request.url, status, headers, body: text };
+  const findings = safely(() => resolver.batch.parse(parsed, works));
+  // The bytes are counted once.
+  return works.map((_, index) => {
+    const finding = Array.isArray(findings) ? findings[index] : findings;
+    const bytesOfWork = index === 0 ? bytes : 0;
+    return resultOf(finding ?? { kind: "none", reason: "unknown-work" }, parsed, bytesOfWork);
+  });
+}
+
+function send(
+  { hub, maxWaitMs }: ResolverQueryOptions,
+  { name }: Resolver,
+  { role, headers, body }: ResolverRequest,
+  url: string,
+  signal: AbortSignal,
+): Promise<HubResponse> {
+  const call = { role, resolver: name, maxWaitMs, deadlineMs: DEADLINE_MS, signal };
+  const fields = { "accept-encoding": ACCEPTED_CODINGS, ...headers };
+  if (body === undefined) return hub.request(url, { ...call, headers: fields });
+  return hub.request(url, {
+    ...call,
+    method: "POST",
+    body,
+    headers: { "content-type": "application/json", ...fields },
+  });
+}
+
+/** Resolvers parse untrusted text: an unexpected error must not end the run. */
+function safely<Result>(parse: () => Result): Result | Finding {
+  try {
+    return parse();
+  } catch (error) {
+    return { kind: "failure", reason: "unreadable", message: error instanceof Error ? error.name : String(error) };
   }
+}
+
+function resultOf(finding: Finding, { status, headers }: ResolverResponse, bytes: number): FindingResult | FailedQuery {
+  if (finding.kind !== "failure") return { kind: "finding", finding, status, bytes };
+  const { reason, message, isForAllWorks } = finding;
+  if (reason === "unavailable") return failed("http-status", message, status, bytes, true);
+  return { ...failed(reason, message, status, bytes, isTransientStatus(status, headers)), isForAllWorks };
+}
+
+function tooLarge({ maxBytes = RESPONSE_BYTES_MAX }: ResolverRequest, status: number, bytes: number): FailedQuery {
+  return failed("too-large", `response larger than ${maxBytes} bytes`, status, bytes, false);
 }
 
 function failed(
@@ -67,6 +134,6 @@ function failed(
   status: number,
   bytes: number,
   mayRetry: boolean,
-): ResolverQueryResult {
+): FailedQuery {
   return { kind: "failed", reason, message, status, bytes, mayRetry };
 }

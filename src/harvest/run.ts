@@ -6,8 +6,9 @@ import type { FileKind } from "./downloads/file-check.ts";
 import { FileStore } from "./downloads/file-store.ts";
 import type { Layout } from "./downloads/layout.ts";
 import { recoverParts } from "./downloads/recovery.ts";
-import { type ListedCounts, type Manifest, openManifest } from "./manifest/manifest.ts";
+import { type Manifest, openManifest } from "./manifest/manifest.ts";
 import { lockManifest, manifestError } from "./manifest/manifest-file.ts";
+import type { ListedCounts } from "./manifest/manifest-works.ts";
 import { Pipeline, type PipelineOptions } from "./pipeline.ts";
 import type { Reason } from "./reason.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
@@ -37,8 +38,13 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly maxOpen?: number | undefined;
   /** Largest file that is downloaded. @default 500 MiB */
   readonly maxBytes?: number | undefined;
-  /** How long a work waits for open circuits when it has nothing else to try. @default 15 minutes */
+  /**
+   * How long a work waits for open circuits when it has nothing else to try, and how long the run waits for spent quotas
+   * when it has nothing else to do. @default 15 minutes
+   */
   readonly maxBreakerWaitMs?: number | undefined;
+  /** Bytes per second over 30 s; a slower file is interrupted. @default 1024 */
+  readonly minBytesPerSecond?: number | undefined;
   /** @default Math.random */
   readonly random?: (() => number) | undefined;
 }
@@ -51,11 +57,13 @@ export const RUN_DEFAULTS = {
   maxBytes: 500 * 2 ** 20,
   // The longest cooldown that a server can set (`retry_after_cap_s`).
   maxBreakerWaitMs: 15 * 60_000,
+  minBytesPerSecond: 1024,
 } as const satisfies Partial<RunOptions>;
 
 /** A request that would wait longer at the gate is queued again, so that another host can use its worker. */
 const MAX_WAIT_MS = 100;
 const WORKS_PER_TRANSACTION = 500;
+const QUOTA_REASONS = ["rate-limited"] as const;
 
 /** One run of `docstokg run`: works go in, files and a manifest come out. Created by `openRun`. */
 export class HarvestRun {
@@ -93,24 +101,26 @@ export class HarvestRun {
       const file = this.manifest.files.file(sha256);
       return file !== undefined && this.#fileStore.has(file);
     };
+    const queueOf = (work: Work) => this.pipeline.queueOf(work);
     for (let from = 0; from < works.length; from += WORKS_PER_TRANSACTION) {
-      const added = this.manifest.addWorks(
-        this.id,
-        works.slice(from, from + WORKS_PER_TRANSACTION),
-        isPresent,
-        isRefresh,
-      );
+      const some = works.slice(from, from + WORKS_PER_TRANSACTION);
+      const added = this.manifest.works.add(this.id, some, { isPresent, isRefresh, queueOf });
       counts.pending += added.pending;
       counts.present += added.present;
       counts.failed += added.failed;
+      this.pipeline.worksAdded(added.queues);
     }
-    this.pipeline.worksAdded();
     return counts;
   }
 
-  /** Adds unfinished works of earlier runs, and failed ones if `failed` is given. Returns their number. */
+  /**
+   * Adds unfinished works of earlier runs and those that failed because a quota was spent, which continue where they
+   * stopped; with `failed` also works that failed for one reason or any, which start again. Returns their number.
+   */
   addUnfinished(failed?: { readonly reason?: Reason | undefined }): number {
-    const count = this.manifest.addUnfinished(this.id, failed);
+    const { works } = this.manifest;
+    const reasons = failed === undefined ? QUOTA_REASONS : failed.reason === undefined ? "all" : [failed.reason];
+    const count = works.addUnfinished(this.id, reasons, failed === undefined);
     this.pipeline.worksAdded();
     return count;
   }
@@ -144,11 +154,12 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     await prepared(fileStore);
     const run = manifest.beginRun(command);
     const settings = { ...RUN_DEFAULTS, ...defined(options), random, run, manifest, maxWaitMs: MAX_WAIT_MS };
-    const downloads = new Downloads({ ...settings, hub, fileStore });
+    const downloads = new Downloads({ ...settings, hub, fileStore, time });
     const recovered = await recoverParts(manifest, fileStore, run);
     const named = (name: string) => resolvers.find(resolver => resolver.name === name);
     const pipeline = new Pipeline({
       ...settings,
+      resolvers,
       hub,
       time,
       downloads,

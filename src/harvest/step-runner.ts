@@ -2,21 +2,28 @@ import { DownloadError, HubClosedError, RejectedError } from "../errors.ts";
 import { failureOf } from "./attempt-failure.ts";
 import type { DownloadResult, Downloads } from "./downloads/downloads.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
-import { queryResolver, type ResolverQueryOptions, type ResolverQueryResult } from "./resolver-query.ts";
+import {
+  type FailedQuery,
+  type FindingResult,
+  queryBatch,
+  queryResolver,
+  type ResolverQueryOptions,
+  type ResolverQueryResult,
+} from "./resolver-query.ts";
+import type { Resolver } from "./resolvers/resolver.ts";
 import type { RobotsGuard } from "./robots-guard.ts";
 import type { ResolutionStep, ResolverStep } from "./step.ts";
+import type { Work } from "./work.ts";
 
 export interface StepRunnerOptions extends ResolverQueryOptions {
   readonly downloads: Downloads;
   readonly robots: RobotsGuard;
 }
 
-export type StepOutcome =
-  | ResolverQueryResult
-  | DownloadResult
-  /** The hub has refused the request; nothing was sent. */
-  | { readonly kind: "refused"; readonly error: RejectedError }
-  | { readonly kind: "stopped" };
+/** The hub has refused the request, and nothing was sent; or the run stops. */
+export type UnsentOutcome = { readonly kind: "refused"; readonly error: RejectedError } | { readonly kind: "stopped" };
+
+export type StepOutcome = Exclude<ResolverQueryResult, { readonly kind: "file" }> | DownloadResult | UnsentOutcome;
 
 /**
  * Sends the request of one step. Failures of hosts and networks are outcomes. Rejects only with errors that end the run:
@@ -30,26 +37,50 @@ export async function runStep(
 ): Promise<StepOutcome> {
   try {
     return step.kind === "ask"
-      ? await query(options, step, signal)
+      ? await query(options, step, work, signal)
       : await options.downloads.fetch({ ...step, work, signal });
   } catch (error) {
-    if (signal.aborted) return { kind: "stopped" };
-    if (error instanceof RejectedError) return { kind: "refused", error };
-    if (error instanceof DownloadError || error instanceof HubClosedError || isInternalError(error)) throw error;
-    return { kind: "failed", ...failureOf(error), bytes: 0 };
+    return outcomeOf(error, signal);
   }
+}
+
+/** Sends one request about several works: one outcome for each, or one for all if nothing was answered. */
+export async function runBatch(
+  options: StepRunnerOptions,
+  resolver: Resolver & { readonly batch: NonNullable<Resolver["batch"]> },
+  works: readonly Work[],
+  signal: AbortSignal,
+): Promise<readonly (FindingResult | FailedQuery)[] | UnsentOutcome | FailedQuery> {
+  try {
+    return await queryBatch(options, resolver, works, signal);
+  } catch (error) {
+    return outcomeOf(error, signal);
+  }
+}
+
+function outcomeOf(error: unknown, signal: AbortSignal): UnsentOutcome | FailedQuery {
+  if (signal.aborted) return { kind: "stopped" };
+  if (error instanceof RejectedError) return { kind: "refused", error };
+  if (error instanceof DownloadError || error instanceof HubClosedError || isInternalError(error)) throw error;
+  return { kind: "failed", ...failureOf(error), bytes: 0 };
 }
 
 async function query(
   options: StepRunnerOptions,
   step: ResolverStep,
+  work: ListedWork,
   signal: AbortSignal,
-): Promise<ResolverQueryResult> {
+): Promise<Exclude<StepOutcome, UnsentOutcome>> {
   if (step.request.role === "landing") {
     const disallowed = await options.robots.disallowReason(step.url, signal);
     if (disallowed !== undefined) return { kind: "failed", ...disallowed, bytes: 0 };
   }
-  return queryResolver(options, step, signal);
+  const result = await queryResolver(options, step, signal);
+  if (result.kind !== "file") return result;
+  // The page is the file: its body is stored, and not requested again.
+  const candidate = { url: step.url, kind: result.fileKind };
+  const download = { resolver: step.resolver.name, candidate, url: step.url, work, signal };
+  return options.downloads.fetch(download, result.response);
 }
 
 /** Errors of this program and of the manifest, which must not be recorded as failures of a host. */

@@ -23,6 +23,9 @@ export interface FetchStep {
 
 export type ResolutionStep = ResolverStep | FetchStep;
 
+/** What a step waits for before it may start: its own time, an open circuit, or a spent quota. */
+export type WaitReason = "breaker-open" | "rate-limited";
+
 /** A step that has not ended, with its history. */
 export interface PendingStep {
   readonly step: ResolutionStep;
@@ -34,11 +37,20 @@ export interface PendingStep {
   readonly round: number;
   readonly tries: number;
   readonly notBeforeUs: number;
-  /** Whether it waits for an open circuit. */
-  readonly isBreakerOpen: boolean;
+  /** Undefined if it waits for nothing, or only until `notBeforeUs`. */
+  readonly waitsFor?: WaitReason | undefined;
+  /** Which quota is spent, and until when. */
+  readonly waitMessage?: string | undefined;
+  /** A request for several works has failed for a reason that may be another work's. */
+  readonly isAlone?: true | undefined;
 }
 
 export type NextStep =
   | { readonly kind: "step"; readonly pending: PendingStep }
   | { readonly kind: "wait"; readonly pending: PendingStep }
   | { readonly kind: "finished"; readonly reason: Reason; readonly message: string | undefined };
+
+/** The name of the resolver that is asked, or that found the candidate. */
+export function resolverNameOf(step: ResolutionStep): string {
+  return step.kind === "ask" ? step.resolver.name : step.resolver;
+}

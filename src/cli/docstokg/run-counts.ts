@@ -1,3 +1,4 @@
+import type { SettledState } from "../../harvest/pipeline.ts";
 import type { Reason } from "../../harvest/reason.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
 
@@ -5,6 +6,8 @@ import type { HubEvent } from "../../http/hub-options.ts";
 export class RunCounts {
   done = 0;
   failed = 0;
+  /** The same work as another one of the list. */
+  merged = 0;
   bytes = 0;
   /** Already downloaded by an earlier run. */
   present = 0;
@@ -32,7 +35,7 @@ export class RunCounts {
     } else if (event.event_type === "breaker_state_change" && event.new === "open" && !event.heard) this.opened += 1;
   };
 
-  settled(state: "done" | "failed", reason: Reason, bytes: number): void {
+  settled(state: SettledState, reason: Reason, bytes: number): void {
     this[state] += 1;
     this.bytes += state === "done" && reason === "ok" ? bytes : 0;
     this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);

@@ -2,6 +2,7 @@
 import { hashFile } from "../../files/file-hash.ts";
 import type { ResumableDownload } from "../../files/resumable-download.ts";
 import { type AttemptFailure, failureOf, isTransientStatus } from "../attempt-failure.ts";
+import { isExcludedSite } from "../resolvers/excluded-site.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
 import { plainHeaders } from "../response-body.ts";
 import { challengeIn, challengeInFields } from "./challenge-page.ts";
@@ -54,13 +55,16 @@ export function incompleteFailure({ status, bytes, message, cause }: ResultOf<"i
 
 export function responseFailure({ status, headers, beginning }: Omit<ResultOf<"response">, "kind">): FailedDownload {
   const challenge = challengeInFields(plainHeaders(headers)) ?? challengeIn(beginning);
+  const bytes = Buffer.byteLength(beginning);
+  if (isExcludedSite(status, headers, beginning))
+    return { kind: "failed", reason: "no-copy", message: "excluded from the archive", status, bytes, mayRetry: false };
   return {
     kind: "failed",
     reason: challenge === undefined ? "http-status" : "challenge-page",
     message: challenge ?? `status ${status}`,
     status,
-    bytes: Buffer.byteLength(beginning),
+    bytes,
     // Hosts block clients that repeat a challenged request.
-    mayRetry: challenge === undefined && isTransientStatus(status),
+    mayRetry: challenge === undefined && isTransientStatus(status, headers),
   };
 }

@@ -432,7 +432,7 @@ async function oldRun(
   writeFileSync(join(folder, ".parts", "old.part"), part.bytes);
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   const run = manifest.beginRun("run");
-  manifest.addWorks(run, [workCalled("a")], () => false);
+  manifest.works.add(run, [workCalled("a")], { isPresent: () => false });
   manifest.db.exec(`
     DROP INDEX works_waiting;
     DROP TABLE work_ids;

@@ -2,9 +2,10 @@ import { randomBytes } from "node:crypto";
 import { withDiskErrors } from "../../files/disk-errors.ts";
 import { sha256Of } from "../../files/file-hash.ts";
 import { removePartialFile } from "../../files/partial-file.ts";
-import { downloadFile, type ResumableDownload } from "../../files/resumable-download.ts";
+import { type DownloadResponse, downloadFile, type ResumableDownload } from "../../files/resumable-download.ts";
 import type { ResumeRecordStore } from "../../files/resume-record.ts";
 import type { Hub } from "../../http/hub.ts";
+import type { Time } from "../../time/time.ts";
 import type { ListedWork, Manifest } from "../manifest/manifest.ts";
 import type { DownloadedFile, KnownSource } from "../manifest/manifest-files.ts";
 import type { DoneReason } from "../reason.ts";
@@ -36,6 +37,9 @@ export interface DownloadOptions {
   /** How long a request may wait at the gate. If it would wait longer, the hub refuses it and it is queued again. */
   readonly maxWaitMs: number;
   readonly run: number;
+  /** A slower body is interrupted, and resumed later if its server allows it. */
+  readonly minBytesPerSecond: number;
+  readonly time: Time;
 }
 
 /** One candidate of one work. */
@@ -65,8 +69,10 @@ export type DownloadResult =
 
 type SavedDownload = ResumableDownload & { readonly kind: "saved" };
 
-/** For a complete file with its body: a server that sends a byte per minute would occupy a worker for days. */
-const DEADLINE_MS = 30 * 60_000;
+/** For a complete file with its body, which a server may send slowly but not for hours. */
+const DEADLINE_MS = 60 * 60_000;
+/** The period over which `minBytesPerSecond` is measured: a stalled connection may recover. */
+const SPEED_PERIOD_MS = 30_000;
 
 /** Downloads the files of works: to a partial file first, then checked, moved to its path and recorded in the manifest. */
 export class Downloads {
@@ -79,17 +85,21 @@ export class Downloads {
   }
 
   /**
-   * Sends one request. When this resolves with "stored", the file is in the manifest. Rejects with the refusal of the
+   * Sends one request, or stores the body of a response that was received already. When this resolves with "stored", the file is in the manifest. Rejects with the refusal of the
    * hub, with an error of the network, with the signal's reason, or with a DownloadError if the disk cannot be written.
    */
-  async fetch(request: DownloadRequest): Promise<DownloadResult> {
-    const { hub, manifest, fileStore, run, maxWaitMs, maxBytes } = this.#options;
+  async fetch(request: DownloadRequest, received?: DownloadResponse): Promise<DownloadResult> {
+    const { hub, manifest, fileStore, run, maxWaitMs, maxBytes, minBytesPerSecond, time } = this.#options;
     const { url, work, candidate, signal } = request;
+    let first = received;
     const urlHash = sha256Of(url);
     const known = manifest.files.source(urlHash);
     const source = known !== undefined && fileStore.has(known.file) ? known : undefined;
     // Another work of this run has the same URL: no second request.
-    if (source?.run === run) return this.#reuseFile(request, source, "duplicate", undefined);
+    if (source?.run === run) {
+      received?.body.destroy();
+      return this.#reuseFile(request, source, "duplicate", undefined);
+    }
     const file = manifest.files.part(urlHash)?.file ?? `${randomBytes(12).toString("hex")}.part`;
     const record = this.#resumeRecord(urlHash, work.id, file);
     const result = await downloadFile({
@@ -101,14 +111,15 @@ export class Downloads {
       maxInterruptions: 1,
       mayBeFile: headers => challengeInFields(plainHeaders(headers)) === undefined,
       signal,
-      send: headers =>
-        hub.request(url, {
-          role: "artifact",
-          maxWaitMs,
-          deadlineMs: DEADLINE_MS,
-          headers: { accept: ACCEPT[fileKindOf(candidate)], ...headers },
-          signal,
-        }),
+      minSpeed: { bytes: (minBytesPerSecond * SPEED_PERIOD_MS) / 1000, periodMs: SPEED_PERIOD_MS, time },
+      send: async headers => {
+        const response = first;
+        first = undefined;
+        if (response !== undefined) return response;
+        const accept = ACCEPT[fileKindOf(candidate)];
+        const call = { role: "artifact", maxWaitMs, deadlineMs: DEADLINE_MS, signal } as const;
+        return hub.request(url, { ...call, headers: { accept, ...headers } });
+      },
     });
     switch (result.kind) {
       case "saved":

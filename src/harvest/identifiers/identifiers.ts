@@ -1,6 +1,6 @@
 /** Parses identifiers of works in any of their spellings. */
 
-import type { Work, WorkIds } from "../work.ts";
+import type { Work, WorkIds, WorkMetadata } from "../work.ts";
 import { arxivIdOfDoi, canonicalArxivId } from "./arxiv-id.ts";
 import { canonicalDoi, doiInUrl } from "./doi.ts";
 import { quotedInput } from "./quoted-input.ts";
@@ -30,7 +30,7 @@ export function identify(token: string, digitsAre?: "pmid"): IdentifyResult {
 }
 
 /** A work with its key, which is its most permanent identifier. */
-export function workOf(ids: WorkIds, more: Pick<Work, "title" | "year"> = {}): Work {
+export function workOf(ids: WorkIds, metadata?: WorkMetadata): Work {
   const { doi, arxiv, pmcid, pmid, openalex, url } = ids;
   const key =
     (doi && `doi:${doi}`) ??
@@ -39,7 +39,7 @@ export function workOf(ids: WorkIds, more: Pick<Work, "title" | "year"> = {}): W
     (pmid && `pmid:${pmid}`) ??
     (openalex && `openalex:${openalex}`) ??
     `url:${url ?? ""}`;
-  return { key, ids, ...more };
+  return { key, ids, ...(metadata === undefined ? {} : { metadata }) };
 }
 
 /** A DOI may contain `#` and `?`, and old ones end in `#`; only a text like a query or an anchor is removed. */

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { idsOfDoi, idsOfUrl, openalexOf, workOf } from "../identifiers/identifiers.ts";
 import { findingForStatus, type ResolverFailure, unreadable } from "../resolvers/finding.ts";
 import { lenientText, lenientYear, listOf, optionalText, readJson } from "../resolvers/json-response.ts";
+import { metadataOf } from "../resolvers/raw-metadata.ts";
 import { urlWithQuery } from "../resolvers/request-url.ts";
 import type { ResolverRequest, ResolverResponse } from "../resolvers/resolver.ts";
 import type { Work } from "../work.ts";
@@ -121,13 +122,7 @@ function workIn({ id, doi, title, publication_year, ids }: Result): readonly Wor
     ...idsOfDoi((doi ?? "").replace(/^https?:\/\/doi\.org\//i, "")),
   };
   if (Object.keys(names).length === 0) return [];
-  const year = Number(publication_year);
-  return [
-    workOf(names, {
-      ...(title ? { title: title.slice(0, 500) } : {}),
-      ...(Number.isInteger(year) && year >= 1000 ? { year } : {}),
-    }),
-  ];
+  return [workOf(names, metadataOf({ title, year: publication_year }))];
 }
 
 /** From `https://pubmed.ncbi.nlm.nih.gov/17183658`; other URLs are ignored. */

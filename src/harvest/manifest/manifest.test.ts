@@ -8,7 +8,7 @@ import { sha256Of } from "../../files/file-hash.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Work } from "../work.ts";
-import { type Manifest, openManifest } from "./manifest.ts";
+import { type ListedWork, type Manifest, openManifest } from "./manifest.ts";
 import { lockManifest } from "./manifest-file.ts";
 import type { DownloadedFile } from "./manifest-files.ts";
 import { exportLines, reportOf } from "./manifest-report.ts";
@@ -28,7 +28,20 @@ async function manifestFor(t: TestContext, path = fileFor(t)): Promise<Manifest>
 const works = (...names: readonly string[]): readonly Work[] =>
   names.map(name => ({ key: `doi:10.1/${name}`, ids: { doi: `10.1/${name}` } }));
 const keys = (list: readonly Work[]) => list.map(({ key }) => key);
-const allPresent = () => true;
+
+function added(
+  manifest: Manifest,
+  run: number,
+  list: readonly Work[],
+  isPresent: (sha256: string) => boolean = () => true,
+) {
+  const { pending, present, failed } = manifest.works.add(run, list, { isPresent });
+  return { pending, present, failed };
+}
+
+function taken(manifest: Manifest, run: number, limit = 10): readonly ListedWork[] {
+  return manifest.queue.take(run, "", 0, limit).map(({ work }) => work);
+}
 
 const DOWNLOADED: DownloadedFile = {
   sha256: "ab".repeat(32),
@@ -44,32 +57,32 @@ const DOWNLOADED: DownloadedFile = {
 test("a work that is listed twice is added once, at its first position", async t => {
   const manifest = await manifestFor(t);
   const run = manifest.beginRun("run");
-  assert.deepEqual(manifest.addWorks(run, works("a", "b", "a"), allPresent), { pending: 2, present: 0, failed: 0 });
-  assert.deepEqual(keys(manifest.pending(run, 0, 10)), ["doi:10.1/a", "doi:10.1/b"]);
+  assert.deepEqual(added(manifest, run, works("a", "b", "a")), { pending: 2, present: 0, failed: 0 });
+  assert.deepEqual(keys(taken(manifest, run)), ["doi:10.1/a", "doi:10.1/b"]);
 });
 
 test("another run resumes pending works, and skips done and failed ones", async t => {
   const manifest = await manifestFor(t);
   const first = manifest.beginRun("run");
-  manifest.addWorks(first, works("a", "b", "c"), allPresent);
-  const [a, b] = manifest.pending(first, 0, 2);
+  added(manifest, first, works("a", "b", "c"));
+  const [a, b] = taken(manifest, first, 2);
   assert.ok(a && b);
   manifest.finish(first, a.id, "ok", DOWNLOADED);
   manifest.fail(b.id, "no-copy", undefined);
   const second = manifest.beginRun("run");
-  assert.deepEqual(manifest.addWorks(second, works("a", "b", "c"), allPresent), { pending: 1, present: 1, failed: 1 });
-  assert.deepEqual(keys(manifest.pending(second, 0, 10)), ["doi:10.1/c"]);
+  assert.deepEqual(added(manifest, second, works("a", "b", "c")), { pending: 1, present: 1, failed: 1 });
+  assert.deepEqual(keys(taken(manifest, second)), ["doi:10.1/c"]);
   assert.deepEqual(reportOf(manifest.db, second).works, { total: 3, done: 1, failed: 1, pending: 1 });
 });
 
 test("a work whose file is missing is pending again", async t => {
   const manifest = await manifestFor(t);
   const first = manifest.beginRun("run");
-  manifest.addWorks(first, works("a"), allPresent);
+  added(manifest, first, works("a"));
   manifest.finish(first, 1, "ok", DOWNLOADED);
   const second = manifest.beginRun("run");
   assert.deepEqual(
-    manifest.addWorks(second, works("a"), () => false),
+    added(manifest, second, works("a"), () => false),
     { pending: 1, present: 0, failed: 0 },
   );
 });
@@ -77,28 +90,28 @@ test("a work whose file is missing is pending again", async t => {
 test("failed works are added on request, all of them or those of one reason", async t => {
   const manifest = await manifestFor(t);
   const first = manifest.beginRun("run");
-  manifest.addWorks(first, works("a", "b", "c"), allPresent);
-  for (const [index, { id }] of manifest.pending(first, 0, 2).entries())
+  added(manifest, first, works("a", "b", "c"));
+  for (const [index, { id }] of taken(manifest, first, 2).entries())
     manifest.fail(id, index === 0 ? "no-copy" : "network", undefined);
-  assert.equal(manifest.addUnfinished(manifest.beginRun("retry"), undefined), 1);
+  assert.equal(manifest.works.addUnfinished(manifest.beginRun("retry"), [], true), 1);
   const second = manifest.beginRun("retry");
-  assert.equal(manifest.addUnfinished(second, { reason: "network" }), 2);
-  assert.deepEqual(keys(manifest.pending(second, 0, 10)), ["doi:10.1/b", "doi:10.1/c"]);
-  assert.equal(manifest.addUnfinished(manifest.beginRun("retry"), {}), 3);
+  assert.equal(manifest.works.addUnfinished(second, ["network"], false), 2);
+  assert.deepEqual(keys(taken(manifest, second)), ["doi:10.1/b", "doi:10.1/c"]);
+  assert.equal(manifest.works.addUnfinished(manifest.beginRun("retry"), "all", false), 3);
 });
 
 test("a rolled-back list leaves no works and changes no others", async t => {
   const manifest = await manifestFor(t);
   const earlier = manifest.beginRun("run");
-  manifest.addWorks(earlier, works("old"), allPresent);
+  added(manifest, earlier, works("old"));
   const run = manifest.beginRun("run");
   manifest.beginList();
-  manifest.addWorks(run, works("old", "new"), allPresent);
+  added(manifest, run, works("old", "new"));
   manifest.rollbackList();
   assert.equal(reportOf(manifest.db).works.total, 1);
-  assert.deepEqual(keys(manifest.pending(earlier, 0, 10)), ["doi:10.1/old"]);
+  assert.deepEqual(keys(taken(manifest, earlier)), ["doi:10.1/old"]);
   manifest.beginList();
-  manifest.addWorks(run, works("new"), allPresent);
+  added(manifest, run, works("new"));
   manifest.commitList();
   manifest.endRun(run, "ended");
   assert.equal(reportOf(manifest.db).works.total, 2);
@@ -107,7 +120,7 @@ test("a rolled-back list leaves no works and changes no others", async t => {
 test("the export has every work with its attempts, and no secrets of URLs", async t => {
   const manifest = await manifestFor(t);
   const run = manifest.beginRun("run");
-  manifest.addWorks(run, works("a", "b"), allPresent);
+  added(manifest, run, works("a", "b"));
   const url = "https://x.example/a.pdf?token=s3cret";
   manifest.recordAttempt(run, 1, {
     step: "fetch",

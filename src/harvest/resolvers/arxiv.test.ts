@@ -35,8 +35,7 @@ test("arxiv parses the entry of the requested paper and its journal DOI", () => 
     kind: "found",
     candidates: [{ url: "https://arxiv.org/pdf/2401.00001v3", kind: "pdf", version: "submitted" }],
     ids: { arxiv: "2401.00001", doi: "10.1234/abc" },
-    title: "On <cats> & dogs",
-    year: 2024,
+    metadata: { title: "On <cats> & dogs", venue: "arXiv", authors: [{ name: "N" }], year: 2024, type: "article" },
   });
   assert.equal(summaryOf(findingFor(arxiv, "2401.00002", { body: feed(entry) })), "none: unknown-work");
 });

@@ -12,11 +12,16 @@ interface FeedEntry {
   published?: string;
   doi?: string;
   pdf?: string | undefined;
+  authors?: readonly { readonly name: string }[];
 }
+
+/** 2000 are allowed; one feed of 100 entries has some 300 kB. */
+const BATCH_MAX = 100;
 
 export const arxiv: Resolver = {
   name: "arxiv",
   needs: [],
+  isRepository: true,
   inferred(work) {
     const { arxiv: id } = work.ids;
     if (id === undefined) return undefined;
@@ -41,6 +46,25 @@ export const arxiv: Resolver = {
     const [entry] = entries.filter(each => isOf(each, work));
     return entry === undefined ? { kind: "none", reason: "unknown-work" } : findingIn(entry, work);
   },
+  batch: {
+    maxWorks: BATCH_MAX,
+    groupOf: ({ ids: { arxiv: id } }) => (id === undefined ? undefined : "arxiv"),
+    requestFor(works) {
+      const ids = works.map(({ ids: { arxiv: id } }) => id).join(",");
+      const query = { id_list: ids, max_results: String(BATCH_MAX) };
+      return { url: urlWithQuery("https://export.arxiv.org/api/query", query), role: "metadata" };
+    },
+    parse(response, works) {
+      const statusFinding = findingForStatus(response);
+      if (statusFinding !== undefined) return statusFinding;
+      const entries = entriesOf(response.body);
+      if (entries === undefined) return unreadable(response, "no Atom feed");
+      return works.map(work => {
+        const entry = entries.find(each => isOf(each, work));
+        return entry === undefined ? { kind: "none", reason: "unknown-work" } : findingIn(entry, work);
+      });
+    },
+  },
 };
 
 /** Undefined if the body is not an Atom feed. */
@@ -51,9 +75,10 @@ function entriesOf(body: string): readonly FeedEntry[] | undefined {
   eachElement(body, "xml", { chars: RESPONSE_CHARS_MAX }, ({ name, parent, attributes, text }) => {
     if (name === "feed") isFeed = true;
     if (name === "entry") {
-      if (entries.length < 10) entries.push(now);
+      if (entries.length < BATCH_MAX) entries.push(now);
       now = {};
     }
+    if (name === "name" && parent === "author") now.authors = [...(now.authors ?? []), { name: text }];
     if (parent !== "entry") return;
     if (name === "id" || name === "title" || name === "published") now[name] = text;
     if (name === "arxiv:doi") now.doi = text;
@@ -68,8 +93,12 @@ function isOf({ id = "" }: FeedEntry, { ids }: Work): boolean {
   return named !== undefined && withoutVersion(named) === withoutVersion(ids.arxiv ?? "");
 }
 
-function findingIn({ pdf, title, published, doi }: FeedEntry, work: Work): Finding {
+function findingIn({ pdf, title, published, doi, authors }: FeedEntry, work: Work): Finding {
   const rawCandidates: readonly RawCandidate[] = [{ url: pdf, kind: "pdf", version: "submitted" }];
   // A withdrawn paper has an entry and no file.
-  return findingOf(work, rawCandidates, { noneReason: "no-copy", ids: idsFrom({ doi }), title, year: published });
+  return findingOf(work, rawCandidates, {
+    noneReason: "no-copy",
+    ids: idsFrom({ doi }),
+    metadata: { title, year: published, authors, type: "preprint", venue: "arXiv" },
+  });
 }

@@ -19,6 +19,7 @@ const details = z.object({ collection: optionalListOf(preprint) });
 export const biorxiv: Resolver = {
   name: "biorxiv",
   needs: [],
+  isRepository: true,
   requestFor({ ids }) {
     const doi = preprintDoi(ids);
     return doi === undefined ? undefined : detailsOf("biorxiv", doi);
@@ -26,7 +27,7 @@ export const biorxiv: Resolver = {
   parse(response, work) {
     const server = URL.parse(response.url)?.pathname.startsWith("/details/medrxiv/") ? "medrxiv" : "biorxiv";
     const doi = preprintDoi(work.ids);
-    const statusFinding = findingForStatus(response);
+    const statusFinding = findingForStatus(response, "service");
     if (statusFinding !== undefined && statusFinding.kind !== "none") return statusFinding;
     const parsed = statusFinding === undefined ? readJson(response, details) : { data: { collection: [] } };
     if ("failure" in parsed) return parsed.failure;
@@ -46,7 +47,10 @@ export const biorxiv: Resolver = {
       },
       { url: newest.jatsxml, kind: "xml", ...stated },
     ];
-    return findingOf(work, rawCandidates, { noneReason: "no-copy", title: newest.title, year: newest.date });
+    return findingOf(work, rawCandidates, {
+      noneReason: "no-copy",
+      metadata: { title: newest.title, year: newest.date },
+    });
   },
 };
 

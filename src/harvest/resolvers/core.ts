@@ -24,7 +24,7 @@ export const core: Resolver = {
     return { url: urlWithQuery("https://api.core.ac.uk/v3/search/works", query), role: "metadata" };
   },
   parse(response, work) {
-    const statusFinding = findingForStatus(response);
+    const statusFinding = findingForStatus(response, "service");
     if (statusFinding !== undefined) return statusFinding;
     const parsed = readJson(response, page);
     if ("failure" in parsed) return parsed.failure;
@@ -33,8 +33,7 @@ export const core: Resolver = {
     if (first === undefined) return { kind: "none", reason: "unknown-work" };
     return findingOf(work, hits.flatMap(rawCandidatesOf), {
       noneReason: "no-copy",
-      title: first.title,
-      year: first.yearPublished,
+      metadata: { title: first.title, year: first.yearPublished },
     });
   },
 };

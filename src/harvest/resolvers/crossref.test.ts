@@ -39,7 +39,7 @@ test("crossref returns links for text mining and syndication, with the licence o
     { url: "https://p.example/a.xml", kind: "xml", version: "published", licence: by },
     { url: "https://p.example/am/pdf", kind: "pdf", version: "accepted", licence: "https://example.org/tdm" },
   ]);
-  assert.ok(finding.kind === "found" && finding.year === 2021);
+  assert.ok(finding.kind === "found" && finding.metadata?.year === 2021);
 });
 
 test("crossref without links has no copy, and without message is unreadable", () => {

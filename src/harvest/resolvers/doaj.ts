@@ -28,7 +28,7 @@ export const doaj: Resolver = {
     return { url: `https://doaj.org/api/v4/search/articles/${query}?pageSize=5`, role: "metadata" };
   },
   parse(response, work) {
-    const statusFinding = findingForStatus(response);
+    const statusFinding = findingForStatus(response, "service");
     if (statusFinding !== undefined) return statusFinding;
     const parsed = readJson(response, page);
     if ("failure" in parsed) return parsed.failure;
@@ -41,7 +41,7 @@ export const doaj: Resolver = {
     const rawCandidates = links.map(
       ({ url, content_type }): RawCandidate => ({ url, kind: kindOf(content_type), version: "published", licence }),
     );
-    return findingOf(work, rawCandidates, { noneReason: "no-copy", title: hit.title, year: hit.year });
+    return findingOf(work, rawCandidates, { noneReason: "no-copy", metadata: { title: hit.title, year: hit.year } });
   },
 };
 

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import type { Work, WorkIds } from "../work.ts";
+import { foundBy, isPlainDoi } from "./batch-findings.ts";
 import { findingForStatus, findingOf, idsFrom, matchesDoi, type RawCandidate } from "./finding.ts";
 import { lenientText, lenientYear, listOf, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { quotedPhrase, urlWithQuery } from "./request-url.ts";
-import type { Resolver } from "./resolver.ts";
+import type { Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolver.ts";
 
 const REST = "https://www.ebi.ac.uk/europepmc/webservices/rest";
 
@@ -15,6 +16,23 @@ const result = z.object({
   pubYear: lenientYear,
   isOpenAccess: lenientText,
   license: lenientText,
+  pageInfo: lenientText,
+  authorList: z
+    .object({
+      author: optionalListOf(
+        z.object({ firstName: lenientText, lastName: lenientText, collectiveName: lenientText, fullName: lenientText }),
+      ),
+    })
+    .nullish()
+    .catch(undefined),
+  journalInfo: z
+    .object({
+      volume: lenientText,
+      issue: lenientText,
+      journal: z.object({ title: lenientText }).nullish().catch(undefined),
+    })
+    .nullish()
+    .catch(undefined),
   fullTextUrlList: z
     .object({
       fullTextUrl: optionalListOf(
@@ -23,32 +41,70 @@ const result = z.object({
     })
     .nullish(),
 });
-const page = z.object({ resultList: z.object({ result: listOf(result, 25) }) });
+/** A complete record has up to 50 kB, with abstract and references. */
+const BATCH_MAX = 40;
+const page = z.object({ resultList: z.object({ result: listOf(result, 2 * BATCH_MAX) }) });
 
 export const europePmc: Resolver = {
   name: "europe_pmc",
   needs: [],
   requestFor({ ids }) {
     const query = queryFor(ids);
-    if (query === undefined) return undefined;
-    const parameters = { query, resultType: "core", format: "json", pageSize: "5" };
-    return { url: urlWithQuery(`${REST}/search`, parameters), role: "metadata" };
+    return query === undefined ? undefined : searchRequest(query, 5);
   },
   parse(response, work) {
-    const statusFinding = findingForStatus(response);
-    if (statusFinding !== undefined) return statusFinding;
-    const parsed = readJson(response, page);
-    if ("failure" in parsed) return parsed.failure;
-    const hit = parsed.data.resultList.result.find(each => isOf(each, work));
-    if (hit === undefined) return { kind: "none", reason: "unknown-work" };
-    return findingOf(work, rawCandidatesOf(hit), {
-      noneReason: "no-copy",
-      ids: idsFrom(hit),
-      title: hit.title,
-      year: hit.pubYear,
-    });
+    const found = resultsIn(response);
+    if (!Array.isArray(found)) return found;
+    const hit = found.find(each => isOf(each, work));
+    return hit === undefined ? { kind: "none", reason: "unknown-work" } : findingIn(hit, work);
+  },
+  batch: {
+    maxWorks: BATCH_MAX,
+    groupOf: ({ ids }) =>
+      ids.pmcid !== undefined || ids.pmid !== undefined || isPlainDoi(ids.doi ?? "") ? "any" : undefined,
+    requestFor: works =>
+      searchRequest(works.map(({ ids }) => `(${queryFor(ids)})`).join(" OR "), 2 * BATCH_MAX, RESPONSE_BYTES_MAX),
+    parse(response, works) {
+      const found = resultsIn(response);
+      return Array.isArray(found) ? foundBy(works, found, idsFrom, findingIn) : found;
+    },
   },
 };
+
+const RESPONSE_BYTES_MAX = 8 * 2 ** 20;
+
+function searchRequest(query: string, pageSize: number, maxBytes?: number): ResolverRequest {
+  const parameters = { query, resultType: "core", format: "json", pageSize: String(pageSize) };
+  return { url: urlWithQuery(`${REST}/search`, parameters), role: "metadata", ...(maxBytes && { maxBytes }) };
+}
+
+function resultsIn(response: ResolverResponse): z.infer<typeof result>[] | Finding {
+  const statusFinding = findingForStatus(response, "service");
+  if (statusFinding !== undefined) return statusFinding;
+  const parsed = readJson(response, page);
+  return "failure" in parsed ? parsed.failure : parsed.data.resultList.result;
+}
+
+function findingIn(hit: z.infer<typeof result>, work: Work): Finding {
+  return findingOf(work, rawCandidatesOf(hit), {
+    noneReason: "no-copy",
+    ids: idsFrom(hit),
+    metadata: {
+      title: hit.title?.replace(/\.$/, ""),
+      year: hit.pubYear,
+      authors: hit.authorList?.author.map(({ firstName, lastName, collectiveName, fullName }) => ({
+        family: lastName,
+        given: firstName,
+        name: collectiveName ?? fullName,
+      })),
+      venue: hit.journalInfo?.journal?.title,
+      volume: hit.journalInfo?.volume,
+      issue: hit.journalInfo?.issue,
+      pages: hit.pageInfo,
+      licence: hit.license,
+    },
+  });
+}
 
 function queryFor({ pmcid, pmid, doi }: WorkIds): string | undefined {
   if (pmcid !== undefined) return `PMCID:${pmcid}`;

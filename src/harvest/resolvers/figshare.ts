@@ -29,6 +29,7 @@ const responseSchema = z.union([z.array(z.object({ id: z.number().int() })).max(
 export const figshare: Resolver = {
   name: "figshare",
   needs: [],
+  isRepository: true,
   requestFor({ ids }) {
     const id = articleOf(ids);
     if (id !== undefined) return articleAt(id);
@@ -59,8 +60,7 @@ export const figshare: Resolver = {
     return findingOf(work, rawCandidates, {
       noneReason: "no-copy",
       ids: idsFrom({ doi: data.doi?.replace(/\.v\d+$/, "") }),
-      title: data.title,
-      year: data.published_date,
+      metadata: { title: data.title, year: data.published_date },
     });
   },
 };

@@ -69,11 +69,16 @@ test("a DOI in a candidate URL adds no identifier", () => {
 
 test("long labels are cut, and impossible numbers are dropped", () => {
   const place: RawCandidate = { url: "https://p.example/a", kind: "pdf", licence: "x".repeat(500), bytes: -1 };
-  const finding = findingOf(work, [place], { ...details, title: ` ${"word ".repeat(1000)}`, year: 99999 });
+  const finding = findingOf(work, [place], {
+    ...details,
+    metadata: { title: ` ${"word ".repeat(1000)}`, year: 99999 },
+  });
   const [candidate] = candidatesIn(finding);
   assert.equal(candidate?.licence?.length, 200);
   assert.equal(candidate?.bytes, undefined);
-  assert.ok(finding.kind === "found" && finding.title?.length === 500 && finding.year === undefined);
+  assert.ok(
+    finding.kind === "found" && finding.metadata?.title?.length === 500 && finding.metadata?.year === undefined,
+  );
   assert.equal(summaryOf(findingOf(work, [], details)), "none: no-copy");
 });
 

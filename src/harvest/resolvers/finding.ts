@@ -1,11 +1,13 @@
 /** Builds the findings of resolvers: checks URLs, recognises identifiers, removes duplicates and limits the number. */
 
+import { isTransientStatus } from "../attempt-failure.ts";
 import { canonicalArxivId, withoutVersion } from "../identifiers/arxiv-id.ts";
 import { canonicalDoi } from "../identifiers/doi.ts";
 import { idsOfDoi, idsOfUrl, pmcidOf, pmidOf } from "../identifiers/identifiers.ts";
 import { canonicalWebUrl } from "../identifiers/web-url.ts";
 import type { Work, WorkIds } from "../work.ts";
 import { ranked } from "./candidates.ts";
+import { metadataOf, type RawMetadata } from "./raw-metadata.ts";
 import type { Candidate, Finding, ResolverResponse } from "./resolver.ts";
 
 /** More than a resolution tries. */
@@ -23,8 +25,7 @@ export interface FindingDetails {
   /** The reason if no candidate is left. */
   readonly noneReason: "unknown-work" | "no-copy" | "not-open";
   readonly ids?: WorkIds | undefined;
-  readonly title?: string | null | undefined;
-  readonly year?: number | string | null | undefined;
+  readonly metadata?: RawMetadata | undefined;
 }
 
 export function findingOf(work: Work, rawCandidates: readonly RawCandidate[], details: FindingDetails): Finding {
@@ -32,8 +33,10 @@ export function findingOf(work: Work, rawCandidates: readonly RawCandidate[], de
   const ids = Object.assign({}, ...sorted.map(rawCandidate => rawCandidate.ids), details.ids) as WorkIds;
   const candidates = ranked(sorted.flatMap(({ candidate }) => candidate ?? [])).slice(0, CANDIDATES_MAX);
   const names = Object.keys(ids).length > 0 ? { ids } : {};
-  if (candidates.length === 0) return { kind: "none", reason: details.noneReason, ...names };
-  return { kind: "found", candidates, ...names, ...titleOf(details.title), ...yearOf(details.year) };
+  const metadata = metadataOf(details.metadata ?? {});
+  const facts = { ...names, ...(metadata === undefined ? {} : { metadata }) };
+  if (candidates.length === 0) return { kind: "none", reason: details.noneReason, ...facts };
+  return { kind: "found", candidates, ...facts };
 }
 
 /**
@@ -68,25 +71,17 @@ export function figshareFile(id: number | string): string {
   return `https://api.figshare.com/v2/file/download/${id}`;
 }
 
-function candidateOf({ version, licence, checksum, bytes, kind }: RawCandidate, url: string, better = kind): Candidate {
+function candidateOf(raw: RawCandidate, url: string, better = raw.kind): Candidate {
+  const { version, licence, checksum, bytes, role } = raw;
   return {
     url,
     kind: better,
     ...(version === undefined ? {} : { version }),
     ...(licence ? { licence: licence.slice(0, 200) } : {}),
     ...(checksum === undefined ? {} : { checksum }),
+    ...(role === undefined ? {} : { role }),
     ...(bytes === undefined || !Number.isSafeInteger(bytes) || bytes < 0 ? {} : { bytes }),
   };
-}
-
-function titleOf(title: string | null | undefined): { readonly title?: string } {
-  const words = title?.slice(0, 2000).replace(/\s+/g, " ").trim().slice(0, 500);
-  return words ? { title: words } : {};
-}
-
-function yearOf(year: number | string | null | undefined): { readonly year?: number } {
-  const number = typeof year === "string" ? Number(/^\d{4}/.exec(year)?.[0]) : year;
-  return Number.isInteger(number) && Number(number) >= 1000 && Number(number) < 2200 ? { year: Number(number) } : {};
 }
 
 /** Identifiers of a service in canonical form, without invalid ones. */
@@ -125,14 +120,18 @@ export function versionOf(text: string | null | undefined): Candidate["version"]
   return text === "submittedVersion" ? "submitted" : undefined;
 }
 
-/** The finding for an error status, for services that use status codes as HTTP defines them; undefined for 2xx. */
-export function findingForStatus(response: ResolverResponse): Finding | undefined {
+/**
+ * The finding for an error status, for services that use status codes as HTTP defines them; undefined for 2xx.
+ * @param scope `service` if 401, 402 and 403 of this service refuse the client and not the work
+ */
+export function findingForStatus(response: ResolverResponse, scope: "service" | "work" = "work"): Finding | undefined {
   const { status } = response;
   if (status >= 200 && status < 300) return undefined;
   if (status === 404 || status === 410) return { kind: "none", reason: "unknown-work" };
   const message = `${hostOf(response)} returned status ${status}`;
-  if (status === 401 || status === 402 || status === 403) return { kind: "failure", reason: "refused", message };
-  const isTransient = status === 408 || status === 425 || status === 429 || status >= 500;
+  if (status === 401 || status === 402 || status === 403)
+    return { kind: "failure", reason: "refused", message, ...(scope === "service" ? { isForAllWorks: true } : {}) };
+  const isTransient = isTransientStatus(status, response.headers);
   return { kind: "failure", reason: isTransient ? "unavailable" : "unreadable", message };
 }
 

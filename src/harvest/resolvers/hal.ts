@@ -30,7 +30,7 @@ export const hal: Resolver = {
     return { url: urlWithQuery("https://api.archives-ouvertes.fr/search/", query), role: "metadata" };
   },
   parse(response, work) {
-    const statusFinding = findingForStatus(response);
+    const statusFinding = findingForStatus(response, "service");
     if (statusFinding !== undefined) return statusFinding;
     const parsed = readJson(response, page);
     if ("failure" in parsed) return parsed.failure;
@@ -39,8 +39,7 @@ export const hal: Resolver = {
     return findingOf(work, rawCandidatesOf(hit), {
       noneReason: "no-copy",
       ids: idsFrom({ doi: hit.doiId_s }),
-      title: hit.title_s[0],
-      year: hit.publicationDateY_i,
+      metadata: { title: hit.title_s[0], year: hit.publicationDateY_i },
     });
   },
 };

@@ -63,8 +63,7 @@ test("title, year, licence and, if unknown, the DOI are taken from the page", ()
       { url: "https://p.example/articles/a.pdf", kind: "pdf", licence: "https://creativecommons.org/licenses/by/4.0/" },
     ],
     ids: { doi: "10.1234/abc" },
-    title: 'A "title"',
-    year: 2021,
+    metadata: { title: 'A "title"', year: 2021 },
   });
   const other = findingFor(landingPage, "10.9999/mine", { url: PAGE, body });
   assert.ok(other.kind === "found" && other.ids === undefined, "a page cannot rename a work");

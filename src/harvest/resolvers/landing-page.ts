@@ -60,8 +60,7 @@ function parsePage(response: ResolverResponse, work: Work, signposts: readonly R
   return findingOf(work, elsewhere, {
     noneReason: "no-copy",
     ids: work.ids.doi === undefined ? idsFrom({ doi: page.doi?.replace(/^doi:\s*/i, "") }) : {},
-    title: page.title,
-    year: page.date,
+    metadata: { title: page.title, year: page.date },
   });
 }
 

@@ -28,7 +28,7 @@ test("openaire returns URLs of open instances only", () => {
     { url: "https://r.example/1.pdf", kind: "pdf", licence: "CC BY" },
     { url: "https://r.example/1", kind: "landing", licence: "CC BY" },
   ]);
-  assert.ok(finding.kind === "found" && finding.year === 2019);
+  assert.ok(finding.kind === "found" && finding.metadata?.year === 2019);
 });
 
 test("openaire without product, with another product, with a closed one, with an invalid parameter", () => {

@@ -32,7 +32,7 @@ export const openaire: Resolver = {
     return { url: urlWithQuery("https://api.openaire.eu/graph/v2/researchProducts", { pid: doi }), role: "metadata" };
   },
   parse(response, work) {
-    const statusFinding = findingForStatus(response);
+    const statusFinding = findingForStatus(response, "service");
     if (statusFinding !== undefined) return statusFinding;
     const parsed = readJson(response, page);
     if ("failure" in parsed) return parsed.failure;
@@ -48,8 +48,7 @@ export const openaire: Resolver = {
     );
     return findingOf(work, rawCandidates, {
       noneReason: isOpen(hit.bestAccessRight) ? "no-copy" : "not-open",
-      title: hit.mainTitle,
-      year: hit.publicationDate,
+      metadata: { title: hit.mainTitle, year: hit.publicationDate },
     });
   },
 };

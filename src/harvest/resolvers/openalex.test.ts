@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { openalex } from "./openalex.ts";
 
-const select = "?select=id%2Cdoi%2Ctitle%2Cpublication_year%2Cids%2Copen_access%2Cbest_oa_location%2Clocations";
+const select =
+  "?select=id%2Cdoi%2Ctitle%2Cpublication_year%2Cids%2Ctype%2Cis_retracted%2Cauthorships%2Cprimary_location%2Copen_access%2Cbest_oa_location%2Clocations";
 
 test("openalex is queried by any identifier", () => {
   const names: Readonly<Record<string, string>> = {

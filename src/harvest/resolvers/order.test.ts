@@ -34,11 +34,12 @@ test("the repository of an identifier comes first", () => {
 test("for a DOI of a publisher: indexes, then landing page, then archive", () => {
   assert.deepEqual(namesFor({ doi: "10.1234/abc", url: "https://example.org/x" }), [
     "openalex",
-    "unpaywall",
     "europe_pmc",
     "pmc",
-    "crossref",
     "semantic_scholar",
+    "crossref",
+    "datacite",
+    "unpaywall",
     "doaj",
     "hal",
     "core",

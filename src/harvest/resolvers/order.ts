@@ -5,6 +5,7 @@ import { arxiv } from "./arxiv.ts";
 import { biorxiv } from "./biorxiv.ts";
 import { core } from "./core.ts";
 import { crossref } from "./crossref.ts";
+import { datacite } from "./datacite.ts";
 import { doaj } from "./doaj.ts";
 import { europePmc } from "./europe-pmc.ts";
 import { figshare } from "./figshare.ts";
@@ -22,7 +23,8 @@ import { zenodo } from "./zenodo.ts";
 
 /**
  * In the order in which they are queried. Repositories with only their own works come first: if the identifier is theirs,
- * they have the file. Then the indexes that return most per request, then landing pages, then the archive.
+ * they have the file. Then the indexes that answer about many works in one request, then those that answer about one, then
+ * landing pages, then the archive.
  */
 export const RESOLVERS: readonly Resolver[] = [
   arxiv,
@@ -32,10 +34,11 @@ export const RESOLVERS: readonly Resolver[] = [
   osf,
   biorxiv,
   openalex,
-  unpaywall,
   europePmc,
-  crossref,
   semanticScholar,
+  crossref,
+  datacite,
+  unpaywall,
   doaj,
   hal,
   core,

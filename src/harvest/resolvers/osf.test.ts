@@ -33,7 +33,7 @@ test("osf parses the embedded file of a preprint, or requests it", () => {
       bytes: 9,
     },
   ]);
-  assert.ok(finding.kind === "found" && finding.year === 2022);
+  assert.ok(finding.kind === "found" && finding.metadata?.year === 2022);
   const related = (href: string) => ({
     data: { ...preprint, relationships: { primary_file: { links: { related: { href } } } } },
   });

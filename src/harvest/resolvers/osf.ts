@@ -37,6 +37,7 @@ const responseSchema = z.object({ data: z.union([preprint, file, listOf(file)]) 
 export const osf: Resolver = {
   name: "osf",
   needs: [],
+  isRepository: true,
   requestFor({ ids }) {
     const { guid, isProject } = guidOf(ids);
     if (guid === undefined) return undefined;
@@ -57,8 +58,7 @@ export const osf: Resolver = {
     const embedded = data.embeds?.primary_file?.data;
     const details = {
       noneReason: "no-copy" as const,
-      title: data.attributes.title,
-      year: data.attributes.date_published,
+      metadata: { title: data.attributes.title, year: data.attributes.date_published },
     };
     if (embedded !== undefined) return findingOf(work, [rawCandidateOf(embedded)], details);
     const id = /^https:\/\/api\.osf\.io\/v2\/files\/(\w+)\/?$/.exec(

@@ -57,7 +57,7 @@ test("pmc turns the s3 URLs of a record into https URLs with checksums", () => {
       checksum: { algorithm: "md5", hex: hex.toLowerCase() },
     },
   ]);
-  assert.ok(finding.kind === "found" && finding.year === 2019);
+  assert.ok(finding.kind === "found" && finding.metadata?.year === 2019);
   assert.equal(
     summaryOf(findingFor(pmc, "PMC1", { url, body: { pmcid: "PMC1", pdf_url: "s3://elsewhere/x.pdf" } })),
     "none: no-copy",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Work } from "../work.ts";
+import { isPlainDoi } from "./batch-findings.ts";
 import {
   findingForStatus,
   findingOf,
@@ -28,6 +29,8 @@ const converted = z.object({
   ),
 });
 
+type ConvertedRecord = z.infer<typeof converted>["records"][number];
+
 const metadata = z.object({
   pmcid: z.string(),
   pmid: z.union([z.string(), z.number()]).nullish(),
@@ -35,6 +38,7 @@ const metadata = z.object({
   title: lenientText,
   citation: lenientText,
   is_manuscript: z.boolean().nullish().catch(undefined),
+  is_retracted: z.boolean().nullish().catch(undefined),
   license_code: lenientText,
   pdf_url: optionalText,
   xml_url: optionalText,
@@ -48,11 +52,27 @@ const metadata = z.object({
 export const pmc: Resolver = {
   name: "pmc",
   needs: [],
+  isRepository: true,
   requestFor({ ids: { pmcid, pmid, doi } }) {
     if (pmcid !== undefined) return versionsOf(pmcid);
     if (pmid !== undefined) return convert(pmid, "pmid");
     // The converter takes a comma-separated list and cannot escape a comma in a DOI.
     return doi === undefined || doi.includes(",") ? undefined : convert(doi, "doi");
+  },
+  batch: {
+    maxWorks: 100,
+    groupOf({ ids: { pmcid, pmid, doi } }) {
+      if (pmcid !== undefined) return undefined;
+      return pmid === undefined ? (isPlainDoi(doi ?? "") ? "doi" : undefined) : "pmid";
+    },
+    requestFor(works) {
+      const names = works.map(({ ids: { pmid, doi } }) => pmid ?? doi ?? "");
+      return convert(names.join(","), works[0]?.ids.pmid === undefined ? "doi" : "pmid");
+    },
+    parse(response, works) {
+      const records = recordsIn(response);
+      return Array.isArray(records) ? works.map(work => convertedFinding(records, work)) : records;
+    },
   },
   parse(response, work) {
     const { pathname = "", hostname } = URL.parse(response.url) ?? {};
@@ -72,15 +92,21 @@ function versionsOf(pmcid: string): ResolverRequest {
 }
 
 function parseConverted(response: ResolverResponse, work: Work): Finding {
+  const records = recordsIn(response);
+  return Array.isArray(records) ? convertedFinding(records, work) : records;
+}
+
+function recordsIn(response: ResolverResponse): ConvertedRecord[] | Finding {
   // The converter returns 400 or 404 for an unknown id.
   if (response.status === 400) return { kind: "none", reason: "unknown-work" };
-  const statusFinding = findingForStatus(response);
+  const statusFinding = findingForStatus(response, "service");
   if (statusFinding !== undefined) return statusFinding;
   const parsed = readJson(response, converted);
-  if ("failure" in parsed) return parsed.failure;
-  const record = parsed.data.records.find(
-    ({ pmid, doi }) => String(pmid ?? "") === work.ids.pmid || matchesDoi(work, doi),
-  );
+  return "failure" in parsed ? parsed.failure : parsed.data.records;
+}
+
+function convertedFinding(records: readonly ConvertedRecord[], work: Work): Finding {
+  const record = records.find(({ pmid, doi }) => String(pmid ?? "") === work.ids.pmid || matchesDoi(work, doi));
   const { pmcid } = idsFrom({ pmcid: record?.pmcid });
   return pmcid === undefined
     ? { kind: "none", reason: "unknown-work" }
@@ -128,10 +154,23 @@ function parseMetadata(response: ResolverResponse, work: Work): Finding {
     {
       noneReason: "no-copy",
       ids: idsFrom(data),
-      title: data.title,
-      year: /\b(1[89]|20)\d\d\b/.exec(data.citation ?? "")?.[0],
+      metadata: {
+        title: data.title,
+        year: yearOfCitation(data.citation),
+        licence: data.license_code,
+        isRetracted: data.is_retracted,
+      },
     },
   );
+}
+
+/**
+ * The year in `ESMO Open. 2023 Feb 24;8(2):100788.`: it follows the name of the journal. Manuscripts may have another one
+ * in front, when they became available: `Available in PMC 2011 Mar 1. Published in final edited form as: …`.
+ */
+function yearOfCitation(citation: string | null | undefined): string | undefined {
+  const published = (citation ?? "").slice(0, 2000).replace(/^.*?final edited form as:/is, "");
+  return /\.\s((?:1[89]|20)\d\d)\b/.exec(published.replace(/available in pmc\s[^.;]*[.;]/i, ""))?.[1];
 }
 
 /** Converts `s3://pmc-oa-opendata/PMC1.1/PMC1.1.pdf?md5=…` to an https URL and its checksum. */

@@ -53,7 +53,7 @@ const recordings: readonly Recording[] = [
         pmid: "17183658",
         openalex: "W1982728624",
       });
-      assert.equal(finding.year, 2006);
+      assert.equal(finding.metadata?.year, 2006);
     },
   },
   {
@@ -103,7 +103,9 @@ const recordings: readonly Recording[] = [
         { url: "https://cdn.elifesciences.org/articles/01567/elife-01567-v1.pdf", kind: "pdf", ...stated },
         { url: "https://cdn.elifesciences.org/articles/01567/elife-01567-v1.xml", kind: "xml", ...stated },
       ]);
-      assert.ok(finding.kind === "found" && finding.year === 2014 && finding.title?.startsWith("Automated"));
+      assert.ok(
+        finding.kind === "found" && finding.metadata?.year === 2014 && finding.metadata?.title?.startsWith("Automated"),
+      );
     },
   },
   {
@@ -132,8 +134,13 @@ const recordings: readonly Recording[] = [
         kind: "found",
         candidates: [{ url: "https://arxiv.org/pdf/1605.08386v1", kind: "pdf", version: "submitted" }],
         ids: { arxiv: "1605.08386" },
-        title: "Heat-bath random walks with Markov bases",
-        year: 2016,
+        metadata: {
+          title: "Heat-bath random walks with Markov bases",
+          authors: [{ name: "Caprice Stanley" }, { name: "Tobias Windisch" }],
+          venue: "arXiv",
+          year: 2016,
+          type: "article",
+        },
       });
     },
   },
@@ -199,7 +206,7 @@ const recordings: readonly Recording[] = [
         checksum: { algorithm: "md5", hex: "a8f50ddb6afab1d124466f93155631a6" },
       });
       assert.equal(candidatesOf(finding)[1]?.kind, "xml");
-      assert.ok(finding.kind === "found" && finding.year === 2023);
+      assert.ok(finding.kind === "found" && finding.metadata?.year === 2023);
       assert.deepEqual(finding.ids, {
         pmid: "36842301",
         pmcid: "PMC9984800",

@@ -2,12 +2,14 @@
  * A resolver builds a request from the identifiers of a work and parses the response into candidates. Both are pure: the
  * pipeline and the hub decide when a request is sent and how often.
  */
-import type { Work, WorkIds } from "../work.ts";
+import type { Work, WorkIds, WorkMetadata } from "../work.ts";
 
 /** A request to a service. The hub adds mail address and API key of the host (policy/identities). */
 export interface ResolverRequest {
   readonly url: string;
   readonly role: "metadata" | "landing";
+  /** JSON that is sent with POST. @default none: GET */
+  readonly body?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** A longer response is a failure; a longer page is cut. @default 4 MiB */
   readonly maxBytes?: number | undefined;
@@ -46,28 +48,53 @@ export type Finding =
       readonly candidates: readonly Candidate[];
       /** Further identifiers of the work, for the resolvers that follow. */
       readonly ids?: WorkIds | undefined;
-      readonly title?: string | undefined;
-      readonly year?: number | undefined;
+      readonly metadata?: WorkMetadata | undefined;
     }
   /** The resolver needs a further request. */
   | { readonly kind: "follow-up"; readonly request: ResolverRequest }
-  /** The service has no copy. It may still know further identifiers. */
+  /** The service has no copy. It may still know the work. */
   | {
       readonly kind: "none";
       readonly reason: "unknown-work" | "no-copy" | "not-open";
       readonly ids?: WorkIds | undefined;
+      readonly metadata?: WorkMetadata | undefined;
     }
   /**
    * No usable response: an unknown format, a refused API key, or a temporary failure (429, 5xx) after which the same
    * request may succeed.
    */
-  | { readonly kind: "failure"; readonly reason: "unreadable" | "refused" | "unavailable"; readonly message: string };
+  | {
+      readonly kind: "failure";
+      readonly reason: "unreadable" | "refused" | "unavailable";
+      readonly message: string;
+      /** The service refuses this program, its key or its mail address: every other work would be refused too. */
+      readonly isForAllWorks?: true | undefined;
+    };
+
+/** Asks a service about many works in one request. */
+export interface BatchLookup {
+  /** Most works in one request. */
+  readonly maxWorks: number;
+  /** Works of the same group may share a request; undefined if the work must be asked about alone. */
+  groupOf(work: Work): string | undefined;
+  /** @param works of one group */
+  requestFor(works: readonly Work[]): ResolverRequest;
+  /** One finding for each work, in their order; or one for all, if the response has none. */
+  parse(response: ResolverResponse, works: readonly Work[]): readonly Finding[] | Finding;
+}
 
 export interface Resolver {
   /** The name in `--resolvers`, in `resolvers` of the policy and in the manifest: `europe_pmc`. */
   readonly name: string;
   /** Required environment variables, such as `CORE_API_KEY`; the resolver is skipped if one is not set. */
   readonly needs: readonly string[];
+  /**
+   * It knows only works of its own. If its quota is spent, a work of its own waits for it, while a work that other
+   * services may know skips it. @default false
+   */
+  readonly isRepository?: true | undefined;
+  /** Absent if the service answers about one work at a time. */
+  readonly batch?: BatchLookup | undefined;
   /**
    * Candidates that follow from the identifiers without a request: the URL of an arXiv PDF contains the arXiv id.
    * `requestFor` is used if these candidates fail.

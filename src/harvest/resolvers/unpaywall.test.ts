@@ -36,7 +36,7 @@ test("unpaywall returns PDFs before pages, each once", () => {
     { url: "https://p.example/1", kind: "landing", version: "published", licence: "cc-by" },
     { url: "https://r.example/2", kind: "landing", version: "accepted" },
   ]);
-  assert.ok(finding.kind === "found" && finding.title === "A title" && finding.year === 2020);
+  assert.ok(finding.kind === "found" && finding.metadata?.title === "A title" && finding.metadata?.year === 2020);
 });
 
 test("unpaywall with a closed work, an unknown work, and a rejected mail address", () => {

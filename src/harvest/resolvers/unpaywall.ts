@@ -18,6 +18,13 @@ const record = z.object({
   is_oa: z.boolean().nullish(),
   title: lenientText,
   year: lenientYear,
+  journal_name: lenientText,
+  publisher: lenientText,
+  genre: lenientText,
+  oa_status: lenientText,
+  z_authors: optionalListOf(z.object({ family: lenientText, given: lenientText, raw_author_name: lenientText })).catch(
+    [],
+  ),
   best_oa_location: location.nullish(),
   oa_locations: optionalListOf(location),
 });
@@ -34,9 +41,9 @@ export const unpaywall: Resolver = {
   parse(response, work) {
     if (response.status === 422) {
       const message = "api.unpaywall.org rejected the mail address in DOCSTOKG_MAILTO; set a real one";
-      return { kind: "failure", reason: "refused", message };
+      return { kind: "failure", reason: "refused", message, isForAllWorks: true };
     }
-    const statusFinding = findingForStatus(response);
+    const statusFinding = findingForStatus(response, "service");
     if (statusFinding !== undefined) return statusFinding;
     const parsed = readJson(response, record);
     if ("failure" in parsed) return parsed.failure;
@@ -47,8 +54,16 @@ export const unpaywall: Resolver = {
     return findingOf(work, rawCandidates, {
       noneReason: data.is_oa === false ? "not-open" : "no-copy",
       ids: idsFrom({ doi: data.doi }),
-      title: data.title,
-      year: data.year,
+      metadata: {
+        title: data.title,
+        year: data.year,
+        authors: data.z_authors.map(({ family, given, raw_author_name }) => ({ family, given, name: raw_author_name })),
+        venue: data.journal_name,
+        publisher: data.publisher,
+        type: data.genre,
+        licence: data.best_oa_location?.license,
+        openAccess: data.oa_status,
+      },
     });
   },
 };

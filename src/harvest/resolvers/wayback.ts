@@ -1,3 +1,4 @@
+import { isExcludedSite } from "./excluded-site.ts";
 import { findingForStatus, findingOf, type RawCandidate, unreadable } from "./finding.ts";
 import { RESPONSE_CHARS_MAX } from "./json-response.ts";
 import { urlWithQuery } from "./request-url.ts";
@@ -23,6 +24,7 @@ export const wayback: Resolver = {
     };
   },
   parse(response, work) {
+    if (isExcludedSite(response.status, response.headers, response.body)) return { kind: "none", reason: "no-copy" };
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
     const lines = response.body

@@ -21,6 +21,7 @@ const record = z.object({
 export const zenodo: Resolver = {
   name: "zenodo",
   needs: [],
+  isRepository: true,
   requestFor({ ids }): ResolverRequest | undefined {
     const id = recordOf(ids);
     return id === undefined ? undefined : { url: `https://zenodo.org/api/records/${id}`, role: "metadata" };
@@ -45,8 +46,7 @@ export const zenodo: Resolver = {
     return findingOf(work, isOpen ? rawCandidates : [], {
       noneReason: isOpen ? "no-copy" : "not-open",
       ids: idsFrom({ doi }),
-      title: metadata.title,
-      year: metadata.publication_date,
+      metadata: { title: metadata.title, year: metadata.publication_date },
     });
   },
 };

@@ -1,0 +1,29 @@
+import type { ListedWork } from "./manifest/manifest.ts";
+import type { WorkIds, WorkMetadata } from "./work.ts";
+
+/**
+ * The work with what a resolver has found out; the same object if that is nothing new. What is known is not replaced: the
+ * identifiers of the user and the metadata of better sources come first. Only a retraction overrides an earlier answer.
+ */
+export function withFacts(
+  work: ListedWork,
+  resolver: string,
+  ids: WorkIds = {},
+  metadata: WorkMetadata = {},
+): ListedWork {
+  const merged: WorkIds = { ...ids, ...work.ids };
+  const isMore = Object.keys(merged).length > Object.keys(work.ids).length;
+  const known = work.metadata ?? {};
+  const news = Object.entries(metadata).filter(
+    ([field, value]) =>
+      value !== undefined &&
+      (known[field as keyof WorkMetadata] === undefined || (field === "isRetracted" && value && !known.isRetracted)),
+  );
+  if (!isMore && news.length === 0) return work;
+  return {
+    ...work,
+    ids: merged,
+    metadata: { ...known, ...Object.fromEntries(news) },
+    sources: { ...work.sources, ...Object.fromEntries(news.map(([field]) => [field, resolver])) },
+  };
+}
