@@ -16,7 +16,7 @@ import { runBatch, runStep, type StepOutcome, type StepRunnerOptions, type Unsen
 
 export type SettledState = "done" | "failed" | "merged";
 
-export interface PipelineOptions extends Omit<ResolutionOptions, "isSwitchedOff">, StepRunnerOptions {
+export interface PipelineOptions extends Omit<ResolutionOptions, "refusalOf">, StepRunnerOptions {
   readonly manifest: Manifest;
   readonly time: Time;
   readonly run: number;
@@ -78,7 +78,7 @@ export class Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options;
-    this.#resolutionOptions = { ...options, isSwitchedOff: name => this.#switchedOff.has(name) };
+    this.#resolutionOptions = { ...options, refusalOf: name => this.#switchedOff.get(name) };
   }
 
   /** Resolves when every work is settled or the pipeline is drained. Rejects if the disk or manifest cannot be written. */
@@ -203,6 +203,12 @@ export class Pipeline {
       const taken = this.#hostQueues.take(this.#nowUs);
       if (taken === undefined) return;
       const { task, queue } = taken;
+      if (this.#isRefused(task)) {
+        task.resolution.drop(task.pending);
+        this.#advance(task.resolution).catch(error => this.#abort(error));
+        this.#isTurnDue = true;
+        continue;
+      }
       const batch = batchOf(task);
       const others =
         batch === undefined
@@ -214,6 +220,11 @@ export class Pipeline {
       if (batch === undefined || others.length === 0) this.#start(task, queue);
       else this.#startBatch(batch.resolver, [task, ...others], queue);
     }
+  }
+
+  /** Whether the resolver has refused this program after the task was queued. */
+  #isRefused({ pending: { step } }: PipelineTask): boolean {
+    return step.kind === "ask" && this.#switchedOff.has(step.resolver.name);
   }
 
   /** Every finished request starts a turn; the timer is needed if all queues wait. */

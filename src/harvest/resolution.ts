@@ -20,8 +20,8 @@ export interface ResolutionOptions {
   readonly order: (work: Work) => readonly Resolver[];
   /** All enabled resolvers. */
   readonly resolvers: readonly Resolver[];
-  /** Whether the resolver has refused this program, so that it is not queried any more. */
-  readonly isSwitchedOff?: ((resolver: string) => boolean) | undefined;
+  /** Why the resolver is not queried any more: it has refused this program. Undefined if it is queried. */
+  readonly refusalOf?: ((resolver: string) => string | undefined) | undefined;
   /** Wanted kinds of files, the preferred one first. */
   readonly formats: readonly FileKind[];
   /** Reads landing pages of candidates; undefined if that resolver is not enabled. */
@@ -128,6 +128,11 @@ export class Resolution {
   skip(pending: PendingStep, message: string): void {
     this.#skipped.push(pending);
     this.#addReason("rate-limited", message);
+  }
+
+  /** The resolver of the step has refused this program. */
+  drop({ step }: PendingStep): void {
+    if (step.kind === "ask") this.#addReason("refused", this.#options.refusalOf?.(step.resolver.name));
   }
 
   /** The step is sent again without other works. */
@@ -278,15 +283,16 @@ export class Resolution {
   #isUntried(resolver: Resolver): boolean {
     return (
       !this.#queriedResolvers.has(resolver.name) &&
-      this.#options.isSwitchedOff?.(resolver.name) !== true &&
+      this.#options.refusalOf?.(resolver.name) === undefined &&
       (resolver.requestFor(this.#work) !== undefined || resolver.inferred?.(this.#work) !== undefined)
     );
   }
 
   #dropSwitchedOff(): void {
-    for (const name of this.#queriedResolvers)
-      if (this.#options.isSwitchedOff?.(name) === true && this.#pending.removeQueries(name))
-        this.#addReason("refused", `${name} refuses requests and was switched off`);
+    for (const name of this.#queriedResolvers) {
+      const refusal = this.#options.refusalOf?.(name);
+      if (refusal !== undefined && this.#pending.removeQueries(name)) this.#addReason("refused", refusal);
+    }
   }
 
   /** Whether every pending step waits for an open circuit, beyond `maxBreakerWaitMs`. */
@@ -304,7 +310,12 @@ export class Resolution {
     if (this.#reasons.get(reason) === undefined) this.#reasons.set(reason, message);
   }
 
-  #finish(reason = mainReason(this.#reasons.keys())): NextStep {
+  #finish(known?: Reason): NextStep {
+    for (const { name } of this.#options.order(this.#work)) {
+      const refusal = this.#options.refusalOf?.(name);
+      if (refusal !== undefined && !this.#queriedResolvers.has(name)) this.#addReason("refused", refusal);
+    }
+    const reason = known ?? mainReason(this.#reasons.keys());
     const openHosts = reason === "breaker-open" ? `circuit open: ${this.#pending.hosts.join(", ")}` : undefined;
     return { kind: "finished", reason, message: openHosts ?? this.#reasons.get(reason) };
   }

@@ -93,11 +93,11 @@ export async function queryBatch(
 function send(
   { hub, maxWaitMs }: ResolverQueryOptions,
   { name }: Resolver,
-  { role, headers, body }: ResolverRequest,
+  { role, headers, body, weight }: ResolverRequest,
   url: string,
   signal: AbortSignal,
 ): Promise<HubResponse> {
-  const call = { role, resolver: name, maxWaitMs, deadlineMs: DEADLINE_MS, signal };
+  const call = { role, resolver: name, weight, maxWaitMs, deadlineMs: DEADLINE_MS, signal };
   const fields = { "accept-encoding": ACCEPTED_CODINGS, ...headers };
   if (body === undefined) return hub.request(url, { ...call, headers: fields });
   return hub.request(url, {

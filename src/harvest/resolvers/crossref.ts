@@ -41,6 +41,8 @@ type CrossrefRecord = z.infer<typeof record>;
 const single = z.object({ message: record });
 const BATCH_MAX = 50;
 const list = z.object({ message: z.object({ items: listOf(record, BATCH_MAX) }) });
+/** Lists are allowed once a second without a mail address, where records are allowed five times. */
+const LIST_WEIGHT = 4;
 const FIELDS = "DOI,title,author,issued,container-title,publisher,volume,issue,page,type,updated-by,link,license";
 
 /** Links of publishers. The landing page is no candidate: the resolver `landing_page` requests it through doi.org. */
@@ -64,7 +66,7 @@ export const crossref: Resolver = {
     requestFor(works) {
       const filter = works.map(({ ids: { doi } }) => `doi:${doi}`).join(",");
       const query = { filter, select: FIELDS, rows: String(BATCH_MAX) };
-      return { url: urlWithQuery("https://api.crossref.org/works", query), role: "metadata" };
+      return { url: urlWithQuery("https://api.crossref.org/works", query), role: "metadata", weight: LIST_WEIGHT };
     },
     parse(response, works) {
       const statusFinding = findingForStatus(response, "service");

@@ -10,6 +10,8 @@ export interface ResolverRequest {
   readonly role: "metadata" | "landing";
   /** JSON that is sent with POST. @default none: GET */
   readonly body?: string | undefined;
+  /** Units of the rate limit that the request uses. A list may be allowed less often than a record. @default 1 */
+  readonly weight?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** A longer response is a failure; a longer page is cut. @default 4 MiB */
   readonly maxBytes?: number | undefined;

@@ -1,0 +1,222 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { runVirtually, type VirtualHub, virtualHub } from "../../test/harvest/virtual-hub.ts";
+import { BreakerOpenError } from "../errors.ts";
+import { loadPolicy } from "../policy/load.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { json, type SimulatedReply, type SimulatedRequest, text } from "../testing/internet/exchange.ts";
+import { makeHostDirectory } from "../testing/internet/host-directory.ts";
+import { identify } from "./identifiers/identifiers.ts";
+import type { Reason } from "./reason.ts";
+import { orderFor, RESOLVERS } from "./resolvers/order.ts";
+import { type HarvestRun, openRun, type RunOptions } from "./run.ts";
+import type { Work } from "./work.ts";
+
+/** The resolvers that need no key. */
+const KEYLESS = RESOLVERS.filter(({ needs }) => needs.every(name => name === "DOCSTOKG_MAILTO"));
+
+interface VirtualRun {
+  readonly run: HarvestRun;
+  readonly virtual: VirtualHub;
+  readonly time: FakeTime;
+  readonly settled: Map<string, { readonly reason: Reason; readonly atMs: number }>;
+}
+
+async function virtualRun(
+  t: TestContext,
+  works: readonly Work[],
+  answer: (request: SimulatedRequest) => SimulatedReply,
+  {
+    onOpened,
+    ...options
+  }: Partial<RunOptions> & {
+    readonly virtual?: VirtualHub;
+    readonly limits?: RatelimitsOptions;
+    readonly time?: FakeTime;
+    readonly onOpened?: (run: HarvestRun) => void;
+  } = {},
+): Promise<VirtualRun> {
+  const { time = new FakeTime(), resolvers = KEYLESS } = options;
+  const virtual = options.virtual ?? (await virtualHub({ time, answer, limits: options.limits }));
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-virtual-"));
+  const settled: VirtualRun["settled"] = new Map();
+  const run = await openRun({
+    ...{ hub: virtual.hub, time, folder, manifest: join(folder, "manifest.sqlite"), command: "test" },
+    order: work => orderFor(work, resolvers),
+    onSettled: ({ key }, _, reason) => settled.set(key, { reason, atMs: time.monotonicUs() / 1000 }),
+    random: () => 0.5,
+    ...options,
+    resolvers,
+  });
+  t.after(() => {
+    run.close("ended");
+    rmSync(folder, { recursive: true, force: true });
+  });
+  onOpened?.(run);
+  run.addWorks(works);
+  run.pipeline.inputEnded();
+  await runVirtually(time, run, virtual);
+  return { run, virtual, time, settled };
+}
+
+function worksOf(tokens: readonly string[]): readonly Work[] {
+  return tokens.map(token => {
+    const named = identify(token);
+    assert.ok("work" in named, token);
+    return named.work;
+  });
+}
+
+const numbered = (count: number, nameOf: (index: number) => string) =>
+  Array.from({ length: count }, (_, at) => nameOf(at));
+
+test("works that are open nowhere settle as fast as the limits per second allow, and none waits for an hourly limit", async t => {
+  // Every service knows no copy; the landing pages link to none.
+  const directory = makeHostDirectory({ seed: 5, works: 0, bigOntologyBytes: 10_000 });
+  const closed = numbered(120, at => `10.5555/closed.${at}`);
+  const { settled, virtual, time } = await virtualRun(t, worksOf(closed), request => directory.answer(request));
+  assert.equal(settled.size, 120);
+  // HAL allows one request per second, and every work is asked about there.
+  const elapsedS = time.monotonicUs() / 1e6;
+  assert.equal(virtual.sent.filter(({ host }) => host === "api.archives-ouvertes.fr").length, 120);
+  assert.ok(elapsedS >= 119 && elapsedS <= 132, `${elapsedS} s`);
+  assert.equal(virtual.sent.filter(({ host }) => host === "api.openaire.eu").length, 50);
+  const reasons = [...settled.values()].map(({ reason }) => reason);
+  assert.equal(reasons.filter(reason => reason === "rate-limited").length, 70);
+  assert.deepEqual(virtual.rejected, []);
+});
+
+/** Only arXiv answers with a file, and openalex knows each DOI with a copy at a host without a limit. */
+const PDF = Buffer.from(
+  `%PDF-1.4\n1 0 obj <</Type /Pages>> endobj ${" ".repeat(300)}\nxref\ntrailer <</Root 1 0 R>>\nstartxref\n0\n%%EOF\n`,
+);
+function openCopies({ host, path, query }: SimulatedRequest): SimulatedReply {
+  if (host === "arxiv.org" || host.endsWith(".example")) {
+    const body = Buffer.concat([PDF, Buffer.from(path)]);
+    return { status: 200, headers: { "content-type": "application/pdf" }, body };
+  }
+  if (host !== "api.openalex.org") return text("no", 404);
+  const dois = (query.get("filter") ?? "").replace(/^doi:/, "").split("|");
+  const results = dois.map((doi, at) => ({
+    id: `https://openalex.org/W${at + 1}${doi.replace(/\D/g, "")}`,
+    doi: `https://doi.org/${doi}`,
+    open_access: { is_oa: true, oa_url: `https://files${at % 8}.example/${encodeURIComponent(doi)}.pdf` },
+  }));
+  return json({ meta: { count: results.length }, results });
+}
+
+/** The shipped limits, with 40 requests to arXiv a day instead of 1000. */
+async function fewArxivRequests(): Promise<RatelimitsOptions> {
+  const { options } = (await loadPolicy({ env: {} })).ratelimits;
+  const rates = ["1/3SECOND", "40/DAY"];
+  const arxiv = { ...options.groups?.["arxiv"], artifact: { rates, max_delay_ms: 10_000 } };
+  return { ...options, groups: { ...options.groups, arxiv } } as RatelimitsOptions;
+}
+
+test("a long queue of a slow host at the head of the list delays no work behind it", async t => {
+  const arxivIds = numbered(600, at => `2401.${String(at + 1).padStart(5, "0")}`);
+  const dois = numbered(50, at => `10.5555/open.${at}`);
+  let mostOpen = 0;
+  let opened: HarvestRun | undefined;
+  const works = worksOf([...arxivIds, ...dois]);
+  const { settled, virtual, run } = await virtualRun(
+    t,
+    works,
+    request => {
+      mostOpen = Math.max(mostOpen, opened?.pipeline.open ?? 0);
+      return openCopies(request);
+    },
+    {
+      maxBreakerWaitMs: 0,
+      limits: await fewArxivRequests(),
+      onOpened: made => {
+        opened = made;
+      },
+    },
+  );
+  const doiTimesMs = dois.map(doi => settled.get(`doi:${doi}`)?.atMs ?? Number.POSITIVE_INFINITY);
+  assert.ok(Math.max(...doiTimesMs) <= 5000, `${Math.max(...doiTimesMs)} ms`);
+  assert.ok(mostOpen <= 300, `${mostOpen} works in memory`);
+  // This arXiv allows 40 requests a day: the others fail when nothing else is left to do.
+  assert.equal(virtual.sent.filter(({ host }) => host === "arxiv.org").length, 40);
+  const reasons = arxivIds.map(id => settled.get(`arxiv:${id}`)?.reason);
+  assert.equal(reasons.filter(reason => reason === "ok").length, 40);
+  assert.equal(reasons.filter(reason => reason === "rate-limited").length, 560);
+  const row = run.manifest.db.prepare("SELECT message FROM works WHERE reason = 'rate-limited' LIMIT 1").get();
+  assert.match(String(row?.["message"]), /^40\/DAY of (?:group )?arxiv is spent, next slot at \d{4}-/);
+});
+
+test("a run waits for a spent quota within its patience, and the works continue where they stopped", async t => {
+  const arxivIds = numbered(45, at => `2401.${String(at + 1).padStart(5, "0")}`);
+  const { settled, virtual, time } = await virtualRun(t, worksOf(arxivIds), openCopies, {
+    maxBreakerWaitMs: 86_400_000,
+    limits: await fewArxivRequests(),
+  });
+  assert.deepEqual(new Set([...settled.values()].map(({ reason }) => reason)), new Set(["ok"]));
+  assert.equal(virtual.sent.filter(({ host }) => host === "arxiv.org").length, 45);
+  assert.ok(time.monotonicUs() / 1e6 >= 86_400);
+});
+
+test("a server that announces a spent quota is not waited for beyond the patience", async t => {
+  // The hub turns Retry-After into a cooldown; this hub refuses as the real one does.
+  const time = new FakeTime();
+  const virtual = await virtualHub({ time, answer: openCopies });
+  const request: typeof virtual.hub.request = async (url, options) => {
+    const { host } = new URL(url);
+    if (host !== "files0.example") return virtual.hub.request(url, options);
+    const constraint = { kind: "cooldown", owner: host, limit: "Retry-After" } as const;
+    const cooldownRemainingMs = 30_000_000 - time.monotonicUs() / 1000;
+    throw new BreakerOpenError({ host, role: "artifact", constraint, reason: "retry-after", cooldownRemainingMs });
+  };
+  const { settled } = await virtualRun(t, worksOf(["10.5555/a", "10.5555/b"]), openCopies, {
+    hub: { request },
+    time,
+    virtual,
+    resolvers: RESOLVERS.filter(({ name }) => name === "openalex"),
+  });
+  assert.deepEqual([...settled].map(([key, { reason }]) => `${key} ${reason}`).sort(), [
+    "doi:10.5555/a rate-limited",
+    "doi:10.5555/b ok",
+  ]);
+  assert.ok(time.monotonicUs() < 60e6, "the run does not wait");
+});
+
+test("a resolver that refuses the mail address is asked once and switched off, with its first message", async t => {
+  const refused = json({ HTTP_status_code: 422, error: true, message: "Please use your own email address" }, 422);
+  const { run, virtual, settled } = await virtualRun(
+    t,
+    worksOf(numbered(30, at => `10.5555/x.${at}`)),
+    ({ host }) => (host === "api.unpaywall.org" ? refused : text("no", 404)),
+    { workers: 1, resolvers: RESOLVERS.filter(({ name }) => name === "unpaywall" || name === "hal") },
+  );
+  assert.equal(virtual.sent.filter(({ host }) => host === "api.unpaywall.org").length, 1);
+  assert.equal(virtual.sent.filter(({ host }) => host === "api.archives-ouvertes.fr").length, 30);
+  assert.match(run.pipeline.switchedOff.get("unpaywall") ?? "", /rejected the mail address in DOCSTOKG_MAILTO/);
+  assert.equal(settled.size, 30);
+});
+
+test("a batch answers about many works at once, and a request that fails for one work is repeated work by work", async t => {
+  const dois = numbered(120, at => `10.5555/open.${at}`);
+  const whole = await virtualRun(t, worksOf(dois), openCopies, {
+    resolvers: RESOLVERS.filter(({ name }) => name === "openalex"),
+  });
+  assert.equal(whole.virtual.sent.filter(({ host }) => host === "api.openalex.org").length, 3);
+  assert.equal([...whole.settled.values()].filter(({ reason }) => reason === "ok").length, 120);
+
+  const single = (request: SimulatedRequest) => {
+    if (request.host !== "api.openalex.org") return openCopies(request);
+    if (request.path === "/works") return text("one of the DOIs is invalid", 400);
+    const doi = decodeURIComponent(request.path.replace("/works/doi:", ""));
+    const open_access = { is_oa: true, oa_url: `https://files1.example/${encodeURIComponent(doi)}.pdf` };
+    return json({ id: "https://openalex.org/W1", doi, open_access });
+  };
+  const alone = await virtualRun(t, worksOf(dois.slice(0, 5)), single, {
+    resolvers: RESOLVERS.filter(({ name }) => name === "openalex"),
+  });
+  const paths = alone.virtual.sent.filter(({ host }) => host === "api.openalex.org").map(({ path }) => path);
+  assert.equal(paths.length, 6);
+});
