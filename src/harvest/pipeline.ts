@@ -11,6 +11,7 @@ import type { AttemptRecord, ListedWork, Manifest } from "./manifest/manifest.ts
 import type { Reason } from "./reason.ts";
 import { Resolution, type ResolutionOptions } from "./resolution.ts";
 import type { Resolver, ResolverResponse } from "./resolvers/resolver.ts";
+import type { SecretUrls } from "./secret-urls.ts";
 import { type PendingStep, resolverNameOf } from "./step.ts";
 import { runBatch, runStep, type StepOutcome, type StepRunnerOptions, type UnsentOutcome } from "./step-runner.ts";
 
@@ -20,6 +21,7 @@ export interface PipelineOptions extends Omit<ResolutionOptions, "refusalOf">, S
   readonly manifest: Manifest;
   readonly time: Time;
   readonly run: number;
+  readonly secretUrls: SecretUrls;
   /** Requests in flight at a time, over all hosts. */
   readonly workers: number;
   /** Works in memory at a time, in flight or waiting for a host. */
@@ -261,8 +263,12 @@ export class Pipeline {
       this.#open += taken.length;
       loaded += taken.length;
       const clock = this.#clock();
-      for (const { work, progress } of taken)
-        await this.#advance(Resolution.restored(work, this.#resolutionOptions, progress, clock));
+      for (const { work, progress } of taken) {
+        const known = this.#options.secretUrls.restored(work);
+        const resolution = Resolution.restored(known ?? work, this.#resolutionOptions, progress, clock);
+        if (known !== undefined) await this.#advance(resolution);
+        else await this.#settle(resolution, "url-not-stored", "list the work again, with its complete URL");
+      }
     }
     return true;
   }
@@ -330,8 +336,13 @@ export class Pipeline {
     const isTemporary = reason === "rate-limited" || reason === "breaker-open";
     const progress = isTemporary ? resolution.progress(this.#clock()) : undefined;
     await this.#options.manifest.fail(work.id, reason, message, progress);
+    this.#closed(work, "failed", reason, 0);
+  }
+
+  #closed(work: ListedWork, state: SettledState, reason: Reason, bytes: number): void {
     this.#open -= 1;
-    this.#options.onSettled?.(work, "failed", reason, 0);
+    this.#options.secretUrls.forget(work.key);
+    this.#options.onSettled?.(work, state, reason, bytes);
   }
 
   #start(task: PipelineTask, queue: string): void {
@@ -428,20 +439,18 @@ export class Pipeline {
         const { bytes, sha256 } = downloaded;
         const bytesSent = status === 200 || status === 206 ? bytes : 0;
         await this.#recordAttempt(resolution, pending, { status, reason, bytes: bytesSent, sha256 }, startedUs);
-        this.#open -= 1;
-        this.#options.onSettled?.(resolution.work, "done", reason, bytes);
+        this.#closed(resolution.work, "done", reason, bytes);
       }
     }
   }
 
   /** Stores what a resolver has added. If it names another work of the manifest, the two are one. */
   async #update(resolution: Resolution): Promise<void> {
-    const { manifest, onSettled } = this.#options;
+    const { manifest } = this.#options;
     const same = await manifest.works.update(resolution.work);
     if (same === undefined) return this.#advance(resolution);
     await manifest.works.merge(resolution.work, same);
-    this.#open -= 1;
-    onSettled?.(resolution.work, "merged", "merged", 0);
+    this.#closed(resolution.work, "merged", "merged", 0);
   }
 
   async #failed(

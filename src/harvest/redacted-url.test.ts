@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { redactedUrl } from "./redacted-url.ts";
+import { hasSecret, redactedUrl } from "./redacted-url.ts";
 
 test("secret values in a URL are replaced, the rest is kept", () => {
   assert.equal(redactedUrl("https://example.org/a?id=1#top"), "https://example.org/a?id=1");
@@ -11,4 +11,24 @@ test("secret values in a URL are replaced, the rest is kept", () => {
   assert.doesNotMatch(signed, /abc|=k\b|=t\b|example.org&/);
   assert.match(signed, /n=2/);
   assert.equal(redactedUrl("nonsense"), "(invalid URL)");
+});
+
+test("every usual name of a secret is recognised, in the query and in the path, and opaque values by their look", () => {
+  const names = [
+    ...["code", "ticket", "sid", "jwt", "Policy", "Signature", "Key-Pair-Id", "jsessionid", "PHPSESSID", "auth"],
+    ...["access_token", "apikey", "sig", "x-goog-signature", "casa_token", "insttoken", "password", "session"],
+  ];
+  for (const name of names) {
+    const url = `https://example.org/a?x=1&${name}=Sesame`;
+    assert.doesNotMatch(redactedUrl(url), /Sesame/, name);
+    assert.ok(hasSecret(url), name);
+  }
+  assert.doesNotMatch(redactedUrl("https://example.org/a;jsessionid=Sesame/b"), /Sesame/);
+  assert.doesNotMatch(redactedUrl(`https://example.org/a?z=${"a1B2".repeat(10)}`), /a1B2/);
+  for (const url of [
+    "https://example.org/a?id=12&page=2&doi=10.1371/journal.pone.0033693",
+    "https://api.openalex.org/works?filter=doi:10.1/a|10.1/b&per_page=100",
+    "https://example.org/a;v=1/b?author=x&keywords=y",
+  ])
+    assert.equal(hasSecret(url), false, url);
 });

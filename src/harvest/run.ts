@@ -13,6 +13,7 @@ import { Pipeline, type PipelineOptions } from "./pipeline.ts";
 import type { Reason } from "./reason.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
 import { RobotsGuard } from "./robots-guard.ts";
+import { SecretUrls } from "./secret-urls.ts";
 import type { Work } from "./work.ts";
 
 export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttempt" | "onDeferred"> {
@@ -74,6 +75,7 @@ export class HarvestRun {
   readonly recovered: number;
   readonly #fileStore: FileStore;
   readonly #manifestPath: string;
+  readonly #secretUrls: SecretUrls;
   readonly #release: () => void;
 
   constructor(parts: {
@@ -83,6 +85,7 @@ export class HarvestRun {
     readonly recovered: number;
     readonly fileStore: FileStore;
     readonly manifestPath: string;
+    readonly secretUrls: SecretUrls;
     readonly release: () => void;
   }) {
     this.id = parts.id;
@@ -91,6 +94,7 @@ export class HarvestRun {
     this.recovered = parts.recovered;
     this.#fileStore = parts.fileStore;
     this.#manifestPath = parts.manifestPath;
+    this.#secretUrls = parts.secretUrls;
     this.#release = parts.release;
   }
 
@@ -103,7 +107,7 @@ export class HarvestRun {
     };
     const queueOf = (work: Work) => this.pipeline.queueOf(work);
     for (let from = 0; from < works.length; from += WORKS_PER_TRANSACTION) {
-      const some = works.slice(from, from + WORKS_PER_TRANSACTION);
+      const some = works.slice(from, from + WORKS_PER_TRANSACTION).map(work => this.#secretUrls.hidden(work));
       const added = this.manifest.works.add(this.id, some, { isPresent, isRefresh, queueOf });
       counts.pending += added.pending;
       counts.present += added.present;
@@ -157,8 +161,10 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const downloads = new Downloads({ ...settings, hub, fileStore, time });
     const recovered = await recoverParts(manifest, fileStore, run);
     const named = (name: string) => resolvers.find(resolver => resolver.name === name);
+    const secretUrls = new SecretUrls();
     const pipeline = new Pipeline({
       ...settings,
+      secretUrls,
       resolvers,
       hub,
       time,
@@ -174,6 +180,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       recovered,
       fileStore,
       manifestPath: options.manifest,
+      secretUrls,
       release: () => lock.release(),
     });
   } catch (error) {

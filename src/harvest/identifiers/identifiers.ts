@@ -4,6 +4,7 @@ import type { Work, WorkIds, WorkMetadata } from "../work.ts";
 import { arxivIdOfDoi, canonicalArxivId } from "./arxiv-id.ts";
 import { canonicalDoi, doiInUrl } from "./doi.ts";
 import { quotedInput } from "./quoted-input.ts";
+import { withoutInvisible } from "./split-identifiers.ts";
 import { canonicalWebUrl, percentDecoded } from "./web-url.ts";
 
 export type IdentifyResult = { readonly work: Work } | { readonly message: string };
@@ -18,7 +19,7 @@ const VALID =
  * so because of the name of the column.
  */
 export function identify(token: string, digitsAre?: "pmid"): IdentifyResult {
-  const text = unwrapped(token.slice(0, 2 * TOKEN_CHARS_MAX).trim());
+  const text = unwrapped(withoutInvisible(token.slice(0, 2 * TOKEN_CHARS_MAX)));
   if (text === "") return { message: `empty identifier; expected ${VALID}` };
   if (text.length > TOKEN_CHARS_MAX)
     return { message: `${quotedInput(text)} has more than ${TOKEN_CHARS_MAX} characters; expected ${VALID}` };

@@ -24,6 +24,16 @@ async function readAll(text: string | Uint8Array, options: InputOptions = {}, si
   return read;
 }
 
+async function all(inputs: AsyncIterable<Input>): Promise<readonly Input[]> {
+  const list: Input[] = [];
+  for await (const input of inputs) list.push(input);
+  return list;
+}
+
+function streamOf(text: string): AsyncIterable<Uint8Array> {
+  return chunksOf(new TextEncoder().encode(text), 11);
+}
+
 /** `arxiv:2401.00001`, or `3: message`. */
 function inShort(input: Input): string {
   return "work" in input ? input.work.key : `${input.problem.line}: ${input.problem.message}`;
@@ -175,4 +185,64 @@ test("the result does not depend on how the bytes are split into chunks", async 
       },
     ),
   );
+});
+
+test("several identifiers in one line or cell are several works, and a DOI with separators is one", async () => {
+  const lines = [
+    "10.1000/a;10.1000/b",
+    '"10.1000/c","10.1000/d"',
+    "10.1000/e, PMC123 | 2401.00001 https://example.org/x.pdf",
+    "10.1002/(SICI)1097-4636(199823)43:4<338::AID-JBM2>3.0.CO;2-E",
+    "doi: 10.1000/f",
+    "pmid: 123",
+  ];
+  const found = await all(inputsOfStream(streamOf(lines.join("\n")), "stdin"));
+  assert.deepEqual(
+    found.map(input => ("work" in input ? input.work.key : input.problem.message)),
+    [
+      ...["doi:10.1000/a", "doi:10.1000/b", "doi:10.1000/c", "doi:10.1000/d", "doi:10.1000/e", "pmcid:PMC123"],
+      ...["arxiv:2401.00001", "url:https://example.org/x.pdf"],
+      ...["doi:10.1002/(sici)1097-4636(199823)43:4<338::aid-jbm2>3.0.co;2-e", "doi:10.1000/f", "pmid:123"],
+    ],
+  );
+});
+
+test("invisible characters do not change an identifier", async () => {
+  const copied = "\u200b10.1000/\u00ada\u200d\u2060bc\ufeff\n\u202a2401.00001\u202c\n";
+  const found = await all(inputsOfStream(streamOf(copied), "stdin"));
+  assert.deepEqual(
+    found.map(input => ("work" in input ? input.work.key : input.problem.message)),
+    ["doi:10.1000/abc", "arxiv:2401.00001"],
+  );
+});
+
+test("a record is one work under all its identifiers, and an empty column counts as missing", async () => {
+  const csv = ["Title,DOI,PMID,PMCID,Year", "One,,123,,2020", "Two,10.1000/B,456,PMC7,2021-05", "Three,,,,", "Four,10.1000/c,,,"];
+  const found = await all(inputsOfStream(streamOf(csv.join("\n")), "stdin", { format: "csv" }));
+  assert.deepEqual(found, [
+    { work: { key: "pmid:123", ids: { pmid: "123" }, metadata: { title: "One", year: 2020 } } },
+    {
+      work: {
+        key: "doi:10.1000/b",
+        ids: { doi: "10.1000/b", pmid: "456", pmcid: "PMC7" },
+        metadata: { title: "Two", year: 2021 },
+      },
+    },
+    { problem: { source: "stdin", line: 4, text: "", message: "DOI, PMCID, PMID are empty" } },
+    { work: { key: "doi:10.1000/c", ids: { doi: "10.1000/c" }, metadata: { title: "Four" } } },
+  ]);
+});
+
+test("tables of Web of Science, Scopus and Zotero are read by their own column names", async () => {
+  const tables = {
+    wos: "PT\tAU\tTI\tPY\tDI\tPM\nJ\tA\tT\t2019\t10.1000/wos\t99\n",
+    scopus: '"Authors","Title","Year","DOI","PubMed ID"\n"A","T","2019","10.1000/scopus","98"\n',
+    zotero: '"Key","Item Type","Publication Year","Title","DOI","Url"\n"K","article","2019","T","10.1000/zotero","https://x.example/y"\n',
+  };
+  for (const [name, table] of Object.entries(tables)) {
+    const [input] = await all(inputsOfStream(streamOf(table), "stdin", { format: "csv" }));
+    assert.ok(input && "work" in input, name);
+    assert.equal(input.work.key, `doi:10.1000/${name}`);
+    assert.deepEqual(input.work.metadata, { title: "T", year: 2019 });
+  }
 });

@@ -1,12 +1,13 @@
 /** Reads works from arguments, files and streams one by one, so that a list of any length fits in memory. */
 import { createReadStream } from "node:fs";
 import { extname } from "node:path";
-import { nearest } from "../../core/text/nearest.ts";
 import { ConfigError } from "../../errors.ts";
 import { identify } from "../identifiers/identifiers.ts";
 import { shortened } from "../identifiers/quoted-input.ts";
+import { splitIdentifiers } from "../identifiers/split-identifiers.ts";
 import type { Work } from "../work.ts";
 import { csvRows } from "./csv-rows.ts";
+import { columnOf, columnProblem, recordOf } from "./record-columns.ts";
 import { decoded, linesOf } from "./text-lines.ts";
 
 export const INPUT_FORMATS = ["lines", "csv", "jsonl"] as const;
@@ -28,17 +29,18 @@ export type Input = { readonly work: Work } | { readonly problem: InputProblem }
 export interface InputOptions {
   /** @default by the extension: .csv and .tsv, .jsonl and .ndjson; lines otherwise */
   readonly format?: InputFormat | undefined;
-  /** The column of a CSV file, or the field of JSONL, with the identifiers. @default the first of doi, id, identifier, arxiv, arxiv_id, pmcid, pmid, url */
+  /**
+   * The column of a CSV file, or the field of JSONL, with the identifiers. @default every known one: see `ID_COLUMNS`
+   */
   readonly column?: string | undefined;
 }
 
-const COLUMNS = ["doi", "id", "identifier", "arxiv", "arxiv_id", "pmcid", "pmid", "url"];
 const LINE_CHARS_MAX = 8192;
 /** Rows and records may contain abstracts. */
 const RECORD_CHARS_MAX = 1024 * 1024;
 
 export function* inputsOfArguments(tokens: readonly string[]): Generator<Input> {
-  for (const [index, token] of tokens.entries()) yield inputOf(token, { source: "arguments", line: index + 1 });
+  for (const [index, token] of tokens.entries()) yield* inputsOfText(token, { source: "arguments", line: index + 1 });
 }
 
 /** Throws a ConfigError if the file cannot be read; an invalid line is an `InputProblem`. */
@@ -76,7 +78,7 @@ async function* inputsOfLines(texts: AsyncIterable<string>, source: string): Asy
     if (isTooLong) yield tooLong(text, at, LINE_CHARS_MAX);
     else {
       const token = text.replace(/(?:^|\s)#.*$/s, "").trim();
-      if (token !== "") yield inputOf(token, at);
+      if (token !== "") yield* inputsOfText(token, at);
     }
   }
 }
@@ -86,18 +88,21 @@ async function* inputsOfCsv(
   source: string,
   wanted: string | undefined,
 ): AsyncGenerator<Input> {
-  let column: { readonly index: number; readonly name: string } | undefined;
+  let names: readonly string[] | undefined;
   for await (const row of csvRows(texts, RECORD_CHARS_MAX)) {
     const at = { source, line: row.line };
     if ("message" in row) yield { problem: { ...at, text: "", message: row.message } };
-    else if (column === undefined) {
-      const name = columnIn(row.cells, wanted);
-      if (name === undefined) {
-        yield { problem: { ...at, text: shortened(row.cells.join(",")), message: noColumn(row.cells, wanted) } };
+    else if (names === undefined) {
+      const problem = columnProblem(row.cells, wanted);
+      if (problem !== undefined) {
+        yield { problem: { ...at, text: shortened(row.cells.join(",")), message: problem } };
         return;
       }
-      column = { index: row.cells.indexOf(name), name };
-    } else yield inputOfCell(row.cells[column.index], column.name, at);
+      names = row.cells;
+    } else {
+      const record = Object.fromEntries(names.map((name, index) => [name, row.cells[index]]));
+      yield* inputsOfRecord(record, wanted, at);
+    }
   }
 }
 
@@ -109,52 +114,52 @@ async function* inputsOfJsonl(
   for await (const { number, text, isTooLong } of linesOf(texts, RECORD_CHARS_MAX)) {
     const at = { source, line: number };
     if (isTooLong) yield tooLong(text, at, RECORD_CHARS_MAX);
-    else if (text.trim() !== "") yield inputOfRecord(text, at, wanted);
+    else if (text.trim() !== "") yield* inputsOfJson(text, at, wanted);
   }
 }
 
-function inputOfRecord(text: string, at: InputPosition, wanted: string | undefined): Input {
+function* inputsOfJson(text: string, at: InputPosition, wanted: string | undefined): Generator<Input> {
   let record: unknown;
+  const problem = (message: string) => ({ problem: { ...at, text: shortened(text), message } });
   try {
     record = JSON.parse(text);
   } catch {
-    return { problem: { ...at, text: shortened(text), message: "not valid JSON; expected one JSON object per line" } };
+    yield problem("not valid JSON; expected one JSON object per line");
+    return;
   }
-  if (typeof record === "string" && wanted === undefined) return inputOf(record, at);
-  if (typeof record !== "object" || record === null || Array.isArray(record))
-    return { problem: { ...at, text: shortened(text), message: "expected one JSON object per line" } };
-  const name = columnIn(Object.keys(record), wanted);
-  if (name === undefined)
-    return { problem: { ...at, text: shortened(text), message: noColumn(Object.keys(record), wanted) } };
-  return inputOfCell(Reflect.get(record, name), name, at);
-}
-
-function inputOfCell(value: unknown, column: string, at: InputPosition): Input {
-  const text = typeof value === "number" ? String(value) : (value ?? "");
-  if (typeof text !== "string")
-    return { problem: { ...at, text: shortened(JSON.stringify(text)), message: `${column} is not a string` } };
-  if (text.trim() === "") return { problem: { ...at, text: "", message: `${column} is empty` } };
-  return inputOf(text, at, /^(?:pmid|pubmed|pubmed_?id)$/i.test(column.trim()) ? "pmid" : undefined);
-}
-
-/** The name as the header spells it. */
-function columnIn(names: readonly string[], wanted: string | undefined): string | undefined {
-  const find = (name: string) => names.find(each => each.trim().toLowerCase() === name.trim().toLowerCase());
-  if (wanted !== undefined) return find(wanted);
-  return COLUMNS.map(find).find(name => name !== undefined);
-}
-
-function noColumn(names: readonly string[], wanted: string | undefined): string {
-  const found = `columns found: ${shortened(names.slice(0, 20).join(", "))}`;
-  if (wanted === undefined)
-    return `none of the columns ${COLUMNS.join(", ")} was found; name the column with --column; ${found}`;
-  const near = nearest(wanted, names.slice(0, 1000));
-  return `column ${shortened(wanted)} not found${near === undefined ? "" : `; did you mean ${shortened(near)}?`}; ${found}`;
+  if (typeof record === "string" && wanted === undefined) {
+    yield* inputsOfText(record, at);
+    return;
+  }
+  if (typeof record !== "object" || record === null || Array.isArray(record)) {
+    yield problem("expected one JSON object per line");
+    return;
+  }
+  const message = columnProblem(Object.keys(record), wanted);
+  if (message === undefined) yield* inputsOfRecord(record as Readonly<Record<string, unknown>>, wanted, at);
+  else yield problem(message);
 }
 
 interface InputPosition {
   readonly source: string;
   readonly line: number;
+}
+
+/** One record of a table: one work under all its identifiers, or one for each identifier of the wanted column. */
+function* inputsOfRecord(
+  record: Readonly<Record<string, unknown>>,
+  wanted: string | undefined,
+  at: InputPosition,
+): Generator<Input> {
+  const read = wanted === undefined ? recordOf(record) : columnOf(record, wanted);
+  if ("message" in read) yield { problem: { ...at, text: shortened(read.text), message: read.message } };
+  else if ("tokens" in read) for (const token of read.tokens) yield inputOf(token, at, read.digitsAre);
+  else yield { work: read.work };
+}
+
+/** The works of a text, which may name several. */
+function* inputsOfText(text: string, at: InputPosition): Generator<Input> {
+  for (const token of splitIdentifiers(text)) yield inputOf(token, at);
 }
 
 function inputOf(token: string, at: InputPosition, digitsAre?: "pmid"): Input {

@@ -1,0 +1,41 @@
+/** Characters that are not seen: zero-width characters, marks of direction, soft hyphens, byte order marks. */
+const INVISIBLE = /[\p{Cf}\u00ad\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]/gu;
+
+/** Text as it looks: copied identifiers contain invisible characters that would make them another identifier. */
+export function withoutInvisible(text: string): string {
+  return text.replace(INVISIBLE, "").trim();
+}
+
+/** The start of an identifier. DOIs contain almost every character, so only a separator before such a start divides. */
+const STARTS =
+  /https?:\/\/|(?:doi|arxiv|pmid|pmcid|openalex):|10\.\d{4,9}\/|PMC\d|W\d{4}|\d{4}\.\d{4}/gi;
+const SEPARATORS = " \t\r\n;,|\"'\u201c\u201d";
+/** `doi: 10.1/a` and `PMID 123` are one identifier. */
+const PREFIX = /^(?:doi|arxiv|pmid|pmcid|openalex|url)\s?:?$/i;
+
+/** The identifiers of a text: `10.1/a; 10.1/b`, `"10.1/a","10.1/b"`, or the text itself if it names one work. */
+export function splitIdentifiers(text: string): readonly string[] {
+  const plain = withoutInvisible(text);
+  const starts = [...plain.matchAll(STARTS)].map(({ index }) => index).filter(index => isSeparator(plain[index - 1]));
+  if (starts.length === 0) return plain === "" ? [] : [plain];
+  const parts = [0, ...starts].map((start, at) => trimmed(plain.slice(start, starts[at])));
+  const tokens: string[] = [];
+  for (const part of parts) {
+    const last = tokens.at(-1);
+    if (last !== undefined && PREFIX.test(last)) tokens[tokens.length - 1] = `${last.replace(/\s?:?$/, "")}:${part}`;
+    else if (part !== "") tokens.push(part);
+  }
+  return tokens;
+}
+
+function isSeparator(character: string | undefined): boolean {
+  return character !== undefined && SEPARATORS.includes(character);
+}
+
+/** Without separators around it. */
+function trimmed(text: string): string {
+  let [start, end] = [0, text.length];
+  while (start < end && isSeparator(text[start])) start += 1;
+  while (end > start && isSeparator(text[end - 1])) end -= 1;
+  return text.slice(start, end);
+}

@@ -1,0 +1,127 @@
+/** The columns of tables and the fields of records that name works. */
+import { nearest } from "../../core/text/nearest.ts";
+import { identify, workOf } from "../identifiers/identifiers.ts";
+import { quotedInput, shortened } from "../identifiers/quoted-input.ts";
+import { splitIdentifiers, withoutInvisible } from "../identifiers/split-identifiers.ts";
+import { metadataOf } from "../resolvers/raw-metadata.ts";
+import type { Work, WorkIds } from "../work.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Names of columns by what they contain, in lower case and without spaces and underscores: those of spreadsheets, of
+ * PubMed, Scopus, Zotero and Web of Science (DI, PM, TI, PY).
+ */
+const ID_COLUMNS = {
+  doi: ["doi", "di", "articledoi", "doilink"],
+  arxiv: ["arxiv", "arxivid", "eprint"],
+  pmcid: ["pmcid", "pmc"],
+  pmid: ["pmid", "pubmedid", "pubmed", "pm"],
+  openalex: ["openalex", "openalexid"],
+  any: ["id", "identifier", "ids"],
+  url: ["url", "link", "href"],
+} as const;
+const TITLE_COLUMNS = ["title", "articletitle", "ti"];
+const YEAR_COLUMNS = ["year", "publicationyear", "py", "pubyear", "publicationdate"];
+
+type IdColumn = keyof typeof ID_COLUMNS;
+const ID_KINDS = Object.keys(ID_COLUMNS) as readonly IdColumn[];
+/** For messages: one name of each kind. */
+const KNOWN = ID_KINDS.map(kind => ID_COLUMNS[kind][0]).join(", ");
+
+export interface RecordProblem {
+  readonly text: string;
+  readonly message: string;
+}
+
+/** What is wrong with the names of the columns; undefined if the works can be found. */
+export function columnProblem(names: readonly string[], wanted: string | undefined): string | undefined {
+  const found = `columns found: ${shortened(names.slice(0, 20).join(", "))}`;
+  if (wanted === undefined)
+    return ID_KINDS.some(kind => nameOf(names, ID_COLUMNS[kind]) !== undefined)
+      ? undefined
+      : `none of the columns ${KNOWN} was found; name the column with --column; ${found}`;
+  if (names.some(name => isSameName(name, wanted))) return undefined;
+  const near = nearest(wanted, names.slice(0, 1000));
+  return `column ${shortened(wanted)} not found${near === undefined ? "" : `; did you mean ${shortened(near)}?`}; ${found}`;
+}
+
+/** The identifiers in the wanted column. */
+export function columnOf(
+  record: Fields,
+  wanted: string,
+): { readonly tokens: readonly string[]; readonly digitsAre: "pmid" | undefined } | RecordProblem {
+  const name = Object.keys(record).find(each => isSameName(each, wanted)) ?? wanted;
+  const text = textOf(record[name]);
+  if (text === undefined) return { text: JSON.stringify(record[name]), message: `${name} is not a string` };
+  if (text === "") return { text: "", message: `${name} is empty` };
+  return { tokens: splitIdentifiers(text), digitsAre: digitsIn(name) };
+}
+
+/** One work under all identifiers of the record, with its title and year. An empty column counts as missing. */
+export function recordOf(record: Fields): { readonly work: Work } | RecordProblem {
+  const names = Object.keys(record);
+  const ids: Record<string, string> = {};
+  let problem: RecordProblem | undefined;
+  let isEmpty = true;
+  for (const kind of ID_KINDS) {
+    const name = nameOf(names, ID_COLUMNS[kind]);
+    const text = name === undefined ? undefined : textOf(record[name]);
+    if (name === undefined || text === "") continue;
+    isEmpty = false;
+    // A general column is only needed if no other one has named the work.
+    if (Object.keys(ids).length > 0 && (kind === "any" || kind === "url")) continue;
+    if (text === undefined) {
+      problem ??= { text: JSON.stringify(record[name]), message: `${name} is not a string` };
+      continue;
+    }
+    const read = idsOf(text, kind);
+    if (typeof read === "string") problem ??= { text, message: read };
+    else Object.assign(ids, { ...read, ...ids });
+  }
+  if (Object.keys(ids).length > 0) return { work: workOf(ids, metadataIn(record, names)) };
+  if (problem !== undefined) return problem;
+  const empty = ID_KINDS.flatMap(kind => nameOf(names, ID_COLUMNS[kind]) ?? []);
+  return { text: "", message: isEmpty ? `${empty.join(", ")} ${empty.length === 1 ? "is" : "are"} empty` : "no identifier" };
+}
+
+/** A message if the text is not one identifier. */
+function idsOf(text: string, kind: IdColumn): WorkIds | string {
+  const tokens = splitIdentifiers(text);
+  if (tokens.length > 1) return `${quotedInput(text)} has ${tokens.length} identifiers; write one work per record`;
+  const prefixed = kind === "pmcid" && /^\d+$/.test(text) ? `PMC${text}` : kind === "arxiv" && !text.includes(":") ? `arxiv:${text}` : text;
+  const read = identify(prefixed, kind === "pmid" ? "pmid" : undefined);
+  return "work" in read ? read.work.ids : read.message;
+}
+
+function metadataIn(record: Fields, names: readonly string[]): Work["metadata"] {
+  const title = textOf(record[nameOf(names, TITLE_COLUMNS) ?? ""]);
+  const year = textOf(record[nameOf(names, YEAR_COLUMNS) ?? ""]);
+  return metadataOf({ title, year });
+}
+
+/** The first column that has one of the names. */
+function nameOf(names: readonly string[], wanted: readonly string[]): string | undefined {
+  const plain = names.map(plainName);
+  const at = wanted.map(name => plain.indexOf(name)).find(index => index !== -1);
+  return at === undefined ? undefined : names[at];
+}
+
+function plainName(name: string): string {
+  return withoutInvisible(name).toLowerCase().replace(/[\s_-]+/g, "");
+}
+
+function isSameName(one: string, other: string): boolean {
+  return withoutInvisible(one).toLowerCase() === withoutInvisible(other).toLowerCase();
+}
+
+function digitsIn(name: string): "pmid" | undefined {
+  return (ID_COLUMNS.pmid as readonly string[]).includes(plainName(name)) ? "pmid" : undefined;
+}
+
+/** Undefined if the value is neither text nor a number nor missing. */
+function textOf(value: unknown): string | undefined {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" ? withoutInvisible(value) : undefined;
+}

@@ -1,0 +1,40 @@
+import { sha256Of } from "../files/file-hash.ts";
+import type { ListedWork } from "./manifest/manifest.ts";
+import { hasSecret, redactedUrl } from "./redacted-url.ts";
+import type { Work } from "./work.ts";
+
+/** The mark that `redactedUrl` leaves, as it is written in a URL. */
+const REDACTED = encodeURIComponent("…");
+const HASH_CHARS = 16;
+
+/**
+ * The URLs of the user that contain a token or another secret. They are in memory only, for as long as their works are
+ * not settled; the manifest and the names of files have the URL without its secret and a part of its hash.
+ */
+export class SecretUrls {
+  readonly #urlByKey = new Map<string, string>();
+
+  /** The work as it may be stored. */
+  hidden(work: Work): Work {
+    const { url } = work.ids;
+    if (url === undefined || !hasSecret(url)) return work;
+    const stored = redactedUrl(url);
+    const key = work.key === `url:${url}` ? `url:${stored}~${sha256Of(url).slice(0, HASH_CHARS)}` : work.key;
+    this.#urlByKey.set(key, url);
+    return { ...work, key, ids: { ...work.ids, url: stored } };
+  }
+
+  /** The work with its URL; undefined if the URL has a secret that this process does not know and nothing else names it. */
+  restored(work: ListedWork): ListedWork | undefined {
+    const { url, ...ids } = work.ids;
+    if (url === undefined || !url.includes(REDACTED)) return work;
+    const known = this.#urlByKey.get(work.key);
+    if (known !== undefined) return { ...work, ids: { ...ids, url: known } };
+    return Object.keys(ids).length === 0 ? undefined : { ...work, ids };
+  }
+
+  /** The work is settled. */
+  forget(key: string): void {
+    this.#urlByKey.delete(key);
+  }
+}
