@@ -29,6 +29,13 @@ export class PendingSteps {
     return isLess;
   }
 
+  /** Removes the steps that would request a URL once more, as a file or as a page. */
+  removeUrl(url: string): void {
+    this.#steps = this.#steps.filter(
+      ({ step }) => step.url !== url || (step.kind === "ask" && step.request.role !== "landing"),
+    );
+  }
+
   /** The first step of the lowest rank among those that may start now. */
   best(nowUs: number): PendingStep | undefined {
     let best: PendingStep | undefined;

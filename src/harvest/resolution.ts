@@ -170,6 +170,7 @@ export class Resolution {
     // The URL is not requested again as a page or as a file.
     this.#seenUrls.add(step.url);
     this.#seenUrls.add(pageKey(step.url));
+    this.#pending.removeUrl(step.url);
     if (step.kind !== "fetch") return false;
     if (failure.status === 404 || failure.status === 410) this.#addArchiveLookup(step.url);
     return failure.reason === "html-instead" && page !== undefined ? this.#applyPage(step.url, page) : false;

@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { complete, folderFor, indexAt, pdf, runFor, workCalled } from "../../test/harvest/kit.ts";
-import { hubFor, serve } from "../../test/http/kit.ts";
+import { hubFor, serve, type TestServer } from "../../test/http/kit.ts";
 import { SteppedTime } from "../../test/http/stepped-time.ts";
+import { workOf } from "./identifiers/identifiers.ts";
 import { lockManifest } from "./manifest/manifest-file.ts";
+import { landingPage } from "./resolvers/landing-page.ts";
+import type { Resolver } from "./resolvers/resolver.ts";
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `w${index}`);
 const QUICK_RESET = { defaults: { fail_max: 3, reset_timeout_s: 1 }, advanced: { rolling_window: { enabled: false } } };
@@ -150,3 +153,105 @@ test("a second run on the same manifest is refused with a message that names it"
       /another docstokg run uses the manifest .*manifest\.sqlite; wait until it ends or choose another with --manifest/,
   });
 });
+
+test("a PDF behind a URL without .pdf is requested once, and a page that is sent instead of a file is read as it is", async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/robots.txt") response.writeHead(404).end();
+    else if (request.url === "/page")
+      response
+        .setHeader("content-type", "text/html")
+        .end(`<html><head><meta name="citation_pdf_url" content="/linked"></head></html>`);
+    else response.setHeader("content-type", "application/pdf").end(pdf(request.url ?? ""));
+  });
+  const hub = await hubFor(t);
+  const direct = await runFor(t, folderFor(t), { hub, resolvers: [landingPage] });
+  await complete(direct, [workOf({ url: `${server.origin}/download/17` })]);
+  assert.deepEqual([...direct.settled.values()], ["ok"]);
+  assert.deepEqual(pathsOf(server), ["/download/17"]);
+
+  // An index says that the page is a PDF.
+  const index = {
+    ...indexAt(server.origin),
+    inferred: () => ({ kind: "found", candidates: [{ url: `${server.origin}/page`, kind: "pdf" }] }) as const,
+    requestFor: () => undefined,
+  };
+  const viaPage = await runFor(t, folderFor(t), { hub, resolvers: [index, landingPage], order: () => [index] });
+  await complete(viaPage, [workCalled("a")]);
+  assert.deepEqual([...viaPage.settled.values()], ["ok"]);
+  assert.deepEqual(pathsOf(server).slice(1), ["/page", "/linked"]);
+});
+
+test("a URL that is gone is requested once, whichever resolvers name it", async t => {
+  const server = await serve(t, (_, response) => response.writeHead(404).end("no"));
+  for (const path of ["/gone.pdf", "/gone"]) {
+    const made = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [landingPage] });
+    await complete(made, [workOf({ url: `${server.origin}${path}` })]);
+    assert.deepEqual([...made.settled.values()].length, 1);
+    assert.equal(pathsOf(server).filter(each => each === path).length, 1, path);
+  }
+});
+
+test("an archived 429 is the answer of the archive and is not retried", async t => {
+  const headers = { "memento-datetime": "Thu, 01 Jan 2015 00:00:00 GMT" };
+  const server = await serve(t, (request, response) => {
+    if (request.url?.startsWith("/index"))
+      response.end(JSON.stringify([{ url: `${server.origin}/web/2015id_/x`, kind: "pdf" }]));
+    else response.writeHead(429, headers).end("Too Many Requests");
+  });
+  const made = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  await complete(made, [workCalled("a")]);
+  assert.deepEqual([...made.settled.values()], ["http-status"]);
+  assert.equal(server.requests.length, 2);
+});
+
+test("title and year are kept for a work without a file, with their source", async t => {
+  const server = await serve(t, (_, response) =>
+    response.end(JSON.stringify({ kind: "none", reason: "not-open", metadata: { title: "A title", year: 2011 } })),
+  );
+  const { run } = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  run.addWorks([workCalled("a")]);
+  run.pipeline.inputEnded();
+  await run.pipeline.run();
+  const row = run.manifest.db.prepare("SELECT title, year, metadata FROM works").get();
+  assert.deepEqual(
+    { ...row, metadata: JSON.parse(String(row?.["metadata"])) },
+    {
+      title: "A title",
+      year: 2011,
+      metadata: { title: "A title", year: 2011, sources: { title: "index", year: "index" } },
+    },
+  );
+});
+
+test("two identifiers of one work become one work, which keeps both", async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url?.startsWith("/pubmed/"))
+      response.end(JSON.stringify({ kind: "none", reason: "no-copy", ids: { doi: "10.5555/a" } }));
+    else if (request.url?.startsWith("/index/"))
+      response.end(JSON.stringify([{ url: `${server.origin}/files/a`, kind: "pdf" }]));
+    else response.end(pdf("a"));
+  });
+  const pubmed: Resolver = {
+    ...indexAt(server.origin, "pubmed"),
+    requestFor: ({ ids }) =>
+      ids.pmid === undefined ? undefined : { url: `${server.origin}/pubmed/${ids.pmid}`, role: "metadata" },
+  };
+  const resolvers = [pubmed, indexAt(server.origin)];
+  const { run, settled } = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers });
+  run.addWorks([workCalled("a"), workOf({ pmid: "17" })]);
+  run.pipeline.inputEnded();
+  await run.pipeline.run();
+  assert.deepEqual(Object.fromEntries(settled), { "doi:10.5555/a": "ok", "pmid:17": "merged" });
+  const rows = run.manifest.db.prepare("SELECT key, ids, message FROM works ORDER BY id").all();
+  assert.deepEqual(JSON.parse(String(rows[0]?.["ids"])), { doi: "10.5555/a", pmid: "17" });
+  assert.equal(rows[1]?.["message"], "the same work as doi:10.5555/a");
+  assert.equal(server.requests.filter(({ url }) => url?.startsWith("/files")).length, 1);
+  // Both names lead to the same work in a later list.
+  assert.deepEqual(run.addWorks([workOf({ pmid: "17" }), workOf({ doi: "10.5555/a" })]), {
+    pending: 0,
+    present: 0,
+    failed: 0,
+  });
+});
+
+const pathsOf = ({ requests }: TestServer) => requests.map(({ url }) => url).filter(url => url !== "/robots.txt");

@@ -28,7 +28,8 @@ test("no secret of any URL is on the disk after a run, in no file and in no name
     const { pathname, searchParams } = new URL(request.url ?? "", "http://x");
     if (pathname === "/robots.txt") response.writeHead(404).end();
     else if (isDown || pathname === "/gone") response.writeHead(404).end("no");
-    else if (pathname === "/signed") response.writeHead(302, { location: "/file.pdf?Signature=Sesame5&Policy=x" }).end();
+    else if (pathname === "/signed")
+      response.writeHead(302, { location: "/file.pdf?Signature=Sesame5&Policy=x" }).end();
     else if (pathname === "/page")
       response
         .setHeader("content-type", "text/html")

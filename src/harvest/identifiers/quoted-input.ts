@@ -11,8 +11,9 @@ export function quotedInput(text: string): string {
 
 /** Text of the user without passwords, shortened. */
 export function shortened(text: string, charsMax = SHORTENED_CHARS_MAX): string {
-  const safe = withoutUrlPassword(text).replace(/([?&;#]([^=&;\s]{1,100})=)[^&;\s]+/g, (all, start: string, name: string) =>
-    isPrivateName(name) ? `${start}…` : all,
+  const safe = withoutUrlPassword(text).replace(
+    /([?&;#]([^=&;\s]{1,100})=)[^&;\s]+/g,
+    (all, start: string, name: string) => (isPrivateName(name) ? `${start}…` : all),
   );
   return safe.length > charsMax ? `${safe.slice(0, charsMax)}…` : safe;
 }

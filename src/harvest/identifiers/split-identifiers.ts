@@ -7,8 +7,7 @@ export function withoutInvisible(text: string): string {
 }
 
 /** The start of an identifier. DOIs contain almost every character, so only a separator before such a start divides. */
-const STARTS =
-  /https?:\/\/|(?:doi|arxiv|pmid|pmcid|openalex):|10\.\d{4,9}\/|PMC\d|W\d{4}|\d{4}\.\d{4}/gi;
+const STARTS = /https?:\/\/|(?:doi|arxiv|pmid|pmcid|openalex):|10\.\d{4,9}\/|PMC\d|W\d{4}|\d{4}\.\d{4}/gi;
 const SEPARATORS = " \t\r\n;,|\"'\u201c\u201d";
 /** `doi: 10.1/a` and `PMID 123` are one identifier. */
 const PREFIX = /^(?:doi|arxiv|pmid|pmcid|openalex|url)\s?:?$/i;

@@ -217,7 +217,13 @@ test("invisible characters do not change an identifier", async () => {
 });
 
 test("a record is one work under all its identifiers, and an empty column counts as missing", async () => {
-  const csv = ["Title,DOI,PMID,PMCID,Year", "One,,123,,2020", "Two,10.1000/B,456,PMC7,2021-05", "Three,,,,", "Four,10.1000/c,,,"];
+  const csv = [
+    "Title,DOI,PMID,PMCID,Year",
+    "One,,123,,2020",
+    "Two,10.1000/B,456,PMC7,2021-05",
+    "Three,,,,",
+    "Four,10.1000/c,,,",
+  ];
   const found = await all(inputsOfStream(streamOf(csv.join("\n")), "stdin", { format: "csv" }));
   assert.deepEqual(found, [
     { work: { key: "pmid:123", ids: { pmid: "123" }, metadata: { title: "One", year: 2020 } } },
@@ -237,7 +243,8 @@ test("tables of Web of Science, Scopus and Zotero are read by their own column n
   const tables = {
     wos: "PT\tAU\tTI\tPY\tDI\tPM\nJ\tA\tT\t2019\t10.1000/wos\t99\n",
     scopus: '"Authors","Title","Year","DOI","PubMed ID"\n"A","T","2019","10.1000/scopus","98"\n',
-    zotero: '"Key","Item Type","Publication Year","Title","DOI","Url"\n"K","article","2019","T","10.1000/zotero","https://x.example/y"\n',
+    zotero:
+      '"Key","Item Type","Publication Year","Title","DOI","Url"\n"K","article","2019","T","10.1000/zotero","https://x.example/y"\n',
   };
   for (const [name, table] of Object.entries(tables)) {
     const [input] = await all(inputsOfStream(streamOf(table), "stdin", { format: "csv" }));

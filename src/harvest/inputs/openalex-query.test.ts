@@ -46,7 +46,11 @@ test("a page gives works with their best identifiers, and the next request", () 
   );
   assert.ok("works" in page);
   assert.deepEqual(page.works, [
-    { key: "doi:10.1234/abc", ids: { openalex: "W1", pmid: "17183658", doi: "10.1234/abc" }, metadata: { title: "One", year: 2020 } },
+    {
+      key: "doi:10.1234/abc",
+      ids: { openalex: "W1", pmid: "17183658", doi: "10.1234/abc" },
+      metadata: { title: "One", year: 2020 },
+    },
     { key: "arxiv:2401.00001", ids: { openalex: "W2", arxiv: "2401.00001" } },
     { key: "openalex:W3", ids: { openalex: "W3" } },
   ]);

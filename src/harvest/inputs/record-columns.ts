@@ -82,14 +82,22 @@ export function recordOf(record: Fields): { readonly work: Work } | RecordProble
   if (Object.keys(ids).length > 0) return { work: workOf(ids, metadataIn(record, names)) };
   if (problem !== undefined) return problem;
   const empty = ID_KINDS.flatMap(kind => nameOf(names, ID_COLUMNS[kind]) ?? []);
-  return { text: "", message: isEmpty ? `${empty.join(", ")} ${empty.length === 1 ? "is" : "are"} empty` : "no identifier" };
+  return {
+    text: "",
+    message: isEmpty ? `${empty.join(", ")} ${empty.length === 1 ? "is" : "are"} empty` : "no identifier",
+  };
 }
 
 /** A message if the text is not one identifier. */
 function idsOf(text: string, kind: IdColumn): WorkIds | string {
   const tokens = splitIdentifiers(text);
   if (tokens.length > 1) return `${quotedInput(text)} has ${tokens.length} identifiers; write one work per record`;
-  const prefixed = kind === "pmcid" && /^\d+$/.test(text) ? `PMC${text}` : kind === "arxiv" && !text.includes(":") ? `arxiv:${text}` : text;
+  const prefixed =
+    kind === "pmcid" && /^\d+$/.test(text)
+      ? `PMC${text}`
+      : kind === "arxiv" && !text.includes(":")
+        ? `arxiv:${text}`
+        : text;
   const read = identify(prefixed, kind === "pmid" ? "pmid" : undefined);
   return "work" in read ? read.work.ids : read.message;
 }
@@ -108,7 +116,9 @@ function nameOf(names: readonly string[], wanted: readonly string[]): string | u
 }
 
 function plainName(name: string): string {
-  return withoutInvisible(name).toLowerCase().replace(/[\s_-]+/g, "");
+  return withoutInvisible(name)
+    .toLowerCase()
+    .replace(/[\s_-]+/g, "");
 }
 
 function isSameName(one: string, other: string): boolean {

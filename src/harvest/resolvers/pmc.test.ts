@@ -65,3 +65,19 @@ test("pmc turns the s3 URLs of a record into https URLs with checksums", () => {
   assert.equal(summaryOf(findingFor(pmc, "PMC1", { url, status: 403, body: "<Error/>" })), "none: not-open");
   assert.match(summaryOf(findingFor(pmc, "PMC1", { url, body: { pdf_url: 3 } })), /^unreadable: .*pmcid/);
 });
+
+test("the year of a citation is that of publication, not when a manuscript became available", () => {
+  const years = {
+    "ESMO Open. 2023 Feb 24;8(2):100788. doi: 10.1016/j.esmoop.2023.100788": 2023,
+    "J Biol Chem. Author manuscript; available in PMC 2011 Mar 1. Published in final edited form as: J Biol Chem. 2010 Mar;1(2):3.": 2010,
+    "Available in PMC 2011 Jan 5. Nature. 2009 Dec;462:1.": 2009,
+    "Available in PMC 2011": undefined,
+  };
+  for (const [citation, year] of Object.entries(years)) {
+    const finding = findingFor(pmc, "PMC123", {
+      url: "https://pmc-oa-opendata.s3.amazonaws.com/metadata/PMC123.1.json",
+      body: { pmcid: "PMC123", citation, title: "T" },
+    });
+    assert.ok(finding.kind === "none" && finding.metadata?.year === year, citation);
+  }
+});
