@@ -1,5 +1,5 @@
 /** Characters that are not seen: zero-width characters, marks of direction, soft hyphens, byte order marks. */
-const INVISIBLE = /[\p{Cf}\u00ad\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]/gu;
+const INVISIBLE = /\p{Cf}|[\u115f\u1160\u3164\uffa0]/gu;
 
 /** Text as it looks: copied identifiers contain invisible characters that would make them another identifier. */
 export function withoutInvisible(text: string): string {
