@@ -43,14 +43,16 @@ type BatchResolver = Resolver & { readonly batch: NonNullable<Resolver["batch"]>
 const LONG_WAIT_MS = 30_000;
 /** How often to try again while every slot is in use: other users of the hub do not report when they free one. */
 const SLOT_PAUSE_MS = 250;
-const WORKS_PER_LOAD = 64;
+const WORKS_PER_LOAD = 128;
 const WORKS_PER_TURN = 256;
 /** Works in memory for one host, so that a slow host cannot fill the memory. More than a batch has. */
 const OPEN_PER_QUEUE = 128;
 const OPEN_PER_QUEUE_MIN = 4;
-/** How long a query waits for others that can share its request, if so many works are unfinished. */
-const LINGER_US = 3_000_000;
-const LINGER_WORKS_MIN = 100;
+/** How long a query waits for others that can share its request, by how many works are unfinished. */
+const LINGER = [
+  { works: 500, us: 10_000_000 },
+  { works: 50, us: 3_000_000 },
+] as const;
 const ENDED_PER_TURN = 500;
 
 /**
@@ -315,8 +317,9 @@ export class Pipeline {
     if (isLong || this.#hostQueues.count(queue) >= this.#mostPerQueue()) return this.#putOff(task, queue);
     this.#hostQueues.add(task, queue, notBeforeUs, nowUs);
     const batch = batchOf(task);
-    if (batch !== undefined && this.#open + this.#backlog.works >= LINGER_WORKS_MIN)
-      this.#hostQueues.linger(queue, nowUs + LINGER_US, batch.resolver.batch.maxWorks, nowUs);
+    const unfinished = this.#open + this.#backlog.works;
+    const linger = batch && LINGER.find(({ works }) => unfinished >= works);
+    if (linger) this.#hostQueues.linger(queue, nowUs + linger.us, batch.resolver.batch.maxWorks, nowUs);
   }
 
   /** The work goes back to the manifest and is taken again when its step may start. */

@@ -1,13 +1,17 @@
 import { ConfigError } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
+import type { LimitPolicies } from "../policy/limits.ts";
 import type { Time } from "../time/time.ts";
 import { Downloads } from "./downloads/downloads.ts";
 import type { FileKind } from "./downloads/file-check.ts";
 import { FileStore } from "./downloads/file-store.ts";
 import type { Layout } from "./downloads/layout.ts";
 import { recoverParts } from "./downloads/recovery.ts";
+import { learnedYields } from "./estimate/learned-yields.ts";
+import { RunForecast } from "./estimate/run-forecast.ts";
 import { type Manifest, openManifest } from "./manifest/manifest.ts";
 import { lockManifest, manifestError } from "./manifest/manifest-file.ts";
+import { resolverCounts } from "./manifest/manifest-report.ts";
 import type { ListedCounts } from "./manifest/manifest-works.ts";
 import { Pipeline, type PipelineOptions } from "./pipeline.ts";
 import type { Reason } from "./reason.ts";
@@ -46,6 +50,8 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly maxBreakerWaitMs?: number | undefined;
   /** Bytes per second over 30 s; a slower file is interrupted. @default 1024 */
   readonly minBytesPerSecond?: number | undefined;
+  /** The limits that the hub enforces, for `timeLeftMs`. @default no estimate */
+  readonly limits?: LimitPolicies | undefined;
   /** @default Math.random */
   readonly random?: (() => number) | undefined;
 }
@@ -76,6 +82,7 @@ export class HarvestRun {
   readonly #fileStore: FileStore;
   readonly #manifestPath: string;
   readonly #secretUrls: SecretUrls;
+  readonly #forecast: RunForecast | undefined;
   readonly #release: () => void;
 
   constructor(parts: {
@@ -86,6 +93,7 @@ export class HarvestRun {
     readonly fileStore: FileStore;
     readonly manifestPath: string;
     readonly secretUrls: SecretUrls;
+    readonly forecast: RunForecast | undefined;
     readonly release: () => void;
   }) {
     this.id = parts.id;
@@ -95,6 +103,7 @@ export class HarvestRun {
     this.#fileStore = parts.fileStore;
     this.#manifestPath = parts.manifestPath;
     this.#secretUrls = parts.secretUrls;
+    this.#forecast = parts.forecast;
     this.#release = parts.release;
   }
 
@@ -105,7 +114,11 @@ export class HarvestRun {
       const file = this.manifest.files.file(sha256);
       return file !== undefined && this.#fileStore.has(file);
     };
-    const queueOf = (work: Work) => this.pipeline.queueOf(work);
+    const queueOf = (work: Work) => {
+      const queue = this.pipeline.queueOf(work);
+      this.#forecast?.add(work, queue);
+      return queue;
+    };
     for (let from = 0; from < works.length; from += WORKS_PER_TRANSACTION) {
       const some = works.slice(from, from + WORKS_PER_TRANSACTION).map(work => this.#secretUrls.hidden(work));
       const added = this.manifest.works.add(this.id, some, { isPresent, isRefresh, queueOf });
@@ -127,6 +140,11 @@ export class HarvestRun {
     const count = works.addUnfinished(this.id, reasons, failed === undefined);
     this.pipeline.worksAdded();
     return count;
+  }
+
+  /** How long the limits take for the works that are not settled; undefined if `limits` was not given. */
+  get timeLeftMs(): number | undefined {
+    return this.#forecast?.leftMs(this.pipeline.queues());
   }
 
   /** Closes and unlocks the manifest. Throws a DownloadError if the end of the run cannot be recorded. */
@@ -181,6 +199,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       fileStore,
       manifestPath: options.manifest,
       secretUrls,
+      forecast: options.limits && forecastFor(options.limits, manifest, options.order, settings.maxBreakerWaitMs),
       release: () => lock.release(),
     });
   } catch (error) {
@@ -188,6 +207,15 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     lock.release();
     throw manifestError(options.manifest, error);
   }
+}
+
+function forecastFor(
+  limits: LimitPolicies,
+  manifest: Manifest,
+  order: RunOptions["order"],
+  patienceMs: number,
+): RunForecast {
+  return new RunForecast({ limits, order, yields: learnedYields(resolverCounts(manifest.db)), patienceMs });
 }
 
 async function prepared(fileStore: FileStore): Promise<void> {

@@ -32,16 +32,17 @@ async function virtualRun(
   answer: (request: SimulatedRequest) => SimulatedReply,
   {
     onOpened,
+    policy,
     ...options
   }: Partial<RunOptions> & {
     readonly virtual?: VirtualHub;
-    readonly limits?: RatelimitsOptions;
+    readonly policy?: RatelimitsOptions;
     readonly time?: FakeTime;
     readonly onOpened?: (run: HarvestRun) => void;
   } = {},
 ): Promise<VirtualRun> {
   const { time = new FakeTime(), resolvers = KEYLESS } = options;
-  const virtual = options.virtual ?? (await virtualHub({ time, answer, limits: options.limits }));
+  const virtual = options.virtual ?? (await virtualHub({ time, answer, limits: policy }));
   const folder = mkdtempSync(join(tmpdir(), "docstokg-virtual-"));
   const settled: VirtualRun["settled"] = new Map();
   const run = await openRun({
@@ -132,7 +133,7 @@ test("a long queue of a slow host at the head of the list delays no work behind 
     },
     {
       maxBreakerWaitMs: 0,
-      limits: await fewArxivRequests(),
+      policy: await fewArxivRequests(),
       onOpened: made => {
         opened = made;
       },
@@ -154,7 +155,7 @@ test("a run waits for a spent quota within its patience, and the works continue 
   const arxivIds = numbered(45, at => `2401.${String(at + 1).padStart(5, "0")}`);
   const { settled, virtual, time } = await virtualRun(t, worksOf(arxivIds), openCopies, {
     maxBreakerWaitMs: 86_400_000,
-    limits: await fewArxivRequests(),
+    policy: await fewArxivRequests(),
   });
   assert.deepEqual(new Set([...settled.values()].map(({ reason }) => reason)), new Set(["ok"]));
   assert.equal(virtual.sent.filter(({ host }) => host === "arxiv.org").length, 45);

@@ -17,7 +17,7 @@ test("Ctrl-C finishes the requests in flight and exits with 130, and retry conti
   first.child.kill("SIGINT");
   const { code, stdout, stderr } = await first.ended;
   assert.equal(code, 130, stderr);
-  assert.match(stderr, /Waiting for \d+ requests? in flight; press Ctrl-C again to stop now\./);
+  assert.match(stderr, /Stopping: waiting up to 1\.5 s for \d+ requests? in flight; Ctrl-C again stops now\./);
   const summary = JSON.parse(stdout);
   assert.equal(summary.wasInterrupted, true);
   assert.ok(summary.works.pending > 0);

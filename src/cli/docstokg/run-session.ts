@@ -6,7 +6,7 @@ import { createHub } from "../../http/create-hub.ts";
 import type { Hub } from "../../http/hub.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
 import { systemTime } from "../../time/system-time.ts";
-import type { Time } from "../../time/time.ts";
+import type { Time, Timer } from "../../time/time.ts";
 import { Interrupts } from "../interrupts.ts";
 import { formatCount } from "../output/format.ts";
 import { PolicyReloader } from "../policy-reloader.ts";
@@ -16,6 +16,9 @@ import { Progress } from "./progress.ts";
 import { RunCounts } from "./run-counts.ts";
 import type { RunSettings } from "./run-settings.ts";
 import { openTelemetrySession } from "./telemetry-session.ts";
+
+/** After an interrupt, requests in flight are finished for so long. Files that are not complete then are resumed later. */
+const DRAIN_MS = 1500;
 
 /** The open run, for the code that lists its works. */
 export interface Feed {
@@ -48,6 +51,8 @@ export interface SessionOutcome {
   readonly tally: RunCounts;
   /** The manifest, restricted to the works of this run. */
   readonly report: ManifestReport;
+  /** Resolvers that refused this program and were switched off, with their message. */
+  readonly switchedOff: ReadonlyMap<string, string>;
   readonly elapsedMs: number;
   readonly wasInterrupted: boolean;
   /** A strict list was rejected; nothing was done. */
@@ -134,11 +139,13 @@ async function download(
   });
   if (run.recovered > 0) progress.log(`${formatCount(run.recovered, "file")} recovered from an interrupted run`);
   reloader.start({ reload: () => hub.reload(), log: line => progress.log(line) });
+  let drainTimer: Timer | undefined;
   const interrupts = new Interrupts(time, {
     onFirst: () => {
       const inFlight = formatCount(run.pipeline.inFlight, "request");
-      progress.log(`Waiting for ${inFlight} in flight; press Ctrl-C again to stop now.`);
+      progress.log(`Stopping: waiting up to ${DRAIN_MS / 1000} s for ${inFlight} in flight; Ctrl-C again stops now.`);
       run.pipeline.drain();
+      drainTimer = time.setTimer(DRAIN_MS, () => run.pipeline.stop());
     },
     onAgain: () => run.pipeline.stop(),
   });
@@ -166,11 +173,13 @@ async function download(
     state = wasInterrupted || !isAccepted ? "interrupted" : "ended";
     const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
     const report = reportOf(run.manifest.db, run.id);
-    return { tally, report, elapsedMs, wasInterrupted, wasRefused: !isAccepted && !wasInterrupted };
+    const { switchedOff } = run.pipeline;
+    return { tally, report, switchedOff, elapsedMs, wasInterrupted, wasRefused: !isAccepted && !wasInterrupted };
   } catch (error) {
     throw manifestError(settings.manifest, error);
   } finally {
     stopListening?.();
+    drainTimer?.cancel();
     progress.stop();
     run.close(state);
   }

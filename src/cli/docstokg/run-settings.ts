@@ -29,6 +29,7 @@ export interface RunSettings extends RunPaths {
   readonly workers: number;
   readonly maxBytes: number;
   readonly maxBreakerWaitMs: number;
+  readonly minBytesPerSecond: number;
   readonly mailto: string | undefined;
   readonly allowPrivate: boolean;
   readonly connectTo: readonly string[];
@@ -45,9 +46,9 @@ export interface RunSettings extends RunPaths {
 
 /** The flags that `run` and `retry` share, policy flags included. `quiet` describes what `--quiet` leaves out. */
 export function addRunFlags(command: Command, quiet: string): void {
-  const { workers, maxBytes, maxBreakerWaitMs } = RUN_DEFAULTS;
+  const { workers, maxBytes, maxBreakerWaitMs, minBytesPerSecond } = RUN_DEFAULTS;
   const collect = (value: string, list: readonly string[] = []) => [...list, value];
-  const patience = "how long a work waits for open circuits and cooldowns";
+  const patience = "how long a work waits for open circuits, and the run for spent quotas when nothing else is left";
   addFolderFlag(command);
   addManifestFlag(command);
   command
@@ -57,6 +58,7 @@ export function addRunFlags(command: Command, quiet: string): void {
     .option("--workers <count>", "maximum concurrent requests", String(workers))
     .option("--max-bytes <count>", "maximum file size in bytes", String(maxBytes))
     .option("--patience <seconds>", patience, String(maxBreakerWaitMs / 1000))
+    .option("--min-speed <bytes>", "interrupt a file slower than this per second, over 30 s", String(minBytesPerSecond))
     .option("--mailto <address>", "contact email address sent to services (default: DOCSTOKG_MAILTO)")
     .option("--cache <cache>", "HTTP cache: memory, off or sqlite:<file>", "memory")
     .option("--allow-private", "allow requests to private network addresses")
@@ -116,6 +118,7 @@ export function runSettingsOf(flags: Flags): RunSettings {
     workers: whole("--workers", flags["workers"], 1),
     maxBytes: whole("--max-bytes", flags["maxBytes"], 1),
     maxBreakerWaitMs: whole("--patience", flags["patience"], 0) * 1000,
+    minBytesPerSecond: whole("--min-speed", flags["minSpeed"], 0),
     mailto: flags["mailto"] as string | undefined,
     allowPrivate: flags["allowPrivate"] === true,
     connectTo: mappings((flags["connectTo"] as readonly string[] | undefined) ?? [], addProblem),

@@ -32,6 +32,7 @@ function summaryText(
     ...(works.failed > 0 ? [`${works.failed} failed`] : []),
     ...(tally.failedBefore > 0 ? [`${tally.failedBefore} of them in an earlier run, not retried`] : []),
     ...(works.pending > 0 ? [`${works.pending} unfinished`] : []),
+    ...(works.merged > 0 ? [`${works.merged} merged with another`] : []),
     ...(tally.problems > 0 ? [formatCount(tally.problems, "invalid line")] : []),
   ];
   const traffic = [
@@ -45,6 +46,7 @@ function summaryText(
     `${wasInterrupted ? "Interrupted: " : ""}${parts.join(", ")}, in ${formatDuration(elapsedMs)}.`,
     `${formatCount(files.count, "file")}, ${formatBytes(files.bytes)}, in ${folder}`,
     `${traffic.join(", ")}.`,
+    ...[...outcome.switchedOff].map(([name, message]) => `Resolver ${name} was switched off: ${message}`),
     `Manifest: ${manifest}`,
     ...(keepsTelemetry ? [`Request statistics: docstokg report ${dirname(manifest)}`] : []),
   ];
@@ -63,6 +65,7 @@ function summaryJson(outcome: SessionOutcome, { folder, manifest }: RunSettings)
     files,
     reasons,
     resolvers,
+    switchedOff: Object.fromEntries(outcome.switchedOff),
     traffic: { requests, cached, deferred, opened, throttled },
     elapsedMs,
     wasInterrupted,
@@ -71,7 +74,10 @@ function summaryJson(outcome: SessionOutcome, { folder, manifest }: RunSettings)
   };
 }
 
-function advice({ report: { works }, wasInterrupted }: SessionOutcome): string {
+function advice({ report: { works, reasons }, wasInterrupted }: SessionOutcome): string {
   if (wasInterrupted) return "\nTo continue, run the same command or docstokg retry.\n";
+  const limited = reasons.find(({ reason }) => reason === "rate-limited")?.works ?? 0;
+  if (limited > 0)
+    return `\nThe quota of a service was spent for ${formatCount(limited, "work")}; docstokg retry continues there later, and --patience waits longer.\n`;
   return works.failed > 0 ? "\ndocstokg status lists the failures; docstokg retry --failed retries them.\n" : "";
 }

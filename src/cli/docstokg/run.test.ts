@@ -43,7 +43,7 @@ test("run downloads the works of a list, and status and retry read its manifest"
   assert.match(status.stdout, /^3 works: 1 done, 2 failed, 0 unfinished\n1 file, 400 B\n/);
   assert.match(status.stdout, /failed\s+robots\s+1/);
   const json = JSON.parse((await runCli(["status", "--out", out, "--json"])).stdout);
-  assert.deepEqual(json.works, { total: 3, done: 1, failed: 2, pending: 0 });
+  assert.deepEqual(json.works, { total: 3, done: 1, failed: 2, pending: 0, merged: 0 });
 
   const target = join(out, "export.jsonl");
   assert.equal((await runCli(["status", "--out", out, "--export", target])).exitCode, 0);

@@ -77,7 +77,7 @@ test("a valid file is stored under the name of the work, with its hash in the ma
   assert.equal(made.run.manifest.files.file(sha256(pdf("a")))?.path, "doi_10.5555_a.pdf");
   assert.deepEqual(readdirSync(join(folder, ".parts")), []);
   const { works, files: count } = reportOf(made.run.manifest.db);
-  assert.deepEqual(works, { total: 1, done: 1, failed: 0, pending: 0 });
+  assert.deepEqual(works, { total: 1, done: 1, failed: 0, pending: 0, merged: 0 });
   assert.deepEqual(count, { count: 1, bytes: 400 });
 });
 

@@ -10,7 +10,15 @@ export interface ManifestRun {
 }
 
 export interface ManifestReport {
-  readonly works: { readonly total: number; readonly done: number; readonly failed: number; readonly pending: number };
+  readonly works: {
+    /** Without merged ones. */
+    readonly total: number;
+    readonly done: number;
+    readonly failed: number;
+    readonly pending: number;
+    /** Identifiers of a work that the manifest also has under another identifier. */
+    readonly merged: number;
+  };
   /** Works per reason, the most frequent first. */
   readonly reasons: readonly { readonly state: string; readonly reason: string; readonly works: number }[];
   readonly files: { readonly count: number; readonly bytes: number };
@@ -29,19 +37,24 @@ export interface FailedWork {
 export function reportOf(db: DatabaseSync, run?: number): ManifestReport {
   const only = run ?? null;
   const counts = db
-    .prepare("SELECT state, count(*) AS works FROM works WHERE ?1 IS NULL OR run = ?1 GROUP BY state")
+    .prepare(
+      `SELECT CASE WHEN merged_into IS NULL THEN state ELSE 'merged' END AS state, count(*) AS works FROM works
+       WHERE ?1 IS NULL OR run = ?1 GROUP BY 1`,
+    )
     .all(only);
   const count = (state: string) => Number(counts.find(row => row["state"] === state)?.["works"] ?? 0);
-  const works = { done: count("done"), failed: count("failed"), pending: count("pending") };
+  const works = { done: count("done"), failed: count("failed"), pending: count("pending"), merged: count("merged") };
   const reasons = db
     .prepare(
-      `SELECT state, reason, count(*) AS works FROM works WHERE state <> 'pending' AND (?1 IS NULL OR run = ?1)
+      `SELECT state, reason, count(*) AS works FROM works
+       WHERE state <> 'pending' AND merged_into IS NULL AND (?1 IS NULL OR run = ?1)
        GROUP BY state, reason ORDER BY state, works DESC, reason`,
     )
     .all(only);
   const resolvers = db
     .prepare(
-      `SELECT resolver, count(*) AS works FROM works WHERE state = 'done' AND (?1 IS NULL OR run = ?1)
+      `SELECT resolver, count(*) AS works FROM works
+       WHERE state = 'done' AND merged_into IS NULL AND (?1 IS NULL OR run = ?1)
        GROUP BY resolver ORDER BY works DESC, resolver`,
     )
     .all(only);
@@ -71,6 +84,18 @@ export function reportOf(db: DatabaseSync, run?: number): ManifestReport {
   };
 }
 
+/** How often resolvers were asked about a work, and how often their candidate was stored. */
+export function resolverCounts(db: DatabaseSync): readonly { resolver: string; asked: number; stored: number }[] {
+  return db
+    .prepare(
+      `SELECT resolver, count(DISTINCT work) AS asked,
+         (SELECT count(*) FROM works WHERE works.resolver = attempts.resolver AND state = 'done') AS stored
+       FROM attempts GROUP BY resolver`,
+    )
+    .all()
+    .map(row => ({ resolver: String(row["resolver"]), asked: Number(row["asked"]), stored: Number(row["stored"]) }));
+}
+
 export function failedWorks(db: DatabaseSync, limit: number): readonly FailedWork[] {
   return db
     .prepare("SELECT key, reason, message FROM works WHERE state = 'failed' ORDER BY ended_ms DESC, id LIMIT ?")
@@ -90,16 +115,18 @@ export function* exportLines(db: DatabaseSync): IterableIterator<string> {
   );
   const works = db.prepare(
     `SELECT works.id, key, ids, title, year, run, state, reason, message, url, resolver, licence, version,
-       works.added_ms, ended_ms, works.sha256, files.path, files.bytes, files.media_type
+       works.added_ms, ended_ms, works.sha256, files.path, files.bytes, files.media_type, files.flag, metadata,
+       merged_into
      FROM works LEFT JOIN files ON files.sha256 = works.sha256 ORDER BY works.id`,
   );
-  for (const { id, ids, sha256, path, bytes, media_type, added_ms, ended_ms, ...work } of works.iterate()) {
-    const file = sha256 === null ? null : { path, sha256, bytes, media_type };
+  for (const row of works.iterate()) {
+    const { id, ids, sha256, path, bytes, media_type, flag, metadata, added_ms, ended_ms, ...work } = row;
+    const file = sha256 === null ? null : { path, sha256, bytes, media_type, flag };
     const times = { added: isoTime(added_ms), ended: isoTime(ended_ms) };
     const tried = attempts
       .all(Number(id))
       .map(({ ended_ms: endedMs, ...row }) => ({ ...row, ended: isoTime(endedMs) }));
-    yield `${JSON.stringify({ ...work, ids: JSON.parse(String(ids)), file, ...times, attempts: tried })}\n`;
+    yield `${JSON.stringify({ ...work, ids: JSON.parse(String(ids)), metadata: JSON.parse(String(metadata)), file, ...times, attempts: tried })}\n`;
   }
 }
 

@@ -125,6 +125,12 @@ export class ManifestWorks {
     });
   }
 
+  /** `done`, `failed`, `pending`, or undefined if the manifest does not have the work. */
+  stateOf(work: Work): string | undefined {
+    const state = this.#known(work)?.["state"];
+    return state === undefined ? undefined : String(state);
+  }
+
   /** What the run does with the work; undefined if the list has named it before. */
   #add(run: number, work: Work, queue: string, options: AddOptions): keyof ListedCounts | undefined {
     const { key, ids, metadata } = work;

@@ -72,7 +72,7 @@ test("another run resumes pending works, and skips done and failed ones", async 
   const second = manifest.beginRun("run");
   assert.deepEqual(added(manifest, second, works("a", "b", "c")), { pending: 1, present: 1, failed: 1 });
   assert.deepEqual(keys(taken(manifest, second)), ["doi:10.1/c"]);
-  assert.deepEqual(reportOf(manifest.db, second).works, { total: 3, done: 1, failed: 1, pending: 1 });
+  assert.deepEqual(reportOf(manifest.db, second).works, { total: 3, done: 1, failed: 1, pending: 1, merged: 0 });
 });
 
 test("a work whose file is missing is pending again", async t => {

@@ -28,7 +28,8 @@ export const REPOSITORIES = ["eprints.lakeside.example", "dspace.hillford.exampl
 
 export function publisherOf({ random, number, year }: ScenarioDraft) {
   const host = random.pick(PUBLISHERS);
-  const doi = `10.5555/${host.split(".")[1]?.slice(0, 4)}.${year}.${number}`;
+  // Each publisher has a prefix of its own, below the prefix for tests.
+  const doi = `10.5555.${PUBLISHERS.indexOf(host) + 1}/${host.split(".")[1]?.slice(0, 4)}.${year}.${number}`;
   const landing = `https://${host}/article/${number}`;
   return { host, doi, landing, pdf: `${landing}/pdf` };
 }

@@ -136,7 +136,7 @@ export function doiOrg(catalogue: CatalogueIndex): SimulatedService {
     const name = decoded(request.path.slice(1)) ?? "";
     const [, prefixes] = /^ra\/(.+)$/.exec(name) ?? [];
     if (prefixes !== undefined) return registrars(catalogue, prefixes);
-    if (!/^10\.\d{4,9}\/./.test(name)) return doiError("Malformed DOI", 400);
+    if (!/^10\.\d{4,9}(?:\.\d+)*\/./.test(name)) return doiError("Malformed DOI", 400);
     const work = catalogue.byDoi(name);
     if (work?.landing === undefined) return doiError("DOI Not Found", 404);
     const headers = { vary: "Accept", expires: new Date(request.wallMs + 3_600_000).toUTCString() };

@@ -30,9 +30,17 @@ function errorBean(status: number, message: string): SimulatedReply {
 function search(catalogue: CatalogueIndex, { query }: SimulatedRequest): SimulatedReply {
   const search = query.get("query");
   if (search === null || search === "") return errorBean(400, "The query parameter is missing");
-  const [, name = ""] = /^(?:DOI|EXT_ID|PMCID|PMC_ID)\s*:\s*"?([^"\s]+)"?/i.exec(search) ?? [];
-  const work = catalogue.byDoi(name) ?? catalogue.by("pmid", name) ?? catalogue.by("pmcid", name.toUpperCase());
-  const result = work?.ids.pmid === undefined ? [] : [record(work, query.get("resultType") === "core")];
+  const names = [...search.matchAll(/\b(?:DOI|EXT_ID|PMCID|PMC_ID)\s*:\s*"?([^"\s)]+(?:\)[^"\s)]+)*)"?/gi)].map(
+    ([, name = ""]) => name,
+  );
+  const pageSize = Number(query.get("pageSize") ?? 25);
+  const result = [...new Set(names)]
+    .flatMap(
+      name => catalogue.byDoi(name) ?? catalogue.by("pmid", name) ?? catalogue.by("pmcid", name.toUpperCase()) ?? [],
+    )
+    .filter(({ ids }) => ids.pmid !== undefined)
+    .slice(0, pageSize)
+    .map(work => record(work, query.get("resultType") === "core"));
   return json({
     version: "6.9",
     hitCount: result.length,
@@ -40,7 +48,7 @@ function search(catalogue: CatalogueIndex, { query }: SimulatedRequest): Simulat
       queryString: search,
       resultType: query.get("resultType") ?? "lite",
       cursorMark: "*",
-      pageSize: Number(query.get("pageSize") ?? 25),
+      pageSize,
       sort: "",
       synonym: false,
     },

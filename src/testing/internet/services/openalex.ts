@@ -101,8 +101,14 @@ function filterOf(filter: string): WorkTest | string {
   const value = filter.slice(colon + 1);
   const [, from = "", to = ""] = /^(\d*)-(\d*)$/.exec(value) ?? [];
   switch (name) {
-    case "doi":
-      return ({ ids }) => value.split("|").some(doi => doi.toLowerCase().endsWith(ids.doi ?? "none"));
+    case "doi": {
+      const dois = new Set(value.split("|").map(doi => doi.toLowerCase().replace(/^https?:\/\/doi\.org\//, "")));
+      return ({ ids }) => dois.has(ids.doi ?? "none");
+    }
+    case "pmid": {
+      const pmids = new Set(value.split("|"));
+      return ({ ids }) => pmids.has(ids.pmid ?? "none");
+    }
     case "is_oa":
     case "open_access.is_oa":
       return work => String(copiesVia(work, "openalex").length > 0) === value;

@@ -1,0 +1,118 @@
+import type { BudgetPolicy } from "../../policy/budget-policy.ts";
+import type { LimitPolicies } from "../../policy/limits.ts";
+import { hostLabel, type PlannedCall } from "./call-plan.ts";
+import { type RateWindow, timeFor, unitsIn } from "./window-time.ts";
+
+/** What one service costs a run. */
+export interface ServiceEstimate {
+  /** A host, a group, or `publisher of 10.1234`. */
+  readonly service: string;
+  /** `total` for a limit over all roles. */
+  readonly role: string;
+  /** Expected requests, weighted as the limit counts them. */
+  readonly calls: number;
+  /** `5/SECOND + 5000/HOUR`. */
+  readonly limits: string;
+  /** How long the limits take for these calls. */
+  readonly ms: number;
+  /** Calls that are left out because the quota is spent, or for which the run does not wait. */
+  readonly unsent: number;
+}
+
+export interface RunEstimate {
+  readonly works: number;
+  /** Works by the kind of their identifier. */
+  readonly kinds: Readonly<Record<string, number>>;
+  /** How long the run takes: the time of the service that decides. */
+  readonly ms: number;
+  /** The longest first. */
+  readonly services: readonly ServiceEstimate[];
+}
+
+interface BudgetUse {
+  readonly service: string;
+  readonly role: string;
+  readonly limits: string;
+  readonly windows: readonly RateWindow[];
+  units: number;
+  isDispensable: boolean;
+}
+
+/** Longer waits for a service are not made if other services may know the work: see `LONG_WAIT_MS` of the pipeline. */
+const SHORT_WINDOW_MS = 30_000;
+/** Each round lets one more quota be renewed; a run over days is estimated well enough by then. */
+const ROUNDS_MAX = 100;
+
+/** Collects the expected requests of works and says how long the limits take for them: the longest service decides. */
+export class RunEstimator {
+  readonly #limits: LimitPolicies;
+  readonly #budgets = new Map<string, BudgetUse>();
+  readonly #kinds: Record<string, number> = {};
+  #works = 0;
+
+  constructor(limits: LimitPolicies) {
+    this.#limits = limits;
+  }
+
+  /** @param kind the scheme of the identifier: `doi`, `arxiv` */
+  add(kind: string, calls: readonly PlannedCall[]): void {
+    this.#works += 1;
+    this.#kinds[kind] = (this.#kinds[kind] ?? 0) + 1;
+    this.addCalls(calls);
+  }
+
+  addCalls(calls: readonly PlannedCall[]): void {
+    for (const { host, path, role, units, isDispensable } of calls) {
+      const { name, roleBudget, above } = this.#limits.route(host, role, path);
+      this.#use(hostLabel(name), role, roleBudget, units, isDispensable);
+      for (const total of above) this.#use(hostLabel(total.name), "total", total.policy, units, isDispensable);
+    }
+  }
+
+  /** @param patienceMs how long the run waits for a spent quota when nothing else is left */
+  estimate(patienceMs: number): RunEstimate {
+    const plans = [...this.#budgets.values()]
+      .filter(({ windows }) => windows.length > 0)
+      .map(use => {
+        const longestMs = use.isDispensable ? SHORT_WINDOW_MS : Math.max(SHORT_WINDOW_MS, patienceMs);
+        const waited = use.windows.filter(({ windowMs }) => windowMs <= longestMs);
+        const notWaited = use.windows.filter(({ windowMs }) => windowMs > longestMs);
+        const sentIn = (runMs: number) => Math.min(use.units, unitsIn(runMs, notWaited));
+        return { use, timeIn: (runMs: number) => timeFor(sentIn(runMs), waited), sentIn };
+      });
+    // While the run lasts, quotas are renewed, and what they permit may make the run longer.
+    let ms = 0;
+    for (let round = 0; round < ROUNDS_MAX; round += 1) {
+      const next = Math.max(0, ...plans.map(({ timeIn }) => timeIn(ms)));
+      if (next <= ms) break;
+      ms = next;
+    }
+    const services = plans.map(
+      ({ use, timeIn, sentIn }): ServiceEstimate => ({
+        service: use.service,
+        role: use.role,
+        calls: Math.ceil(use.units - 1e-9),
+        limits: use.limits,
+        ms: timeIn(ms),
+        unsent: Math.round(use.units - sentIn(ms)),
+      }),
+    );
+    services.sort((one, other) => other.ms - one.ms || other.calls - one.calls);
+    return { works: this.#works, kinds: this.#kinds, ms, services };
+  }
+
+  #use(service: string, role: string, policy: BudgetPolicy, units: number, isDispensable: boolean): void {
+    const key = `${service} ${role}`;
+    const known = this.#budgets.get(key);
+    if (known === undefined) {
+      const windows = policy.rates.map(({ limit, windowUs }) => ({
+        limit,
+        windowMs: (windowUs + policy.guardUs) / 1000,
+      }));
+      this.#budgets.set(key, { service, role, limits: policy.labels.join(" + "), windows, units, isDispensable });
+      return;
+    }
+    known.units += units;
+    known.isDispensable &&= isDispensable;
+  }
+}
