@@ -11,7 +11,7 @@ function progressOn(isTTY: boolean, isQuiet = false, hasColour = false) {
   const tally = new RunCounts();
   const written: string[] = [];
   const out = { write: (text: string) => written.push(text), isTTY, columns: 60 };
-  const progress = new Progress({ out, time, tally, queues: () => queues, isQuiet, hasColour });
+  const progress = new Progress({ out, time, tally, queues: () => queues, timeLeftMs: () => 95_000, isQuiet, hasColour });
   return { time, tally, progress, written };
 }
 
@@ -23,13 +23,13 @@ test("on a terminal a few lines are redrawn: progress, rate, time left, and the 
   tally.settled("failed", "no-copy", 0);
   await time.advance(200);
   assert.deepEqual(written, [
-    "██████░░░░░░░░░░░░░░░░░░ 10/40 works, 1 failed, 50/s, 9.0 kB, 0.6 s left\x1b[K\n" +
+    "10/40 works, 1 failed, 50/s, 9.0 kB, about 1 min 35 s left\x1b[K\n" +
       "  api.example.org metadata: 2 in flight, 14 queued, next in 0.8 s\x1b[K\n\x1b[J",
   ]);
   await time.advance(200);
-  assert.ok(written[1]?.startsWith("\r\x1b[4A"), "each of the two lines takes two rows of 60 columns");
+  assert.ok(written[1]?.startsWith("\r\x1b[3A"), "the second line takes two rows of 60 columns");
   progress.log("stdin:3: invalid");
-  assert.deepEqual(written.slice(2, 4), ["\r\x1b[4A\x1b[J", "stdin:3: invalid\n"]);
+  assert.deepEqual(written.slice(2, 4), ["\r\x1b[3A\x1b[J", "stdin:3: invalid\n"]);
   progress.stop();
   assert.equal(time.armedTimers, 0);
 });
@@ -43,8 +43,8 @@ test("in a log the progress is one plain line every five seconds", async () => {
   tally.settled("done", "ok", 10);
   await time.advance(5001);
   assert.deepEqual(written, [
-    "1/2 works, 0 failed, 0.2/s, 10 B, 5.0 s left\n",
-    "1/2 works, 0 failed, 0.1/s, 10 B, 10 s left\n",
+    "1/2 works, 0 failed, 0.2/s, 10 B, about 1 min 35 s left\n",
+    "1/2 works, 0 failed, 0.1/s, 10 B, about 1 min 35 s left\n",
   ]);
   progress.stop();
 });

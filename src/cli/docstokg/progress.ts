@@ -11,11 +11,16 @@ export interface ProgressOptions {
   readonly time: Time;
   readonly tally: RunCounts;
   readonly queues: () => readonly HostQueueStatus[];
+  /** How long the limits take for the rest; undefined if that is not known. */
+  readonly timeLeftMs: () => number | undefined;
   /** No progress is drawn; logged lines are still printed. */
   readonly isQuiet: boolean;
   /** False if stderr is not a terminal, or if NO_COLOR is set. */
   readonly hasColour: boolean;
 }
+
+/** The estimate looks at every queue, so it is not made for every frame. */
+const ESTIMATE_US = 1_000_000;
 
 /** A terminal is redrawn often; a log file gets a line every five seconds. */
 const TERMINAL_MS = 200;
@@ -29,6 +34,7 @@ export class Progress {
   readonly #startedUs: number;
   readonly #frame: TerminalFrame;
   #timer: Timer | undefined;
+  #estimate: { readonly atUs: number; readonly leftMs: number | undefined } | undefined;
 
   constructor(options: ProgressOptions) {
     this.#options = options;
@@ -65,26 +71,40 @@ export class Progress {
   }
 
   #draw(): void {
-    const { tally, queues, time, hasColour } = this.#options;
-    const text = headline(tally, (time.monotonicUs() - this.#startedUs) / 1000);
-    const lines = this.#isTerminal ? [`${bar(tally, hasColour)} ${text}`, ...hostQueueLines(queues())] : [text];
+    const { tally, queues, time, hasColour, out } = this.#options;
+    const text = headline(tally, (time.monotonicUs() - this.#startedUs) / 1000, this.#leftMs());
+    // The headline fits the terminal: the bar is as long as there is room.
+    const cells = Math.min(BAR_CELLS, (out.columns ?? 80) - text.length - 2);
+    const first = cells > 0 ? `${bar(tally, cells, hasColour)} ${text}` : text;
+    const lines = this.#isTerminal ? [first, ...hostQueueLines(queues())] : [text];
     this.#frame.show(lines.map(line => `${line}\n`).join(""));
+  }
+
+  #leftMs(): number | undefined {
+    const atUs = this.#options.time.monotonicUs();
+    if (this.#estimate === undefined || atUs - this.#estimate.atUs >= ESTIMATE_US)
+      this.#estimate = { atUs, leftMs: this.#options.timeLeftMs() };
+    return this.#estimate.leftMs;
   }
 }
 
-function headline({ done, failed, wanted, bytes }: RunCounts, elapsedMs: number): string {
-  const settled = done + failed;
+function headline(
+  { done, failed, merged, wanted, bytes }: RunCounts,
+  elapsedMs: number,
+  leftMs: number | undefined,
+): string {
+  const settled = done + failed + merged;
   const perSecond = elapsedMs > 0 ? (settled * 1000) / elapsedMs : 0;
-  const leftMs = settled === 0 ? undefined : ((wanted - settled) * elapsedMs) / settled;
-  const left = leftMs === undefined ? "" : `, ${formatDuration(leftMs)} left`;
+  const left = leftMs === undefined || settled >= wanted ? "" : `, about ${formatDuration(leftMs)} left`;
   const pace = `${perSecond >= 10 ? Math.round(perSecond) : perSecond.toFixed(1)}/s`;
   return `${settled}/${wanted} works, ${failed} failed, ${pace}, ${formatBytes(bytes)}${left}`;
 }
 
-function bar({ done, failed, wanted }: RunCounts, hasColour: boolean): string {
-  const cells = wanted === 0 ? 0 : Math.floor(((done + failed) * BAR_CELLS) / wanted);
-  const full = "█".repeat(cells);
-  return `${hasColour ? `\u001b[32m${full}\u001b[0m` : full}${"░".repeat(BAR_CELLS - cells)}`;
+function bar({ done, failed, merged, wanted }: RunCounts, cells: number, hasColour: boolean): string {
+  const settled = Math.min(wanted, done + failed + merged);
+  const fullCells = wanted === 0 ? 0 : Math.floor((settled * cells) / wanted);
+  const full = "█".repeat(fullCells);
+  return `${hasColour ? `\u001b[32m${full}\u001b[0m` : full}${"░".repeat(cells - fullCells)}`;
 }
 
 function hostQueueLines(queues: readonly HostQueueStatus[]): readonly string[] {

@@ -5,6 +5,7 @@ import { type HarvestRun, openRun } from "../../harvest/run.ts";
 import { createHub } from "../../http/create-hub.ts";
 import type { Hub } from "../../http/hub.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
+import { loadPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import { Interrupts } from "../interrupts.ts";
@@ -14,7 +15,7 @@ import type { Flags, Io } from "../program.ts";
 import { policySources } from "./policy-flags.ts";
 import { Progress } from "./progress.ts";
 import { RunCounts } from "./run-counts.ts";
-import type { RunSettings } from "./run-settings.ts";
+import { type RunSettings, usableResolvers } from "./run-settings.ts";
 import { openTelemetrySession } from "./telemetry-session.ts";
 
 /** After an interrupt, requests in flight are finished for so long. Files that are not complete then are resumed later. */
@@ -65,6 +66,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
   const tally = new RunCounts();
   const resolvers = usableResolvers(settings, io);
   using reloader = await PolicyReloader.open(session.flags, io);
+  const { ratelimits } = await loadPolicy(policySources(session.flags, io));
   const telemetrySession = await openTelemetrySession(settings, `docstokg ${command.split(" ")[0]}`, io);
   try {
     const listeners = telemetrySession === undefined ? [] : [telemetrySession.telemetry.listener];
@@ -77,6 +79,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
         time,
         command,
         resolvers,
+        limits: ratelimits.resolved,
         order: work => orderFor(work, resolvers),
         onSettled: (_, state, reason, bytes) => tally.settled(state, reason, bytes),
         onDeferred: () => {
@@ -90,17 +93,6 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
   } finally {
     await telemetrySession?.close();
   }
-}
-
-/** The resolvers of the settings, without those that need an environment variable that is not set. */
-function usableResolvers(settings: RunSettings, io: Io): RunSettings["resolvers"] {
-  return settings.resolvers.filter(({ name, needs }) => {
-    const missing = needs.filter(variable => !isSet(variable, settings, io));
-    if (missing.length === 0) return true;
-    const wanted = missing.map(variable => (variable === "DOCSTOKG_MAILTO" ? `${variable} or --mailto` : variable));
-    io.stderr.write(`resolver ${name} skipped: set ${wanted.join(" and ")}\n`);
-    return false;
-  });
 }
 
 function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOptions["telemetry"] = []): Promise<Hub> {
@@ -134,6 +126,7 @@ async function download(
     time,
     tally,
     queues: () => run.pipeline.queues(),
+    timeLeftMs: () => run.timeLeftMs,
     isQuiet: settings.isQuiet,
     hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
   });
@@ -183,8 +176,4 @@ async function download(
     progress.stop();
     run.close(state);
   }
-}
-
-function isSet(variable: string, { mailto }: RunSettings, { env }: Io): boolean {
-  return Boolean(env[variable]) || (variable === "DOCSTOKG_MAILTO" && mailto !== undefined);
 }

@@ -12,7 +12,7 @@ import { RUN_DEFAULTS } from "../../harvest/run.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
 import { ConnectTo } from "../../http/wire/connect-to.ts";
 import { WATCH_POLICY_FLAG } from "../policy-reloader.ts";
-import type { Flags } from "../program.ts";
+import type { Flags, Io } from "../program.ts";
 import { usageError, wholeNumberProblem } from "../usage-error.ts";
 import { trustedCertificates } from "./ca-file.ts";
 import { addFolderFlag, addManifestFlag, pathsOf, type RunPaths } from "./path-flags.ts";
@@ -185,4 +185,19 @@ function cacheOf(text: string, addProblem: (where: string, message: string) => v
   if (text === "memory" || /^sqlite:./.test(text)) return text as "memory" | `sqlite:${string}`;
   addProblem("--cache", `${quote(text)} is not one of memory, off, sqlite:<file>`);
   return undefined;
+}
+
+/** The resolvers of the settings, without those that need an environment variable that is not set. */
+export function usableResolvers(settings: RunSettings, io: Io): RunSettings["resolvers"] {
+  return settings.resolvers.filter(({ name, needs }) => {
+    const missing = needs.filter(variable => !isSet(variable, settings, io));
+    if (missing.length === 0) return true;
+    const wanted = missing.map(variable => (variable === "DOCSTOKG_MAILTO" ? `${variable} or --mailto` : variable));
+    io.stderr.write(`resolver ${name} skipped: set ${wanted.join(" and ")}\n`);
+    return false;
+  });
+}
+
+function isSet(variable: string, { mailto }: RunSettings, { env }: Io): boolean {
+  return Boolean(env[variable]) || (variable === "DOCSTOKG_MAILTO" && mailto !== undefined);
 }

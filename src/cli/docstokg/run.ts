@@ -6,6 +6,7 @@ import { formatCount } from "../output/format.ts";
 import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Flags } from "../program.ts";
 import { usageError } from "../usage-error.ts";
+import { dryRun } from "./dry-run.ts";
 import { addListFlags, inputFileProblems, listOf } from "./list-flags.ts";
 import { addWorks, listInputs } from "./list-inputs.ts";
 import { policySources } from "./policy-flags.ts";
@@ -22,6 +23,7 @@ export const run: CommandModule = {
     command.argument("[work...]", "DOIs, arXiv ids, pmid:…, PMC…, OpenAlex ids, or http(s) URLs");
     addListFlags(command);
     addQueryFlags(command);
+    command.option("--dry-run", "say what the list would cost (calls and time for each service) and send nothing");
     command.option("--refresh", "revalidate works already downloaded; unchanged files are not fetched again");
     addRunFlags(command, "do not print the policy and the progress");
   },
@@ -32,6 +34,7 @@ export const run: CommandModule = {
     if (list === undefined && query === undefined)
       throw usageError("run", "no works given: pass identifiers, --input or --query");
     checkFlags(flags, list !== undefined);
+    if (flags["dryRun"] === true && list !== undefined) return dryRun(list, settings, flags, io);
     makeFolders(settings);
     if (!settings.isQuiet) {
       io.stderr.write(compactPolicy(await loadPolicy(policySources(flags, io)), terminalWidth(io.stderr)));
@@ -73,6 +76,8 @@ function checkFlags(flags: Flags, hasList: boolean): void {
       if (flags[key] !== undefined) add(flag, `has no effect without ${needed}`);
   };
   if (flags["input"] === undefined) needs("--input", { inputFormat: "--input-format", column: "--column" });
+  if (flags["dryRun"] === true && flags["query"] !== undefined)
+    add("--dry-run", "estimates lists; --query would send requests to find its works");
   if (flags["query"] === undefined) needs("--query", QUERY_REFINEMENTS);
   if (!hasList) needs("a list: identifiers or --input", { strict: "--strict" });
   for (const [flag, message] of inputFileProblems(flags)) add(flag, message);

@@ -1,0 +1,136 @@
+import { existsSync } from "node:fs";
+import { learnedYields } from "../../harvest/estimate/learned-yields.ts";
+import type { RunEstimate, ServiceEstimate } from "../../harvest/estimate/run-estimate.ts";
+import { RunForecast } from "../../harvest/estimate/run-forecast.ts";
+import type { Input } from "../../harvest/inputs/inputs.ts";
+import { type Manifest, openManifest } from "../../harvest/manifest/manifest.ts";
+import { resolverCounts } from "../../harvest/manifest/manifest-report.ts";
+import { orderFor } from "../../harvest/resolvers/order.ts";
+import { loadPolicy } from "../../policy/load.ts";
+import { systemTime } from "../../time/system-time.ts";
+import { ExitCode } from "../exit-code.ts";
+import { formatDuration } from "../output/duration.ts";
+import { formatCount } from "../output/format.ts";
+import { printJson } from "../output/json.ts";
+import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
+import type { Flags, Io } from "../program.ts";
+import { policySources } from "./policy-flags.ts";
+import { type RunSettings, usableResolvers } from "./run-settings.ts";
+
+const SERVICES_SHOWN = 12;
+
+/** What the manifest says about a list. */
+interface ListCounts {
+  wanted: number;
+  present: number;
+  failed: number;
+  problems: number;
+}
+
+/** `docstokg run --dry-run`: says what a list would cost, and sends nothing. */
+export async function dryRun(
+  list: AsyncIterable<Input>,
+  settings: RunSettings,
+  flags: Flags,
+  io: Io,
+): Promise<ExitCode> {
+  const { ratelimits } = await loadPolicy(policySources(flags, io));
+  const manifest = existsSync(settings.manifest) ? await openManifest(settings.manifest, systemTime) : undefined;
+  try {
+    const resolvers = usableResolvers(settings, io);
+    const forecast = new RunForecast({
+      limits: ratelimits.resolved,
+      order: work => orderFor(work, resolvers),
+      yields: learnedYields(manifest === undefined ? [] : resolverCounts(manifest.db)),
+      patienceMs: settings.maxBreakerWaitMs,
+    });
+    const counts = await addList(list, forecast, manifest, io);
+    const estimate = forecast.total;
+    const hints = hintsFor(estimate, io);
+    if (settings.isJson) printJson(io, { ...counts, ...estimate, hints });
+    else io.stdout.write(estimateText(counts, estimate, hints, { columns: terminalWidth(io.stdout) }));
+    return counts.problems > 0 ? ExitCode.partial : ExitCode.ok;
+  } finally {
+    manifest?.close();
+  }
+}
+
+async function addList(
+  list: AsyncIterable<Input>,
+  forecast: RunForecast,
+  manifest: Manifest | undefined,
+  io: Io,
+): Promise<ListCounts> {
+  const counts: ListCounts = { wanted: 0, present: 0, failed: 0, problems: 0 };
+  const keys = new Set<string>();
+  for await (const input of list) {
+    if ("problem" in input) {
+      counts.problems += 1;
+      io.stderr.write(`${input.problem.source}:${input.problem.line}: ${input.problem.message}\n`);
+      continue;
+    }
+    const { work } = input;
+    if (keys.has(work.key)) continue;
+    keys.add(work.key);
+    const state = manifest?.works.stateOf(work);
+    if (state === "done") counts.present += 1;
+    else if (state === "failed") counts.failed += 1;
+    else {
+      counts.wanted += 1;
+      forecast.add(work, "");
+    }
+  }
+  return counts;
+}
+
+function estimateText(
+  counts: ListCounts,
+  { kinds, ms, services }: RunEstimate,
+  hints: readonly string[],
+  tableOptions: TableOptions,
+): string {
+  const byKind = Object.entries(kinds)
+    .sort(([, one], [, other]) => other - one)
+    .map(([kind, works]) => `${works} ${kind}`);
+  const [first] = services;
+  const lines = [
+    `${formatCount(counts.wanted, "work")} to download${byKind.length === 0 ? "" : `: ${byKind.join(", ")}`}`,
+    ...(counts.present > 0 ? [`${counts.present} already downloaded`] : []),
+    ...(counts.failed > 0 ? [`${counts.failed} failed earlier, not retried`] : []),
+    ...(counts.problems > 0 ? [formatCount(counts.problems, "invalid line")] : []),
+    ...(first === undefined || ms === 0
+      ? ["The limits permit all requests at once."]
+      : [`Estimated time: ${formatDuration(ms)}; ${first.service} (${first.role}, ${first.limits}) decides.`]),
+  ];
+  const rows = services.slice(0, SERVICES_SHOWN).map(service => [
+    `${service.service} ${service.role}`,
+    String(service.calls),
+    service.limits,
+    formatDuration(service.ms),
+    service.unsent > 0 ? String(service.unsent) : "",
+  ]);
+  const table = formatTable(["service", "calls", "limit", "time", "not sent"], rows, tableOptions);
+  const explanation = services.some(({ unsent }) => unsent > 0)
+    ? "\nnot sent: the quota is spent and the run does not wait for it; docstokg retry continues later, --patience waits longer.\n"
+    : "";
+  return `${lines.join("\n")}\n\n${table}${explanation}${hints.map(hint => `\n${hint}`).join("")}${hints.length > 0 ? "\n" : ""}`;
+}
+
+/** What a key or a mail address allows, by the variable that has it, as the shipped policy and its sources say. */
+const KEYS: readonly { readonly service: RegExp; readonly variable: string; readonly allows: string }[] = [
+  { service: /^api\.crossref\.org$/, variable: "DOCSTOKG_MAILTO", allows: "10/SECOND instead of 5/SECOND at Crossref" },
+  { service: /^api\.openalex\.org$/, variable: "OPENALEX_API_KEY", allows: "ten times the daily budget of OpenAlex" },
+  { service: /^api\.osf\.io$/, variable: "OSF_TOKEN", allows: "10000/DAY instead of 100/HOUR at OSF" },
+  { service: /^zenodo\.org$/, variable: "ZENODO_TOKEN", allows: "100/MINUTE instead of 60/MINUTE at Zenodo" },
+  { service: /^api\.openaire\.eu$/, variable: "OPENAIRE_TOKEN", allows: "7200/HOUR instead of 60/HOUR at OpenAIRE" },
+  { service: /^group ncbi$/, variable: "NCBI_API_KEY", allows: "10/SECOND instead of 3/SECOND at NCBI" },
+];
+
+/** Hints for the services that take longest or are left out; the limits of the policy must be raised too. */
+function hintsFor({ services }: RunEstimate, { env }: Io): readonly string[] {
+  const slow = (service: ServiceEstimate, index: number) => index < 5 || service.unsent > 0;
+  const names = new Set(services.filter(slow).map(({ service }) => service));
+  return KEYS.filter(({ service, variable }) => !env[variable] && [...names].some(name => service.test(name))).map(
+    ({ variable, allows }) => `With ${variable} set, the service allows ${allows}; raise the limit with --rate.`,
+  );
+}
