@@ -22,6 +22,16 @@ export const docstokg: Program = {
       load: async () => (await import("./docstokg/retry.ts")).retry,
     },
     {
+      name: "export",
+      summary: "write the works of a manifest with their metadata as CSV, JSONL, CSL-JSON or BibTeX",
+      load: async () => (await import("./docstokg/export.ts")).exportCommand,
+    },
+    {
+      name: "verify",
+      summary: "compute the hashes of all files again and compare them with the manifest",
+      load: async () => (await import("./docstokg/verify.ts")).verify,
+    },
+    {
       name: "demo",
       summary: "run against a simulated internet on this machine, without network access",
       load: async () => (await import("./docstokg/demo.ts")).demo,

@@ -13,6 +13,7 @@ import { Resolution, type ResolutionOptions } from "./resolution.ts";
 import type { Resolver, ResolverResponse } from "./resolvers/resolver.ts";
 import type { SecretUrls } from "./secret-urls.ts";
 import { type PendingStep, resolverNameOf } from "./step.ts";
+import { filterProblem, type WorkFilter } from "./work-filter.ts";
 import { runBatch, runStep, type StepOutcome, type StepRunnerOptions, type UnsentOutcome } from "./step-runner.ts";
 
 export type SettledState = "done" | "failed" | "merged";
@@ -22,6 +23,8 @@ export interface PipelineOptions extends Omit<ResolutionOptions, "refusalOf">, S
   readonly time: Time;
   readonly run: number;
   readonly secretUrls: SecretUrls;
+  /** Works that do not match fail with `filtered`. */
+  readonly filter: WorkFilter;
   /** Requests in flight at a time, over all hosts. */
   readonly workers: number;
   /** Works in memory at a time, in flight or waiting for a host. */
@@ -268,7 +271,7 @@ export class Pipeline {
       for (const { work, progress } of taken) {
         const known = this.#options.secretUrls.restored(work);
         const resolution = Resolution.restored(known ?? work, this.#resolutionOptions, progress, clock);
-        if (known !== undefined) await this.#advance(resolution);
+        if (known !== undefined) await this.#advanceIfWanted(resolution);
         else await this.#settle(resolution, "url-not-stored", "list the work again, with its complete URL");
       }
     }
@@ -303,6 +306,12 @@ export class Pipeline {
     this.#isBacklogKnown = false;
     setImmediate(() => this.#advanceAll());
     return true;
+  }
+
+  /** Settles the work if its metadata does not match the filter. */
+  async #advanceIfWanted(resolution: Resolution): Promise<void> {
+    const problem = filterProblem(this.#options.filter, resolution.work.metadata);
+    await (problem === undefined ? this.#advance(resolution) : this.#settle(resolution, "filtered", problem));
   }
 
   /** Queues the next step of a work, or settles the work. */
@@ -451,7 +460,7 @@ export class Pipeline {
   async #update(resolution: Resolution): Promise<void> {
     const { manifest } = this.#options;
     const same = await manifest.works.update(resolution.work);
-    if (same === undefined) return this.#advance(resolution);
+    if (same === undefined) return this.#advanceIfWanted(resolution);
     await manifest.works.merge(resolution.work, same);
     this.#closed(resolution.work, "merged", "merged", 0);
   }

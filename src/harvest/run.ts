@@ -6,6 +6,7 @@ import { Downloads } from "./downloads/downloads.ts";
 import type { FileKind } from "./downloads/file-check.ts";
 import { FileStore } from "./downloads/file-store.ts";
 import type { Layout } from "./downloads/layout.ts";
+import type { MetadataFormat } from "./downloads/metadata-file.ts";
 import { recoverParts } from "./downloads/recovery.ts";
 import { learnedYields } from "./estimate/learned-yields.ts";
 import { RunForecast } from "./estimate/run-forecast.ts";
@@ -19,6 +20,7 @@ import type { Resolver } from "./resolvers/resolver.ts";
 import { RobotsGuard } from "./robots-guard.ts";
 import { SecretUrls } from "./secret-urls.ts";
 import type { Work } from "./work.ts";
+import type { WorkFilter } from "./work-filter.ts";
 
 export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttempt" | "onDeferred"> {
   readonly hub: Pick<Hub, "request">;
@@ -48,6 +50,10 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
    * when it has nothing else to do. @default 15 minutes
    */
   readonly maxBreakerWaitMs?: number | undefined;
+  /** Works that are wanted. @default all */
+  readonly filter?: WorkFilter | undefined;
+  /** Writes the metadata of each work beside its file. @default not written */
+  readonly metadata?: MetadataFormat | undefined;
   /** Bytes per second over 30 s; a slower file is interrupted. @default 1024 */
   readonly minBytesPerSecond?: number | undefined;
   /** The limits that the hub enforces, for `timeLeftMs`. @default no estimate */
@@ -176,13 +182,14 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     await prepared(fileStore);
     const run = manifest.beginRun(command);
     const settings = { ...RUN_DEFAULTS, ...defined(options), random, run, manifest, maxWaitMs: MAX_WAIT_MS };
-    const downloads = new Downloads({ ...settings, hub, fileStore, time });
+    const downloads = new Downloads({ ...settings, metadata: options.metadata, hub, fileStore, time });
     const recovered = await recoverParts(manifest, fileStore, run);
     const named = (name: string) => resolvers.find(resolver => resolver.name === name);
     const secretUrls = new SecretUrls();
     const pipeline = new Pipeline({
       ...settings,
       secretUrls,
+      filter: options.filter ?? {},
       resolvers,
       hub,
       time,

@@ -94,6 +94,7 @@ async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io
     manifest: join(folder, "manifest.sqlite"),
     resolvers: RESOLVERS.filter(({ needs }) => needs.every(variable => variable === "DOCSTOKG_MAILTO")),
     maxBreakerWaitMs: 20_000,
+    metadata: undefined,
     mailto: undefined,
     allowPrivate: false,
     connectTo: [],

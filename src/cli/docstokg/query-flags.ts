@@ -1,24 +1,24 @@
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
 import { type OpenAlexQuery, QUERY_WORKS_DEFAULT } from "../../harvest/inputs/openalex-query.ts";
+import type { WorkFilter } from "../../harvest/work-filter.ts";
 import type { Flags } from "../program.ts";
 import { wholeNumberFlag } from "../usage-error.ts";
 import { queryProblems } from "./query-problems.ts";
 
 /** The flags that only refine `--query`, by their names in `Flags`. */
-export const QUERY_REFINEMENTS = {
-  fromYear: "--from-year",
-  toYear: "--to-year",
-  openOnly: "--open-only",
-  max: "--max",
-} as const;
+export const QUERY_REFINEMENTS = { max: "--max" } as const;
+
+const YEARS = { fromYear: "--from-year", toYear: "--to-year", ...QUERY_REFINEMENTS } as const;
 
 export function addQueryFlags(command: Command): void {
   command
     .option("--query <words>", "search OpenAlex for works")
-    .option("--from-year <year>", "with --query: published in this year or later")
-    .option("--to-year <year>", "with --query: published in this year or earlier")
-    .option("--open-only", "with --query: only open-access works")
+    .option("--from-year <year>", "only works published in this year or later")
+    .option("--to-year <year>", "only works published in this year or earlier")
+    .option("--open-only", "only works that are open access")
+    .option("--licence <list>", "only works with one of these licences, such as cc-by,cc0")
+    .option("--type <list>", "only works of these types, such as article-journal,chapter")
     .option(
       "--max <count>",
       `with --query: maximum number of works; more than 10000 need OPENALEX_API_KEY (default: "${QUERY_WORKS_DEFAULT}")`,
@@ -29,16 +29,25 @@ export function addQueryFlags(command: Command): void {
 export function queryOf(flags: Flags): OpenAlexQuery | undefined {
   const text = flags["query"];
   if (typeof text !== "string") return undefined;
-  const number = (key: "fromYear" | "toYear" | "max") =>
-    flags[key] === undefined ? undefined : wholeNumberFlag(QUERY_REFINEMENTS[key], flags[key], 0);
-  const query = {
-    text,
-    fromYear: number("fromYear"),
-    toYear: number("toYear"),
-    isOpenOnly: flags["openOnly"] === true,
-    max: number("max"),
-  };
+  const { fromYear, toYear, isOpenOnly } = filterOf(flags);
+  const max = flags["max"] === undefined ? undefined : wholeNumberFlag(YEARS.max, flags["max"], 0);
+  const query = { text, fromYear, toYear, isOpenOnly, max };
   const problems = queryProblems(query);
   if (problems.length > 0) throw new ConfigError(problems);
   return query;
+}
+
+/** The filter for the works of lists and searches. Throws a ConfigError for an invalid year. */
+export function filterOf(flags: Flags): WorkFilter {
+  const year = (key: "fromYear" | "toYear") =>
+    flags[key] === undefined ? undefined : wholeNumberFlag(YEARS[key], flags[key], 0);
+  const list = (value: unknown) =>
+    typeof value === "string" ? value.split(",").flatMap(each => each.trim() || []) : undefined;
+  return {
+    fromYear: year("fromYear"),
+    toYear: year("toYear"),
+    isOpenOnly: flags["openOnly"] === true,
+    licences: list(flags["licence"]),
+    types: list(flags["type"]),
+  };
 }

@@ -16,6 +16,7 @@ import { policySources } from "./policy-flags.ts";
 import { Progress } from "./progress.ts";
 import { RunCounts } from "./run-counts.ts";
 import { type RunSettings, usableResolvers } from "./run-settings.ts";
+import { filterOf } from "./query-flags.ts";
 import { openTelemetrySession } from "./telemetry-session.ts";
 
 /** After an interrupt, requests in flight are finished for so long. Files that are not complete then are resumed later. */
@@ -80,6 +81,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
         command,
         resolvers,
         limits: ratelimits.resolved,
+        filter: filterOf(session.flags),
         order: work => orderFor(work, resolvers),
         onSettled: (_, state, reason, bytes) => tally.settled(state, reason, bytes),
         onDeferred: () => {

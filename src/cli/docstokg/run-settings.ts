@@ -6,6 +6,7 @@ import { quote } from "../../core/text/quote.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../../errors.ts";
 import type { FileKind } from "../../harvest/downloads/file-check.ts";
 import { isLayout, LAYOUTS, type Layout } from "../../harvest/downloads/layout.ts";
+import { METADATA_FORMATS, type MetadataFormat } from "../../harvest/downloads/metadata-file.ts";
 import { RESOLVERS } from "../../harvest/resolvers/order.ts";
 import type { Resolver } from "../../harvest/resolvers/resolver.ts";
 import { RUN_DEFAULTS } from "../../harvest/run.ts";
@@ -30,6 +31,7 @@ export interface RunSettings extends RunPaths {
   readonly maxBytes: number;
   readonly maxBreakerWaitMs: number;
   readonly minBytesPerSecond: number;
+  readonly metadata: MetadataFormat | undefined;
   readonly mailto: string | undefined;
   readonly allowPrivate: boolean;
   readonly connectTo: readonly string[];
@@ -54,6 +56,7 @@ export function addRunFlags(command: Command, quiet: string): void {
   command
     .option("--layout <layout>", `file naming: ${LAYOUTS.join(", ")}`, RUN_DEFAULTS.layout)
     .option("--formats <list>", `file formats, in order of preference: ${FORMATS.join(", ")}`, "pdf,xml")
+    .option("--metadata <format>", `write metadata beside each file: ${METADATA_FORMATS.join(", ")}`)
     .option("--resolvers <list>", "resolvers to use, comma-separated (default: all)")
     .option("--workers <count>", "maximum concurrent requests", String(workers))
     .option("--max-bytes <count>", "maximum file size in bytes", String(maxBytes))
@@ -118,6 +121,10 @@ export function runSettingsOf(flags: Flags): RunSettings {
     workers: whole("--workers", flags["workers"], 1),
     maxBytes: whole("--max-bytes", flags["maxBytes"], 1),
     maxBreakerWaitMs: whole("--patience", flags["patience"], 0) * 1000,
+    metadata:
+      flags["metadata"] === undefined
+        ? undefined
+        : chosen("--metadata", String(flags["metadata"]), METADATA_FORMATS, each => each, addProblem)[0],
     minBytesPerSecond: whole("--min-speed", flags["minSpeed"], 0),
     mailto: flags["mailto"] as string | undefined,
     allowPrivate: flags["allowPrivate"] === true,

@@ -13,10 +13,12 @@ export function printSummary(outcome: SessionOutcome, settings: RunSettings, io:
   else io.stdout.write(summaryText(outcome, settings, { columns: terminalWidth(io.stdout) }));
 }
 
+/** Works that the user has filtered out are no failure. */
 export function exitCodeOf({ tally, report, wasInterrupted, wasRefused }: SessionOutcome): ExitCode {
   if (wasRefused) return ExitCode.usage;
   if (wasInterrupted) return ExitCode.interrupted;
-  return report.works.failed + report.works.pending + tally.problems > 0 ? ExitCode.partial : ExitCode.ok;
+  const filtered = report.reasons.find(({ reason }) => reason === "filtered")?.works ?? 0;
+  return report.works.failed - filtered + report.works.pending + tally.problems > 0 ? ExitCode.partial : ExitCode.ok;
 }
 
 function summaryText(

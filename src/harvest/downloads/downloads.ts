@@ -25,6 +25,7 @@ import {
 import { type FileFlag, MEDIA_TYPES } from "./file-check.ts";
 import { pageIn } from "./file-sample.ts";
 import type { FileStore } from "./file-store.ts";
+import { type MetadataFormat, writeMetadata } from "./metadata-file.ts";
 import { filePathFor, type Layout } from "./layout.ts";
 import { moveDownload } from "./recovery.ts";
 
@@ -39,6 +40,8 @@ export interface DownloadOptions {
   readonly run: number;
   /** A slower body is interrupted, and resumed later if its server allows it. */
   readonly minBytesPerSecond: number;
+  /** The metadata of a work is written beside its file in this format. */
+  readonly metadata: MetadataFormat | undefined;
   readonly time: Time;
 }
 
@@ -221,12 +224,15 @@ export class Downloads {
   }
 
   /** Records the file in the manifest and deletes the other partial files of the work. */
-  async #recordFile({ id }: ListedWork, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredDownload> {
+  async #recordFile(work: ListedWork, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredDownload> {
     const { manifest, run } = this.#options;
-    for (const { urlHash, file } of manifest.files.partsOf(id)) {
+    for (const { urlHash, file } of manifest.files.partsOf(work.id)) {
       if (urlHash !== downloaded.urlHash) await this.#deletePart(urlHash, file);
     }
-    manifest.finish(run, id, reason, downloaded);
+    manifest.finish(run, work.id, reason, downloaded);
+    const { metadata, fileStore } = this.#options;
+    if (metadata !== undefined)
+      await withDiskErrors(fileStore.folder, () => writeMetadata(fileStore.folder, downloaded.path, work, metadata));
     return { kind: "stored", reason, downloaded };
   }
 

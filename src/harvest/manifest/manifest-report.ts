@@ -84,6 +84,30 @@ export function reportOf(db: DatabaseSync, run?: number): ManifestReport {
   };
 }
 
+export interface StoredFileRow {
+  readonly path: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  /** Works that use the file. */
+  readonly works: number;
+}
+
+/** Every file that a work uses. Read at once, so that a change of the manifest does not disturb the reader. */
+export function storedFiles(db: DatabaseSync): readonly StoredFileRow[] {
+  return db
+    .prepare(
+      `SELECT path, sha256, bytes, count(*) AS works FROM files JOIN work_files USING (sha256)
+       JOIN works ON works.id = work WHERE state = 'done' GROUP BY sha256 ORDER BY path`,
+    )
+    .all()
+    .map(row => ({
+      path: String(row["path"]),
+      sha256: String(row["sha256"]),
+      bytes: Number(row["bytes"]),
+      works: Number(row["works"]),
+    }));
+}
+
 /** How often resolvers were asked about a work, and how often their candidate was stored. */
 export function resolverCounts(db: DatabaseSync): readonly { resolver: string; asked: number; stored: number }[] {
   return db

@@ -103,6 +103,22 @@ export class ManifestWorks {
     return Number(pending.changes) + Number(failed.changes);
   }
 
+  /** Makes the works of files pending again, because the files are missing or damaged. Returns their number. */
+  reopen(sha256s: readonly string[]): number {
+    // The source is forgotten too: a conditional request would say that the file has not changed.
+    const forget = this.#db.prepare("DELETE FROM sources WHERE sha256 = ?");
+    const reopen = this.#db.prepare(
+      `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL
+       WHERE state = 'done' AND id IN (SELECT work FROM work_files WHERE sha256 = ?)`,
+    );
+    return inTransaction(this.#db, "BEGIN IMMEDIATE", () =>
+      sha256s.reduce((works, sha256) => {
+        forget.run(sha256);
+        return works + Number(reopen.run(sha256).changes);
+      }, 0),
+    );
+  }
+
   /** Stores what resolvers have added. Returns the id of another work that has one of the identifiers. */
   update({ id, ids, metadata = {}, sources = {} }: ListedWork): number | undefined {
     const { title = null, year = null } = metadata;

@@ -1,0 +1,84 @@
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { moveDurably } from "../../files/atomic-file.ts";
+import { hashFile } from "../../files/file-hash.ts";
+import { openManifest } from "../../harvest/manifest/manifest.ts";
+import { lockManifest } from "../../harvest/manifest/manifest-file.ts";
+import { type StoredFileRow, storedFiles } from "../../harvest/manifest/manifest-report.ts";
+import { systemTime } from "../../time/system-time.ts";
+import { ExitCode } from "../exit-code.ts";
+import { interruptible } from "../interrupts.ts";
+import { formatCount } from "../output/format.ts";
+import { printJson } from "../output/json.ts";
+import { formatTable, terminalWidth } from "../output/table.ts";
+import type { CommandModule } from "../program.ts";
+import { usageError } from "../usage-error.ts";
+import { addFolderFlag, addManifestFlag, checkManifestExists, pathsOf } from "./path-flags.ts";
+
+interface FileProblem {
+  readonly path: string;
+  readonly sha256: string;
+  readonly problem: "missing" | "changed";
+  readonly works: number;
+}
+
+/** `docstokg verify`: computes the hash of every file again and compares it with the manifest. */
+export const verify: CommandModule = {
+  configure: command => {
+    addFolderFlag(command);
+    addManifestFlag(command);
+    command
+      .option("--repair", "rename changed files, and make the works of missing and changed files pending again")
+      .option("--json", "print JSON");
+  },
+  run: (_, flags, io) =>
+    interruptible(io, async signal => {
+      const { folder, manifest: path } = pathsOf(flags);
+      checkManifestExists(path);
+      const isRepair = flags["repair"] === true;
+      const lock = isRepair ? await lockManifest(path) : undefined;
+      if (isRepair && lock === undefined)
+        throw usageError("--repair", `another docstokg run uses the manifest ${path}; wait until it ends`);
+      const manifest = await openManifest(path, systemTime);
+      try {
+        const problems: FileProblem[] = [];
+        let files = 0;
+        for (const file of storedFiles(manifest.db)) {
+          signal.throwIfAborted();
+          files += 1;
+          const problem = await problemOf(folder, file);
+          if (problem !== undefined) problems.push({ ...file, problem });
+        }
+        if (isRepair) for (const { path: name, problem } of problems) if (problem === "changed") await setAside(folder, name);
+        const repaired = isRepair ? manifest.works.reopen(problems.map(({ sha256 }) => sha256)) : 0;
+        if (flags["json"] === true)
+          printJson(io, { files, intact: files - problems.length, problems, repaired, folder, manifest: path });
+        else {
+          const rows = problems.map(({ path: name, problem, works }) => [name, problem, String(works)]);
+          const table = formatTable(["file", "problem", "works"], rows, { columns: terminalWidth(io.stdout) });
+          io.stdout.write(`${formatCount(files, "file")}, ${files - problems.length} intact\n`);
+          if (problems.length > 0) io.stdout.write(`\n${table}`);
+          if (isRepair) io.stdout.write(`${formatCount(repaired, "work")} pending again; docstokg retry downloads them.\n`);
+          else if (problems.length > 0) io.stdout.write("\ndocstokg verify --repair makes their works pending again.\n");
+        }
+        return problems.length === 0 ? ExitCode.ok : ExitCode.partial;
+      } finally {
+        manifest.close();
+        lock?.release();
+      }
+    }),
+};
+
+/** A changed file is kept under another name, so that the good name is free for the file that is downloaded again. */
+async function setAside(folder: string, path: string): Promise<void> {
+  const file = join(folder, path);
+  let target = `${file}.changed`;
+  for (let number = 2; existsSync(target); number += 1) target = `${file}.changed-${number}`;
+  await moveDurably(file, target);
+}
+
+async function problemOf(folder: string, { path, sha256, bytes }: StoredFileRow): Promise<FileProblem["problem"] | undefined> {
+  const file = join(folder, path);
+  if (!existsSync(file)) return "missing";
+  return statSync(file).size === bytes && (await hashFile(file)) === sha256 ? undefined : "changed";
+}

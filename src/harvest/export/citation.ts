@@ -1,0 +1,85 @@
+/** Metadata in the formats of reference managers: CSL-JSON and BibTeX. */
+import type { WorkAuthor, WorkIds, WorkMetadata } from "../work.ts";
+
+export interface CitedWork {
+  readonly key: string;
+  readonly ids: WorkIds;
+  readonly metadata?: WorkMetadata | undefined;
+}
+
+/** An item of CSL-JSON (https://citationstyles.org). Unknown fields are left out. */
+export function cslItem({ key, ids, metadata = {} }: CitedWork): Readonly<Record<string, unknown>> {
+  const { title, authors, year, venue, publisher, volume, issue, pages, type, isRetracted } = metadata;
+  const item = {
+    id: key,
+    type: type ?? "article",
+    title,
+    author: authors?.map(({ family, given, name }) => (family === undefined ? { literal: name } : { family, given })),
+    issued: year === undefined ? undefined : { "date-parts": [[year]] },
+    "container-title": venue,
+    publisher,
+    volume,
+    issue,
+    page: pages,
+    DOI: ids.doi,
+    PMID: ids.pmid,
+    PMCID: ids.pmcid,
+    URL: ids.arxiv === undefined ? ids.url : `https://arxiv.org/abs/${ids.arxiv}`,
+    status: isRetracted === true ? "retracted" : undefined,
+  };
+  return Object.fromEntries(Object.entries(item).filter(([, value]) => value !== undefined));
+}
+
+const BIBTEX_TYPES: Readonly<Record<string, string>> = {
+  "article-journal": "article",
+  "paper-conference": "inproceedings",
+  chapter: "incollection",
+  book: "book",
+  thesis: "phdthesis",
+  report: "techreport",
+};
+
+/** An entry of BibTeX. Its key is made of the key of the work, so that it is unique and stays the same. */
+export function bibtexEntry({ key, ids, metadata = {} }: CitedWork): string {
+  const { title, authors, year, venue, publisher, volume, issue, pages, type } = metadata;
+  const kind = BIBTEX_TYPES[type ?? ""] ?? "misc";
+  const container = kind === "article" ? "journal" : kind === "misc" ? "howpublished" : "booktitle";
+  const fields: Readonly<Record<string, string | number | undefined>> = {
+    author: authors?.map(bibtexName).join(" and "),
+    title,
+    year,
+    [container]: venue,
+    publisher,
+    volume,
+    number: issue,
+    pages: pages?.replace(/(\d)[-–](\d)/g, "$1--$2"),
+    doi: ids.doi,
+    eprint: ids.arxiv,
+    ...(ids.arxiv === undefined ? {} : { archiveprefix: "arXiv" }),
+    pmid: ids.pmid,
+    url: ids.url,
+  };
+  const lines = Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined || value === "" ? [] : [`  ${name} = {${bibtexText(String(value), name)}},\n`],
+  );
+  return `@${kind}{${key.replace(/[^A-Za-z0-9.:/_-]+/g, "-")},\n${lines.join("")}}\n`;
+}
+
+function bibtexName({ family, given, name }: WorkAuthor): string {
+  // An undivided name in braces is not divided by BibTeX either.
+  if (family === undefined) return `{${name ?? ""}}`;
+  return given === undefined ? family : `${family}, ${given}`;
+}
+
+/** BibTeX reads UTF-8; only its own special characters are escaped, and braces that are not balanced are left out. */
+function bibtexText(text: string, field: string): string {
+  const isVerbatim = field === "doi" || field === "url" || field === "eprint";
+  const plain = field === "author" ? text : text.replace(/[{}]/g, "");
+  return isVerbatim ? plain.replace(/[%#]/g, "\\$&") : plain.replace(/[\\%#&$_^~]/g, escaped);
+}
+
+function escaped(character: string): string {
+  if (character === "\\") return "\\textbackslash{}";
+  if (character === "^") return "\\textasciicircum{}";
+  return character === "~" ? "\\textasciitilde{}" : `\\${character}`;
+}

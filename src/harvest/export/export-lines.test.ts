@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { systemTime } from "../../time/system-time.ts";
+import { writeMetadata } from "../downloads/metadata-file.ts";
+import { workOf } from "../identifiers/identifiers.ts";
+import { openManifest } from "../manifest/manifest.ts";
+import { bibtexEntry, cslItem } from "./citation.ts";
+import { EXPORT_FORMATS, exportText } from "./export-lines.ts";
+import { workRecords } from "./work-records.ts";
+
+const METADATA = {
+  title: 'Costs & "benefits" of 100 % {open}, access',
+  authors: [{ family: "Lovelace", given: "Ada" }, { name: "The Consortium" }],
+  year: 2021,
+  venue: "Journal of Things",
+  type: "article-journal",
+  pages: "12-19",
+} as const;
+const CITED = { key: "doi:10.1/a_b", ids: { doi: "10.1/a_b", arxiv: "2401.00001" }, metadata: METADATA };
+
+test("a work becomes an item of CSL-JSON without empty fields", () => {
+  assert.deepEqual(cslItem(CITED), {
+    id: "doi:10.1/a_b",
+    type: "article-journal",
+    title: METADATA.title,
+    author: [{ family: "Lovelace", given: "Ada" }, { literal: "The Consortium" }],
+    issued: { "date-parts": [[2021]] },
+    "container-title": "Journal of Things",
+    page: "12-19",
+    DOI: "10.1/a_b",
+    URL: "https://arxiv.org/abs/2401.00001",
+  });
+  assert.deepEqual(cslItem({ key: "pmid:1", ids: { pmid: "1" } }), { id: "pmid:1", type: "article", PMID: "1" });
+});
+
+test("a work becomes an entry of BibTeX with escaped text and its DOI as it is", () => {
+  assert.equal(
+    bibtexEntry(CITED),
+    [
+      "@article{doi:10.1/a_b,",
+      "  author = {Lovelace, Ada and {The Consortium}},",
+      '  title = {Costs \\& "benefits" of 100 \\% open, access},',
+      "  year = {2021},",
+      "  journal = {Journal of Things},",
+      "  pages = {12--19},",
+      "  doi = {10.1/a_b},",
+      "  eprint = {2401.00001},",
+      "  archiveprefix = {arXiv},",
+      "}",
+      "",
+    ].join("\n"),
+  );
+});
+
+test("a manifest is exported in every format, with one record for each work", async t => {
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-export-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  t.after(() => manifest.close());
+  const run = manifest.beginRun("run");
+  manifest.works.add(run, [workOf({ doi: "10.1/a" }, METADATA), workOf({ pmid: "7" }, { title: "=1+1" })], {
+    isPresent: () => true,
+  });
+  manifest.finish(run, 1, "ok", {
+    ...{ sha256: "ab".repeat(32), path: "doi_10.1_a.pdf", bytes: 10, mediaType: "application/pdf" },
+    ...{ urlHash: "00", url: "https://x.example/a.pdf", resolver: "openalex", licence: "cc-by" },
+  });
+  manifest.fail(2, "not-open", undefined);
+  const exported = (format: (typeof EXPORT_FORMATS)[number]) =>
+    [...exportText(format, workRecords(manifest.db))].join("");
+  const csv = exported("csv").split("\r\n");
+  assert.equal(csv.length, 4);
+  assert.match(csv[1] ?? "", /^doi:10\.1\/a,10\.1\/a,,,,,"Costs & ""benefits"" of 100 % \{open\}, access","Lovelace, Ada; The Consortium",2021,/);
+  assert.match(csv[1] ?? "", /,cc-by,,,done,ok,doi_10\.1_a\.pdf,/);
+  assert.match(csv[2] ?? "", /,'=1\+1,/);
+  const [first, second] = exported("jsonl").trim().split("\n").map(line => JSON.parse(line));
+  assert.equal(first.files[0].path, "doi_10.1_a.pdf");
+  assert.deepEqual(second.metadata, { title: "=1+1" });
+  assert.deepEqual(second.sources, { title: "list" });
+  assert.equal(JSON.parse(exported("csl")).length, 2);
+  assert.equal(exported("bibtex").match(/^@/gm)?.length, 2);
+  assert.equal([...exportText("csl", [])].join(""), "[]\n");
+});
+
+test("metadata is written beside the file, without secrets", async t => {
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-metadata-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const work = { id: 1, ...CITED, ids: { url: "https://x.example/a?token=Sesame" } };
+  await writeMetadata(folder, "a.pdf", work, "json");
+  await writeMetadata(folder, "a.pdf", work, "csl");
+  await writeMetadata(folder, "a.pdf", work, "bibtex");
+  for (const name of ["a.json", "a.csl.json", "a.bib"]) {
+    const text = readFileSync(join(folder, name), "utf8");
+    assert.match(text, /Lovelace/);
+    assert.doesNotMatch(text, /Sesame/);
+  }
+});

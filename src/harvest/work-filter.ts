@@ -1,0 +1,42 @@
+import type { WorkMetadata } from "./work.ts";
+
+/** Which works are wanted. A work whose metadata does not say is wanted. */
+export interface WorkFilter {
+  readonly fromYear?: number | undefined;
+  readonly toYear?: number | undefined;
+  /** Only works that no service calls closed. @default false */
+  readonly isOpenOnly?: boolean | undefined;
+  /** Licences by their beginning: `cc-by` also wants `cc-by-4.0` and the URL of that licence, and not `cc-by-nc`. */
+  readonly licences?: readonly string[] | undefined;
+  /** Types of CSL: `article-journal`, `chapter`. */
+  readonly types?: readonly string[] | undefined;
+}
+
+/** Why a work is not wanted; undefined if it is, or if its metadata does not say. */
+export function filterProblem(filter: WorkFilter, metadata: WorkMetadata = {}): string | undefined {
+  const { year, licence, type, openAccess } = metadata;
+  if (year !== undefined && filter.fromYear !== undefined && year < filter.fromYear)
+    return `published in ${year}, before ${filter.fromYear}`;
+  if (year !== undefined && filter.toYear !== undefined && year > filter.toYear)
+    return `published in ${year}, after ${filter.toYear}`;
+  if (filter.isOpenOnly === true && openAccess === "closed") return "not open access";
+  if (type !== undefined && filter.types !== undefined && !filter.types.includes(type)) return `type is ${type}`;
+  const { licences } = filter;
+  if (licence !== undefined && licences !== undefined && !licences.some(wanted => isLicence(licence, wanted)))
+    return `licence is ${licence}`;
+  return undefined;
+}
+
+/** `CC BY-NC 4.0`, `cc-by-nc`, `https://creativecommons.org/licenses/by-nc/4.0/` are one licence. */
+function licenceName(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/^https?:\/\/(?:www\.)?creativecommons\.org\/(?:licenses|publicdomain)\//, "cc-")
+    .replace(/[\s_/]+/g, "-")
+    .replace(/-+$/, "")
+    .replace(/-\d(?:\.\d)?(?:-(?:legalcode|deed|igo|[a-z]{2}))*$/, "");
+}
+
+function isLicence(licence: string, wanted: string): boolean {
+  return licenceName(licence) === licenceName(wanted);
+}
