@@ -37,6 +37,8 @@ const settled = new Map<string, number>();
 const limits = ratelimits.resolved;
 const forecast = new RunForecast({ limits, order, yields: learnedYields([]), patienceMs });
 let mostMemory = 0;
+// The simulated internet is in the same process.
+const memoryBefore = process.memoryUsage().rss;
 let mostOpen = 0;
 const run = await openRun({
   ...{ hub: virtual.hub, time, folder, manifest: join(folder, "manifest.sqlite"), command: "figures" },
@@ -80,6 +82,7 @@ try {
         realSeconds: Math.round((systemTime.monotonicUs() - startedUs) / 1e6),
         mostOpen,
         mostMemoryMiB: Math.round(mostMemory / 2 ** 20),
+        memoryBeforeMiB: Math.round(memoryBefore / 2 ** 20),
         byHost: Object.fromEntries([...byHost].sort((one, other) => other[1] - one[1]).slice(0, 25)),
       },
       undefined,

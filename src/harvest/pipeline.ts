@@ -53,7 +53,8 @@ const OPEN_PER_QUEUE = 128;
 const OPEN_PER_QUEUE_MIN = 4;
 /** How long a query waits for others that can share its request, by how many works are unfinished. */
 const LINGER = [
-  { works: 500, us: 10_000_000 },
+  { works: 2000, us: 60_000_000 },
+  { works: 500, us: 20_000_000 },
   { works: 50, us: 3_000_000 },
 ] as const;
 const ENDED_PER_TURN = 500;
@@ -72,6 +73,8 @@ export class Pipeline {
   readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   readonly #switchedOff = new Map<string, string>();
+  /** How many works one request may name, by queue: so many must be in memory to fill a request. */
+  readonly #batchSizes = new Map<string, number>();
   #timer: Timer | undefined;
   #open = 0;
   /** False after `inputEnded`. */
@@ -252,11 +255,10 @@ export class Pipeline {
     const { manifest, run, maxOpen, time } = this.#options;
     if (!this.#isBacklogKnown) await this.#readBacklog();
     for (let loaded = 0; loaded < WORKS_PER_TURN; ) {
-      const most = this.#mostPerQueue();
-      const isWanted = (name: string) => this.#hostQueues.count(name) <= most / 2;
+      const isWanted = (name: string) => this.#hostQueues.count(name) <= this.#mostIn(name) / 2;
       const queue = this.#open < maxOpen ? this.#backlog.take(this.#nowUs, isWanted) : undefined;
       if (queue === undefined) return false;
-      const room = Math.min(WORKS_PER_LOAD, maxOpen - this.#open, most - this.#hostQueues.count(queue));
+      const room = Math.min(WORKS_PER_LOAD, maxOpen - this.#open, this.#mostIn(queue) - this.#hostQueues.count(queue));
       const taken = await manifest.queue.take(run, queue, time.wallMs(), room);
       if (taken.length === room) this.#backlog.add(queue, -room);
       else {
@@ -285,9 +287,12 @@ export class Pipeline {
       this.#backlog.add(queue, works, this.#usOfWall(notBeforeMs));
   }
 
-  #mostPerQueue(): number {
-    const share = Math.floor(this.#options.maxOpen / Math.max(1, this.#hostQueues.queueCount));
-    return Math.max(OPEN_PER_QUEUE_MIN, Math.min(OPEN_PER_QUEUE, share));
+  /** How many works of a queue may be in memory. */
+  #mostIn(queue: string): number {
+    const { maxOpen } = this.#options;
+    const share = Math.floor(maxOpen / Math.max(1, this.#hostQueues.queueCount));
+    const batches = Math.min(maxOpen, 2 * (this.#batchSizes.get(queue) ?? 0));
+    return Math.max(OPEN_PER_QUEUE_MIN, batches, Math.min(OPEN_PER_QUEUE, share));
   }
 
   /**
@@ -323,9 +328,10 @@ export class Pipeline {
     const queue = hostQueueKey(next.pending);
     const { notBeforeUs } = next.pending;
     const isLong = notBeforeUs - nowUs > LONG_WAIT_MS * 1000;
-    if (isLong || this.#hostQueues.count(queue) >= this.#mostPerQueue()) return this.#putOff(task, queue);
+    if (isLong || this.#hostQueues.count(queue) >= this.#mostIn(queue)) return this.#putOff(task, queue);
     this.#hostQueues.add(task, queue, notBeforeUs, nowUs);
     const batch = batchOf(task);
+    if (batch !== undefined) this.#batchSizes.set(queue, batch.resolver.batch.maxWorks);
     const unfinished = this.#open + this.#backlog.works;
     const linger = batch && LINGER.find(({ works }) => unfinished >= works);
     if (linger) this.#hostQueues.linger(queue, nowUs + linger.us, batch.resolver.batch.maxWorks, nowUs);

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { Work } from "../work.ts";
 import {
   INPUT_FORMATS,
   type Input,
@@ -252,4 +253,50 @@ test("tables of Web of Science, Scopus and Zotero are read by their own column n
     assert.equal(input.work.key, `doi:10.1000/${name}`);
     assert.deepEqual(input.work.metadata, { title: "T", year: 2019 });
   }
+});
+
+test("BibTeX: one work for each entry, with braces, quotes, numbers and escaped characters", async () => {
+  const bib = `@comment{10.1000/not} Some text
+@string{jot = "Journal of Things"}
+@article{one,
+  title = {The {DNA} of \\& "things"}, journal = jot,
+  doi = {10.1000/ONE\\_1}, year = 2020
+}
+@misc(two, eprint = "2401.00001", archivePrefix = "arXiv", title = "Two {"} words")
+@inproceedings{three, url = {https://example.org/three.pdf}}
+@book{four, title = {No identifier}}
+@article{five, doi = {10.1000/five`;
+  const found = await all(inputsOfStream(streamOf(bib), "stdin", { format: "bibtex" }));
+  assert.deepEqual(found.map(inShort), [
+    "doi:10.1000/one_1",
+    "arxiv:2401.00001",
+    "url:https://example.org/three.pdf",
+    "9: the record has none of doi, arxiv, pmcid, pmid, openalex, id, url",
+    "10: entry without a closing brace",
+  ]);
+  assert.deepEqual("work" in (found[0] ?? {}) && (found[0] as { work: Work }).work.metadata, {
+    title: 'The DNA of & "things"',
+    year: 2020,
+  });
+});
+
+test("BibTeX that never ends is a problem and not kept in memory", async () => {
+  const endless = `@article{a, title = {${"x".repeat(2_100_000)}`;
+  const chunks = chunksOf(new TextEncoder().encode(endless), 1000);
+  const found = await all(inputsOfStream(chunks, "stdin", { format: "bibtex" }));
+  assert.deepEqual(found.map(inShort), ["1: entry without a closing brace"]);
+});
+
+test("RIS and PubMed records: one work for each, under all its identifiers", async () => {
+  const ris = "TY  - JOUR\r\nTI  - One\r\nPY  - 2020/05/01\r\nDO  - 10.1000/one\r\nER  - \r\n\r\nTY  - JOUR\nUR  - https://example.org/two.pdf\nER  - \n";
+  assert.deepEqual((await all(inputsOfStream(streamOf(ris), "stdin", { format: "ris" }))).map(inShort), [
+    "doi:10.1000/one",
+    "url:https://example.org/two.pdf",
+  ]);
+  const nbib = "PMID- 123\nTI  - One\nLID - 10.1000/one [doi]\nPMC - PMC7\n\nPMID- 124\nAID - S0001 [pii]\n";
+  const found = await all(inputsOfStream(streamOf(nbib), "stdin", { format: "ris" }));
+  assert.deepEqual(
+    found.map(input => ("work" in input ? input.work.ids : input.problem.message)),
+    [{ doi: "10.1000/one", pmid: "123", pmcid: "PMC7" }, { pmid: "124" }],
+  );
 });

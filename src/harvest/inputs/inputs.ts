@@ -6,11 +6,13 @@ import { identify } from "../identifiers/identifiers.ts";
 import { shortened } from "../identifiers/quoted-input.ts";
 import { splitIdentifiers } from "../identifiers/split-identifiers.ts";
 import type { Work } from "../work.ts";
+import { bibtexEntries } from "./bibtex-entries.ts";
 import { csvRows } from "./csv-rows.ts";
 import { columnOf, columnProblem, recordOf } from "./record-columns.ts";
+import { taggedRecords } from "./tagged-records.ts";
 import { decoded, linesOf } from "./text-lines.ts";
 
-export const INPUT_FORMATS = ["lines", "csv", "jsonl"] as const;
+export const INPUT_FORMATS = ["lines", "csv", "jsonl", "bibtex", "ris"] as const;
 export type InputFormat = (typeof INPUT_FORMATS)[number];
 
 export interface InputProblem {
@@ -27,7 +29,7 @@ export interface InputProblem {
 export type Input = { readonly work: Work } | { readonly problem: InputProblem };
 
 export interface InputOptions {
-  /** @default by the extension: .csv and .tsv, .jsonl and .ndjson; lines otherwise */
+  /** @default by the extension: .csv and .tsv, .jsonl and .ndjson, .bib, .ris and .nbib; lines otherwise */
   readonly format?: InputFormat | undefined;
   /**
    * The column of a CSV file, or the field of JSONL, with the identifiers. @default every known one: see `ID_COLUMNS`
@@ -61,6 +63,8 @@ export function inputsOfStream(
 ): AsyncGenerator<Input> {
   const texts = decoded(chunks);
   if (format === "csv") return inputsOfCsv(texts, source, column);
+  if (format === "bibtex") return inputsOfBibtex(texts, source);
+  if (format === "ris") return inputsOfTagged(texts, source);
   return format === "jsonl" ? inputsOfJsonl(texts, source, column) : inputsOfLines(texts, source);
 }
 
@@ -68,6 +72,8 @@ export function inputsOfStream(
 export function formatOf(path: string): InputFormat {
   const extension = extname(path).toLowerCase();
   if (extension === ".csv" || extension === ".tsv") return "csv";
+  if (extension === ".bib" || extension === ".bibtex") return "bibtex";
+  if (extension === ".ris" || extension === ".nbib") return "ris";
   return extension === ".jsonl" || extension === ".ndjson" ? "jsonl" : "lines";
 }
 
@@ -104,6 +110,24 @@ async function* inputsOfCsv(
       yield* inputsOfRecord(record, wanted, at);
     }
   }
+}
+
+async function* inputsOfBibtex(texts: AsyncIterable<string>, source: string): AsyncGenerator<Input> {
+  for await (const entry of bibtexEntries(texts, RECORD_CHARS_MAX)) {
+    const at = { source, line: entry.line };
+    if ("message" in entry) yield { problem: { ...at, text: "", message: entry.message } };
+    else {
+      const { eprint, ...fields } = entry.fields;
+      // Other archives have eprints too.
+      const isArxiv = /^arxiv$/i.test(fields["archiveprefix"] ?? fields["eprinttype"] ?? "arxiv");
+      yield* inputsOfRecord(eprint === undefined || !isArxiv ? fields : { ...fields, arxiv: eprint }, undefined, at);
+    }
+  }
+}
+
+async function* inputsOfTagged(texts: AsyncIterable<string>, source: string): AsyncGenerator<Input> {
+  for await (const { line, fields } of taggedRecords(linesOf(texts, RECORD_CHARS_MAX)))
+    yield* inputsOfRecord(fields, undefined, { source, line });
 }
 
 async function* inputsOfJsonl(

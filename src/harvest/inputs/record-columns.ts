@@ -82,6 +82,7 @@ export function recordOf(record: Fields): { readonly work: Work } | RecordProble
   if (Object.keys(ids).length > 0) return { work: workOf(ids, metadataIn(record, names)) };
   if (problem !== undefined) return problem;
   const empty = ID_KINDS.flatMap(kind => nameOf(names, ID_COLUMNS[kind]) ?? []);
+  if (empty.length === 0) return { text: "", message: `the record has none of ${KNOWN}` };
   return {
     text: "",
     message: isEmpty ? `${empty.join(", ")} ${empty.length === 1 ? "is" : "are"} empty` : "no identifier",

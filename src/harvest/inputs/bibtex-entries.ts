@@ -1,0 +1,125 @@
+/** The entries of a BibTeX file, one at a time. */
+
+export interface BibtexEntry {
+  /** The line of its `@`, from 1. */
+  readonly line: number;
+  /** Fields by their names in lower case, without braces and markup. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+export interface BibtexProblem {
+  readonly line: number;
+  readonly message: string;
+}
+
+/** Not works: `@string{…}`, `@comment{…}`, `@preamble{…}`. */
+const OTHER_KINDS: ReadonlySet<string> = new Set(["string", "comment", "preamble"]);
+const START = /@([a-z]{1,30})\s{0,20}[{(]/i;
+
+/** An entry longer than `charsMax` is a problem, and so is one that does not end: reading continues at the next `@`. */
+export async function* bibtexEntries(
+  texts: AsyncIterable<string>,
+  charsMax: number,
+): AsyncGenerator<BibtexEntry | BibtexProblem> {
+  let rest = "";
+  let line = 1;
+  let tryAtChars = 0;
+  const drop = (chars: number) => {
+    for (let at = rest.indexOf("\n"); at !== -1 && at < chars; at = rest.indexOf("\n", at + 1)) line += 1;
+    rest = rest.slice(chars);
+  };
+  function* complete(isEnd: boolean): Generator<BibtexEntry | BibtexProblem> {
+    for (;;) {
+      const start = START.exec(rest);
+      if (start === null) {
+        // The start of an entry may be divided between two chunks.
+        drop(isEnd ? rest.length : Math.max(0, rest.length - 60));
+        return;
+      }
+      drop(start.index);
+      const open = start[0].length - 1;
+      const end = closingOf(rest, open);
+      if (end === undefined && !isEnd && rest.length <= charsMax) {
+        // Twice as much before the next try, so that an entry in many chunks is not read from its start each time.
+        tryAtChars = 2 * rest.length;
+        return;
+      }
+      if (end === undefined || end > charsMax) {
+        yield { line, message: end === undefined ? "entry without a closing brace" : `entry has more than ${charsMax} characters` };
+        drop(1);
+        continue;
+      }
+      const kind = (start[1] ?? "").toLowerCase();
+      if (!OTHER_KINDS.has(kind)) yield { line, fields: fieldsOf(rest.slice(open + 1, end)) };
+      drop(end + 1);
+    }
+  }
+  for await (const text of texts) {
+    rest += text;
+    if (rest.length < tryAtChars) continue;
+    tryAtChars = 0;
+    yield* complete(false);
+  }
+  yield* complete(true);
+}
+
+/** The index of the bracket that closes the one at `open`; undefined if the text has none. */
+function closingOf(text: string, open: number): number | undefined {
+  let depth = 0;
+  for (let at = open; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === "\\") at += 1;
+    else if (character === "{" || (character === "(" && at === open)) depth += 1;
+    else if (character === "}" || (character === ")" && depth === 1 && text[open] === "(")) {
+      depth -= 1;
+      if (depth === 0) return at;
+    }
+  }
+  return undefined;
+}
+
+/** The fields after the key: `key, name = {value}, name = "value", year = 2020`. */
+function fieldsOf(body: string): Readonly<Record<string, string>> {
+  const fields: Record<string, string> = {};
+  let at = body.indexOf(",") + 1;
+  while (at > 0 && at < body.length) {
+    const equals = body.indexOf("=", at);
+    if (equals === -1) break;
+    const name = body.slice(at, equals).replace(/[,\s]+/g, "").toLowerCase();
+    const { value, end } = valueAt(body, equals + 1);
+    if (/^[a-z][a-z0-9_-]{0,40}$/.test(name)) fields[name] ??= plainText(value);
+    at = end;
+  }
+  return fields;
+}
+
+function valueAt(body: string, from: number): { readonly value: string; readonly end: number } {
+  let start = from;
+  while (start < body.length && " \t\r\n".includes(body[start] ?? "x")) start += 1;
+  if (body[start] === "{") {
+    const end = closingOf(body, start) ?? body.length;
+    return { value: body.slice(start + 1, end), end: end + 1 };
+  }
+  if (body[start] === '"') {
+    let depth = 0;
+    let end = start + 1;
+    for (; end < body.length && (body[end] !== '"' || depth > 0); end += 1) {
+      if (body[end] === "{") depth += 1;
+      if (body[end] === "}") depth -= 1;
+    }
+    return { value: body.slice(start + 1, end), end: end + 1 };
+  }
+  const comma = body.indexOf(",", start);
+  const end = comma === -1 ? body.length : comma;
+  return { value: body.slice(start, end), end: end + 1 };
+}
+
+/** Without braces, and with the characters that BibTeX escapes. */
+function plainText(value: string): string {
+  return value
+    .replace(/\\([%#&$_{}~])/g, "$1")
+    .replace(/\\url\b/g, "")
+    .replace(/[{}]/g, "")
+    .replace(/\s+/g, " ")
+    .trim();
+}

@@ -1,0 +1,57 @@
+import type { InputLine } from "./text-lines.ts";
+
+export interface TaggedRecord {
+  /** The first line, from 1. */
+  readonly line: number;
+  /** The columns of `record-columns`, as far as the record has them. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** Tags of RIS (`DO  - 10.1/a`) and of PubMed (`PMID- 123`, `LID - 10.1/a [doi]`), by the column that they fill. */
+const COLUMNS: Readonly<Record<string, string>> = {
+  DO: "doi",
+  PMID: "pmid",
+  PMC: "pmcid",
+  C2: "pmcid",
+  UR: "url",
+  L1: "url",
+  TI: "title",
+  T1: "title",
+  PY: "year",
+  Y1: "year",
+  DP: "year",
+};
+
+/** The records of a RIS or PubMed file. RIS ends a record with `ER`, PubMed starts one with `PMID`. */
+export async function* taggedRecords(lines: AsyncIterable<InputLine>): AsyncGenerator<TaggedRecord> {
+  let fields: Record<string, string> = {};
+  let firstLine = 0;
+  let isOpen = false;
+  const finished = (): TaggedRecord => {
+    const record = { line: firstLine, fields };
+    fields = {};
+    isOpen = false;
+    return record;
+  };
+  for await (const { number, text } of lines) {
+    const [, tag, value = ""] = /^\ufeff?([A-Z][A-Z0-9]{1,3}) {0,2}-(?: (.*))?$/.exec(text) ?? [];
+    if (tag === undefined) continue;
+    if (isOpen && (tag === "TY" || tag === "PMID")) yield finished();
+    if (!isOpen) {
+      isOpen = true;
+      firstLine = number;
+    }
+    if (tag === "ER") yield finished();
+    else add(fields, tag, value.trim());
+  }
+  if (isOpen) yield finished();
+}
+
+function add(fields: Record<string, string>, tag: string, value: string): void {
+  // PubMed has several identifiers under one tag, with their kind in brackets.
+  const [, id = "", kind] = /^(\S+) \[(doi|pmc)\]$/.exec(value) ?? [];
+  const column = kind === "doi" ? "doi" : COLUMNS[tag];
+  if (column === undefined || value === "") return;
+  if (column === "pmcid" && !/^PMC\d+$/i.test(value)) return;
+  fields[column] ??= kind === "doi" ? id : value;
+}
