@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { folderFor, indexAt, pdf } from "../../test/harvest/kit.ts";
+import { hubFor, serve } from "../../test/http/kit.ts";
+import { type HarvestResult, harvest } from "./harvest.ts";
+
+function origin(t: Parameters<typeof serve>[0]) {
+  return serve(t, (request, response) => {
+    const name = request.url?.split("/").at(-1) ?? "";
+    if (name === "closed") response.end(JSON.stringify({ kind: "none", reason: "not-open", metadata: { title: "Closed" } }));
+    else if (request.url?.startsWith("/index/"))
+      response.end(JSON.stringify([{ url: `http://${request.headers.host}/files/${name}`, kind: "pdf" }]));
+    else response.end(pdf(name));
+  });
+}
+
+test("harvest yields a result for each work, with its files and metadata, and continues a manifest", async t => {
+  const server = await origin(t);
+  const options = { folder: folderFor(t), hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] };
+  const results: HarvestResult[] = [];
+  for await (const result of harvest(["10.5555/a", "doi:10.5555/b", "10.5555/closed"], options)) results.push(result);
+  const byKey = Object.fromEntries(results.map(result => [result.key, result]));
+  assert.deepEqual(Object.keys(byKey).sort(), ["doi:10.5555/a", "doi:10.5555/b", "doi:10.5555/closed"]);
+  assert.equal(byKey["doi:10.5555/closed"]?.reason, "not-open");
+  assert.deepEqual(byKey["doi:10.5555/closed"]?.metadata, { title: "Closed" });
+  assert.deepEqual(readFileSync(byKey["doi:10.5555/a"]?.files[0]?.path ?? ""), pdf("a"));
+  const again: string[] = [];
+  for await (const { key } of harvest(["10.5555/a", "10.5555/c"], options)) again.push(key);
+  assert.deepEqual(again, ["doi:10.5555/c"]);
+});
+
+test("leaving the loop ends the harvest and frees the manifest; works that are left stay pending", async t => {
+  const server = await origin(t);
+  const options = {
+    ...{ folder: folderFor(t), hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] },
+    workers: 1,
+  };
+  const names = Array.from({ length: 20 }, (_, at) => `10.5555/w${at}`);
+  const first: string[] = [];
+  for await (const { key } of harvest(names, options)) {
+    first.push(key);
+    if (first.length === 3) break;
+  }
+  const rest: string[] = [];
+  for await (const { key } of harvest(names, options)) rest.push(key);
+  assert.equal(new Set([...first, ...rest]).size, 20);
+});
+
+test("a text that is no identifier is a TypeError, and an aborted signal ends the loop", async t => {
+  const server = await origin(t);
+  const options = { folder: folderFor(t), hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] };
+  await assert.rejects(async () => {
+    for await (const _ of harvest(["10.5555/a", "nonsense"], options));
+  }, /"nonsense" is not a known identifier/);
+  const controller = new AbortController();
+  controller.abort();
+  const results: HarvestResult[] = [];
+  for await (const result of harvest(["10.5555/x"], { ...options, signal: controller.signal })) results.push(result);
+  assert.deepEqual(results, []);
+});

@@ -1,0 +1,190 @@
+import { join } from "node:path";
+import { createHub } from "../http/create-hub.ts";
+import type { Hub } from "../http/hub.ts";
+import { systemTime } from "../time/system-time.ts";
+import type { Time } from "../time/time.ts";
+import type { FileKind } from "./downloads/file-check.ts";
+import type { Layout } from "./downloads/layout.ts";
+import type { MetadataFormat } from "./downloads/metadata-file.ts";
+import { type WorkRecord, workRecord } from "./export/work-records.ts";
+import { identify } from "./identifiers/identifiers.ts";
+import type { SettledState } from "./pipeline.ts";
+import type { Reason } from "./reason.ts";
+import { orderFor, RESOLVERS } from "./resolvers/order.ts";
+import type { Resolver } from "./resolvers/resolver.ts";
+import { type HarvestRun, openRun } from "./run.ts";
+import type { Work, WorkIds, WorkMetadata } from "./work.ts";
+import type { WorkFilter } from "./work-filter.ts";
+
+/** Options of `harvest`. */
+export interface HarvestOptions {
+  /** The output folder. It is created if it does not exist. */
+  readonly folder: string;
+  /** The manifest file. The same manifest continues an earlier harvest. @default `manifest.sqlite` in the folder */
+  readonly manifest?: string | undefined;
+  /**
+   * The hub that sends all requests. It must not retry itself: `createHub({ retry: false })`.
+   * @default a hub with the shipped policy, which `harvest` closes at its end
+   */
+  readonly hub?: Hub | undefined;
+  /** Contact address for services, for the default hub. @default the variable DOCSTOKG_MAILTO */
+  readonly mailto?: string | undefined;
+  /**
+   * The resolvers to query, in this order. Values of your own are welcome.
+   * @default `RESOLVERS` without those that need a variable that is not set, and the repository of a work first
+   */
+  readonly resolvers?: readonly Resolver[] | undefined;
+  /** Wanted formats, the preferred one first. @default pdf, then xml */
+  readonly formats?: readonly FileKind[] | undefined;
+  /** How files are named. @default flat */
+  readonly layout?: Layout | undefined;
+  /** Which works are wanted, by their metadata. @default all */
+  readonly filter?: WorkFilter | undefined;
+  /** Writes the metadata of each work beside its file. @default not written */
+  readonly metadata?: MetadataFormat | undefined;
+  /** Requests in flight at a time, at least 1. @default 32 */
+  readonly workers?: number | undefined;
+  /** Largest file in bytes. @default 500 MiB */
+  readonly maxBytes?: number | undefined;
+  /** How long to wait for open circuits and spent quotas when nothing else is left, in milliseconds. @default 900_000 */
+  readonly patienceMs?: number | undefined;
+  /** Aborting it ends the harvest after the results so far; the works that are left stay pending in the manifest. */
+  readonly signal?: AbortSignal | undefined;
+  /** Clocks and timers. @default those of this machine */
+  readonly time?: Time | undefined;
+}
+
+/** A stored file of a work. */
+export interface HarvestedFile {
+  /** Absolute path. */
+  readonly path: string;
+  /** SHA-256 as lower-case hex. */
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly mediaType: string;
+  /** `article`, `source` or `supplement`. */
+  readonly role: string;
+}
+
+/** What became of one work. */
+export interface HarvestResult {
+  /** The key of the work in the manifest: `doi:10.1234/abc`. */
+  readonly key: string;
+  /** `merged` if the list has the same work under another identifier, which has a result of its own. */
+  readonly state: "done" | "failed" | "merged";
+  /** The result code; docs/guides/run.md explains each. */
+  readonly reason: Reason;
+  /** All identifiers that services know. */
+  readonly ids: WorkIds;
+  /** What services know about the work. */
+  readonly metadata: WorkMetadata;
+  /** Empty if no file was stored. */
+  readonly files: readonly HarvestedFile[];
+}
+
+const WORKS_PER_ADD = 200;
+
+/**
+ * Downloads the files of works and yields a result for each, in the order in which they are settled. Works that the
+ * manifest has as done, with their file, yield nothing. Leaving the loop ends the harvest; what is done stays done.
+ * @param works identifiers in any spelling that `identify` reads, or works
+ * @throws TypeError for a text that is no identifier, ConfigError if folder or manifest cannot be used, DownloadError if
+ * the disk is full.
+ */
+export async function* harvest(
+  works: Iterable<Work | string> | AsyncIterable<Work | string>,
+  options: HarvestOptions,
+): AsyncGenerator<HarvestResult, void, undefined> {
+  const { folder, signal, time = systemTime, manifest = join(folder, "manifest.sqlite") } = options;
+  const hub = options.hub ?? (await createHub({ mailto: options.mailto, retry: false }));
+  const resolvers = options.resolvers ?? RESOLVERS.filter(({ needs }) => needs.every(name => isSet(name, options)));
+  // Only row ids are kept for a caller that reads slowly; the manifest has the rest.
+  const settled: { readonly id: number; readonly state: SettledState; readonly reason: Reason }[] = [];
+  let wake = Promise.withResolvers<void>();
+  try {
+    const run = await openRun({
+      ...{ folder, manifest, hub, time, resolvers, command: "harvest" },
+      ...{ formats: options.formats, layout: options.layout, filter: options.filter, metadata: options.metadata },
+      ...{ workers: options.workers, maxBytes: options.maxBytes, maxBreakerWaitMs: options.patienceMs },
+      order: options.resolvers === undefined ? work => orderFor(work, resolvers) : () => resolvers,
+      onSettled: ({ id }, state, reason) => {
+        settled.push({ id, state, reason });
+        wake.resolve();
+      },
+    });
+    let state: "ended" | "interrupted" = "interrupted";
+    const stop = () => run.pipeline.stop();
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      let isOver = false;
+      const listing = addAll(run, works, signal);
+      const ended = Promise.all([listing, run.pipeline.run()]).finally(() => {
+        isOver = true;
+        wake.resolve();
+      });
+      // Rejections are thrown below, after the results that came before them.
+      ended.catch(() => undefined);
+      for (;;) {
+        const next = settled.shift();
+        if (next !== undefined) yield resultOf(workRecord(run.manifest.db, next.id), next.state, next.reason, folder);
+        else if (isOver) break;
+        else {
+          await wake.promise;
+          wake = Promise.withResolvers<void>();
+        }
+      }
+      await ended;
+      if (signal?.aborted !== true) state = "ended";
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      if (state === "interrupted") {
+        run.pipeline.stop();
+        await run.pipeline.run().catch(() => undefined);
+      }
+      run.close(state);
+    }
+  } finally {
+    if (options.hub === undefined) await hub.destroy();
+  }
+}
+
+async function addAll(
+  run: HarvestRun,
+  works: Iterable<Work | string> | AsyncIterable<Work | string>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  let batch: Work[] = [];
+  try {
+    for await (const item of works) {
+      if (signal?.aborted) return;
+      batch.push(typeof item === "string" ? workNamed(item) : item);
+      if (batch.length < WORKS_PER_ADD) continue;
+      run.addWorks(batch);
+      batch = [];
+    }
+    if (batch.length > 0 && signal?.aborted !== true) run.addWorks(batch);
+  } catch (error) {
+    run.pipeline.drain();
+    throw error;
+  } finally {
+    run.pipeline.inputEnded();
+  }
+}
+
+function workNamed(text: string): Work {
+  const named = identify(text);
+  if ("work" in named) return named.work;
+  throw new TypeError(named.message);
+}
+
+function resultOf(record: WorkRecord, state: SettledState, reason: Reason, folder: string): HarvestResult {
+  const { key, ids, metadata } = record;
+  const files = record.files.map(({ path, sha256, bytes, mediaType, role }) => ({
+    ...{ path: join(folder, path), sha256, bytes, mediaType, role },
+  }));
+  return { key, state, reason, ids, metadata, files: state === "done" ? files : [] };
+}
+
+function isSet(variable: string, { mailto }: HarvestOptions): boolean {
+  return Boolean(process.env[variable]) || (variable === "DOCSTOKG_MAILTO" && mailto !== undefined);
+}
