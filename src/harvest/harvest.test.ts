@@ -8,7 +8,8 @@ import { type HarvestResult, harvest } from "./harvest.ts";
 function origin(t: Parameters<typeof serve>[0]) {
   return serve(t, (request, response) => {
     const name = request.url?.split("/").at(-1) ?? "";
-    if (name === "closed") response.end(JSON.stringify({ kind: "none", reason: "not-open", metadata: { title: "Closed" } }));
+    if (name === "closed")
+      response.end(JSON.stringify({ kind: "none", reason: "not-open", metadata: { title: "Closed" } }));
     else if (request.url?.startsWith("/index/"))
       response.end(JSON.stringify([{ url: `http://${request.headers.host}/files/${name}`, kind: "pdf" }]));
     else response.end(pdf(name));

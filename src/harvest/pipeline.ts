@@ -13,8 +13,8 @@ import { Resolution, type ResolutionOptions } from "./resolution.ts";
 import type { Resolver, ResolverResponse } from "./resolvers/resolver.ts";
 import type { SecretUrls } from "./secret-urls.ts";
 import { type PendingStep, resolverNameOf } from "./step.ts";
-import { filterProblem, type WorkFilter } from "./work-filter.ts";
 import { runBatch, runStep, type StepOutcome, type StepRunnerOptions, type UnsentOutcome } from "./step-runner.ts";
+import { filterProblem, type WorkFilter } from "./work-filter.ts";
 
 export type SettledState = "done" | "failed" | "merged";
 

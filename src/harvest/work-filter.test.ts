@@ -5,7 +5,10 @@ import { filterProblem } from "./work-filter.ts";
 test("a work is excluded by what its metadata says, and never by what it does not say", () => {
   const filter = { fromYear: 2010, toYear: 2020, isOpenOnly: true, licences: ["cc-by"], types: ["article-journal"] };
   assert.equal(filterProblem(filter, {}), undefined);
-  assert.equal(filterProblem(filter, { year: 2010, openAccess: "gold", licence: "cc-by", type: "article-journal" }), undefined);
+  assert.equal(
+    filterProblem(filter, { year: 2010, openAccess: "gold", licence: "cc-by", type: "article-journal" }),
+    undefined,
+  );
   assert.equal(filterProblem(filter, { year: 2009 }), "published in 2009, before 2010");
   assert.equal(filterProblem(filter, { year: 2021 }), "published in 2021, after 2020");
   assert.equal(filterProblem(filter, { openAccess: "closed" }), "not open access");

@@ -102,13 +102,15 @@ function estimateText(
       ? ["The limits permit all requests at once."]
       : [`Estimated time: ${formatDuration(ms)}; ${first.service} (${first.role}, ${first.limits}) decides.`]),
   ];
-  const rows = services.slice(0, SERVICES_SHOWN).map(service => [
-    `${service.service} ${service.role}`,
-    String(service.calls),
-    service.limits,
-    formatDuration(service.ms),
-    service.unsent > 0 ? String(service.unsent) : "",
-  ]);
+  const rows = services
+    .slice(0, SERVICES_SHOWN)
+    .map(service => [
+      `${service.service} ${service.role}`,
+      String(service.calls),
+      service.limits,
+      formatDuration(service.ms),
+      service.unsent > 0 ? String(service.unsent) : "",
+    ]);
   const table = formatTable(["service", "calls", "limit", "time", "not sent"], rows, tableOptions);
   const explanation = services.some(({ unsent }) => unsent > 0)
     ? "\nnot sent: the quota is spent and the run does not wait for it; docstokg retry continues later, --patience waits longer.\n"

@@ -11,7 +11,15 @@ function progressOn(isTTY: boolean, isQuiet = false, hasColour = false) {
   const tally = new RunCounts();
   const written: string[] = [];
   const out = { write: (text: string) => written.push(text), isTTY, columns: 60 };
-  const progress = new Progress({ out, time, tally, queues: () => queues, timeLeftMs: () => 95_000, isQuiet, hasColour });
+  const progress = new Progress({
+    out,
+    time,
+    tally,
+    queues: () => queues,
+    timeLeftMs: () => 95_000,
+    isQuiet,
+    hasColour,
+  });
   return { time, tally, progress, written };
 }
 

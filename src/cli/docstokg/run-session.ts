@@ -14,9 +14,9 @@ import { PolicyReloader } from "../policy-reloader.ts";
 import type { Flags, Io } from "../program.ts";
 import { policySources } from "./policy-flags.ts";
 import { Progress } from "./progress.ts";
+import { filterOf } from "./query-flags.ts";
 import { RunCounts } from "./run-counts.ts";
 import { type RunSettings, usableResolvers } from "./run-settings.ts";
-import { filterOf } from "./query-flags.ts";
 import { openTelemetrySession } from "./telemetry-session.ts";
 
 /** After an interrupt, requests in flight are finished for so long. Files that are not complete then are resumed later. */

@@ -5,7 +5,7 @@ import { nearest } from "../../core/text/nearest.ts";
 import { quote } from "../../core/text/quote.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../../errors.ts";
 import type { FileKind } from "../../harvest/downloads/file-check.ts";
-import { isLayout, LAYOUTS, type Layout } from "../../harvest/downloads/layout.ts";
+import { LAYOUTS, type Layout, layoutProblem } from "../../harvest/downloads/layout.ts";
 import { METADATA_FORMATS, type MetadataFormat } from "../../harvest/downloads/metadata-file.ts";
 import { RESOLVERS } from "../../harvest/resolvers/order.ts";
 import type { Resolver } from "../../harvest/resolvers/resolver.ts";
@@ -54,7 +54,11 @@ export function addRunFlags(command: Command, quiet: string): void {
   addFolderFlag(command);
   addManifestFlag(command);
   command
-    .option("--layout <layout>", `file naming: ${LAYOUTS.join(", ")}`, RUN_DEFAULTS.layout)
+    .option(
+      "--layout <layout>",
+      `file naming: ${LAYOUTS.join(", ")}, or a template such as {year}/{doi}.{ext}`,
+      RUN_DEFAULTS.layout,
+    )
     .option("--formats <list>", `file formats, in order of preference: ${FORMATS.join(", ")}`, "pdf,xml")
     .option("--metadata <format>", `write metadata beside each file: ${METADATA_FORMATS.join(", ")}`)
     .option("--resolvers <list>", "resolvers to use, comma-separated (default: all)")
@@ -109,7 +113,8 @@ export function runSettingsOf(flags: Flags): RunSettings {
     return Number(value);
   };
   const layout = String(flags["layout"]);
-  if (!isLayout(layout)) addProblem("--layout", `${JSON.stringify(layout)} is not one of ${LAYOUTS.join(", ")}`);
+  const problem = layoutProblem(layout);
+  if (problem !== undefined) addProblem("--layout", problem);
   const settings: RunSettings = {
     ...pathsOf(flags),
     layout: layout as Layout,

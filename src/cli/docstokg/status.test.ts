@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
+import { workOf } from "../../harvest/identifiers/identifiers.ts";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
 import { systemTime } from "../../time/system-time.ts";
 
@@ -32,4 +33,17 @@ test("an export that cannot be written is a one-line error", async t => {
   ]);
   assert.equal(exitCode, 1);
   assert.match(stderr, /^docstokg: ENOENT/);
+});
+
+test("status says that a killed run has stopped, and spells out characters that are not seen", async t => {
+  const { folder } = await temporaryFolder(t);
+  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  const run = manifest.beginRun("run");
+  manifest.works.add(run, [workOf({ url: "https://x.example/a\u202eb" })], { isPresent: () => true });
+  manifest.fail(1, "network", "lost\u200b\u001b[2J");
+  manifest.close();
+  const { stdout } = await runCli(["status", "--out", folder]);
+  assert.match(stdout, /last run: \S+, stopped \(run\)/);
+  assert.match(stdout, /lost\\u\{200b\}\\u\{1b\}\[2J/);
+  assert.doesNotMatch(stdout, /[\u200b\u001b\u202e]/);
 });

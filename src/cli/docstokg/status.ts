@@ -1,5 +1,6 @@
 import { writeAtomically } from "../../files/atomic-file.ts";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
+import { lockManifest } from "../../harvest/manifest/manifest-file.ts";
 import { exportLines, failedWorks, type ManifestReport, reportOf } from "../../harvest/manifest/manifest-report.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -10,7 +11,7 @@ import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { addManifestOnlyFlags, checkManifestExists, pathsOf } from "./path-flags.ts";
 
-const MAX_FAILED_SHOWN = 20;
+const MAX_FAILED_SHOWN = 10;
 
 /** `docstokg status`: prints a manifest. A run may write to it at the same time. */
 export const status: CommandModule = {
@@ -31,7 +32,7 @@ export const status: CommandModule = {
         await exportTo(target, exportLines(manifest.db), io);
         return ExitCode.ok;
       }
-      const report = reportOf(manifest.db);
+      const report = await withStopped(reportOf(manifest.db), path);
       const lastFailed = failedWorks(manifest.db, MAX_FAILED_SHOWN);
       if (flags["json"] === true) printJson(io, { ...report, lastFailed, manifest: path });
       else io.stdout.write(statusText(report, lastFailed, { columns: terminalWidth(io.stdout) }));
@@ -41,6 +42,15 @@ export const status: CommandModule = {
     }
   },
 };
+
+/** A run that was killed could not record its end. While a run works, it holds the lock of the manifest. */
+async function withStopped(report: ManifestReport, path: string): Promise<ManifestReport> {
+  const [last, ...earlier] = report.runs;
+  if (last?.state !== "running") return report;
+  const lock = await lockManifest(path);
+  lock?.release();
+  return lock === undefined ? report : { ...report, runs: [{ ...last, state: "stopped" }, ...earlier] };
+}
 
 function checkFlags(flags: Flags): void {
   if (flags["out"] !== undefined && flags["manifest"] !== undefined)
@@ -57,18 +67,24 @@ function statusText(
   const [last] = runs;
   const parts = [
     `${formatCount(works.total, "work")}: ${works.done} done, ${works.failed} failed, ${works.pending} unfinished`,
+    ...(works.merged > 0 ? [`${formatCount(works.merged, "identifier")} merged with another of the same work`] : []),
     `${formatCount(files.count, "file")}, ${formatBytes(files.bytes)}`,
     ...(last === undefined
       ? []
-      : [`last run: ${new Date(last.startedMs).toISOString()}, ${last.state} (${last.command})`]),
+      : [`last run: ${new Date(last.startedMs).toISOString()}, ${last.state} (${visible(last.command)})`]),
   ];
   const reasonCells = reasons.map(row => [row.state, row.reason, String(row.works)]);
   const table = formatTable(["state", "reason", "works"], reasonCells, tableOptions);
   if (failed.length === 0) return `${parts.join("\n")}\n\n${table}`;
   const heading = works.failed > failed.length ? `failed (last ${failed.length})` : "failed";
-  const failedCells = failed.map(({ key, reason, message = "" }) => [key, reason, message]);
+  const failedCells = failed.map(({ key, reason, message = "" }) => [visible(key), reason, visible(message)]);
   const list = formatTable([heading, "reason", "message"], failedCells, tableOptions);
   return `${parts.join("\n")}\n\n${table}\n${list}`;
+}
+
+/** Characters that are not seen or change the direction of text are spelled out: they could forge a line. */
+function visible(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
 async function exportTo(target: string, lines: Iterable<string>, io: Io): Promise<void> {

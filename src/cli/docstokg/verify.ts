@@ -49,7 +49,8 @@ export const verify: CommandModule = {
           const problem = await problemOf(folder, file);
           if (problem !== undefined) problems.push({ ...file, problem });
         }
-        if (isRepair) for (const { path: name, problem } of problems) if (problem === "changed") await setAside(folder, name);
+        if (isRepair)
+          for (const { path: name, problem } of problems) if (problem === "changed") await setAside(folder, name);
         const repaired = isRepair ? manifest.works.reopen(problems.map(({ sha256 }) => sha256)) : 0;
         if (flags["json"] === true)
           printJson(io, { files, intact: files - problems.length, problems, repaired, folder, manifest: path });
@@ -58,8 +59,10 @@ export const verify: CommandModule = {
           const table = formatTable(["file", "problem", "works"], rows, { columns: terminalWidth(io.stdout) });
           io.stdout.write(`${formatCount(files, "file")}, ${files - problems.length} intact\n`);
           if (problems.length > 0) io.stdout.write(`\n${table}`);
-          if (isRepair) io.stdout.write(`${formatCount(repaired, "work")} pending again; docstokg retry downloads them.\n`);
-          else if (problems.length > 0) io.stdout.write("\ndocstokg verify --repair makes their works pending again.\n");
+          if (isRepair)
+            io.stdout.write(`${formatCount(repaired, "work")} pending again; docstokg retry downloads them.\n`);
+          else if (problems.length > 0)
+            io.stdout.write("\ndocstokg verify --repair makes their works pending again.\n");
         }
         return problems.length === 0 ? ExitCode.ok : ExitCode.partial;
       } finally {
@@ -77,7 +80,10 @@ async function setAside(folder: string, path: string): Promise<void> {
   await moveDurably(file, target);
 }
 
-async function problemOf(folder: string, { path, sha256, bytes }: StoredFileRow): Promise<FileProblem["problem"] | undefined> {
+async function problemOf(
+  folder: string,
+  { path, sha256, bytes }: StoredFileRow,
+): Promise<FileProblem["problem"] | undefined> {
   const file = join(folder, path);
   if (!existsSync(file)) return "missing";
   return statSync(file).size === bytes && (await hashFile(file)) === sha256 ? undefined : "changed";

@@ -25,8 +25,8 @@ import {
 import { type FileFlag, MEDIA_TYPES } from "./file-check.ts";
 import { pageIn } from "./file-sample.ts";
 import type { FileStore } from "./file-store.ts";
-import { type MetadataFormat, writeMetadata } from "./metadata-file.ts";
 import { filePathFor, type Layout } from "./layout.ts";
+import { type MetadataFormat, writeMetadata } from "./metadata-file.ts";
 import { moveDownload } from "./recovery.ts";
 
 export interface DownloadOptions {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { filePathFor, LAYOUTS, numberedPath } from "./layout.ts";
+import { filePathFor, LAYOUTS, type Layout, layoutProblem, numberedPath } from "./layout.ts";
 
 const HASH = "ab".repeat(32);
 const flat = (key: string) => filePathFor("flat", { key, ids: {} }, "pdf", HASH);
@@ -52,4 +52,36 @@ test("every name is valid on every file system, and two works never share one", 
     }),
     { numRuns: 2000 },
   );
+});
+
+test("a template names files by identifiers and metadata, and every value is a safe name", () => {
+  const work = {
+    key: "doi:10.1234/a b",
+    ids: { doi: "10.1234/../x" },
+    metadata: { year: 2020, venue: "Journal of / Things", authors: [{ family: "../Émile" }], title: "CON" },
+  };
+  const sha256 = "ab".repeat(32);
+  const path = (template: Layout) => filePathFor(template, work, "pdf", sha256);
+  assert.match(
+    path("{year}/{venue}/{author}-{title}.{ext}"),
+    /^2020\/journal-of-_-things~[0-9a-f]{16}\/[a-z-]*mile~[0-9a-f]{16}-[a-z-]+~[0-9a-f]{16}\.pdf$/,
+  );
+  assert.equal(path("{doi}.{ext}").includes("/"), false);
+  assert.equal(path("{pmid}/{sha256}.{ext}"), `unknown/${sha256}.pdf`);
+});
+
+test("a template is checked before the run", () => {
+  for (const layout of ["flat", "{year}/{doi}.{ext}", "papers {year}/{key}.{ext}"])
+    assert.equal(layoutProblem(layout), undefined, layout);
+  for (const layout of [
+    "tree",
+    "{doi}",
+    "{nothing}.{ext}",
+    "../{doi}.{ext}",
+    "/{doi}.{ext}",
+    ".hidden/{doi}.{ext}",
+    "a//{doi}.{ext}",
+    "a:b/{doi}.{ext}",
+  ])
+    assert.notEqual(layoutProblem(layout), undefined, layout);
 });

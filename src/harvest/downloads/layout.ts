@@ -7,10 +7,40 @@ import type { Work } from "../work.ts";
 import type { FileKind } from "./file-check.ts";
 
 export const LAYOUTS = ["flat", "by-doi", "content-addressed"] as const;
-export type Layout = (typeof LAYOUTS)[number];
+/** A name of `LAYOUTS`, or a template such as `{year}/{doi}.{ext}`. */
+export type Layout = (typeof LAYOUTS)[number] | LayoutTemplate;
+export type LayoutTemplate = `${string}{${string}}${string}`;
 
-export function isLayout(text: string): text is Layout {
-  return (LAYOUTS as readonly string[]).includes(text);
+/** What a template may contain. A value that is not known becomes `unknown`. */
+const FIELDS = [
+  "key",
+  "doi",
+  "arxiv",
+  "pmid",
+  "pmcid",
+  "openalex",
+  "year",
+  "venue",
+  "type",
+  "author",
+  "title",
+  "sha256",
+];
+
+/** What is wrong with a layout; undefined if it is valid. */
+export function layoutProblem(text: string): string | undefined {
+  if ((LAYOUTS as readonly string[]).includes(text)) return undefined;
+  if (!text.includes("{"))
+    return `${JSON.stringify(text)} is not one of ${LAYOUTS.join(", ")}, or a template such as {year}/{doi}.{ext}`;
+  const unknown = [...text.matchAll(/\{([^{}]*)\}/g)]
+    .map(([, name = ""]) => name)
+    .find(name => name !== "ext" && !FIELDS.includes(name));
+  if (unknown !== undefined)
+    return `{${unknown}} is not one of ${[...FIELDS, "ext"].map(name => `{${name}}`).join(", ")}`;
+  if (!text.endsWith(".{ext}")) return "a template must end with .{ext}";
+  if (!/^[\w{}. /~-]+$/.test(text) || /(?:^|\/)(?:\.{0,2}(?:\/|$)|\.)/.test(text))
+    return "a template must be a relative path of letters, digits, spaces and . _ ~ - without hidden or empty folders";
+  return undefined;
 }
 
 /** Longer names are shortened: some file systems allow 143 bytes, and paths are limited too. */
@@ -20,7 +50,13 @@ const NAME_CHARS_MAX = 96;
 const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/;
 
 /** Relative to the output folder, with forward slashes. */
-export function filePathFor(layout: Layout, work: Pick<Work, "key" | "ids">, kind: FileKind, sha256: string): string {
+export function filePathFor(
+  layout: Layout,
+  work: Pick<Work, "key" | "ids" | "metadata">,
+  kind: FileKind,
+  sha256: string,
+): string {
+  if (layout.includes("{")) return templatePath(layout, work, kind, sha256);
   if (layout === "content-addressed") return `sha256/${sha256.slice(0, 2)}/${sha256.slice(2)}.${kind}`;
   const [, scheme = "work", name = work.key] = /^([a-z]+):(.*)$/s.exec(work.key) ?? [];
   if (layout === "flat") return `${scheme}_${safeName(name)}.${kind}`;
@@ -28,6 +64,25 @@ export function filePathFor(layout: Layout, work: Pick<Work, "key" | "ids">, kin
   if (doi === undefined) return `${scheme}/${safeName(name)}.${kind}`;
   const slash = doi.indexOf("/");
   return `${safeName(doi.slice(0, slash))}/${safeName(doi.slice(slash + 1))}.${kind}`;
+}
+
+function templatePath(
+  template: string,
+  { key, ids, metadata = {} }: Pick<Work, "key" | "ids" | "metadata">,
+  kind: FileKind,
+  sha256: string,
+): string {
+  const [author] = metadata.authors ?? [];
+  const values: Readonly<Record<string, string | number | undefined>> = {
+    ...{ key, ...ids, sha256, ext: kind },
+    ...{ year: metadata.year, venue: metadata.venue, type: metadata.type, title: metadata.title },
+    author: author?.family ?? author?.name,
+  };
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = values[name];
+    if (value === undefined) return "unknown";
+    return name === "ext" || name === "year" ? String(value) : safeName(String(value));
+  });
 }
 
 /** The same name with a number, for when another file has that name: `a.pdf`, `a~2.pdf`. */

@@ -8,7 +8,7 @@ import { writeMetadata } from "../downloads/metadata-file.ts";
 import { workOf } from "../identifiers/identifiers.ts";
 import { openManifest } from "../manifest/manifest.ts";
 import { bibtexEntry, cslItem } from "./citation.ts";
-import { EXPORT_FORMATS, exportText } from "./export-lines.ts";
+import { type EXPORT_FORMATS, exportText } from "./export-lines.ts";
 import { workRecords } from "./work-records.ts";
 
 const METADATA = {
@@ -73,10 +73,16 @@ test("a manifest is exported in every format, with one record for each work", as
     [...exportText(format, workRecords(manifest.db))].join("");
   const csv = exported("csv").split("\r\n");
   assert.equal(csv.length, 4);
-  assert.match(csv[1] ?? "", /^doi:10\.1\/a,10\.1\/a,,,,,"Costs & ""benefits"" of 100 % \{open\}, access","Lovelace, Ada; The Consortium",2021,/);
+  assert.match(
+    csv[1] ?? "",
+    /^doi:10\.1\/a,10\.1\/a,,,,,"Costs & ""benefits"" of 100 % \{open\}, access","Lovelace, Ada; The Consortium",2021,/,
+  );
   assert.match(csv[1] ?? "", /,cc-by,,,done,ok,doi_10\.1_a\.pdf,/);
   assert.match(csv[2] ?? "", /,'=1\+1,/);
-  const [first, second] = exported("jsonl").trim().split("\n").map(line => JSON.parse(line));
+  const [first, second] = exported("jsonl")
+    .trim()
+    .split("\n")
+    .map(line => JSON.parse(line));
   assert.equal(first.files[0].path, "doi_10.1_a.pdf");
   assert.deepEqual(second.metadata, { title: "=1+1" });
   assert.deepEqual(second.sources, { title: "list" });

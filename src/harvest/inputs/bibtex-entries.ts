@@ -45,7 +45,10 @@ export async function* bibtexEntries(
         return;
       }
       if (end === undefined || end > charsMax) {
-        yield { line, message: end === undefined ? "entry without a closing brace" : `entry has more than ${charsMax} characters` };
+        yield {
+          line,
+          message: end === undefined ? "entry without a closing brace" : `entry has more than ${charsMax} characters`,
+        };
         drop(1);
         continue;
       }
@@ -85,7 +88,10 @@ function fieldsOf(body: string): Readonly<Record<string, string>> {
   while (at > 0 && at < body.length) {
     const equals = body.indexOf("=", at);
     if (equals === -1) break;
-    const name = body.slice(at, equals).replace(/[,\s]+/g, "").toLowerCase();
+    const name = body
+      .slice(at, equals)
+      .replace(/[,\s]+/g, "")
+      .toLowerCase();
     const { value, end } = valueAt(body, equals + 1);
     if (/^[a-z][a-z0-9_-]{0,40}$/.test(name)) fields[name] ??= plainText(value);
     at = end;

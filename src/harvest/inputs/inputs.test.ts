@@ -288,7 +288,8 @@ test("BibTeX that never ends is a problem and not kept in memory", async () => {
 });
 
 test("RIS and PubMed records: one work for each, under all its identifiers", async () => {
-  const ris = "TY  - JOUR\r\nTI  - One\r\nPY  - 2020/05/01\r\nDO  - 10.1000/one\r\nER  - \r\n\r\nTY  - JOUR\nUR  - https://example.org/two.pdf\nER  - \n";
+  const ris =
+    "TY  - JOUR\r\nTI  - One\r\nPY  - 2020/05/01\r\nDO  - 10.1000/one\r\nER  - \r\n\r\nTY  - JOUR\nUR  - https://example.org/two.pdf\nER  - \n";
   assert.deepEqual((await all(inputsOfStream(streamOf(ris), "stdin", { format: "ris" }))).map(inShort), [
     "doi:10.1000/one",
     "url:https://example.org/two.pdf",

@@ -96,8 +96,8 @@ export interface StoredFileRow {
 export function storedFiles(db: DatabaseSync): readonly StoredFileRow[] {
   return db
     .prepare(
-      `SELECT path, sha256, bytes, count(*) AS works FROM files JOIN work_files USING (sha256)
-       JOIN works ON works.id = work WHERE state = 'done' GROUP BY sha256 ORDER BY path`,
+      `SELECT path, files.sha256, bytes, count(*) AS works FROM files JOIN work_files USING (sha256)
+       JOIN works ON works.id = work WHERE state = 'done' GROUP BY files.sha256 ORDER BY path`,
     )
     .all()
     .map(row => ({

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
+import { workOf } from "../../harvest/identifiers/identifiers.ts";
+import { openManifest } from "../../harvest/manifest/manifest.ts";
+import { systemTime } from "../../time/system-time.ts";
+
+test("verify finds missing and changed files, and --repair makes their works pending again", async t => {
+  const { folder } = await temporaryFolder(t);
+  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  const run = manifest.beginRun("run");
+  const names = ["a", "b", "c"];
+  manifest.works.add(run, names.map(name => workOf({ doi: `10.1000/${name}` })), { isPresent: () => true });
+  for (const [index, name] of names.entries()) {
+    const path = `${name}.pdf`;
+    writeFileSync(join(folder, path), name);
+    const sha256 = createHash("sha256").update(name).digest("hex");
+    const origin = { urlHash: name, url: `https://x.example/${path}`, resolver: "openalex" };
+    manifest.finish(run, index + 1, "ok", { sha256, path, bytes: 1, mediaType: "application/pdf", ...origin });
+  }
+  manifest.endRun(run, "ended");
+  manifest.close();
+  assert.deepEqual(await runCli(["verify", "--out", folder]).then(({ exitCode, stdout }) => [exitCode, stdout]), [
+    0,
+    "3 files, 3 intact\n",
+  ]);
+
+  rmSync(join(folder, "a.pdf"));
+  writeFileSync(join(folder, "b.pdf"), "B");
+  const broken = await runCli(["verify", "--out", folder, "--json"]);
+  assert.equal(broken.exitCode, 1);
+  const { problems, intact } = JSON.parse(broken.stdout);
+  assert.equal(intact, 1);
+  assert.deepEqual(
+    problems.map(({ path, problem }: { path: string; problem: string }) => `${path} ${problem}`),
+    ["a.pdf missing", "b.pdf changed"],
+  );
+  const repaired = await runCli(["verify", "--out", folder, "--repair"]);
+  assert.match(repaired.stdout, /2 works pending again; docstokg retry downloads them\./);
+  assert.ok(existsSync(join(folder, "b.pdf.changed")));
+  const status = JSON.parse((await runCli(["status", "--out", folder, "--json"])).stdout);
+  assert.deepEqual(status.works, { done: 1, failed: 0, pending: 2, merged: 0, total: 3 });
+});
+
+test("export writes the works of a manifest, and refuses an unknown format", async t => {
+  const { folder } = await temporaryFolder(t);
+  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  const works = [workOf({ doi: "10.1000/a" }, { title: "A", year: 2020 })];
+  manifest.works.add(manifest.beginRun("run"), works, { isPresent: () => true });
+  manifest.close();
+  const { stdout } = await runCli(["export", "--out", folder, "--format", "bibtex"]);
+  assert.match(stdout, /@misc\{doi:10\.1000\/a,\n {2}title = \{A\},\n {2}year = \{2020\},/);
+  assert.equal((await runCli(["export", "--out", folder, "--state", "done"])).stdout.split("\r\n").length, 2);
+  const wrong = await runCli(["export", "--out", folder, "--format", "bibtx"]);
+  assert.equal(wrong.exitCode, 2);
+  assert.match(wrong.stderr, /--format: "bibtx" is not one of csv, jsonl, csl, bibtex; did you mean bibtex\?/);
+});
+
+test("a dry run says what a list would cost, and creates nothing", async t => {
+  const { folder } = await temporaryFolder(t);
+  const out = join(folder, "papers");
+  const { exitCode, stdout } = await runCli(["run", "--dry-run", "--out", out, "2401.00001", "2401.00002", "10.1000/a"]);
+  assert.equal(exitCode, 0);
+  assert.match(stdout, /^3 works to download: 2 arxiv, 1 doi\nEstimated time: 3\.5 s; group arxiv \(artifact, 1\/3SECOND \+ 1000\/DAY\) decides\.\n/);
+  assert.equal(existsSync(out), false);
+  const json = JSON.parse((await runCli(["run", "--dry-run", "--json", "--out", out, "2401.00001"])).stdout);
+  assert.deepEqual([json.wanted, json.kinds, json.ms], [1, { arxiv: 1 }, 0]);
+  const query = await runCli(["run", "--dry-run", "--query", "x", "--out", out]);
+  assert.match(query.stderr, /--dry-run: estimates lists; --query would send requests/);
+});
