@@ -1,10 +1,10 @@
 /** `docstokg/harvest`: what `docstokg run` is made of. Works go in, results come out, files are in a folder. */
 export type { FileKind } from "./harvest/downloads/file-check.ts";
-export type { Layout } from "./harvest/downloads/layout.ts";
-export type { MetadataFormat } from "./harvest/downloads/metadata-file.ts";
+export { LAYOUTS, type Layout, type LayoutTemplate } from "./harvest/downloads/layout.ts";
+export { METADATA_FORMATS, type MetadataFormat } from "./harvest/downloads/metadata-file.ts";
 export { type HarvestedFile, type HarvestOptions, type HarvestResult, harvest } from "./harvest/harvest.ts";
 export { type IdentifyResult, identify } from "./harvest/identifiers/identifiers.ts";
-export type { DoneReason, Reason } from "./harvest/reason.ts";
+export { REASONS, type Reason } from "./harvest/reason.ts";
 export { RESOLVERS } from "./harvest/resolvers/order.ts";
 export type {
   BatchLookup,

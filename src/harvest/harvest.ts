@@ -60,7 +60,9 @@ export interface HarvestedFile {
   readonly path: string;
   /** SHA-256 as lower-case hex. */
   readonly sha256: string;
+  /** Size. */
   readonly bytes: number;
+  /** `application/pdf`, `application/xml` or `text/html`. */
   readonly mediaType: string;
   /** `article`, `source` or `supplement`. */
   readonly role: string;

@@ -37,6 +37,7 @@ export const REASONS = {
   filtered: "the work does not match the filters of the run",
 } as const;
 
+/** A result code of a work or an attempt. */
 export type Reason = keyof typeof REASONS;
 
 /** The codes of a work whose file is stored. */

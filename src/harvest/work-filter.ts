@@ -2,7 +2,9 @@ import type { WorkMetadata } from "./work.ts";
 
 /** Which works are wanted. A work whose metadata does not say is wanted. */
 export interface WorkFilter {
+  /** The first year. @default any */
   readonly fromYear?: number | undefined;
+  /** The last year. @default any */
   readonly toYear?: number | undefined;
   /** Only works that no service calls closed. @default false */
   readonly isOpenOnly?: boolean | undefined;

@@ -13,7 +13,11 @@ test("verify finds missing and changed files, and --repair makes their works pen
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   const run = manifest.beginRun("run");
   const names = ["a", "b", "c"];
-  manifest.works.add(run, names.map(name => workOf({ doi: `10.1000/${name}` })), { isPresent: () => true });
+  manifest.works.add(
+    run,
+    names.map(name => workOf({ doi: `10.1000/${name}` })),
+    { isPresent: () => true },
+  );
   for (const [index, name] of names.entries()) {
     const path = `${name}.pdf`;
     writeFileSync(join(folder, path), name);
@@ -62,9 +66,20 @@ test("export writes the works of a manifest, and refuses an unknown format", asy
 test("a dry run says what a list would cost, and creates nothing", async t => {
   const { folder } = await temporaryFolder(t);
   const out = join(folder, "papers");
-  const { exitCode, stdout } = await runCli(["run", "--dry-run", "--out", out, "2401.00001", "2401.00002", "10.1000/a"]);
+  const { exitCode, stdout } = await runCli([
+    "run",
+    "--dry-run",
+    "--out",
+    out,
+    "2401.00001",
+    "2401.00002",
+    "10.1000/a",
+  ]);
   assert.equal(exitCode, 0);
-  assert.match(stdout, /^3 works to download: 2 arxiv, 1 doi\nEstimated time: 3\.5 s; group arxiv \(artifact, 1\/3SECOND \+ 1000\/DAY\) decides\.\n/);
+  assert.match(
+    stdout,
+    /^3 works to download: 2 arxiv, 1 doi\nEstimated time: 3\.5 s; group arxiv \(artifact, 1\/3SECOND \+ 1000\/DAY\) decides\.\n/,
+  );
   assert.equal(existsSync(out), false);
   const json = JSON.parse((await runCli(["run", "--dry-run", "--json", "--out", out, "2401.00001"])).stdout);
   assert.deepEqual([json.wanted, json.kinds, json.ms], [1, { arxiv: 1 }, 0]);

@@ -7,6 +7,7 @@ import type { Reason } from "../reason.ts";
 import { challengeIn } from "./challenge-page.ts";
 import type { PdfFacts } from "./pdf-facts.ts";
 
+/** A format of files. */
 export type FileKind = "pdf" | "xml" | "html";
 
 /** `no-eof`: a PDF with its announced length, pages and cross-references, but without `%%EOF` at its end. */

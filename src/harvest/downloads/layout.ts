@@ -6,9 +6,11 @@ import { sha256Of } from "../../files/file-hash.ts";
 import type { Work } from "../work.ts";
 import type { FileKind } from "./file-check.ts";
 
+/** The layouts with a name. */
 export const LAYOUTS = ["flat", "by-doi", "content-addressed"] as const;
 /** A name of `LAYOUTS`, or a template such as `{year}/{doi}.{ext}`. */
 export type Layout = (typeof LAYOUTS)[number] | LayoutTemplate;
+/** Names of fields in braces, with `.{ext}` at the end. */
 export type LayoutTemplate = `${string}{${string}}${string}`;
 
 /** What a template may contain. A value that is not known becomes `unknown`. */

@@ -4,7 +4,9 @@ import { bibtexEntry, cslItem } from "../export/citation.ts";
 import type { ListedWork } from "../manifest/manifest.ts";
 import { redactedUrl } from "../redacted-url.ts";
 
+/** CSL-JSON, BibTeX, and everything that is known as JSON. */
 export const METADATA_FORMATS = ["csl", "bibtex", "json"] as const;
+/** A format for metadata beside files. */
 export type MetadataFormat = (typeof METADATA_FORMATS)[number];
 
 const EXTENSIONS: Readonly<Record<MetadataFormat, string>> = { csl: "csl.json", bibtex: "bib", json: "json" };

@@ -7,6 +7,7 @@ import { quotedInput } from "./quoted-input.ts";
 import { withoutInvisible } from "./split-identifiers.ts";
 import { canonicalWebUrl, percentDecoded } from "./web-url.ts";
 
+/** The work that a text names, or why it names none. */
 export type IdentifyResult = { readonly work: Work } | { readonly message: string };
 
 /** The longest URL with a prefix. */

@@ -6,12 +6,15 @@ import type { Work, WorkIds, WorkMetadata } from "../work.ts";
 
 /** A request to a service. The hub adds mail address and API key of the host (policy/identities). */
 export interface ResolverRequest {
+  /** Absolute http(s) URL. */
   readonly url: string;
+  /** Which limits of the host apply: those of its API, or those of its pages. */
   readonly role: "metadata" | "landing";
   /** JSON that is sent with POST. @default none: GET */
   readonly body?: string | undefined;
   /** Units of the rate limit that the request uses. A list may be allowed less often than a record. @default 1 */
   readonly weight?: number | undefined;
+  /** Further header fields. @default none */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** A longer response is a failure; a longer page is cut. @default 4 MiB */
   readonly maxBytes?: number | undefined;
@@ -21,6 +24,7 @@ export interface ResolverRequest {
 export interface ResolverResponse {
   /** After redirects. */
   readonly url: string;
+  /** HTTP status. */
   readonly status: number;
   /** By lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
@@ -30,19 +34,23 @@ export interface ResolverResponse {
 
 /** A URL that may have a copy of the work. */
 export interface Candidate {
+  /** Absolute http(s) URL without credentials. */
   readonly url: string;
   /** The kind according to the service; the downloaded bytes decide. `landing` is a page that may link to a copy. */
   readonly kind: "pdf" | "xml" | "html" | "landing";
+  /** Undefined if the service does not say. */
   readonly version?: "published" | "accepted" | "submitted" | undefined;
   /** As the service writes it: `cc-by-4.0`, a URL, `publisher-specific`. */
   readonly licence?: string | undefined;
   /** Lower-case hex. */
   readonly checksum?: { readonly algorithm: "md5" | "sha256"; readonly hex: string } | undefined;
+  /** Size according to the service. */
   readonly bytes?: number | undefined;
   /** What the file is of the work. @default article */
   readonly role?: "article" | "source" | "supplement" | undefined;
 }
 
+/** What a resolver reads from a response. */
 export type Finding =
   | {
       readonly kind: "found";
@@ -85,6 +93,7 @@ export interface BatchLookup {
   parse(response: ResolverResponse, works: readonly Work[]): readonly Finding[] | Finding;
 }
 
+/** A service that may know where copies of a work are. */
 export interface Resolver {
   /** The name in `--resolvers`, in `resolvers` of the policy and in the manifest: `europe_pmc`. */
   readonly name: string;
@@ -107,5 +116,6 @@ export interface Resolver {
    * `{ ids: { ...ids, url } }`; for a file that is gone, `wayback` gets the same.
    */
   requestFor(work: Work): ResolverRequest | undefined;
+  /** Reads a response of any status. An error that it throws counts as an unreadable response. */
   parse(response: ResolverResponse, work: Work): Finding;
 }
