@@ -77,6 +77,15 @@ export class HostQueues<Task> {
     if (known.lingerUntilUs <= nowUs) known.lingerUntilUs = untilUs;
   }
 
+  /** Whether every task waits for further tasks of its queue, so that none can come from another queue. */
+  isOnlyLingering(nowUs: number): boolean {
+    for (const { tasks, delayed, fullAt, lingerUntilUs, notBeforeUs } of this.#queues.values()) {
+      const isLingering = tasks.length < fullAt && lingerUntilUs > nowUs && notBeforeUs <= nowUs;
+      if (delayed > 0 || (tasks.length > 0 && !isLingering)) return false;
+    }
+    return true;
+  }
+
   /** Lets no queue wait for further tasks. */
   endLinger(): void {
     for (const queue of this.#queues.values()) queue.lingerUntilUs = 0;

@@ -189,7 +189,7 @@ export class Pipeline {
       hasMore = await this.#loadWorks();
       this.#startTasks();
       // Nothing is under way that could join a waiting batch.
-      if (!hasMore && this.#inFlight.total === 0 && this.#hostQueues.size > 0) {
+      if (!hasMore && this.#inFlight.total === 0 && this.#hostQueues.isOnlyLingering(this.#nowUs)) {
         this.#hostQueues.endLinger();
         this.#startTasks();
       }

@@ -114,8 +114,8 @@ function openCopies({ host, path, query }: SimulatedRequest): SimulatedReply {
 async function fewArxivRequests(): Promise<RatelimitsOptions> {
   const { options } = (await loadPolicy({ env: {} })).ratelimits;
   const rates = ["1/3SECOND", "40/DAY"];
-  const arxiv = { ...options.groups?.["arxiv"], artifact: { rates, max_delay_ms: 10_000 } };
-  return { ...options, groups: { ...options.groups, arxiv } } as RatelimitsOptions;
+  const arxiv = { ...options.services?.["arxiv"], artifact: { rates, max_delay_ms: 10_000 } };
+  return { ...options, services: { ...options.services, arxiv } } as RatelimitsOptions;
 }
 
 test("a long queue of a slow host at the head of the list delays no work behind it", async t => {
@@ -148,7 +148,7 @@ test("a long queue of a slow host at the head of the list delays no work behind 
   assert.equal(reasons.filter(reason => reason === "ok").length, 40);
   assert.equal(reasons.filter(reason => reason === "rate-limited").length, 560);
   const row = run.manifest.db.prepare("SELECT message FROM works WHERE reason = 'rate-limited' LIMIT 1").get();
-  assert.match(String(row?.["message"]), /^40\/DAY of (?:group )?arxiv is spent, next slot at \d{4}-/);
+  assert.match(String(row?.["message"]), /^40\/DAY of (?:service )?arxiv is spent, next slot at \d{4}-/);
 });
 
 test("a run waits for a spent quota within its patience, and the works continue where they stopped", async t => {

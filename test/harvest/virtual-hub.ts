@@ -67,9 +67,9 @@ export async function virtualHub({ time, answer, limits, isEnforced = true }: Vi
       const headers = { ...lowerCase(options.headers), "user-agent": "docstokg (mailto:test@example.org)" };
       const simulated: SimulatedRequest = {
         ...{ method: String(method), isTls: protocol === "https:", host, path, search, query: searchParams, headers },
-        ...{ body: String(body ?? ""), earlier: visits.get(String(url)) ?? 0, wallMs: time.wallMs() },
+        ...{ body: String(body ?? ""), earlierRequests: visits.get(String(url)) ?? 0, wallMs: time.wallMs() },
       };
-      visits.set(String(url), simulated.earlier + 1);
+      visits.set(String(url), simulated.earlierRequests + 1);
       const decision = enforcer.decide(simulated, time.monotonicUs());
       if (decision.kind !== "admitted") rejected.push(record);
       if (decision.kind === "blocked") throw Object.assign(new Error("blocked"), { code: "ECONNREFUSED" });

@@ -125,14 +125,14 @@ const KEYS: readonly { readonly service: RegExp; readonly variable: string; read
   { service: /^api\.osf\.io$/, variable: "OSF_TOKEN", allows: "10000/DAY instead of 100/HOUR at OSF" },
   { service: /^zenodo\.org$/, variable: "ZENODO_TOKEN", allows: "100/MINUTE instead of 60/MINUTE at Zenodo" },
   { service: /^api\.openaire\.eu$/, variable: "OPENAIRE_TOKEN", allows: "7200/HOUR instead of 60/HOUR at OpenAIRE" },
-  { service: /^group ncbi$/, variable: "NCBI_API_KEY", allows: "10/SECOND instead of 3/SECOND at NCBI" },
+  { service: /^service ncbi$/, variable: "NCBI_API_KEY", allows: "10/SECOND instead of 3/SECOND at NCBI" },
 ];
 
-/** Hints for the services that take longest or are left out; the limits of the policy must be raised too. */
+/** Hints for the services that take longest or are left out. */
 function hintsFor({ services }: RunEstimate, { env }: Io): readonly string[] {
   const slow = (service: ServiceEstimate, index: number) => index < 5 || service.unsent > 0;
   const names = new Set(services.filter(slow).map(({ service }) => service));
   return KEYS.filter(({ service, variable }) => !env[variable] && [...names].some(name => service.test(name))).map(
-    ({ variable, allows }) => `With ${variable} set, the service allows ${allows}; raise the limit with --rate.`,
+    ({ variable, allows }) => `With ${variable} set, the limits are ${allows}.`,
   );
 }

@@ -11,7 +11,7 @@ import { addListFlags, inputFileProblems, listOf } from "./list-flags.ts";
 import { addWorks, listInputs } from "./list-inputs.ts";
 import { policySources } from "./policy-flags.ts";
 import { compactPolicy } from "./policy-table.ts";
-import { addQueryFlags, QUERY_REFINEMENTS, queryOf } from "./query-flags.ts";
+import { addQueryFlags, filterOf, QUERY_REFINEMENTS, queryOf } from "./query-flags.ts";
 import { recordedCommand } from "./recorded-command.ts";
 import { runSession } from "./run-session.ts";
 import { addRunFlags, makeFolders, runSettingsOf } from "./run-settings.ts";
@@ -31,6 +31,9 @@ export const run: CommandModule = {
     const settings = runSettingsOf(flags);
     const list = listOf(args, flags, io);
     const query = queryOf(flags);
+    const { fromYear, toYear } = filterOf(flags);
+    if (fromYear !== undefined && toYear !== undefined && fromYear > toYear)
+      throw usageError("--from-year", `${fromYear} is after --to-year ${toYear}`);
     if (list === undefined && query === undefined)
       throw usageError("run", "no works given: pass identifiers, --input or --query");
     checkFlags(flags, list !== undefined);

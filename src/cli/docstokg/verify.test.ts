@@ -78,7 +78,7 @@ test("a dry run says what a list would cost, and creates nothing", async t => {
   assert.equal(exitCode, 0);
   assert.match(
     stdout,
-    /^3 works to download: 2 arxiv, 1 doi\nEstimated time: 3\.5 s; group arxiv \(artifact, 1\/3SECOND \+ 1000\/DAY\) decides\.\n/,
+    /^3 works to download: 2 arxiv, 1 doi\nEstimated time: 3\.5 s; service arxiv \(artifact, 1\/3SECOND \+ 1000\/DAY\) decides\.\n/,
   );
   assert.equal(existsSync(out), false);
   const json = JSON.parse((await runCli(["run", "--dry-run", "--json", "--out", out, "2401.00001"])).stdout);
