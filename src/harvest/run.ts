@@ -21,6 +21,7 @@ import { RobotsGuard } from "./robots-guard.ts";
 import { SecretUrls } from "./secret-urls.ts";
 import type { Work } from "./work.ts";
 import type { WorkFilter } from "./work-filter.ts";
+import { shapeOf } from "./work-shape.ts";
 
 export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttempt" | "onDeferred"> {
   readonly hub: Pick<Hub, "request">;
@@ -76,6 +77,7 @@ export const RUN_DEFAULTS = {
 /** A request that would wait longer at the gate is queued again, so that another host can use its worker. */
 const MAX_WAIT_MS = 100;
 const WORKS_PER_TRANSACTION = 500;
+const SHAPES_MAX = 5000;
 const QUOTA_REASONS = ["rate-limited"] as const;
 
 /** One run of `docstokg run`: works go in, files and a manifest come out. Created by `openRun`. */
@@ -89,6 +91,7 @@ export class HarvestRun {
   readonly #manifestPath: string;
   readonly #secretUrls: SecretUrls;
   readonly #forecast: RunForecast | undefined;
+  readonly #queueByShape = new Map<string, string>();
   readonly #release: () => void;
 
   constructor(parts: {
@@ -121,7 +124,7 @@ export class HarvestRun {
       return file !== undefined && this.#fileStore.has(file);
     };
     const queueOf = (work: Work) => {
-      const queue = this.pipeline.queueOf(work);
+      const queue = this.#firstQueue(work);
       this.#forecast?.add(work, queue);
       return queue;
     };
@@ -146,6 +149,17 @@ export class HarvestRun {
     const count = works.addUnfinished(this.id, reasons, failed === undefined);
     this.pipeline.worksAdded();
     return count;
+  }
+
+  /** Works of one shape start at the same host. A wrong guess would only cost a detour through another queue. */
+  #firstQueue(work: Work): string {
+    const shape = shapeOf(work);
+    const known = this.#queueByShape.get(shape);
+    if (known !== undefined) return known;
+    if (this.#queueByShape.size >= SHAPES_MAX) this.#queueByShape.clear();
+    const queue = this.pipeline.queueOf(work);
+    this.#queueByShape.set(shape, queue);
+    return queue;
   }
 
   /** How long the limits take for the works that are not settled; undefined if `limits` was not given. */

@@ -54,18 +54,17 @@ export class RunEstimator {
     this.#limits = limits;
   }
 
-  /** @param kind the scheme of the identifier: `doi`, `arxiv` */
-  add(kind: string, calls: readonly PlannedCall[]): void {
-    this.#works += 1;
-    this.#kinds[kind] = (this.#kinds[kind] ?? 0) + 1;
-    this.addCalls(calls);
-  }
-
-  addCalls(calls: readonly PlannedCall[]): void {
+  /**
+   * @param kind the scheme of the identifiers: `doi`, `arxiv`
+   * @param works how many works have these calls
+   */
+  add(kind: string, works: number, calls: readonly PlannedCall[]): void {
+    this.#works += works;
+    this.#kinds[kind] = (this.#kinds[kind] ?? 0) + works;
     for (const { host, path, role, units, isDispensable } of calls) {
       const { name, roleBudget, above } = this.#limits.route(host, role, path);
-      this.#use(hostLabel(name), role, roleBudget, units, isDispensable);
-      for (const total of above) this.#use(hostLabel(total.name), "total", total.policy, units, isDispensable);
+      this.#use(hostLabel(name), role, roleBudget, units * works, isDispensable);
+      for (const total of above) this.#use(hostLabel(total.name), "total", total.policy, units * works, isDispensable);
     }
   }
 

@@ -2,6 +2,7 @@ import type { LimitPolicies } from "../../policy/limits.ts";
 import type { HostQueueStatus } from "../host-queue-status.ts";
 import type { Resolver } from "../resolvers/resolver.ts";
 import type { Work } from "../work.ts";
+import { shapeOf } from "../work-shape.ts";
 import { type PlannedCall, plannedCalls, type ResolverYields } from "./call-plan.ts";
 import { type RunEstimate, RunEstimator } from "./run-estimate.ts";
 
@@ -13,10 +14,16 @@ export interface EstimateOptions {
   readonly patienceMs: number;
 }
 
-interface QueuePlan {
+/** Works that are expected to cost the same. */
+interface WorkGroup {
+  readonly kind: string;
+  readonly queue: string;
+  readonly calls: readonly PlannedCall[];
   works: number;
-  readonly calls: Map<string, PlannedCall>;
 }
+
+/** Beyond this number, a new shape counts as the last one of its queue. */
+const GROUPS_MAX = 5000;
 
 /**
  * Estimates a run before it starts, and the rest of it while it runs: the limits take a certain time for the requests that
@@ -24,48 +31,54 @@ interface QueuePlan {
  */
 export class RunForecast {
   readonly #options: EstimateOptions;
-  readonly #estimator: RunEstimator;
-  /** What works of each first queue are expected to cost. */
-  readonly #plans = new Map<string, QueuePlan>();
+  readonly #groups = new Map<string, WorkGroup>();
+  readonly #lastOfQueue = new Map<string, WorkGroup>();
 
   constructor(options: EstimateOptions) {
     this.#options = options;
-    this.#estimator = new RunEstimator(options.limits);
   }
 
   /** @param queue of the first step of the work */
   add(work: Work, queue: string): void {
-    const calls = plannedCalls(work, this.#options.order(work), this.#options.yields);
-    this.#estimator.add(work.key.slice(0, work.key.indexOf(":")), calls);
-    const plan = this.#plans.get(queue) ?? { works: 0, calls: new Map<string, PlannedCall>() };
-    this.#plans.set(queue, plan);
-    plan.works += 1;
-    for (const call of calls) {
-      const key = `${call.host} ${call.role} ${call.isDispensable}`;
-      const known = plan.calls.get(key);
-      plan.calls.set(key, known === undefined ? call : { ...known, units: known.units + call.units });
+    const shape = shapeOf(work);
+    const known =
+      this.#groups.get(shape) ?? (this.#groups.size >= GROUPS_MAX ? this.#lastOfQueue.get(queue) : undefined);
+    if (known !== undefined) {
+      known.works += 1;
+      return;
     }
+    const calls = plannedCalls(work, this.#options.order(work), this.#options.yields);
+    const group = { kind: work.key.slice(0, work.key.indexOf(":")), queue, calls, works: 1 };
+    this.#groups.set(shape, group);
+    this.#lastOfQueue.set(queue, group);
   }
 
   /** The complete run, for all works that were added. */
   get total(): RunEstimate {
-    return this.#estimator.estimate(this.#options.patienceMs);
+    const estimator = new RunEstimator(this.#options.limits);
+    for (const { kind, calls, works } of this.#groups.values()) estimator.add(kind, works, calls);
+    return estimator.estimate(this.#options.patienceMs);
   }
 
   /** How long the works that wait in these queues take. */
   leftMs(queues: readonly HostQueueStatus[]): number {
     const { limits, patienceMs } = this.#options;
     const rest = new RunEstimator(limits);
+    const listed = new Map<string, number>();
+    for (const { queue, works } of this.#groups.values()) listed.set(queue, (listed.get(queue) ?? 0) + works);
+    const shares = new Map<string, number>();
     let blockedMs = 0;
     for (const { host, role, waiting, inFlightRequests, freeInMs } of queues) {
-      const plan = this.#plans.get(`${host} ${role}`);
+      const queue = `${host} ${role}`;
       const works = waiting + inFlightRequests;
-      if (plan === undefined || plan.works === 0) rest.addCalls([{ ...callAt(host, role), units: works }]);
-      else {
-        const share = works / plan.works;
-        rest.addCalls([...plan.calls.values()].map(call => ({ ...call, units: call.units * share })));
-      }
+      const all = listed.get(queue);
+      if (all === undefined) rest.add("", works, [{ ...callAt(host, role), units: 1 }]);
+      else shares.set(queue, works / all);
       if (waiting > 0 && freeInMs <= patienceMs) blockedMs = Math.max(blockedMs, freeInMs);
+    }
+    for (const { queue, calls, works } of this.#groups.values()) {
+      const share = shares.get(queue);
+      if (share !== undefined) rest.add("", works * share, calls);
     }
     return Math.max(rest.estimate(patienceMs).ms, blockedMs);
   }
