@@ -153,13 +153,21 @@ test("the extension decides the format, and a missing file is an error with its 
   });
 });
 
+const SAMPLES = {
+  lines: "10.1234/a\n",
+  csv: "doi\n10.1234/a\n",
+  jsonl: '{"doi":"10.1234/a"}\n',
+  bibtex: "@article{a, doi = {10.1234/a}}\n",
+  ris: "TY  - JOUR\nDO  - 10.1234/a\nER  - \n",
+} as const;
+
 test("a reader that stops early closes the file, in every format", async () => {
   for (const format of INPUT_FORMATS) {
     let isClosed = false;
     async function* source(): AsyncGenerator<Uint8Array> {
       try {
         for (let count = 0; count < 1_000_000; count += 1)
-          yield new TextEncoder().encode(format === "jsonl" ? '{"doi":"10.1234/a"}\n' : "doi\n10.1234/a\n");
+          yield new TextEncoder().encode(SAMPLES[format]);
       } finally {
         isClosed = true;
       }
