@@ -166,8 +166,7 @@ test("a reader that stops early closes the file, in every format", async () => {
     let isClosed = false;
     async function* source(): AsyncGenerator<Uint8Array> {
       try {
-        for (let count = 0; count < 1_000_000; count += 1)
-          yield new TextEncoder().encode(SAMPLES[format]);
+        for (let count = 0; count < 1_000_000; count += 1) yield new TextEncoder().encode(SAMPLES[format]);
       } finally {
         isClosed = true;
       }
