@@ -1,5 +1,5 @@
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
-import { checkFile, checkPolicy, type PolicyCheck } from "../../policy/check-file.ts";
+import type { PolicyCheck } from "../../policy/check-file.ts";
 import {
   type ExplainedValue,
   explainCircuit,
@@ -105,6 +105,8 @@ const check: Subcommand = {
     addPolicyFlags(command);
   },
   run: async (files, options, io) => {
+    // The rules of the check are many modules, which the other subcommands and --help do not need.
+    const { checkFile, checkPolicy } = await import("../../policy/check-file.ts");
     const sources = policySources(options, io);
     const nowMs = (io.time ?? systemTime).wallMs();
     const problems = new Map<string, ConfigProblem>();
