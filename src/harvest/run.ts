@@ -1,6 +1,6 @@
 import { ConfigError } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
-import type { LimitPolicies } from "../policy/limits.ts";
+import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Time } from "../time/time.ts";
 import { Downloads } from "./downloads/downloads.ts";
 import type { FileKind } from "./downloads/file-check.ts";

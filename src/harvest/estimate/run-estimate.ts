@@ -1,5 +1,5 @@
 import type { BudgetPolicy } from "../../policy/budget-policy.ts";
-import type { LimitPolicies } from "../../policy/limits.ts";
+import type { LimitPolicies } from "../../policy/limit-policies.ts";
 import { hostLabel, type PlannedCall } from "./call-plan.ts";
 import { type RateWindow, timeFor, unitsIn } from "./window-time.ts";
 

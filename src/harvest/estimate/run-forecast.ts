@@ -1,4 +1,4 @@
-import type { LimitPolicies } from "../../policy/limits.ts";
+import type { LimitPolicies } from "../../policy/limit-policies.ts";
 import type { HostQueueStatus } from "../host-queue-status.ts";
 import type { Resolver } from "../resolvers/resolver.ts";
 import type { Work } from "../work.ts";
