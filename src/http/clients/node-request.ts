@@ -181,6 +181,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
       weight: call.weight,
       resolver: call.resolver,
       service: call.service,
+      partition: call.partition,
       maxWaitMs: boundMs,
       maxWaitOption: boundMs === call.maxWaitMs ? "maxWaitMs" : "deadlineMs",
       maxBreakerWaitMs: call.maxBreakerWaitMs,
