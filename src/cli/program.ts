@@ -41,12 +41,15 @@ export interface CliCommand {
   readonly load: () => Promise<CommandModule>;
 }
 
+/** Runs a command with its arguments and flags. */
+export type RunCommand = (args: readonly string[], flags: Flags, io: Io) => Promise<ExitCode>;
+
 /** The content of a command's module. */
 export interface CommandModule {
   /** Declares arguments and flags on a new commander command. */
   readonly configure?: (command: Command) => void;
   /** Absent if the command only groups its subcommands. */
-  readonly run?: (args: readonly string[], flags: Flags, io: Io) => Promise<ExitCode>;
+  readonly run?: RunCommand;
   readonly commands?: readonly Subcommand[];
 }
 

@@ -1,0 +1,48 @@
+import { ConfigError, type ConfigProblem } from "../../errors.ts";
+import { checkFile, checkPolicy, type PolicyCheck } from "../../policy/check-file.ts";
+import type { PolicyFinding } from "../../policy/finding.ts";
+import { systemTime } from "../../time/system-time.ts";
+import { ExitCode } from "../exit-code.ts";
+import { formatCount } from "../output/format.ts";
+import { printJson } from "../output/json.ts";
+import type { RunCommand } from "../program.ts";
+import { policySources } from "./policy-flags.ts";
+
+/** `docstokg policy check`. */
+export const checkPolicies: RunCommand = async (files, options, io) => {
+  const sources = policySources(options, io);
+  const nowMs = (io.time ?? systemTime).wallMs();
+  const problems = new Map<string, ConfigProblem>();
+  const findings = new Map<string, PolicyFinding>();
+  const lines: string[] = [];
+  const add = (found: PolicyCheck) => {
+    for (const problem of found.problems) problems.set(JSON.stringify(problem), problem);
+    for (const finding of found.findings) findings.set(finding.message, finding);
+  };
+  if (files.length === 0) add(await checkPolicy(sources, nowMs));
+  for (const file of files) {
+    const found = await checkFile(file, sources, nowMs);
+    const own = found.problems.filter(({ where }) => where === file || where.startsWith(`${file}:`));
+    lines.push(`${file}: ${found.key}, ${own.length === 0 ? "ok" : formatCount(own.length, "problem")}`);
+    add(found);
+  }
+  const all = [...problems.values()];
+  const warnings = [...findings.values()].filter(({ severity }) => severity === "warning");
+  const notices = [...findings.values()].filter(({ severity }) => severity === "notice");
+  if (options["json"]) {
+    printJson(io, { problems: all, warnings, notices });
+  } else {
+    if (all.length > 0) io.stderr.write(`${new ConfigError(all).message}\n`);
+    for (const { message, rule } of warnings) io.stderr.write(`warning: ${message} [${rule}]\n`);
+    for (const { message, rule } of notices) lines.push(`notice: ${message} [${rule}]`);
+    const counts = [
+      formatCount(all.length, "problem"),
+      formatCount(warnings.length, "warning"),
+      formatCount(notices.length, "notice"),
+    ];
+    lines.push(counts.join(", "));
+    io.stdout.write(lines.map(line => `${line}\n`).join(""));
+  }
+  const isFailed = all.length > 0 || (options["strict"] === true && warnings.length > 0);
+  return isFailed ? ExitCode.usage : ExitCode.ok;
+};

@@ -1,0 +1,109 @@
+import {
+  type ExplainedValue,
+  explainCircuit,
+  explainLimits,
+  explainPolicy,
+  explainResolver,
+  explainSettings,
+} from "../../policy/explanation.ts";
+import { canonicalHostIfValid } from "../../policy/layer.ts";
+import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
+import { memberList } from "../../policy/member.ts";
+import { unknownServiceMessage } from "../../policy/overrides.ts";
+import { isRole, type Role, unknownRoleMessage } from "../../policy/roles.ts";
+import { ExitCode } from "../exit-code.ts";
+import { printJson } from "../output/json.ts";
+import { terminalWidth } from "../output/table.ts";
+import type { RunCommand } from "../program.ts";
+import { usageError } from "../usage-error.ts";
+import { policySources } from "./policy-flags.ts";
+import { targetOf } from "./policy-target.ts";
+import { notesText, sourcesTable, textLines } from "./policy-text.ts";
+
+const RESOLVER_PREFIX = "resolver:";
+const SERVICE_PREFIX = "service:";
+
+/** `docstokg policy explain`. */
+export const explainTarget: RunCommand = async ([target = "", givenRole], options, io) => {
+  const role = givenRole ?? "metadata";
+  if (!isRole(role)) throw usageError("[role]", unknownRoleMessage(role));
+  if (givenRole !== undefined && target.startsWith(RESOLVER_PREFIX))
+    throw usageError("[role]", "has no effect with resolver:<name>: a resolver has one circuit for all roles");
+  const loaded = await loadPolicy(policySources(options, io));
+  const { names, listing, values } = explanationOf(loaded, target, role);
+  const settings = explainSettings(loaded);
+  if (options["json"]) {
+    printJson(io, { ...names, values, settings });
+    return ExitCode.ok;
+  }
+  const columns = terminalWidth(io.stdout);
+  io.stdout.write(`${textLines(listing, columns).join("\n")}\n\n${sourcesTable(values, columns)}`);
+  io.stdout.write(notesText(values, columns));
+  io.stdout.write(`\nfor all hosts\n\n${sourcesTable(settings, columns)}`);
+  return ExitCode.ok;
+};
+
+interface PolicyExplanation {
+  /** The names of the explained target and role, for JSON. */
+  readonly names: Readonly<Record<string, string>>;
+  /** One line of text: what is explained, and where the policy lists it. */
+  readonly listing: string;
+  readonly values: readonly ExplainedValue[];
+}
+
+/** The target is read as `--rate` reads it: a listed host, then a service, then a host that is not listed. */
+function explanationOf(loaded: LoadedPolicy, target: string, role: Role): PolicyExplanation {
+  const { options } = loaded.ratelimits;
+  if (target.startsWith(RESOLVER_PREFIX)) {
+    const resolver = target.slice(RESOLVER_PREFIX.length);
+    const isListed = Object.hasOwn(loaded.breakers.options.resolvers ?? {}, resolver);
+    const listing = `resolver ${resolver}, ${listedText(isListed)}`;
+    return { names: { resolver }, listing, values: explainResolver(loaded, resolver) };
+  }
+  if (target.toLowerCase() === "defaults") {
+    const values = [...explainLimits(loaded, {}, role), ...explainCircuit(loaded, {}, role)];
+    return {
+      names: { target: "defaults", role },
+      listing: `defaults (${role}), for hosts that are not listed`,
+      values,
+    };
+  }
+  const service = serviceIn(loaded, target);
+  if (service !== undefined) {
+    const { members } = options.services?.[service] ?? {};
+    const listing = `service ${service} (${role}): ${memberList(members).join(", ") || "each host separately"}`;
+    const values = [...explainLimits(loaded, { service }, role), ...explainCircuit(loaded, { service }, role)];
+    return { names: { service, role }, listing, values };
+  }
+  const { host, path } = targetOf(loaded, target);
+  return explanationOfHost(loaded, host, path, role);
+}
+
+function explanationOfHost(
+  loaded: LoadedPolicy,
+  host: string,
+  path: string | undefined,
+  role: Role,
+): PolicyExplanation {
+  const { service, listed = [], tiers = [] } = loaded.ratelimits.resolved.scopeOf(host, path);
+  const { name } = loaded.ratelimits.resolved.route(host, role, path);
+  const { circuit, cooldown } = loaded.breakers.resolved.route(host, path);
+  const place = service === undefined ? listedText(listed.length > 0) : `member of service ${service}`;
+  const listing = `${host} (${role}), ${place}${tiers.length === 0 ? "" : `, with ${tiers.join(" and ")}`}`;
+  const names = { host, role, ...(service === undefined ? {} : { service }), key: name, circuit, cooldown };
+  return { names, listing, values: explainPolicy(loaded, host, role, path) };
+}
+
+/** The service that a target names: `service:<name>`, or the name alone when no host of that name is listed. */
+function serviceIn({ ratelimits: { options } }: LoadedPolicy, target: string): string | undefined {
+  const services = Object.keys(options.services ?? {});
+  const isPrefixed = target.startsWith(SERVICE_PREFIX);
+  const name = isPrefixed ? target.slice(SERVICE_PREFIX.length) : target;
+  const found = services.find(service => service.toLowerCase() === name.toLowerCase());
+  if (isPrefixed && found === undefined) throw usageError("<target>", unknownServiceMessage(name, services));
+  return isPrefixed || !Object.hasOwn(options.hosts ?? {}, canonicalHostIfValid(target)) ? found : undefined;
+}
+
+function listedText(isListed: boolean): string {
+  return isListed ? "listed in the policy" : "not listed: the defaults apply";
+}

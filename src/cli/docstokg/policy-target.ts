@@ -1,0 +1,13 @@
+import type { LoadedPolicy } from "../../policy/load.ts";
+import { type PolicyTarget, policyTarget } from "../../policy/target.ts";
+import { usageError } from "../usage-error.ts";
+
+/** The host and path that a user names. Throws a usage error for any other text. */
+export function targetOf(policy: LoadedPolicy, text: string): PolicyTarget {
+  try {
+    return policyTarget(policy, text);
+  } catch (error) {
+    if (error instanceof RangeError) throw usageError("<target>", error.message);
+    throw error;
+  }
+}
