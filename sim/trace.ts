@@ -29,7 +29,8 @@ function textOf(fact: SimFact): string | undefined {
     case "ended":
       return `request ${fact.request.id}: ${fact.how}`;
     case "event":
-      return JSON.stringify(fact.event);
+      // The numbers of calls go on over all worlds of a process.
+      return JSON.stringify({ ...fact.event, call_id: undefined });
     case "fault":
       return `fault ${fact.isOver ? "ends" : "begins"}: ${JSON.stringify(fact.fault)}`;
     case "reloaded":
