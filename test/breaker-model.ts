@@ -12,6 +12,7 @@ import { FakeTime } from "../src/testing/fake-time.ts";
 export type BreakerStep =
   | { readonly do: "allow"; readonly host: number; readonly role: number; readonly resolver: number }
   | { readonly do: "succeed" | "neutral" | "release"; readonly which: number }
+  /** With `retryAfterMs` the failure is a throttle; 0 is a throttle without Retry-After. */
   | { readonly do: "fail"; readonly which: number; readonly retryAfterMs: number | undefined }
   | { readonly do: "advance" | "stall" | "stepWall"; readonly ms: number }
   | { readonly do: "open"; readonly host: number; readonly seconds: number }
@@ -55,7 +56,7 @@ export const steps: fc.Arbitrary<readonly BreakerStep[]> = fc.array(
       arbitrary: fc.record({
         do: fc.constant("fail" as const),
         which,
-        retryAfterMs: fc.constantFrom(undefined, undefined, 500, 3000, 99_000),
+        retryAfterMs: fc.constantFrom(undefined, undefined, 0, 0, 500, 3000, 99_000),
       }),
     },
     {
@@ -80,6 +81,7 @@ interface ModelCircuit {
   /** A new object with every change of state. */
   era: object;
   failures: number;
+  throttles: number;
   untilMs: number;
   reopened: number;
   readonly maxProbes: number;
@@ -93,6 +95,8 @@ interface ModelHost {
   /** The current cooldown comes from Retry-After, not from the rolling window. */
   isRetryAfter: boolean;
   failuresMs: number[];
+  /** The permits that were issued before the last throttle that counted. */
+  throttled: ReadonlySet<object>;
 }
 
 interface IssuedPermit {
@@ -201,7 +205,7 @@ function compare(registry: BreakerRegistry, model: Model, nowMs: number): void {
       assert.equal(role.state, circuit.state);
       assert.equal(role.probes, circuit.state === "half_open" ? circuit.probes.length : 0);
       assert.ok(role.probes <= circuit.maxProbes, "more probes than trial_calls");
-      assert.equal(role.failures, circuit.state === "closed" ? circuit.failures : 0);
+      assert.equal(role.failures, circuit.state === "closed" ? Math.max(circuit.failures, circuit.throttles) : 0);
     }
     const openMs = status.roles.map(({ remainingMs }) => remainingMs);
     assert.equal(status.remainingMs, Math.max(remainingCooldownMs, ...openMs));
@@ -216,7 +220,9 @@ class Model {
     serverUntilMs: 0,
     isRetryAfter: false,
     failuresMs: [],
+    throttled: new Set(),
   }));
+  readonly #permits = new Set<object>();
   readonly #resolvers: Readonly<Record<string, ModelCircuit>> = { crossref: fresh(1) };
 
   advance(circuit: ModelCircuit, nowMs: number): ModelCircuit {
@@ -242,6 +248,7 @@ class Model {
     nowMs: number,
   ): Omit<IssuedPermit, "permit"> {
     const circuits = this.#circuits(host, role, resolver);
+    this.#permits.add(permit);
     for (const circuit of circuits)
       if (circuit.state === "half_open") circuit.probes.push({ permit, untilMs: nowMs + LEASE_MS });
     return { host: this.hosts[host] as ModelHost, passed: circuits.map(circuit => ({ circuit, era: circuit.era })) };
@@ -252,6 +259,7 @@ class Model {
       this.advance(circuit, nowMs);
       if (circuit.era !== era) continue;
       circuit.failures = 0;
+      circuit.throttles = 0;
       circuit.probes = circuit.probes.filter(probe => probe.permit !== permit);
       if (circuit.state !== "half_open") continue;
       setState(circuit, "closed");
@@ -263,17 +271,21 @@ class Model {
     const { host, passed } = issued;
     for (const { circuit } of passed) this.advance(circuit, nowMs);
     // No call is allowed in a cooldown, so a permit that is reported during one was issued before it.
-    const isRepeated = retryAfterMs !== undefined && host.isRetryAfter && host.serverUntilMs > nowMs;
-    if (retryAfterMs !== undefined) this.#startCooldown(host, nowMs + Math.min(CAP_MS, retryAfterMs), true);
+    const isInCooldown = host.isRetryAfter && host.serverUntilMs > nowMs;
+    const isThrottle = retryAfterMs !== undefined;
+    const isRepeated = isThrottle && (isInCooldown || host.throttled.has(issued.permit));
+    if (isThrottle && retryAfterMs > 0) this.#startCooldown(host, nowMs + Math.min(CAP_MS, retryAfterMs), true);
     if (isRepeated) {
       this.giveBack(issued);
       return;
     }
+    if (isThrottle) host.throttled = new Set(this.#permits);
     const isCurrent = passed[0]?.circuit.era === passed[0]?.era;
     for (const { circuit, era } of passed) {
       if (circuit.era !== era) continue;
-      circuit.failures += 1;
-      if (circuit.state === "closed" && circuit.failures < FAIL_MAX) continue;
+      if (isThrottle) circuit.throttles += 1;
+      else circuit.failures += 1;
+      if (circuit.state === "closed" && Math.max(circuit.failures, circuit.throttles) < FAIL_MAX) continue;
       circuit.untilMs = nowMs + RESET_MS;
       setState(circuit, "open");
     }
@@ -305,7 +317,7 @@ class Model {
     modelHost.serverUntilMs = 0;
     modelHost.failuresMs = [];
     for (const circuit of Object.values(modelHost.circuits)) {
-      if (circuit.state !== "closed" || circuit.failures > 0) setState(circuit, "closed");
+      if (circuit.state !== "closed" || circuit.failures + circuit.throttles > 0) setState(circuit, "closed");
     }
   }
 
@@ -316,12 +328,13 @@ class Model {
 }
 
 function fresh(maxProbes: number): ModelCircuit {
-  return { state: "closed", era: {}, failures: 0, untilMs: 0, reopened: 0, maxProbes, probes: [] };
+  return { state: "closed", era: {}, failures: 0, throttles: 0, untilMs: 0, reopened: 0, maxProbes, probes: [] };
 }
 
 function setState(circuit: ModelCircuit, state: ModelCircuit["state"]): void {
   circuit.state = state;
   circuit.era = {};
   circuit.failures = 0;
+  circuit.throttles = 0;
   circuit.probes = [];
 }

@@ -20,6 +20,7 @@ import type { LawMaker } from "./law.ts";
 import { liveness } from "./liveness.ts";
 import { noRejection } from "./rejection.ts";
 import { share } from "./share.ts";
+import { burstsCountOnce } from "./throttles.ts";
 
 // A law that cannot fail proves nothing: each gets facts that violate it, and similar facts that do not.
 
@@ -176,6 +177,16 @@ const cases: readonly Case[] = [
       changed(11_000, "closed", "open"),
       changed(13_000, "open", "half_open"),
     ],
+  },
+  {
+    // fail_max is 2: two throttles of one burst are not enough, two in a row are.
+    law: burstsCountOnce,
+    violating: [
+      head(100, undefined, requestAt(10)),
+      head(101, undefined, requestAt(11)),
+      changed(101, "closed", "open"),
+    ],
+    valid: [head(100, undefined, requestAt(10)), head(301, undefined, requestAt(210)), changed(301, "closed", "open")],
   },
   {
     law: boundedWait,

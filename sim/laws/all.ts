@@ -13,6 +13,7 @@ import type { LawMaker } from "./law.ts";
 import { liveness } from "./liveness.ts";
 import { noRejection } from "./rejection.ts";
 import { share } from "./share.ts";
+import { burstsCountOnce } from "./throttles.ts";
 
 /** All laws. Every simulation checks them on every fact. */
 export const ALL_LAWS: readonly LawMaker[] = [
@@ -26,6 +27,7 @@ export const ALL_LAWS: readonly LawMaker[] = [
   noSendWhileOpen,
   fewProbes,
   noStaleResult,
+  burstsCountOnce,
   boundedWait,
   fairness,
   liveness,

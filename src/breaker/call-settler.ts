@@ -77,23 +77,30 @@ export class CallSettler implements PermitOwner {
 
   #fail(call: IssuedCall, isThrottled: boolean, retryAfterMs: number | undefined): void {
     const { time, random, cooldownStarter, lastPermit } = this.#deps;
-    const { cooldownHost, circuit, resolver, number } = call;
+    const { cooldownHost, circuit, resolver } = call;
     const nowUs = time.monotonicUs();
     const isCurrent = circuit.holder.generation === circuit.generation;
-    const isKnown =
-      isThrottled && cooldownHost.mayHaveCooldown && cooldownHost.cooldowns.isBeforeRetryAfter(number, nowUs);
+    // All throttles of requests that were in flight together are one event (law B10).
+    const isRepeated = isThrottled && this.#isRepeated(call, nowUs);
     // A Retry-After counts even if the circuit has changed state since the call was sent.
     if (isThrottled && retryAfterMs !== undefined && retryAfterMs > 0)
-      cooldownStarter.startForRetryAfter(call, retryAfterMs, lastPermit());
-    if (isKnown) {
-      // The call was in flight when the host asked for the cooldown: all throttles of that burst are one failure.
+      cooldownStarter.startForRetryAfter(call, retryAfterMs, lastPermit(), isRepeated);
+    if (isRepeated) {
       returnProbes(call);
       return;
     }
-    circuit.holder.fail(circuit.generation, cooldownHost.withLearnedReset(circuit.holder.policy), nowUs, random());
+    if (isThrottled) cooldownHost.countThrottle(lastPermit());
+    const policy = cooldownHost.withLearnedReset(circuit.holder.policy);
+    circuit.holder.fail(circuit.generation, policy, nowUs, random(), isThrottled);
     // The reset learned from one host does not apply to a resolver, which calls other hosts too.
-    resolver?.holder.fail(resolver.generation, resolver.holder.policy, nowUs, random());
+    resolver?.holder.fail(resolver.generation, resolver.holder.policy, nowUs, random(), isThrottled);
     if (isCurrent) cooldownStarter.countFailure(cooldownHost, nowUs, lastPermit());
+  }
+
+  /** Whether the call was in flight when the host last throttled a call, here or in another process. */
+  #isRepeated({ cooldownHost, number }: IssuedCall, nowUs: number): boolean {
+    if (cooldownHost.isThrottleCounted(number)) return true;
+    return cooldownHost.mayHaveCooldown && cooldownHost.cooldowns.isBeforeRetryAfter(number, nowUs);
   }
 }
 

@@ -7,6 +7,7 @@ import {
   CLOSED,
   close,
   fail,
+  hasFailures,
   returnProbe,
   sendProbe,
   succeed,
@@ -43,7 +44,7 @@ export class CircuitHolder {
 
   /** True if a new circuit would behave the same, so that this one may be evicted (law L11). */
   get isFresh(): boolean {
-    return this.#circuit.kind === "closed" && this.#circuit.failures === 0;
+    return this.#circuit.kind === "closed" && !hasFailures(this.#circuit);
   }
 
   get isClosed(): boolean {
@@ -62,8 +63,8 @@ export class CircuitHolder {
     this.#set(succeed(this.#circuit, this.policy, generation, probeId), "local");
   }
 
-  fail(generation: number, policy: CircuitPolicy, nowUs: number, random: number): void {
-    this.#set(fail(this.#circuit, policy, generation, nowUs, random), "local");
+  fail(generation: number, policy: CircuitPolicy, nowUs: number, random: number, isThrottled: boolean): void {
+    this.#set(fail(this.#circuit, policy, generation, nowUs, random, isThrottled), "local");
   }
 
   returnProbe(generation: number, probeId: number | undefined): void {

@@ -129,7 +129,7 @@ test("repeated Retry-Afters longer than the reset timeout raise it for the run",
   answer(429, {}, 120_000);
   assert.deepEqual(raises(), [{ event_type: "breaker_reset_raised", host, old_s: 10, new_s: 120 }]);
   await time.advance(120_000);
-  answers(503, 1);
+  answers(503, 3);
   assert.equal(registry.remainingMs(host), 120_000);
 });
 

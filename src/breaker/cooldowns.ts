@@ -103,15 +103,18 @@ export class CooldownStarter {
     this.#record = record;
   }
 
-  /** Lasts as long as the host asked, at most `retry_after_cap_s`. Repeated long values raise the reset timeout. */
-  startForRetryAfter(call: IssuedCall, retryAfterMs: number, lastPermit: number): void {
+  /**
+   * Lasts as long as the host asked, at most `retry_after_cap_s`. Repeated long values raise the reset timeout, where
+   * the values of one burst of throttles are one (`isRepeated` for all but the first).
+   */
+  startForRetryAfter(call: IssuedCall, retryAfterMs: number, lastPermit: number, isRepeated: boolean): void {
     const { isAdaptive, retryAfterCapMs } = this.#table.policies;
     const { cooldownHost: host } = call;
     const { policy } = call.circuit.holder;
     const ms = Math.min(retryAfterMs, retryAfterCapMs(call.host.name));
     this.start(host, ms, "retry-after", lastPermit);
     const oldUs = Math.max(policy.resetUs, host.learnedResetUs);
-    if (isAdaptive && host.learnReset(ms * 1000, policy.resetUs)) {
+    if (isAdaptive && !isRepeated && host.learnReset(ms * 1000, policy.resetUs)) {
       this.#emitter.resetRaised(host.name, oldUs, host.learnedResetUs);
     }
   }

@@ -1,5 +1,6 @@
 import type { CircuitPolicy } from "../core/breaker/circuit.ts";
 import { FailureWindow } from "../core/breaker/failure-window.ts";
+import { ThrottleEvents } from "../core/breaker/throttle-events.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import { type Cooldown, Cooldowns } from "./cooldowns.ts";
@@ -19,6 +20,7 @@ export class HostBreaker {
   /** Created by the first cooldown or failure: most hosts never have one, and a million hosts must fit in memory. */
   #cooldowns: Cooldowns | undefined;
   #failures: FailureWindow | undefined;
+  #throttles: ThrottleEvents | undefined;
   /** Permits that are neither reported nor released. */
   permits = 0;
   /** When a permit was last requested. */
@@ -42,6 +44,16 @@ export class HostBreaker {
   get failures(): FailureWindow {
     this.#failures ??= new FailureWindow();
     return this.#failures;
+  }
+
+  /** Whether a throttled answer is part of a burst that was counted: its permit is older than the last event. */
+  isThrottleCounted(permit: number): boolean {
+    return this.#throttles?.isCounted(permit) ?? false;
+  }
+
+  countThrottle(lastPermit: number): void {
+    this.#throttles ??= new ThrottleEvents();
+    this.#throttles.count(lastPermit);
   }
 
   /** The running cooldown that ends last, if any. */

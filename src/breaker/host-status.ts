@@ -17,7 +17,10 @@ export interface RoleStatus {
   readonly role: Role;
   /** State of the circuit of this role; cooldowns of the host do not change it. */
   readonly state: CircuitState;
-  /** Consecutive failures while closed; 0 in the other states. */
+  /**
+   * Consecutive failures while closed, or throttles since the last success if those are more; 0 in the other states.
+   * `fail_max` of either open the circuit. Throttles of requests that were in flight together count once.
+   */
   readonly failures: number;
   /** Trial calls in flight; 0 unless `half_open`. */
   readonly probes: number;
@@ -69,7 +72,7 @@ function roleStatus(role: Role, circuit: Circuit, nowUs: number): RoleStatus {
   return {
     role,
     state: stateName(circuit),
-    failures: circuit.kind === "closed" ? circuit.failures : 0,
+    failures: circuit.kind === "closed" ? Math.max(circuit.failures, circuit.throttles) : 0,
     probes: circuit.kind === "half-open" ? circuit.probes.length : 0,
     remainingMs: circuit.kind === "open" ? Math.ceil((circuit.untilUs - nowUs) / 1000) : 0,
   };

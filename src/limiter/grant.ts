@@ -7,6 +7,8 @@ import type { RoleBudget } from "./role-budget.ts";
 export interface ServerFeedback {
   /** True for a 429 and every other response that is classified as a throttle. */
   readonly isThrottled: boolean;
+  /** Delay of a valid Retry-After, in milliseconds. The breaker applies it; a throttle without one holds its key. */
+  readonly retryAfterMs?: number | undefined;
   /** Limits that the response announces. Never pass those of a cached response. */
   readonly announced?: readonly AnnouncedLimit[] | undefined;
 }

@@ -558,7 +558,11 @@ describe("a response", () => {
     const { time, exchange, snapshotOf } = gateOf(
       limitsOf({ rates: "99/s" }, { aimd: { enabled: true, window_s: 60, decrease_step_pct: 20 } }),
     );
-    for (let call = 0; call < 10; call += 1) exchange([], {}, true);
+    for (let call = 0; call < 10; call += 1) {
+      exchange([], {}, true);
+      // A throttle holds the key for its window.
+      await time.advance(1250);
+    }
     await time.advance(60_000);
     exchange();
     assert.equal(snapshotOf().multiplier, 0.8);

@@ -8,6 +8,10 @@ import type { Queues } from "./queues.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import type { RoleBudgets } from "./role-budgets.ts";
 
+const UNLIMITED_HOLD_MS = 1000;
+/** A key with hourly or daily windows only must not stop for hours because of one throttled response. */
+const MAX_HOLD_MS = 60_000;
+
 /**
  * Adjusts the pace of every key to its server: by its responses (laws L9, L12), by the limits that it announces (law
  * L10), and by holds. `wake` is called after each change, because waiting requests may be ready then.
@@ -27,9 +31,10 @@ export class Tuner {
     this.#wake = wake;
   }
 
-  recordResponse(roleBudget: RoleBudget, { isThrottled, announced }: ServerFeedback): void {
-    // First the announced limits: recording may change the pace and serve waiting requests.
+  recordResponse(roleBudget: RoleBudget, { isThrottled, retryAfterMs = 0, announced }: ServerFeedback): void {
+    // First the announced limits and the hold: recording may change the pace and serve waiting requests.
     if (announced !== undefined && announced.length > 0) this.#applyAnnounced(roleBudget, announced);
+    if (isThrottled && retryAfterMs <= 0) this.#holdThrottled(roleBudget);
     this.record(roleBudget, isThrottled);
   }
 
@@ -58,6 +63,16 @@ export class Tuner {
     if (!holdFor(roleBudget, ms, this.#time.monotonicUs())) return;
     this.#reschedule(roleBudget);
     this.#emitter.held(roleBudget, ms);
+  }
+
+  /**
+   * A throttle that says no time holds its key for the shortest window (law B10). While a key is held, only requests
+   * that were in flight before are answered: their throttles are part of the same event.
+   */
+  #holdThrottled(requested: RoleBudget): void {
+    const roleBudget = this.#roleBudgets.current(requested);
+    if (roleBudget === undefined || roleBudget.holdUntilUs > this.#time.monotonicUs()) return;
+    this.hold(roleBudget, throttleHoldMs(roleBudget));
   }
 
   /** Applies all limits of a response before a waiting request is served or an event is emitted. */
@@ -104,6 +119,12 @@ export class Tuner {
     this.#queues.paceChanged(roleBudget);
     this.#wake();
   }
+}
+
+/** The shortest window of the key, guard included; at most a minute, and a second for a key without windows. */
+function throttleHoldMs({ windows }: RoleBudget): number {
+  if (windows.length === 0) return UNLIMITED_HOLD_MS;
+  return Math.min(MAX_HOLD_MS, ...windows.map(({ spanUs }) => spanUs / 1000));
 }
 
 /** False if the budget is already held for longer. */

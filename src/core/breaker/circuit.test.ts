@@ -51,6 +51,16 @@ test("a success between failures resets the count", () => {
   assert.equal(failTimes(spared, 5).kind, "open");
 });
 
+test("throttles are counted apart from failures: only fail_max of one kind open a circuit", () => {
+  const throttle = (circuit: Circuit) => fail(circuit, policy, circuit.generation, 0, 0, true);
+  let circuit = failTimes(CLOSED, 4);
+  for (let event = 0; event < 4; event += 1) circuit = throttle(circuit);
+  assert.deepEqual(circuit, { kind: "closed", generation: 0, failures: 4, throttles: 4 });
+  assert.equal(throttle(circuit).kind, "open");
+  assert.equal(failTimes(circuit, 1).kind, "open");
+  assert.deepEqual(succeed(circuit, policy, 0), CLOSED);
+});
+
 test("a success returns the same object for a closed circuit without failures", () => {
   assert.equal(succeed(CLOSED, policy, 0), CLOSED);
 });
@@ -68,7 +78,7 @@ test("a half-open circuit admits trial_calls probes and no more", () => {
 test("a successful probe closes the circuit, a failed one opens it for a full reset", () => {
   const probing = sendProbe(halfOpen(), { id: 1, expiresUs: 100 * S });
   const closed = succeed(probing, policy, probing.generation, 1);
-  assert.deepEqual(closed, { kind: "closed", generation: 3, failures: 0 });
+  assert.deepEqual(closed, { kind: "closed", generation: 3, failures: 0, throttles: 0 });
   const open = fail(probing, policy, probing.generation, 61 * S, 0);
   assert.deepEqual(open, { kind: "open", generation: 3, untilUs: 121 * S, reopened: 1 });
 });
@@ -135,7 +145,7 @@ test("without adaptive_reset every open time is the same", () => {
 test("an operator closes a circuit in any state, and calls in flight no longer count", () => {
   for (const circuit of [failTimes(CLOSED, 3), failTimes(CLOSED, 5), halfOpen()]) {
     const closed = close(circuit);
-    assert.deepEqual(closed, { kind: "closed", generation: circuit.generation + 1, failures: 0 });
+    assert.deepEqual(closed, { kind: "closed", generation: circuit.generation + 1, failures: 0, throttles: 0 });
     assert.equal(fail(closed, policy, circuit.generation, 0, 0), closed);
   }
   assert.equal(close(CLOSED), CLOSED);
@@ -157,7 +167,7 @@ test("a peer record of a closed circuit closes it once, and keeps the failure co
   const isClosed = { ...peerRecord, isClosed: true };
   const three = failTimes(CLOSED, 3);
   assert.equal(adopt(three, isClosed, 0), three);
-  assert.deepEqual(adopt(halfOpen(), isClosed, 0), { kind: "closed", generation: 3, failures: 0 });
+  assert.deepEqual(adopt(halfOpen(), isClosed, 0), { kind: "closed", generation: 3, failures: 0, throttles: 0 });
 });
 
 test("a peer record whose open time has ended makes the circuit half-open in a new generation", () => {

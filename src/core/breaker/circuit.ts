@@ -7,7 +7,14 @@
  * carries the generation in which it was issued; a result that arrives in a later generation has no effect (law B3).
  */
 export type Circuit =
-  | { readonly kind: "closed"; readonly generation: number; readonly failures: number }
+  | {
+      readonly kind: "closed";
+      readonly generation: number;
+      /** Consecutive failures that were not throttles. */
+      readonly failures: number;
+      /** Throttles since the last success. They are counted apart: a throttled host is not down (law B10). */
+      readonly throttles: number;
+    }
   | {
       readonly kind: "open";
       readonly generation: number;
@@ -30,7 +37,7 @@ export interface Probe {
 }
 
 export interface CircuitPolicy {
-  /** Consecutive failures that open the circuit. */
+  /** Consecutive failures that open the circuit, and consecutive throttles that do. */
   readonly failMax: number;
   /** How long the circuit stays open the first time. */
   readonly resetUs: number;
@@ -44,7 +51,7 @@ export interface CircuitPolicy {
   readonly isAdaptive: boolean;
 }
 
-export const CLOSED: Circuit = Object.freeze({ kind: "closed", generation: 0, failures: 0 });
+export const CLOSED: Circuit = Object.freeze({ kind: "closed", generation: 0, failures: 0, throttles: 0 });
 
 /** At most a tenth of the open time, and only added: no call is allowed before the announced end. */
 const JITTER_SHARE = 0.1;
@@ -74,25 +81,28 @@ export function sendProbe(circuit: Circuit, probe: Probe): Circuit {
 
 export function succeed(circuit: Circuit, policy: CircuitPolicy, generation: number, probeId?: number): Circuit {
   if (circuit.generation !== generation) return circuit;
-  if (circuit.kind === "closed") return circuit.failures === 0 ? circuit : { ...circuit, failures: 0 };
+  if (circuit.kind === "closed") return hasFailures(circuit) ? { ...circuit, failures: 0, throttles: 0 } : circuit;
   if (circuit.kind === "open") return circuit;
   const successes = circuit.successes + 1;
   if (successes >= policy.successThreshold) return close(circuit);
   return returnProbe({ ...circuit, successes }, generation, probeId);
 }
 
-/** `random` in [0, 1) draws the jitter. */
+/** `random` in [0, 1) draws the jitter. Report throttles that are one event only once. */
 export function fail(
   circuit: Circuit,
   policy: CircuitPolicy,
   generation: number,
   nowUs: number,
   random: number,
+  isThrottled = false,
 ): Circuit {
   if (circuit.generation !== generation || circuit.kind === "open") return circuit;
   if (circuit.kind === "half-open") return open(circuit, policy, circuit.reopened + 1, nowUs, random);
-  const failures = circuit.failures + 1;
-  return failures >= policy.failMax ? open(circuit, policy, 0, nowUs, random) : { ...circuit, failures };
+  const failures = circuit.failures + (isThrottled ? 0 : 1);
+  const throttles = circuit.throttles + (isThrottled ? 1 : 0);
+  if (Math.max(failures, throttles) >= policy.failMax) return open(circuit, policy, 0, nowUs, random);
+  return { ...circuit, failures, throttles };
 }
 
 /** Removes a probe, so that another one can be sent before its lease ends. */
@@ -138,8 +148,13 @@ export function oldestProbe(circuit: Circuit | undefined): number | undefined {
 
 /** Called for an operator, when enough probes have succeeded, and when another process has closed the circuit. */
 export function close(circuit: Circuit): Circuit {
-  if (circuit.kind === "closed" && circuit.failures === 0) return circuit;
-  return { kind: "closed", generation: circuit.generation + 1, failures: 0 };
+  if (circuit.kind === "closed" && !hasFailures(circuit)) return circuit;
+  return { kind: "closed", generation: circuit.generation + 1, failures: 0, throttles: 0 };
+}
+
+/** Whether a closed circuit has counted anything that a success would reset. */
+export function hasFailures(circuit: Circuit): boolean {
+  return circuit.kind === "closed" && (circuit.failures > 0 || circuit.throttles > 0);
 }
 
 function open(circuit: Circuit, policy: CircuitPolicy, reopened: number, nowUs: number, random: number): Circuit {

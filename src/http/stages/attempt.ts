@@ -342,7 +342,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     const { record } = this.#request;
     const { outcome, retryAfterMs, announced } = hostFeedback(head, this.#deps.breakers, this.#deps.time);
     record.settled(outcome, retryAfterMs);
-    this.#grant?.recordResponse({ isThrottled: outcome.kind === "failure" && outcome.throttled, announced });
+    const isThrottled = outcome.kind === "failure" && outcome.throttled;
+    this.#grant?.recordResponse({ isThrottled, retryAfterMs, announced });
     if (outcome.kind !== "success") this.#grant?.report({ outcome, status: head.status, retryAfterMs });
   }
 

@@ -249,7 +249,7 @@ test("a call that waits for its Retry-After gets its 429 when the circuit opens 
     time,
     random: () => 0,
     retry: { attempts: 2 },
-    breakers: { defaults: { fail_max: 3 }, advanced: { rolling_window: { enabled: false } } },
+    breakers: { defaults: { fail_max: 2 }, advanced: { rolling_window: { enabled: false } } },
   });
   const events = recordEvents(hub);
   // Both are in flight before the first response.
@@ -278,6 +278,25 @@ test("429 responses to requests that were in flight together are one failure", a
     host?.roles.map(({ state, failures }) => ({ state, failures })),
     [{ state: "closed", failures: 1 }],
   );
+});
+
+test("a burst of 429 responses without Retry-After holds the key for its window and opens no circuit", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response, number) => response.writeHead(number <= 3 ? 429 : 200).end());
+  const limits = { defaults: { metadata: { rates: "3/SECOND", guard_ms: 0 } } };
+  const breakers = { defaults: { fail_max: 3 } };
+  const hub = await hubFor(t, { time, cache: false, limits, breakers, retry: { baseMs: 0 }, random: () => 0 });
+  const events = recordEvents(hub);
+  const burst = Promise.all(Array.from({ length: 3 }, () => hub.request(server.origin, { maxWaitMs: 60_000 })));
+  await until(() => only(events, "http_retry").length === 3);
+  await time.advance(999);
+  assert.equal(server.requests.length, 3);
+  // The hold of one window, and the guard, which the 429 has widened to 25 ms.
+  await time.advance(26);
+  const statuses = (await burst).map(({ statusCode }) => statusCode);
+  assert.deepEqual(statuses, [200, 200, 200]);
+  assert.equal(server.requests.length, 6);
+  assert.deepEqual(only(events, "breaker_state_change"), []);
 });
 
 test("a retry is dispatched in the asynchronous context of its caller, not in that of the request that opened the connection", async t => {

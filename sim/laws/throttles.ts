@@ -1,0 +1,52 @@
+import type { SimFact, WireRequest } from "../facts.ts";
+import type { LawMaker } from "./law.ts";
+
+/** The answers of one circuit since its last change of state. */
+interface SeenAnswers {
+  /** Throttles, where those of requests that were in flight together are one. */
+  throttles: number;
+  lastThrottleUs: number;
+  /** Failures that were not throttles. */
+  failures: number;
+}
+
+/** B10: a burst of throttles counts once, so that throttles open a circuit only after `fail_max` separate bursts. */
+export const burstsCountOnce: LawMaker = {
+  title: "throttles of one burst count once",
+  make: plan => {
+    const seen = new Map<string, SeenAnswers>();
+    const of = (process: number, host: string, role: string) => {
+      const key = `${process} ${host} ${role}`;
+      const answers = seen.get(key) ?? { throttles: 0, lastThrottleUs: Number.NEGATIVE_INFINITY, failures: 0 };
+      seen.set(key, answers);
+      return answers;
+    };
+    const count = (request: WireRequest, isThrottle: boolean, atUs: number) => {
+      const answers = of(request.process, request.host, request.role);
+      if (!isThrottle) answers.failures += 1;
+      else if (request.dispatchedUs > answers.lastThrottleUs) {
+        answers.throttles += 1;
+        answers.lastThrottleUs = atUs;
+      }
+    };
+    return {
+      check: (fact: SimFact) => {
+        if (fact.kind === "head") {
+          const { status, retryAfterMs = 0, request, atUs } = fact;
+          if (status >= 400) count(request, status === 429 || retryAfterMs > 0, atUs);
+        } else if (fact.kind === "ended" && fact.how !== "complete") count(fact.request, false, fact.atUs);
+        else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
+          const { host, role, old, new: state, heard } = fact.event;
+          if (host === undefined || role === undefined) return undefined;
+          const { throttles, failures } = of(fact.process, host, role);
+          seen.delete(`${fact.process} ${host} ${role}`);
+          const { failMax } = plan.breakers;
+          if (heard !== undefined || old !== "closed" || state !== "open") return undefined;
+          if (throttles >= failMax || failures >= failMax) return undefined;
+          return `${host} (${role}) opened after ${throttles} bursts of throttles and ${failures} failures; fail_max ${failMax}`;
+        }
+        return undefined;
+      },
+    };
+  },
+};
