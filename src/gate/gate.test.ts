@@ -169,7 +169,7 @@ test("when a probe fails, waiting requests use the new reset time, not the lease
 
 test("a denial names the later of a cooldown and an open circuit", () => {
   const { breakers, gate } = setUp();
-  for (let call = 0; call < 2; call += 1) breakers.onFailure({ host, status: 503 });
+  for (let call = 0; call < 3; call += 1) breakers.onFailure({ host, status: 503 });
   breakers.onFailure({ host, status: 429, retryAfterS: 5 });
   const refusal = gate.check({ host, role: "metadata" });
   assert.ok(refusal);

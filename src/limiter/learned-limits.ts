@@ -36,6 +36,8 @@ export class LearnedLimits {
   #rates: readonly Rate[] = [];
   #maxConcurrent = Number.POSITIVE_INFINITY;
   #announcedUs = Number.NEGATIVE_INFINITY;
+  /** When a limit was last tightened. Requests sent before did not keep it. */
+  tightenedUs = Number.NEGATIVE_INFINITY;
 
   constructor(base: RoleBudgetPolicy) {
     this.base = base;
@@ -54,6 +56,7 @@ export class LearnedLimits {
         if (old !== undefined) changes.push({ what: "concurrency", old, new: slots(concurrency), source });
       }
     }
+    if (changes.length > 0) this.tightenedUs = nowUs;
     return changes;
   }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { host, keyOf, limiterOf, metadataLimits } from "../../test/limiter/kit.ts";
+import { gateOf, host, keyOf, limiterOf, metadataLimits, roleLimits } from "../../test/limiter/kit.ts";
 import { MAX_GUARD_US } from "../core/limits/guard.ts";
 import { makeWindow } from "../core/limits/window-log.ts";
 import { RateLimiter } from "../gate/rate-limiter.ts";
@@ -59,6 +59,7 @@ test("each hour without throttled responses halves the guard once, also if only 
     events.map(event => "old" in event && [event.old, event.new]),
     [
       [25, 50],
+      ["burst", "smooth"],
       [50, 100],
       [100, 200],
       [200, 100],
@@ -258,10 +259,8 @@ test("a key that slows down keeps its history: a used-up minute stays used up", 
     ...metadataLimits({ rates: "10/MINUTE" }),
     aimd: { enabled: true, window_s: 10 },
   });
-  for (let call = 0; call < 10; call += 1) {
-    assert.ok(limiter.tryAcquire({ host }));
-    limiter.record429({ host });
-  }
+  for (let call = 0; call < 10; call += 1) assert.ok(limiter.tryAcquire({ host }));
+  for (let call = 0; call < 10; call += 1) limiter.record429({ host });
   await time.advance(10_000);
   limiter.tickAimd();
   assert.equal(keyOf(limiter).multiplier, 0.8);
@@ -315,12 +314,9 @@ test("a 429 although the rate limit was kept widens the guard, and a burst of 42
     await time.advance(2000);
   }
   assert.equal(keyOf(limiter).guardMs, 250);
-  assert.equal(keyOf(limiter).shape, "burst");
-  limiter.record429({ host });
-  assert.equal(keyOf(limiter).shape, "smooth");
   assert.deepEqual(
     events.map(event => ("new" in event ? event.new : event.event_type)),
-    [50, 100, 200, 250, "smooth"],
+    [50, "smooth", 100, 200, 250],
   );
   await time.advance(3_600_000);
   limiter.tickAimd();
@@ -344,4 +340,28 @@ test("a waiting request starts earlier at once when its key speeds up", async ()
   assert.equal(keyOf(limiter).multiplier, 1);
   await time.advance(100_000);
   assert.deepEqual(log, [1000, 101_000 + keyOf(limiter).guardMs]);
+});
+
+test("the second throttle without a calm hour between switches a key to even spacing", async () => {
+  const { limiter, time } = limiterOf({ defaults: { metadata: { rates: "10/s" } } });
+  const shapeAfter429 = () => {
+    limiter.record429({ host });
+    return keyOf(limiter).shape;
+  };
+  assert.equal(shapeAfter429(), "burst");
+  await time.advance(3_600_000);
+  assert.equal(shapeAfter429(), "burst");
+  assert.equal(shapeAfter429(), "smooth");
+});
+
+test("throttles that an announced lower limit explains do not switch a key to even spacing", async () => {
+  const { gate, time } = gateOf(roleLimits({ rates: "20/s" }));
+  const announced = [{ source: "ratelimit" as const, limit: 10, windowUs: 1e6 }];
+  const throttle = () =>
+    gate.tryEnter({ host, role: "metadata" })?.recordResponse({ isThrottled: true, retryAfterMs: 1, announced });
+  for (let answer = 0; answer < 5; answer += 1) throttle();
+  assert.equal(gate.keySnapshots()[0]?.shape, "burst");
+  await time.advance(2000);
+  for (let answer = 0; answer < 2; answer += 1) throttle();
+  assert.equal(gate.keySnapshots()[0]?.shape, "smooth");
 });

@@ -17,6 +17,9 @@ export interface PaceChange {
   readonly reason: string;
 }
 
+/** So many throttles without a calm hour between them switch a key to even spacing. */
+const SMOOTH_AFTER = 2;
+const CALM_US = 3_600_000_000;
 const NO_THROTTLES = "no throttled responses";
 
 /**
@@ -39,6 +42,9 @@ export class Pace {
   #widenedUs = Number.NEGATIVE_INFINITY;
   /** Time of the last throttled response, or of the last decay of the guard. */
   #calmSinceUs = Number.NEGATIVE_INFINITY;
+  /** Throttles that no announced limit explains, without a calm hour between them, and the time of the last. */
+  #unexplained = 0;
+  #unexplainedUs = Number.NEGATIVE_INFINITY;
 
   constructor(policy: PacedPolicy, aimd: AimdPolicy, nowUs: number) {
     this.#policy = policy;
@@ -67,13 +73,20 @@ export class Pace {
     this.#rebuild();
   }
 
-  /** Counts one response. A throttled one also widens the guard. */
-  record(isThrottled: boolean, nowUs: number): readonly PaceChange[] {
+  /**
+   * Counts one response. A throttled one also widens the guard, and may switch to even spacing, unless it `isExplained`:
+   * the server has just announced a lower limit, which the requests in flight could not keep.
+   */
+  record(isThrottled: boolean, nowUs: number, isExplained = false): readonly PaceChange[] {
     const changes = this.tick(nowUs);
     this.#calls += 1;
     this.#lastUs = nowUs;
     if (!isThrottled) return changes;
     this.#throttled += 1;
+    if (!isExplained) {
+      this.#unexplained = this.#unexplainedAt(nowUs) + 1;
+      this.#unexplainedUs = nowUs;
+    }
     return [...changes, ...this.#widen(nowUs)];
   }
 
@@ -101,10 +114,15 @@ export class Pace {
     const isAsPolicy =
       this.multiplier === startOf(this.#aimd) &&
       this.guardUs === this.#policy.guardUs &&
+      (this.isSmooth || this.#unexplainedAt(nowUs) === 0) &&
       this.isSmooth === this.#policy.spacingUs > 0;
     const isCounted = this.#calls === 0 || nowUs - this.#countingSinceUs >= this.#aimd.windowUs;
     // A counting window that has ended and is not evaluated yet may still slow the key down.
     return isAsPolicy && isCounted && !(this.#aimd.enabled && this.#throttled > 0 && !this.#isIdle(nowUs));
+  }
+
+  #unexplainedAt(nowUs: number): number {
+    return nowUs - this.#unexplainedUs < CALM_US ? this.#unexplained : 0;
   }
 
   /** No response for so long that the counts say nothing about the server now. */
@@ -113,22 +131,27 @@ export class Pace {
     return nowUs - this.#lastUs >= 2 * longestUs;
   }
 
-  /** Several 429s of one burst are one event, so the guard widens at most once per shortest window. */
+  /**
+   * Several throttles of one burst are one event, so the guard widens at most once per shortest window. The second
+   * throttle, also of the same burst, switches to even spacing: jitter delays single requests, but a server that counts
+   * with two buckets rejects most of a burst.
+   */
   #widen(nowUs: number): readonly PaceChange[] {
-    const shortestUs = Math.min(...this.windows.map(({ spanUs }) => spanUs));
     this.#calmSinceUs = nowUs;
-    if (nowUs - this.#widenedUs < shortestUs) return [];
-    this.#widenedUs = nowUs;
+    const changes: PaceChange[] = [];
     const reason = "429 although the rate limit was kept";
-    if (this.guardUs >= MAX_GUARD_US) {
-      if (this.isSmooth) return [];
+    if (this.#unexplained >= SMOOTH_AFTER && !this.isSmooth && this.windows.length > 0) {
       this.isSmooth = true;
-      return [{ what: "shape", old: "burst", new: "smooth", reason }];
+      changes.push({ what: "shape", old: "burst", new: "smooth", reason });
     }
+    const shortestUs = Math.min(...this.windows.map(({ spanUs }) => spanUs));
+    if (nowUs - this.#widenedUs < shortestUs || this.guardUs >= MAX_GUARD_US) return changes;
+    this.#widenedUs = nowUs;
     const old = this.guardUs / 1000;
     this.guardUs = widenedGuardUs(this.guardUs);
     this.#rebuild();
-    return [{ what: "guard_ms", old, new: this.guardUs / 1000, reason }];
+    changes.push({ what: "guard_ms", old, new: this.guardUs / 1000, reason });
+    return changes;
   }
 
   #calmGuard(nowUs: number): readonly PaceChange[] {

@@ -34,6 +34,7 @@ test("further throttles of the same burst do not extend the hold", async () => {
   const { gate, time, refusal } = gateOf(roleLimits({ rates: "10/s", guard_ms: 0 }), event => events.push(event));
   const grants = Array.from({ length: 3 }, () => gate.tryEnter({ host, role }));
   for (const grant of grants) {
+    grant?.release();
     grant?.recordResponse(throttled);
     await time.advance(300);
   }

@@ -48,7 +48,8 @@ export class Tuner {
     if (roleBudget === undefined) return;
     const nowUs = this.#time.monotonicUs();
     roleBudget.pace ??= new Pace(roleBudget.policy, aimd, nowUs);
-    this.#applyPace(roleBudget, roleBudget.pace.record(isThrottled, nowUs));
+    const isExplained = isThrottled && hasJustTightened(roleBudget, nowUs);
+    this.#applyPace(roleBudget, roleBudget.pace.record(isThrottled, nowUs, isExplained));
   }
 
   /** Evaluates the counting windows that have ended. */
@@ -125,6 +126,12 @@ export class Tuner {
 function throttleHoldMs({ windows }: RoleBudget): number {
   if (windows.length === 0) return UNLIMITED_HOLD_MS;
   return Math.min(MAX_HOLD_MS, ...windows.map(({ spanUs }) => spanUs / 1000));
+}
+
+/** Whether the server announced a lower limit within the last window. */
+function hasJustTightened({ learned, windows }: RoleBudget, nowUs: number): boolean {
+  if (learned === undefined) return false;
+  return nowUs - learned.tightenedUs < Math.min(...windows.map(({ spanUs }) => spanUs));
 }
 
 /** False if the budget is already held for longer. */
