@@ -144,3 +144,40 @@ test("a listener receives every grant, refusal and abort, and one that throws ha
   assert.ok(rude.tryAcquire({ host }));
   assert.match((await warned).message, /^an event listener failed: the listener is broken;/);
 });
+
+test("cooldownFor stops a host and role for its time, and refuses other times than finite ones above 0", async () => {
+  const time = new FakeTime();
+  const limiter = new RateLimiter({ defaults: { metadata: { rates: "10/s" } } }, { time });
+  const host = "api.example.org";
+  limiter.cooldownFor({ host }, 5000);
+  assert.equal(limiter.check({ host })?.retryAfterMs, 5000);
+  assert.equal(limiter.check({ host })?.constraint.kind, "cooldown");
+  assert.equal(limiter.check({ host, role: "landing" }), undefined);
+  await time.advance(5000);
+  assert.ok(limiter.tryAcquire({ host }));
+  for (const ms of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
+    assert.throws(() => limiter.cooldownFor({ host }, ms), /^RangeError: cooldownFor: ms must be a finite number/);
+});
+
+test("a request of run that gives its grant back uses no unit, and one that was written does", async () => {
+  const limiter = new RateLimiter({ defaults: { metadata: { rates: "1/HOUR" } } }, { time: new FakeTime() });
+  const host = "api.example.org";
+  for (let unsent = 0; unsent < 3; unsent += 1) await limiter.run({ host }, async grant => grant.giveBack());
+  await limiter.run({ host }, async grant => {
+    grant.written();
+    grant.giveBack();
+  });
+  assert.equal(limiter.tryAcquire({ host }), undefined);
+});
+
+test("rates: none is no rate limit for its host, and leaves the others theirs", () => {
+  const limits = {
+    defaults: { metadata: { rates: "1/HOUR" } },
+    hosts: { "free.example": { metadata: { rates: "none" } } },
+  };
+  const limiter = new RateLimiter(limits, { time: new FakeTime() });
+  for (let call = 0; call < 1000; call += 1) assert.ok(limiter.tryAcquire({ host: "free.example" }));
+  assert.deepEqual(limiter.snapshot().keys[0]?.windows, []);
+  assert.ok(limiter.tryAcquire({ host: "other.example" }));
+  assert.equal(limiter.tryAcquire({ host: "other.example" }), undefined);
+});

@@ -45,6 +45,11 @@ export interface SendingGrant extends RateGrant {
    * Without it the request is stamped when `send` settles.
    */
   written(): void;
+  /**
+   * Returns the units and slots of a request that was not sent after all, so that another one can use them. Call it
+   * inside `send`, and only if nothing was written. After `written()` it frees the slots only.
+   */
+  giveBack(): void;
 }
 
 /** Which budget a server's answer belongs to: the same `host`, `role` and `path` as in the request. */
@@ -126,8 +131,8 @@ export class RateLimiter {
   }
 
   /**
-   * Records that the server answered 429 although the limits were kept: the guard of the key widens, and with
-   * `aimd.enabled` its pace may slow down.
+   * Records that the server answered 429 although the limits were kept: the guard of the key widens, the second one
+   * spaces its requests evenly, and with `aimd.enabled` its pace may slow down. `cooldownFor` also stops it for a while.
    */
   record429({ host, role = "metadata", path }: AnsweredRequest): void {
     this.#gate.record(host, role, true, path);
@@ -139,6 +144,17 @@ export class RateLimiter {
    */
   recordSuccess({ host, role = "metadata", path }: AnsweredRequest): void {
     this.#gate.record(host, role, false, path);
+  }
+
+  /**
+   * Sends nothing of this host and role for `ms` milliseconds from now, for example because the server sent
+   * Retry-After. Waiting requests stay queued if they may wait that long. Of two cooldowns the later end counts.
+   * @throws RangeError if `ms` is not a finite number above 0
+   */
+  cooldownFor({ host, role = "metadata", path }: AnsweredRequest, ms: number): void {
+    if (!(ms > 0 && ms < Number.POSITIVE_INFINITY))
+      throw new RangeError(`cooldownFor: ms must be a finite number greater than 0, got ${ms}`);
+    this.#gate.hold(host, role, ms, path);
   }
 
   /**

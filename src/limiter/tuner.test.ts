@@ -56,3 +56,9 @@ test("a throttle with Retry-After, or with an announced reset, is not held for t
   gate.tryEnter({ host, role })?.recordResponse({ ...throttled, announced });
   assert.equal(refusal().retryAfterMs, 12_000);
 });
+
+test("a throttle holds a key without windows for a second", () => {
+  const { gate, refusal } = gateOf(roleLimits({ rates: "none" }));
+  gate.tryEnter({ host, role })?.recordResponse(throttled);
+  assert.equal(refusal().retryAfterMs, 1000);
+});

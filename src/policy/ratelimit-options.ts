@@ -6,7 +6,7 @@
 export interface BudgetLimits {
   /**
    * Rate limits such as 10/SECOND, 1/3SECOND or 300/min; a list, or one text joined by +. All of them hold at once.
-   * @default inherited; for total, no rate limit
+   * none is no rate limit, on purpose. @default inherited; for total, no rate limit
    */
   readonly rates?: string | readonly string[] | undefined;
   /** Maximum number of requests in flight, 1 or more. @default inherited; otherwise no maximum */

@@ -16,14 +16,17 @@ import type { RatelimitsOptions } from "./ratelimit-options.ts";
 
 export type { HostLimits, RatelimitsOptions, RoleLimits } from "./ratelimit-options.ts";
 
+/** A missing value is inherited, so the absence of a limit needs a word of its own. */
+const NO_LIMIT = "none";
+
 const ratesSchema = z
   .union([z.string(), z.array(z.string()).readonly()], {
-    error: "expected a rate such as 10/SECOND, or a list of rates",
+    error: "expected a rate such as 10/SECOND, a list of rates, or none for no rate limit",
   })
-  .transform(parsedBy(parseRates))
+  .transform(parsedBy(texts => (texts === NO_LIMIT ? [] : parseRates(texts))))
   .optional()
   .describe(
-    "Rate limits such as 10/SECOND, 1/3SECOND or 300/min; a list, or one text joined by +. All of them hold at once. Default: inherited; for total, no rate limit",
+    "Rate limits such as 10/SECOND, 1/3SECOND or 300/min; a list, or one text joined by +. All of them hold at once. none is no rate limit, on purpose. Default: inherited; for total, no rate limit",
   );
 
 const modeSchema = z
