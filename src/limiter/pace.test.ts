@@ -365,3 +365,21 @@ test("throttles that an announced lower limit explains do not switch a key to ev
   for (let answer = 0; answer < 2; answer += 1) throttle();
   assert.equal(gate.keySnapshots()[0]?.shape, "smooth");
 });
+
+test("a host switches AIMD on or off for itself, whatever the policy says for every host", async () => {
+  const other = "other.example";
+  for (const isOn of [true, false]) {
+    const { limiter, time } = limiterOf({
+      defaults: { metadata: { rates: "99/s" } },
+      hosts: { [host]: { aimd: isOn } },
+      aimd: { enabled: !isOn, window_s: 60 },
+    });
+    for (let call = 0; call < 10; call += 1) for (const name of [host, other]) limiter.record429({ host: name });
+    await time.advance(60_000);
+    limiter.tickAimd();
+    assert.deepEqual(
+      [host, other].map(name => keyOf(limiter, "metadata", name).multiplier),
+      isOn ? [0.8, 1] : [1, 0.8],
+    );
+  }
+});

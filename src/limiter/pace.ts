@@ -48,8 +48,8 @@ export class Pace {
 
   constructor(policy: PacedPolicy, aimd: AimdPolicy, nowUs: number) {
     this.#policy = policy;
-    this.#aimd = aimd;
-    this.multiplier = startOf(aimd);
+    this.#aimd = aimdOf(policy, aimd);
+    this.multiplier = startOf(this.#aimd);
     this.guardUs = policy.guardUs;
     this.isSmooth = policy.spacingUs > 0;
     this.windows = policy.windows;
@@ -66,10 +66,11 @@ export class Pace {
   reload(policy: PacedPolicy, aimd: AimdPolicy): void {
     const wasSmoothByPolicy = this.#policy.spacingUs > 0;
     this.#policy = policy;
-    this.#aimd = aimd;
+    this.#aimd = aimdOf(policy, aimd);
+    const { enabled, minMultiplier, maxMultiplier } = this.#aimd;
     this.guardUs = Math.max(this.guardUs, policy.guardUs);
     this.isSmooth = policy.spacingUs > 0 || (this.isSmooth && !wasSmoothByPolicy);
-    this.multiplier = aimd.enabled ? Math.min(aimd.maxMultiplier, Math.max(aimd.minMultiplier, this.multiplier)) : 1;
+    this.multiplier = enabled ? Math.min(maxMultiplier, Math.max(minMultiplier, this.multiplier)) : 1;
     this.#rebuild();
   }
 
@@ -177,6 +178,12 @@ export class Pace {
       return { ...window, spanUs: Math.ceil(windowUs / this.multiplier) + this.guardUs };
     });
   }
+}
+
+/** The entry of a host or service may switch AIMD on or off for itself. */
+function aimdOf(policy: PacedPolicy, aimd: AimdPolicy): AimdPolicy {
+  const { isAdaptive = aimd.enabled } = policy;
+  return isAdaptive === aimd.enabled ? aimd : { ...aimd, enabled: isAdaptive };
 }
 
 function startOf({ enabled, maxMultiplier }: AimdPolicy): number {

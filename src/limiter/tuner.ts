@@ -43,7 +43,8 @@ export class Tuner {
    */
   record(requested: RoleBudget, isThrottled: boolean): void {
     const { aimd } = this.#roleBudgets;
-    if (!isThrottled && requested.pace === undefined && !aimd.enabled) return;
+    const { isAdaptive = aimd.enabled } = requested.policy;
+    if (!isThrottled && requested.pace === undefined && !isAdaptive) return;
     const roleBudget = this.#roleBudgets.current(requested);
     if (roleBudget === undefined) return;
     const nowUs = this.#time.monotonicUs();

@@ -19,6 +19,8 @@ export interface BudgetPolicy {
   readonly maxConcurrent: number;
   /** Whether the cap counts over all processes that share a store. */
   readonly sharesSlots: boolean;
+  /** Whether the pace adapts to throttled responses (AIMD). @default as the policy says for every host */
+  readonly isAdaptive?: boolean | undefined;
 }
 
 /** The budget of one role, and how its calls are treated. */
@@ -34,7 +36,7 @@ export interface RoleBudgetPolicy extends BudgetPolicy {
 export const UNLIMITED: BudgetPolicy = freezeBudget({}, { rates: [], guardUs: 0 });
 
 /** The policy of a role's budget, from options that already contain what they inherit. */
-export function roleBudgetPolicy(options: ParsedRoleLimits): RoleBudgetPolicy {
+export function roleBudgetPolicy(options: ParsedRoleLimits, isAdaptive = false): RoleBudgetPolicy {
   const { max_delay_ms = 0, count_head = true, per, mode } = options;
   return Object.freeze({
     ...budgetPolicy(options),
@@ -42,6 +44,7 @@ export function roleBudgetPolicy(options: ParsedRoleLimits): RoleBudgetPolicy {
     countsHead: count_head,
     isPerPartition: per === "partition",
     isShadow: mode === "shadow",
+    isAdaptive,
   });
 }
 
@@ -58,6 +61,7 @@ export function strictestPolicy(first: RoleBudgetPolicy, second: RoleBudgetPolic
     countsHead: first.countsHead || second.countsHead,
     isPerPartition: first.isPerPartition && second.isPerPartition,
     isShadow: first.isShadow && second.isShadow,
+    isAdaptive: first.isAdaptive || second.isAdaptive,
   });
 }
 

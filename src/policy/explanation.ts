@@ -3,6 +3,7 @@ import { withoutCredentials } from "../core/text/passwords.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND, DEFAULT_BREAKERS, DEFAULT_LIMITS } from "./defaults.ts";
 import type { LoadedPolicy } from "./load.ts";
 import {
+  adaptsPaths,
   breakerModePaths,
   CIRCUIT_FIELDS,
   circuitPaths,
@@ -72,7 +73,9 @@ export function explainLimits(policy: LoadedPolicy, scope: LimitScope, role: Rol
       explained(policy, "ratelimits", `${shown}.${field}`, totalPaths(field, place, scope)),
     );
   });
-  return setValues([...roleValues, ...totals]);
+  // Without an entry of its own, `explainSettings` has the value.
+  const adapts = explained(policy, "ratelimits", "aimd", adaptsPaths(scope).slice(1));
+  return setValues([...roleValues, adapts, ...totals]);
 }
 
 /** The breaker of one entry of the policy and a role; with an empty scope, of every host that is not listed. */

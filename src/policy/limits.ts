@@ -13,6 +13,7 @@ import type { ConfiguredLimits, RequestPlace, Route, ScopeEntry, TotalBudget } f
 import type { Member } from "./member.ts";
 import { commonName, nameWithoutPartition } from "./partition-name.ts";
 import {
+  adaptsPaths,
   effectiveValue,
   type LimitScope,
   ROLE_LIMIT_FIELDS,
@@ -183,14 +184,16 @@ class PolicyLimits implements ConfiguredLimits {
   }
 
   /**
-   * The scope without listed hosts that set nothing for the role and have no `total`: such a host shares the role budget
-   * of the entry that it inherits from. Otherwise an entry that changes one role would double the rates of the others.
+   * The scope without listed hosts that set nothing for the role and have neither `total` nor `aimd`: such a host shares
+   * the role budget of the entry that it inherits from. Otherwise an entry that changes one role would double the rates
+   * of the others.
    */
   #roleScope(scope: LimitScope, role: Role): LimitScope {
     const { service, listed = [] } = scope;
     const hasBudget = (host: string, index: number) => {
       if (index === 0 && service === undefined) return true;
       const entry = this.#document.hosts[host];
+      if (entry?.aimd !== undefined) return true;
       const tiers = Object.values(entry?.with ?? {});
       return [entry, ...tiers].some(limits => hasKeys(limits?.[role]) || hasKeys(limits?.total));
     };
@@ -214,7 +217,8 @@ class PolicyLimits implements ConfiguredLimits {
     for (const role of ROLES) {
       const value = (field: RoleLimitField) =>
         effectiveValue<unknown>(document, roleLimitPaths(field, role, scope), BUILT_IN[role][field]);
-      rolePolicies[role] = roleBudgetPolicy(Object.fromEntries(ROLE_LIMIT_FIELDS.map(field => [field, value(field)])));
+      const limits = Object.fromEntries(ROLE_LIMIT_FIELDS.map(field => [field, value(field)]));
+      rolePolicies[role] = roleBudgetPolicy(limits, effectiveValue(document, adaptsPaths(scope), false));
     }
     const above = totalPlaces(scope).flatMap(place => {
       const values = TOTAL_FIELDS.map(field => [

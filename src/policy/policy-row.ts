@@ -37,7 +37,7 @@ export interface PolicyRow {
   readonly trialCalls?: number;
   /** Where limits are stored: memory, multiprocess, sqlite or redis. */
   readonly backend: string;
-  /** Whether the rate adapts to 429 responses (`aimd.enabled`). */
+  /** Whether the rate adapts to 429 responses: `aimd` of its entry, else `aimd.enabled`. */
   readonly aimd: boolean;
 }
 
@@ -146,7 +146,7 @@ function rowsOf(
   routeOf: (role: Role) => Route,
 ): readonly PolicyRow[] {
   const { resolved, options } = policy.ratelimits;
-  const common = { backend: options.backend?.kind ?? "memory", aimd: resolved.aimd.enabled };
+  const backend = options.backend?.kind ?? "memory";
   const rows = ROLES.map(role => {
     const { roleBudget, above } = routeOf(role);
     const maxConcurrent = Math.min(roleBudget.maxConcurrent, ...above.map(total => total.policy.maxConcurrent));
@@ -159,7 +159,8 @@ function rowsOf(
       countsHead,
       mode: modeOf(isShadow),
       ...(unit === undefined ? {} : breakerCells(policy, unit, role)),
-      ...common,
+      backend,
+      aimd: roleBudget.isAdaptive ?? resolved.aimd.enabled,
     };
   });
   const { above } = routeOf("metadata");
@@ -167,7 +168,8 @@ function rowsOf(
     host: shown,
     role: index === 0 ? "total" : `total of ${name}`,
     ...budgetCells(total),
-    ...common,
+    backend,
+    aimd: resolved.aimd.enabled,
   }));
   return [...rows, ...totals];
 }

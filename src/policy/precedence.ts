@@ -63,6 +63,11 @@ export function roleLimitPaths(field: RoleLimitField, role: Role, scope: LimitSc
   ];
 }
 
+/** aimd.enabled < service < host < host with port. */
+export function adaptsPaths(scope: LimitScope): readonly KeyPath[] {
+  return [["aimd", "enabled"], ...scopePlaces(scope).map(({ path }) => [...path, "aimd"])];
+}
+
 /** The totals that a scope is charged to beside its role's budget, nearest first. Totals inherit from no other entry. */
 export function totalPlaces(scope: LimitScope): readonly ScopePlace[] {
   return scopePlaces(scope).toReversed();

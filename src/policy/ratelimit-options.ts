@@ -67,6 +67,8 @@ export interface HostLimits extends TierLimits {
    * Of several, the last one wins. @default none
    */
   readonly with?: Readonly<Record<string, TierLimits>> | undefined;
+  /** Whether the rates of this entry adapt to 429 responses. @default inherited; otherwise aimd.enabled */
+  readonly aimd?: boolean | undefined;
 }
 
 /** Members that replace those of the shipped service. */

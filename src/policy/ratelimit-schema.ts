@@ -109,6 +109,11 @@ const withSchema = z
     "Limits of requests that carry a key or the email address, by the name that identities.yaml gives it: an environment variable such as API_KEY, or mailto. They replace single fields of this entry, and such requests are counted apart. Of several, the last one wins. Default: none",
   );
 
+const adaptsSchema = z
+  .boolean()
+  .optional()
+  .describe("Whether the rates of this entry adapt to 429 responses. Default: inherited; otherwise aimd.enabled");
+
 const memberListSchema = z
   .array(z.string().transform(parsedBy(parseMember)))
   .min(1)
@@ -140,6 +145,7 @@ const serviceSchema = z.strictObject({
       "One budget for each host that the calls of this service go to, in addition to the limits of the host. Calls select the service with the option service, and members must be absent. Default: false",
     ),
   with: withSchema,
+  aimd: adaptsSchema,
   ...host,
 });
 
@@ -226,7 +232,7 @@ export const ratelimitsSchema = z.strictObject({
     .prefault({})
     .describe("Limits of hosts that are not listed, and of fields that a host does not set. Default: built-in limits"),
   hosts: z
-    .record(hostNameSchema, z.strictObject({ with: withSchema, ...host }))
+    .record(hostNameSchema, z.strictObject({ with: withSchema, aimd: adaptsSchema, ...host }))
     .prefault({})
     .describe("Limits by host; a port belongs to the name only if the policy names it. Default: none"),
   services: servicesSchema
