@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadPolicy } from "../../policy/load.ts";
-import { compactPolicy } from "./policy-table.ts";
+import { compactPolicy, policyWarnings } from "./policy-table.ts";
 
 const policy = await loadPolicy({ env: {} });
 
@@ -23,4 +23,12 @@ test("on a narrow terminal the defaults are printed, and the command that prints
     assert.match(text, /\nFor the limits of each host run: docstokg policy show\n\n$/);
   }
   assert.match(compactPolicy(policy, 40), /^defaults: metadata\nrates: 10\/SECOND \+ 5000\/HOUR\nmax delay: 200 ms\n/m);
+});
+
+test("a run starts with a warning for an override without effect and for a limit looser than the shipped one", async () => {
+  assert.equal(policyWarnings(policy), "");
+  const overrides = { rate: ["api.crossref.org:metadata=rates:90/SECOND"] };
+  const text = policyWarnings(await loadPolicy({ env: {}, overrides }));
+  assert.match(text, /^warning: api\.crossref\.org metadata: 90\/SECOND .* has no effect: .* \[role-above-total\]$/m);
+  assert.match(text, /^warning: api\.crossref\.org .* \[looser-than-shipped\]$/m);
 });

@@ -1,3 +1,5 @@
+import type { FindingRule } from "../../policy/finding.ts";
+import { lintPolicy } from "../../policy/lint.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { type PolicyRow, policyRows } from "../../policy/policy-row.ts";
 import { ROLES } from "../../policy/roles.ts";
@@ -14,6 +16,23 @@ export function compactPolicy(policy: LoadedPolicy, columns = Number.POSITIVE_IN
   const widest = Math.max(...table.split("\n").map(line => line.length));
   if (widest <= columns) return `${policyHead(policy)}\n\n${table}\n`;
   return `${policyHead(policy)}\n\n${defaultsTable(rows, columns)}\nFor the limits of each host run: docstokg policy show\n\n`;
+}
+
+/** Findings that a user must not miss: settings without effect, and limits that are looser than the shipped ones. */
+const SHOWN_RULES: ReadonlySet<FindingRule> = new Set([
+  "dead-override",
+  "partial-override",
+  "role-above-total",
+  "looser-than-shipped",
+]);
+const SHOWN_MAX = 5;
+
+/** The warnings of `policy check` that concern the start of a run, one line each; empty if there are none. */
+export function policyWarnings(policy: LoadedPolicy): string {
+  const found = lintPolicy(policy).filter(({ rule, severity }) => severity === "warning" && SHOWN_RULES.has(rule));
+  const lines = found.slice(0, SHOWN_MAX).map(({ message, rule }) => `warning: ${message} [${rule}]\n`);
+  const more = found.length - lines.length;
+  return [...lines, ...(more > 0 ? [`and ${more} more: docstokg policy check\n`] : [])].join("");
 }
 
 /** `backend memory, AIMD off, at most 500 requests in flight`. */

@@ -10,7 +10,7 @@ import { dryRun } from "./dry-run.ts";
 import { addListFlags, inputFileProblems, listOf } from "./list-flags.ts";
 import { addWorks, listInputs } from "./list-inputs.ts";
 import { policySources } from "./policy-flags.ts";
-import { compactPolicy } from "./policy-table.ts";
+import { compactPolicy, policyWarnings } from "./policy-table.ts";
 import { addQueryFlags, filterOf, QUERY_REFINEMENTS, queryOf } from "./query-flags.ts";
 import { recordedCommand } from "./recorded-command.ts";
 import { runSession } from "./run-session.ts";
@@ -40,7 +40,8 @@ export const run: CommandModule = {
     if (flags["dryRun"] === true && list !== undefined) return dryRun(list, settings, flags, io);
     makeFolders(settings);
     if (!settings.isQuiet) {
-      io.stderr.write(compactPolicy(await loadPolicy(policySources(flags, io)), terminalWidth(io.stderr)));
+      const policy = await loadPolicy(policySources(flags, io));
+      io.stderr.write(compactPolicy(policy, terminalWidth(io.stderr)) + policyWarnings(policy));
     }
     const isStrict = flags["strict"] === true;
     const isRefresh = flags["refresh"] === true;
