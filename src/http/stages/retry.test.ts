@@ -291,8 +291,15 @@ test("a burst of 429 responses without Retry-After holds the key for its window 
   await until(() => only(events, "http_retry").length === 3);
   await time.advance(999);
   assert.equal(server.requests.length, 3);
-  // The hold of one window, and the guard, which the 429 has widened to 25 ms.
-  await time.advance(26);
+  // The hold of one window ends. The second 429 has switched the key to even spacing: (3 - 2) requests a second.
+  for (const [count, ms] of [
+    [4, 26],
+    [5, 1000],
+    [6, 1000],
+  ] as const) {
+    await time.advance(ms);
+    await until(() => server.requests.length === count && hub.snapshot().inFlight === 0);
+  }
   const statuses = (await burst).map(({ statusCode }) => statusCode);
   assert.deepEqual(statuses, [200, 200, 200]);
   assert.equal(server.requests.length, 6);
