@@ -38,6 +38,11 @@ export class BreakerQueue {
     return this.#blockerOf.has(waiter);
   }
 
+  /** A copy, so that the caller may refuse them. */
+  waitersOf(blocker: Blocker): readonly Waiter[] {
+    return [...(this.#lists.get(blocker)?.waiters ?? [])];
+  }
+
   add(waiter: Waiter, { blocker, untilUs }: Denial): void {
     const list = this.#lists.get(blocker) ?? { waiters: new Set(), timer: undefined };
     this.#lists.set(blocker, list);

@@ -340,3 +340,22 @@ test("a circuit that becomes half-open during the decision lets no request excee
   (await waiting).release();
   assert.equal(gate.inFlight, 0);
 });
+
+test("a call that waits for a cooldown is refused when the cooldown is extended beyond its bound", async () => {
+  const { gate, time, log, start } = setUp();
+  const [first, second] = [gate.enter({ host, role }) as Grant, gate.enter({ host, role }) as Grant];
+  const throttle = (grant: Grant, retryAfterMs: number) => {
+    const outcome = outcomeOfResponse({ status: 429, retryAfterMs });
+    grant.report({ outcome, status: 429, retryAfterMs });
+    grant.release();
+  };
+  throttle(first, 1000);
+  start("short", { maxWaitMs: 5000 });
+  start("patient", { maxWaitMs: 100_000 });
+  await time.advance(500);
+  throttle(second, 60_000);
+  await time.advance(0);
+  assert.deepEqual(log, ["short BreakerOpenError at 500"]);
+  await time.advance(61_000);
+  assert.match(log[1] ?? "", /^patient granted at 60/);
+});

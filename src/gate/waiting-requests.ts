@@ -1,3 +1,4 @@
+import type { Blocker } from "../breaker/breaker-change.ts";
 import type { Breakers } from "../breaker/breakers.ts";
 import { Permit } from "../breaker/permit.ts";
 import type { RejectedError } from "../errors.ts";
@@ -144,8 +145,21 @@ export class WaitingRequests {
     if (changes.length === 0) return;
     peers?.publish(changes);
     // A circuit that opens again unblocks too: a call that waits for the lease of the failed probe would wait too long.
-    for (const { origin, kind, blocker } of changes)
-      if (origin !== "timeout" && kind !== "cooldown") breakerQueue?.unblock(blocker);
+    for (const { origin, kind, blocker } of changes) {
+      if (kind === "cooldown") this.#judgeBlocked(blocker);
+      else if (origin !== "timeout") breakerQueue?.unblock(blocker);
+    }
+  }
+
+  /** Refuses the requests that wait for a cooldown which now ends after their bounds (law L4). */
+  #judgeBlocked(blocker: Blocker): void {
+    const { breakers, breakerQueue, time } = this.#deps;
+    const nowUs = time.monotonicUs();
+    for (const waiter of breakerQueue?.waitersOf(blocker) ?? []) {
+      const denial = breakers?.check(waiter.call);
+      if (denial !== undefined && !mayWaitFor(denial, waiter.call, waiter.latestUs(nowUs), nowUs))
+        this.#refuse(waiter, denial.error());
+    }
   }
 
   /** Serves the request that has the turn, if it has what it needs from the peers. False if there is none. */
