@@ -135,3 +135,15 @@ test("in shadow mode a success ends a cooldown if its request was sent after the
   assert.equal(registry.state(HOST).state, "closed");
   for (const grant of [asked, before, later]) grant.release();
 });
+
+test("in shadow mode tryEnter grants and reports, and check refuses nothing", () => {
+  const { gate, eventsOf } = gateOf({ mode: "shadow", defaults: { metadata: { ...LIMITS, rates: "1/HOUR" } } });
+  for (let call = 0; call < 2; call += 1) {
+    assert.equal(gate.check({ host: HOST, role: "metadata" }), undefined);
+    const grant = gate.tryEnter({ host: HOST, role: "metadata" });
+    assert.ok(grant);
+    grant.release();
+  }
+  assert.equal(eventsOf("ratelimit.shadow").length, 1);
+  assert.equal(gate.keySnapshots()[0]?.refused, 0);
+});

@@ -84,6 +84,7 @@ export class Gate {
     const units = roleBudget.unitsOf(request);
     const nowUs = this.#time.monotonicUs();
     if (!this.#admission.isFree(request, roleBudget, units, nowUs)) {
+      if (roleBudget.policy.isShadow) return this.#tryShadow(request, roleBudget, units, nowUs);
       this.#admission.recordRefusal(roleBudget, units);
       return undefined;
     }
@@ -100,9 +101,8 @@ export class Gate {
     const roleBudget = this.#roleBudgets.of(request);
     const units = roleBudget.unitsOf(request);
     const nowUs = this.#time.monotonicUs();
-    if (!this.#admission.isFree(request, roleBudget, units, nowUs)) {
+    if (!roleBudget.policy.isShadow && !this.#admission.isFree(request, roleBudget, units, nowUs))
       return refusalOf(this.#admission.estimate(roleBudget, units, nowUs), nowUs);
-    }
     const denial = this.#breakers?.check(request);
     return denial && { retryAfterMs: denial.retryAfterMs, constraint: denial.constraint };
   }
@@ -134,6 +134,23 @@ export class Gate {
     if (refreshed !== undefined) return refreshed.then(() => this.enter(call));
     const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
     if (permit !== undefined && !(permit instanceof Permit)) return this.#admit(call, roleBudget, units, nowUs, permit);
+    return this.#issueShadow(call, roleBudget, units, nowUs, permit);
+  }
+
+  /** The same without waiting: undefined if the breaker denies the request. */
+  #tryShadow(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): Grant | undefined {
+    const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
+    if (permit !== undefined && !(permit instanceof Permit)) return undefined;
+    return this.#issueShadow({ ...call, maxWaitMs: 0 }, roleBudget, units, nowUs, permit);
+  }
+
+  #issueShadow(
+    call: EntryRequest,
+    roleBudget: RoleBudget,
+    units: number,
+    nowUs: number,
+    permit: Permit | undefined,
+  ): Grant {
     const boundMs = call.maxWaitMs ?? roleBudget.policy.maxDelayMs;
     if (!this.#admission.hasCapacity(roleBudget, units, nowUs)) {
       const estimate = this.#admission.estimate(roleBudget, units, nowUs);
