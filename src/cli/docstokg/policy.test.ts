@@ -186,7 +186,7 @@ test("policy check lists every problem of a file and exits with 2", async () => 
   );
   assert.match(
     stderr,
-    /bad-ratelimits\.yaml:3: hosts\.b\.example\.artifact\.rates: expected a rate such as 10\/SECOND, or a list of rates, found 5/,
+    /bad-ratelimits\.yaml:3: hosts\.b\.example\.artifact\.rates: expected a rate such as 10\/SECOND, a list of rates, or none for no rate limit, found 5/,
   );
   assert.match(stderr, /bad-ratelimits\.yaml:2: hosts\.a\.example\.metadata\.rate: unknown key; did you mean rates\?/);
   const { stdout: json } = await run(["policy", "check", bad, "--json"]);
