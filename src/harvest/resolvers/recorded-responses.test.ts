@@ -113,8 +113,24 @@ const recordings: readonly Recording[] = [
     resolver: "crossref",
     work: "10.1371/journal.pone.0033693",
     url: "https://api.crossref.org/works/10.1371/journal.pone.0033693",
-    check: finding =>
-      assert.deepEqual(finding, { kind: "none", reason: "no-copy", ids: { doi: "10.1371/journal.pone.0033693" } }),
+    check(finding) {
+      assert.ok(finding.kind === "none" && finding.reason === "no-copy");
+      assert.deepEqual(finding.ids, { doi: "10.1371/journal.pone.0033693" });
+      const { authors, title, ...rest } = finding.metadata ?? {};
+      assert.equal(authors?.length, 6);
+      assert.match(title ?? "", /^Methylphenidate Exposure/);
+      assert.deepEqual(rest, {
+        issue: "3",
+        licence: "http://creativecommons.org/licenses/by/4.0/",
+        pages: "e33693",
+        publisher: "Public Library of Science (PLoS)",
+        registrar: "crossref",
+        type: "article-journal",
+        venue: "PLoS ONE",
+        volume: "7",
+        year: 2012,
+      });
+    },
   },
   {
     file: "api.crossref.org/work-not-found-404.txt",
@@ -247,6 +263,12 @@ const recordings: readonly Recording[] = [
         kind: "none",
         reason: "no-copy",
         ids: { pmid: "20516115", pmcid: "PMC3040717", doi: "10.1158/0008-5472.can-09-4563" },
+        metadata: {
+          pages: "4880-4890",
+          title:
+            "Comprehensive analysis of missense variations in the BRCT domain of BRCA1 by structural and functional assays",
+          year: 2010,
+        },
       }),
   },
   {
