@@ -202,7 +202,7 @@ describe("an announced rate", () => {
 
   test("never reduces the spacing of a key that 429s have made smooth", async () => {
     const { gate, time, exchange, refusal } = gateOf(limitsOf({ rates: "300/min", guard_ms: 250 }));
-    gate.record(host, role, true);
+    for (let throttle = 0; throttle < 2; throttle += 1) gate.record(host, role, true);
     exchange();
     assert.equal(refusal().retryAfterMs, 202);
     await time.advance(202);
