@@ -18,7 +18,9 @@ async function file(name: string, text: string): Promise<string> {
 }
 
 test("a file is checked as the kind that its name or its keys show", async () => {
-  const { findings, ...checked } = await checkFile(await file("my-breakers.yaml", "defaults: { fail_max: 3 }\n"));
+  const { findings, ...checked } = await checkFile(
+    await file("my-breakers.yaml", "defaults: { retry_after_cap_s: 5 }\n"),
+  );
   assert.deepEqual(checked, { key: "breakers", problems: [] });
   assert.deepEqual(
     findings.filter(({ severity }) => severity === "warning"),

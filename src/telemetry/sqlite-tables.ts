@@ -50,6 +50,17 @@ ALTER TABLE http_events ADD COLUMN "background" INTEGER;
 ALTER TABLE http_events ADD COLUMN "breaker_wait_ms" REAL;
 ALTER TABLE http_events ADD COLUMN "unsent_wait_ms" REAL;
 `,
+    `
+ALTER TABLE run_events ADD COLUMN "host" TEXT;
+ALTER TABLE run_events ADD COLUMN "client" TEXT;
+ALTER TABLE run_events ADD COLUMN "seconds" REAL;
+ALTER TABLE run_events ADD COLUMN "setting" TEXT;
+ALTER TABLE run_events ADD COLUMN "old" TEXT;
+ALTER TABLE run_events ADD COLUMN "new" TEXT;
+ALTER TABLE run_events ADD COLUMN "source" TEXT;
+ALTER TABLE run_events ADD COLUMN "changes" INTEGER;
+ALTER TABLE run_events ADD COLUMN "message" TEXT;
+`,
   ],
 };
 
