@@ -187,3 +187,25 @@ test("a call behind a request that is not written is refused when it can no long
   assert.deepEqual(waiting, [{ atMs: 4001, retryAfterMs: 1000 }]);
   grant.release();
 });
+
+/** Each reading of the clock takes 2 ms, as on a machine that is starved. */
+class SlowTime extends FakeTime {
+  #reads = 0;
+
+  override monotonicUs(): number {
+    this.#reads += 1;
+    return super.monotonicUs() + this.#reads * 2000;
+  }
+}
+
+test("with a store a call with maxWaitMs 0 is decided by the store, however slow the process is", async () => {
+  const time = new SlowTime();
+  const policies = limitPoliciesFrom(roleLimits({ rates: "1/HOUR" }), "test");
+  const gate = new Gate(policies, time, { store: new MemoryStore(time).member("p") });
+  const [first, second] = [recorderOf(time)(gate, { maxWaitMs: 0 }), recorderOf(time)(gate, { maxWaitMs: 0 })];
+  await time.advance(100);
+  assert.deepEqual(
+    [first[0]?.retryAfterMs, second[0]?.retryAfterMs].map(ms => ms === undefined),
+    [true, false],
+  );
+});

@@ -167,7 +167,7 @@ export class WaitingRequests {
     const { time, queues, peers } = this.#deps;
     const nowUs = time.monotonicUs();
     for (let waiter = queues.next(nowUs); waiter !== undefined; waiter = queues.next(nowUs)) {
-      if (waiter.isOverdue(nowUs)) {
+      if (waiter.isOverdue(nowUs) && !this.#isStoreToBeAsked(waiter)) {
         this.#refuse(waiter, this.#lateRejection(waiter, nowUs));
         continue;
       }
@@ -296,6 +296,12 @@ export class WaitingRequests {
     if (peers?.isReady(call, roleBudget, units, time.monotonicUs())) queues.unpark(roleBudget);
     queues.of(units).hasten(roleBudget);
     this.serve();
+  }
+
+  /** Only the store knows the shared capacity: it is asked once for every request, also with `maxWaitMs` 0. */
+  #isStoreToBeAsked({ roleBudget, lastStoreRequest }: Waiter): boolean {
+    const { peers } = this.#deps;
+    return peers !== undefined && peers.requestCount(roleBudget) < lastStoreRequest;
   }
 
   /** The store is being asked for what this request needs. */
