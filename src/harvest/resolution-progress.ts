@@ -20,7 +20,7 @@ export interface ResolutionState {
 }
 
 /** Monotonic times are worth nothing to another process, so times are stored by the wall clock. */
-export interface ClockReading {
+export interface RunClocks {
   readonly nowUs: number;
   readonly wallMs: number;
 }
@@ -46,7 +46,7 @@ interface StoredProgress {
 }
 
 /** Undefined if a URL contains a secret, which must not be stored: then the work starts again from the beginning. */
-export function storedProgress(state: ResolutionState, work: Work, clock: ClockReading): string | undefined {
+export function storedProgress(state: ResolutionState, work: Work, clock: RunClocks): string | undefined {
   const all = [...state.steps, ...state.skipped];
   const urls = [
     ...all.flatMap(({ step, visitedUrls }) => [step.url, ...visitedUrls]),
@@ -74,7 +74,7 @@ export function parsedProgress(
   text: string,
   work: Work,
   resolvers: readonly Resolver[],
-  clock: ClockReading,
+  clock: RunClocks,
 ): ResolutionState | undefined {
   let stored: StoredProgress;
   try {

@@ -9,7 +9,7 @@ import type { FileKind } from "./downloads/file-check.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
 import { PendingSteps } from "./pending-steps.ts";
 import { mainReason, type Reason } from "./reason.ts";
-import { type ClockReading, parsedProgress, storedProgress } from "./resolution-progress.ts";
+import { parsedProgress, type RunClocks, storedProgress } from "./resolution-progress.ts";
 import type { Candidate, Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
 import type { FetchStep, NextStep, PendingStep, ResolutionStep, WaitReason } from "./step.ts";
 import type { Work } from "./work.ts";
@@ -67,7 +67,7 @@ export class Resolution {
     work: ListedWork,
     options: ResolutionOptions,
     progress: string | undefined,
-    clock: ClockReading,
+    clock: RunClocks,
   ): Resolution {
     const resolution = new Resolution(work, options);
     const state = progress === undefined ? undefined : parsedProgress(progress, work, options.resolvers, clock);
@@ -89,7 +89,7 @@ export class Resolution {
    * What the manifest stores while the work is not in memory; undefined if the work must start again.
    * @param started the step that `next` has returned and that has not been sent
    */
-  progress(clock: ClockReading, started?: PendingStep): string | undefined {
+  progress(clock: RunClocks, started?: PendingStep): string | undefined {
     return storedProgress(
       {
         steps: [...(started === undefined ? [] : [started]), ...this.#pending.all],

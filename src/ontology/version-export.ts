@@ -5,7 +5,7 @@ import { SUB_CLASS_OF, SUB_PROPERTY_OF } from "./parsing/rdf-vocabulary.ts";
 import { formatCrate } from "./ro-crate.ts";
 
 export const EXPORT_FORMATS = ["ntriples", "nodes-edges", "obographs", "ro-crate"] as const;
-export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+export type VersionExportFormat = (typeof EXPORT_FORMATS)[number];
 
 /** Receives a part of the export. The next part is written when the promise resolves. */
 export type WritePart = (text: string) => Promise<void>;
@@ -19,7 +19,7 @@ const LINES_AT_A_TIME = 1000;
  */
 export async function exportVersion(
   version: StoredVersion,
-  format: ExportFormat,
+  format: VersionExportFormat,
   write: WritePart,
   signal?: AbortSignal,
 ): Promise<void> {

@@ -1,6 +1,10 @@
 import { open, rename, rm } from "node:fs/promises";
 import { ConfigError } from "../../errors.ts";
-import { EXPORT_FORMATS, type ExportFormat, exportVersion as writeExport } from "../../ontology/version-export.ts";
+import {
+  EXPORT_FORMATS,
+  type VersionExportFormat,
+  exportVersion as writeExport,
+} from "../../ontology/version-export.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
 import type { CommandModule } from "../program.ts";
@@ -38,7 +42,7 @@ export const exportVersion: CommandModule = {
     }),
 };
 
-function formatOf(text: string): ExportFormat {
+function formatOf(text: string): VersionExportFormat {
   const format = EXPORT_FORMATS.find(name => name === text);
   if (format !== undefined) return format;
   const message = `unknown format ${JSON.stringify(text)}; expected ${EXPORT_FORMATS.join(", ")}`;

@@ -5,14 +5,14 @@ import type { Time } from "../../time/time.ts";
 import type { SimulatedReply, SimulatedRequest } from "./exchange.ts";
 import type { ScriptedReply } from "./script-runner.ts";
 
-export type NodeRequest = IncomingMessage | Http2ServerRequest;
+export type ServerRequest = IncomingMessage | Http2ServerRequest;
 export type NodeResponse = ServerResponse | Http2ServerResponse;
 
 const BODY_BYTES_MAX = 1_000_000;
 const PIECE_BYTES = 65_536;
 
 /** The body is empty here, because it may not have arrived yet; see `bodyOf`. */
-export function simulatedRequestOf(request: NodeRequest, isTls: boolean, wallMs: number): SimulatedRequest {
+export function simulatedRequestOf(request: ServerRequest, isTls: boolean, wallMs: number): SimulatedRequest {
   const headers: Record<string, string | undefined> = {};
   for (const [name, value] of Object.entries(request.headers))
     headers[name] = Array.isArray(value) ? value.join(", ") : value;
@@ -35,7 +35,7 @@ export function simulatedRequestOf(request: NodeRequest, isTls: boolean, wallMs:
 }
 
 /** At most 1 MB, which is more than any service accepts. Empty if the client breaks the request off. */
-export async function bodyOf(request: NodeRequest): Promise<string> {
+export async function bodyOf(request: ServerRequest): Promise<string> {
   if (request.method === "GET" || request.method === "HEAD") return "";
   const pieces: Buffer[] = [];
   let bytes = 0;

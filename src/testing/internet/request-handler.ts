@@ -8,7 +8,7 @@ import type { HostDirectory } from "./host-directory.ts";
 import { type Ledger, LedgerRecorder } from "./ledger.ts";
 import { LimitEnforcer } from "./limit-enforcer.ts";
 import { LIMITS } from "./limits.ts";
-import { bodyOf, disconnect, type NodeRequest, type NodeResponse, send, simulatedRequestOf } from "./node-http.ts";
+import { bodyOf, disconnect, type NodeResponse, type ServerRequest, send, simulatedRequestOf } from "./node-http.ts";
 import { type ScriptedReply, ScriptRunner } from "./script-runner.ts";
 
 /**
@@ -41,7 +41,7 @@ export class RequestHandler {
     this.#recorder.fault(error.stack ?? String(error));
   }
 
-  async serve(request: NodeRequest, response: NodeResponse, isTls: boolean): Promise<void> {
+  async serve(request: ServerRequest, response: NodeResponse, isTls: boolean): Promise<void> {
     const nowUs = this.#time.monotonicUs();
     const simulated = simulatedRequestOf(request, isTls, this.#time.wallMs());
     if (!this.#directory.knows(simulated.host)) {

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { createSecureServer, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { Identity } from "./certificate.ts";
-import type { NodeRequest, NodeResponse } from "./node-http.ts";
+import type { NodeResponse, ServerRequest } from "./node-http.ts";
 import type { RequestHandler } from "./request-handler.ts";
 
 export interface Servers {
@@ -20,7 +20,7 @@ export async function startServers(
   { cert, key }: Identity,
   onFault: (error: Error) => void,
 ): Promise<Servers> {
-  const answer = (isTls: boolean) => (request: NodeRequest, response: NodeResponse) => {
+  const answer = (isTls: boolean) => (request: ServerRequest, response: NodeResponse) => {
     // A client may disconnect at any time. With HTTP/2 the request emits the error, and without a listener the error
     // would end the thread.
     request.on("error", () => response.destroy());
