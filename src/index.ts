@@ -30,7 +30,7 @@ export {
 export type { CallOptions } from "./http/call-options.ts";
 export type { HubAgents } from "./http/clients/hub-agents.ts";
 export { createHub } from "./http/create-hub.ts";
-export type { AttemptCause, AttemptOutcome, BreakerRecord, HttpEvent } from "./http/http-events.ts";
+export type { AttemptCause, AttemptOutcome, HttpEvent, RecordedOutcome } from "./http/http-events.ts";
 export type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./http/hub.ts";
 export type {
   HubEvent,

@@ -151,7 +151,7 @@ test("a call that waits for a slot may wait longer than max_delay_ms, which boun
   assert.deepEqual(waiting, [{ atMs: 5000 }]);
 });
 
-test("a newcomer is told how long it would wait behind callers without a bound", async () => {
+test("a refusal and a snapshot give the wait behind callers without a bound", async () => {
   const { gate, pass, refusal, time } = gateOf(roleLimits({ rates: "3/s" }));
   for (let call = 0; call < 15; call += 1) pass();
   assert.equal(refusal().retryAfterMs, 5000);

@@ -16,7 +16,7 @@ export type AttemptCause = "call" | "retry" | "redirect" | "revalidation" | "ref
 export type AttemptOutcome = "answered" | "throttled" | "failed" | "aborted" | "unprocessed";
 
 /** What a breaker recorded. */
-export type BreakerRecord = "success" | "failure" | "neutral";
+export type RecordedOutcome = "success" | "failure" | "neutral";
 
 /** The events of the hub itself. Event and field names are public. No event holds a URL: its query may hold a key. */
 export type HttpEvent =
@@ -73,7 +73,7 @@ export type HttpEvent =
       /** Time until the circuit or cooldown ends, in ms; 0 when closed. */
       readonly breaker_open_remaining_ms: number;
       /** The outcome of the last attempt; undefined when there was none, and when it has not ended. */
-      readonly breaker_recorded: BreakerRecord | undefined;
+      readonly breaker_recorded: RecordedOutcome | undefined;
       /** From the call to the end of the body, waits included, in ms. */
       readonly elapsed_ms: number;
       /** A hash of the URL. */
@@ -116,7 +116,7 @@ export type HttpEvent =
       readonly error: string | undefined;
       readonly outcome: AttemptOutcome;
       /** What the breaker recorded; undefined when it recorded nothing. */
-      readonly breaker_recorded: BreakerRecord | undefined;
+      readonly breaker_recorded: RecordedOutcome | undefined;
       /** Retry-After of the response, in seconds. */
       readonly retry_after_s: number | undefined;
       /** Bytes of the request's body that were sent. */

@@ -6,6 +6,6 @@ import type { HeaderFields } from "../../core/cache/stored-fields.ts";
  */
 export function isExcludedSite(status: number, headers: HeaderFields, body: string): boolean {
   if (status !== 403) return false;
-  const told = `${headers["x-archive-wayback-runtime-error"] ?? ""} ${body.slice(0, 2000)}`;
-  return /AdministrativeAccessControl|Blocked Site/i.test(told);
+  const message = `${headers["x-archive-wayback-runtime-error"] ?? ""} ${body.slice(0, 2000)}`;
+  return /AdministrativeAccessControl|Blocked Site/i.test(message);
 }
