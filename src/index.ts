@@ -45,7 +45,12 @@ export * from "./limiter.ts";
 export type { Environment } from "./policy/environment.ts";
 export type { ExplainedValue, ValueSource } from "./policy/explanation.ts";
 export type { PolicyOverrides } from "./policy/flag-layer.ts";
-export type { HostIdentityOptions, IdentitiesOptions, IdentityTemplates } from "./policy/identity-options.ts";
+export type {
+  HostIdentityOptions,
+  IdentitiesOptions,
+  IdentityFieldsOptions,
+  IdentityTemplates,
+} from "./policy/identity-options.ts";
 export type { PolicySources } from "./policy/load.ts";
 export type { PolicyChange } from "./policy/policy-changes.ts";
 export type { PolicyMode, PolicyRow } from "./policy/policy-row.ts";

@@ -89,6 +89,11 @@ async function load({
     loaded,
     configHash: configHash(loaded),
     hostNames: new HostNames(loaded),
-    callerIdentity: new CallerIdentity({ identities: loaded.identities, version: PACKAGE_VERSION, userAgent }),
+    callerIdentity: new CallerIdentity({
+      identities: loaded.identities,
+      routing: loaded.ratelimits.resolved.routing,
+      version: PACKAGE_VERSION,
+      userAgent,
+    }),
   };
 }

@@ -19,8 +19,8 @@ export function identityChanges(before: Identities, after: Identities): readonly
 /** The values by setting. They stay in this module. */
 function fieldsOf(identities: Identities): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
-  for (const [host, { path, query, headers }] of identities.entries()) {
-    const setting = `identities.hosts.${host}`;
+  for (const [keys, { path, query, headers }] of identities.entries()) {
+    const setting = `identities.${keys}`;
     values.set(`${setting}.path`, path);
     const add = (part: string, fields: readonly IdentityField[]) => {
       for (const field of fields) values.set(`${setting}.${part}.${field.name}`, field.reveal());

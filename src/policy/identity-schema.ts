@@ -18,6 +18,21 @@ const headerName = z
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "expected a header name")
   .refine(name => !FRAMING.test(name), "this header cannot be set here: it controls the connection, not the identity");
 
+const fields = {
+  query: z
+    .record(queryName, template.nullable())
+    .optional()
+    .describe(
+      "Query parameters, by name. A template may contain {mailto}, {tool} or an environment variable such as {API_KEY}; a parameter without a value for each placeholder is not sent. null or false removes it. Default: none",
+    ),
+  headers: z
+    .record(headerName, template.nullable())
+    .optional()
+    .describe(
+      "Headers, by name. A template may contain {mailto}, {tool} or an environment variable such as {API_KEY}; a header without a value for each placeholder is not sent. null or false removes it. Default: none",
+    ),
+};
+
 /** A null removes an entry. A false was changed to null before the schema sees it. */
 export const identitiesSchema = z.strictObject({
   version: versionSchema,
@@ -34,23 +49,18 @@ export const identitiesSchema = z.strictObject({
             .describe(
               "Applies only to this path and the paths below it; printable ASCII that begins with a slash. Default: /",
             ),
-          query: z
-            .record(queryName, template.nullable())
-            .optional()
-            .describe(
-              "Query parameters, by name. A template may contain {mailto}, {tool} or an environment variable such as {API_KEY}; a parameter without a value for each placeholder is not sent. null or false removes it. Default: none",
-            ),
-          headers: z
-            .record(headerName, template.nullable())
-            .optional()
-            .describe(
-              "Headers, by name. A template may contain {mailto}, {tool} or an environment variable such as {API_KEY}; a header without a value for each placeholder is not sent. null or false removes it. Default: none",
-            ),
+          ...fields,
         })
         .nullable(),
     )
     .prefault({})
     .describe("Identification by host; null or false removes a host of the shipped file. Default: none"),
+  services: z
+    .record(z.string(), z.strictObject(fields).nullable())
+    .prefault({})
+    .describe(
+      "Identification by service of ratelimits.yaml: every member of the service gets these fields, so name only services whose hosts may all have the key. A field that hosts has for the host wins; null or false removes a service. Default: none",
+    ),
 });
 
 /** The options after each false was changed to null. */

@@ -32,8 +32,8 @@ export class IdentityField {
   }
 }
 
-/** The identification of requests to one host. */
-export interface HostIdentity {
+/** The identification of requests to one host, or to the members of one service. */
+export interface Identity {
   /** Holds for this path and the paths below it; `/` for all. */
   readonly path: string;
   /** True when the policy names the host with its port. */
@@ -45,13 +45,27 @@ export interface HostIdentity {
   readonly placeholders: readonly string[];
 }
 
-/** The identification of requests, by host. */
+/** The service that owns a request, and the path of the member that contains the request; empty for the whole host. */
+export interface OwningService {
+  readonly service: string | undefined;
+  readonly memberPath: string;
+}
+
+const NO_SERVICE: OwningService = { service: undefined, memberPath: "" };
+
+/** The identification of requests, by host and by service. */
 export class Identities {
-  readonly #byHost: ReadonlyMap<string, HostIdentity>;
+  readonly #byHost: ReadonlyMap<string, Identity>;
+  readonly #byService: ReadonlyMap<string, Identity>;
   readonly #mailto: string | undefined;
 
-  constructor(byHost: ReadonlyMap<string, HostIdentity>, mailto: string | undefined) {
+  constructor(
+    byHost: ReadonlyMap<string, Identity>,
+    byService: ReadonlyMap<string, Identity>,
+    mailto: string | undefined,
+  ) {
     this.#byHost = byHost;
+    this.#byService = byService;
     this.#mailto = mailto;
   }
 
@@ -64,48 +78,98 @@ export class Identities {
     return [...this.#byHost.keys()];
   }
 
-  /** Every host with its identity. */
-  entries(): Iterable<readonly [host: string, identity: HostIdentity]> {
-    return this.#byHost;
+  /** The services whose members get fields. */
+  get services(): readonly string[] {
+    return [...this.#byService.keys()];
   }
 
-  /** The identity for a canonical host. A port counts only where the policy names it. */
-  of(host: string, port: number): HostIdentity | undefined {
+  /** Every host and service with its identity, by its keys in `identities.yaml`. */
+  *entries(): Iterable<readonly [keys: string, identity: Identity]> {
+    for (const [host, identity] of this.#byHost) yield [`hosts.${host}`, identity];
+    for (const [service, identity] of this.#byService) yield [`services.${service}`, identity];
+  }
+
+  /** The identity of a canonical host by itself. A port counts only where the policy names it. */
+  of(host: string, port: number): Identity | undefined {
     return this.#byHost.get(`${host}:${port}`) ?? this.#byHost.get(host);
   }
 
+  /**
+   * The identities of requests to a canonical host and path: that of the service, then that of the host, whose fields
+   * win.
+   */
+  at(host: string, port: number, path: string, owner: OwningService = NO_SERVICE): readonly Identity[] {
+    return this.#matching(this.of(host, port), path, owner);
+  }
+
   /** Whether requests to a host and path carry the value of a placeholder. A host without a port is the https one. */
-  sends(host: string, path: string, placeholder: string): boolean {
-    const identity = this.#byHost.get(host);
-    if (identity === undefined || !fieldsOf(identity).some(field => field.placeholders.includes(placeholder)))
-      return false;
-    return identity.path === "/" || isBelowPath(path, identity.path);
+  sends(host: string, path: string, owner: OwningService, placeholder: string): boolean {
+    const matching = this.#matching(this.#byHost.get(host), path, owner);
+    const sent = [
+      mergedByName(matching.map(({ query }) => query)),
+      mergedByName(matching.map(({ headers }) => headers)),
+    ];
+    return sent.flat().some(({ placeholders }) => placeholders.includes(placeholder));
   }
 
   /** The placeholders whose values requests to a host carry, on some path. */
-  sentTo(host: string): ReadonlySet<string> {
-    const identity = this.#byHost.get(host);
-    return new Set(identity === undefined ? [] : fieldsOf(identity).flatMap(field => field.placeholders));
+  sentTo(host: string, service: string | undefined): ReadonlySet<string> {
+    return new Set(
+      this.#of(host, service)
+        .flatMap(fieldsOf)
+        .flatMap(field => field.placeholders),
+    );
   }
 
   /** The placeholders whose values requests to some host carry. */
   get sent(): ReadonlySet<string> {
-    return new Set(this.hosts.flatMap(host => [...this.sentTo(host)]));
+    const all = [...this.entries()].map(([, identity]) => identity);
+    return new Set(all.flatMap(fieldsOf).flatMap(field => field.placeholders));
   }
 
-  /** The placeholders in the templates of a host, also those without a value. */
-  wantedBy(host: string): ReadonlySet<string> {
-    return new Set(this.#byHost.get(host)?.placeholders);
+  /** The placeholders in the templates of a host and its service, also those without a value. */
+  wantedBy(host: string, service: string | undefined): ReadonlySet<string> {
+    return new Set(this.#of(host, service).flatMap(identity => identity.placeholders));
   }
 
   /** True when the identification of a host depends on the path. */
   isSplit(host: string): boolean {
     return (this.#byHost.get(host)?.path ?? "/") !== "/";
   }
+
+  /** True when the identification of a service depends on how the path of its member is written. */
+  isSplitService({ service, memberPath }: OwningService): boolean {
+    return memberPath !== "" && this.#ofService(service) !== undefined;
+  }
+
+  #of(host: string, service: string | undefined): readonly Identity[] {
+    return [this.#ofService(service), this.#byHost.get(host)].filter(identity => identity !== undefined);
+  }
+
+  #ofService(service: string | undefined): Identity | undefined {
+    return service === undefined ? undefined : this.#byService.get(service);
+  }
+
+  #matching(ofHost: Identity | undefined, path: string, { service, memberPath }: OwningService): readonly Identity[] {
+    const ofService = this.#ofService(service);
+    const found: Identity[] = [];
+    if (ofService !== undefined && holdsAt(path, memberPath || "/")) found.push(ofService);
+    if (ofHost !== undefined && holdsAt(path, ofHost.path)) found.push(ofHost);
+    return found;
+  }
 }
 
-function fieldsOf({ query, headers }: HostIdentity): readonly IdentityField[] {
+/** Of two fields with one name, the last one. */
+export function mergedByName(lists: readonly (readonly IdentityField[])[]): readonly IdentityField[] {
+  return [...new Map(lists.flat().map(field => [field.name, field])).values()];
+}
+
+function fieldsOf({ query, headers }: Identity): readonly IdentityField[] {
   return [...query, ...headers];
+}
+
+function holdsAt(path: string, prefix: string): boolean {
+  return prefix === "/" || isBelowPath(path, prefix);
 }
 
 /**
@@ -113,7 +177,7 @@ function fieldsOf({ query, headers }: HostIdentity): readonly IdentityField[] {
  * host, so it is below nothing. A path with dots or escaped slashes is below nothing but the root, because servers
  * resolve such a path differently.
  */
-export function isBelowPath(path: string, prefix: string): boolean {
+function isBelowPath(path: string, prefix: string): boolean {
   if (!path.startsWith("/")) return false;
   if (prefix === "/") return true;
   const base = prefix.endsWith("/") ? prefix.slice(0, -1) : prefix;

@@ -11,8 +11,8 @@ export function keyFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   return plain.flatMap(entry =>
     tierNames(policy, entry.scope).flatMap(tier => {
       const hosts = hostsOf(entry);
-      if (hosts.some(host => policy.identities.sentTo(host).has(tier))) return [];
-      const isWanted = hosts.some(host => policy.identities.wantedBy(host).has(tier));
+      if (hosts.some(host => policy.identities.sentTo(host, entry.scope.service).has(tier))) return [];
+      const isWanted = hosts.some(host => policy.identities.wantedBy(host, entry.scope.service).has(tier));
       if (!isWanted)
         return [
           warning(

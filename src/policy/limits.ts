@@ -104,7 +104,7 @@ class PolicyLimits implements ConfiguredLimits {
     if (found !== undefined) return found;
     const route = routeIn(this.#budgetsOf(this.#roleScope(this.#scopeOf(routed, path), role)), role, routed.host);
     // Where the identification depends on the path, so does the tier.
-    if (!this.#tiers.hasPaths(routed.host)) this.#routes.set(routed, known.set(role, route));
+    if (!this.#tiers.dependOnPath(routed)) this.#routes.set(routed, known.set(role, route));
     return route;
   }
 
@@ -178,9 +178,10 @@ class PolicyLimits implements ConfiguredLimits {
     return this.#document.services[service]?.per_host ?? false;
   }
 
-  #scopeOf({ service, listed, host }: RoutedRequest, path: string | undefined): LimitScope {
+  #scopeOf(routed: RoutedRequest, path: string | undefined): LimitScope {
+    const { service, listed } = routed;
     if (service === undefined && listed.length === 0) return DEFAULTS;
-    return { service, listed, tiers: this.#tiers.of({ service, listed }, host, path) };
+    return { service, listed, tiers: this.#tiers.of({ service, listed }, routed, path) };
   }
 
   /**

@@ -1,7 +1,7 @@
 import { ConfigError } from "../errors.ts";
 import type { Environment } from "./environment.ts";
 import { readShippedLayer, readUserLayer } from "./file-layer.ts";
-import { type HostIdentity, Identities } from "./identity.ts";
+import { Identities, type Identity } from "./identity.ts";
 import type { IdentitiesOptions } from "./identity-options.ts";
 import { identitiesSchema } from "./identity-schema.ts";
 import { placeholdersOf } from "./identity-template.ts";
@@ -38,33 +38,51 @@ export async function loadIdentities(sources: IdentitySources = {}): Promise<Ide
   ];
   const values = new PlaceholderValues(mailto, tool, env);
   const { data } = identitiesSchema.safeParse(assemble([...(standsAlone(own) ? [] : base), ...own]));
-  const byHost = new Map<string, HostIdentity>();
-  for (const [host, entry] of Object.entries(data?.hosts ?? {})) {
+  const byHost = filled("hosts", data?.hosts ?? {}, values);
+  const byService = filled("services", data?.services ?? {}, values);
+  problems.push(...values.problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return new Identities(byHost, byService, values.mailto);
+}
+
+interface Templates {
+  readonly path?: string | undefined;
+  readonly query?: Readonly<Record<string, string | null>> | undefined;
+  readonly headers?: Readonly<Record<string, string | null>> | undefined;
+}
+
+/** The entries under `hosts` or `services`, with the placeholders of their templates filled in. */
+function filled(
+  key: string,
+  entries: Readonly<Record<string, Templates | null>>,
+  values: PlaceholderValues,
+): ReadonlyMap<string, Identity> {
+  const identities = new Map<string, Identity>();
+  for (const [name, entry] of Object.entries(entries)) {
     if (entry === null) continue;
-    byHost.set(host, {
+    identities.set(name, {
       path: entry.path ?? "/",
-      namesPort: /:\d+$/.test(host),
-      query: values.fill(entry.query, `hosts.${host}.query`),
-      headers: values.fill(entry.headers, `hosts.${host}.headers`),
+      namesPort: /:\d+$/.test(name),
+      query: values.fill(entry.query, `${key}.${name}.query`),
+      headers: values.fill(entry.headers, `${key}.${name}.headers`),
       placeholders: [entry.query, entry.headers].flatMap(templates =>
         Object.values(templates ?? {}).flatMap(template => (template === null ? [] : placeholdersOf(template))),
       ),
     });
   }
-  problems.push(...values.problems);
-  if (problems.length > 0) throw new ConfigError(problems);
-  return new Identities(byHost, values.mailto);
+  return identities;
 }
 
 /**
  * The assignments in one spelling, so that layers can be merged by key: header names in lower case, and null for the
- * false that removes a host or a field.
+ * false that removes a host, a service or a field.
  */
 function normalized(assignments: readonly Assignment[]): readonly Assignment[] {
   return assignments.map(({ path, value, where }) => {
     const [first, , part] = path;
-    const isRemovable = first === "hosts" && (path.length === 2 || (path.length === 4 && part !== "path"));
-    const isHeader = first === "hosts" && part === "headers";
+    const isEntry = first === "hosts" || first === "services";
+    const isRemovable = isEntry && (path.length === 2 || (path.length === 4 && part !== "path"));
+    const isHeader = isEntry && part === "headers";
     return {
       path: isHeader ? path.map((key, depth) => (depth === 3 ? key.toLowerCase() : key)) : path,
       value: isRemovable && value === false ? null : value,

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { nearest } from "../core/text/nearest.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { type BreakerPolicies, breakerPoliciesFrom } from "./breaker-policy.ts";
 import { type BreakersOptions, breakersSchema } from "./breaker-schema.ts";
@@ -90,6 +91,7 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPol
   const limits = loadSection(RATELIMITS, files.ratelimits, sources, names, problems);
   const breakers = loadSection(BREAKERS, files.breakers, sources, names, problems);
   const identities = await collect(problems, () => loadIdentities(sources));
+  problems.push(...unknownServices(identities?.services ?? [], names.services));
   if (problems.length > 0 || identities === undefined) throw new ConfigError(problems);
   const ratelimits = resolve(limits, (options: RatelimitsOptions) => limitPoliciesFrom(options, "policy", identities));
   const { routing } = ratelimits.resolved;
@@ -113,6 +115,21 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPol
 /** Whether limits or breakers name this canonical host. A port counts only where the policy names it. */
 export function namesHost({ ratelimits, breakers }: LoadedPolicy, host: string): boolean {
   return ratelimits.resolved.routing.names(host) || Object.hasOwn(breakers.options.hosts ?? {}, host);
+}
+
+/** A service that does not exist has no members, so its key would be sent nowhere. */
+function unknownServices(named: readonly string[], known: ReadonlySet<string>): readonly ConfigProblem[] {
+  return named
+    .filter(service => !known.has(service))
+    .map(service => {
+      const suggested = nearest(service, [...known]);
+      const hint = suggested === undefined ? "" : `; did you mean ${suggested}?`;
+      return {
+        where: "identities",
+        path: `services.${service}`,
+        message: `ratelimits.yaml has no service of this name${hint}`,
+      };
+    });
 }
 
 async function collect<Value>(problems: ConfigProblem[], load: () => Promise<Value>): Promise<Value | undefined> {

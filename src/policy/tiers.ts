@@ -1,4 +1,4 @@
-import type { Identities } from "./identity.ts";
+import type { Identities, OwningService } from "./identity.ts";
 import { type LimitScope, type ScopePlace, scopePlaces, valueAt } from "./precedence.ts";
 import { withoutPort } from "./routing.ts";
 
@@ -18,10 +18,10 @@ export class Tiers {
   }
 
   /** The tiers of an entry that requests to the host and path carry, weakest first. */
-  of(scope: LimitScope, host: string, path = ""): readonly string[] {
+  of(scope: LimitScope, request: OwningService & { readonly host: string }, path = ""): readonly string[] {
     if (this.#identities === undefined) return [];
     const names = this.#namesIn(scope);
-    return names.length === 0 ? [] : names.filter(name => this.#identities?.sends(host, path, name));
+    return names.length === 0 ? [] : names.filter(name => this.#identities?.sends(request.host, path, request, name));
   }
 
   /** Each set of tiers that requests to these hosts can carry, the empty one first. */
@@ -30,7 +30,7 @@ export class Tiers {
     const sets = new Map<string, readonly string[]>([["", []]]);
     if (names.length > 0) {
       for (const host of hosts) {
-        const sent = this.#identities?.sentTo(host) ?? new Set();
+        const sent = this.#identities?.sentTo(host, scope.service) ?? new Set();
         const carried = names.filter(name => sent.has(name));
         sets.set(carried.join(" "), carried);
       }
@@ -47,6 +47,11 @@ export class Tiers {
   /** True when the identification, and with it the tier, depends on the path. */
   hasPaths(host: string): boolean {
     return this.#identities?.isSplit(withoutPort(host)) ?? false;
+  }
+
+  /** True when the tier depends on the path within one member. */
+  dependOnPath(request: OwningService & { readonly host: string }): boolean {
+    return this.hasPaths(request.host) || (this.#identities?.isSplitService(request) ?? false);
   }
 
   #namesIn(scope: LimitScope): readonly string[] {

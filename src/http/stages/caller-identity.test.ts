@@ -3,6 +3,8 @@ import { describe, test } from "node:test";
 import { inspect } from "node:util";
 import fc from "fast-check";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
+import type { IdentitiesOptions } from "../../policy/identity-options.ts";
+import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
 import { type IdentitySources, loadIdentities } from "../../policy/load-identities.ts";
 import { CallerIdentity } from "./caller-identity.ts";
 import type { ResponseHead } from "./stage.ts";
@@ -318,4 +320,115 @@ test("printing or serialising an identity shows no value", async () => {
   some.apply(request("https://api.example.org"));
   const shown = [inspect(some, { depth: 9, showHidden: true }), JSON.stringify(some), String(some)].join("\n");
   assert.doesNotMatch(shown, /k3y|t0ken|you@/);
+});
+
+describe("fields of a service", () => {
+  const ratelimits = {
+    extends: "none",
+    services: {
+      portal: { members: ["*.portal.example", "shared.example/api", "loose.example"], total: { rates: "3/SECOND" } },
+      other: { members: ["public.portal.example", "shared.example/open"], total: { rates: "3/SECOND" } },
+    },
+  } as const;
+
+  async function serviceIdentity(hosts: IdentitiesOptions["hosts"] = {}): Promise<CallerIdentity> {
+    const services = { portal: { query: { mail: "{mailto}" }, headers: { "X-Token": "{A_TOKEN}" } } };
+    const { identities, ratelimits: limits } = await loadPolicy({
+      ratelimits,
+      identities: { extends: "none", hosts, services },
+      env,
+      mailto,
+    });
+    return new CallerIdentity({ identities, routing: limits.resolved.routing, version: "0.1.0" });
+  }
+  const token = (some: CallerIdentity, origin: string, path?: string) =>
+    fields(some.apply(request(origin, path)).headers)["x-token"];
+
+  test("go to its members and to nothing else, as the routing of the limits finds them", async () => {
+    const some = await serviceIdentity();
+    for (const [origin, path] of [
+      ["https://a.portal.example", "/x"],
+      ["https://loose.example", "/"],
+      ["https://shared.example", "/api/works?page=2"],
+    ] as const) {
+      const sent = some.apply(request(origin, path));
+      assert.equal(fields(sent.headers)["x-token"], "t0ken-of-ours", origin);
+      assert.match(sent.path, /mail=you%40example\.org/, origin);
+    }
+    for (const [origin, path] of [
+      ["https://portal.example", "/x"],
+      ["https://public.portal.example", "/x"],
+      ["https://shared.example", "/"],
+      ["https://shared.example", "/open/x"],
+      ["https://loose.example.evil.example", "/"],
+    ] as const) {
+      const given = request(origin, path, ["user-agent", "mine/1"]);
+      assert.equal(some.apply(given), given, `${origin}${path}`);
+    }
+  });
+
+  test("go to the plain path of a member only, because servers read dots and escapes differently", async () => {
+    const some = await serviceIdentity();
+    for (const path of ["/api/../admin", "/api/%2e%2e/admin", "//api/x", "/%61pi/x", "http://evil.example/api/x"])
+      assert.equal(token(some, "https://shared.example", path), undefined, path);
+  });
+
+  test("with a key are sent over https and to the standard port only", async () => {
+    const some = await serviceIdentity();
+    for (const origin of ["http://loose.example", "https://loose.example:8443"]) {
+      assert.equal(token(some, origin), undefined, origin);
+      assert.match(some.apply(request(origin)).path, /mail=/, origin);
+    }
+  });
+
+  test("are replaced one by one by the fields of the host", async () => {
+    const some = await serviceIdentity({ "loose.example": { path: "/own", headers: { "x-token": "{A_KEY}" } } });
+    assert.equal(token(some, "https://loose.example", "/own/x"), key);
+    assert.match(some.apply(request("https://loose.example", "/own/x")).path, /mail=/);
+    assert.equal(token(some, "https://loose.example", "/x"), "t0ken-of-ours");
+  });
+
+  test("are removed from the Location of a redirect to another host", async () => {
+    const some = await serviceIdentity();
+    const head: ResponseHead = {
+      status: 302,
+      statusText: "Found",
+      headers: { location: "https://evil.example/?mail=you%40example.org&t=t0ken-of-ours" },
+      rawHeaders: {},
+    };
+    const clean = some.scrub(head, request("https://a.portal.example"));
+    assert.equal(clean.headers["location"], "https://evil.example/");
+  });
+
+  test("select the tier of the limits exactly where they are sent", async () => {
+    const tiered = {
+      extends: "none",
+      services: {
+        portal: { ...ratelimits.services.portal, with: { A_TOKEN: { total: { rates: "9/SECOND" } } } },
+      },
+    } as const;
+    const services = { portal: { headers: { "x-token": "{A_TOKEN}" } } };
+    const load = (identities: IdentitiesOptions) => loadPolicy({ ratelimits: tiered, identities, env });
+    const totalAt = (policy: LoadedPolicy, host: string, path: string) =>
+      policy.ratelimits.resolved.route(host, "metadata", path).above[0]?.policy.labels.join();
+    const policy = await load({ extends: "none", services });
+    for (const [host, path] of [
+      ["a.portal.example", "/x"],
+      ["shared.example", "/api/x"],
+      ["shared.example", "/%61pi/x"],
+      ["shared.example", "/api/x"],
+    ] as const) {
+      const some = new CallerIdentity({ ...policy, routing: policy.ratelimits.resolved.routing, version: "1" });
+      const isSent = token(some, `https://${host}`, path) !== undefined;
+      assert.equal(totalAt(policy, host, path), isSent ? "9/SECOND" : "3/SECOND", `${host}${path}`);
+    }
+    assert.equal(totalAt(await load({ extends: "none" }), "a.portal.example", "/x"), "3/SECOND");
+  });
+
+  test("of a service that the limits do not have are an error with a suggestion", async () => {
+    await assert.rejects(
+      loadPolicy({ ratelimits, identities: { services: { portals: { query: { a: "{tool}" } } } } }),
+      /services\.portals: ratelimits\.yaml has no service of this name; did you mean portal\?/,
+    );
+  });
 });

@@ -1,7 +1,8 @@
 import { urlHost } from "../../core/text/host.ts";
 import { quote } from "../../core/text/quote.ts";
 import { RedirectError } from "../../errors.ts";
-import { type Identities, type IdentityField, isBelowPath } from "../../policy/identity.ts";
+import { type Identities, type Identity, mergedByName } from "../../policy/identity.ts";
+import type { Routing } from "../../policy/routing.ts";
 import type { OutgoingRequest, ResponseHead } from "./stage.ts";
 import { type Parameter, withoutParameters, withParameters } from "./url-query.ts";
 
@@ -16,19 +17,33 @@ const SECRET_SUBSTRING_LENGTH_MIN = 8;
 
 export interface CallerIdentityOptions {
   readonly identities: Identities;
+  /** Which service owns a request. @default no service owns any */
+  readonly routing?: Routing | undefined;
   /** The version of docstokg. */
   readonly version: string;
   /** @default `docstokg/<version> (mailto:<address>)`, without the parentheses when no address is known */
   readonly userAgent?: string | undefined;
 }
 
-/** The identification that is added to requests to one origin. */
-interface OriginIdentity {
-  readonly path: string;
+/** The identification that is added to requests. */
+interface AddedFields {
   readonly query: readonly QueryField[];
   /** Name, value, name, value. */
   readonly headers: readonly string[];
   readonly secrets: readonly string[];
+}
+
+/** An origin, and what was added to its requests so far. */
+interface Origin {
+  readonly host: string;
+  readonly port: number;
+  readonly isHttps: boolean;
+  /** The host as the policy names it. */
+  readonly name: string;
+  /** No identity can apply. */
+  readonly isPlain: boolean;
+  /** At most one for each service of its paths, with and without the identity of the host. */
+  readonly variants: { readonly identities: readonly Identity[]; readonly added: AddedFields }[];
 }
 
 interface QueryField extends Parameter {
@@ -42,34 +57,36 @@ interface QueryField extends Parameter {
  */
 export class CallerIdentity {
   readonly #identities: Identities;
-  /** For hosts without an entry of their own: the User-Agent only. */
-  readonly #defaultIdentity: OriginIdentity;
-  readonly #byOrigin = new Map<string, OriginIdentity>();
+  /** For requests without an identity: the User-Agent only. */
+  readonly #userAgent: AddedFields;
+  readonly #routing: Routing | undefined;
+  readonly #origins = new Map<string, Origin>();
 
   /** Throws a RangeError when the User-Agent cannot be sent. */
-  constructor({ identities, version, userAgent }: CallerIdentityOptions) {
+  constructor({ identities, routing, version, userAgent }: CallerIdentityOptions) {
     const { mailto } = identities;
     this.#identities = identities;
+    this.#routing = identities.services.length === 0 ? undefined : routing;
     const agent = userAgent ?? `docstokg/${version}${mailto === undefined ? "" : ` (mailto:${mailto})`}`;
     if (!/^[!-~](?:[ -~]*[!-~])?$/.test(agent)) {
       throw new RangeError(
         `userAgent must be printable ASCII and must not begin or end with a space, not ${quote(agent)}`,
       );
     }
-    this.#defaultIdentity = { path: "/", query: [], headers: ["user-agent", agent], secrets: [] };
+    this.#userAgent = { query: [], headers: ["user-agent", agent], secrets: [] };
   }
 
   /** The request with the identification of its host. Headers and parameters that the caller has set are kept. */
   apply<Request extends Pick<OutgoingRequest, "origin" | "path" | "headers">>(request: Request): Request {
-    const originIdentity = this.#originIdentityFor(request);
-    const path = withParameters(request.path, originIdentity.query);
-    const headers = withFields(request.headers, originIdentity.headers);
+    const added = this.#fieldsFor(request);
+    const path = withParameters(request.path, added.query);
+    const headers = withFields(request.headers, added.headers);
     return path === request.path && headers === request.headers ? request : { ...request, path, headers };
   }
 
   /** Whether `apply` adds to this request something that a redirect of its host must not pass on. */
   mayBeRepeated({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): boolean {
-    return this.#originIdentityFor({ origin, path }) !== this.#defaultIdentity;
+    return this.#fieldsFor({ origin, path }) !== this.#userAgent;
   }
 
   /**
@@ -82,11 +99,11 @@ export class CallerIdentity {
   scrub(head: ResponseHead, request: Pick<OutgoingRequest, "origin" | "path">): ResponseHead {
     const location = head.headers["location"];
     if (location === undefined || head.status < 300 || head.status > 399) return head;
-    const originIdentity = this.#originIdentityFor(request);
-    if (originIdentity === this.#defaultIdentity) return head;
+    const added = this.#fieldsFor(request);
+    if (added === this.#userAgent) return head;
     const given = typeof location === "string" ? [location] : location;
-    const clean = given.map(text => withoutParameters(text, (name, value) => isOurs(name, value, originIdentity)));
-    if (clean.some(text => containsSecret(text, originIdentity.secrets))) {
+    const clean = given.map(text => withoutParameters(text, (name, value) => isOurs(name, value, added)));
+    if (clean.some(text => containsSecret(text, added.secrets))) {
       throw new RedirectError(
         `${hostOf(request.origin).host} redirects to a URL that contains the key sent to this host; ` +
           "it is not followed, because the key must not reach another host or a log",
@@ -97,47 +114,59 @@ export class CallerIdentity {
     return { ...head, headers, rawHeaders: headers };
   }
 
-  #originIdentityFor({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): OriginIdentity {
-    let originIdentity = this.#byOrigin.get(origin);
-    if (originIdentity === undefined) {
-      originIdentity = this.#createOriginIdentity(origin);
-      if (this.#byOrigin.size >= ORIGINS_MAX) {
-        for (const oldest of this.#byOrigin.keys()) {
-          this.#byOrigin.delete(oldest);
-          break;
-        }
-      }
-      this.#byOrigin.set(origin, originIdentity);
-    }
-    return originIdentity === this.#defaultIdentity || isBelowPath(path, originIdentity.path)
-      ? originIdentity
-      : this.#defaultIdentity;
+  #fieldsFor({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): AddedFields {
+    const known = this.#originOf(origin);
+    // A path that is a whole URL goes to a proxy, which may pass it to any host.
+    if (known.isPlain || !path.startsWith("/")) return this.#userAgent;
+    const identities = this.#identities.at(known.host, known.port, path, this.#routing?.find(known.name, path));
+    if (identities.length === 0) return this.#userAgent;
+    const same = known.variants.find(variant => isSameList(variant.identities, identities));
+    if (same !== undefined) return same.added;
+    const added = this.#merge(identities, known);
+    known.variants.push({ identities, added });
+    return added;
   }
 
-  #createOriginIdentity(origin: string): OriginIdentity {
+  #originOf(origin: string): Origin {
+    const known = this.#origins.get(origin);
+    if (known !== undefined) return known;
     const { host, port, isHttps } = hostOf(origin);
-    const identity = this.#identities.of(host, port);
-    if (identity === undefined) return this.#defaultIdentity;
+    const withPort = `${host}:${port}`;
+    const name = this.#routing?.names(withPort) ? withPort : host;
+    const isPlain = host === "" || (this.#routing === undefined && this.#identities.of(host, port) === undefined);
+    const created = { host, port, isHttps, name, isPlain, variants: [] };
+    if (this.#origins.size >= ORIGINS_MAX) {
+      for (const oldest of this.#origins.keys()) {
+        this.#origins.delete(oldest);
+        break;
+      }
+    }
+    this.#origins.set(origin, created);
+    return created;
+  }
 
+  #merge(identities: readonly Identity[], { host, port, isHttps }: Origin): AddedFields {
     // Another port of the host may belong to another service, which must not get the key.
-    const isSafe = isLoopback(host) || (isHttps && (port === 443 || identity.namesPort));
-    const maySend = (field: IdentityField) => isSafe || !field.isSecret;
-    const query = identity.query.filter(maySend).map(field => {
-      const value = field.reveal();
-      return { name: field.name, value, text: `${encodeURIComponent(field.name)}=${encodeURIComponent(value)}` };
-    });
-    const headers = identity.headers.filter(maySend);
-    const names = headers.map(({ name }) => name);
+    const safe = (identity: Identity) => isLoopback(host) || (isHttps && (port === 443 || identity.namesPort));
+    const sent = (part: "query" | "headers") =>
+      mergedByName(identities.map(identity => identity[part].filter(field => !field.isSecret || safe(identity))));
+    const [query, headers] = [sent("query"), sent("headers")];
     return {
-      path: identity.path,
-      query,
+      query: query.map(field => {
+        const value = field.reveal();
+        return { name: field.name, value, text: `${encodeURIComponent(field.name)}=${encodeURIComponent(value)}` };
+      }),
       headers: [
         ...headers.flatMap(field => [field.name, field.reveal()]),
-        ...(names.includes("user-agent") ? [] : this.#defaultIdentity.headers),
+        ...(headers.some(({ name }) => name === "user-agent") ? [] : this.#userAgent.headers),
       ],
-      secrets: [...identity.query.filter(maySend), ...headers].flatMap(field => field.revealSecrets()),
+      secrets: [...query, ...headers].flatMap(field => field.revealSecrets()),
     };
   }
+}
+
+function isSameList(first: readonly Identity[], second: readonly Identity[]): boolean {
+  return first.length === second.length && first.every((identity, index) => identity === second[index]);
 }
 
 /** An invalid origin gets no identification; connecting to it will report the error. */
@@ -179,7 +208,7 @@ function indexOfName(fields: readonly string[], name: string): number {
 }
 
 /** True for a parameter that `apply` added, and for any parameter that contains a secret, also in a nested URL. */
-function isOurs(name: string, value: string, { query, secrets }: OriginIdentity): boolean {
+function isOurs(name: string, value: string, { query, secrets }: AddedFields): boolean {
   if (query.some(field => field.name === name && field.value === value)) return true;
   const text = `${name}=${value}`;
   const inner = unescaped(text);
