@@ -56,9 +56,10 @@ export function isDocstokgError(value: unknown): value is DocstokgError {
 export interface Constraint {
   /**
    * The kind of limit: a rate limit (`window`), even spacing of sends (`spacing`), a cooldown that the server requested
-   * (`cooldown`), the number of requests in flight (`concurrency`), or a circuit breaker (`breaker`).
+   * (`cooldown`), the number of requests in flight (`concurrency`), a circuit breaker (`breaker`), or the shared store,
+   * which does not answer (`store`).
    */
-  readonly kind: "window" | "spacing" | "cooldown" | "concurrency" | "breaker";
+  readonly kind: "window" | "spacing" | "cooldown" | "concurrency" | "breaker" | "store";
   /** The owner of the limit: a host, `service <name>`, `resolver <name>`, or `global` for all requests of the process. */
   readonly owner: string;
   /** The limit as the policy writes it, for example `10/SECOND` or `max_concurrent 3`. */
@@ -252,6 +253,16 @@ function withoutPasswords({ where, path, message }: ConfigProblem): ConfigProble
 export class StoreError extends DocstokgError {
   override readonly name = "StoreError";
   readonly code = "DOCSTOKG_STORE";
+  /**
+   * True if no retry can succeed until the configuration changes: a wrong password, an unknown database, a file of
+   * another program. `createHub` rejects with such an error.
+   */
+  readonly isPermanent: boolean;
+
+  constructor(message: string, options: ErrorOptions & { readonly isPermanent?: boolean } = {}) {
+    super(message, options);
+    this.isPermanent = options.isPermanent ?? false;
+  }
 }
 
 /** A downloaded file is incomplete or damaged, or it cannot be stored. */

@@ -41,8 +41,9 @@ import { makeProxyWire, makeWire } from "./wire/wire.ts";
 const UNREAD_BODY_MS = 60_000;
 
 /**
- * Loads the policy and makes a hub. Rejects with a ConfigError that lists every problem of the options and the policy.
- * A shared store is opened when it is first needed; the hub works while it is unavailable (law S4).
+ * Loads the policy and makes a hub. Rejects with a ConfigError that lists every problem of the options and the policy,
+ * and with a StoreError if the shared store can never work: a wrong password, a file of another program. A store that is
+ * only unreachable does not stop the hub: `when_store_away` says what it does meanwhile (law S4).
  */
 export async function createHub(options: HubOptions = {}): Promise<Hub> {
   checkHubOptions(options);
@@ -54,6 +55,12 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   for (const warning of unknownVariables(env)) process.emitWarning(warning, "DocstokgWarning");
   const storeDeps = { policy: policy.loaded, env, time, random };
   const stores = { store: storeFor(options.store, storeDeps), breakerStore: breakerStoreFor(storeDeps) };
+  const opening = await Promise.allSettled([stores.store?.openUnlessAway(), stores.breakerStore?.openUnlessAway()]);
+  const failed = opening.find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") {
+    await Promise.all([stores.store?.close(), stores.breakerStore?.close()]);
+    throw failed.reason;
+  }
   return assembleHub(options, { policy, breakers, ...stores });
 }
 

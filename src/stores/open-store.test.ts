@@ -4,11 +4,13 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/cli/kit.ts";
+import { damagedDatabase } from "../../test/stores/damaged-file.ts";
 import { ConfigError } from "../errors.ts";
 import { loadPolicy } from "../policy/load.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { systemTime } from "../time/system-time.ts";
 import { breakerStoreFor, lazySqliteStore, type StoreName, sharedStoreName, storeFor } from "./open-store.ts";
+import { STORE_FORMAT } from "./sqlite/sqlite-connection.ts";
 
 const storeDeps = async (overrides: object = {}) => ({
   policy: await loadPolicy({ env: {}, ...overrides }),
@@ -59,7 +61,7 @@ test("the dsn of the policy must fit its kind", async () => {
 test("a damaged file of a shared store is reported by a process warning", async t => {
   const { folder } = await temporaryFolder(t);
   const file = join(folder, "shared.db");
-  await writeFile(file, "damaged ".repeat(1000));
+  await writeFile(file, damagedDatabase(STORE_FORMAT.applicationId));
   const warned = once(process, "warning");
   const store = lazySqliteStore(file, systemTime);
   t.after(() => store.close());

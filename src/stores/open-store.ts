@@ -1,11 +1,10 @@
-import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { ConfigError, type ConfigProblem, messageOf, StoreError } from "../errors.ts";
+import { ConfigError, type ConfigProblem, type StoreError } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { Time } from "../time/time.ts";
-import type { LeaseReply, LeaseRequest, RecordUpdate, Settlement, Store, StoreRecord } from "./store.ts";
+import { LazyStore } from "./lazy-store.ts";
 
 /**
  * The store through which processes share limits and breakers. `memory`: not shared. `multiprocess`: with all processes
@@ -26,7 +25,7 @@ export interface StoreDeps {
  * the first use, and again after a failure, so that an unreachable store does not stop the program (law S4).
  * Throws a ConfigError for an invalid name.
  */
-export function storeFor(name: StoreName | undefined, { policy, env, time, random }: StoreDeps): Store | undefined {
+export function storeFor(name: StoreName | undefined, { policy, env, time, random }: StoreDeps): LazyStore | undefined {
   const where = name ?? backendName(policy);
   if (where === "memory") return undefined;
   if (where === "multiprocess") return storeFor(`sqlite:${userStoreFile(env)}`, { policy, env, time, random });
@@ -52,7 +51,7 @@ const POLICY_BACKEND: NameSource = { where: "policy", path: "backend.dsn" };
  * A store in a file, opened at the first use. If the file is damaged, it is replaced and a process warning says so: the
  * processes have then lost the windows that it counted.
  */
-export function lazySqliteStore(file: string, time: Time, random: () => number = Math.random): Store {
+export function lazySqliteStore(file: string, time: Time, random: () => number = Math.random): LazyStore {
   return new LazyStore(async () => {
     const { SqliteStore } = await import("./sqlite/sqlite-store.ts");
     const onTrouble = ({ message }: StoreError) => process.emitWarning(message, "DocstokgWarning");
@@ -61,7 +60,7 @@ export function lazySqliteStore(file: string, time: Time, random: () => number =
 }
 
 /** The `cooldown_store` of the policy: shares breakers in another store than the limits. */
-export function breakerStoreFor(deps: StoreDeps): Store | undefined {
+export function breakerStoreFor(deps: StoreDeps): LazyStore | undefined {
   const storeName = breakerStoreName(deps.policy);
   return storeName && storeFor(storeName, deps);
 }
@@ -136,63 +135,4 @@ function storeNameFor(kind: "sqlite" | "redis", dsn: string, path: string): Stor
 function userStoreFile(env: Environment): string {
   const folder = env["XDG_RUNTIME_DIR"] || join(tmpdir(), `docstokg-${process.getuid?.() ?? "user"}`);
   return join(folder, "docstokg", "limits.db");
-}
-
-class LazyStore implements Store {
-  /** Not the id of the store behind it: it is used before that store is open. */
-  readonly processId: string = randomUUID();
-  readonly #open: () => Promise<Store>;
-  #opening: Promise<Store> | undefined;
-  #store: Store | undefined;
-
-  constructor(open: () => Promise<Store>) {
-    this.#open = open;
-  }
-
-  get processes(): number {
-    return this.#store?.processes ?? 1;
-  }
-
-  async exchange(
-    settlements: readonly Settlement[],
-    requests: readonly LeaseRequest[],
-  ): Promise<readonly LeaseReply[]> {
-    return (await this.#opened()).exchange(settlements, requests);
-  }
-
-  async read<Value>(name: string): Promise<StoreRecord<Value>> {
-    return (await this.#opened()).read(name);
-  }
-
-  async change<Value, Result>(
-    name: string,
-    step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
-  ): Promise<Result> {
-    return (await this.#opened()).change(name, step);
-  }
-
-  async list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
-    return (await this.#opened()).list(prefix);
-  }
-
-  async close(): Promise<void> {
-    // A store that could not be opened has nothing to close.
-    await this.#opening?.then(
-      store => store.close(),
-      () => undefined,
-    );
-  }
-
-  async #opened(): Promise<Store> {
-    this.#opening ??= this.#open();
-    try {
-      this.#store = await this.#opening;
-      return this.#store;
-    } catch (cause) {
-      this.#opening = undefined;
-      throw cause instanceof StoreError
-        ? cause
-        : new StoreError(`cannot open the store: ${messageOf(cause)}`, { cause });
-    }
-  }
 }

@@ -7,6 +7,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, type TestContext, test } from "node:test";
+import { STORE_FORMAT } from "../../src/stores/sqlite/sqlite-connection.ts";
+import { damagedDatabase } from "./damaged-file.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
 import { assertWithin } from "./store-contract.ts";
 import type { StoreProcessReport } from "./store-process.ts";
@@ -75,7 +77,7 @@ test("four processes that create one file together lease exactly the limit", asy
 test("four processes that find a damaged file at once rename it once and share a new one", async () => {
   const file = join(folder, "damaged", "budgets.db");
   mkdirSync(dirname(file));
-  writeFileSync(file, "not a database ".repeat(500));
+  writeFileSync(file, damagedDatabase(STORE_FORMAT.applicationId));
   const reports = await reportsOfFour("try", `sqlite:${file}`);
   assert.equal(reports.flatMap(({ stampsUs }) => stampsUs).length, 20);
   assert.equal(reports.flatMap(({ troubles }) => troubles).length, 1);

@@ -14,8 +14,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
 import { bodies, cacheStoreSuite, response, url, variant } from "../../../test/http/cache-store-suite.ts";
+import { damagedDatabase } from "../../../test/stores/damaged-file.ts";
 import type { StoreError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
+import { CACHE_FORMAT } from "./cache-schema.ts";
 import { isVariant } from "./cache-store.ts";
 import { SqliteCache, type SqliteCacheOptions } from "./sqlite-cache.ts";
 
@@ -292,10 +294,10 @@ test("a process that only reads still writes times of use", async () => {
 });
 
 for (const [what, content] of [
-  ["no database at all", Buffer.from("this is not a database, but somebody's notes\n".repeat(50))],
-  ["a damaged one", Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(5000, 7)])],
+  ["damaged", damagedDatabase(CACHE_FORMAT.applicationId)],
+  ["truncated", damagedDatabase(CACHE_FORMAT.applicationId).subarray(0, 700)],
 ] as const) {
-  test(`a file that is ${what} is renamed, never deleted, and reported once`, async () => {
+  test(`a cache file that is ${what} is renamed, never deleted, and reported once`, async () => {
     const file = newFile();
     writeFileSync(file, content);
     const { cache, troubles } = await sqlite(file);
@@ -308,6 +310,21 @@ for (const [what, content] of [
     assert.match(String(troubles[0]?.message), new RegExp(aside[0] ?? "none"));
   });
 }
+
+test("a file that is no database is not changed or renamed, and nothing is cached", async () => {
+  const file = newFile();
+  const content = "not a database, but the notes of a user\n".repeat(50);
+  writeFileSync(file, content);
+  const { cache, troubles } = await sqlite(file);
+  assert.equal(cache.put(url, response(), text("a")), false);
+  assert.equal(troubles.length, 1);
+  assert.match(String(troubles[0]?.message), /is not a database of docstokg; it was not changed/);
+  assert.equal(readFileSync(file, "utf8"), content);
+  assert.deepEqual(
+    readdirSync(folder).filter(name => join(folder, name).startsWith(`${file}.damaged-`)),
+    [],
+  );
+});
 
 test("a file that is damaged while in use is renamed, and a new one is opened", async () => {
   const file = newFile();
@@ -410,7 +427,7 @@ test("a process that died while it renamed a damaged file does not stop the cach
 
 test("an error thrown by onTrouble breaks nothing", async () => {
   const file = newFile();
-  writeFileSync(file, "notes ".repeat(1000));
+  writeFileSync(file, damagedDatabase(CACHE_FORMAT.applicationId));
   const onTrouble = () => {
     throw new Error("listener");
   };

@@ -73,8 +73,8 @@ export class RedisStore implements Store {
   #isClosed = false;
 
   /**
-   * Rejects with a StoreError if the driver is missing, the address is invalid or the server refuses the credentials.
-   * It does not reject if the server is unreachable: then each exchange fails until the server is back (law S4).
+   * Rejects with a permanent StoreError if the driver is missing, the address is invalid, its host does not exist, or
+   * the server refuses the credentials or the database. It does not reject if the server is unreachable: then each exchange fails until the server is back (law S4).
    */
   static async open(url: string, options: RedisStoreOptions = {}): Promise<RedisStore> {
     const { timeoutMs = 1000, cluster = false, time = systemTime, trustMs = 50 } = options;
@@ -89,9 +89,10 @@ export class RedisStore implements Store {
     try {
       await store.#announce(store.#leaseUs);
     } catch (error) {
-      if (error instanceof StoreError && isPermanent(error)) {
+      if (error instanceof StoreError && (isPermanent(error) || isUnknownName(error))) {
         connection.close();
-        throw error;
+        const advice = isUnknownName(error) ? "; check the host in the URL of the store" : "";
+        throw new StoreError(error.message + advice, { cause: error.cause, isPermanent: true });
       }
       // The server may be reachable later. Until then each call rejects.
     }
@@ -280,6 +281,11 @@ export class RedisStore implements Store {
     const { rest } = readReply(await this.#connection.call(presenceCallOf(caller, this.#keys.presence), BUDGET_SCRIPT));
     this.#processes = Math.max(1, rest?.[0] ?? 1);
   }
+}
+
+/** The name server says that there is no such host. A name server that is unreachable has another code. */
+function isUnknownName({ cause }: StoreError): boolean {
+  return cause instanceof Error && "code" in cause && cause.code === "ENOTFOUND";
 }
 
 function toStoreError(error: unknown): StoreError {

@@ -3,10 +3,22 @@
  * the file system; never waits.
  */
 import { randomUUID } from "node:crypto";
-import { chmodSync, existsSync, linkSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { busyError, isBusy } from "./sqlite-errors.ts";
+import { busyError, ForeignFileError, isBusy } from "./sqlite-errors.ts";
 
 /** Which program a file belongs to, and what it must contain. */
 export interface DatabaseFormat {
@@ -65,7 +77,11 @@ export function openFile(
     // The data has no value after a power failure, so no write waits for the disk.
     db.exec("PRAGMA synchronous = OFF");
     db.exec("PRAGMA wal_autocheckpoint = 256");
-    if (version < format.migrations.length) migrate(db, format);
+    if (version < format.migrations.length) {
+      migrate(db, format);
+      // The header on the disk must show whose file it is, also after damage that SQLite cannot read past.
+      db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    }
     return { db, identity };
   } catch (error) {
     db.close();
@@ -121,6 +137,29 @@ export function inTransaction<Value>(db: DatabaseSync, begin: "BEGIN" | "BEGIN I
   }
 }
 
+/** SQLite's file header: its first bytes, its length, and the position of the `application_id`. */
+const MAGIC = "SQLite format 3\0";
+const HEADER_BYTES = 72;
+const APPLICATION_ID_AT = 68;
+
+/**
+ * Whether the header of a damaged file says that this program wrote it. Reads the file as it is on the disk: SQLite
+ * cannot open it. Must not be called while this process has the file open, because closing any handle of a file ends
+ * all locks of the process on it.
+ */
+export function hasOwnHeader(path: string, { applicationId }: DatabaseFormat): boolean {
+  const header = Buffer.alloc(HEADER_BYTES);
+  const handle = openSync(path, "r");
+  try {
+    readSync(handle, header, 0, HEADER_BYTES, 0);
+  } finally {
+    closeSync(handle);
+  }
+  return (
+    header.toString("latin1", 0, MAGIC.length) === MAGIC && header.readUInt32BE(APPLICATION_ID_AT) === applicationId
+  );
+}
+
 export function identityOf(path: string): bigint | undefined {
   return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
 }
@@ -160,9 +199,9 @@ function versionOf(db: DatabaseSync, { applicationId, migrations }: DatabaseForm
   const version = pragma(db, "user_version");
   const isEmpty = db.prepare("SELECT count(*) AS tables FROM sqlite_schema").get()?.["tables"] === 0;
   if (isEmpty && application === 0 && version === 0) return 0;
-  if (application !== applicationId) throw new Error("the file is a database of another program");
+  if (application !== applicationId) throw new ForeignFileError("the file is a database of another program");
   if (version > migrations.length)
-    throw new Error(
+    throw new ForeignFileError(
       `the file has format version ${version}, but this version of docstokg reads up to ${migrations.length}`,
     );
   return version;

@@ -1,8 +1,15 @@
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { messageOf, StoreError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
-import { type DatabaseFormat, ensureFile, type OpenedDatabase, openFile, setAside } from "./database-file.ts";
-import { isBusy, isDamage, isPermission } from "./sqlite-errors.ts";
+import {
+  type DatabaseFormat,
+  ensureFile,
+  hasOwnHeader,
+  type OpenedDatabase,
+  openFile,
+  setAside,
+} from "./database-file.ts";
+import { ForeignFileError, isBusy, isDamage, isUnusablePath } from "./sqlite-errors.ts";
 
 export interface OpeningOptions {
   readonly path: string;
@@ -16,8 +23,9 @@ export interface OpeningOptions {
 const PAUSE = { baseMs: 2, capMs: 20 };
 
 /**
- * Opens or creates the file, also when several processes do so at once. A file that is damaged or not a database is
- * renamed, and a new one is created. Rejects with a StoreError if the file is not usable within `timeoutMs`.
+ * Opens or creates the file, also when several processes do so at once. A damaged file of this program is renamed, and a
+ * new one is created; a file of another program is never changed. Rejects with a StoreError if the file is not usable
+ * within `timeoutMs`.
  */
 export async function openWhenFree(options: OpeningOptions, timeoutMs: number): Promise<OpenedDatabase> {
   const { path, format, time, random } = options;
@@ -32,7 +40,10 @@ export async function openWhenFree(options: OpeningOptions, timeoutMs: number): 
     } catch (error) {
       const mayPass = isDamage(error) || isBusy(error);
       if (!mayPass || time.monotonicUs() >= deadlineUs) throw cannotOpen(path, error);
-      if (isDamage(error) && setAsideAndReport(options, identity, error)) continue;
+      if (isDamage(error)) {
+        if (!isOwnDamagedFile(path, format)) throw cannotOpen(path, notOurs(error));
+        if (setAsideAndReport(options, identity, error)) continue;
+      }
     }
     await pause(time, backoffMs(PAUSE, attempt, random(), 1));
   }
@@ -65,11 +76,26 @@ export function pause(time: Time, ms: number): Promise<void> {
   return promise;
 }
 
+/** A file that another process has just renamed counts as ours: the next attempt finds the new one. */
+function isOwnDamagedFile(path: string, format: DatabaseFormat): boolean {
+  try {
+    return hasOwnHeader(path, format);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return true;
+    throw cannotOpen(path, error);
+  }
+}
+
+function notOurs(cause: unknown): ForeignFileError {
+  return new ForeignFileError("the file exists and is not a database of docstokg; it was not changed", { cause });
+}
+
 function cannotOpen(path: string, cause: unknown): StoreError {
+  const isPermanent = cause instanceof ForeignFileError || isUnusablePath(cause);
   const advice = isBusy(cause)
     ? "stop the process that has locked the file, or try again"
-    : isPermission(cause)
-      ? "change the permissions of the file, or name another file"
+    : isUnusablePath(cause)
+      ? "change the permissions of the file and its folder, or name another file"
       : "name another file";
-  return new StoreError(`cannot open ${path}: ${messageOf(cause)}; ${advice}`, { cause });
+  return new StoreError(`cannot open ${path}: ${messageOf(cause)}; ${advice}`, { cause, isPermanent });
 }

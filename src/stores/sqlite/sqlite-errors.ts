@@ -9,6 +9,9 @@ const SQLITE_PROTOCOL = 15;
 const SQLITE_NOTADB = 26;
 const SQLITE_READONLY_DBMOVED = 1032;
 
+/** The file belongs to another program, or to a newer version of this one: it is never changed. */
+export class ForeignFileError extends Error {}
+
 /** Another process writes, or has just opened or closed the file: try again. */
 export function isBusy(error: unknown): boolean {
   const code = primaryCode(error);
@@ -20,11 +23,14 @@ export function isDamage(error: unknown): boolean {
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
 }
 
-/** The file or its folder must not be read or written. */
-export function isPermission(error: unknown): boolean {
+/** The errors of paths that cannot be used as they are. */
+const PATH_CODES = ["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST", "EISDIR", "ENOENT", "ENAMETOOLONG", "ELOOP"];
+
+/** The file or its folder must not be read or written, or the path cannot name a file. */
+export function isUnusablePath(error: unknown): boolean {
   const code = primaryCode(error);
   if (code === SQLITE_READONLY || code === SQLITE_CANTOPEN) return true;
-  return error instanceof Error && "code" in error && ["EACCES", "EPERM", "EROFS"].includes(String(error.code));
+  return error instanceof Error && "code" in error && PATH_CODES.includes(String(error.code));
 }
 
 /** The file was moved or deleted while it was open. */

@@ -8,12 +8,14 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, type TestContext, test } from "node:test";
+import { damagedDatabase } from "../../../test/stores/damaged-file.ts";
 import { recordContract } from "../../../test/stores/record-contract.ts";
 import { storeContract, type TestedStore } from "../../../test/stores/store-contract.ts";
 import { type BreakerRecord, EMPTY_BREAKER_RECORD, setCooldown } from "../../core/breaker/breaker-record.ts";
@@ -221,15 +223,8 @@ test("sqlite: expired budgets are deleted, a few at a time", async t => {
 });
 
 for (const [what, damage] of [
-  ["not a database", (file: string) => writeFileSync(file, "plain text ".repeat(500))],
-  [
-    "damaged",
-    (file: string) => {
-      const bytes = readFileSync(file);
-      bytes.fill(0xa5, 100);
-      writeFileSync(file, bytes);
-    },
-  ],
+  ["damaged after its header", (file: string) => writeFileSync(file, readFileSync(file).fill(0xa5, 100))],
+  ["truncated", (file: string) => truncateSync(file, 5000)],
 ] as const) {
   test(`sqlite: a file that is ${what} is renamed, never deleted, and reported`, async t => {
     const file = newFile();
@@ -261,6 +256,25 @@ test("sqlite: a budget that cannot be parsed replaces the file and fails one cal
   assert.equal(await grantedUnits(store, requestFor("k", 1, 1000)), 1);
 });
 
+for (const [what, content] of [
+  ["a list", "10.1000/1,first\n10.1000/2,second\n"],
+  ["a long text", "plain text ".repeat(5000)],
+  ["a damaged database of another program", damagedDatabase(0)],
+] as const) {
+  test(`sqlite: a file that is ${what} is a permanent StoreError, and is not changed or renamed`, async () => {
+    const file = newFile();
+    mkdirSync(join(file, ".."));
+    writeFileSync(file, content);
+    await assert.rejects(SqliteStore.open(file, { time: new FakeTime() }), {
+      name: "StoreError",
+      isPermanent: true,
+      message: `cannot open ${file}: the file exists and is not a database of docstokg; it was not changed; name another file`,
+    });
+    assert.deepEqual(readFileSync(file), Buffer.from(content));
+    assert.deepEqual(readdirSync(join(file, "..")), ["budgets.db"]);
+  });
+}
+
 test("sqlite: a database of another program is refused and not changed", async t => {
   const file = newFile();
   mkdirSync(join(file, ".."));
@@ -270,6 +284,7 @@ test("sqlite: a database of another program is refused and not changed", async t
   const bytes = readFileSync(file);
   await assert.rejects(SqliteStore.open(file, { time: new FakeTime() }), {
     name: "StoreError",
+    isPermanent: true,
     message: /cannot open .*: the file is a database of another program; name another file/,
   });
   assert.deepEqual(readFileSync(file), bytes);
@@ -281,6 +296,7 @@ test("sqlite: a file of a newer version is refused", async t => {
   await (await SqliteStore.open(file, { time: new FakeTime() })).close();
   connection(t, file).exec("PRAGMA user_version = 99");
   await assert.rejects(SqliteStore.open(file, { time: new FakeTime() }), {
+    isPermanent: true,
     message: /format version 99, but this version of docstokg reads up to 3/,
   });
 });
@@ -299,6 +315,7 @@ test("sqlite: a path that cannot be opened is a StoreError", async () => {
   for (const path of ["/proc/budgets.db", join(import.meta.filename, "budgets.db"), folder])
     await assert.rejects(SqliteStore.open(path, { time: new FakeTime() }), {
       name: "StoreError",
+      isPermanent: true,
       message: /cannot open /,
     });
 });

@@ -1,0 +1,75 @@
+import { randomUUID } from "node:crypto";
+import { messageOf, StoreError } from "../errors.ts";
+import type { LeaseReply, LeaseRequest, RecordUpdate, Settlement, Store, StoreRecord } from "./store.ts";
+
+/** A store that is opened at the first use, and again after a failure. */
+export class LazyStore implements Store {
+  /** Not the id of the store behind it: it is used before that store is open. */
+  readonly processId: string = randomUUID();
+  readonly #open: () => Promise<Store>;
+  #opening: Promise<Store> | undefined;
+  #store: Store | undefined;
+
+  constructor(open: () => Promise<Store>) {
+    this.#open = open;
+  }
+
+  get processes(): number {
+    return this.#store?.processes ?? 1;
+  }
+
+  /**
+   * Opens the store now. Rejects with a StoreError that is permanent if no retry can succeed. Resolves for a store that
+   * is only unreachable: it is opened when it is next used.
+   */
+  async openUnlessAway(): Promise<void> {
+    try {
+      await this.#opened();
+    } catch (error) {
+      if (error instanceof StoreError && error.isPermanent) throw error;
+    }
+  }
+
+  async exchange(
+    settlements: readonly Settlement[],
+    requests: readonly LeaseRequest[],
+  ): Promise<readonly LeaseReply[]> {
+    return (await this.#opened()).exchange(settlements, requests);
+  }
+
+  async read<Value>(name: string): Promise<StoreRecord<Value>> {
+    return (await this.#opened()).read(name);
+  }
+
+  async change<Value, Result>(
+    name: string,
+    step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
+  ): Promise<Result> {
+    return (await this.#opened()).change(name, step);
+  }
+
+  async list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
+    return (await this.#opened()).list(prefix);
+  }
+
+  async close(): Promise<void> {
+    // A store that could not be opened has nothing to close.
+    await this.#opening?.then(
+      store => store.close(),
+      () => undefined,
+    );
+  }
+
+  async #opened(): Promise<Store> {
+    this.#opening ??= this.#open();
+    try {
+      this.#store = await this.#opening;
+      return this.#store;
+    } catch (cause) {
+      this.#opening = undefined;
+      throw cause instanceof StoreError
+        ? cause
+        : new StoreError(`cannot open the store: ${messageOf(cause)}`, { cause });
+    }
+  }
+}
