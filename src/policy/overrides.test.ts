@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatRates } from "../core/limits/rate.ts";
 import type { PolicyOverrides } from "./flag-layer.ts";
-import { loadPolicy } from "./load.ts";
+import { loadPolicy, type PolicySources } from "./load.ts";
 import { readFields } from "./overrides.ts";
 
 test("a field without a value, or without a key, is refused", () => {
@@ -22,6 +22,22 @@ test("--rate with the name of a service changes the service, and adds no host", 
     const [total] = resolved.route("export.arxiv.org", "metadata").above;
     assert.deepEqual([total?.name, formatRates(total?.policy.rates ?? [])], ["service arxiv", "1/9SECOND"]);
   }
+});
+
+test("a value of --rate without a key is the rates", async () => {
+  const ratesOf = async (sources: PolicySources) => {
+    const { roleBudget } = (await loadPolicy(sources)).ratelimits.resolved.route("a.example", "metadata");
+    return [formatRates(roleBudget.rates), roleBudget.maxDelayMs];
+  };
+  const rate = (text: string) => ratesOf({ overrides: { rate: [`a.example:metadata=${text}`] } });
+  const [, delay] = await rate("9/SECOND");
+  assert.deepEqual(await rate("9/SECOND+ 90/MINUTE"), ["9/SECOND+90/MINUTE", delay]);
+  assert.deepEqual(await rate(" 9/s , max_delay_ms:7"), ["9/SECOND", 7]);
+  assert.deepEqual(await rate("none"), ["", delay]);
+  assert.deepEqual(await ratesOf({ env: { DOCSTOKG_RLIMITS: "a.example:metadata=9/SECOND" } }), ["9/SECOND", delay]);
+  assert.deepEqual(await ratesOf({ env: { "DOCSTOKG_RLIMIT__a.example__metadata": "9/SECOND" } }), ["9/SECOND", delay]);
+  await assert.rejects(rate("9/PARSEC"), /--rate: hosts\.a\.example\.metadata\.rates: .*9\/PARSEC/);
+  await assert.rejects(rate("max_delay_ms:7,9/SECOND"), /"9\/SECOND" has no value or no key/);
 });
 
 test("--rate with the name of a service changes one role of the service", async () => {

@@ -27,6 +27,11 @@ export interface KnownNames {
 /** Reads the text of one override. Throws a RangeError that quotes the text. */
 export type OverrideReader = (text: string, where: string, names: KnownNames) => readonly Assignment[];
 
+/** Reads fields of a limit; a value without a key is the rates: `3/SECOND+100/HOUR,max_delay_ms:500`. */
+export function readLimitFields(text: string, path: readonly string[], where: string): readonly Assignment[] {
+  return readFields(text.replace(/^\s*(?=(?:\d[^:=,]*|none\s*)(?:,|$))/i, "rates:"), path, where);
+}
+
 /** Reads `key:value` or `key=value`, joined by commas, as fields of one path. */
 export function readFields(text: string, path: readonly string[], where: string): readonly Assignment[] {
   const fields = text.split(",").filter(field => field.trim() !== "");
@@ -56,7 +61,7 @@ export const readRateOverride: OverrideReader = (text, where, names) => {
     throw new RangeError(
       `${JSON.stringify(name)}: the defaults have no total; name a role (${ROLE_LIST}), or the total of a host or service`,
     );
-  return readFields(fields, [...path, role], where);
+  return readLimitFields(fields, [...path, role], where);
 };
 
 /**

@@ -9,7 +9,7 @@ export function addPolicyFlags(command: Command): void {
   command
     .option(
       "--rate <host:role=fields>",
-      "rate limits of a host (or service:<name>, or defaults) and role, e.g. api.example.org:metadata=rates:3/SECOND",
+      "rate limits of a host (or service:<name>, or defaults) and role, e.g. api.example.org:metadata=3/SECOND",
       collect,
     )
     .option("--rate-backend <kind>", "store for rate limits: memory, multiprocess, sqlite or redis")
