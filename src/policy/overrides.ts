@@ -28,7 +28,7 @@ export interface KnownNames {
 export type OverrideReader = (text: string, where: string, names: KnownNames) => readonly Assignment[];
 
 /** Reads fields of a limit; a value without a key is the rates: `3/SECOND+100/HOUR,max_delay_ms:500`. */
-export function readLimitFields(text: string, path: readonly string[], where: string): readonly Assignment[] {
+function readLimitFields(text: string, path: readonly string[], where: string): readonly Assignment[] {
   return readFields(text.replace(/^\s*(?=(?:\d[^:=,]*|none\s*)(?:,|$))/i, "rates:"), path, where);
 }
 

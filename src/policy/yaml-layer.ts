@@ -3,7 +3,7 @@ import type { ConfigProblem } from "../errors.ts";
 import { type Assignment, canonicalKey, MAX_DEPTH, type PolicyLayer } from "./layer.ts";
 import { ProblemList } from "./problem-list.ts";
 
-const MAX_CHARACTERS = 1_000_000;
+const MAX_CHARACTERS = 4_000_000;
 /** An alias counts each time it is used, so that a few lines cannot expand to millions of values. */
 const MAX_NODES = 250_000;
 /** One syntax error usually causes many others after it. */

@@ -33,8 +33,8 @@ export const checkPolicies: RunCommand = async (files, options, io) => {
     printJson(io, { problems: all, warnings, notices });
   } else {
     if (all.length > 0) io.stderr.write(`${new ConfigError(all).message}\n`);
-    for (const { message, rule } of warnings) io.stderr.write(`warning: ${message} [${rule}]\n`);
-    for (const { message, rule } of notices) lines.push(`notice: ${message} [${rule}]`);
+    for (const line of findingLines(warnings)) io.stderr.write(`${line}\n`);
+    lines.push(...findingLines(notices));
     const counts = [
       formatCount(all.length, "problem"),
       formatCount(warnings.length, "warning"),
@@ -46,3 +46,16 @@ export const checkPolicies: RunCommand = async (files, options, io) => {
   const isFailed = all.length > 0 || (options["strict"] === true && warnings.length > 0);
   return isFailed ? ExitCode.usage : ExitCode.ok;
 };
+
+/** Thousands of findings of one rule usually have one cause; the rest is only counted. */
+const SHOWN_PER_RULE_MAX = 20;
+
+function findingLines(findings: readonly PolicyFinding[]): readonly string[] {
+  const byRule = Map.groupBy(findings, ({ rule }) => rule);
+  return [...byRule].flatMap(([rule, ofRule]) => {
+    const more = ofRule.length - SHOWN_PER_RULE_MAX;
+    const shown = ofRule.slice(0, SHOWN_PER_RULE_MAX);
+    const texts = [...shown.map(({ message }) => message), ...(more > 0 ? [`and ${more} more; --json lists all`] : [])];
+    return texts.map(text => `${ofRule[0]?.severity}: ${text} [${rule}]`);
+  });
+}

@@ -220,6 +220,16 @@ test("policy check gives a file the same warnings as without a file, and checks 
   assert.match(stderr, /^--rate: "nonsense" has no "="/);
 });
 
+test("policy check shows the first 20 findings of each rule and counts the rest; --json lists all", async () => {
+  const hosts = Array.from({ length: 30 }, (_, at) => `  h${at}.example: { metadata: { rates: 1/3SECOND } }\n`);
+  const path = await file("many-ratelimits.yaml", `hosts:\n${hosts.join("")}`);
+  const { stdout, stderr } = await run(["policy", "check", path]);
+  assert.equal(stderr.match(/^warning: .* \[bound-below-spacing\]$/gm)?.length, 21);
+  assert.match(stderr, /^warning: and 10 more; --json lists all \[bound-below-spacing\]$/m);
+  assert.match(stdout, /^0 problems, 30 warnings, /m);
+  assert.equal(JSON.parse((await run(["policy", "check", path, "--json"])).stdout).warnings.length, 30);
+});
+
 test("policy check --strict fails on warnings, and --json names the rule of each", async () => {
   const shadow = ["--rate", "a.example:metadata=mode:shadow"];
   assert.equal((await run(["policy", "check", ...shadow])).exitCode, 0);
