@@ -1,9 +1,28 @@
 import assert from "node:assert/strict";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { inspect, verdict } from "../../test/ontology/inspect-text.ts";
+import { folderFor } from "../../test/ontology/kit.ts";
 import { GRAPHS, JSON_LD, OBO, OFN, OMN, OWX, RDF, SAMPLES, TTL } from "../../test/ontology/sample-files.ts";
 
+import { inspectFile } from "./file-inspection.ts";
+
 const OWL = "http://www.w3.org/2002/07/owl#";
+
+test("a file that disappears while its parsers are tried is an error that the caller receives", async t => {
+  const path = join(folderFor(t), "x");
+  await writeFile(path, `${"# comment\n".repeat(20_000)}no statement`);
+  const unhandled: unknown[] = [];
+  const record = (error: unknown) => void unhandled.push(error);
+  process.on("uncaughtException", record);
+  t.after(() => process.off("uncaughtException", record));
+  await assert.rejects(
+    inspectFile(path, "full", { claim: "turtle", onChunk: () => rm(path, { force: true }) }),
+    (error: NodeJS.ErrnoException) => error.code === "ENOENT",
+  );
+  assert.deepEqual(unhandled, []);
+});
 
 for (const [format, text, label] of SAMPLES) {
   // Only the name of a file distinguishes N-Triples from Turtle.
@@ -170,9 +189,15 @@ test("damaged files are refused, and the message names the line", async () => {
 });
 
 test("a file whose name claims N-Triples or N-Quads must be that, not only Turtle", async () => {
-  assert.match(await verdict(TTL, { claim: "n-triples" }), /^broken: line 1: /);
-  assert.match(await verdict("<http://a/x> <http://a/p> 1 .\n", { claim: "n-quads" }), /^broken: line 1: /);
-  assert.match(await verdict("<http://a/g> { <http://a/x> <http://a/p> 1 }", { claim: "turtle" }), /^broken: line 1: /);
+  assert.match(await verdict(TTL, { claim: "n-triples" }), /^broken: invalid n-triples: line 1: /);
+  assert.match(
+    await verdict("<http://a/x> <http://a/p> 1 .\n", { claim: "n-quads" }),
+    /^broken: invalid n-quads: line 1: /,
+  );
+  assert.match(
+    await verdict("<http://a/g> { <http://a/x> <http://a/p> 1 }", { claim: "turtle" }),
+    /^broken: invalid turtle: line 1: /,
+  );
   // The claim says nothing about other families of formats.
   assert.equal(await verdict(RDF, { claim: "turtle" }), "rdf-xml");
 });
@@ -267,7 +292,10 @@ test("a JSON-LD file with an unknown context is valid, but has no facts", async 
   assert.ok(found.kind === "valid");
   assert.equal(found.checks.note, "not expanded: context https://a.example/context.jsonld is not available offline");
   assert.equal(found.facts, null);
-  assert.equal(await verdict('{"@context":"https://a.example/c","name":"x"'), "broken: line 1: unexpected end of JSON");
+  assert.equal(
+    await verdict('{"@context":"https://a.example/c","name":"x"'),
+    "broken: invalid json-ld: line 1: unexpected end of JSON",
+  );
 });
 
 test("nesting deeper than 2000 is refused before the parser reads on", async () => {

@@ -72,7 +72,7 @@ const DEFAULT_BASE = "urn:base:";
 const BEGINNING_BYTES = 1_048_576;
 
 interface Attempt {
-  readonly parser: FileParser | undefined;
+  readonly parser: FileParser;
   readonly facts: FactCollector;
   readonly problem: string | undefined;
   /** Whether the syntax is valid, but no statement was found. */
@@ -97,7 +97,7 @@ export async function inspectFile(
   const failed: Attempt[] = [];
   for (const name of parsers) {
     const attempt = await tryParser(path, name, encoding, depth, options);
-    if (attempt.problem === undefined && attempt.parser !== undefined) {
+    if (attempt.problem === undefined) {
       // Without its context, the meaning of a JSON object is not known. Services describe their errors so, too.
       if (attempt.parser.note !== undefined && isErrorMessage(text)) return wrong("json-error");
       return finish(path, depth, attempt.parser, attempt.facts);
@@ -111,14 +111,13 @@ export async function inspectFile(
   // The parser that has read most is the one whose message helps.
   const best = failed.reduce((a, b) => (progressOf(b) > progressOf(a) ? b : a));
   const problem = best.problem ?? "no parser accepts the file";
-  const isKnown =
-    (best.parser?.statements ?? 0) > 0 || parsers[0] === "xml" || parsers[0] === "json" || !isFallback(parsers);
-  if (isKnown) return { kind: "broken", format: best.parser?.format, problem };
+  const isKnown = best.parser.statements > 0 || parsers[0] === "xml" || parsers[0] === "json" || !isFallback(parsers);
+  if (isKnown) return broken(best.parser.format, problem);
   return wrong("text", `file is ${describeWrongContent("text")} (${problem})`);
 }
 
 function progressOf({ parser }: Attempt): number {
-  return (parser?.statements ?? 0) + (parser?.format === undefined ? 0 : 0.5);
+  return parser.statements + (parser.format === undefined ? 0 : 0.5);
 }
 
 /** Whether only the last resort, Turtle, was left to try first. */
@@ -131,7 +130,7 @@ async function finish(path: string, depth: CheckDepth, parser: FileParser, facts
   if (depth === "end") {
     const tail = Buffer.from(await readRange(path, -ENDING_BYTES, ENDING_BYTES)).toString("utf8");
     const problem = endingProblem(format, tail);
-    if (problem !== undefined) return { kind: "broken", format, problem };
+    if (problem !== undefined) return broken(format, problem);
   }
   const found = facts.facts();
   const raw = found.version_iri ?? found.version_info ?? found.date;
@@ -158,10 +157,10 @@ async function tryParser(
           onStatement(subject, predicate, object, kind, language, datatype);
         };
   const last = depth === "full" ? undefined : BEGINNING_BYTES - 1;
+  const parser = await openParser(name, sink, base);
+  // Not before the parser is open: until the loop reads it, nothing would receive an error of the stream.
   const bytes = createReadStream(path, { highWaterMark: CHUNK_BYTES, ...(last === undefined ? {} : { end: last }) });
-  let parser: FileParser | undefined;
   try {
-    parser = await openParser(name, sink, base);
     const decoding = new TextDecoding(encoding);
     for await (const chunk of bytes) {
       signal?.throwIfAborted();
@@ -184,6 +183,10 @@ async function tryParser(
 
 function wrong(content: WrongContent, problem = `file is ${describeWrongContent(content)}`): Inspection {
   return { kind: "wrong-content", content, problem };
+}
+
+function broken(format: OntologyFileFormat | undefined, problem: string): Inspection {
+  return { kind: "broken", format, problem: format === undefined ? problem : `invalid ${format}: ${problem}` };
 }
 
 /** @param from negative to count from the end. */

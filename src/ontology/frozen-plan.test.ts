@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { internetFor, projectFor } from "../../test/ontology/kit.ts";
 import { outcomes } from "../../test/ontology/outcomes.ts";
+import { planFromLock } from "./frozen-plan.ts";
 import { formatLock, readLock } from "./lockfile.ts";
 
 const SOURCES =
@@ -49,7 +50,7 @@ test("a frozen pull fails for a source that differs from the lockfile, and store
   await project.write(`${SOURCES.replace("[json]", "[json, owl]")}  moss: { resolver: lov }\n`);
   assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), {
     finch: "kept",
-    fern: "sources.yaml has changed since the lockfile was written (run ontofetch pull without --frozen)",
+    fern: "target_formats in sources.yaml is json, owl, but json in the lockfile (run ontofetch pull without --frozen)",
     moss: "not in the lockfile (run ontofetch pull without --frozen)",
   });
   await project.write("sources:\n  finch: { resolver: ols }\n");
@@ -58,4 +59,16 @@ test("a frozen pull fails for a source that differs from the lockfile, and store
     fern: "in the lockfile, but no longer in sources.yaml",
   });
   assert.equal(await readFile(file, "utf8"), text);
+});
+
+test("a frozen plan names a resolver of the lockfile that this version does not have", async t => {
+  const project = await projectFor(t, await internetFor(t), SOURCES);
+  await project.pull();
+  const lock = await readLock(join(project.folder, "ontologies.lock.json"));
+  const source = { id: "finch", resolver: "newer", targetFormats: [], extras: {} };
+  const [item] = planFromLock([source], lock);
+  assert.match(
+    item?.kind === "refused" ? item.message : "",
+    /^unknown resolver "newer" in the lockfile; expected obo, /,
+  );
 });

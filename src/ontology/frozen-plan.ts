@@ -1,5 +1,5 @@
 import { formatOfName } from "./format.ts";
-import { type Lockfile, matchesSource } from "./lockfile.ts";
+import { type Lockfile, sourceDifferences } from "./lockfile.ts";
 import type { PlanItem } from "./planner.ts";
 import { ANY_FORMAT, type Source } from "./resolver.ts";
 import { RESOLVERS } from "./resolvers/all.ts";
@@ -9,16 +9,19 @@ export function planFromLock(sources: readonly Source[], lock: Lockfile): readon
   return sources.map((source): PlanItem => {
     const entry = lock.get(source.id);
     const resolver = RESOLVERS.get(source.resolver);
-    if (entry === undefined || resolver === undefined) {
-      return {
-        kind: "refused",
-        source,
-        reason: "unknown",
-        message: "not in the lockfile (run ontofetch pull without --frozen)",
-      };
+    if (entry === undefined) {
+      const message = "not in the lockfile (run ontofetch pull without --frozen)";
+      return { kind: "refused", source, reason: "unknown", message };
     }
-    if (!matchesSource(entry, source)) {
-      const message = "sources.yaml has changed since the lockfile was written (run ontofetch pull without --frozen)";
+    if (resolver === undefined) {
+      const names = [...RESOLVERS.keys()].join(", ");
+      const message = `unknown resolver ${JSON.stringify(source.resolver)} in the lockfile; expected ${names}`;
+      return { kind: "refused", source, reason: "unknown", message };
+    }
+    const [difference] = sourceDifferences(entry, source);
+    if (difference !== undefined) {
+      const { key, locked, wanted } = difference;
+      const message = `${key} in sources.yaml is ${wanted}, but ${locked} in the lockfile (run ontofetch pull without --frozen)`;
       return { kind: "refused", source, reason: "unknown", message };
     }
     const { url, version, licence } = entry;

@@ -111,14 +111,29 @@ export async function writeLock(file: string, lock: Lockfile): Promise<boolean> 
   return true;
 }
 
-/** Whether `sources.yaml` still has the resolver, formats, extras and pins that the lockfile was written for. */
-export function matchesSource(entry: LockEntry, source: Source): boolean {
-  const { resolver, target_formats, extras, version, sha256 } = entry;
-  if (source.version !== undefined && labelOf(source.version) !== version) return false;
-  if (source.sha256 !== undefined && source.sha256 !== sha256) return false;
-  const locked = JSON.stringify(sorted({ resolver, target_formats, extras }));
-  const wanted = { resolver: source.resolver, target_formats: source.targetFormats, extras: source.extras };
-  return locked === JSON.stringify(sorted(wanted));
+/** One value of a source that differs between the lockfile and `sources.yaml`. */
+export interface SourceDifference {
+  /** The key in `sources.yaml`. */
+  readonly key: string;
+  readonly locked: string;
+  readonly wanted: string;
+}
+
+/** Compares resolver, formats, extras and pins of `sources.yaml` with those that the lockfile was written for. */
+export function sourceDifferences(entry: LockEntry, source: Source): readonly SourceDifference[] {
+  const { version = entry.version, sha256 = entry.sha256 } = source;
+  const pairs: readonly (readonly [key: string, locked: string, wanted: string])[] = [
+    ["resolver", entry.resolver, source.resolver],
+    ["target_formats", formatList(entry.target_formats), formatList(source.targetFormats)],
+    ["extras", JSON.stringify(sorted(entry.extras)), JSON.stringify(sorted(source.extras))],
+    ["version", entry.version, version === entry.version ? version : labelOf(version)],
+    ["sha256", entry.sha256, sha256],
+  ];
+  return pairs.flatMap(([key, locked, wanted]) => (locked === wanted ? [] : [{ key, locked, wanted }]));
+}
+
+function formatList(formats: readonly string[]): string {
+  return formats.length === 0 ? "any" : formats.join(", ");
 }
 
 function sorted(value: unknown): unknown {

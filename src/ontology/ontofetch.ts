@@ -101,7 +101,8 @@ export class Ontofetch {
 
   /**
    * Downloads, checks and stores the ontologies that are new or changed, and those that they import if the source says
-   * so. The lockfile is updated after each file. A failed source is a result, not an error. After an abort the store stays valid, and the next pull resumes partial files.
+   * so. The lockfile is updated after each file. A failed source is a result, not an error. After an abort the store
+   * stays valid, and the next pull resumes partial files.
    */
   async pull(sources: readonly Source[], options: PullOptions = {}): Promise<readonly PullResult[]> {
     const { onBytes, onResume, onWait, signal } = this.#options;

@@ -6,7 +6,7 @@ import { serve } from "../../test/http/kit.ts";
 import { folderFor } from "../../test/ontology/kit.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../errors.ts";
 import { OntologyManager } from "./manager.ts";
-import { createOntologyHub } from "./ontology-hub.ts";
+import { createOntologyHub, ontologyLimits } from "./ontology-hub.ts";
 import { parseOntologySettings } from "./service-rates.ts";
 
 /** A hub as `ontofetch` opens it, with a shared folder and a server. */
@@ -57,4 +57,12 @@ test("the manager and ontofetch share one count and one cooldown in one folder",
     return true;
   });
   assert.equal(other.server.requests.length, 0);
+});
+
+test("a rate of null is no rate limit in the policy", async () => {
+  const rates = parseOntologySettings({ default: null, per_service: { ols: "4/second" } });
+  const { services } = await ontologyLimits(rates, {});
+  assert.equal(services?.["direct"]?.artifact?.rates, "none");
+  assert.equal(services?.["direct"]?.total?.rates, "none");
+  assert.equal(services?.["ols"]?.total?.rates, "4/SECOND");
 });

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { formatRates, type Rate } from "../core/limits/rate.ts";
+import { formatRates } from "../core/limits/rate.ts";
 import { ConfigError } from "../errors.ts";
 import { createHub } from "../http/create-hub.ts";
 import type { Hub } from "../http/hub.ts";
@@ -19,8 +19,6 @@ export interface OntologyHubOptions extends Pick<HubOptions, "dispatcher" | "env
   readonly listeners?: readonly ((event: HubEvent) => void)[] | undefined;
 }
 
-/** More than a process can send, so that "unlimited" is an ordinary rate. */
-const UNLIMITED: Rate = { limit: 1_000_000, windowUs: 1_000_000 };
 /** The path of the user's own `ratelimits.yaml`. */
 const LIMITS_VARIABLE = "DOCSTOKG_RLIMITS_YAML";
 /** Concurrent downloads from one host. The files are large, so more would only divide the bandwidth. */
@@ -29,9 +27,9 @@ const FILES_AT_A_TIME = 2;
 const RETRY = { attempts: 5, deadlineMs: 1_800_000 };
 
 /**
- * Creates a hub in which each service of ontofetch is one of the policy with `per_host: true`, so its keys are `service:host`. The
- * limits of hosts in the shipped policy apply too. Processes with the same `sharedDir`, else those with the
- * same store folder, share the limits and cooldowns.
+ * Creates a hub whose policy has each service of ontofetch with `per_host: true`, so its keys are `service:host`. The
+ * limits of hosts in the shipped policy apply too. Processes with the same `sharedDir`, or with the same store folder if
+ * it is not set, share the limits and cooldowns.
  */
 export async function createOntologyHub(
   {
@@ -116,7 +114,7 @@ export async function ontologyLimits(rates: OntologyRates, env: Environment): Pr
 function serviceLimits({ default: fallback, perService, guardMs }: OntologyRates): RatelimitsOptions {
   const services = SERVICES.map(service => {
     const rates = perService.get(service) ?? fallback;
-    const budget = { rates: formatRates(rates.length === 0 ? [UNLIMITED] : rates), guard_ms: guardMs ?? 25 };
+    const budget = { rates: formatRates(rates) || "none", guard_ms: guardMs ?? 25 };
     const roleLimits = { ...budget, count_head: true };
     const artifact = { ...roleLimits, max_concurrent: FILES_AT_A_TIME };
     return [service, { per_host: true, total: budget, metadata: roleLimits, landing: roleLimits, artifact }] as const;

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { DownloadError } from "../errors.ts";
 import { moveDurably, writeAtomically } from "../files/atomic-file.ts";
 import { errnoOf, ifExists } from "../files/disk-errors.ts";
 import { hashFile } from "../files/file-hash.ts";
@@ -19,7 +20,7 @@ export interface StoredVersion {
   readonly path: string;
 }
 
-/** Holds partial files, drafts and locks. Its name begins with a dot, which no id does. */
+/** Holds partial files, drafts, locks, and versions that are being removed. No id begins with a dot. */
 const INTERNAL_FOLDER = ".ontofetch";
 const MANIFEST = "manifest.json";
 
@@ -40,7 +41,7 @@ export class OntologyStore {
     return join(this.root, INTERNAL_FOLDER, "partial", `${id}.part`);
   }
 
-  /** The lock file of an ontology, by its id, or of the lockfile. */
+  /** The file that a process locks while it changes an ontology (`name` is its id) or the lockfile. */
   lockPath(name: string): string {
     return join(this.root, INTERNAL_FOLDER, "locks", `${name}.lock`);
   }
@@ -63,6 +64,13 @@ export class OntologyStore {
     return found
       .filter(version => version !== undefined)
       .sort((a, b) => compare(b.manifest.fetched_at, a.manifest.fetched_at) || compare(b.folder, a.folder));
+  }
+
+  /** The names of the folders of an ontology that have no valid manifest, sorted. */
+  async foldersWithoutManifest(id: string): Promise<readonly string[]> {
+    const folders = await foldersIn(join(this.root, id));
+    const versions = await Promise.all(folders.map(folder => this.version(id, folder)));
+    return folders.filter((_, index) => versions[index] === undefined).sort();
   }
 
   /** The version in this folder; undefined if the folder has no valid manifest. */
@@ -88,19 +96,20 @@ export class OntologyStore {
     const { id, version, sha256 } = manifest;
     const name = folderOf(version);
     for (const folder of [name, `${name}+${sha256.slice(0, 8)}`]) {
-      const there = await this.version(id, folder);
+      const existing = await this.version(id, folder);
       // Compare the bytes, not the manifest: a stored file that was damaged on disk is replaced.
-      if (there !== undefined && (await hashFile(there.path)) === sha256) {
+      if (existing !== undefined && (await hashFile(existing.path)) === sha256) {
         await rm(file, { force: true });
-        const stored = { ...manifest, file: there.manifest.file };
+        const stored = { ...manifest, file: existing.manifest.file };
         await writeAtomically(join(this.root, id, folder, MANIFEST), formatManifest(stored));
-        return { ...there, manifest: stored };
+        return { ...existing, manifest: stored };
       }
-      if (there !== undefined && there.manifest.sha256 !== sha256) continue;
+      if (existing !== undefined && existing.manifest.sha256 !== sha256) continue;
       await this.#moveIntoPlace(file, manifest, folder);
       return { id, folder, manifest, path: join(this.root, id, folder, manifest.file) };
     }
-    throw new Error(`version ${version} of ${id} is already stored twice with other content`);
+    const names = `${name} and ${name}+${sha256.slice(0, 8)}`;
+    throw new DownloadError(`cannot store version ${version} of ${id}: the folders ${names} exist with other content`);
   }
 
   /** Writes changed fields of the manifest, such as the time of the last check. */

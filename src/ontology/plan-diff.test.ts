@@ -44,3 +44,18 @@ test("a plan lists URL, size and licence of each file, and its differences from 
     ["moss", "removed"],
   ]);
 });
+
+test("a source that differs from its lock entry is shown key by key, with both values", async t => {
+  const project = await projectFor(t, await internetFor(t), SOURCES);
+  await project.pull();
+  const lock = await readLock(join(project.folder, "ontologies.lock.json"));
+  await project.write(SOURCES.replace("ols }", "ols, target_formats: [ttl, owl], version: '2001-02-03' }"));
+  const [finch] = diffPlan(await project.plan(), lock);
+  assert.deepEqual(
+    finch?.fields.filter(({ field }) => field.startsWith("source.")),
+    [
+      { field: "source.target_formats", locked: "any", planned: "ttl, owl" },
+      { field: "source.version", locked: lock.get("finch")?.version, planned: "2001-02-03" },
+    ],
+  );
+});

@@ -1,4 +1,4 @@
-import { type Lockfile, matchesSource } from "./lockfile.ts";
+import { type Lockfile, sourceDifferences } from "./lockfile.ts";
 import type { PlanItem } from "./planner.ts";
 import { labelOf } from "./version-label.ts";
 
@@ -29,7 +29,9 @@ export function diffPlan(items: readonly PlanItem[], lock: Lockfile): readonly P
       if (was !== is) fields.push({ field, locked: was, planned: is });
       return true;
     };
-    if (!matchesSource(locked, item.source)) fields.push({ field: "source", locked: "as locked", planned: "changed" });
+    for (const { key, locked: was, wanted } of sourceDifferences(locked, item.source)) {
+      fields.push({ field: `source.${key}`, locked: was, planned: wanted });
+    }
     compare("url", locked.url, item.url);
     const announced = item.version === undefined ? undefined : labelOf(item.version);
     const isCompared = [

@@ -36,7 +36,7 @@ export interface PlanEntry {
   readonly version: string | undefined;
   /** The licence that the service states; undefined if it states none. */
   readonly licence: string | undefined;
-  /** Remarks for the reader of the plan, each a sentence. */
+  /** Remarks for the reader of the plan, each one line. */
   readonly notes: readonly string[];
   /** `Content-Length` of the HEAD response; undefined if no HEAD was sent or the server did not say. */
   readonly bytes?: number | undefined;
@@ -173,7 +173,8 @@ export class Planner {
       const { response } = await follower.follow(url, call);
       await response.body.dump();
       const { statusCode, headers } = response;
-      if (statusCode !== 200) return { ...entry, notes: [...notes, `HEAD returned status ${statusCode}`] };
+      if (statusCode !== 200)
+        return { ...entry, notes: [...notes, `size unknown: HEAD returned status ${statusCode}`] };
       const length = fieldLine(headers["content-length"]) ?? "";
       return {
         ...entry,

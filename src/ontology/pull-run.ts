@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { DownloadError } from "../errors.ts";
+import { errnoOf } from "../files/disk-errors.ts";
 import { hashFile } from "../files/file-hash.ts";
 import { FILE_FORMATS } from "./format.ts";
 import { idsWithoutSource, importedSources, planFromLock } from "./frozen-plan.ts";
@@ -94,8 +94,8 @@ export class PullRun {
       return { id, ...(await this.#deps.puller.pull(item, expected, copies)), importedBy };
     } catch (error) {
       this.#deps.signal?.throwIfAborted();
-      const message = error instanceof DownloadError ? error.message : describeFailure(error);
-      return { id, outcome: "failed", message, importedBy };
+      if (isBug(error)) throw error;
+      return { id, outcome: "failed", message: describeFailure(error), importedBy };
     }
   }
 
@@ -146,4 +146,15 @@ export class PullRun {
     const stored = results.flatMap(result => (result.outcome === "failed" ? [] : [result.stored]));
     if (stored.length > 0) await writeCatalog(this.#deps.store, stored);
   }
+}
+
+/** Whether an error is a bug of this program, which must not be recorded as a failure of the source. */
+function isBug(error: unknown): boolean {
+  const isProgrammingError =
+    error instanceof TypeError ||
+    error instanceof RangeError ||
+    error instanceof ReferenceError ||
+    error instanceof SyntaxError;
+  // Node and undici set a code or a cause when a request fails.
+  return isProgrammingError && errnoOf(error) === undefined && error.cause === undefined;
 }

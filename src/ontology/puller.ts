@@ -255,7 +255,7 @@ function describeFailure(
 ): string {
   const host = URL.parse(url)?.host ?? "the server";
   if (result.kind === "incomplete")
-    return `download from ${host} was interrupted ${result.requests} times: ${result.message}`;
+    return `download from ${host} failed after ${result.requests} request${result.requests === 1 ? "" : "s"}: ${result.message}`;
   if (result.kind === "too-large")
     return `file at ${host} has ${result.bytes ?? `more than ${maxBytes}`} bytes, limit is ${maxBytes} (max_file_mb)`;
   const { status, beginning } = result;

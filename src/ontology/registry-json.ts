@@ -9,10 +9,10 @@ export function readJson(
   service: string,
   response: RegistryResponse | undefined,
 ): { readonly value: unknown } | OntologyFinding {
-  if (response === undefined) return refused("trouble", `${service} did not respond`);
+  if (response === undefined) return refused("unavailable", `no response from ${service}`);
   const { status, body } = response;
   if (status === 404) return refused("unknown", `${service} does not know the ontology`);
-  if (status !== 200) return refused("trouble", `${service} returned status ${status}`);
+  if (status !== 200) return refused("unavailable", `${service} returned status ${status}`);
   try {
     return { value: JSON.parse(body) };
   } catch (error) {

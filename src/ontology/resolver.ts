@@ -60,7 +60,7 @@ export interface OntologyCandidate {
  * - `licence`: the licence does not permit the download.
  * - `key`: an API key is missing or was rejected.
  * - `unreadable`: the response of the service could not be parsed.
- * - `trouble`: the service did not respond, or returned an error status.
+ * - `unavailable`: no response from the service, or an error status.
  */
 export type RefusalReason =
   | "unknown"
@@ -71,7 +71,7 @@ export type RefusalReason =
   | "licence"
   | "key"
   | "unreadable"
-  | "trouble";
+  | "unavailable";
 
 export type OntologyFinding =
   | { readonly kind: "found"; readonly candidate: OntologyCandidate }

@@ -36,7 +36,7 @@ export interface OntologyRates {
 const DEFAULT_RATE = "8/second";
 const SECOND_US = 1_000_000;
 const MINUTE_US = 60_000_000;
-const MINUTE_GUARD: Rate = { limit: 300, windowUs: MINUTE_US };
+const MINUTE_LIMIT: Rate = { limit: 300, windowUs: MINUTE_US };
 
 const rate = z.union([z.string(), z.array(z.string())]).nullable();
 const schema = z.strictObject({
@@ -46,7 +46,7 @@ const schema = z.strictObject({
   shared_dir: z.string().min(1).optional(),
 });
 
-/** @throws ConfigError that lists every invalid setting. */
+/** @throws ConfigError that lists every value of a wrong type, or else the first invalid rate or service name. */
 export function parseOntologySettings(settings: OntologySettings): OntologyRates {
   const where = "initManager";
   const {
@@ -55,9 +55,9 @@ export function parseOntologySettings(settings: OntologySettings): OntologyRates
     guard_ms: guardMs,
     shared_dir: sharedDir,
   } = parseOptions(schema, settings, where);
-  const at = <Value>(path: string, read: () => Value): Value => {
+  const atPath = <Value>(path: string, parse: () => Value): Value => {
     try {
-      return read();
+      return parse();
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       throw new ConfigError([{ where, path, message: error.message }], { cause: error });
@@ -65,12 +65,14 @@ export function parseOntologySettings(settings: OntologySettings): OntologyRates
   };
   const perService =
     typeof per_service === "string"
-      ? [...at("per_service", () => parseRateMap(per_service))].map(([name, rates]) => [name, guarded(rates)] as const)
+      ? [...atPath("per_service", () => parseRateMap(per_service))].map(
+          ([name, rates]) => [name, withMinuteLimit(rates)] as const,
+        )
       : Object.entries(per_service).map(
-          ([name, text]) => [name, at(`per_service.${name}`, () => ratesOf(text))] as const,
+          ([name, text]) => [name, atPath(`per_service.${name}`, () => ratesOf(text))] as const,
         );
-  for (const [name] of perService) at(`per_service.${name}`, () => checkServiceName(name));
-  return { default: at("default", () => ratesOf(fallback)), perService: new Map(perService), guardMs, sharedDir };
+  for (const [name] of perService) atPath(`per_service.${name}`, () => checkServiceName(name));
+  return { default: atPath("default", () => ratesOf(fallback)), perService: new Map(perService), guardMs, sharedDir };
 }
 
 /** @throws RangeError: a colon or a space in a service name would make keys and table cells ambiguous. */
@@ -82,15 +84,15 @@ export function checkServiceName(name: string): void {
 }
 
 function ratesOf(text: string | readonly string[] | null): readonly Rate[] {
-  return text === null ? [] : guarded(parseRates(text));
+  return text === null ? [] : withMinuteLimit(parseRates(text));
 }
 
 /**
- * Adds the window 300/minute to a single per-second rate that would permit more, because such a rate limits no long
- * crawl.
+ * Adds the window 300/minute if the only rate is per second and permits more than that in a minute: a rate per second
+ * alone does not limit a long crawl.
  */
-function guarded(rates: readonly Rate[]): readonly Rate[] {
+function withMinuteLimit(rates: readonly Rate[]): readonly Rate[] {
   const [only, ...others] = rates;
-  const needsGuard = only?.windowUs === SECOND_US && others.length === 0 && only.limit * 60 > MINUTE_GUARD.limit;
-  return needsGuard ? [only, MINUTE_GUARD] : rates;
+  const needsLimit = only?.windowUs === SECOND_US && others.length === 0 && only.limit * 60 > MINUTE_LIMIT.limit;
+  return needsLimit ? [only, MINUTE_LIMIT] : rates;
 }

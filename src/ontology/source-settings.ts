@@ -1,3 +1,4 @@
+import { isCredentialName } from "../core/text/credentials.ts";
 import { nameHint } from "./name-hint.ts";
 import { MEMBER_EXTRA, type Source } from "./resolver.ts";
 import { RESOLVERS } from "./resolvers/all.ts";
@@ -5,10 +6,6 @@ import type { SourcesFile } from "./sources-schema.ts";
 
 /** Receives a problem with the path of its key in `sources.yaml`. */
 export type ReportProblem = (path: readonly string[], message: string) => void;
-
-/** Query parameters that usually hold a secret. The URL is written to the lockfile and to manifests. */
-const SECRET_PARAMETER =
-  /^(?:(?:.*[-_])?(?:api[-_]?key|key|secret|password|passwd|pwd|sig|signature|credentials?|jwt)|.*token|auth(?:orization)?|x-(?:amz|goog)-.*)$/i;
 
 /**
  * One entry of `sources` with its inherited values. Problems are reported, not thrown, so that all are found at once.
@@ -29,6 +26,7 @@ export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportP
     const hint = nameHint(name, [...RESOLVERS.keys()]);
     reportProblem([...path, "resolver"], `unknown resolver ${JSON.stringify(name)}; ${hint}`);
   }
+  // With an unknown resolver no key can be judged, so all are accepted.
   const known = Object.keys(resolver === undefined ? extras : { ...resolver.extras, ...MEMBER_EXTRA });
   for (const key of Object.keys(extras)) {
     if (known.includes(key)) continue;
@@ -57,13 +55,17 @@ export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportP
   };
 }
 
+/** The URL is written to the lockfile and to manifests, so it must not contain a credential. */
 function reportSecret(text: string, path: readonly string[], reportProblem: ReportProblem): void {
   const url = URL.parse(text);
-  const secret = [...(url?.searchParams.keys() ?? [])].find(parameter => SECRET_PARAMETER.test(parameter));
+  if (url === null) return;
+  const parameter = [...url.searchParams.keys()].find(isCredentialName);
   // Some services take a token as user name: `https://ghp_…@host/`.
-  if (secret === undefined && (url?.username ?? "") === "" && (url?.password ?? "") === "") return;
+  const hasUser = url.username !== "" || url.password !== "";
+  if (parameter === undefined && !hasUser) return;
+  const found = hasUser ? "a user name or password" : `the query parameter ${JSON.stringify(parameter)}`;
   reportProblem(
     path,
-    "contains a secret, which would be written to the lockfile; configure it in identities.yaml instead",
+    `contains ${found}, which may be a secret, and the URL is written to the lockfile and to manifests; configure the secret in identities.yaml (DOCSTOKG_IDENTITIES_YAML)`,
   );
 }

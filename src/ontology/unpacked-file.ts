@@ -12,30 +12,34 @@ export interface UnpackedFile {
   readonly packing: Packing | undefined;
 }
 
-/** A gzip file inside a zip file occurs, and a tar file inside a gzip file. More layers exhaust a program. */
+/** Servers send gzip files inside zip files, and tar files inside gzip files. A file with more layers is an attack. */
 const LAYERS_MAX = 2;
 
-/** Unpacks up to two layers. When it rejects with a DownloadError, it has deleted the files it created. */
+/** Unpacks up to two layers. If it rejects, it has deleted the files that it created. */
 export async function unpackLayers(
   path: string,
   { bytes, sha256 }: { readonly bytes: number; readonly sha256: string },
   limits: UnpackLimits,
 ): Promise<UnpackedFile> {
   let unpackedFile: UnpackedFile = { path, bytes, sha256, packing: undefined };
-  for (let layer = 1; layer <= LAYERS_MAX; layer += 1) {
-    const packing = await packingOfFile(unpackedFile.path);
-    if (packing === undefined) break;
-    const from = unpackedFile.path;
-    const to = `${path}.${layer}`;
-    try {
-      const unpacked = await unpack(from, to, packing, limits);
+  const created: string[] = [];
+  try {
+    for (let layer = 1; layer <= LAYERS_MAX; layer += 1) {
+      const packing = await packingOfFile(unpackedFile.path);
+      if (packing === undefined) break;
+      const to = `${path}.${layer}`;
+      created.push(to);
+      const unpacked = await unpack(unpackedFile.path, to, packing, limits);
       unpackedFile = { path: to, packing: unpackedFile.packing ?? packing, ...unpacked };
-    } catch (error) {
-      await rm(to, { force: true });
-      throw error;
-    } finally {
-      if (from !== path) await rm(from, { force: true });
     }
+    await removeFiles(created.filter(file => file !== unpackedFile.path));
+    return unpackedFile;
+  } catch (error) {
+    await removeFiles(created);
+    throw error;
   }
-  return unpackedFile;
+}
+
+async function removeFiles(files: readonly string[]): Promise<void> {
+  for (const file of files) await rm(file, { force: true });
 }

@@ -94,6 +94,10 @@ test("plan, pull, show and validate print tables, and JSON with --json", async t
     stdout: "x 2026-11-08: valid\nx 2026-11-01: valid\n",
     stderr: "",
   });
+  await writeFile(join(folder, "ontologies", "x", "2026-11-01", "manifest.json"), "{}");
+  const unreadable = await run("validate");
+  assert.equal(unreadable.exitCode, 1);
+  assert.equal(unreadable.stderr, "x 2026-11-01: manifest.json is missing or invalid\n");
   await truncate(join(folder, "ontologies", "x", "2026-11-08", "x.obo"), 40);
   const damaged = await run("validate x");
   assert.equal(damaged.exitCode, 1);
@@ -198,6 +202,8 @@ test("rl doctor shows keys, their windows with those of the host, and the waits 
   assert.deepEqual([used.windows, used.granted, used.refused], ["2/SECOND+5000/HOUR", 1, 0]);
   const service = keys.find(({ key }: { key: string }) => key === "ols:default");
   assert.equal(service.windows, "8/SECOND+300/MINUTE");
+  const unlimited = JSON.parse((await run("rl doctor --json", { ONTOFETCH_RATELIMIT_DEFAULT: "none" })).stdout);
+  assert.equal(unlimited.keys.find(({ key }: { key: string }) => key === "ols:default").windows, "unlimited");
   assert.match(
     (await run("rl doctor")).stdout,
     /^direct:127\.0\.0\.1 +8\/SECOND\+300\/MINUTE\+5000\/HOUR +2\/SECOND\+500\/HOUR.* 1 +0 +\d+ +\d+ +0$/m,

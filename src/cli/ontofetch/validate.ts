@@ -44,6 +44,9 @@ export const validate = {
           const problems = await problemsOf(version, settings.check, signal);
           report({ id, version: version.manifest.version, problems });
         }
+        for (const folder of await store.foldersWithoutManifest(id)) {
+          report({ id, version: folder, problems: ["manifest.json is missing or invalid"] });
+        }
         const absent = missingVersion(id, versions, lock);
         if (absent !== undefined) report(absent);
       }

@@ -1,6 +1,6 @@
 import type { TargetFormat } from "../format.ts";
 import { readJson, textAt, valueAt, webUrlWithoutCredentials } from "../registry-json.ts";
-import { chooseOffer, found, JSON_ONLY, type OntologyResolver, refused } from "../resolver.ts";
+import { chooseOffer, found, JSON_ONLY, type OntologyResolver, refused, type Source } from "../resolver.ts";
 
 const API = "https://bioregistry.io/api/registry/";
 const FIELDS: Readonly<Record<string, TargetFormat>> = {
@@ -16,24 +16,23 @@ export const bioregistry: OntologyResolver = {
   service: "bioregistry",
   extras: { prefix: "prefix at the Bioregistry, if it differs from the id" },
   requires: [],
-  requestFor: ({ id, extras }) => ({
-    url: `${API}${encodeURIComponent(extras["prefix"] ?? id)}?format=json`,
-    accept: JSON_ONLY,
-  }),
-  read({ id, targetFormats }, response) {
+  requestFor: source => ({ url: `${API}${encodeURIComponent(prefixOf(source))}?format=json`, accept: JSON_ONLY }),
+  read(source, response) {
+    const prefix = prefixOf(source);
+    const { targetFormats } = source;
     const json = readJson("the Bioregistry", response);
     if (!("value" in json)) return json;
     const offers = Object.entries(FIELDS).flatMap(([field, format]) => {
       const url = webUrlWithoutCredentials(valueAt(json.value, field));
       return url === undefined ? [] : [{ url, format }];
     });
-    if (offers.length === 0) return refused("no-file", `no file of ${id} at the Bioregistry`);
+    if (offers.length === 0) return refused("no-file", `the Bioregistry lists no file for the prefix ${prefix}`);
     const offer = chooseOffer(offers, targetFormats);
     if (offer === undefined) {
       const formats = offers.map(({ format }) => format).join(", ");
       return refused(
         "no-format",
-        `${id} is available as ${formats} at the Bioregistry, wanted ${targetFormats.join(", ")}`,
+        `the Bioregistry lists ${formats} for the prefix ${prefix}, wanted ${targetFormats.join(", ")}`,
       );
     }
     return found({
@@ -44,3 +43,7 @@ export const bioregistry: OntologyResolver = {
     });
   },
 };
+
+function prefixOf({ id, extras }: Source): string {
+  return extras["prefix"] ?? id;
+}

@@ -108,7 +108,7 @@ test("bioregistry returns the URL of the wanted format, lov the newest version t
   assert.equal(summaryOf(requestFor("bioregistry", "a", wants("obo")).read(body)), "http://x.example/a.obo");
   assert.match(
     summaryOf(requestFor("bioregistry", "a", wants("json")).read(body)),
-    /^no-format: .* as owl, obo at the Bioregistry, wanted json/,
+    /^no-format: the Bioregistry lists owl, obo for the prefix \w+, wanted json/,
   );
   assert.match(summaryOf(requestFor("bioregistry", "a").read({})), /^no-file/);
   const versions = [{ name: "v2" }, { name: "v1", fileURL: "https://lov.example/v1.n3" }];
