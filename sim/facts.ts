@@ -21,6 +21,14 @@ export interface WireRequest {
   endedUs: number | undefined;
 }
 
+/**
+ * Whether the deadline of a request's call is over while it was still connecting. The hub gives up such a request without
+ * the wire, and counts it as a failure if the connection took most of the deadline.
+ */
+export function isExpiredUnwritten({ call, writtenUs }: WireRequest, atUs: number): boolean {
+  return writtenUs === undefined && call.deadlineMs !== undefined && atUs >= (call.atMs + call.deadlineMs) * 1000;
+}
+
 export interface ResponseFact {
   readonly kind: "head";
   readonly atUs: number;

@@ -11,7 +11,8 @@ import { FakeTime } from "../src/testing/fake-time.ts";
 
 export type BreakerStep =
   | { readonly do: "allow"; readonly host: number; readonly role: number; readonly resolver: number }
-  | { readonly do: "succeed" | "neutral" | "release"; readonly which: number }
+  /** `answer` is a 404: neither a success nor a failure, and the host is alive. `neutral` ended without an answer. */
+  | { readonly do: "succeed" | "answer" | "neutral" | "release"; readonly which: number }
   /** With `retryAfterMs` the failure is a throttle; 0 is a throttle without Retry-After. */
   | { readonly do: "fail"; readonly which: number; readonly retryAfterMs: number | undefined }
   | { readonly do: "advance" | "stall" | "stepWall"; readonly ms: number }
@@ -48,8 +49,11 @@ export const steps: fc.Arbitrary<readonly BreakerStep[]> = fc.array(
       }),
     },
     {
-      weight: 3,
-      arbitrary: fc.record({ do: fc.constantFrom("succeed" as const, "neutral" as const, "release" as const), which }),
+      weight: 4,
+      arbitrary: fc.record({
+        do: fc.constantFrom("succeed" as const, "answer" as const, "neutral" as const, "release" as const),
+        which,
+      }),
     },
     {
       weight: 5,
@@ -180,7 +184,8 @@ function end(model: Model, issued: IssuedPermit[], step: Extract<BreakerStep, { 
   if (one === undefined) return;
   const retryAfterMs = step.do === "fail" ? step.retryAfterMs : undefined;
   if (step.do === "release") one.permit.release();
-  else if (step.do === "neutral") one.permit.report({ outcome: { kind: "neutral" }, status: 404 });
+  else if (step.do === "neutral") one.permit.report({ outcome: { kind: "neutral" } });
+  else if (step.do === "answer") one.permit.report({ outcome: { kind: "neutral" }, status: 404 });
   else if (step.do === "succeed") one.permit.report({ outcome: { kind: "success" }, status: 200 });
   else {
     const throttled = retryAfterMs !== undefined;
@@ -190,7 +195,8 @@ function end(model: Model, issued: IssuedPermit[], step: Extract<BreakerStep, { 
       retryAfterMs,
     });
   }
-  if (step.do === "succeed") model.succeed(one, nowMs);
+  if (step.do === "succeed") model.succeed(one, nowMs, true);
+  else if (step.do === "answer") model.succeed(one, nowMs, false);
   else if (step.do === "fail") model.fail(one, retryAfterMs, nowMs);
   else model.giveBack(one);
 }
@@ -254,12 +260,12 @@ class Model {
     return { host: this.hosts[host] as ModelHost, passed: circuits.map(circuit => ({ circuit, era: circuit.era })) };
   }
 
-  succeed({ host, passed, permit }: IssuedPermit, nowMs: number): void {
+  /** `resets`: it also ends a row of failures; a 404 does not. */
+  succeed({ host, passed, permit }: IssuedPermit, nowMs: number, resets: boolean): void {
     for (const { circuit, era } of passed) {
       this.advance(circuit, nowMs);
       if (circuit.era !== era) continue;
-      circuit.failures = 0;
-      circuit.throttles = 0;
+      if (resets) Object.assign(circuit, { failures: 0, throttles: 0 });
       circuit.probes = circuit.probes.filter(probe => probe.permit !== permit);
       if (circuit.state !== "half_open") continue;
       setState(circuit, "closed");

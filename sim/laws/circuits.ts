@@ -1,4 +1,4 @@
-import type { SimFact, WireRequest } from "../facts.ts";
+import { isExpiredUnwritten, type SimFact, type WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
 import { ObservedCircuits } from "./observed-circuits.ts";
@@ -99,7 +99,9 @@ class NoStaleResult implements Law {
         host !== undefined &&
         role !== undefined
       ) {
-        const causes = [...touched].filter(
+        const { inFlight } = this.#circuits.of(fact.process, host, role);
+        const expired = [...inFlight].filter(one => isExpiredUnwritten(one, fact.atUs));
+        const causes = [...touched, ...expired].filter(
           one => one.process === fact.process && one.host === host && one.role === role,
         );
         if (!causes.some(one => this.#circuits.isCurrent(one)))

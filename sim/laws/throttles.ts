@@ -1,4 +1,4 @@
-import type { SimFact, WireRequest } from "../facts.ts";
+import { isExpiredUnwritten, type SimFact, type WireRequest } from "../facts.ts";
 import type { LawMaker } from "./law.ts";
 
 /** The answers of one circuit since its last change of state. */
@@ -15,6 +15,7 @@ export const burstsCountOnce: LawMaker = {
   title: "throttles of one burst count once",
   make: plan => {
     const seen = new Map<string, SeenAnswers>();
+    const connecting = new Set<WireRequest>();
     const of = (process: number, host: string, role: string) => {
       const key = `${process} ${host} ${role}`;
       const answers = seen.get(key) ?? { throttles: 0, lastThrottleUs: Number.NEGATIVE_INFINITY, failures: 0 };
@@ -31,13 +32,20 @@ export const burstsCountOnce: LawMaker = {
     };
     return {
       check: (fact: SimFact) => {
-        if (fact.kind === "head") {
+        if (fact.kind === "dispatched") connecting.add(fact.request);
+        else if (fact.kind === "written") connecting.delete(fact.request);
+        else if (fact.kind === "head") {
           const { status, retryAfterMs = 0, request, atUs } = fact;
           if (status >= 400) count(request, status === 429 || retryAfterMs > 0, atUs);
-        } else if (fact.kind === "ended" && fact.how !== "complete") count(fact.request, false, fact.atUs);
-        else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
+        } else if (fact.kind === "ended") {
+          connecting.delete(fact.request);
+          if (fact.how !== "complete") count(fact.request, false, fact.atUs);
+        } else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
           const { host, role, old, new: state, heard } = fact.event;
           if (host === undefined || role === undefined) return undefined;
+          for (const request of connecting) {
+            if (isExpiredUnwritten(request, fact.atUs)) count(request, false, fact.atUs);
+          }
           const { throttles, failures } = of(fact.process, host, role);
           seen.delete(`${fact.process} ${host} ${role}`);
           const { failMax } = plan.breakers;

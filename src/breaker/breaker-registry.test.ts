@@ -148,10 +148,8 @@ describe("half-open", () => {
     assert.equal(bad.isAllowed(), true);
   });
 
-  test("a probe that ends with a 404, an abort, an exception or a rejection by the limiter frees its slot at once", async () => {
-    const { registry, isAllowed, answer } = await halfOpen("metadata");
-    answer(404);
-    assert.equal(isAllowed(), true);
+  test("a probe that ends with an abort, an exception or a rejection by the limiter frees its slot at once", async () => {
+    const { registry, isAllowed } = await halfOpen("metadata");
     const abort = new DOMException("no longer needed", "AbortError");
     registry.allow({ host }).report({ outcome: outcomeOfError(abort) });
     assert.equal(isAllowed(), true);
@@ -163,6 +161,24 @@ describe("half-open", () => {
     }, /a bug/);
     assert.equal(isAllowed(), true);
     assert.equal(registry.state(host).state, "half_open");
+  });
+
+  for (const status of [400, 401, 403, 404, 410, 451]) {
+    test(`a probe that is answered with ${status} closes the circuit: the host is alive`, async () => {
+      const { registry, isAllowed, answer } = await halfOpen("metadata");
+      answer(status);
+      assert.equal(registry.state(host).state, "closed");
+      assert.equal(isAllowed(), true);
+    });
+  }
+
+  test("a resolver whose probe is answered with a 404 is closed too", async () => {
+    const { time, registry } = setUp();
+    for (let call = 0; call < 5; call += 1) registry.onFailure({ host, resolver: "crossref", status: 503 });
+    await time.advance(60_000);
+    assert.equal(registry.resolverState("crossref"), "half_open");
+    registry.allow({ host, resolver: "crossref" }).report({ outcome: { kind: "neutral" }, status: 404 });
+    assert.equal(registry.resolverState("crossref"), "closed");
   });
 
   test("a probe that is never reported loses its slot after the timeout of the call plus a margin", async () => {
@@ -272,7 +288,7 @@ describe("classification", () => {
     registry.allow({ host: "b.example" });
     registry.onFailure({ host, status: 404 });
     assert.equal(isAllowed(), true);
-    assert.equal(registry.state(host).state, "half_open");
+    assert.equal(registry.state(host).state, "closed");
     for (let visit = 0; visit < 20_000; visit += 1) {
       registry.allow({ host: `h${visit}.example` });
       registry.onSuccess({ host: `h${visit}.example` });

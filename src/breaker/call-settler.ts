@@ -28,9 +28,11 @@ export class CallSettler implements PermitOwner {
   }
 
   settle(call: IssuedCall, result: CallResult): void {
-    const { outcome } = result;
+    const { outcome, status } = result;
     if (outcome.kind === "neutral") {
-      this.release(call);
+      // Without a status there was no answer: the call says nothing about the host.
+      if (status === undefined) this.release(call);
+      else this.#answer(call);
       return;
     }
     endPermit(call);
@@ -57,14 +59,11 @@ export class CallSettler implements PermitOwner {
     const nowUs = this.#deps.time.monotonicUs();
     const circuit = passedAt(circuits.circuit, nowUs);
     const resolver = circuits.resolver && passedAt(circuits.resolver, nowUs);
-    const { kind } = result.outcome;
-    if (kind !== "failure") {
+    if (result.outcome.kind !== "failure") {
       for (const passed of [circuit, resolver])
         passed?.holder.returnProbe(passed.generation, oldestProbe(passed.holder.at(nowUs)));
     }
-    const call = { number: 0, host, cooldownHost, role, circuit, resolver };
-    if (kind === "neutral") endPermit(call);
-    else this.settle(call, result);
+    this.settle({ number: 0, host, cooldownHost, role, circuit, resolver }, result);
   }
 
   #succeed({ cooldownHost, circuit, resolver, number }: IssuedCall): void {
@@ -73,6 +72,14 @@ export class CallSettler implements PermitOwner {
       endCooldown(cooldownHost);
     circuit.holder.succeed(circuit.generation, number);
     resolver?.holder.succeed(resolver.generation, number);
+  }
+
+  /** A complete answer that is neither a success nor a failure (404): the host is alive (law B9). */
+  #answer(call: IssuedCall): void {
+    const { circuit, resolver, number } = call;
+    endPermit(call);
+    circuit.holder.answer(circuit.generation, number);
+    resolver?.holder.answer(resolver.generation, number);
   }
 
   #fail(call: IssuedCall, isThrottled: boolean, retryAfterMs: number | undefined): void {

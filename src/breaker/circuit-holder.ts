@@ -2,6 +2,7 @@ import {
   admits,
   adopt,
   advance,
+  answer,
   type Circuit,
   type CircuitPolicy,
   CLOSED,
@@ -61,6 +62,10 @@ export class CircuitHolder {
 
   succeed(generation: number, probeId?: number): void {
     this.#set(succeed(this.#circuit, this.policy, generation, probeId), "local");
+  }
+
+  answer(generation: number, probeId?: number): void {
+    this.#set(answer(this.#circuit, this.policy, generation, probeId), "local");
   }
 
   fail(generation: number, policy: CircuitPolicy, nowUs: number, random: number, isThrottled: boolean): void {

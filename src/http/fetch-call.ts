@@ -11,14 +11,18 @@ export class FetchCall {
   /** When the call began, in monotonic microseconds: its deadline covers all redirects. */
   readonly sinceUs: number;
   readonly cacheMode: CacheMode;
+  /** The signal of the call, which fetch does not pass to a dispatcher. */
+  readonly signal: unknown;
   #origin: string | undefined;
   #hasLeftOrigin = false;
 
   /** @param options of the call; its `cache` overrides that of a `Request` */
   constructor(input: FetchInput, options: object | null | undefined, sinceUs: number) {
     this.sinceUs = sinceUs;
-    const mode = (options as { readonly cache?: unknown } | null | undefined)?.cache ?? requestCache(input);
+    const given = options as { readonly cache?: unknown; readonly signal?: unknown } | null | undefined;
+    const mode = given?.cache ?? requestField(input, "cache");
     this.cacheMode = isCacheMode(mode) ? mode : "default";
+    this.signal = given?.signal ?? requestField(input, "signal");
   }
 
   /**
@@ -33,6 +37,6 @@ export class FetchCall {
 }
 
 /** Any object with this property, because a library may bring its own class `Request`. */
-function requestCache(input: FetchInput): unknown {
-  return typeof input === "object" && "cache" in input ? input.cache : undefined;
+function requestField(input: FetchInput, field: "cache" | "signal"): unknown {
+  return typeof input === "object" && field in input ? Reflect.get(input, field) : undefined;
 }

@@ -31,6 +31,7 @@ import type { HubEvent, HubListener, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
 import { toOutgoingRequest } from "./outgoing-request.ts";
+import { SignalAges } from "./signal-ages.ts";
 import { storeProblems } from "./store-problems.ts";
 import type { Tracers } from "./tracers.ts";
 
@@ -79,6 +80,7 @@ export class HttpHub implements Hub {
   readonly #fetchCalls = new AsyncLocalStorage<FetchCall>();
   /** Used by `request`, whose call options reach the dispatcher among the request's own options. */
   readonly #requestDispatcher: HubDispatcher;
+  readonly #signalAges = new SignalAges();
   #hasWarnedOfBypass = false;
   #closing: Promise<void> | undefined;
   #reloading: Promise<unknown> = Promise.resolve();
@@ -257,6 +259,7 @@ export class HttpHub implements Hub {
       );
       const outgoing = toOutgoingRequest(options, handler, call, {
         hostNames: policy.hostNames,
+        signalAges: this.#signalAges,
         nowUs: time.monotonicUs(),
         deadlineMs: retryDeadlineMs,
       });

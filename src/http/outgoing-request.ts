@@ -5,10 +5,12 @@ import { checkCall, type InnerCallOptions } from "./call-options.ts";
 import { CallRecord } from "./call-record.ts";
 import { flatHeaders } from "./headers.ts";
 import type { HostNames } from "./host-names.ts";
+import type { SignalAges } from "./signal-ages.ts";
 import type { OutgoingRequest } from "./stages/stage.ts";
 
 export interface OutgoingRequestDeps {
   readonly hostNames: HostNames;
+  readonly signalAges: SignalAges;
   readonly nowUs: number;
   /** Used for calls without `deadlineMs`. */
   readonly deadlineMs: number;
@@ -19,7 +21,7 @@ export function toOutgoingRequest(
   options: Dispatcher.DispatchOptions,
   handler: Dispatcher.DispatchHandler,
   call: InnerCallOptions,
-  { hostNames, nowUs, deadlineMs }: OutgoingRequestDeps,
+  { hostNames, signalAges, nowUs, deadlineMs }: OutgoingRequestDeps,
 ): OutgoingRequest {
   checkCall(call);
   const origin = hostNames.lastOriginIfEqual(
@@ -28,6 +30,7 @@ export function toOutgoingRequest(
   const { onBodySent, onRequestSent, onResponseStarted } = handler;
   const { fetchCall } = call;
   const headers = flatHeaders(options.headers);
+  const { signal } = fetchCall ?? (options as { readonly signal?: unknown });
   return {
     origin,
     host: hostNames.of(origin),
@@ -39,6 +42,7 @@ export function toOutgoingRequest(
     options,
     call,
     startedUs: nowUs,
+    signalSinceUs: signalAges.sinceUs(signal, nowUs),
     deadlineUs: (fetchCall?.sinceUs ?? nowUs) + Math.round((call.deadlineMs ?? deadlineMs) * 1000),
     cacheMode: fetchCall?.cacheMode ?? "default",
     isSingleAttempt: false,

@@ -48,7 +48,7 @@ export interface HostBreakerOptions extends CircuitOptions {
 
 /** Which HTTP statuses are failures. */
 export interface ClassifyOptions {
-  /** Statuses (100 to 599) that count as failures. @default 408, 429, 500, 502, 503, 504 */
+  /** Statuses (100 to 599) that count as failures. @default 408, 429, 500, 502, 503, 504, 507, 509, 520 to 527, 529, 530 */
   readonly failure_statuses?: readonly number[] | undefined;
   /**
    * Statuses (100 to 599) that count neither as failure nor as success; this list wins over failure_statuses. A status

@@ -67,7 +67,9 @@ const classifySchema = z.strictObject({
     .array(status)
     .readonly()
     .default([...defaultClassifyRules.failureStatuses])
-    .describe("Statuses (100 to 599) that count as failures. Default: 408, 429, 500, 502, 503, 504"),
+    .describe(
+      "Statuses (100 to 599) that count as failures. Default: 408, 429, 500, 502, 503, 504, 507, 509, 520 to 527, 529, 530",
+    ),
   neutral_statuses: z
     .array(status)
     .readonly()

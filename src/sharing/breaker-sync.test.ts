@@ -58,7 +58,7 @@ function end(grant: Grant, kind: "success" | "failure" | "neutral", retryAfterMs
       status: 503,
       retryAfterMs,
     });
-  else grant.report({ outcome: { kind }, status: 404 });
+  else grant.report({ outcome: { kind } });
   grant.release();
 }
 
@@ -148,6 +148,18 @@ test("a probe with a neutral outcome lets another process probe at once", async 
   end(probe, "success");
   await time.advance(25);
   assert.equal(await refusal(b), undefined);
+});
+
+test("a probe that is answered with a 404 closes the circuit for every process", async () => {
+  const { time, a, b, c } = processesOf(3);
+  await fails(a, 2);
+  await time.advance(10_000);
+  const probe = await b.enter();
+  probe.written();
+  probe.report({ outcome: { kind: "neutral" }, status: 404 });
+  probe.release();
+  await time.advance(50);
+  for (const process of [a, b, c]) assert.equal(await refusal(process), undefined);
 });
 
 test("simultaneous requests lease a probe once", async () => {

@@ -4,7 +4,7 @@ import type { Outcome } from "./classify.ts";
 export interface CallResult {
   /** The classified response or error. */
   readonly outcome: Outcome;
-  /** HTTP status, when there was a response. */
+  /** HTTP status, when there was a response. A neutral outcome with a status shows that the host is alive (law B9). */
   readonly status?: number | undefined;
   /** The delay of the response's Retry-After, in milliseconds. Used only when the outcome is a throttle. */
   readonly retryAfterMs?: number | undefined;

@@ -88,6 +88,14 @@ export function succeed(circuit: Circuit, policy: CircuitPolicy, generation: num
   return returnProbe({ ...circuit, successes }, generation, probeId);
 }
 
+/**
+ * A complete answer that is neither a success nor a failure shows that the host is alive (law B9): it closes a half-open
+ * circuit as a success does. A closed circuit keeps its failures.
+ */
+export function answer(circuit: Circuit, policy: CircuitPolicy, generation: number, probeId?: number): Circuit {
+  return circuit.kind === "half-open" ? succeed(circuit, policy, generation, probeId) : circuit;
+}
+
 /** `random` in [0, 1) draws the jitter. Report throttles that are one event only once. */
 export function fail(
   circuit: Circuit,

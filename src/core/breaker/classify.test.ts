@@ -9,7 +9,9 @@ const failed = { kind: "failure", cause: "status", throttled: false };
 const throttled = { kind: "failure", cause: "status", throttled: true };
 const unreachable = { kind: "failure", cause: "network", throttled: false };
 
-for (const status of [408, 500, 502, 503, 504]) {
+const FAILURES = [408, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530];
+
+for (const status of FAILURES.filter(status => status !== 429)) {
   test(`${status} is a failure`, () => assert.deepEqual(outcomeOfResponse({ status }), failed));
 }
 
@@ -26,9 +28,11 @@ test("a 429 is always a throttle", () => {
   assert.deepEqual(outcomeOfResponse({ status: 429, retryAfterMs: 1000, remaining: 5 }), throttled);
 });
 
-test("a 503 with Retry-After is a throttle", () => {
+test("a 503, 509 or 529 with Retry-After is a throttle", () => {
   assert.deepEqual(outcomeOfResponse({ status: 503, retryAfterMs: 1000 }), throttled);
   assert.deepEqual(outcomeOfResponse({ status: 503, retryAfterMs: undefined, remaining: 0 }), failed);
+  assert.deepEqual(outcomeOfResponse({ status: 509, retryAfterMs: 1000 }), throttled);
+  assert.deepEqual(outcomeOfResponse({ status: 529, retryAfterMs: 1000 }), throttled);
   assert.deepEqual(outcomeOfResponse({ status: 503, retryAfterMs: 0 }), failed);
 });
 
@@ -247,11 +251,7 @@ test("any status has exactly one outcome, and only a listed one is a failure", (
   fc.assert(
     fc.property(fc.integer({ min: 100, max: 599 }), status => {
       const { kind } = outcomeOfResponse({ status });
-      const expected = [408, 429, 500, 502, 503, 504].includes(status)
-        ? "failure"
-        : status >= 200 && status < 400
-          ? "success"
-          : "neutral";
+      const expected = FAILURES.includes(status) ? "failure" : status >= 200 && status < 400 ? "success" : "neutral";
       assert.equal(kind, expected);
     }),
   );

@@ -31,8 +31,14 @@ export interface ResponseFacts {
   readonly isMemento?: boolean | undefined;
 }
 
+/** Cloudflare could not reach the host or got no valid answer (520 to 527, 530); 529: the host is overloaded. */
+const PROXY_STATUSES = [520, 521, 522, 523, 524, 525, 526, 527, 529, 530];
+
+/** With Retry-After these are throttles: the host works, and says when it takes the next request. */
+const OVERLOAD_STATUSES: ReadonlySet<number> = new Set([503, 509, 529]);
+
 export const defaultClassifyRules: ClassifyRules = {
-  failureStatuses: new Set([408, 429, 500, 502, 503, 504]),
+  failureStatuses: new Set([408, 429, 500, 502, 503, 504, 507, 509, ...PROXY_STATUSES]),
   neutralStatuses: new Set([401, 403, 404, 410, 451]),
 };
 
@@ -52,17 +58,17 @@ export function outcomeOfResponse(response: ResponseFacts, rules: ClassifyRules 
   if (status === 403 && (hasRetryAfter || remaining === 0)) return THROTTLED;
   if (rules.neutralStatuses.has(status)) return NEUTRAL;
   if (rules.failureStatuses.has(status))
-    return status === 429 || (status === 503 && hasRetryAfter) ? THROTTLED : FAILED;
+    return status === 429 || (hasRetryAfter && OVERLOAD_STATUSES.has(status)) ? THROTTLED : FAILED;
   return status >= 200 && status < 400 ? SUCCESS : NEUTRAL;
 }
 
-/** Connect, DNS, reset, timeout, and a truncated body. Local shortages (EMFILE, EADDRNOTAVAIL) do not count. */
+/** Connect, DNS, reset, timeout, a truncated body, and a head that is too large. Local shortages (EMFILE, EADDRNOTAVAIL) do not count. */
 const NETWORK_CODES: ReadonlySet<string> = new Set(
   (
     "ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH EHOSTDOWN ENETDOWN ENETRESET EPROTO " +
     "ENOTFOUND EAI_AGAIN EAI_FAIL EAI_NODATA EAI_NONAME ESERVFAIL EREFUSED ETIMEOUT " +
     "UND_ERR_CONNECT_TIMEOUT UND_ERR_HEADERS_TIMEOUT UND_ERR_BODY_TIMEOUT UND_ERR_SOCKET " +
-    "UND_ERR_RES_CONTENT_LENGTH_MISMATCH DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN HOSTNAME_MISMATCH " +
+    "UND_ERR_RES_CONTENT_LENGTH_MISMATCH UND_ERR_HEADERS_OVERFLOW DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN HOSTNAME_MISMATCH " +
     "INVALID_CA INVALID_PURPOSE PATH_LENGTH_EXCEEDED"
   ).split(" "),
 );
@@ -103,6 +109,8 @@ function isCallerOrOwnError(link: unknown): boolean {
 
 function isNetworkFault(link: unknown): boolean {
   const code = property(link, "code");
+  // The answer is not HTTP. undici's errors of its parser have no code.
+  if (property(link, "name") === "HTTPParserError") return true;
   if (typeof code !== "string") return false;
   // undici uses this code for an HTTP/2 stream that ended early. It also uses it, with a cause, for a request that it
   // could not open; then the cause decides.

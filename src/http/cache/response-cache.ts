@@ -127,6 +127,7 @@ export class ResponseCache {
       ...request,
       cause: "refresh",
       startedUs: this.#time.monotonicUs(),
+      signalSinceUs: this.#time.monotonicUs(),
       record: new CallRecord(),
       observer: undefined,
     };

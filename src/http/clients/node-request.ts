@@ -47,6 +47,7 @@ export interface NodeRequestPlan {
 }
 
 const SUCCESS: Outcome = Object.freeze({ kind: "success" });
+const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
 const SILENT: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
 
 /**
@@ -75,7 +76,8 @@ export class NodeRequest implements ActiveRequest, PausedBody {
   #error: unknown;
   #bytesRead = 0;
   #hasSocket = false;
-  #isSent = false;
+  /** When the request was passed to its agent, in monotonic microseconds; undefined while it is queued. */
+  #sentUs: number | undefined;
   #isAborted = false;
   #isEndedByHub = false;
   #isTimedOut = false;
@@ -231,7 +233,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
   }
 
   #send(): void {
-    this.#isSent = true;
+    this.#sentUs = this.#deps.time.monotonicUs();
     this.#record.attempts = 1;
     this.#stamp?.dispatching();
     this.#plan.send();
@@ -257,8 +259,9 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     const { outcome, retryAfterMs, announced } = hostFeedback(head, breakers, time);
     this.#record.outcome = outcome;
     this.#record.retryAfterMs = retryAfterMs;
-    this.#grant?.recordResponse({ isThrottled: outcome.kind === "failure" && outcome.throttled, announced });
-    if (outcome.kind !== "success") this.#grant?.report({ outcome, status, retryAfterMs });
+    const isThrottled = outcome.kind === "failure" && outcome.throttled;
+    this.#grant?.recordResponse({ isThrottled, retryAfterMs, announced });
+    if (outcome.kind === "failure") this.#grant?.report({ outcome, status, retryAfterMs });
     this.#bytesRead = this.#request.socket?.bytesRead ?? 0;
     unreadBodies.paused(this);
     try {
@@ -290,10 +293,10 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     if (this.#isOver) return;
     this.#isAborted = true;
     this.#error ??= error;
-    const isQueued = !this.#isSent;
+    const isQueued = this.#sentUs === undefined;
     this.#leaveQueue?.(error);
     // Without a socket nothing was written, and the agent may close the request much later.
-    if (!this.#hasSocket) this.#finish(undefined);
+    if (!this.#hasSocket) this.#finish(isQueued ? undefined : this.#outcome());
     if (isQueued) this.#plan.end();
   }
 
@@ -327,9 +330,11 @@ export class NodeRequest implements ActiveRequest, PausedBody {
       return isCut || hasFailed ? outcomeOfError(this.#error ?? { code: "ECONNRESET" }) : outcome;
     }
     if (!this.#isAborted) return outcomeOfError(this.#error);
-    const startedUs = this.#stamp?.startedUs;
-    const silentMs = startedUs === undefined ? undefined : (this.#deps.time.monotonicUs() - startedUs) / 1000;
-    return this.#isTimedOut && silentMs !== undefined ? SILENT : outcomeOfAbort(this.#error, silentMs);
+    if (this.#sentUs === undefined) return NEUTRAL;
+    if (this.#isTimedOut) return SILENT;
+    const nowUs = this.#deps.time.monotonicUs();
+    const timeoutMs = (nowUs - this.#reported.startedUs) / 1000;
+    return outcomeOfAbort(this.#error, { silentMs: (nowUs - this.#sentUs) / 1000, timeoutMs });
   }
 
   #finish(outcome: Outcome | undefined, later: (work: () => void) => void = work => work()): void {
@@ -339,7 +344,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     this.#deadline?.cancel();
     this.#deps.unreadBodies.resumed(this);
     const [grant, stamp] = [this.#grant, this.#stamp];
-    if (outcome !== undefined) grant?.report({ outcome });
+    if (outcome !== undefined) grant?.report({ outcome, status: this.#status });
     if (stamp !== undefined) later(() => stamp.release());
     this.#deps.activeRequests.delete(this);
     this.#deps.onFinished(this.#reported, { status: this.#status, error: this.#error, isAborted: this.#isAborted });

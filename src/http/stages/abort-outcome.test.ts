@@ -10,13 +10,21 @@ const deadline = new DeadlineExceededError({
   attempts: 1,
   waitedMs: 0,
 });
+const failure = { kind: "failure", cause: "network", throttled: false };
+const neutral = { kind: "neutral" };
 
 test("a host that was silent for half of the deadline has failed", () => {
-  assert.deepEqual(outcomeOfAbort(deadline, 500), { kind: "failure", cause: "network", throttled: false });
-  assert.deepEqual(outcomeOfAbort(deadline, 499), { kind: "neutral" });
+  assert.deepEqual(outcomeOfAbort(deadline, { silentMs: 500, timeoutMs: 1000 }), failure);
+  assert.deepEqual(outcomeOfAbort(deadline, { silentMs: 499, timeoutMs: 1000 }), neutral);
 });
 
-test("an abort before anything was written, or for another reason, is neutral", () => {
-  assert.deepEqual(outcomeOfAbort(deadline, undefined), { kind: "neutral" });
-  assert.deepEqual(outcomeOfAbort(new Error("aborted"), 5000), { kind: "neutral" });
+test("a host that was silent for half of the AbortSignal.timeout has failed", () => {
+  const { reason } = AbortSignal.abort(new DOMException("aborted due to timeout", "TimeoutError"));
+  assert.deepEqual(outcomeOfAbort(reason, { silentMs: 500, timeoutMs: 1000 }), failure);
+  assert.deepEqual(outcomeOfAbort(reason, { silentMs: 499, timeoutMs: 1000 }), neutral);
+});
+
+test("an abort for another reason is neutral", () => {
+  for (const reason of [new Error("aborted"), "TimeoutError", undefined, AbortSignal.abort().reason])
+    assert.deepEqual(outcomeOfAbort(reason, { silentMs: 5000, timeoutMs: 5000 }), neutral);
 });

@@ -1,14 +1,30 @@
 import type { Outcome } from "../../core/breaker/classify.ts";
 import { DeadlineExceededError } from "../../errors.ts";
 
+const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
+const SILENT: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
+
+/** How long a request was in flight when its caller aborted it. */
+export interface AbortedAfter {
+  /** Time since the request was passed to the wire, in ms: for the connection and for a response. */
+  readonly silentMs: number;
+  /** Time since the hub first saw the signal of the call, or since the call began if that is longer, in ms. */
+  readonly timeoutMs: number;
+}
+
 /**
- * The outcome of a request that its caller aborted before a response. If the host was silent for at least half of the
- * call's deadline, it has failed: otherwise callers with short deadlines would never open the circuit of a host that
- * hangs. Every other abort is neutral.
- * @param silentMs time since the request was written; undefined when nothing was written
+ * The outcome of a request that its caller aborted before a response (law B9). If the host was silent for at least half
+ * of the call's deadline, or of its `AbortSignal.timeout`, it has failed: otherwise callers with short timeouts would
+ * never open the circuit of a host that hangs. Every other abort is neutral.
  */
-export function outcomeOfAbort(reason: unknown, silentMs: number | undefined): Outcome {
-  if (!(reason instanceof DeadlineExceededError) || silentMs === undefined) return { kind: "neutral" };
-  const isSilent = silentMs * 2 >= reason.deadlineMs;
-  return isSilent ? { kind: "failure", cause: "network", throttled: false } : { kind: "neutral" };
+export function outcomeOfAbort(reason: unknown, { silentMs, timeoutMs }: AbortedAfter): Outcome {
+  if (reason instanceof DeadlineExceededError) return silentMs * 2 >= reason.deadlineMs ? SILENT : NEUTRAL;
+  return isTimeout(reason) && silentMs * 2 >= timeoutMs ? SILENT : NEUTRAL;
+}
+
+/** The reason that `AbortSignal.timeout` gives; node:http wraps it in an AbortError. */
+function isTimeout(reason: unknown): boolean {
+  if (!(reason instanceof Error)) return false;
+  const { cause } = reason;
+  return reason.name === "TimeoutError" || (cause instanceof Error && cause.name === "TimeoutError");
 }

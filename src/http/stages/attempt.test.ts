@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, get as httpGet } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { type Dispatcher, upgrade } from "undici";
@@ -107,6 +107,118 @@ test("a host that was silent for most of a deadline has failed; one that was cal
   await ends;
   await until(() => hub.snapshot().inFlight === 0);
   assert.equal(only(events, "breaker_failure").length, 1);
+});
+
+/** What `AbortSignal.timeout(ms)` does, on the clock of the test. */
+function timeoutSignal(time: FakeTime, ms: number): AbortSignal {
+  const controller = new AbortController();
+  time.setTimer(ms, () =>
+    controller.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError")),
+  );
+  return controller.signal;
+}
+
+function nodeGet(url: string, { signal }: { readonly signal: AbortSignal }): Promise<unknown> {
+  return new Promise((resolve, reject) => httpGet(url, { signal }, resolve).on("error", reject));
+}
+
+for (const client of ["fetch", "request", "installed fetch", "node:http"] as const) {
+  test(`calls with AbortSignal.timeout open the circuit of a host that hangs (${client})`, async t => {
+    const time = new FakeTime();
+    const server = await serve(t, () => undefined);
+    const hub = await hubFor(t, { time, cache: false, retry: false });
+    const isInstalled = client === "installed fetch" || client === "node:http";
+    t.after(isInstalled ? hub.install({ maxWaitMs: 0 }) : () => undefined);
+    const send = client === "request" ? hub.request : client === "fetch" ? hub.fetch : fetch;
+    const get = client === "node:http" ? nodeGet : send;
+    for (let call = 1; call <= 5; call += 1) {
+      const answer = get(server.origin, { signal: timeoutSignal(time, 1000) });
+      const ended = assert.rejects(answer);
+      await until(() => server.requests.length === call);
+      await time.advance(1000);
+      await ended;
+      await until(() => hub.snapshot().inFlight === 0);
+    }
+    for (let call = 0; call < 35; call += 1)
+      await assert.rejects(get(server.origin, { signal: new AbortController().signal }));
+    assert.equal(server.requests.length, 5);
+    assert.equal(hub.snapshot().hosts[0]?.state, "open");
+  });
+}
+
+test("calls with AbortSignal.timeout open the circuit of a host whose connections hang", async t => {
+  const time = new FakeTime();
+  let lookups = 0;
+  const lookup = () => {
+    lookups += 1;
+  };
+  const hub = await hubFor(t, { time, cache: false, retry: false, network: { lookup } });
+  for (let call = 1; call <= 5; call += 1) {
+    const ended = assert.rejects(hub.fetch("http://hanging.example/", { signal: timeoutSignal(time, 1000) }));
+    await until(() => hub.snapshot().inFlight === 1);
+    await time.advance(1000);
+    await ended;
+  }
+  await assert.rejects(hub.fetch("http://hanging.example/"), { name: "BreakerOpenError" });
+  assert.ok(lookups <= 5);
+  assert.equal(hub.snapshot().inFlight, 0);
+});
+
+test("a timeout that several calls share is no failure of a host that was called shortly before it", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, () => undefined);
+  const hub = await hubFor(t, { time, cache: false, retry: false });
+  const events = recordEvents(hub);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const early = hub.fetch(server.origin, { signal });
+  await until(() => server.requests.length === 1);
+  await time.advance(900);
+  const late = Promise.allSettled(Array.from({ length: 9 }, () => hub.fetch(server.origin, { signal })));
+  await until(() => server.requests.length === 10);
+  await time.advance(100);
+  controller.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError"));
+  await assert.rejects(early);
+  await late;
+  await until(() => hub.snapshot().inFlight === 0);
+  assert.equal(only(events, "breaker_failure").length, 1);
+});
+
+test("after an outage a host that answers 404 gets all its calls again", async t => {
+  const time = new FakeTime();
+  let isDown = true;
+  const server = await serve(t, (_, response) => {
+    response.statusCode = isDown ? 503 : 404;
+    response.end("none");
+  });
+  const hub = await hubFor(t, { time, random: () => 0, cache: false, retry: false });
+  const get = async () => {
+    const response = await hub.fetch(server.origin);
+    await response.text();
+    return response.status;
+  };
+  for (let call = 0; call < 5; call += 1) assert.equal(await get(), 503);
+  await assert.rejects(get(), { name: "BreakerOpenError" });
+  isDown = false;
+  await time.advance(45_000);
+  for (let call = 0; call < 180; call += 1) assert.equal(await get(), 404);
+  assert.equal(hub.snapshot().hosts[0]?.state, "closed");
+});
+
+test("a 404 whose body breaks off is a failure, also for a trial call", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response, number) => {
+    response.writeHead(number <= 5 ? 503 : 404, number <= 5 ? {} : { "content-length": 100 });
+    if (number <= 5) response.end();
+    else response.write("part", () => response.destroy());
+  });
+  const hub = await hubFor(t, { time, random: () => 0, cache: false, retry: false });
+  const get = async () => (await hub.fetch(server.origin)).text();
+  for (let call = 0; call < 5; call += 1) await get();
+  await time.advance(45_000);
+  await assert.rejects(get());
+  await until(() => hub.snapshot().inFlight === 0);
+  assert.equal(hub.snapshot().hosts[0]?.state, "open");
 });
 
 for (const client of ["fetch", "request", "installed fetch"] as const) {

@@ -40,6 +40,7 @@ export function attemptStage(deps: AttemptDeps): SendRequest {
 
 const RESOLVED = Promise.resolve();
 const SUCCESS: Outcome = Object.freeze({ kind: "success" });
+const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
 /** A server that ends more HTTP/2 sessions than this under one request has failed. */
 const UNPROCESSED_RESENDS_MAX = 3;
 
@@ -64,7 +65,10 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   /** The part of the wait in the queue in which a circuit or cooldown blocked the request, in ms. */
   #blockedMs: () => number = () => 0;
   #jitter: Timer | undefined;
-  #hasHead = false;
+  /** When the request was passed to the wire, in monotonic microseconds; undefined before. */
+  #dispatchedUs: number | undefined;
+  /** Status of the response; undefined before its head has arrived. */
+  #status: number | undefined;
   #isPaused = false;
   /** How often the HTTP/2 session ended before the server processed the request, and whether it has just done so. */
   #unprocessed = 0;
@@ -99,7 +103,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     this.#leaveQueue?.(this.#reason);
     // Without a controller the request may still be connecting. Nothing is written, so the grant is given back at once
     // (law L5), and onRequestStart aborts the request before it is written.
-    if (this.#controller === undefined) this.#end(undefined, this.#reason);
+    if (this.#controller === undefined) this.#end(this.#outcomeOfAbort(), this.#reason);
     else this.#controller.abort(this.#asError(this.#reason));
   }
 
@@ -144,7 +148,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       this.#sink?.interim(head);
       return;
     }
-    this.#hasHead = true;
+    this.#status = status;
     this.#stamp?.stamp();
     this.#log?.head(status);
     this.#reportHead(head);
@@ -160,19 +164,21 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   onResponseEnd(controller: Dispatcher.DispatchController, trailers: HeaderFields): void {
     const sink = this.#sink;
     this.#sink = undefined;
-    this.#endLog(SUCCESS, undefined);
+    // The outcome of the head: a response that is neither a success nor a failure is reported when it is complete.
+    const outcome = this.#request.record.outcome ?? SUCCESS;
+    this.#endLog(outcome, undefined);
     // undici reuses the connection only in the turn of the event loop that it schedules when this method returns. A
     // request that got the slot earlier would open a second connection, and a host that allows one request at a time
     // often allows only one connection.
-    if (this.#deps.gate.waiting > 0) queueMicrotask(() => setImmediate(() => this.#end(SUCCESS)));
-    else this.#end(SUCCESS);
+    if (this.#deps.gate.waiting > 0) queueMicrotask(() => setImmediate(() => this.#end(outcome)));
+    else this.#end(outcome);
     sink?.ended(trailers, controller.rawTrailers);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     if (this.#isUnprocessed && this.#sendAgain()) return;
     const isAborted = this.#sink === undefined;
-    const outcome = isAborted ? this.#outcomeOfAbort() : outcomeOfError(error);
+    const outcome = isAborted ? (this.#outcomeOfAbort() ?? NEUTRAL) : outcomeOfError(error);
     const { record } = this.#request;
     record.settled(outcome, record.retryAfterMs);
     this.#end(outcome, error);
@@ -187,6 +193,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   ): void {
     const sink = this.#sink;
     this.#sink = undefined;
+    this.#status = status;
     this.#log?.head(status);
     this.#end(SUCCESS);
     if (sink === undefined) socket.destroy();
@@ -236,7 +243,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   }
 
   #watchUnread(): void {
-    if (this.#hasHead && this.#grant !== undefined) this.#deps.unreadBodies.paused(this);
+    if (this.#status !== undefined && this.#grant !== undefined) this.#deps.unreadBodies.paused(this);
   }
 
   #enter(): void {
@@ -323,6 +330,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       maxRedirections: 0,
     } as unknown as Dispatcher.DispatchOptions;
     this.#stamp?.dispatching();
+    this.#dispatchedUs = this.#deps.time.monotonicUs();
     ownDispatch.isRunning = true;
     try {
       if (this.#request.needsCallerContext || this.#unprocessed > 0)
@@ -337,22 +345,26 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     }
   }
 
-  /** A failure and its cooldown are reported at once, a success only when the body is complete. */
+  /** A failure and its cooldown are reported at once, every other response only when its body is complete. */
   #reportHead(head: ResponseHead): void {
     const { record } = this.#request;
     const { outcome, retryAfterMs, announced } = hostFeedback(head, this.#deps.breakers, this.#deps.time);
     record.settled(outcome, retryAfterMs);
     const isThrottled = outcome.kind === "failure" && outcome.throttled;
     this.#grant?.recordResponse({ isThrottled, retryAfterMs, announced });
-    if (outcome.kind !== "success") this.#grant?.report({ outcome, status: head.status, retryAfterMs });
+    if (outcome.kind === "failure") this.#grant?.report({ outcome, status: head.status, retryAfterMs });
   }
 
-  /** The outcome of a request that the caller aborted. */
-  #outcomeOfAbort(): Outcome {
-    if (this.#hasHead) return this.#request.record.outcome ?? SUCCESS;
-    const startedUs = this.#stamp?.startedUs;
-    const silentMs = startedUs === undefined ? undefined : (this.#deps.time.monotonicUs() - startedUs) / 1000;
-    return outcomeOfAbort(this.#reason, silentMs);
+  /** The outcome of a request that the caller aborted; undefined when it was not dispatched. */
+  #outcomeOfAbort(): Outcome | undefined {
+    if (this.#status !== undefined) return this.#request.record.outcome ?? SUCCESS;
+    if (this.#dispatchedUs === undefined) return undefined;
+    const nowUs = this.#deps.time.monotonicUs();
+    const sinceUs = Math.min(this.#request.signalSinceUs, this.#request.startedUs);
+    return outcomeOfAbort(this.#reason, {
+      silentMs: (nowUs - this.#dispatchedUs) / 1000,
+      timeoutMs: (nowUs - sinceUs) / 1000,
+    });
   }
 
   /** The gate has refused the request, or the caller has left the queue. */
@@ -368,8 +380,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     if (log === undefined) return;
     const { outcome: reported, retryAfterMs } = this.#request.record;
     this.#deps.telemetry.emitAttempt(log, retryAfterMs, {
-      // The head of a response that is not a success was reported when it arrived.
-      outcome: outcome !== undefined && this.#hasHead ? (reported ?? outcome) : outcome,
+      // The head of a response that failed was reported when it arrived.
+      outcome: outcome !== undefined && this.#status !== undefined ? (reported ?? outcome) : outcome,
       error,
       isAborted: this.#sink === undefined && error !== undefined,
       isUnprocessed,
@@ -386,7 +398,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     const stamp = this.#stamp;
     this.#grant = undefined;
     this.#stamp = undefined;
-    if (outcome !== undefined) grant.report({ outcome });
+    if (outcome !== undefined) grant.report({ outcome, status: this.#status });
     stamp?.release();
   }
 
