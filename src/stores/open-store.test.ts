@@ -28,10 +28,17 @@ test("no store is opened unless the call or the policy names one", async () => {
 
 test("an invalid store name is a ConfigError that does not repeat the password", async () => {
   for (const [name, expected] of [
-    ["postgres://u:secret@a.example", /expected "memory", "multiprocess", "sqlite:<file>" or "redis:/],
-    ["redis://u:secret@a.example?clustr=true", /unknown Redis parameter "clustr", expected "cluster" or "prefix"/],
+    [
+      "postgres://u:secret@a.example",
+      /expected "memory", "multiprocess", "sqlite:<file>", "redis:\/\/…" or "redis\+sentinel:/,
+    ],
+    [
+      "redis://u:secret@a.example?clustr=true",
+      /unknown Redis parameter "clustr", expected "prefix", "timeoutMs", "cluster"/,
+    ],
     ["redis://u:secret@a.example?cluster=yes", /expected cluster=true or cluster=false, not cluster=yes/],
-    ["redis://u:secret@", /invalid Redis address, expected redis:/],
+    ["redis://u:secret@", /invalid Redis URL: a host is missing/],
+    ["redis+sentinel://u:secret@a,b,c", /the name that the sentinels monitor is missing/],
   ] as const) {
     const broken = storeDeps().then(deps => storeFor(name as StoreName, deps));
     await assert.rejects(broken, (error: Error) => {
@@ -41,7 +48,8 @@ test("an invalid store name is a ConfigError that does not repeat the password",
       return true;
     });
   }
-  assert.notEqual(storeFor("redis://a.example/0?cluster=true&prefix=mine", await storeDeps()), undefined);
+  for (const name of ["redis://a.example/0?cluster=true&prefix=mine", "rediss+sentinel://a,b/limits"] as const)
+    assert.notEqual(storeFor(name, await storeDeps()), undefined);
 });
 
 test("the dsn of the policy must fit its kind", async () => {

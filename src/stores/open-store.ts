@@ -1,17 +1,26 @@
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { ConfigError, type ConfigProblem, type StoreError } from "../errors.ts";
+import { ConfigError, type ConfigProblem, messageOf, type StoreError } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { Time } from "../time/time.ts";
 import { LazyStore } from "./lazy-store.ts";
+import { isRedisUrl, parseRedisUrl } from "./redis/redis-url.ts";
 
 /**
  * The store through which processes share limits and breakers. `memory`: not shared. `multiprocess`: with all processes
  * of this user on this machine. `sqlite:<file>`: with all processes that open the file. `redis://…`: with all that use
- * the server.
+ * the server or cluster; `redis+sentinel://a,b,c/name`: with all that use the server that these sentinels monitor under
+ * this name. `rediss` instead of `redis`: with TLS.
  */
-export type StoreName = "memory" | "multiprocess" | `sqlite:${string}` | `redis://${string}` | `rediss://${string}`;
+export type StoreName =
+  | "memory"
+  | "multiprocess"
+  | `sqlite:${string}`
+  | `redis://${string}`
+  | `rediss://${string}`
+  | `redis+sentinel://${string}`
+  | `rediss+sentinel://${string}`;
 
 export interface StoreDeps {
   readonly policy: LoadedPolicy;
@@ -31,14 +40,14 @@ export function storeFor(name: StoreName | undefined, { policy, env, time, rando
   if (where === "multiprocess") return storeFor(`sqlite:${userStoreFile(env)}`, { policy, env, time, random });
   const [, file] = /^sqlite:(.+)$/s.exec(where) ?? [];
   if (file !== undefined) return lazySqliteStore(file, time, random);
-  if (/^rediss?:\/\//.test(where)) {
-    const { url, ...options } = redisOptions(where, name === undefined ? POLICY_BACKEND : STORE_OPTION);
+  if (isRedisUrl(where)) {
+    checkRedisUrl(where, name === undefined ? POLICY_BACKEND : STORE_OPTION);
     return new LazyStore(async () => {
       const { RedisStore } = await import("./redis/redis-store.ts");
-      return RedisStore.open(url, { time, ...options });
+      return RedisStore.open(where, { time });
     });
   }
-  const message = `expected "memory", "multiprocess", "sqlite:<file>" or "redis://…"`;
+  const message = `expected "memory", "multiprocess", "sqlite:<file>", "redis://…" or "redis+sentinel://…"`;
   throw new ConfigError([{ ...STORE_OPTION, message }]);
 }
 
@@ -97,19 +106,13 @@ export function storeNamesOf(
   return { limits: sameName(name ?? backendName(policy)), breakers: breakers && sameName(breakers) };
 }
 
-/** Splits an address into the server and our own parameters: `?cluster=true&prefix=mine`. */
-function redisOptions(where: string, source: NameSource): { url: string; cluster: boolean; prefix?: string } {
-  const problem = (message: string) => new ConfigError([{ ...source, message }]);
-  const url = URL.parse(where);
-  if (url === null) throw problem("invalid Redis address, expected redis://user:password@host:6379/0");
-  const { cluster = "false", prefix, ...unknown } = Object.fromEntries(url.searchParams);
-  const [other] = Object.keys(unknown);
-  if (other !== undefined)
-    throw problem(`unknown Redis parameter ${JSON.stringify(other)}, expected "cluster" or "prefix"`);
-  if (cluster !== "true" && cluster !== "false")
-    throw problem(`expected cluster=true or cluster=false, not cluster=${cluster}`);
-  url.search = "";
-  return { url: url.href, cluster: cluster === "true", ...(prefix && { prefix }) };
+/** A URL that cannot be parsed is an error now, not at the first request. */
+function checkRedisUrl(url: string, source: NameSource): void {
+  try {
+    parseRedisUrl(url);
+  } catch (error) {
+    throw new ConfigError([{ ...source, message: messageOf(error) }]);
+  }
 }
 
 function breakerStoreName({ breakers }: LoadedPolicy): StoreName | undefined {
@@ -124,7 +127,7 @@ function backendName({ ratelimits }: LoadedPolicy): StoreName {
 }
 
 function storeNameFor(kind: "sqlite" | "redis", dsn: string, path: string): StoreName {
-  const isAddress = /^rediss?:\/\//.test(dsn);
+  const isAddress = isRedisUrl(dsn);
   if (dsn !== "" && isAddress === (kind === "redis"))
     return (kind === "sqlite" && !dsn.startsWith("sqlite:") ? `sqlite:${dsn}` : dsn) as StoreName;
   const message = `backend ${kind} needs a dsn: ${kind === "sqlite" ? "the path of the file" : "redis://host:6379/0"}`;

@@ -1,50 +1,27 @@
-/** A Redis cluster, and a Redis server with TLS. */
+/** A Redis cluster. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { spawnSync } from "node:child_process";
 import { after, before, describe, type TestContext, test } from "node:test";
-import { promisify } from "node:util";
+import { slotOfKey } from "../../src/stores/redis/redis-slot.ts";
 import { RedisStore } from "../../src/stores/redis/redis-store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
-import { systemTime } from "../../src/time/system-time.ts";
+import { eventually } from "./eventually.ts";
 import { recordContract } from "./record-contract.ts";
+import { type RedisClusterServers, startCluster } from "./redis-cluster-servers.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
+import { kindOf, one } from "./requests.ts";
 import { storeContract, type TestedStore } from "./store-contract.ts";
 
-const SLOTS = [
-  [0, 5460],
-  [5461, 10_922],
-  [10_923, 16_383],
-] as const;
+const PATIENT_MS = 600_000;
 
 describe("a cluster of three servers", { skip: whyNoRedis() }, () => {
-  let servers: readonly RedisServer[] = [];
-  let folder = "";
+  let cluster: RedisClusterServers;
   let stores = 0;
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), "docstokg-cluster-"));
-    servers = await Promise.all(
-      SLOTS.map((_, index) =>
-        RedisServer.start("--cluster-enabled", "yes", "--dir", folder, "--cluster-config-file", `nodes-${index}.conf`),
-      ),
-    );
-    const [first] = servers;
-    assert.ok(first !== undefined);
-    for (const [index, server] of servers.entries()) {
-      server.cli("cluster", "addslotsrange", ...(SLOTS[index] ?? []).map(String));
-      server.cli("cluster", "set-config-epoch", String(index + 1));
-      if (server !== first) server.cli("cluster", "meet", "127.0.0.1", String(first.port));
-    }
-    while (servers.some(server => !server.cli("cluster", "info").includes("cluster_state:ok")))
-      await systemTime.sleep(50);
+    cluster = await startCluster({ hasReplicas: true });
   });
-  after(async () => {
-    await Promise.all(servers.map(server => server.stop()));
-    await rm(folder, { recursive: true, force: true });
-  });
+  after(() => cluster[Symbol.asyncDispose]());
 
   async function tested(t: TestContext): Promise<TestedStore> {
     const time = new FakeTime();
@@ -53,11 +30,9 @@ describe("a cluster of three servers", { skip: whyNoRedis() }, () => {
     const serverUs = () => time.machineUs();
     return {
       member: async () => {
-        const url = servers[stores % servers.length]?.url ?? "";
-        const store = await RedisStore.open(url, {
+        const store = await RedisStore.open(cluster.url, {
           prefix,
           time,
-          cluster: true,
           trustMs: 0,
           timeoutMs: 600_000,
           serverUs,
@@ -70,27 +45,67 @@ describe("a cluster of three servers", { skip: whyNoRedis() }, () => {
   }
   storeContract("cluster", tested);
   recordContract("cluster", tested);
-});
 
-test("a rediss:// address is enough to connect to a TLS server", { skip: whyNoRedis() }, async t => {
-  const tls = resolve(import.meta.dirname, "../fixtures/tls");
-  const port = await RedisServer.freePort();
-  const server = await RedisServer.start(
-    ...["--tls-port", String(port), "--tls-auth-clients", "no"],
-    ...["--tls-cert-file", join(tls, "cert.pem"), "--tls-key-file", join(tls, "key.pem")],
-    ...["--tls-ca-cert-file", join(tls, "cert.pem")],
-  );
-  t.after(() => server.stop());
-  const script = `
-    import { RedisStore } from ${JSON.stringify(resolve(import.meta.dirname, "../../src/stores/redis/redis-store.ts"))};
-    const store = await RedisStore.open("rediss://localhost:${port}");
-    const request = { claims: [{ key: "k", windows: [{ limit: 1, windowUs: 1e6, spanUs: 1e6 }], spacingUs: 0 }], least: 1, most: 1 };
-    console.log((await store.exchange([], [request]))[0].kind);
-    await store.close();
-  `;
-  const env = { ...process.env, NODE_EXTRA_CA_CERTS: join(tls, "cert.pem") };
-  const run = promisify(execFile);
-  const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", script], { env });
-  assert.equal(stdout.trim(), "granted");
-  assert.equal(server.cli("keys", "docstokg:k"), "docstokg:k");
+  test("the slot of a key is the one that the servers compute", () => {
+    const [server] = cluster.primaries;
+    for (const key of ["k", "docstokg{a.org}:lane a.org metadata", "{}x", "a{b", "a{}{b}", "é{ü}", "{{a}}", ""])
+      assert.equal(String(slotOfKey(key)), server?.cli("cluster", "keyslot", key), key);
+  });
+
+  test("a slot that moves to another node is followed", async t => {
+    const store = await RedisStore.open(cluster.url, { prefix: "moved", trustMs: 0, timeoutMs: PATIENT_MS });
+    t.after(() => store.close());
+    const slot = String(slotOfKey("moved{k}:k"));
+    const owner = cluster.primaries[[5460, 10_922, 16_383].findIndex(last => Number(slot) <= last)];
+    const target = cluster.primaries.find(server => server !== owner);
+    assert.ok(owner !== undefined && target !== undefined);
+    const [ownerId, targetId] = [owner.cli("cluster", "myid"), target.cli("cluster", "myid")];
+    const before = await kindOf(store, one("k", 2, 3_600_000));
+    target.cli("cluster", "setslot", slot, "importing", ownerId);
+    owner.cli("cluster", "setslot", slot, "migrating", targetId);
+    owner.cli("migrate", "127.0.0.1", String(target.port), "moved{k}:k", "0", "5000");
+    const during = await kindOf(store, one("k", 2, 3_600_000));
+    for (const server of [target, owner]) server.cli("cluster", "setslot", slot, "node", targetId);
+    const after = await kindOf(store, one("k", 2, 3_600_000));
+    assert.deepEqual([before, during, after], ["granted", "granted", "wait"]);
+  });
+
+  test("a program with a store in a cluster ends although it does not close the store", () => {
+    const code = `
+      const { RedisStore } = await import(${JSON.stringify(import.meta.resolve("../../src/stores/redis/redis-store.ts"))});
+      const store = await RedisStore.open(${JSON.stringify(cluster.url)}, { timeoutMs: ${PATIENT_MS} });
+      await store.exchange([], []);
+      console.log("used");`;
+    const { stdout, status } = spawnSync(process.execPath, ["--input-type=module", "-e", code], {
+      encoding: "utf8",
+      timeout: PATIENT_MS,
+    });
+    assert.deepEqual([stdout.trim(), status], ["used", 0]);
+  });
+
+  test("one named node that is down does not matter, and a cluster survives the loss of a primary", async t => {
+    const unused = await RedisServer.freePort();
+    const url = cluster.url.replace("redis://", `redis://127.0.0.1:${unused},`);
+    const store = await RedisStore.open(url, { prefix: "failover", trustMs: 0, timeoutMs: 5000 });
+    t.after(() => store.close());
+    const keys = Array.from({ length: 12 }, (_, n) => `key${n}`);
+    for (const key of keys) assert.equal(await kindOf(store, one(key, 1, 3_600_000)), "granted");
+    await cluster.primaries[0]?.stop();
+    // Units that this process has leased are reported to the promoted replica, so none of them is granted again.
+    for (const key of keys) await eventually(async () => assert.equal(await kindOf(store, one(key, 1)), "wait"));
+  });
+
+  test("cluster=true on a server without a cluster, and the reverse, are errors with a remedy", async t => {
+    const plain = await RedisServer.start();
+    t.after(() => plain.stop());
+    await assert.rejects(
+      RedisStore.open(`${plain.url}?cluster=true`),
+      /cluster support disabled \(remove cluster=true/,
+    );
+    const node = cluster.primaries[1]?.url ?? "";
+    const other = await RedisStore.open(node).catch((error: Error) => error);
+    const error =
+      other instanceof Error ? other : await other.exchange([], [one("x", 1), one("y", 1), one("z", 1)]).catch(e => e);
+    assert.match(String(error), /MOVED .*\(the server belongs to a cluster: add \?cluster=true to the URL\)/);
+  });
 });

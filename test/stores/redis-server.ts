@@ -2,7 +2,9 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
 import { createServer, Socket } from "node:net";
+import { join } from "node:path";
 import { systemTime } from "../../src/time/system-time.ts";
 import { REDIS, whyMissing } from "../tools.ts";
 
@@ -17,7 +19,19 @@ export class RedisServer {
   #child: ChildProcess | undefined;
 
   static async start(...args: readonly string[]): Promise<RedisServer> {
-    const server = new RedisServer(await RedisServer.freePort(), args);
+    const port = await RedisServer.freePort();
+    const plain = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+    const server = new RedisServer(port, [...plain, ...args]);
+    await server.start();
+    return server;
+  }
+
+  /** A sentinel. It writes what it learns into its configuration file. */
+  static async startSentinel(folder: string, settings: readonly string[]): Promise<RedisServer> {
+    const port = await RedisServer.freePort();
+    const file = join(folder, `sentinel-${port}.conf`);
+    await writeFile(file, [`port ${port}`, "bind 127.0.0.1", `dir ${folder}`, ...settings, ""].join("\n"));
+    const server = new RedisServer(port, [file, "--sentinel"]);
     await server.start();
     return server;
   }
@@ -44,8 +58,7 @@ export class RedisServer {
 
   /** Starts the server again on the same port, without its data. */
   async start(): Promise<void> {
-    const plain = ["--port", String(this.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
-    const child = spawn("redis-server", [...plain, ...this.#args], { stdio: "ignore" });
+    const child = spawn("redis-server", this.#args, { stdio: "ignore" });
     this.#child = child;
     while (!(await this.#answers())) {
       if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`);

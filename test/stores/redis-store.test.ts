@@ -8,44 +8,18 @@ import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { StoreError } from "../../src/errors.ts";
 import { RedisStore, type RedisStoreOptions } from "../../src/stores/redis/redis-store.ts";
-import type { BudgetStore, LeaseReply, LeaseRequest } from "../../src/stores/store.ts";
+import type { LeaseRequest } from "../../src/stores/store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { systemTime } from "../../src/time/system-time.ts";
+import { eventually } from "./eventually.ts";
 import { recordContract } from "./record-contract.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
+import { ask, kindOf, one } from "./requests.ts";
 import { storeContract, type TestedStore } from "./store-contract.ts";
 
 const HOUR_MS = 3_600_000;
 /** A killed server refuses connections at once, so no test waits for this: a slow machine must not look like an outage. */
 const PATIENT_MS = 600_000;
-
-function one(key: string, limit: number, windowMs = 60_000): LeaseRequest {
-  const windows = [{ limit, windowUs: windowMs * 1000, spanUs: windowMs * 1000 }];
-  return { claims: [{ key, windows, spacingUs: 0 }], least: 1, most: 1 };
-}
-
-async function ask(store: BudgetStore, wanted: LeaseRequest): Promise<LeaseReply> {
-  const [answer] = await store.exchange([], [wanted]);
-  assert.ok(answer !== undefined);
-  return answer;
-}
-
-async function kindOf(store: BudgetStore, wanted: LeaseRequest): Promise<string> {
-  return (await ask(store, wanted)).kind;
-}
-
-/** Repeats a call until it succeeds: the store reconnects by itself. */
-async function eventually(act: () => Promise<unknown>): Promise<void> {
-  for (;;) {
-    try {
-      await act();
-      return;
-    } catch (error) {
-      assert.ok(error instanceof StoreError, String(error));
-      await systemTime.sleep(25);
-    }
-  }
-}
 
 /** A proxy that can drop the connection at the moment a reply comes back. */
 class BreakableLink {
@@ -237,6 +211,18 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.equal(await kindOf(other, three), "wait");
   });
 
+  test("a blocked event loop is not taken for a server that does not answer", async t => {
+    const own = await ownServer(t);
+    const time = new FakeTime();
+    const store = await opened(t, { time, timeoutMs: 1000, serverUs: () => time.machineUs() }, own.url);
+    own.pause();
+    const reply = ask(store, one("k", 1));
+    await time.advance(700);
+    await time.stall(1200);
+    own.resume();
+    assert.equal((await reply).kind, "granted");
+  });
+
   test("units that a lost call may have granted count as written, and do not stay leased for ever", async t => {
     const link = await BreakableLink.to(server.port);
     t.after(() => link.close());
@@ -311,7 +297,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     const own = await ownServer(t, "--cluster-enabled", "yes", "--cluster-config-file", file);
     own.cli("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
     while (!own.cli("CLUSTER", "INFO").includes("cluster_state:ok")) await systemTime.sleep(20);
-    const store = await opened(t, { cluster: true }, own.url);
+    const store = await opened(t, {}, `${own.url}?cluster=true`);
     const way = (host: string, total: string): LeaseRequest => ({
       claims: [...one(`lane ${host} metadata`, 5).claims, ...one(`total ${total}`, 2).claims],
       least: 1,

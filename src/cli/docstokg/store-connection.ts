@@ -5,6 +5,7 @@ import { StoreError } from "../../errors.ts";
 import { Operator } from "../../http/operator.ts";
 import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
 import { type StoreName, sharedStoreName, storeFor } from "../../stores/open-store.ts";
+import { addressText, isRedisUrl, parseRedisUrl } from "../../stores/redis/redis-url.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
@@ -68,13 +69,12 @@ export async function openOptionalStoreConnection(flags: Flags, io: Io): Promise
 
 function storeFlagOf({ store }: Flags): StoreName | undefined {
   if (typeof store !== "string") return undefined;
-  if (/^(?:memory|multiprocess|sqlite:.+|rediss?:\/\/.+)$/s.test(store)) return store as StoreName;
+  if (isRedisUrl(store) || /^(?:memory|multiprocess|sqlite:.+)$/s.test(store)) return store as StoreName;
   throw usageError("--store", `unknown store ${quote(store)}; expected multiprocess, sqlite:<file> or redis://…`);
 }
 
 /** Without the user name and password of a server's URL. */
 function redactedStoreName(name: string): string {
   if (name.startsWith("sqlite:")) return `sqlite:${resolve(name.slice("sqlite:".length))}`;
-  const url = URL.parse(name);
-  return url === null ? "redis" : `${url.protocol}//${url.host}${url.pathname}`;
+  return `${name.slice(0, name.indexOf("://"))}://${addressText(parseRedisUrl(name))}`;
 }

@@ -1,10 +1,12 @@
 import { StoreError } from "../../errors.ts";
+import { setStallTolerantTimer } from "../../time/stall-tolerant-timer.ts";
 import type { Time } from "../../time/time.ts";
 import { connectDriver, type RedisDriver } from "./redis-driver.ts";
+import { UnknownPrimaryError } from "./redis-sentinel.ts";
+import { addressText, type RedisAddress } from "./redis-url.ts";
 import type { ScriptCall } from "./script-call.ts";
 
 export interface RedisConnectionOptions {
-  readonly isCluster: boolean;
   readonly timeoutMs: number;
   readonly time: Time;
   /**
@@ -26,8 +28,7 @@ const RETRY_US = 50_000;
  * call. A call that the server may have executed is never repeated: it would grant the units twice.
  */
 export class RedisConnection {
-  readonly #url: string;
-  readonly #address: string;
+  readonly #address: RedisAddress;
   readonly #options: RedisConnectionOptions;
   #driver: Promise<RedisDriver> | undefined;
   /** The driver once it is connected. */
@@ -36,9 +37,8 @@ export class RedisConnection {
   #lastError: unknown;
   #isClosed = false;
 
-  constructor(url: string, options: RedisConnectionOptions) {
-    this.#url = url;
-    this.#address = addressOf(url);
+  constructor(address: RedisAddress, options: RedisConnectionOptions) {
+    this.#address = address;
     this.#options = options;
   }
 
@@ -49,14 +49,14 @@ export class RedisConnection {
     try {
       return await this.#send(first, call);
     } catch (error) {
-      if (!isReply(error, "NOSCRIPT")) throw this.#toStoreError(error);
+      if (!isReply(error, "NOSCRIPT")) throw this.#toStoreError(error, first);
     }
     // The server was restarted or its scripts were flushed. The call has had no effect, so it may be repeated.
     try {
       await this.#send(first, ["SCRIPT", "LOAD", text]);
       return await this.#send(first, call);
     } catch (error) {
-      throw this.#toStoreError(error);
+      throw this.#toStoreError(error, first);
     }
   }
 
@@ -65,7 +65,7 @@ export class RedisConnection {
     try {
       return await this.#send(key, command);
     } catch (error) {
-      throw this.#toStoreError(error);
+      throw this.#toStoreError(error, key);
     }
   }
 
@@ -78,10 +78,11 @@ export class RedisConnection {
   #send(key: string, command: readonly string[]): Promise<unknown> {
     const { timeoutMs, time } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const timer = time.setTimer(timeoutMs, () => {
-      reject(new Error(`no reply within ${timeoutMs} ms`));
+    const timer = setStallTolerantTimer(time, timeoutMs, () => {
+      const reason = new Error(`no reply within ${timeoutMs} ms`);
+      reject(reason);
       // The system would need minutes to notice that a connection is dead.
-      this.#drop();
+      this.#abandon(key, reason);
     });
     const fail = (error: unknown) => {
       timer.cancel();
@@ -98,15 +99,15 @@ export class RedisConnection {
   }
 
   #connected(): Promise<RedisDriver> {
-    const { isCluster, timeoutMs, time } = this.#options;
+    const { timeoutMs, time } = this.#options;
     if (this.#isClosed) return Promise.reject(new Error("the store is closed"));
     if (this.#driver !== undefined) return this.#driver;
     if (time.monotonicUs() < this.#retryUs) return Promise.reject(this.#lastError);
-    const driver = connectDriver({
-      url: this.#url,
-      isCluster,
-      connectTimeoutMs: timeoutMs,
+    const driver = connectDriver(this.#address, {
+      timeoutMs,
+      time,
       onLost: error => this.#lost(driver, error),
+      onNodeLost: () => this.#options.onLost(),
     });
     this.#driver = driver;
     driver.then(
@@ -123,55 +124,60 @@ export class RedisConnection {
     if (this.#driver !== driver) return;
     this.#lastError = error;
     this.#retryUs = this.#options.time.monotonicUs() + RETRY_US;
-    // The cluster client reconnects by itself.
-    if (!this.#options.isCluster || this.#ready === undefined) {
-      this.#driver = undefined;
-      this.#ready = undefined;
-    }
+    this.#driver = undefined;
+    this.#ready = undefined;
     this.#options.onLost();
+  }
+
+  #abandon(key: string, reason: Error): void {
+    // A driver that is still connecting has a time limit of its own.
+    if (this.#ready === undefined) this.#drop();
+    else this.#ready.abandon(key, reason);
   }
 
   #drop(): void {
     const driver = this.#driver;
     this.#driver = undefined;
     this.#ready = undefined;
-    driver?.then(({ destroy }) => destroy()).catch(() => undefined);
+    driver?.then(ready => ready.destroy()).catch(() => undefined);
     this.#options.onLost();
   }
 
-  #toStoreError(error: unknown): StoreError {
-    if (error instanceof StoreError) return error;
+  #toStoreError(error: unknown, key: string): StoreError {
+    if (error instanceof StoreError && !(error instanceof UnknownPrimaryError)) return error;
     // After a failover the old server may be a replica: connect again, to the server that the name means now.
-    if (isReply(error, "READONLY")) this.#drop();
+    if (error instanceof Error && isReply(error, "READONLY")) this.#abandon(key, error);
     const reason = error instanceof Error ? error.message || error.name : String(error);
-    return new StoreError(`redis at ${this.#address}: ${reason}`, { cause: error });
+    const [, remedy] = REMEDIES.find(([code]) => isReply(error, code)) ?? [];
+    const message = `redis at ${addressText(this.#address)}: ${reason}${remedy === undefined ? "" : ` (${remedy})`}`;
+    return new StoreError(message, { cause: error });
   }
 }
 
-/** True for errors that no retry can end: a missing driver, a wrong password, an unknown database. */
+const LOG_IN = "check the user name and password of the URL";
+/** Replies and errors that no retry can end, by how they begin, and what the user can do. */
+const REMEDIES: readonly (readonly [code: string, remedy: string])[] = [
+  ["WRONGPASS", LOG_IN],
+  ["NOAUTH", LOG_IN],
+  ["ERR invalid password", LOG_IN],
+  ["ERR AUTH", LOG_IN],
+  ["ERR Client sent AUTH", "the server needs no password: remove it from the URL"],
+  ["NOPERM", "docs/guides/stores.md lists the commands and keys that the user must be allowed"],
+  ["ERR DB", "the number at the end of the URL is the database"],
+  ["ERR SELECT is not allowed in cluster mode", "a cluster has only database 0"],
+  ["MOVED", "the server belongs to a cluster: add ?cluster=true to the URL"],
+  ["ERR This instance has cluster support disabled", "remove cluster=true from the URL"],
+  ["ERR unknown command 'EVALSHA'", "a sentinel needs a URL that begins with redis+sentinel://"],
+];
+const UNTRUSTED =
+  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_\w+|ERR_SSL_\w+)$/;
+
+/** True for errors that no retry can end: a missing driver or file, a wrong password, an unknown database. */
 export function isPermanent({ cause }: StoreError): boolean {
-  const refusals = [
-    "WRONGPASS",
-    "NOAUTH",
-    "NOPERM",
-    "ERR invalid password",
-    "ERR AUTH",
-    "ERR Client sent AUTH",
-    "ERR DB",
-  ];
-  return isMissingPackage(cause) || refusals.some(refusal => isReply(cause, refusal));
-}
-
-function isMissingPackage(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
-}
-
-/** The address without user and password, for messages. */
-function addressOf(url: string): string {
-  const { hostname, port, pathname, protocol } = URL.parse(url) ?? {};
-  if (hostname === undefined || !/^(?:rediss?|unix):$/.test(protocol ?? ""))
-    throw new StoreError("invalid Redis address, expected redis://user:password@host:6379/0");
-  return protocol === "unix:" ? `unix://${pathname}` : `${hostname}:${port || "6379"}${pathname}`;
+  if (cause instanceof UnknownPrimaryError || REMEDIES.some(([code]) => isReply(cause, code))) return true;
+  const { code = "", syscall = "" } = (cause instanceof Error ? cause : {}) as { code?: string; syscall?: string };
+  const isUnreadableFile = syscall === "open" || syscall === "read";
+  return code === "ERR_MODULE_NOT_FOUND" || UNTRUSTED.test(code) || (isUnreadableFile && code !== "ECONNRESET");
 }
 
 function isReply(error: unknown, code: string): boolean {

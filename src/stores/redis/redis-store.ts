@@ -19,6 +19,7 @@ import { RedisLedger } from "./redis-ledger.ts";
 import { RedisRecords } from "./redis-records.ts";
 import { RedisRefusalCache } from "./redis-refusal-cache.ts";
 import { SCRIPT, SCRIPT_SHA } from "./redis-script.ts";
+import { parseRedisUrl } from "./redis-url.ts";
 import {
   leaseRepliesOf,
   presenceCallOf,
@@ -29,14 +30,12 @@ import {
 } from "./script-call.ts";
 
 export interface RedisStoreOptions {
-  /** The beginning of every key. Processes with the same prefix share their budgets. @default "docstokg" */
+  /** The beginning of every key. Processes with the same prefix share their budgets. @default from the URL, or "docstokg" */
   readonly prefix?: string;
   /** How long a silent process keeps its leased units, in milliseconds. @default LEASE_MS */
   readonly leaseMs?: number;
-  /** How long a reply may take before the call fails, in milliseconds. @default 1000 */
+  /** How long a reply may take before the call fails, in milliseconds. @default from the URL, or 1000 */
   readonly timeoutMs?: number;
-  /** The server belongs to a cluster: the budgets of one request get a common hash tag. @default false */
-  readonly cluster?: boolean;
   /** How long a "wait" reply is repeated from memory, in milliseconds; 0 asks the server each time. @default 50 */
   readonly trustMs?: number;
   /** The clocks and timers to use. @default the clocks of this machine */
@@ -77,15 +76,18 @@ export class RedisStore implements Store {
    * the server refuses the credentials or the database. It does not reject if the server is unreachable: then each exchange fails until the server is back (law S4).
    */
   static async open(url: string, options: RedisStoreOptions = {}): Promise<RedisStore> {
-    const { timeoutMs = 1000, cluster = false, time = systemTime, trustMs = 50 } = options;
+    const address = parseRedisUrl(url);
+    const { timeoutMs = address.timeoutMs ?? 1000, time = systemTime, trustMs = 50 } = options;
     const ledger = new RedisLedger();
     const refusals = new RedisRefusalCache(trustMs * 1000);
     const onLost = () => {
       ledger.markUncertain([], time.monotonicUs());
       refusals.clear();
     };
-    const connection = new RedisConnection(url, { isCluster: cluster, timeoutMs, time, onLost });
-    const store = new RedisStore(connection, ledger, refusals, options);
+    const connection = new RedisConnection(address, { timeoutMs, time, onLost });
+    const prefix = options.prefix ?? address.prefix ?? "docstokg";
+    const keys = new RedisKeys(prefix, address.kind === "cluster");
+    const store = new RedisStore(connection, ledger, refusals, keys, { ...options, prefix, timeoutMs });
     try {
       await store.#announce(store.#leaseUs);
     } catch (error) {
@@ -103,13 +105,14 @@ export class RedisStore implements Store {
     connection: RedisConnection,
     ledger: RedisLedger,
     refusals: RedisRefusalCache,
-    options: RedisStoreOptions,
+    keys: RedisKeys,
+    options: RedisStoreOptions & { readonly prefix: string; readonly timeoutMs: number },
   ) {
-    const { prefix = "docstokg", leaseMs = LEASE_MS, timeoutMs = 1000, cluster = false } = options;
+    const { prefix, leaseMs = LEASE_MS, timeoutMs } = options;
     this.#connection = connection;
     this.#ledger = ledger;
     this.#refusals = refusals;
-    this.#keys = new RedisKeys(prefix, cluster);
+    this.#keys = keys;
     this.#leaseUs = leaseMs * 1000;
     this.#timeoutUs = timeoutMs * 1000;
     this.#time = options.time ?? systemTime;

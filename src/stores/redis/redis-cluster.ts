@@ -1,0 +1,223 @@
+import { StoreError } from "../../errors.ts";
+import { setStallTolerantTimer } from "../../time/stall-tolerant-timer.ts";
+import type { RedisDriver, RedisDriverOptions } from "./redis-driver.ts";
+import { connectNode, type RedisNode } from "./redis-node.ts";
+import { slotOfKey } from "./redis-slot.ts";
+import type { RedisAddress, RedisHost } from "./redis-url.ts";
+
+/** More redirections of one command mean that the nodes disagree about the owner of a slot. */
+const MAX_REDIRECTIONS = 5;
+/** The shortest time between two attempts to connect to a node. */
+const RETRY_US = 50_000;
+
+interface SlotRange {
+  readonly from: number;
+  readonly to: number;
+  readonly owner: RedisHost;
+}
+
+/** Connects to the first of the named nodes that answers, and learns from it which node owns which slots. */
+export async function connectCluster(address: RedisAddress, options: RedisDriverOptions): Promise<RedisDriver> {
+  const cluster = new RedisCluster(address, options);
+  try {
+    await cluster.discover();
+  } catch (error) {
+    cluster.destroy();
+    throw error;
+  }
+  return cluster;
+}
+
+/**
+ * Sends each command to the node that owns the slot of its key. A lost connection to one node does not concern the
+ * others. It is made again by the next command for that node, after the owners of the slots have been read again.
+ */
+class RedisCluster implements RedisDriver {
+  readonly #address: RedisAddress;
+  readonly #options: RedisDriverOptions;
+  readonly #nodes = new Map<string, Promise<RedisNode>>();
+  readonly #failed = new Map<string, { readonly error: unknown; readonly untilUs: number }>();
+  #ranges: readonly SlotRange[] = [];
+  #isStale = false;
+  #discovery: Promise<void> | undefined;
+  #isDestroyed = false;
+
+  constructor(address: RedisAddress, options: RedisDriverOptions) {
+    this.#address = address;
+    this.#options = options;
+  }
+
+  async send(key: string, command: readonly string[]): Promise<unknown> {
+    const slot = slotOfKey(key);
+    let target = this.#ownerOf(slot);
+    if (this.#isStale && (target === undefined || !this.#nodes.has(textOf(target)))) {
+      await this.discover();
+      target = this.#ownerOf(slot);
+    }
+    let isAsking = false;
+    for (let redirections = 0; redirections <= MAX_REDIRECTIONS; redirections += 1) {
+      if (target === undefined) throw new Error(`CLUSTERDOWN no node owns slot ${slot}`);
+      const node = await this.#node(target);
+      try {
+        if (!isAsking) return await node.send(command);
+        return (await Promise.all([node.send(["ASKING"]), node.send(command)]))[1];
+      } catch (error) {
+        // A redirected command has not been executed, so it may be sent again.
+        const redirection = redirectionOf(error, target);
+        if (redirection === undefined) throw error;
+        isAsking = redirection.isAsking;
+        target = redirection.target;
+        if (!isAsking) await this.discover();
+      }
+    }
+    throw new Error(`slot ${slot} was redirected more than ${MAX_REDIRECTIONS} times`);
+  }
+
+  abandon(key: string, reason: Error): void {
+    const owner = this.#ownerOf(slotOfKey(key));
+    if (owner === undefined) return;
+    const text = textOf(owner);
+    const node = this.#nodes.get(text);
+    if (node === undefined) return;
+    this.#forget(text, node, reason);
+    closeWhenConnected(node);
+    this.#options.onNodeLost(reason);
+  }
+
+  destroy(): void {
+    this.#isDestroyed = true;
+    for (const node of this.#nodes.values()) closeWhenConnected(node);
+    this.#nodes.clear();
+  }
+
+  /** Reads the owners of all slots from any node. Calls at the same time share one reading. */
+  discover(): Promise<void> {
+    this.#discovery ??= this.#discover().finally(() => {
+      this.#discovery = undefined;
+    });
+    return this.#discovery;
+  }
+
+  async #discover(): Promise<void> {
+    const known = new Map<string, RedisHost>();
+    for (const { owner } of this.#ranges) known.set(textOf(owner), owner);
+    for (const host of this.#address.hosts) known.set(textOf(host), host);
+    // Nodes with a connection first: another one may have failed.
+    const hosts = [...known.values()].sort((a, b) => Number(this.#isOpen(b)) - Number(this.#isOpen(a)));
+    let lastError: unknown;
+    for (const host of hosts) {
+      try {
+        this.#ranges = rangesOf(await this.#askSlots(host), host);
+        this.#isStale = false;
+        this.#closeUnused();
+        return;
+      } catch (error) {
+        const isUnknownHost = error instanceof Error && "code" in error && error.code === "ENOTFOUND";
+        if (lastError === undefined || !isUnknownHost) lastError = error;
+        if (error instanceof Error && /^(?:WRONGPASS|NOAUTH|NOPERM|ERR This instance)/.test(error.message)) break;
+      }
+    }
+    throw lastError;
+  }
+
+  async #askSlots(host: RedisHost): Promise<unknown> {
+    const { time, timeoutMs } = this.#options;
+    const node = await this.#node(host);
+    const silent = Promise.withResolvers<never>();
+    const timer = setStallTolerantTimer(time, timeoutMs, () => {
+      const reason = new Error(`${textOf(host)} did not answer within ${timeoutMs} ms`);
+      silent.reject(reason);
+      this.#lost(textOf(host), reason);
+      node.destroy();
+    });
+    try {
+      return await Promise.race([node.send(["CLUSTER", "SLOTS"]), silent.promise]);
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  #isOpen(host: RedisHost): boolean {
+    return this.#nodes.has(textOf(host));
+  }
+
+  #ownerOf(slot: number): RedisHost | undefined {
+    return this.#ranges.find(({ from, to }) => from <= slot && slot <= to)?.owner;
+  }
+
+  #node(host: RedisHost): Promise<RedisNode> {
+    const text = textOf(host);
+    const existing = this.#nodes.get(text);
+    if (existing !== undefined) return existing;
+    if (this.#isDestroyed) return Promise.reject(new StoreError("the store is closed"));
+    const { time, timeoutMs } = this.#options;
+    const failure = this.#failed.get(text);
+    if (failure !== undefined && time.monotonicUs() < failure.untilUs) return Promise.reject(failure.error);
+    const { credentials, tls } = this.#address;
+    const onLost = (error: Error) => this.#lost(text, error);
+    const node = connectNode(host, { credentials, database: 0, tls, timeoutMs, time, onLost });
+    this.#nodes.set(text, node);
+    node.then(
+      () => this.#failed.delete(text),
+      error => this.#forget(text, node, error),
+    );
+    return node;
+  }
+
+  #lost(text: string, error: Error): void {
+    const node = this.#nodes.get(text);
+    if (node === undefined) return;
+    this.#forget(text, node, error);
+    this.#options.onNodeLost(error);
+  }
+
+  #forget(text: string, node: Promise<RedisNode>, error: unknown): void {
+    if (this.#nodes.get(text) !== node) return;
+    this.#nodes.delete(text);
+    this.#failed.set(text, { error, untilUs: this.#options.time.monotonicUs() + RETRY_US });
+    this.#isStale = true;
+  }
+
+  /** Nodes that own no slots any more: replicas, and nodes that have left the cluster. */
+  #closeUnused(): void {
+    const owners = new Set(this.#ranges.map(({ owner }) => textOf(owner)));
+    for (const [text, node] of this.#nodes) {
+      if (owners.has(text)) continue;
+      this.#nodes.delete(text);
+      closeWhenConnected(node);
+    }
+    for (const text of this.#failed.keys()) if (!owners.has(text)) this.#failed.delete(text);
+  }
+}
+
+function closeWhenConnected(node: Promise<RedisNode>): void {
+  node.then(
+    connected => connected.destroy(),
+    () => undefined,
+  );
+}
+
+/** The reply to CLUSTER SLOTS. A node that does not know its own address leaves the host empty. */
+function rangesOf(reply: unknown, asked: RedisHost): readonly SlotRange[] {
+  if (!Array.isArray(reply)) throw new StoreError("redis: unexpected reply to CLUSTER SLOTS");
+  return (reply as readonly (readonly unknown[])[]).map(([from, to, owner]) => {
+    const [host, port] = Array.isArray(owner) ? (owner as readonly unknown[]) : [];
+    return { from: Number(from), to: Number(to), owner: { host: String(host || asked.host), port: Number(port) } };
+  });
+}
+
+/** `MOVED 3999 127.0.0.1:6381`: the slot has another owner. `ASK …`: only this command belongs there. */
+function redirectionOf(
+  error: unknown,
+  from: RedisHost,
+): { readonly target: RedisHost; readonly isAsking: boolean } | undefined {
+  const [kind, , place = ""] = error instanceof Error ? error.message.split(" ") : [];
+  if (kind !== "MOVED" && kind !== "ASK") return undefined;
+  const colon = place.lastIndexOf(":");
+  const target = { host: place.slice(0, colon) || from.host, port: Number(place.slice(colon + 1)) };
+  return { target, isAsking: kind === "ASK" };
+}
+
+function textOf({ host, port }: RedisHost): string {
+  return `${host}:${port}`;
+}

@@ -1,0 +1,163 @@
+import { messageOf, StoreError } from "../../errors.ts";
+import type { RedisDriver, RedisDriverOptions } from "./redis-driver.ts";
+import { connectNode, type RedisNode } from "./redis-node.ts";
+import type { RedisAddress, RedisHost } from "./redis-url.ts";
+
+const SWITCHED = "+switch-master";
+
+/** The sentinels do not monitor a server of this name: no retry can end this error. */
+export class UnknownPrimaryError extends StoreError {}
+
+/**
+ * Asks the sentinels for the primary and connects to it. When they promote another server, the connection is given up,
+ * also if the old server still answers: the other processes use the new one.
+ */
+export async function connectPrimary(address: RedisAddress, options: RedisDriverOptions): Promise<RedisDriver> {
+  const watch = await PrimaryWatch.start(address, options);
+  const { credentials, database, tls } = address;
+  const { timeoutMs, time } = options;
+  const giveUp = (error: Error) => {
+    watch.stop();
+    options.onLost(error);
+  };
+  try {
+    const node = await connectNode(watch.primary, { credentials, database, tls, timeoutMs, time, onLost: giveUp });
+    const abandon = (reason: Error) => {
+      node.destroy();
+      giveUp(reason);
+    };
+    await requireRole(node).catch(error => {
+      node.destroy();
+      throw error;
+    });
+    watch.onSwitch = abandon;
+    return {
+      send: (_, command) => node.send(command),
+      abandon: (_, reason) => abandon(reason),
+      destroy: () => {
+        watch.stop();
+        node.destroy();
+      },
+    };
+  } catch (error) {
+    watch.stop();
+    throw error;
+  }
+}
+
+/** During a failover the sentinels may still name a server that has become a replica. */
+async function requireRole(node: RedisNode): Promise<void> {
+  const reply = await node.send(["ROLE"]);
+  const role = Array.isArray(reply) ? reply[0] : undefined;
+  if (role !== "master")
+    throw new Error(`${node.address.host}:${node.address.port}, named by the sentinels, is not the primary now`);
+}
+
+/** Knows the primary, and keeps a connection to one sentinel that announces the next one. */
+class PrimaryWatch {
+  readonly #address: RedisAddress;
+  readonly #options: RedisDriverOptions;
+  #primary: RedisHost | undefined;
+  #sentinel: RedisNode | undefined;
+  #isStopped = false;
+  onSwitch: (reason: Error) => void = () => undefined;
+
+  static async start(address: RedisAddress, options: RedisDriverOptions): Promise<PrimaryWatch> {
+    const watch = new PrimaryWatch(address, options);
+    await watch.#connect();
+    return watch;
+  }
+
+  private constructor(address: RedisAddress, options: RedisDriverOptions) {
+    this.#address = address;
+    this.#options = options;
+  }
+
+  get primary(): RedisHost {
+    if (this.#primary === undefined) throw new StoreError("the primary is not known yet");
+    return this.#primary;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#sentinel?.destroy();
+  }
+
+  /** Asks one sentinel after the other, until one knows the primary. */
+  async #connect(): Promise<void> {
+    const { hosts, primaryName } = this.#address;
+    const errors: Error[] = [];
+    for (const host of hosts) {
+      try {
+        await this.#ask(host);
+        return;
+      } catch (error) {
+        errors.push(error instanceof Error ? error : new Error(messageOf(error)));
+      }
+    }
+    if (errors.every(error => error instanceof UnknownPrimaryError))
+      throw new UnknownPrimaryError(`the sentinels monitor no server with the name ${JSON.stringify(primaryName)}`);
+    // A sentinel whose name is unknown says nothing about the others, which may be back later.
+    const known = errors.filter(error => !(error instanceof UnknownPrimaryError));
+    throw known.find(error => !("code" in error && error.code === "ENOTFOUND")) ?? known[0];
+  }
+
+  async #ask(host: RedisHost): Promise<void> {
+    const { sentinelCredentials: credentials, tls, primaryName } = this.#address;
+    const { timeoutMs, time } = this.#options;
+    const onLost = () => this.#onSentinelLost();
+    const sentinel = await connectNode(host, { credentials, database: 0, tls, timeoutMs, time, onLost });
+    try {
+      // Subscribe first: a failover between the two commands is then announced.
+      await sentinel.subscribe(SWITCHED, message => this.#onMessage(message));
+      const primary = primaryOf(await this.#query(host));
+      if (primary === undefined) throw new UnknownPrimaryError(`unknown name ${JSON.stringify(primaryName)}`);
+      if (this.#isStopped) throw new Error("the store is closed");
+      this.#sentinel = sentinel;
+      this.#setPrimary(primary);
+    } catch (error) {
+      sentinel.destroy();
+      throw error;
+    }
+  }
+
+  /** On a connection of its own: one that has subscribed accepts no other command. */
+  async #query(host: RedisHost): Promise<unknown> {
+    const { sentinelCredentials: credentials, tls, primaryName } = this.#address;
+    const { timeoutMs, time } = this.#options;
+    const onLost = () => undefined;
+    const node = await connectNode(host, { credentials, database: 0, tls, timeoutMs, time, onLost });
+    try {
+      return await node.send(["SENTINEL", "GET-MASTER-ADDR-BY-NAME", primaryName]);
+    } finally {
+      node.destroy();
+    }
+  }
+
+  /** `name old-host old-port new-host new-port` */
+  #onMessage(message: string): void {
+    const [name, , , host = "", port] = message.split(" ");
+    if (name === this.#address.primaryName) this.#setPrimary({ host, port: Number(port) });
+  }
+
+  #setPrimary(primary: RedisHost): void {
+    const before = this.#primary;
+    this.#primary = primary;
+    if (before === undefined || (before.host === primary.host && before.port === primary.port)) return;
+    this.onSwitch(new Error(`the sentinels have promoted ${primary.host}:${primary.port}`));
+  }
+
+  /**
+   * Another sentinel may announce the next primary. If none answers, the connection to the primary stays in use: without
+   * sentinels there is no failover.
+   */
+  #onSentinelLost(): void {
+    this.#sentinel = undefined;
+    if (!this.#isStopped) void this.#connect().catch(() => undefined);
+  }
+}
+
+function primaryOf(reply: unknown): RedisHost | undefined {
+  const [host, port] = Array.isArray(reply) ? (reply as readonly unknown[]) : [];
+  return typeof host === "string" ? { host, port: Number(port) } : undefined;
+}
