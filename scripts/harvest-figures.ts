@@ -18,6 +18,7 @@ import { loadPolicy } from "../src/policy/load.ts";
 import { FakeTime } from "../src/testing/fake-time.ts";
 import { makeHostDirectory } from "../src/testing/internet/host-directory.ts";
 import { systemTime } from "../src/time/system-time.ts";
+import { databaseOf } from "../test/harvest/kit.ts";
 import { runVirtually, virtualHub } from "../test/harvest/virtual-hub.ts";
 
 const { values } = parseArgs({
@@ -52,7 +53,7 @@ const run = await openRun({
 try {
   for (const work of works) forecast.add(work, run.pipeline.queueOf(work));
   const startedUs = systemTime.monotonicUs();
-  run.addWorks(works);
+  await run.addWorks(works);
   const listedMs = (systemTime.monotonicUs() - startedUs) / 1000;
   run.pipeline.inputEnded();
   await runVirtually(time, run, virtual);
@@ -72,7 +73,7 @@ try {
         requests: virtual.sent.length,
         batchCallsPerWork: batchCalls / works.length,
         rejected: virtual.rejected.length,
-        failures: run.manifest.db
+        failures: databaseOf(run.manifest)
           .prepare(
             "SELECT resolver, reason, message, count(*) AS attempts FROM attempts WHERE reason IN ('unreadable', 'network') GROUP BY 1, 2, 3",
           )
@@ -90,6 +91,6 @@ try {
     )}\n`,
   );
 } finally {
-  run.close("ended");
+  await run.close("ended");
   rmSync(folder, { recursive: true, force: true });
 }

@@ -9,7 +9,10 @@ import { hashFile } from "./file-hash.ts";
  * Replaces a file in one step: a reader finds the old content or the new content, never a part of it, also after a
  * crash. The folder must exist.
  */
-export async function writeAtomically(path: string, content: string | Iterable<string>): Promise<void> {
+export async function writeAtomically(
+  path: string,
+  content: string | Iterable<string> | AsyncIterable<string>,
+): Promise<void> {
   const draft = `${path}.${randomUUID().slice(0, 8)}.tmp`;
   try {
     const file = await open(draft, "wx");

@@ -6,8 +6,8 @@ import type { Time } from "../time/time.ts";
 import type { FileKind } from "./downloads/file-check.ts";
 import type { Layout } from "./downloads/layout.ts";
 import type { MetadataFormat } from "./downloads/metadata-file.ts";
-import { type WorkRecord, workRecord } from "./export/work-records.ts";
 import { identify } from "./identifiers/identifiers.ts";
+import type { WorkRecord } from "./manifest/manifest-reports.ts";
 import type { SettledState } from "./pipeline.ts";
 import type { Reason } from "./reason.ts";
 import { orderFor, RESOLVERS } from "./resolvers/order.ts";
@@ -128,8 +128,10 @@ export async function* harvest(
       ended.catch(() => undefined);
       for (;;) {
         const next = settled.shift();
-        if (next !== undefined) yield resultOf(workRecord(run.manifest.db, next.id), next.state, next.reason, folder);
-        else if (isOver) break;
+        if (next !== undefined) {
+          const record = await run.manifest.reports.workRecord(next.id);
+          yield resultOf(record, next.state, next.reason, folder);
+        } else if (isOver) break;
         else {
           await wake.promise;
           wake = Promise.withResolvers<void>();
@@ -143,7 +145,7 @@ export async function* harvest(
         run.pipeline.stop();
         await run.pipeline.run().catch(() => undefined);
       }
-      run.close(state);
+      await run.close(state);
     }
   } finally {
     if (options.hub === undefined) await hub.destroy();
@@ -161,10 +163,10 @@ async function addAll(
       if (signal?.aborted) return;
       batch.push(typeof item === "string" ? workNamed(item) : item);
       if (batch.length < WORKS_PER_ADD) continue;
-      run.addWorks(batch);
+      await run.addWorks(batch);
       batch = [];
     }
-    if (batch.length > 0 && signal?.aborted !== true) run.addWorks(batch);
+    if (batch.length > 0 && signal?.aborted !== true) await run.addWorks(batch);
   } catch (error) {
     run.pipeline.drain();
     throw error;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { type TestContext, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { databaseOf } from "../../test/harvest/kit.ts";
 import { BreakerOpenError, BusyError, RateLimitExceeded, type RejectionDetails } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
 import { FakeTime } from "../testing/fake-time.ts";
@@ -82,12 +83,12 @@ async function runToEnd(
     onSettled: ({ key }, _, reason) => settled.set(key, reason),
     ...options,
   });
-  t.after(() => {
-    run.close("ended");
+  t.after(async () => {
+    await run.close("ended");
     rmSync(folder, { recursive: true, force: true });
   });
   onOpened?.(run);
-  run.addWorks(wanted);
+  await run.addWorks(wanted);
   run.pipeline.inputEnded();
   let isOver = false;
   const ended = run.pipeline.run().finally(() => {
@@ -117,7 +118,7 @@ test("a refused request is tried again at the given time, and a slow host delays
   assert.deepEqual(sent.get("slow.example"), [0, 3000, 6000, 9000, 12_000]);
   assert.deepEqual(sent.get("quick.example"), [0, 0, 0, 0, 0]);
   assert.deepEqual(new Set(settled.values()), new Set(["unknown-work"]));
-  const attempts = run.manifest.db.prepare("SELECT count(*) AS count FROM attempts").get()?.["count"];
+  const attempts = databaseOf(run.manifest).prepare("SELECT count(*) AS count FROM attempts").get()?.["count"];
   assert.equal(attempts, 10, "what was not sent is no attempt");
   assert.equal(time.armedTimers, 0);
 });

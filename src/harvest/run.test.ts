@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { test } from "node:test";
-import { complete, folderFor, indexAt, pdf, runFor, workCalled } from "../../test/harvest/kit.ts";
+import { complete, databaseOf, folderFor, indexAt, pdf, runFor, workCalled } from "../../test/harvest/kit.ts";
 import { hubFor, serve, type TestServer } from "../../test/http/kit.ts";
 import { SteppedTime } from "../../test/http/stepped-time.ts";
 import { workOf } from "./identifiers/identifiers.ts";
-import { lockManifest } from "./manifest/manifest-file.ts";
 import { landingPage } from "./resolvers/landing-page.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
 
@@ -119,14 +117,14 @@ test("a full manifest ends the run with its error and releases the lock", async 
   const server = await serve(t, (_, response) => response.writeHead(404).end());
   const folder = folderFor(t);
   const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)], workers: 2 });
-  run.addWorks(Array.from({ length: 300 }, (_, index) => workCalled(`w${index}`)));
+  await run.addWorks(Array.from({ length: 300 }, (_, index) => workCalled(`w${index}`)));
   run.pipeline.inputEnded();
-  const { db } = run.manifest;
+  const db = databaseOf(run.manifest);
   db.exec(`PRAGMA max_page_count = ${db.prepare("PRAGMA page_count").get()?.["page_count"]}`);
   db.exec("CREATE TEMP TRIGGER full BEFORE UPDATE ON runs BEGIN SELECT raise(ABORT, 'database or disk is full'); END");
   await assert.rejects(run.pipeline.run(), /full/);
-  run.close("interrupted");
-  const lock = await lockManifest(join(folder, "manifest.sqlite"));
+  await run.close("interrupted");
+  const lock = await run.manifest.tryLock();
   assert.ok(lock !== undefined);
   lock.release();
 });
@@ -135,9 +133,9 @@ test("a full manifest rejects the run even if works fail without a request", asy
   const folder = folderFor(t);
   const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [] });
   // More works than one turn loads, so that the error occurs in a later turn.
-  run.addWorks(Array.from({ length: 2000 }, (_, index) => workCalled(`w${index}`)));
+  await run.addWorks(Array.from({ length: 2000 }, (_, index) => workCalled(`w${index}`)));
   run.pipeline.inputEnded();
-  run.manifest.db.exec(
+  databaseOf(run.manifest).exec(
     `CREATE TEMP TRIGGER full BEFORE UPDATE ON works WHEN old.id > 500 BEGIN SELECT raise(ABORT, 'database or disk is full'); END`,
   );
   await assert.rejects(run.pipeline.run(), /full/);
@@ -209,10 +207,10 @@ test("title and year are kept for a work without a file, with their source", asy
     response.end(JSON.stringify({ kind: "none", reason: "not-open", metadata: { title: "A title", year: 2011 } })),
   );
   const { run } = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
-  run.addWorks([workCalled("a")]);
+  await run.addWorks([workCalled("a")]);
   run.pipeline.inputEnded();
   await run.pipeline.run();
-  const row = run.manifest.db.prepare("SELECT title, year, metadata FROM works").get();
+  const row = databaseOf(run.manifest).prepare("SELECT title, year, metadata FROM works").get();
   assert.deepEqual(
     { ...row, metadata: JSON.parse(String(row?.["metadata"])) },
     {
@@ -238,16 +236,16 @@ test("two identifiers of one work become one work, which keeps both", async t =>
   };
   const resolvers = [pubmed, indexAt(server.origin)];
   const { run, settled } = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers });
-  run.addWorks([workCalled("a"), workOf({ pmid: "17" })]);
+  await run.addWorks([workCalled("a"), workOf({ pmid: "17" })]);
   run.pipeline.inputEnded();
   await run.pipeline.run();
   assert.deepEqual(Object.fromEntries(settled), { "doi:10.5555/a": "ok", "pmid:17": "merged" });
-  const rows = run.manifest.db.prepare("SELECT key, ids, message FROM works ORDER BY id").all();
+  const rows = databaseOf(run.manifest).prepare("SELECT key, ids, message FROM works ORDER BY id").all();
   assert.deepEqual(JSON.parse(String(rows[0]?.["ids"])), { doi: "10.5555/a", pmid: "17" });
   assert.equal(rows[1]?.["message"], "the same work as doi:10.5555/a");
   assert.equal(server.requests.filter(({ url }) => url?.startsWith("/files")).length, 1);
   // Both names lead to the same work in a later list.
-  assert.deepEqual(run.addWorks([workOf({ pmid: "17" }), workOf({ doi: "10.5555/a" })]), {
+  assert.deepEqual(await run.addWorks([workOf({ pmid: "17" }), workOf({ doi: "10.5555/a" })]), {
     pending: 0,
     present: 0,
     failed: 0,

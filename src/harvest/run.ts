@@ -10,9 +10,8 @@ import type { MetadataFormat } from "./downloads/metadata-file.ts";
 import { recoverParts } from "./downloads/recovery.ts";
 import { learnedYields } from "./estimate/learned-yields.ts";
 import { RunForecast } from "./estimate/run-forecast.ts";
-import { type Manifest, openManifest } from "./manifest/manifest.ts";
-import { lockManifest, manifestError } from "./manifest/manifest-file.ts";
-import { resolverCounts } from "./manifest/manifest-report.ts";
+import { type Manifest, type ManifestLock, openManifest } from "./manifest/manifest.ts";
+import type { StoredFile } from "./manifest/manifest-files.ts";
 import type { ListedCounts } from "./manifest/manifest-works.ts";
 import { Pipeline, type PipelineOptions } from "./pipeline.ts";
 import type { Reason } from "./reason.ts";
@@ -88,7 +87,6 @@ export class HarvestRun {
   /** Number of files that a killed run had received and that this run has moved to their paths. */
   readonly recovered: number;
   readonly #fileStore: FileStore;
-  readonly #manifestPath: string;
   readonly #secretUrls: SecretUrls;
   readonly #forecast: RunForecast | undefined;
   readonly #queueByShape = new Map<string, string>();
@@ -100,7 +98,6 @@ export class HarvestRun {
     readonly pipeline: Pipeline;
     readonly recovered: number;
     readonly fileStore: FileStore;
-    readonly manifestPath: string;
     readonly secretUrls: SecretUrls;
     readonly forecast: RunForecast | undefined;
     readonly release: () => void;
@@ -110,19 +107,15 @@ export class HarvestRun {
     this.pipeline = parts.pipeline;
     this.recovered = parts.recovered;
     this.#fileStore = parts.fileStore;
-    this.#manifestPath = parts.manifestPath;
     this.#secretUrls = parts.secretUrls;
     this.#forecast = parts.forecast;
     this.#release = parts.release;
   }
 
   /** Adds works to the manifest. Works whose file is present are skipped; with `isRefresh` they are revalidated. */
-  addWorks(works: readonly Work[], isRefresh = false): ListedCounts {
+  async addWorks(works: readonly Work[], isRefresh = false): Promise<ListedCounts> {
     const counts = { pending: 0, present: 0, failed: 0 };
-    const isPresent = (sha256: string) => {
-      const file = this.manifest.files.file(sha256);
-      return file !== undefined && this.#fileStore.has(file);
-    };
+    const isPresent = (file: StoredFile) => this.#fileStore.has(file);
     const queueOf = (work: Work) => {
       const queue = this.#firstQueue(work);
       this.#forecast?.add(work, queue);
@@ -130,7 +123,7 @@ export class HarvestRun {
     };
     for (let from = 0; from < works.length; from += WORKS_PER_TRANSACTION) {
       const some = works.slice(from, from + WORKS_PER_TRANSACTION).map(work => this.#secretUrls.hidden(work));
-      const added = this.manifest.works.add(this.id, some, { isPresent, isRefresh, queueOf });
+      const added = await this.manifest.works.add(this.id, some, { isPresent, isRefresh, queueOf });
       counts.pending += added.pending;
       counts.present += added.present;
       counts.failed += added.failed;
@@ -143,10 +136,10 @@ export class HarvestRun {
    * Adds unfinished works of earlier runs and those that failed because a quota was spent, which continue where they
    * stopped; with `failed` also works that failed for one reason or any, which start again. Returns their number.
    */
-  addUnfinished(failed?: { readonly reason?: Reason | undefined }): number {
+  async addUnfinished(failed?: { readonly reason?: Reason | undefined }): Promise<number> {
     const { works } = this.manifest;
     const reasons = failed === undefined ? QUOTA_REASONS : failed.reason === undefined ? "all" : [failed.reason];
-    const count = works.addUnfinished(this.id, reasons, failed === undefined);
+    const count = await works.addUnfinished(this.id, reasons, failed === undefined);
     this.pipeline.worksAdded();
     return count;
   }
@@ -168,14 +161,14 @@ export class HarvestRun {
   }
 
   /** Closes and unlocks the manifest. Throws a DownloadError if the end of the run cannot be recorded. */
-  close(state: "ended" | "interrupted"): void {
+  async close(state: "ended" | "interrupted"): Promise<void> {
     try {
-      this.manifest.endRun(this.id, state);
+      await this.manifest.endRun(this.id, state);
     } catch (error) {
       // The next run marks this one as interrupted.
-      if (state === "ended") throw manifestError(this.#manifestPath, error);
+      if (state === "ended") throw this.manifest.errorFrom(error);
     } finally {
-      this.manifest.close();
+      await this.manifest.close();
       this.#release();
     }
   }
@@ -184,17 +177,14 @@ export class HarvestRun {
 /** Rejects with a ConfigError if the manifest cannot be used or another process holds it. */
 export async function openRun(options: RunOptions): Promise<HarvestRun> {
   const { hub, time, folder, command, random = Math.random, resolvers } = options;
-  const lock = await lockManifest(options.manifest);
-  if (lock === undefined) {
-    const message = `another docstokg run uses the manifest ${options.manifest}; wait until it ends or choose another with --manifest`;
-    throw new ConfigError([{ where: "--manifest", path: "", message }]);
-  }
-  let manifest: Manifest | undefined;
+  const manifest = await openManifest(options.manifest, time);
+  let lock: ManifestLock | undefined;
   try {
-    manifest = await openManifest(options.manifest, time);
+    lock = await lockedBy(manifest);
+    const release = lock.release.bind(lock);
     const fileStore = new FileStore(folder);
     await prepared(fileStore);
-    const run = manifest.beginRun(command);
+    const run = await manifest.beginRun(command);
     const settings = { ...RUN_DEFAULTS, ...defined(options), random, run, manifest, maxWaitMs: MAX_WAIT_MS };
     const downloads = new Downloads({ ...settings, metadata: options.metadata, hub, fileStore, time });
     const recovered = await recoverParts(manifest, fileStore, run);
@@ -218,25 +208,33 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       pipeline,
       recovered,
       fileStore,
-      manifestPath: options.manifest,
       secretUrls,
-      forecast: options.limits && forecastFor(options.limits, manifest, options.order, settings.maxBreakerWaitMs),
-      release: () => lock.release(),
+      forecast:
+        options.limits && (await forecastFor(options.limits, manifest, options.order, settings.maxBreakerWaitMs)),
+      release,
     });
   } catch (error) {
-    manifest?.close();
-    lock.release();
-    throw manifestError(options.manifest, error);
+    await manifest.close();
+    lock?.release();
+    throw manifest.errorFrom(error);
   }
 }
 
-function forecastFor(
+async function lockedBy(manifest: Manifest): Promise<ManifestLock> {
+  const lock = await manifest.tryLock();
+  if (lock !== undefined) return lock;
+  const message = `another docstokg run uses the manifest ${manifest.name}; wait until it ends or choose another with --manifest`;
+  throw new ConfigError([{ where: "--manifest", path: "", message }]);
+}
+
+async function forecastFor(
   limits: LimitPolicies,
   manifest: Manifest,
   order: RunOptions["order"],
   patienceMs: number,
-): RunForecast {
-  return new RunForecast({ limits, order, yields: learnedYields(resolverCounts(manifest.db)), patienceMs });
+): Promise<RunForecast> {
+  const yields = learnedYields(await manifest.reports.resolverCounts());
+  return new RunForecast({ limits, order, yields, patienceMs });
 }
 
 async function prepared(fileStore: FileStore): Promise<void> {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { databaseOf } from "../../test/harvest/kit.ts";
 import { runVirtually, type VirtualHub, virtualHub } from "../../test/harvest/virtual-hub.ts";
 import { BreakerOpenError } from "../errors.ts";
 import { loadPolicy } from "../policy/load.ts";
@@ -53,12 +54,12 @@ async function virtualRun(
     ...options,
     resolvers,
   });
-  t.after(() => {
-    run.close("ended");
+  t.after(async () => {
+    await run.close("ended");
     rmSync(folder, { recursive: true, force: true });
   });
   onOpened?.(run);
-  run.addWorks(works);
+  await run.addWorks(works);
   run.pipeline.inputEnded();
   await runVirtually(time, run, virtual);
   return { run, virtual, time, settled };
@@ -147,7 +148,7 @@ test("a long queue of a slow host at the head of the list delays no work behind 
   const reasons = arxivIds.map(id => settled.get(`arxiv:${id}`)?.reason);
   assert.equal(reasons.filter(reason => reason === "ok").length, 40);
   assert.equal(reasons.filter(reason => reason === "rate-limited").length, 560);
-  const row = run.manifest.db.prepare("SELECT message FROM works WHERE reason = 'rate-limited' LIMIT 1").get();
+  const row = databaseOf(run.manifest).prepare("SELECT message FROM works WHERE reason = 'rate-limited' LIMIT 1").get();
   assert.match(String(row?.["message"]), /^40\/DAY of (?:service )?arxiv is spent, next slot at \d{4}-/);
 });
 

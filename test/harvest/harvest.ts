@@ -7,7 +7,7 @@ import { loadPolicy } from "../../src/policy/load.ts";
 import type { SimulatedWork } from "../../src/testing/internet/catalogue.ts";
 import type { Internet } from "../../src/testing/internet/start-internet.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { folderFor, runFor } from "./kit.ts";
+import { databaseOf, folderFor, runFor } from "./kit.ts";
 import { internetFor, keyOf } from "./processes.ts";
 
 export const DOWN = ["eprints.lakeside.example", "dspace.hillford.example"];
@@ -42,10 +42,10 @@ export async function harvest(t: TestContext, count: number): Promise<Harvest> {
   const resolvers = RESOLVERS.filter(({ name }) => ASKED.includes(name));
   const order = (work: Parameters<typeof orderFor>[0]) => orderFor(work, resolvers);
   const { run, settled } = await runFor(t, folderFor(t), { hub, resolvers, order, maxBreakerWaitMs: 5000 });
-  run.addWorks(works.map(work => ({ key: keyOf(work), ids: { doi: work.ids.doi } })));
+  await run.addWorks(works.map(work => ({ key: keyOf(work), ids: { doi: work.ids.doi } })));
   run.pipeline.inputEnded();
   await run.pipeline.run();
-  const rows = run.manifest.db.prepare("SELECT key, sha256 FROM works WHERE state = 'done'").all();
+  const rows = databaseOf(run.manifest).prepare("SELECT key, sha256 FROM works WHERE state = 'done'").all();
   const done = rows.map(({ key, sha256 }) => ({ key: String(key), sha256: String(sha256) }));
   return { works, lost, internet, settled, done, bound: fastest.bound() };
 }

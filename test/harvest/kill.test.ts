@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { openManifest } from "../../src/harvest/manifest/manifest.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { eventually, folderFor, sha256 } from "./kit.ts";
+import { databaseOf, eventually, folderFor, sha256 } from "./kit.ts";
 import { filesIn, internetFor, isQuick, keyOf, startDocstokg } from "./processes.ts";
 
 test("a run that is killed at any time loses no finished file, and the next run continues", async t => {
@@ -26,13 +26,13 @@ test("a run that is killed at any time loses no finished file, and the next run 
     assert.ok(signal === "SIGKILL" || code === 0, `${signal} ${code}`);
     if (signal === null) t.diagnostic("the run ended before it was killed");
     const manifest = await openManifest(join(folder, "papers", "manifest.sqlite"), systemTime);
-    assert.equal(manifest.db.prepare("PRAGMA integrity_check").get()?.["integrity_check"], "ok");
-    const done = manifest.db.prepare("SELECT key, path, sha256 FROM works JOIN files USING (sha256)").all();
+    assert.equal(databaseOf(manifest).prepare("PRAGMA integrity_check").get()?.["integrity_check"], "ok");
+    const done = databaseOf(manifest).prepare("SELECT key, path, sha256 FROM works JOIN files USING (sha256)").all();
     for (const { key, path, sha256: hash } of done) {
       assert.equal(sha256(readFileSync(join(folder, "papers", String(path)))), hash);
       finished.set(String(key), String(hash));
     }
-    manifest.close();
+    await manifest.close();
   }
   assert.ok(finished.size > 0, `${finished.size} of ${works.length}`);
 
@@ -41,7 +41,7 @@ test("a run that is killed at any time loses no finished file, and the next run 
   assert.equal(JSON.parse(stdout).works.done, works.length);
   const manifest = await openManifest(join(folder, "papers", "manifest.sqlite"), systemTime);
   t.after(() => manifest.close());
-  const rows = manifest.db.prepare("SELECT key, path, sha256 FROM works JOIN files USING (sha256)").all();
+  const rows = databaseOf(manifest).prepare("SELECT key, path, sha256 FROM works JOIN files USING (sha256)").all();
   const got = new Map(rows.map(({ key, sha256: hash }) => [String(key), String(hash)]));
   assert.deepEqual(got, new Map(works.map(work => [keyOf(work), work.file.sha256])));
   for (const { path, sha256: hash } of rows)
@@ -49,7 +49,7 @@ test("a run that is killed at any time loses no finished file, and the next run 
   assert.deepEqual(filesIn(folder).length, works.length);
   assert.deepEqual(readdirSync(join(folder, "papers", ".parts")), []);
   // Files that were finished before a kill are not requested again.
-  const later = manifest.db
+  const later = databaseOf(manifest)
     .prepare(
       "SELECT key FROM attempts JOIN works ON works.id = work GROUP BY key HAVING sum(attempts.reason = 'ok') > 1",
     )

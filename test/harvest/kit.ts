@@ -2,8 +2,10 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
 import type { TestContext } from "node:test";
-import type { AttemptRecord, ListedWork } from "../../src/harvest/manifest/manifest.ts";
+import type { AttemptRecord, ListedWork, Manifest } from "../../src/harvest/manifest/manifest.ts";
+import { SqliteManifest } from "../../src/harvest/manifest/sqlite/sqlite-manifest.ts";
 import type { Reason } from "../../src/harvest/reason.ts";
 import type { Candidate, Finding, Resolver } from "../../src/harvest/resolvers/resolver.ts";
 import { type HarvestRun, openRun, type RunOptions } from "../../src/harvest/run.ts";
@@ -48,6 +50,12 @@ export function indexAt(origin: string, name = "index"): Resolver {
   };
 }
 
+/** The database of a manifest file, for what only tests read or break. */
+export function databaseOf(manifest: Manifest): DatabaseSync {
+  if (manifest instanceof SqliteManifest) return manifest.db;
+  throw new TypeError(`${manifest.name} is not a file`);
+}
+
 export interface TestRun {
   readonly run: HarvestRun;
   readonly attempts: AttemptRecord[];
@@ -70,18 +78,18 @@ export async function runFor(t: TestContext, folder: string, options: TestRunOpt
     random: () => 0,
     ...options,
   });
-  t.after(() => {
-    if (run.manifest.db.isOpen) run.close("ended");
+  t.after(async () => {
+    if (databaseOf(run.manifest).isOpen) await run.close("ended");
   });
   return { run, attempts, settled };
 }
 
 /** Runs until every work is settled, and closes the run. */
 export async function complete({ run }: TestRun, works: readonly Work[], isRefresh = false): Promise<void> {
-  run.addWorks(works, isRefresh);
+  await run.addWorks(works, isRefresh);
   run.pipeline.inputEnded();
   await run.pipeline.run();
-  run.close("ended");
+  await run.close("ended");
 }
 
 /** Polls a condition; the time limit of the test runner ends an endless wait. */

@@ -49,11 +49,11 @@ test("no secret of any URL is on the disk after a run, in no file and in no name
   // The same list is recognised; without the list the URL is not known.
   isDown = true;
   const again = await runFor(t, folder, options);
-  const counts = again.run.addWorks(works);
+  const counts = await again.run.addWorks(works);
   assert.deepEqual(counts, { pending: 0, present: 4, failed: 1 });
-  again.run.close("ended");
+  await again.run.close("ended");
   const retried = await runFor(t, folder, options);
-  retried.run.addUnfinished({});
+  await retried.run.addUnfinished({});
   retried.run.pipeline.inputEnded();
   await retried.run.pipeline.run();
   assert.deepEqual([...retried.settled.values()], ["url-not-stored"]);

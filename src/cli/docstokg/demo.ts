@@ -120,7 +120,8 @@ async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io
     command: "demo",
     hub: { policy, network: internet.network, telemetry: [fastest.listener] },
     feed: async ({ run, tally }) => {
-      tally.wanted += run.addWorks(internet.works.map(({ ids, title, year }) => workOf(ids, { title, year }))).pending;
+      const works = internet.works.map(({ ids, title, year }) => workOf(ids, { title, year }));
+      tally.wanted += (await run.addWorks(works)).pending;
       return true;
     },
   });

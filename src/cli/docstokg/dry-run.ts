@@ -4,7 +4,6 @@ import type { RunEstimate, ServiceEstimate } from "../../harvest/estimate/run-es
 import { RunForecast } from "../../harvest/estimate/run-forecast.ts";
 import type { Input } from "../../harvest/inputs/inputs.ts";
 import { type Manifest, openManifest } from "../../harvest/manifest/manifest.ts";
-import { resolverCounts } from "../../harvest/manifest/manifest-report.ts";
 import { orderFor } from "../../harvest/resolvers/order.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -41,7 +40,7 @@ export async function dryRun(
     const forecast = new RunForecast({
       limits: ratelimits.resolved,
       order: work => orderFor(work, resolvers),
-      yields: learnedYields(manifest === undefined ? [] : resolverCounts(manifest.db)),
+      yields: learnedYields(manifest === undefined ? [] : await manifest.reports.resolverCounts()),
       patienceMs: settings.maxBreakerWaitMs,
     });
     const counts = await addList(list, forecast, manifest, io);
@@ -51,7 +50,7 @@ export async function dryRun(
     else io.stdout.write(estimateText(counts, estimate, hints, { columns: terminalWidth(io.stdout) }));
     return counts.problems > 0 ? ExitCode.partial : ExitCode.ok;
   } finally {
-    manifest?.close();
+    await manifest?.close();
   }
 }
 
@@ -72,7 +71,7 @@ async function addList(
     const { work } = input;
     if (keys.has(work.key)) continue;
     keys.add(work.key);
-    const state = manifest?.works.stateOf(work);
+    const state = await manifest?.works.stateOf(work);
     if (state === "done") counts.present += 1;
     else if (state === "failed") counts.failed += 1;
     else {

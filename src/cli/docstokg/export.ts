@@ -1,8 +1,8 @@
 import { nearest } from "../../core/text/nearest.ts";
 import { writeAtomically } from "../../files/atomic-file.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportText } from "../../harvest/export/export-lines.ts";
-import { type WorkRecord, workRecords } from "../../harvest/export/work-records.ts";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
+import type { WorkRecord } from "../../harvest/manifest/manifest-reports.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { CommandModule } from "../program.ts";
@@ -29,19 +29,19 @@ export const exportCommand: CommandModule = {
     checkManifestExists(path);
     const manifest = await openManifest(path, systemTime);
     try {
-      const parts = exportText(format, inState(workRecords(manifest.db), state));
+      const parts = exportText(format, inState(manifest.reports.workRecords(), state));
       const target = flags["to"];
       if (typeof target === "string" && target !== "-") await writeAtomically(target, parts);
-      else for (const part of parts) io.stdout.write(part);
+      else for await (const part of parts) io.stdout.write(part);
       return ExitCode.ok;
     } finally {
-      manifest.close();
+      await manifest.close();
     }
   },
 };
 
-function* inState(records: Iterable<WorkRecord>, state: string | undefined): IterableIterator<WorkRecord> {
-  for (const record of records) if (state === undefined || record.state === state) yield record;
+async function* inState(records: AsyncIterable<WorkRecord>, state: string | undefined): AsyncIterable<WorkRecord> {
+  for await (const record of records) if (state === undefined || record.state === state) yield record;
 }
 
 function formatOf(text: string): ExportFormat {

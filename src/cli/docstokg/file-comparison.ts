@@ -21,8 +21,11 @@ export async function compareFiles(
   const manifest = await openManifest(settings.manifest, systemTime);
   const resolvers = new Set(settings.resolvers.map(({ name }) => name));
   try {
-    const rows = manifest.db.prepare("SELECT key, sha256 FROM works WHERE state = 'done'").all();
-    const hashes = new Map(rows.map(row => [String(row["key"]), String(row["sha256"])]));
+    const hashes = new Map<string, string>();
+    for await (const { key, files } of manifest.reports.workRecords()) {
+      const [file] = files;
+      if (file !== undefined) hashes.set(key, file.sha256);
+    }
     // A copy that is known only to services with API keys cannot be found in the demo.
     const isExpected = ({ copies }: SimulatedWork) =>
       copies.some(({ isGood, via }) => isGood && via.some(name => resolvers.has(name)));
@@ -33,6 +36,6 @@ export async function compareFiles(
       missing: expected.filter(({ key }) => !hashes.has(key)).map(({ key }) => key),
     };
   } finally {
-    manifest.close();
+    await manifest.close();
   }
 }

@@ -20,17 +20,16 @@ export interface ListOptions {
 export async function listInputs(inputs: AsyncIterable<Input>, feed: Feed, options: ListOptions): Promise<boolean> {
   const { isStrict, isRefresh } = options;
   const { manifest } = feed.run;
-  if (isStrict) manifest.beginList();
+  if (isStrict) await manifest.beginList();
   await addInBatches(inputs, feed, isRefresh);
   if (!isStrict || feed.signal.aborted) return true;
   const isValid = feed.tally.problems === 0;
-  if (isValid) manifest.commitList();
-  else manifest.rollbackList();
+  await (isValid ? manifest.commitList() : manifest.rollbackList());
   return isValid;
 }
 
-export function addWorks({ run, tally }: Feed, works: readonly Work[], isRefresh: boolean): void {
-  const { pending, present, failed } = run.addWorks(works, isRefresh);
+export async function addWorks({ run, tally }: Feed, works: readonly Work[], isRefresh: boolean): Promise<void> {
+  const { pending, present, failed } = await run.addWorks(works, isRefresh);
   tally.wanted += pending;
   tally.present += present;
   tally.failedBefore += failed;
@@ -40,20 +39,20 @@ async function addInBatches(inputs: AsyncIterable<Input>, feed: Feed, isRefresh:
   let works: Work[] = [];
   let timer: Timer | undefined;
   const flushFailure = Promise.withResolvers<never>();
-  const flush = () => {
+  // One batch after the other, so that works are added in the order of the list.
+  let flushed = Promise.resolve();
+  const flush = (): Promise<void> => {
     timer?.cancel();
     timer = undefined;
-    // After an interrupt the manifest may be closed already.
-    if (works.length > 0 && !feed.signal.aborted) addWorks(feed, works, isRefresh);
+    const batch = works;
     works = [];
+    flushed = flushed.then(async () => {
+      // After an interrupt the manifest may be closed already.
+      if (batch.length > 0 && !feed.signal.aborted) await addWorks(feed, batch, isRefresh);
+    });
+    return flushed;
   };
-  const flushLater = () => {
-    try {
-      flush();
-    } catch (error) {
-      flushFailure.reject(error);
-    }
-  };
+  const flushLater = () => flush().catch(error => flushFailure.reject(error));
   const read = async () => {
     for await (const input of inputs) {
       if (feed.signal.aborted) return;
@@ -61,10 +60,10 @@ async function addInBatches(inputs: AsyncIterable<Input>, feed: Feed, isRefresh:
         feed.tally.problems += 1;
         feed.log(problemText(input.problem));
       } else works.push(input.work);
-      if (works.length >= BATCH_WORKS) flush();
+      if (works.length >= BATCH_WORKS) await flush();
       else timer ??= systemTime.setTimer(BATCH_DELAY_MS, flushLater);
     }
-    flush();
+    await flush();
   };
   try {
     await Promise.race([read(), flushFailure.promise]);

@@ -29,7 +29,7 @@ export const retry: CommandModule = {
       io,
       command: recordedCommand("retry", flags),
       feed: async ({ run, tally }) => {
-        tally.wanted += run.addUnfinished(includesFailed ? { reason } : undefined);
+        tally.wanted += await run.addUnfinished(includesFailed ? { reason } : undefined);
         return true;
       },
     });

@@ -1,5 +1,4 @@
-import { manifestError } from "../../harvest/manifest/manifest-file.ts";
-import { type ManifestReport, reportOf } from "../../harvest/manifest/manifest-report.ts";
+import type { ManifestReport } from "../../harvest/manifest/manifest-reports.ts";
 import { orderFor } from "../../harvest/resolvers/order.ts";
 import { type HarvestRun, openRun } from "../../harvest/run.ts";
 import { createHub } from "../../http/create-hub.ts";
@@ -162,20 +161,20 @@ async function download(
     if (isAccepted) {
       await run.pipeline.run();
       await listed;
-    } else run.manifest.rollbackList();
+    } else await run.manifest.rollbackList();
     if (listingError !== undefined) throw listingError;
     const wasInterrupted = interrupts.signal.aborted;
     state = wasInterrupted || !isAccepted ? "interrupted" : "ended";
     const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
-    const report = reportOf(run.manifest.db, run.id);
+    const report = await run.manifest.reports.report(run.id);
     const { switchedOff } = run.pipeline;
     return { tally, report, switchedOff, elapsedMs, wasInterrupted, wasRefused: !isAccepted && !wasInterrupted };
   } catch (error) {
-    throw manifestError(settings.manifest, error);
+    throw run.manifest.errorFrom(error);
   } finally {
     stopListening?.();
     drainTimer?.cancel();
     progress.stop();
-    run.close(state);
+    await run.close(state);
   }
 }

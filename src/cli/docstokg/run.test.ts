@@ -80,8 +80,10 @@ test("a list that a strict run rejects leaves the manifest unchanged", async t =
   assert.equal((await runCli(["run", `${origin}/articles/a`, ...flags])).exitCode, 0);
   // A work that an earlier run has listed but not tried.
   const manifest = await openManifest(join(out, "manifest.sqlite"), systemTime);
-  manifest.works.add(manifest.beginRun("earlier"), [workOf({ doi: "10.5555/listed" })], { isPresent: () => true });
-  manifest.close();
+  await manifest.works.add(await manifest.beginRun("earlier"), [workOf({ doi: "10.5555/listed" })], {
+    isPresent: () => true,
+  });
+  await manifest.close();
   const before = (await runCli(["status", "--out", out, "--export", "-"])).stdout;
   const list = `${origin}/articles/a\n10.5555/listed\n10.5555/new\nnonsense!\n`;
   const refused = await runCli(["run", "--input", "-", "--strict", "--refresh", ...flags], { input: list });

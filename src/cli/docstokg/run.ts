@@ -54,7 +54,8 @@ export const run: CommandModule = {
       feed: async feed => {
         const isValid = list === undefined || (await listInputs(list, feed, { isStrict, isRefresh }));
         if (isValid && query !== undefined) {
-          for await (const works of searchWorks({ ...feed, time: systemTime }, query)) addWorks(feed, works, isRefresh);
+          for await (const works of searchWorks({ ...feed, time: systemTime }, query))
+            await addWorks(feed, works, isRefresh);
         }
         return isValid;
       },

@@ -23,7 +23,7 @@ test("status refuses flags that have no effect beside others", async t => {
 
 test("an export that cannot be written is a one-line error", async t => {
   const { folder } = await temporaryFolder(t);
-  (await openManifest(join(folder, "manifest.sqlite"), systemTime)).close();
+  await (await openManifest(join(folder, "manifest.sqlite"), systemTime)).close();
   const { exitCode, stderr } = await runCli([
     "status",
     "--out",
@@ -38,10 +38,10 @@ test("an export that cannot be written is a one-line error", async t => {
 test("status says that a killed run has stopped, and spells out characters that are not seen", async t => {
   const { folder } = await temporaryFolder(t);
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
-  const run = manifest.beginRun("run");
-  manifest.works.add(run, [workOf({ url: "https://x.example/a\u202eb" })], { isPresent: () => true });
-  manifest.fail(1, "network", "lost\u200b\u001b[2J");
-  manifest.close();
+  const run = await manifest.beginRun("run");
+  await manifest.works.add(run, [workOf({ url: "https://x.example/a\u202eb" })], { isPresent: () => true });
+  await manifest.fail(1, "network", "lost\u200b\u001b[2J");
+  await manifest.close();
   const { stdout } = await runCli(["status", "--out", folder]);
   assert.match(stdout, /last run: \S+, stopped \(run\)/);
   assert.match(stdout, /lost\\u\{200b\}\\u\{1b\}\[2J/);

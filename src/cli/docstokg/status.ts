@@ -1,7 +1,6 @@
 import { writeAtomically } from "../../files/atomic-file.ts";
-import { openManifest } from "../../harvest/manifest/manifest.ts";
-import { lockManifest } from "../../harvest/manifest/manifest-file.ts";
-import { exportLines, failedWorks, type ManifestReport, reportOf } from "../../harvest/manifest/manifest-report.ts";
+import { type Manifest, openManifest } from "../../harvest/manifest/manifest.ts";
+import type { FailedWork, ManifestReport } from "../../harvest/manifest/manifest-reports.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
@@ -29,25 +28,25 @@ export const status: CommandModule = {
     try {
       const target = flags["export"];
       if (typeof target === "string") {
-        await exportTo(target, exportLines(manifest.db), io);
+        await exportTo(target, manifest.reports.attemptLines(), io);
         return ExitCode.ok;
       }
-      const report = await withStopped(reportOf(manifest.db), path);
-      const lastFailed = failedWorks(manifest.db, MAX_FAILED_SHOWN);
+      const report = await withStopped(await manifest.reports.report(), manifest);
+      const lastFailed = await manifest.reports.failedWorks(MAX_FAILED_SHOWN);
       if (flags["json"] === true) printJson(io, { ...report, lastFailed, manifest: path });
       else io.stdout.write(statusText(report, lastFailed, { columns: terminalWidth(io.stdout) }));
       return ExitCode.ok;
     } finally {
-      manifest.close();
+      await manifest.close();
     }
   },
 };
 
 /** A run that was killed could not record its end. While a run works, it holds the lock of the manifest. */
-async function withStopped(report: ManifestReport, path: string): Promise<ManifestReport> {
+async function withStopped(report: ManifestReport, manifest: Manifest): Promise<ManifestReport> {
   const [last, ...earlier] = report.runs;
   if (last?.state !== "running") return report;
-  const lock = await lockManifest(path);
+  const lock = await manifest.tryLock();
   lock?.release();
   return lock === undefined ? report : { ...report, runs: [{ ...last, state: "stopped" }, ...earlier] };
 }
@@ -61,7 +60,7 @@ function checkFlags(flags: Flags): void {
 
 function statusText(
   { works, reasons, files, runs }: ManifestReport,
-  failed: ReturnType<typeof failedWorks>,
+  failed: readonly FailedWork[],
   tableOptions: TableOptions,
 ): string {
   const [last] = runs;
@@ -87,7 +86,7 @@ function visible(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-async function exportTo(target: string, lines: Iterable<string>, io: Io): Promise<void> {
+async function exportTo(target: string, lines: AsyncIterable<string>, io: Io): Promise<void> {
   if (target !== "-") return writeAtomically(target, lines);
-  for (const line of lines) io.stdout.write(line);
+  for await (const line of lines) io.stdout.write(line);
 }

@@ -11,9 +11,9 @@ import { systemTime } from "../../time/system-time.ts";
 test("verify finds missing and changed files, and --repair makes their works pending again", async t => {
   const { folder } = await temporaryFolder(t);
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
-  const run = manifest.beginRun("run");
+  const run = await manifest.beginRun("run");
   const names = ["a", "b", "c"];
-  manifest.works.add(
+  await manifest.works.add(
     run,
     names.map(name => workOf({ doi: `10.1000/${name}` })),
     { isPresent: () => true },
@@ -23,10 +23,10 @@ test("verify finds missing and changed files, and --repair makes their works pen
     writeFileSync(join(folder, path), name);
     const sha256 = createHash("sha256").update(name).digest("hex");
     const origin = { urlHash: name, url: `https://x.example/${path}`, resolver: "openalex" };
-    manifest.finish(run, index + 1, "ok", { sha256, path, bytes: 1, mediaType: "application/pdf", ...origin });
+    await manifest.finish(run, index + 1, "ok", { sha256, path, bytes: 1, mediaType: "application/pdf", ...origin });
   }
-  manifest.endRun(run, "ended");
-  manifest.close();
+  await manifest.endRun(run, "ended");
+  await manifest.close();
   assert.deepEqual(await runCli(["verify", "--out", folder]).then(({ exitCode, stdout }) => [exitCode, stdout]), [
     0,
     "3 files, 3 intact\n",
@@ -53,8 +53,8 @@ test("export writes the works of a manifest, and refuses an unknown format", asy
   const { folder } = await temporaryFolder(t);
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   const works = [workOf({ doi: "10.1000/a" }, { title: "A", year: 2020 })];
-  manifest.works.add(manifest.beginRun("run"), works, { isPresent: () => true });
-  manifest.close();
+  await manifest.works.add(await manifest.beginRun("run"), works, { isPresent: () => true });
+  await manifest.close();
   const { stdout } = await runCli(["export", "--out", folder, "--format", "bibtex"]);
   assert.match(stdout, /@misc\{doi:10\.1000\/a,\n {2}title = \{A\},\n {2}year = \{2020\},/);
   assert.equal((await runCli(["export", "--out", folder, "--state", "done"])).stdout.split("\r\n").length, 2);

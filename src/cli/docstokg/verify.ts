@@ -2,9 +2,8 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { moveDurably } from "../../files/atomic-file.ts";
 import { hashFile } from "../../files/file-hash.ts";
-import { openManifest } from "../../harvest/manifest/manifest.ts";
-import { lockManifest } from "../../harvest/manifest/manifest-file.ts";
-import { type StoredFileRow, storedFiles } from "../../harvest/manifest/manifest-report.ts";
+import { type ManifestLock, openManifest } from "../../harvest/manifest/manifest.ts";
+import type { StoredFileRow } from "../../harvest/manifest/manifest-reports.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
@@ -36,14 +35,15 @@ export const verify: CommandModule = {
       const { folder, manifest: path } = pathsOf(flags);
       checkManifestExists(path);
       const isRepair = flags["repair"] === true;
-      const lock = isRepair ? await lockManifest(path) : undefined;
-      if (isRepair && lock === undefined)
-        throw usageError("--repair", `another docstokg run uses the manifest ${path}; wait until it ends`);
       const manifest = await openManifest(path, systemTime);
+      let lock: ManifestLock | undefined;
       try {
+        lock = isRepair ? await manifest.tryLock() : undefined;
+        if (isRepair && lock === undefined)
+          throw usageError("--repair", `another docstokg run uses the manifest ${path}; wait until it ends`);
         const problems: FileProblem[] = [];
         let files = 0;
-        for (const file of storedFiles(manifest.db)) {
+        for (const file of await manifest.reports.storedFiles()) {
           signal.throwIfAborted();
           files += 1;
           const problem = await problemOf(folder, file);
@@ -51,7 +51,7 @@ export const verify: CommandModule = {
         }
         if (isRepair)
           for (const { path: name, problem } of problems) if (problem === "changed") await setAside(folder, name);
-        const repaired = isRepair ? manifest.works.reopen(problems.map(({ sha256 }) => sha256)) : 0;
+        const repaired = isRepair ? await manifest.works.reopen(problems.map(({ sha256 }) => sha256)) : 0;
         if (flags["json"] === true)
           printJson(io, { files, intact: files - problems.length, problems, repaired, folder, manifest: path });
         else {
@@ -66,7 +66,7 @@ export const verify: CommandModule = {
         }
         return problems.length === 0 ? ExitCode.ok : ExitCode.partial;
       } finally {
-        manifest.close();
+        await manifest.close();
         lock?.release();
       }
     }),

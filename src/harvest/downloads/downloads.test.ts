@@ -7,6 +7,7 @@ import { type TestContext, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import {
   complete,
+  databaseOf,
   eventually,
   folderFor,
   indexAt,
@@ -18,7 +19,6 @@ import {
 import { hubFor, serve, type TestServer } from "../../../test/http/kit.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { openManifest } from "../manifest/manifest.ts";
-import { reportOf } from "../manifest/manifest-report.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
 
 type FileHandlers = Readonly<
@@ -69,14 +69,14 @@ test("a valid file is stored under the name of the work, with its hash in the ma
   const server = await publisher(t, { a: send(pdf("a")) });
   const folder = folderFor(t);
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
-  made.run.addWorks([workCalled("a")]);
+  await made.run.addWorks([workCalled("a")]);
   made.run.pipeline.inputEnded();
   await made.run.pipeline.run();
   assert.deepEqual(files(folder), ["doi_10.5555_a.pdf"]);
   assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a.pdf")), pdf("a"));
-  assert.equal(made.run.manifest.files.file(sha256(pdf("a")))?.path, "doi_10.5555_a.pdf");
+  assert.equal((await made.run.manifest.files.file(sha256(pdf("a"))))?.path, "doi_10.5555_a.pdf");
   assert.deepEqual(readdirSync(join(folder, ".parts")), []);
-  const { works, files: count } = reportOf(made.run.manifest.db);
+  const { works, files: count } = await made.run.manifest.reports.report();
   assert.deepEqual(works, { total: 1, done: 1, failed: 0, pending: 0, merged: 0 });
   assert.deepEqual(count, { count: 1, bytes: 400 });
 });
@@ -311,8 +311,8 @@ test("a refresh sends a conditional request and downloads a file only if it has 
   assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a~2.pdf")), pdf("first"));
   const after = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   t.after(() => after.close());
-  assert.equal(after.files.file(sha256(body))?.path, "doi_10.5555_a.pdf");
-  assert.equal(after.files.file(sha256(pdf("first")))?.path, "doi_10.5555_a~2.pdf");
+  assert.equal((await after.files.file(sha256(body)))?.path, "doi_10.5555_a.pdf");
+  assert.equal((await after.files.file(sha256(pdf("first"))))?.path, "doi_10.5555_a~2.pdf");
 });
 
 test("a refreshed file gets the good name also if the process dies before or after the old file is moved", async t => {
@@ -330,16 +330,16 @@ test("a refreshed file gets the good name also if the process dies before or aft
     const displaced = { sha256: sha256(first), path: "doi_10.5555_a~2.pdf" };
     const destination = { sha256: sha256(second), path, bytes: second.length, mediaType, ...origin, displaced };
     const part = { urlHash: origin.urlHash, work: 1, file: "x.part", validator: undefined, totalBytes: undefined };
-    manifest.files.savePart({ ...part, destination });
-    manifest.close();
+    await manifest.files.savePart({ ...part, destination });
+    await manifest.close();
     writeFileSync(join(folder, ".parts", "x.part"), second);
     if (isOldMoved) renameSync(join(folder, path), join(folder, displaced.path));
     const next = await runFor(t, folder, { hub, resolvers });
     assert.equal(next.run.recovered, 1);
     assert.deepEqual(readFileSync(join(folder, path)), second);
     assert.deepEqual(readFileSync(join(folder, displaced.path)), first);
-    assert.equal(next.run.manifest.files.file(sha256(first))?.path, displaced.path);
-    next.run.close("ended");
+    assert.equal((await next.run.manifest.files.file(sha256(first)))?.path, displaced.path);
+    await next.run.close("ended");
   }
 });
 
@@ -431,9 +431,10 @@ async function oldRun(
   mkdirSync(join(folder, ".parts"), { recursive: true });
   writeFileSync(join(folder, ".parts", "old.part"), part.bytes);
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
-  const run = manifest.beginRun("run");
-  manifest.works.add(run, [workCalled("a")], { isPresent: () => false });
-  manifest.db.exec(`
+  const run = await manifest.beginRun("run");
+  await manifest.works.add(run, [workCalled("a")], { isPresent: () => false });
+  const db = databaseOf(manifest);
+  db.exec(`
     DROP INDEX works_waiting;
     DROP TABLE work_ids;
     DROP TABLE work_files;
@@ -442,10 +443,12 @@ async function oldRun(
     ALTER TABLE parts DROP COLUMN total_bytes;
     CREATE INDEX works_pending ON works (run, id) WHERE state = 'pending';
     PRAGMA user_version = 1`);
-  manifest.db
-    .prepare("INSERT INTO parts (place, work, file, etag, shelving) VALUES (?, 1, 'old.part', ?, ?)")
-    .run(sha256(part.url), part.etag, part.shelving === null ? null : JSON.stringify(part.shelving));
-  manifest.close();
+  db.prepare("INSERT INTO parts (place, work, file, etag, shelving) VALUES (?, 1, 'old.part', ?, ?)").run(
+    sha256(part.url),
+    part.etag,
+    part.shelving === null ? null : JSON.stringify(part.shelving),
+  );
+  await manifest.close();
 }
 
 test("a manifest of the first format opens, and its partial file is resumed", async t => {
@@ -492,9 +495,9 @@ test("a complete partial file with its announced length is finished without a tr
   });
   const folder = folderFor(t);
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
-  made.run.addWorks([workCalled("a")]);
+  await made.run.addWorks([workCalled("a")]);
   const part = { urlHash: sha256(`${server.origin}/files/a`), work: 1, file: "a.part", destination: undefined };
-  made.run.manifest.files.savePart({ ...part, validator: '"v1"', totalBytes: 3000 });
+  await made.run.manifest.files.savePart({ ...part, validator: '"v1"', totalBytes: 3000 });
   writeFileSync(join(folder, ".parts", "a.part"), file);
   made.run.pipeline.inputEnded();
   await made.run.pipeline.run();

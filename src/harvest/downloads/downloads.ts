@@ -96,14 +96,14 @@ export class Downloads {
     const { url, work, candidate, signal } = request;
     let first = received;
     const urlHash = sha256Of(url);
-    const known = manifest.files.source(urlHash);
+    const known = await manifest.files.source(urlHash);
     const source = known !== undefined && fileStore.has(known.file) ? known : undefined;
     // Another work of this run has the same URL: no second request.
     if (source?.run === run) {
       received?.body.destroy();
       return this.#reuseFile(request, source, "duplicate", undefined);
     }
-    const file = manifest.files.part(urlHash)?.file ?? `${randomBytes(12).toString("hex")}.part`;
+    const file = (await manifest.files.part(urlHash))?.file ?? `${randomBytes(12).toString("hex")}.part`;
     const record = this.#resumeRecord(urlHash, work.id, file);
     const result = await downloadFile({
       path: fileStore.partPath(file),
@@ -148,11 +148,11 @@ export class Downloads {
     const { files } = this.#options.manifest;
     return {
       load: async () => {
-        const { validator, totalBytes } = files.part(urlHash) ?? {};
+        const { validator, totalBytes } = (await files.part(urlHash)) ?? {};
         return validator === undefined ? undefined : { validator, totalBytes };
       },
-      save: async record => files.savePart({ urlHash, work, file, ...record, destination: undefined }),
-      delete: async () => files.deletePart(urlHash),
+      save: record => files.savePart({ urlHash, work, file, ...record, destination: undefined }),
+      delete: () => files.deletePart(urlHash),
     };
   }
 
@@ -190,7 +190,7 @@ export class Downloads {
     const origin = { urlHash, url: redactedUrl(url), resolver, licence, version, role };
     const { etag, "last-modified": lastModified } = plainHeaders(headers);
     const validators = { etag, lastModified };
-    const sameBytes = manifest.files.file(sha256);
+    const sameBytes = await manifest.files.file(sha256);
     if (sameBytes !== undefined && fileStore.has(sameBytes)) {
       await this.#deletePart(urlHash, file);
       return this.#recordFile(work, "duplicate", { ...sameBytes, ...origin, ...validators });
@@ -202,7 +202,7 @@ export class Downloads {
       const mediaType = MEDIA_TYPES[kind];
       const downloaded: DownloadedFile = { sha256, path, bytes, mediaType, flag, ...origin, ...validators, displaced };
       // If the process dies from here on, `recoverParts` of the next run completes the move.
-      manifest.files.savePart({
+      await manifest.files.savePart({
         urlHash,
         work: work.id,
         file,
@@ -218,7 +218,7 @@ export class Downloads {
   /** The earlier file of the work if it has this path: it moves to a numbered one, so that the newest has the good name. */
   async #displacedBy({ id }: ListedWork, target: string): Promise<DownloadedFile["displaced"]> {
     const { manifest, fileStore } = this.#options;
-    const earlier = manifest.files.ofWork(id).find(({ path }) => path === target);
+    const earlier = (await manifest.files.ofWork(id)).find(({ path }) => path === target);
     if (earlier === undefined || !fileStore.has(earlier)) return undefined;
     return { sha256: earlier.sha256, path: await fileStore.availablePath(target, earlier.sha256, 2) };
   }
@@ -226,10 +226,10 @@ export class Downloads {
   /** Records the file in the manifest and deletes the other partial files of the work. */
   async #recordFile(work: ListedWork, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredDownload> {
     const { manifest, run } = this.#options;
-    for (const { urlHash, file } of manifest.files.partsOf(work.id)) {
+    for (const { urlHash, file } of await manifest.files.partsOf(work.id)) {
       if (urlHash !== downloaded.urlHash) await this.#deletePart(urlHash, file);
     }
-    manifest.finish(run, work.id, reason, downloaded);
+    await manifest.finish(run, work.id, reason, downloaded);
     const { metadata, fileStore } = this.#options;
     if (metadata !== undefined)
       await withDiskErrors(fileStore.folder, () => writeMetadata(fileStore.folder, downloaded.path, work, metadata));
@@ -250,7 +250,7 @@ export class Downloads {
 
   async #deletePart(urlHash: string, file: string): Promise<void> {
     const { manifest, fileStore } = this.#options;
-    manifest.files.deletePart(urlHash);
+    await manifest.files.deletePart(urlHash);
     await fileStore.deletePart(file);
   }
 }

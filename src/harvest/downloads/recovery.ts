@@ -9,16 +9,16 @@ import type { FileStore } from "./file-store.ts";
  */
 export async function recoverParts(manifest: Manifest, fileStore: FileStore, run: number): Promise<number> {
   let finished = 0;
-  for (const { urlHash, work, file, validator, destination } of manifest.files.parts()) {
+  for (const { urlHash, work, file, validator, destination } of await manifest.files.parts()) {
     if (destination !== undefined && (await finishMove(fileStore, file, destination))) {
-      manifest.finish(run, work, "ok", destination);
+      await manifest.finish(run, work, "ok", destination);
       finished += 1;
     } else if (validator === undefined) {
-      manifest.files.deletePart(urlHash);
+      await manifest.files.deletePart(urlHash);
       await fileStore.deletePart(file);
     }
   }
-  await fileStore.removeUnknownParts(new Set(manifest.files.parts().map(({ file }) => file)));
+  await fileStore.removeUnknownParts(new Set((await manifest.files.parts()).map(({ file }) => file)));
   return finished;
 }
 

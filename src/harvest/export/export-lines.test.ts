@@ -9,7 +9,6 @@ import { workOf } from "../identifiers/identifiers.ts";
 import { openManifest } from "../manifest/manifest.ts";
 import { bibtexEntry, cslItem } from "./citation.ts";
 import { type EXPORT_FORMATS, exportText } from "./export-lines.ts";
-import { workRecords } from "./work-records.ts";
 
 const METADATA = {
   title: 'Costs & "benefits" of 100 % {open}, access',
@@ -55,23 +54,29 @@ test("a work becomes an entry of BibTeX with escaped text and its DOI as it is",
   );
 });
 
+async function textOf(parts: AsyncIterable<string>): Promise<string> {
+  let text = "";
+  for await (const part of parts) text += part;
+  return text;
+}
+
 test("a manifest is exported in every format, with one record for each work", async t => {
   const folder = mkdtempSync(join(tmpdir(), "docstokg-export-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   t.after(() => manifest.close());
-  const run = manifest.beginRun("run");
-  manifest.works.add(run, [workOf({ doi: "10.1/a" }, METADATA), workOf({ pmid: "7" }, { title: "=1+1" })], {
+  const run = await manifest.beginRun("run");
+  await manifest.works.add(run, [workOf({ doi: "10.1/a" }, METADATA), workOf({ pmid: "7" }, { title: "=1+1" })], {
     isPresent: () => true,
   });
-  manifest.finish(run, 1, "ok", {
+  await manifest.finish(run, 1, "ok", {
     ...{ sha256: "ab".repeat(32), path: "doi_10.1_a.pdf", bytes: 10, mediaType: "application/pdf" },
     ...{ urlHash: "00", url: "https://x.example/a.pdf", resolver: "openalex", licence: "cc-by" },
   });
-  manifest.fail(2, "not-open", undefined);
+  await manifest.fail(2, "not-open", undefined);
   const exported = (format: (typeof EXPORT_FORMATS)[number]) =>
-    [...exportText(format, workRecords(manifest.db))].join("");
-  const csv = exported("csv").split("\r\n");
+    textOf(exportText(format, manifest.reports.workRecords()));
+  const csv = (await exported("csv")).split("\r\n");
   assert.equal(csv.length, 4);
   assert.match(
     csv[1] ?? "",
@@ -79,16 +84,16 @@ test("a manifest is exported in every format, with one record for each work", as
   );
   assert.match(csv[1] ?? "", /,cc-by,,,done,ok,doi_10\.1_a\.pdf,/);
   assert.match(csv[2] ?? "", /,'=1\+1,/);
-  const [first, second] = exported("jsonl")
+  const [first, second] = (await exported("jsonl"))
     .trim()
     .split("\n")
     .map(line => JSON.parse(line));
   assert.equal(first.files[0].path, "doi_10.1_a.pdf");
   assert.deepEqual(second.metadata, { title: "=1+1" });
   assert.deepEqual(second.sources, { title: "list" });
-  assert.equal(JSON.parse(exported("csl")).length, 2);
-  assert.equal(exported("bibtex").match(/^@/gm)?.length, 2);
-  assert.equal([...exportText("csl", [])].join(""), "[]\n");
+  assert.equal(JSON.parse(await exported("csl")).length, 2);
+  assert.equal((await exported("bibtex")).match(/^@/gm)?.length, 2);
+  assert.equal(await textOf(exportText("csl", [])), "[]\n");
 });
 
 test("metadata is written beside the file, without secrets", async t => {

@@ -1,23 +1,26 @@
 /** Works as text: CSV, JSON lines, CSL-JSON and BibTeX. Each function yields the parts of a file in their order. */
+import type { WorkRecord } from "../manifest/manifest-reports.ts";
 import type { WorkAuthor } from "../work.ts";
 import { bibtexEntry, cslItem } from "./citation.ts";
-import type { WorkRecord } from "./work-records.ts";
 
 export const EXPORT_FORMATS = ["csv", "jsonl", "csl", "bibtex"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-export function* exportText(format: ExportFormat, records: Iterable<WorkRecord>): IterableIterator<string> {
+export async function* exportText(
+  format: ExportFormat,
+  records: AsyncIterable<WorkRecord> | Iterable<WorkRecord>,
+): AsyncIterable<string> {
   switch (format) {
     case "csv":
       yield `${COLUMNS.map(([name]) => name).join(",")}\r\n`;
-      for (const record of records) yield `${COLUMNS.map(([, cell]) => csvCell(cell(record))).join(",")}\r\n`;
+      for await (const record of records) yield `${COLUMNS.map(([, cell]) => csvCell(cell(record))).join(",")}\r\n`;
       return;
     case "jsonl":
-      for (const record of records) yield `${JSON.stringify(record)}\n`;
+      for await (const record of records) yield `${JSON.stringify(record)}\n`;
       return;
     case "csl": {
       let separator = "[\n";
-      for (const record of records) {
+      for await (const record of records) {
         yield `${separator}${JSON.stringify(cslItem(record))}`;
         separator = ",\n";
       }
@@ -25,7 +28,7 @@ export function* exportText(format: ExportFormat, records: Iterable<WorkRecord>)
       return;
     }
     case "bibtex":
-      for (const record of records) yield `${bibtexEntry(record)}\n`;
+      for await (const record of records) yield `${bibtexEntry(record)}\n`;
   }
 }
 

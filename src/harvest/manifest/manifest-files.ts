@@ -1,5 +1,3 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Time } from "../../time/time.ts";
 import type { FileFlag } from "../downloads/file-check.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
 
@@ -56,114 +54,25 @@ export interface PartialDownload {
 }
 
 /**
- * The tables `files`, `sources` and `parts` of the manifest. URLs are stored as hashes (column `place`), because they may
- * contain signatures and tokens.
+ * The files, sources and partial files of a manifest. URLs are stored as hashes, because they may contain signatures and
+ * tokens.
  */
-export class ManifestFiles {
-  readonly #time: Time;
-  readonly #file: StatementSync;
-  readonly #ofWork: StatementSync;
-  readonly #insert: StatementSync;
-  readonly #move: StatementSync;
-  readonly #source: StatementSync;
-  readonly #setSource: StatementSync;
-  readonly #part: StatementSync;
-  readonly #parts: StatementSync;
-  readonly #partsOf: StatementSync;
-  readonly #setPart: StatementSync;
-  readonly #deletePart: StatementSync;
-  readonly #deleteParts: StatementSync;
-
-  constructor(db: DatabaseSync, time: Time) {
-    this.#time = time;
-    this.#file = db.prepare("SELECT sha256, path, bytes, media_type, flag FROM files WHERE sha256 = ?");
-    this.#insert = db.prepare(
-      `INSERT INTO files (sha256, path, bytes, media_type, added_ms, flag) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT (sha256) DO UPDATE SET path = excluded.path`,
-    );
-    this.#ofWork = db.prepare(
-      `SELECT sha256, path, bytes, media_type, flag FROM work_files JOIN files USING (sha256) WHERE work = ?
-       ORDER BY role, path`,
-    );
-    this.#move = db.prepare("UPDATE files SET path = ? WHERE sha256 = ?");
-    this.#source = db.prepare(
-      `SELECT sources.etag, sources.last_modified, sources.run, files.sha256, files.path, files.bytes, files.media_type,
-         files.flag
-       FROM sources JOIN files USING (sha256) WHERE place = ?`,
-    );
-    this.#setSource = db.prepare(
-      `INSERT INTO sources (place, sha256, etag, last_modified, run) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (place) DO UPDATE SET sha256 = excluded.sha256, etag = excluded.etag,
-         last_modified = excluded.last_modified, run = excluded.run`,
-    );
-    const parts = "SELECT place, work, file, etag, total_bytes, shelving FROM parts";
-    this.#part = db.prepare(`${parts} WHERE place = ?`);
-    this.#parts = db.prepare(parts);
-    this.#partsOf = db.prepare(`${parts} WHERE work = ?`);
-    this.#setPart = db.prepare(
-      `INSERT INTO parts (place, work, file, etag, total_bytes, shelving) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT (place) DO UPDATE SET work = excluded.work, file = excluded.file, etag = excluded.etag,
-         total_bytes = excluded.total_bytes, shelving = excluded.shelving`,
-    );
-    this.#deletePart = db.prepare("DELETE FROM parts WHERE place = ?");
-    this.#deleteParts = db.prepare("DELETE FROM parts WHERE work = ?");
-  }
-
-  file(sha256: string): StoredFile | undefined {
-    const row = this.#file.get(sha256);
-    return row === undefined ? undefined : fileOf(row);
-  }
-
+export interface ManifestFiles {
+  file(sha256: string): Promise<StoredFile | undefined>;
   /** The files of a work, the article first. */
-  ofWork(work: number): readonly StoredFile[] {
-    return this.#ofWork.all(work).map(fileOf);
-  }
-
-  source(urlHash: string): KnownSource | undefined {
-    const row = this.#source.get(urlHash);
-    if (row === undefined) return undefined;
-    const { etag, last_modified, run } = row;
-    return { file: fileOf(row), etag: textOf(etag), lastModified: textOf(last_modified), run: Number(run) };
-  }
-
-  /** Records a file and its source. The caller opens the transaction. */
-  addFile(run: number, downloaded: DownloadedFile): void {
-    const { sha256, path, bytes, mediaType, urlHash, etag, lastModified, flag, displaced } = downloaded;
-    if (displaced !== undefined) this.#move.run(displaced.path, displaced.sha256);
-    this.#insert.run(sha256, path, bytes, mediaType, this.#time.wallMs(), flag ?? null);
-    this.#setSource.run(urlHash, sha256, etag ?? null, lastModified ?? null, run);
-  }
-
-  part(urlHash: string): PartialDownload | undefined {
-    const row = this.#part.get(urlHash);
-    return row === undefined ? undefined : partOf(row);
-  }
-
-  parts(): readonly PartialDownload[] {
-    return this.#parts.all().map(partOf);
-  }
-
-  partsOf(work: number): readonly PartialDownload[] {
-    return this.#partsOf.all(work).map(partOf);
-  }
-
-  savePart({ urlHash, work, file, validator, totalBytes, destination }: PartialDownload): void {
-    const shelving = destination === undefined ? null : JSON.stringify(destination);
-    this.#setPart.run(urlHash, work, file, validator ?? null, totalBytes ?? null, shelving);
-  }
-
-  deletePart(urlHash: string): void {
-    this.#deletePart.run(urlHash);
-  }
-
-  deleteParts(work: number): void {
-    this.#deleteParts.run(work);
-  }
+  ofWork(work: number): Promise<readonly StoredFile[]>;
+  source(urlHash: string): Promise<KnownSource | undefined>;
+  part(urlHash: string): Promise<PartialDownload | undefined>;
+  parts(): Promise<readonly PartialDownload[]>;
+  partsOf(work: number): Promise<readonly PartialDownload[]>;
+  savePart(part: PartialDownload): Promise<void>;
+  deletePart(urlHash: string): Promise<void>;
 }
 
 type Row = Readonly<Record<string, unknown>>;
 
-function fileOf(row: Row): StoredFile {
+/** A file of a row with the columns `sha256`, `path`, `bytes`, `media_type` and `flag`. */
+export function fileOfRow(row: Row): StoredFile {
   return {
     sha256: String(row["sha256"]),
     path: String(row["path"]),
@@ -173,7 +82,14 @@ function fileOf(row: Row): StoredFile {
   };
 }
 
-function partOf({ place, work, file, etag, total_bytes, shelving }: Row): PartialDownload {
+/** A source of a row of `sources` joined with `files`. */
+export function sourceOfRow(row: Row): KnownSource {
+  const { etag, last_modified, run } = row;
+  return { file: fileOfRow(row), etag: textOf(etag), lastModified: textOf(last_modified), run: Number(run) };
+}
+
+/** A partial download of a row of `parts`. */
+export function partOfRow({ place, work, file, etag, total_bytes, shelving }: Row): PartialDownload {
   const urlHash = String(place);
   const json = textOf(shelving);
   return {
@@ -187,6 +103,7 @@ function partOf({ place, work, file, etag, total_bytes, shelving }: Row): Partia
   };
 }
 
-function textOf(value: unknown): string | undefined {
+/** A column of text; undefined for NULL. */
+export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }

@@ -5,13 +5,13 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { backoffMs } from "../../core/breaker/backoff.ts";
-import { ConfigError, DownloadError, messageOf } from "../../errors.ts";
-import { FileLock } from "../../files/file-lock.ts";
-import { type DatabaseFormat, ensureFile, openFile } from "../../stores/sqlite/database-file.ts";
-import { pause } from "../../stores/sqlite/open-database.ts";
-import { isBusy, isDamage } from "../../stores/sqlite/sqlite-errors.ts";
-import type { Time } from "../../time/time.ts";
+import { backoffMs } from "../../../core/breaker/backoff.ts";
+import { ConfigError, DownloadError, messageOf } from "../../../errors.ts";
+import { FileLock } from "../../../files/file-lock.ts";
+import { type DatabaseFormat, ensureFile, openFile } from "../../../stores/sqlite/database-file.ts";
+import { pause } from "../../../stores/sqlite/open-database.ts";
+import { isBusy, isDamage } from "../../../stores/sqlite/sqlite-errors.ts";
+import type { Time } from "../../../time/time.ts";
 
 const SCHEMA = `
   CREATE TABLE runs (

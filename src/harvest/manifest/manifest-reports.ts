@@ -1,0 +1,188 @@
+import type { MetadataSources, WorkIds, WorkMetadata } from "../work.ts";
+import { textOf } from "./manifest-files.ts";
+import { workOfRow } from "./manifest-works.ts";
+
+export interface ManifestRun {
+  readonly id: number;
+  readonly command: string;
+  readonly state: string;
+  readonly startedMs: number;
+  readonly endedMs: number | undefined;
+}
+
+export interface ManifestReport {
+  readonly works: {
+    /** Without merged ones. */
+    readonly total: number;
+    readonly done: number;
+    readonly failed: number;
+    readonly pending: number;
+    /** Identifiers of a work that the manifest also has under another identifier. */
+    readonly merged: number;
+  };
+  /** Works per reason, the most frequent first. */
+  readonly reasons: readonly { readonly state: string; readonly reason: string; readonly works: number }[];
+  readonly files: { readonly count: number; readonly bytes: number };
+  /** Works per resolver whose candidate was stored, the most frequent first. */
+  readonly resolvers: readonly { readonly resolver: string; readonly works: number }[];
+  /** The last ten, the newest first. */
+  readonly runs: readonly ManifestRun[];
+}
+
+export interface FailedWork {
+  readonly key: string;
+  readonly reason: string;
+  readonly message: string | undefined;
+}
+
+export interface StoredFileRow {
+  readonly path: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  /** Works that use the file. */
+  readonly works: number;
+}
+
+/** How often a resolver was asked about a work, and how often its candidate was stored. */
+export interface ResolverCount {
+  readonly resolver: string;
+  readonly asked: number;
+  readonly stored: number;
+}
+
+/** A file of a work. */
+export interface RecordFile {
+  /** Relative to the output folder. */
+  readonly path: string;
+  readonly role: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly mediaType: string;
+  readonly flag: string | undefined;
+}
+
+/** A work as it is exported: its identifiers, what is known of it, and its files. */
+export interface WorkRecord {
+  readonly key: string;
+  readonly ids: WorkIds;
+  readonly state: string;
+  readonly reason: string | undefined;
+  readonly metadata: WorkMetadata;
+  readonly sources: MetadataSources;
+  readonly url: string | undefined;
+  readonly resolver: string | undefined;
+  readonly licence: string | undefined;
+  readonly version: string | undefined;
+  /** The article first. */
+  readonly files: readonly RecordFile[];
+}
+
+/** What is read from a manifest: counts, failed works, and every work with its files or its attempts. */
+export interface ManifestReports {
+  /** @param run only works whose last run is this one */
+  report(run?: number): Promise<ManifestReport>;
+  /** Every file that a work uses. Read at once, so that a change of the manifest does not disturb the reader. */
+  storedFiles(): Promise<readonly StoredFileRow[]>;
+  resolverCounts(): Promise<readonly ResolverCount[]>;
+  /** The works that failed last. */
+  failedWorks(limit: number): Promise<readonly FailedWork[]>;
+  /** Every work with its attempts as a line of JSON, in the order in which works were added. Memory stays bounded. */
+  attemptLines(): AsyncIterable<string>;
+  /** Every work in the order of the lists, without merged ones. Memory stays bounded. */
+  workRecords(): AsyncIterable<WorkRecord>;
+  /** One work by its row id, which must exist. */
+  workRecord(id: number): Promise<WorkRecord>;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** The rows from which a report is made. */
+export interface ReportRows {
+  /** `state` (or `merged`), `works`. */
+  readonly counts: readonly Row[];
+  /** `state`, `reason`, `works`. */
+  readonly reasons: readonly Row[];
+  /** `resolver`, `works`. */
+  readonly resolvers: readonly Row[];
+  /** `count`, `bytes`. */
+  readonly files: Row | undefined;
+  readonly runs: readonly Row[];
+}
+
+export function reportOfRows({ counts, reasons, resolvers, files, runs }: ReportRows): ManifestReport {
+  const count = (state: string) => Number(counts.find(row => row["state"] === state)?.["works"] ?? 0);
+  const works = { done: count("done"), failed: count("failed"), pending: count("pending"), merged: count("merged") };
+  return {
+    works: { total: works.done + works.failed + works.pending, ...works },
+    reasons: reasons.map(row => ({
+      state: String(row["state"]),
+      reason: String(row["reason"]),
+      works: Number(row["works"]),
+    })),
+    files: { count: Number(files?.["count"] ?? 0), bytes: Number(files?.["bytes"] ?? 0) },
+    resolvers: resolvers.map(row => ({ resolver: String(row["resolver"]), works: Number(row["works"]) })),
+    runs: runs.map(row => ({
+      id: Number(row["id"]),
+      command: String(row["command"]),
+      state: String(row["state"]),
+      startedMs: Number(row["started_ms"]),
+      endedMs: row["ended_ms"] === null ? undefined : Number(row["ended_ms"]),
+    })),
+  };
+}
+
+export function storedFileOfRow(row: Row): StoredFileRow {
+  return {
+    path: String(row["path"]),
+    sha256: String(row["sha256"]),
+    bytes: Number(row["bytes"]),
+    works: Number(row["works"]),
+  };
+}
+
+export function resolverCountOfRow(row: Row): ResolverCount {
+  return { resolver: String(row["resolver"]), asked: Number(row["asked"]), stored: Number(row["stored"]) };
+}
+
+export function failedWorkOfRow(row: Row): FailedWork {
+  return { key: String(row["key"]), reason: String(row["reason"]), message: textOf(row["message"]) };
+}
+
+/** The columns of `works` that `recordOfRow` reads. */
+export const RECORD_COLUMNS = "id, key, ids, metadata, state, reason, url, resolver, licence, version";
+
+/** @param files rows of `work_files` joined with `files` */
+export function recordOfRow(row: Row, files: readonly Row[]): WorkRecord {
+  const { key, ids, metadata = {}, sources = {} } = workOfRow(row);
+  return {
+    ...{ key, ids, metadata, sources, state: String(row["state"]), reason: textOf(row["reason"]) },
+    ...{ url: textOf(row["url"]), resolver: textOf(row["resolver"]) },
+    ...{ licence: textOf(row["licence"]) ?? metadata.licence, version: textOf(row["version"]) },
+    files: row["state"] === "done" ? files.map(recordFileOfRow) : [],
+  };
+}
+
+function recordFileOfRow(row: Row): RecordFile {
+  return {
+    path: String(row["path"]),
+    role: String(row["role"]),
+    sha256: String(row["sha256"]),
+    bytes: Number(row["bytes"]),
+    mediaType: String(row["media_type"]),
+    flag: textOf(row["flag"]),
+  };
+}
+
+/** A work with its attempts as a line of JSON. Numbers that a driver returns as text must be numbers already. */
+export function attemptLine(row: Row, attempts: readonly Row[]): string {
+  const { id, ids, sha256, path, bytes, media_type, flag, metadata, added_ms, ended_ms, ...work } = row;
+  const file = sha256 === null ? null : { path, sha256, bytes, media_type, flag };
+  const times = { added: isoTime(added_ms), ended: isoTime(ended_ms) };
+  const tried = attempts.map(({ ended_ms: endedMs, ...attempt }) => ({ ...attempt, ended: isoTime(endedMs) }));
+  const parsed = { ids: JSON.parse(String(ids)), metadata: JSON.parse(String(metadata)) };
+  return `${JSON.stringify({ ...work, ...parsed, file, ...times, attempts: tried })}\n`;
+}
+
+function isoTime(ms: unknown): string | null {
+  return ms === null || ms === undefined ? null : new Date(Number(ms)).toISOString();
+}

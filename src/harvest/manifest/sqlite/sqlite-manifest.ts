@@ -1,0 +1,125 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { inTransaction } from "../../../stores/sqlite/database-file.ts";
+import type { Time } from "../../../time/time.ts";
+import type { DoneReason, Reason } from "../../reason.ts";
+import { redactedUrl } from "../../redacted-url.ts";
+import type { AttemptRecord, Manifest, ManifestLock, RunState } from "../manifest.ts";
+import type { DownloadedFile } from "../manifest-files.ts";
+import { SqliteFiles } from "./sqlite-files.ts";
+import { lockManifest, manifestError, openManifestFile } from "./sqlite-manifest-file.ts";
+import { SqliteQueue } from "./sqlite-queue.ts";
+import { SqliteReports } from "./sqlite-reports.ts";
+import { SqliteWorks } from "./sqlite-works.ts";
+
+/** A manifest in one SQLite file. Each change is one transaction. One run at a time uses the file. */
+export class SqliteManifest implements Manifest {
+  readonly name: string;
+  readonly db: DatabaseSync;
+  readonly files: SqliteFiles;
+  readonly works: SqliteWorks;
+  readonly queue: SqliteQueue;
+  readonly reports: SqliteReports;
+  readonly #time: Time;
+  readonly #attempt: StatementSync;
+  readonly #done: StatementSync;
+  readonly #addFile: StatementSync;
+  readonly #removeFile: StatementSync;
+  readonly #failed: StatementSync;
+
+  /** Rejects with a ConfigError if the file is not a manifest; the file is not changed. */
+  static async open(path: string, time: Time): Promise<SqliteManifest> {
+    return new SqliteManifest(path, await openManifestFile(path, time), time);
+  }
+
+  private constructor(path: string, db: DatabaseSync, time: Time) {
+    this.name = path;
+    this.db = db;
+    this.#time = time;
+    this.files = new SqliteFiles(db, time);
+    this.works = new SqliteWorks(db, time);
+    this.queue = new SqliteQueue(db);
+    this.reports = new SqliteReports(db);
+    this.#attempt = db.prepare(
+      `INSERT INTO attempts (work, run, step, resolver, url, status, reason, message, bytes, sha256, elapsed_ms, ended_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#done = db.prepare(
+      `UPDATE works SET state = 'done', reason = ?, message = NULL, sha256 = ?, url = ?, resolver = ?, licence = ?,
+         version = ?, ended_ms = ?, taken_by = NULL, progress = NULL WHERE id = ?`,
+    );
+    this.#addFile = db.prepare(
+      `INSERT INTO work_files (work, role, sha256, url, resolver) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (work, sha256) DO UPDATE SET role = excluded.role, url = excluded.url, resolver = excluded.resolver`,
+    );
+    this.#removeFile = db.prepare("DELETE FROM work_files WHERE work = ? AND sha256 = ?");
+    this.#failed = db.prepare(
+      `UPDATE works SET state = 'failed', reason = ?, message = coalesce(?, message), sha256 = NULL, ended_ms = ?,
+         taken_by = NULL, progress = CASE WHEN ? THEN progress ELSE ? END WHERE id = ?`,
+    );
+  }
+
+  tryLock(): Promise<ManifestLock | undefined> {
+    return lockManifest(this.name);
+  }
+
+  async beginRun(command: string): Promise<number> {
+    // A killed run could not record its end, and has its works no longer in memory.
+    this.db.exec("UPDATE runs SET state = 'interrupted' WHERE state = 'running'");
+    this.db.exec("UPDATE works SET taken_by = NULL WHERE taken_by IS NOT NULL");
+    const insert = this.db.prepare("INSERT INTO runs (command, started_ms, state) VALUES (?, ?, 'running')");
+    return Number(insert.run(command, this.#time.wallMs()).lastInsertRowid);
+  }
+
+  async endRun(run: number, state: Exclude<RunState, "running">): Promise<void> {
+    await this.rollbackList();
+    this.db.prepare("UPDATE runs SET state = ?, ended_ms = ? WHERE id = ?").run(state, this.#time.wallMs(), run);
+  }
+
+  async beginList(): Promise<void> {
+    this.db.exec("BEGIN IMMEDIATE");
+  }
+
+  async commitList(): Promise<void> {
+    this.db.exec("COMMIT");
+  }
+
+  async rollbackList(): Promise<void> {
+    if (this.db.isTransaction) this.db.exec("ROLLBACK");
+  }
+
+  async recordAttempt(run: number, work: number, attempt: AttemptRecord): Promise<void> {
+    const { step, resolver, url, status = null, reason, message = null, bytes = 0, sha256 = null } = attempt;
+    const rest = [bytes, sha256, Math.round(attempt.elapsedMs), this.#time.wallMs()] as const;
+    this.#attempt.run(work, run, step, resolver, redactedUrl(url), status, reason, message, ...rest);
+  }
+
+  async finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<void> {
+    inTransaction(this.db, "BEGIN IMMEDIATE", () => {
+      const { sha256, url, resolver, licence = null, version = null, displaced, role = "article" } = downloaded;
+      this.files.addFile(run, downloaded);
+      if (displaced !== undefined) this.#removeFile.run(work, displaced.sha256);
+      this.#addFile.run(work, role, sha256, url, resolver);
+      this.files.deleteParts(work);
+      this.#done.run(reason, sha256, url, resolver, licence, version, this.#time.wallMs(), work);
+    });
+  }
+
+  async fail(
+    work: number,
+    reason: Reason,
+    message: string | undefined,
+    progress?: string,
+    keepsProgress = false,
+  ): Promise<void> {
+    const wallMs = this.#time.wallMs();
+    this.#failed.run(reason, message ?? null, wallMs, keepsProgress ? 1 : 0, progress ?? null, work);
+  }
+
+  errorFrom(error: unknown): unknown {
+    return manifestError(this.name, error);
+  }
+
+  async close(): Promise<void> {
+    if (this.db.isOpen) this.db.close();
+  }
+}

@@ -1,0 +1,61 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import {
+  type ManifestQueue,
+  type PutOff,
+  TAKEN_COLUMNS,
+  type TakenWork,
+  takenOfRows,
+  type WaitingWorks,
+  waitingOfRow,
+} from "../manifest-queue.ts";
+
+/** A work is taken by the run whose id is in `taken_by`. */
+export class SqliteQueue implements ManifestQueue {
+  readonly #waiting: StatementSync;
+  readonly #take: StatementSync;
+  readonly #takeAny: StatementSync;
+  readonly #putOff: StatementSync;
+  readonly #notBefore: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    const isWaiting = "run = ?1 AND state = 'pending' AND taken_by IS NULL";
+    this.#waiting = db.prepare(
+      `SELECT queue, count(*) AS works, min(not_before_ms) AS not_before_ms FROM works WHERE ${isWaiting} GROUP BY queue`,
+    );
+    this.#take = db.prepare(
+      `UPDATE works SET taken_by = ?1 WHERE id IN (
+         SELECT id FROM works WHERE ${isWaiting} AND queue = ?2 AND not_before_ms <= ?3
+         ORDER BY not_before_ms, id LIMIT ?4)
+       RETURNING ${TAKEN_COLUMNS}`,
+    );
+    this.#takeAny = db.prepare(
+      `UPDATE works SET taken_by = ?1 WHERE id IN (SELECT id FROM works WHERE ${isWaiting} LIMIT ?2) RETURNING ${TAKEN_COLUMNS}`,
+    );
+    this.#putOff = db.prepare(
+      "UPDATE works SET queue = ?, not_before_ms = ?, progress = ?, message = ?, taken_by = NULL WHERE id = ?",
+    );
+    this.#notBefore = db.prepare(
+      `SELECT min(not_before_ms) AS not_before_ms, count(*) AS works FROM works WHERE ${isWaiting} AND queue = ?2`,
+    );
+  }
+
+  async waiting(run: number): Promise<readonly WaitingWorks[]> {
+    return this.#waiting.all(run).map(row => ({ queue: String(row["queue"]), ...waitingOfRow(row) }));
+  }
+
+  async waitingIn(run: number, queue: string): Promise<Omit<WaitingWorks, "queue">> {
+    return waitingOfRow(this.#notBefore.get(run, queue) ?? {});
+  }
+
+  async take(run: number, queue: string, nowMs: number, limit: number): Promise<readonly TakenWork[]> {
+    return takenOfRows(this.#take.all(run, queue, nowMs, limit));
+  }
+
+  async takeAny(run: number, limit: number): Promise<readonly TakenWork[]> {
+    return takenOfRows(this.#takeAny.all(run, limit));
+  }
+
+  async putOff(work: number, { queue, notBeforeMs, progress, message }: PutOff): Promise<void> {
+    this.#putOff.run(queue, Math.ceil(notBeforeMs), progress ?? null, message ?? null, work);
+  }
+}

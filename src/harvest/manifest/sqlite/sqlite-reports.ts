@@ -1,0 +1,115 @@
+import type { DatabaseSync } from "node:sqlite";
+import {
+  attemptLine,
+  type FailedWork,
+  failedWorkOfRow,
+  type ManifestReport,
+  type ManifestReports,
+  RECORD_COLUMNS,
+  type ResolverCount,
+  recordOfRow,
+  reportOfRows,
+  resolverCountOfRow,
+  type StoredFileRow,
+  storedFileOfRow,
+  type WorkRecord,
+} from "../manifest-reports.ts";
+
+const FILES_OF_WORK = `SELECT path, role, sha256, bytes, media_type, flag FROM work_files JOIN files USING (sha256)
+  WHERE work = ? ORDER BY role, path`;
+
+/** Reads reports from the tables of a manifest file. */
+export class SqliteReports implements ManifestReports {
+  readonly #db: DatabaseSync;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  async report(run?: number): Promise<ManifestReport> {
+    const db = this.#db;
+    const only = run ?? null;
+    return reportOfRows({
+      counts: db
+        .prepare(
+          `SELECT CASE WHEN merged_into IS NULL THEN state ELSE 'merged' END AS state, count(*) AS works FROM works
+           WHERE ?1 IS NULL OR run = ?1 GROUP BY 1`,
+        )
+        .all(only),
+      reasons: db
+        .prepare(
+          `SELECT state, reason, count(*) AS works FROM works
+           WHERE state <> 'pending' AND merged_into IS NULL AND (?1 IS NULL OR run = ?1)
+           GROUP BY state, reason ORDER BY state, works DESC, reason`,
+        )
+        .all(only),
+      resolvers: db
+        .prepare(
+          `SELECT resolver, count(*) AS works FROM works
+           WHERE state = 'done' AND merged_into IS NULL AND (?1 IS NULL OR run = ?1)
+           GROUP BY resolver ORDER BY works DESC, resolver`,
+        )
+        .all(only),
+      files: db
+        .prepare(
+          `SELECT count(*) AS count, coalesce(sum(bytes), 0) AS bytes FROM files
+           WHERE sha256 IN (SELECT sha256 FROM works WHERE ?1 IS NULL OR run = ?1)`,
+        )
+        .get(only),
+      runs: db.prepare("SELECT id, command, state, started_ms, ended_ms FROM runs ORDER BY id DESC LIMIT 10").all(),
+    });
+  }
+
+  async storedFiles(): Promise<readonly StoredFileRow[]> {
+    return this.#db
+      .prepare(
+        `SELECT path, files.sha256, bytes, count(*) AS works FROM files JOIN work_files USING (sha256)
+         JOIN works ON works.id = work WHERE state = 'done' GROUP BY files.sha256 ORDER BY path`,
+      )
+      .all()
+      .map(storedFileOfRow);
+  }
+
+  async resolverCounts(): Promise<readonly ResolverCount[]> {
+    return this.#db
+      .prepare(
+        `SELECT resolver, count(DISTINCT work) AS asked,
+           (SELECT count(*) FROM works WHERE works.resolver = attempts.resolver AND state = 'done') AS stored
+         FROM attempts GROUP BY resolver`,
+      )
+      .all()
+      .map(resolverCountOfRow);
+  }
+
+  async failedWorks(limit: number): Promise<readonly FailedWork[]> {
+    return this.#db
+      .prepare("SELECT key, reason, message FROM works WHERE state = 'failed' ORDER BY ended_ms DESC, id LIMIT ?")
+      .all(limit)
+      .map(failedWorkOfRow);
+  }
+
+  async *attemptLines(): AsyncIterable<string> {
+    const attempts = this.#db.prepare(
+      `SELECT run, step, resolver, url, status, reason, message, bytes, sha256, elapsed_ms, ended_ms FROM attempts
+       WHERE work = ? ORDER BY id`,
+    );
+    const works = this.#db.prepare(
+      `SELECT works.id, key, ids, title, year, run, state, reason, message, url, resolver, licence, version,
+         works.added_ms, ended_ms, works.sha256, files.path, files.bytes, files.media_type, files.flag, metadata,
+         merged_into
+       FROM works LEFT JOIN files ON files.sha256 = works.sha256 ORDER BY works.id`,
+    );
+    for (const row of works.iterate()) yield attemptLine(row, attempts.all(Number(row["id"])));
+  }
+
+  async *workRecords(): AsyncIterable<WorkRecord> {
+    const files = this.#db.prepare(FILES_OF_WORK);
+    const works = this.#db.prepare(`SELECT ${RECORD_COLUMNS} FROM works WHERE merged_into IS NULL ORDER BY id`);
+    for (const row of works.iterate()) yield recordOfRow(row, files.all(Number(row["id"])));
+  }
+
+  async workRecord(id: number): Promise<WorkRecord> {
+    const row = this.#db.prepare(`SELECT ${RECORD_COLUMNS} FROM works WHERE id = ?`).get(id) ?? {};
+    return recordOfRow(row, this.#db.prepare(FILES_OF_WORK).all(id));
+  }
+}
