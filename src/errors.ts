@@ -197,7 +197,8 @@ function describeBound({ maxWaitMs, maxWaitOption = "maxWaitMs" }: WaitBound): s
 }
 
 function describeOpenCircuit(details: RejectionDetails & OpenCircuit): string {
-  const { host, reason, cooldownRemainingMs, failMax, isTrialRunning } = details;
+  const { reason, cooldownRemainingMs, failMax, isTrialRunning } = details;
+  const { owner } = details.constraint;
   const subject = subjectOf(details);
   const left = formatWait(cooldownRemainingMs);
   if (isTrialRunning)
@@ -210,7 +211,8 @@ function describeOpenCircuit(details: RejectionDetails & OpenCircuit): string {
   if (reason === "rolling-window")
     return `${subject} is in cooldown: too many failures within the rolling window, next call in ${left}`;
   const operatorReason = reason.slice(reason.indexOf(":") + 1);
-  return `circuit forced open for ${host} by an operator (${operatorReason}): next call in ${left}, or after "docstokg breaker close ${host.replace(/^service /, "service:")}"`;
+  const target = owner.replace(/^(service|resolver) /, "$1:");
+  return `circuit forced open for ${owner} by an operator (${operatorReason}): next call in ${left}, or after "docstokg breaker close ${target}"`;
 }
 
 /** One invalid value in a configuration. */

@@ -1,3 +1,4 @@
+import type { BreakerOrder } from "../core/breaker/breaker-order.ts";
 import type { Circuit } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
@@ -17,7 +18,8 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
   | { readonly kind: "circuit"; readonly blocker: CircuitHolder; readonly old: Circuit; readonly now: Circuit }
   | { readonly kind: "cooldown"; readonly blocker: HostBreaker; readonly untilUs: number; readonly reason: OpenReason }
   | { readonly kind: "cooldown-ended"; readonly blocker: HostBreaker }
-  | { readonly kind: "reset"; readonly blocker: HostBreaker }
+  /** An operator has opened, closed or half-opened a host or one circuit. `order` is undefined for an order of a peer. */
+  | { readonly kind: "order"; readonly blocker: Blocker; readonly order: BreakerOrder | undefined }
   /** A new policy may admit more trial calls. */
   | { readonly kind: "policy"; readonly blocker: CircuitHolder }
 );

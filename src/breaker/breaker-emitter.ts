@@ -56,12 +56,13 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
     });
   }
 
-  cooled(host: string, until: number, reason: OpenReason, isFromPeer: boolean): void {
-    this.emit({ event_type: "breaker_cooldown_set", host, until, reason, ...(isFromPeer && { heard: true }) });
+  cooled(host: string, until: number, reason: OpenReason, isFromPeer: boolean, role?: Role): void {
+    const facts = { host, ...(role !== undefined && { role }), until, reason };
+    this.emit({ event_type: "breaker_cooldown_set", ...facts, ...(isFromPeer && { heard: true }) });
   }
 
-  cooldownEnded(host: string, by: "success" | "operator"): void {
-    this.emit({ event_type: "breaker_cooldown_ended", host, by });
+  cooldownEnded(host: string, by: "success" | "operator", role?: Role): void {
+    this.emit({ event_type: "breaker_cooldown_ended", host, ...(role !== undefined && { role }), by });
   }
 
   shadowed({ host, role, reason, retryAfterMs: remaining_ms }: Denial): void {

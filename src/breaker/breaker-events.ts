@@ -73,8 +73,10 @@ export type BreakerEvent =
   /** A cooldown of a host has started or become longer. */
   | {
       readonly event_type: "breaker_cooldown_set";
-      /** The canonical name of the host. */
+      /** The canonical name of the host, or `resolver <name>` when an operator has opened a resolver. */
       readonly host: string;
+      /** Present when an operator has opened this role alone. */
+      readonly role?: Role;
       /** End of the cooldown in epoch milliseconds. */
       readonly until: number;
       /** Why the host is in cooldown. */
@@ -85,8 +87,10 @@ export type BreakerEvent =
   /** A cooldown has ended early, by a successful call or by an operator. */
   | {
       readonly event_type: "breaker_cooldown_ended";
-      /** The canonical name of the host. */
+      /** The canonical name of the host, or `resolver <name>` when an operator had opened a resolver. */
       readonly host: string;
+      /** Present when an operator had opened this role alone. */
+      readonly role?: Role;
       /** What ended it. */
       readonly by: "success" | "operator";
     }

@@ -172,7 +172,8 @@ export class BreakerRegistry {
    */
   open(host: string, seconds: number, reason = "operator"): void {
     if (!(seconds > 0)) throw new RangeError(`seconds must be greater than 0, got ${seconds}`);
-    this.#breakers.startCooldown(host, seconds * 1000, operatorReason(reason));
+    const order = { kind: "open", ms: seconds * 1000, reason: operatorReason(reason), isReplacing: false } as const;
+    this.#breakers.giveOrder({ unit: host }, order);
   }
 
   /**
@@ -180,7 +181,7 @@ export class BreakerRegistry {
    * of the service that it belongs to, and closes the circuit of every role.
    */
   close(host: string): void {
-    for (const unit of this.#unitsOf(host)) this.#breakers.reset(unit.name);
+    for (const unit of this.#unitsOf(host)) this.#breakers.giveOrder({ unit: unit.name }, { kind: "close" });
   }
 
   /**

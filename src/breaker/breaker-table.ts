@@ -139,6 +139,10 @@ export class BreakerTable {
     return circuit;
   }
 
+  *resolverNames(): IterableIterator<string> {
+    for (const { name } of this.#resolvers.values()) if (name.resolver !== undefined) yield name.resolver;
+  }
+
   /** Every circuit keeps its state under the new policies. */
   reload(policies: BreakerPolicies): void {
     this.#policies = policies;

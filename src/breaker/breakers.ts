@@ -1,8 +1,7 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
 import type { Circuit } from "../core/breaker/circuit.ts";
-import type { OpenReason } from "../errors.ts";
 import type { BreakerPolicies } from "../policy/breaker-policy.ts";
-import { ROLES, type Role } from "../policy/roles.ts";
+import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange, ChangeOrigin, ProbePermissions } from "./breaker-change.ts";
 import { BreakerEmitter } from "./breaker-emitter.ts";
@@ -13,6 +12,7 @@ import type { CircuitHolder } from "./circuit-holder.ts";
 import { CooldownStarter } from "./cooldowns.ts";
 import { type Denial, denialOf, probeDenialOf } from "./denial.ts";
 import type { HostBreaker } from "./host-breaker.ts";
+import { type BreakerTarget, type OrderRequest, Orders } from "./orders.ts";
 import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";
 import { type PeerRecord, RecordApplier } from "./record-applier.ts";
 
@@ -52,7 +52,7 @@ export class Breakers implements PermitOwner {
   readonly table: BreakerTable;
   readonly #time: Time;
   readonly #random: () => number;
-  readonly #cooldownStarter: CooldownStarter;
+  readonly #orders: Orders;
   readonly #settler: CallSettler;
   readonly #applier: RecordApplier;
   /** Kept only while a gate takes them. */
@@ -68,7 +68,7 @@ export class Breakers implements PermitOwner {
     const cooldownStarter = new CooldownStarter(table, time, emitter, change => this.#record(change));
     const lastPermit = () => this.#permitsIssued;
     this.table = table;
-    this.#cooldownStarter = cooldownStarter;
+    this.#orders = new Orders({ table, time, emitter, lastPermit, record: change => this.#record(change) });
     this.#settler = new CallSettler({
       time,
       random,
@@ -83,7 +83,7 @@ export class Breakers implements PermitOwner {
       cooldownStarter,
       lastPermit,
       endCooldown: host => this.#endCooldown(host, "peer"),
-      reset: name => this.#resetAll(name, "peer"),
+      orders: this.#orders,
     });
   }
 
@@ -164,14 +164,9 @@ export class Breakers implements PermitOwner {
     this.#announce();
   }
 
-  startCooldown(host: string, ms: number, reason: OpenReason): void {
-    this.#cooldownStarter.start(this.table.host(host), ms, reason, this.#permitsIssued);
-    this.#announce();
-  }
-
-  /** Closes the circuits of a host or service and ends its cooldowns, and those of its partitions. */
-  reset(name: string): void {
-    this.#resetAll(name, "local");
+  /** Obeys an operator. Of a host or service, the order applies to all partitions. */
+  giveOrder(target: BreakerTarget, order: OrderRequest): void {
+    this.#orders.give(target, order);
     this.#announce();
   }
 
@@ -196,21 +191,6 @@ export class Breakers implements PermitOwner {
       holder.sendProbe(this.#permitsIssued, expiresUs);
     }
     return { holder, generation, isProbe };
-  }
-
-  /** The reset of a partition is always our own: only the processes that call it write its record. */
-  #resetAll(name: string, origin: ChangeOrigin): void {
-    const known = this.table.find(name);
-    if (known !== undefined) this.#reset(known, origin);
-    for (const partition of this.table.partitionsOf(name)) this.#reset(partition, "local");
-  }
-
-  #reset(host: HostBreaker, origin: ChangeOrigin): void {
-    const wasCooling = host.cooldownAt(this.#time.monotonicUs()) !== undefined;
-    this.#record({ kind: "reset", origin, blocker: host });
-    host.reset();
-    for (const role of ROLES) host.circuits[role]?.close(origin);
-    if (wasCooling) this.emitter.cooldownEnded(host.name, "operator");
   }
 
   #endCooldown(host: HostBreaker, origin: ChangeOrigin): void {

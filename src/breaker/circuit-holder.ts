@@ -13,11 +13,18 @@ import {
   sendProbe,
   succeed,
 } from "../core/breaker/circuit.ts";
+import type { OpenReason } from "../errors.ts";
 import type { ChangeOrigin } from "./breaker-change.ts";
 import type { CircuitName } from "./breaker-events.ts";
 
 /** Called after each change: of the state, or of the probes in flight. */
 export type OnCircuitChange = (holder: CircuitHolder, old: Circuit, origin: ChangeOrigin) => void;
+
+/** An operator has opened one circuit. */
+export interface CircuitOrder {
+  readonly untilUs: number;
+  readonly reason: OpenReason;
+}
 
 /** The current state of one circuit. The steps themselves are pure functions of the core. */
 export class CircuitHolder {
@@ -26,6 +33,7 @@ export class CircuitHolder {
   policy: CircuitPolicy;
   readonly #onChange: OnCircuitChange;
   #circuit: Circuit = CLOSED;
+  #order: CircuitOrder | undefined;
 
   constructor(name: CircuitName, policy: CircuitPolicy, onChange: OnCircuitChange) {
     this.name = name;
@@ -40,12 +48,21 @@ export class CircuitHolder {
   }
 
   admits(nowUs: number): boolean {
-    return admits(this.at(nowUs), this.policy);
+    return admits(this.at(nowUs), this.policy) && (this.#order === undefined || this.orderAt(nowUs) === undefined);
+  }
+
+  /** The running order of an operator that this circuit is open, if any. */
+  orderAt(nowUs: number): CircuitOrder | undefined {
+    return this.#order !== undefined && this.#order.untilUs > nowUs ? this.#order : undefined;
+  }
+
+  setOrder(order: CircuitOrder | undefined): void {
+    this.#order = order;
   }
 
   /** True if a new circuit would behave the same, so that this one may be evicted (law L11). */
   get isFresh(): boolean {
-    return this.#circuit.kind === "closed" && !hasFailures(this.#circuit);
+    return this.#circuit.kind === "closed" && !hasFailures(this.#circuit) && this.#order === undefined;
   }
 
   get isClosed(): boolean {
@@ -81,8 +98,16 @@ export class CircuitHolder {
     this.#set(adopt(this.#circuit, other, nowUs), "peer");
   }
 
+  /** Ends an operator's order too. */
   close(origin: ChangeOrigin): void {
+    this.#order = undefined;
     this.#set(close(this.#circuit), origin);
+  }
+
+  /** The next calls are trial calls, whatever the state was. Ends an operator's order. */
+  halfOpen(nowUs: number, origin: ChangeOrigin): void {
+    this.close(origin);
+    this.#set(adopt(this.#circuit, { isClosed: false, untilUs: nowUs, reopened: 0, probes: [] }, nowUs), origin);
   }
 
   #set(next: Circuit, origin: ChangeOrigin): void {

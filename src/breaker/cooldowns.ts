@@ -59,6 +59,16 @@ export class Cooldowns {
     return running(this.#ordered, nowUs);
   }
 
+  /** The running cooldown that responses have caused, if any. */
+  requested(nowUs: number): Cooldown | undefined {
+    return running(this.#requested, nowUs);
+  }
+
+  /** Replaces the operator's order, also by one that ends earlier. */
+  setOrder(order: Cooldown | undefined): void {
+    this.#ordered = order;
+  }
+
   /** Whether a permit is older than a Retry-After cooldown that is still running. */
   isBeforeRetryAfter(permit: number, nowUs: number): boolean {
     const requested = running(this.#requested, nowUs);

@@ -119,9 +119,13 @@ export function denialOf(
   for (const unit of units.common) addCooldown(unit, unit.orderAt(nowUs));
   for (const blocker of [circuit, resolver]) {
     if (blocker === undefined || blocker.admits(nowUs)) continue;
+    const order = blocker.orderAt(nowUs);
     const at = blocker.at(nowUs);
+    const name = units.circuit.name;
+    if (order !== undefined) found.push(new Denial({ host: name, role, ...order, state: "open", blocker }, nowUs));
+    if (order !== undefined && at.kind !== "open") continue;
     const details = { reason: "failures", state: stateName(at), untilUs: nextAdmissionUs(at), blocker } as const;
-    found.push(new Denial({ host: units.circuit.name, role, ...details }, nowUs));
+    found.push(new Denial({ host: name, role, ...details }, nowUs));
   }
   return found.length < 2 ? found[0] : found.reduce((last, denial) => (denial.untilUs > last.untilUs ? denial : last));
 }

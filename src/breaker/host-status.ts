@@ -4,11 +4,11 @@ import {
   EMPTY_BREAKER_RECORD,
   runningCooldown,
 } from "../core/breaker/breaker-record.ts";
-import type { Circuit } from "../core/breaker/circuit.ts";
 import type { ClockReading } from "../core/breaker/deadline.ts";
 import type { OpenReason } from "../errors.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import { type CircuitState, stateName } from "./breaker-events.ts";
+import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
 /** The circuit of one role of a host. */
@@ -24,8 +24,10 @@ export interface RoleStatus {
   readonly failures: number;
   /** Trial calls in flight; 0 unless `half_open`. */
   readonly probes: number;
-  /** Milliseconds until the circuit becomes half-open; 0 unless `open`. */
+  /** Milliseconds until the circuit becomes half-open, or an operator's order ends; 0 unless `open`. */
   readonly remainingMs: number;
+  /** Why the circuit is open or half-open; undefined when it is closed. */
+  readonly reason: OpenReason | undefined;
 }
 
 /** The breaker state of one host. */
@@ -53,8 +55,8 @@ export function hostStatusOf(
 ): HostStatus {
   const cooldown = host.cooldownAt(nowUs);
   const roles = ROLES.flatMap(role => {
-    const circuit = host.circuits[role]?.at(nowUs);
-    return circuit === undefined ? [] : [roleStatus(role, circuit, nowUs)];
+    const circuit = host.circuits[role];
+    return circuit === undefined ? [] : [{ role, ...circuitStatusOf(circuit, nowUs) }];
   });
   const { state, reason, remainingMs } = combinedStatus(roles, cooldown, nowUs);
   return {
@@ -68,13 +70,16 @@ export function hostStatusOf(
   };
 }
 
-function roleStatus(role: Role, circuit: Circuit, nowUs: number): RoleStatus {
+export function circuitStatusOf(holder: CircuitHolder, nowUs: number): Omit<RoleStatus, "role"> {
+  const circuit = holder.at(nowUs);
+  const order = holder.orderAt(nowUs);
+  const untilUs = Math.max(circuit.kind === "open" ? circuit.untilUs : nowUs, order?.untilUs ?? nowUs);
   return {
-    role,
-    state: stateName(circuit),
+    state: order === undefined ? stateName(circuit) : "open",
     failures: circuit.kind === "closed" ? Math.max(circuit.failures, circuit.throttles) : 0,
     probes: circuit.kind === "half-open" ? circuit.probes.length : 0,
-    remainingMs: circuit.kind === "open" ? Math.ceil((circuit.untilUs - nowUs) / 1000) : 0,
+    remainingMs: Math.ceil((untilUs - nowUs) / 1000),
+    reason: order?.reason ?? (circuit.kind === "closed" ? undefined : "failures"),
   };
 }
 
@@ -87,6 +92,8 @@ export interface SharedCircuitStatus {
   readonly remainingMs: number;
   /** Trial calls in flight, over all processes. */
   readonly probes: number;
+  /** Why it is open or half-open; undefined when it is closed. */
+  readonly reason: string | undefined;
 }
 
 /** A host or a resolver in the shared store. */
@@ -121,24 +128,31 @@ export function sharedStatusOf(
 }
 
 function sharedCircuitStatusOf(record: BreakerRecord, name: string, nowUs: number): SharedCircuitStatus {
-  const { isClosed, untilUs, probes } = circuitRecordOf(record, name);
-  const leftMs = Math.max(0, Math.ceil((untilUs - nowUs) / 1000));
+  const { isClosed, untilUs, probes, order } = circuitRecordOf(record, name);
+  const isOrdered = order !== undefined && order.untilUs > nowUs;
+  const endUs = Math.max(isClosed ? 0 : untilUs, isOrdered ? order.untilUs : 0);
+  const leftMs = Math.max(0, Math.ceil((endUs - nowUs) / 1000));
   return {
     name,
-    state: isClosed ? "closed" : leftMs > 0 ? "open" : "half_open",
-    remainingMs: isClosed ? 0 : leftMs,
+    state: leftMs > 0 ? "open" : isClosed ? "closed" : "half_open",
+    remainingMs: leftMs,
     probes: probes.filter(({ expiresUs }) => expiresUs > nowUs).length,
+    reason: isOrdered ? order.reason : isClosed ? undefined : "failures",
   };
 }
 
 /** The status of a host from its circuits and its cooldown (law B1): a cooldown opens it, else its worst circuit counts. */
 function combinedStatus<Reason extends string>(
-  circuits: readonly { readonly state: CircuitState; readonly remainingMs: number }[],
+  circuits: readonly {
+    readonly state: CircuitState;
+    readonly remainingMs: number;
+    readonly reason: Reason | undefined;
+  }[],
   cooldown: { readonly untilUs: number; readonly reason: Reason } | undefined,
   nowUs: number,
 ): {
   readonly state: CircuitState;
-  readonly reason: Reason | "failures" | undefined;
+  readonly reason: Reason | undefined;
   readonly remainingMs: number;
   readonly cooldownMs: number;
 } {
@@ -146,7 +160,7 @@ function combinedStatus<Reason extends string>(
   const cooldownMs = cooldown === undefined ? 0 : Math.ceil((cooldown.untilUs - nowUs) / 1000);
   return {
     state: cooldown === undefined ? (worst?.state ?? "closed") : "open",
-    reason: cooldown?.reason ?? (worst === undefined ? undefined : "failures"),
+    reason: cooldown?.reason ?? worst?.reason,
     remainingMs: Math.max(cooldownMs, ...circuits.map(({ remainingMs }) => remainingMs)),
     cooldownMs,
   };

@@ -1,12 +1,13 @@
-import { type BreakerRecord, circuitRecordOf } from "../core/breaker/breaker-record.ts";
+import { type BreakerCooldownRecord, type BreakerRecord, circuitRecordOf } from "../core/breaker/breaker-record.ts";
 import type { Probe } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import { isRole } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerTable } from "./breaker-table.ts";
-import type { CircuitHolder } from "./circuit-holder.ts";
+import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
 import type { CooldownStarter } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
+import type { Orders } from "./orders.ts";
 
 /** Deadlines that differ by less than this are the same one, converted between two clocks. */
 const SAME_US = 50_000;
@@ -26,8 +27,7 @@ export interface RecordApplierDeps {
   /** The number of the permit that was issued last. */
   readonly lastPermit: () => number;
   readonly endCooldown: (host: HostBreaker) => void;
-  /** Resets a host or service, if it is known, and its partitions. */
-  readonly reset: (name: string) => void;
+  readonly orders: Orders;
 }
 
 /** Applies a record of the peers to the hosts and circuits of this process. What it knew already changes nothing. */
@@ -44,43 +44,73 @@ export class RecordApplier {
   }
 
   #applyHost(name: string, record: BreakerRecord, known: BreakerRecord): void {
-    const { table, reset } = this.#deps;
+    const { table, orders, time } = this.#deps;
     const local = table.find(name);
-    if (record.epoch !== known.epoch) reset(name);
-    for (const part of ["serverCooldown", "operatorCooldown"] as const)
-      if (record[part].serial !== known[part].serial) this.#applyCooldown(name, part, record);
+    if (record.epoch !== known.epoch) orders.reset(name, "peer");
+    if (record.serverCooldown.serial !== known.serverCooldown.serial) this.#applyCooldown(name, record);
+    if (record.operatorCooldown.serial !== known.operatorCooldown.serial) this.#applyOrder(name, record);
     for (const role of Object.keys(record.circuits)) {
-      if (!isRole(role) || (local?.circuits[role] === undefined && circuitRecordOf(record, role).isClosed)) continue;
+      if (!isRole(role)) continue;
+      const { isClosed, order } = circuitRecordOf(record, role);
+      const hasOrder = order !== undefined && order.untilUs > time.monotonicUs();
+      if (local?.circuits[role] === undefined && isClosed && !hasOrder) continue;
       this.#applyCircuit(table.circuit(table.host(name), role), role, record, known);
     }
   }
 
-  #applyCooldown(name: string, part: "serverCooldown" | "operatorCooldown", record: BreakerRecord): void {
+  /** The record holds the operator's last order: it replaces what this process has, also by one that ends earlier. */
+  #applyOrder(name: string, { operatorCooldown }: BreakerRecord): void {
+    const { table, time, orders } = this.#deps;
+    const nowUs = time.monotonicUs();
+    const order = runningOrder(operatorCooldown, nowUs);
+    const host = order === undefined ? table.find(name) : table.host(name);
+    if (host !== undefined && isChanged(host.orderAt(nowUs), order)) orders.openHost(host, order, "peer");
+  }
+
+  #applyCooldown(name: string, record: BreakerRecord): void {
     const { table, time, cooldownStarter, lastPermit, endCooldown } = this.#deps;
-    const { untilUs, reason } = record[part];
+    const { untilUs, reason } = record.serverCooldown;
     const nowUs = time.monotonicUs();
     const local = table.find(name);
-    const current = local?.cooldownAt(nowUs);
+    const current = local?.mayHaveCooldown ? local.cooldowns.requested(nowUs) : undefined;
     if (local !== undefined && current?.reason === reason && current.untilUs >= untilUs - SAME_US) {
       // Our own record, or nearly the same one of another process: the later deadline counts, without an event.
       if (untilUs > current.untilUs) local.cooldowns.set({ ...current, untilUs });
     } else if (untilUs > nowUs) {
-      const ms = Math.min((untilUs - nowUs) / 1000, part === "serverCooldown" ? longestMs(table, name) : Infinity);
+      const ms = Math.min((untilUs - nowUs) / 1000, longestMs(table, name));
       cooldownStarter.start(table.host(name), ms, reason as OpenReason, lastPermit(), "peer");
-    } else if (part === "serverCooldown" && local?.mayHaveCooldown && local.cooldowns.endRequested(nowUs)) {
+    } else if (local?.mayHaveCooldown && local.cooldowns.endRequested(nowUs)) {
       endCooldown(local);
     }
   }
 
   #applyCircuit(holder: CircuitHolder, name: string, record: BreakerRecord, known: BreakerRecord): void {
     const circuit = circuitRecordOf(record, name);
-    if (circuit.serial === circuitRecordOf(known, name).serial) return;
+    const before = circuitRecordOf(known, name);
     const nowUs = this.#deps.time.monotonicUs();
+    if (circuit.epoch !== undefined && circuit.epoch !== before.epoch) holder.close("peer");
+    if (circuit.order?.serial !== before.order?.serial) {
+      const order = runningOrder(circuit.order, nowUs);
+      if (isChanged(holder.orderAt(nowUs), order)) this.#deps.orders.openCircuit(holder, order, "peer");
+    }
+    if (circuit.serial === before.serial) return;
     const current = holder.at(nowUs);
     // Our own record: the same deadline, converted from the clock of the store.
     if (current.kind === "open" && !circuit.isClosed && Math.abs(current.untilUs - circuit.untilUs) <= SAME_US) return;
     holder.adopt({ ...circuit, probes: circuit.probes.map(peerProbe) }, nowUs);
   }
+}
+
+/** An order of a record; undefined if it has ended. */
+function runningOrder(order: BreakerCooldownRecord | undefined, nowUs: number): CircuitOrder | undefined {
+  if (order === undefined || order.untilUs <= nowUs) return undefined;
+  return { untilUs: order.untilUs, reason: order.reason as OpenReason };
+}
+
+/** False for our own order, converted from the clock of the store. */
+function isChanged(current: CircuitOrder | undefined, next: CircuitOrder | undefined): boolean {
+  if (current === undefined || next === undefined) return current !== next;
+  return current.reason !== next.reason || Math.abs(current.untilUs - next.untilUs) > SAME_US;
 }
 
 /** The longest cooldown by our policy. A stepped clock or another process's policy does not extend it (law B8). */

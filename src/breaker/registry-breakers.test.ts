@@ -5,7 +5,10 @@ import { breakersOf } from "./registry-breakers.ts";
 
 test("each registry has breakers of its own, and another object is a TypeError", () => {
   const [first, second] = [new BreakerRegistry(), new BreakerRegistry()];
-  breakersOf(first).startCooldown("a.example", 3_600_000, "retry-after");
+  breakersOf(first).giveOrder(
+    { unit: "a.example" },
+    { kind: "open", ms: 1, reason: "cli-open:test", isReplacing: false },
+  );
   assert.equal(first.state("a.example").state, "open");
   assert.equal(second.state("a.example").state, "closed");
   assert.throws(() => breakersOf({} as BreakerRegistry), /must be a BreakerRegistry of this copy of docstokg/);

@@ -18,6 +18,7 @@ import type { Listener } from "../listeners.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Role } from "../policy/roles.ts";
 import { Peers } from "../sharing/peers.ts";
+import type { BreakerRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import { Admission, checkBounds, mayWaitFor } from "./admission.ts";
@@ -204,6 +205,11 @@ export class Gate {
   /** Applies new limits: requests already sent still count, waiting requests stay queued. */
   reload(limits: LimitPolicies): void {
     this.#waiting.reload(limits);
+  }
+
+  /** Reads shared breaker records and applies them. Resolves to false if the store could not be reached. */
+  async refreshRecords(names: readonly BreakerRecordName[]): Promise<boolean> {
+    return (await this.#peers?.refreshRecords(names)) ?? true;
   }
 
   /**

@@ -3,9 +3,11 @@ import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { breakersOf } from "../breaker/registry-breakers.ts";
 import { Gate } from "../gate/gate.ts";
 import { Listeners } from "../listeners.ts";
+import { NO_UNIT } from "../policy/breaker-policy.ts";
 import { unknownVariables } from "../policy/environment.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { breakerStoreFor, storeFor, storeNamesOf } from "../stores/open-store.ts";
+import { hostOfRecord } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
 import { ActiveRequests } from "./active-requests.ts";
@@ -168,7 +170,16 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   let closed: Promise<unknown> | undefined;
   const shared = breakerStore ?? store;
   const statusPublisher: StatusPublisher | undefined =
-    shared && new StatusPublisher(shared, time, () => hub.snapshot());
+    shared &&
+    new StatusPublisher({
+      store: shared,
+      time,
+      snapshot: () => hub.snapshot(),
+      resolvers: () => breakersOf(breakers).table.resolverNames(),
+      refresh: names => gate.refreshRecords(names),
+      // A resolver calls many hosts, so the mode of the policy as a whole decides.
+      isShadow: name => breakersOf(breakers).table.policies.isShadow(hostOfRecord(name) ?? NO_UNIT),
+    });
   const hub = new HttpHub({
     gate,
     breakers,

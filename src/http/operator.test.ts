@@ -17,6 +17,9 @@ import { Operator } from "./operator.ts";
 const REREAD_MS = 1000;
 const LIMITS = { rates: "1000/SECOND", max_delay_ms: 0 };
 
+const TARGET = { unit: "127.0.0.1" };
+const MAINTENANCE = { kind: "open", ms: 300_000, reason: "cli-open:maintenance", isReplacing: false } as const;
+
 /** A running hub, and an operator that shares only the store file with it. */
 async function startHubWithStore(t: TestContext, breakers: BreakersOptions = {}) {
   const folder = await mkdtemp(join(tmpdir(), "docstokg-operator-"));
@@ -42,7 +45,7 @@ test("an operator opens the circuit of a host for a running hub, and closes it a
   const { hub, time, operator } = await startHubWithStore(t);
   const { origin } = await serve(t, (_, response) => response.end("hello"));
   assert.equal((await hub.fetch(origin)).status, 200);
-  const opened = await operator.open("127.0.0.1", 300, "maintenance");
+  const { status: opened } = await operator.order(TARGET, MAINTENANCE);
   assert.equal(opened.state, "open");
   assert.ok(opened.remainingMs > 299_000 && opened.remainingMs <= 300_000);
   time.step(REREAD_MS);
@@ -52,7 +55,7 @@ test("an operator opens the circuit of a host for a running hub, and closes it a
   const [listed] = await operator.hosts();
   assert.equal(listed?.name, "127.0.0.1");
   assert.equal(listed?.reason, "cli-open:maintenance");
-  assert.equal((await operator.close("127.0.0.1")).state, "closed");
+  assert.equal((await operator.order(TARGET, { kind: "close" })).status.state, "closed");
   time.step(REREAD_MS);
   assert.equal((await hub.fetch(origin)).status, 200, "the next request is sent");
 });
@@ -71,14 +74,14 @@ test("the commands of an operator for a host apply to all its partitions", async
   assert.equal(await send("a"), "failures");
   status = 200;
   assert.equal(await send("b"), 200);
-  await operator.close("127.0.0.1");
+  await operator.order(TARGET, { kind: "close" });
   time.step(REREAD_MS);
   assert.equal(await send("a"), 200, "the circuit of the partition is closed");
 
-  await operator.open("127.0.0.1", 300, "maintenance");
+  await operator.order(TARGET, MAINTENANCE);
   time.step(REREAD_MS);
   for (const partition of ["a", "b", "new", undefined]) assert.equal(await send(partition), "cli-open:maintenance");
-  await operator.close("127.0.0.1");
+  await operator.order(TARGET, { kind: "close" });
   time.step(REREAD_MS);
   for (const partition of ["a", "b", "new", undefined]) assert.equal(await send(partition), 200);
 });
@@ -97,7 +100,7 @@ test("an operator sees the circuit that failures of a hub opened, and can close 
     [["metadata", "open"]],
   );
   status = 200;
-  await operator.close("127.0.0.1");
+  await operator.order(TARGET, { kind: "close" });
   time.step(REREAD_MS);
   assert.equal((await hub.fetch(origin)).status, 200);
 });

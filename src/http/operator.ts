@@ -1,23 +1,47 @@
-import { operatorReason } from "../breaker/cooldowns.ts";
 import { type SharedBreakerStatus, sharedStatusOf } from "../breaker/host-status.ts";
-import {
-  type BreakerRecord,
-  breakerRecordExpiryUs,
-  clearBreakerRecord,
-  EMPTY_BREAKER_RECORD,
-  setCooldown,
-} from "../core/breaker/breaker-record.ts";
+import { type BreakerTarget, type OrderRequest, orderFor } from "../breaker/orders.ts";
+import { giveOrder } from "../core/breaker/breaker-order.ts";
+import { type BreakerRecord, breakerRecordExpiryUs, EMPTY_BREAKER_RECORD } from "../core/breaker/breaker-record.ts";
 import { nameWithoutPartition } from "../policy/partition-name.ts";
 import { canonicalUnit } from "../policy/service-name.ts";
+import { EMPTY_ORDER_LOG, ORDER_LOG_KEPT_US, ORDER_LOG_NAME, type OrderLog, withOrder } from "../stores/order-log.ts";
 import { PROCESS_PREFIX, type ProcessRecord } from "../stores/process-record.ts";
-import { HOST_RECORDS, hostOfRecord, hostRecordName, RESOLVER_RECORDS } from "../stores/record-names.ts";
+import {
+  type BreakerRecordName,
+  HOST_RECORDS,
+  hostOfRecord,
+  hostRecordName,
+  RESOLVER_RECORDS,
+  resolverRecordName,
+} from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
+import type { Time } from "../time/time.ts";
 import type { PublishedStatus } from "./status-publisher.ts";
 
 /** A process that has written its status to the store within the last minute. */
 export type RunningProcess = ProcessRecord<PublishedStatus> & { readonly processId: string };
 
-/** The commands of an operator. They act on running processes through the store that these share (law S6). */
+/** An order that is in the store. */
+export interface GivenOrder {
+  /** The host or resolver after the order. */
+  readonly status: SharedBreakerStatus;
+  /** False if nothing was to be changed: a running order to open ends later, and is not to be replaced. */
+  readonly isChanged: boolean;
+  /** Its number in the log of orders; undefined if it changed nothing. */
+  readonly sequence: number | undefined;
+}
+
+/** What an order did in one running process. */
+export interface Acknowledgement {
+  readonly process: RunningProcess;
+  /**
+   * `applied`: it is in force. `shadow`: the process reports what it would refuse, and sends it. `silent`: no answer in
+   * time; the process reads the order before its next request.
+   */
+  readonly effect: "applied" | "shadow" | "silent";
+}
+
+/** The commands of an operator. They act on running processes through the store that these share (laws S6, B11). */
 export class Operator {
   readonly #store: Store;
 
@@ -48,41 +72,76 @@ export class Operator {
     );
   }
 
-  /** Forces the circuit of the host or service open in all processes, until `seconds` have passed or an operator closes it. */
-  async open(host: string, seconds: number, reason: string): Promise<SharedBreakerStatus> {
-    if (!(seconds > 0)) throw new RangeError(`seconds must be above 0, not ${seconds}`);
-    return this.#change(canonicalUnit(host), (current, nowUs) =>
-      setCooldown(
-        current,
-        "operatorCooldown",
-        { untilUs: nowUs + seconds * 1e6, reason: operatorReason(reason) },
-        nowUs,
-      ),
+  /**
+   * Writes an order to the store and notifies the running processes. An order that closes a host closes its partitions
+   * too.
+   */
+  async order(target: BreakerTarget, request: OrderRequest): Promise<GivenOrder> {
+    const given = await this.#give(recordNameOf(target), target, request);
+    const isWhole = "unit" in target && target.role === undefined;
+    if (isWhole && request.kind !== "open") {
+      const unit = canonicalUnit(target.unit);
+      const names = (await this.#store.list<BreakerRecord>(HOST_RECORDS)).map(({ name }) => hostOfRecord(name) ?? "");
+      const partitions = names.filter(name => nameWithoutPartition(name) === unit);
+      await Promise.all(partitions.map(name => this.#give(hostRecordName(name), target, request)));
+    }
+    if (!given.isChanged) return { ...given, sequence: undefined };
+    const sequence = await this.#log(recordNameOf(target));
+    // A process that is not notified reads the order before its next request.
+    await this.#store.signals?.send("orders").catch(() => undefined);
+    return { ...given, sequence };
+  }
+
+  /** Waits until every running process has applied these orders, at most `timeoutMs`. */
+  async acknowledgements(
+    sequences: readonly number[],
+    time: Time,
+    timeoutMs: number,
+  ): Promise<readonly Acknowledgement[]> {
+    const deadlineUs = time.monotonicUs() + timeoutMs * 1000;
+    let wake: () => void = () => undefined;
+    const subscription = this.#store.signals?.listen("acks", () => wake());
+    try {
+      for (;;) {
+        const { promise: isWoken, resolve } = Promise.withResolvers<void>();
+        wake = resolve;
+        const found = (await this.processes()).map(process => ({ process, effect: effectOf(process, sequences) }));
+        const leftUs = deadlineUs - time.monotonicUs();
+        if (leftUs <= 0 || found.every(({ effect }) => effect !== "silent")) return found;
+        const timer = time.setTimer(leftUs / 1000, resolve);
+        await isWoken;
+        timer.cancel();
+      }
+    } finally {
+      subscription?.stop();
+    }
+  }
+
+  #give(name: BreakerRecordName, target: BreakerTarget, request: OrderRequest): Promise<Omit<GivenOrder, "sequence">> {
+    return this.#store.change<BreakerRecord, Omit<GivenOrder, "sequence">>(
+      name,
+      ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
+        const next = giveOrder(record, orderFor(target, request), nowUs);
+        const isChanged = next !== record;
+        const result = { status: sharedStatusOf(name, next, nowUs), isChanged };
+        return isChanged ? { record: { next, keepUntilUs: breakerRecordExpiryUs(next, nowUs) }, result } : { result };
+      },
     );
   }
 
-  /**
-   * Closes the circuits of the host or service and of its partitions, ends their cooldowns and resets their failures, in
-   * all processes.
-   */
-  async close(host: string): Promise<SharedBreakerStatus> {
-    const unit = canonicalUnit(host);
-    const closed = await this.#change(unit, clearBreakerRecord);
-    const names = (await this.#store.list<BreakerRecord>(HOST_RECORDS)).map(({ name }) => hostOfRecord(name) ?? "");
-    const partitions = names.filter(name => nameWithoutPartition(name) === unit);
-    await Promise.all(partitions.map(name => this.#change(name, clearBreakerRecord)));
-    return closed;
-  }
-
-  /** @param unit a canonical host, `service <name>`, or a partition of one of the two */
-  #change(unit: string, step: (current: BreakerRecord, nowUs: number) => BreakerRecord): Promise<SharedBreakerStatus> {
-    const name = hostRecordName(unit);
-    return this.#store.change<BreakerRecord, SharedBreakerStatus>(name, ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
-      const next = step(record, nowUs);
-      return {
-        record: { next, keepUntilUs: breakerRecordExpiryUs(next, nowUs) },
-        result: sharedStatusOf(name, next, nowUs),
-      };
+  #log(name: BreakerRecordName): Promise<number> {
+    return this.#store.change<OrderLog, number>(ORDER_LOG_NAME, ({ record = EMPTY_ORDER_LOG, nowUs }) => {
+      const next = withOrder(record, name);
+      return { record: { next, keepUntilUs: nowUs + ORDER_LOG_KEPT_US }, result: next.sequence };
     });
   }
+}
+
+function recordNameOf(target: BreakerTarget): BreakerRecordName {
+  return "resolver" in target ? resolverRecordName(target.resolver) : hostRecordName(canonicalUnit(target.unit));
+}
+
+function effectOf({ orders }: RunningProcess, sequences: readonly number[]): Acknowledgement["effect"] {
+  if (orders === undefined || sequences.some(sequence => sequence > orders.sequence)) return "silent";
+  return sequences.some(sequence => orders.shadowed.includes(sequence)) ? "shadow" : "applied";
 }

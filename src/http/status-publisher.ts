@@ -1,16 +1,31 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
+import { OrderWatch, type OrderWatchDeps } from "../sharing/order-watch.ts";
 import { PROCESS_PREFIX, PROCESS_RECORD_US, type ProcessRecord } from "../stores/process-record.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { HubSnapshot } from "./hub.ts";
 
 /** The part of a hub's snapshot that is written to the store. */
-export type PublishedStatus = Pick<HubSnapshot, "calls" | "inFlight" | "waiting" | "keys" | "hosts">;
+export interface PublishedStatus extends Pick<HubSnapshot, "calls" | "inFlight" | "waiting" | "keys" | "hosts"> {
+  /** The resolvers that have been used. Absent in records of older versions. */
+  readonly resolvers?: readonly string[];
+  /** True if the process has more keys than are listed. */
+  readonly isPartial?: boolean;
+}
 
 const PUBLISH_INTERVAL_MS = 1000;
+/** The first status is written soon, so that the commands find a process that has just started. */
+const FIRST_STATUS_MS = 100;
 /** Keys and hosts per record: a crawler has thousands, and the busiest ones are enough for an operator. */
 const ROWS_MAX = 200;
+
+export interface StatusPublisherDeps extends Omit<OrderWatchDeps, "onApplied"> {
+  readonly time: Time;
+  readonly snapshot: () => HubSnapshot;
+  /** The resolvers that have been used. */
+  readonly resolvers: () => Iterable<string>;
+}
 
 /**
  * Writes the hub's status to the shared store, for `docstokg limits`, `breaker` and `why` (law S6): once a second while
@@ -21,11 +36,16 @@ export class StatusPublisher {
   readonly #time: Time;
   readonly #snapshot: () => HubSnapshot;
   readonly #startedMs: number;
+  readonly #orders: OrderWatch;
+  readonly #resolvers: () => Iterable<string>;
+  #hasStarted = false;
   #timer: Timer | undefined;
   #isClosed = false;
 
-  constructor(store: Store, time: Time, snapshot: () => HubSnapshot) {
+  constructor({ store, time, snapshot, resolvers, ...orders }: StatusPublisherDeps) {
     this.#store = store;
+    this.#resolvers = resolvers;
+    this.#orders = new OrderWatch({ ...orders, store, onApplied: () => void this.#acknowledge() });
     this.#time = time;
     this.#snapshot = snapshot;
     this.#startedMs = time.wallMs();
@@ -34,8 +54,14 @@ export class StatusPublisher {
   /** Writes the status within a second, and again every second while calls are active. */
   scheduleWrite(): void {
     if (this.#isClosed) return;
-    this.#timer ??= this.#time.setTimer(PUBLISH_INTERVAL_MS, () => {
+    const delayMs = this.#hasStarted ? PUBLISH_INTERVAL_MS : FIRST_STATUS_MS;
+    if (!this.#hasStarted) {
+      this.#hasStarted = true;
+      this.#orders.ensureListening();
+    }
+    this.#timer ??= this.#time.setTimer(delayMs, () => {
       this.#timer = undefined;
+      this.#orders.ensureListening();
       const snapshot = this.#snapshot();
       if (snapshot.calls > 0) this.scheduleWrite();
       void this.#write(snapshot, PROCESS_RECORD_US);
@@ -45,8 +71,17 @@ export class StatusPublisher {
   /** Ends the publishing. The record expires at once, so the process is no longer listed. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#orders.stop();
     this.#timer?.cancel();
     await this.#write(this.#snapshot(), 1);
+  }
+
+  /** Writes the status at once, so that the operator's command sees which orders this process has applied. */
+  async #acknowledge(): Promise<void> {
+    if (this.#isClosed) return;
+    await this.#write(this.#snapshot(), PROCESS_RECORD_US);
+    // A command that misses the signal reads the status when its time is over.
+    await this.#store.signals?.send("acks").catch(() => undefined);
   }
 
   async #write(snapshot: HubSnapshot, keepUs: number): Promise<void> {
@@ -56,7 +91,8 @@ export class StatusPublisher {
       program: basename(process.argv[1] ?? "node"),
       startedMs: this.#startedMs,
       writtenMs: this.#time.wallMs(),
-      snapshot: toPublishedStatus(snapshot),
+      snapshot: toPublishedStatus(snapshot, this.#resolvers()),
+      orders: this.#orders.applied,
     };
     await this.#store
       .change(PROCESS_PREFIX + this.#store.processId, ({ nowUs }) => ({
@@ -68,9 +104,20 @@ export class StatusPublisher {
   }
 }
 
-function toPublishedStatus({ calls, inFlight, waiting, keys, hosts }: HubSnapshot): PublishedStatus {
+function toPublishedStatus(
+  { calls, inFlight, waiting, keys, hosts }: HubSnapshot,
+  resolvers: Iterable<string>,
+): PublishedStatus {
   const busy = keys.filter(key => key.acquired + key.refused + key.waiting + key.inFlight > 0);
   const busiest = busy.toSorted((a, b) => b.waiting - a.waiting || b.acquired - a.acquired).slice(0, ROWS_MAX);
   const affected = hosts.filter(({ state, windowFailures }) => state !== "closed" || windowFailures > 0);
-  return { calls, inFlight, waiting, keys: busiest, hosts: affected.slice(0, ROWS_MAX) };
+  return {
+    calls,
+    inFlight,
+    waiting,
+    keys: busiest,
+    hosts: affected.slice(0, ROWS_MAX),
+    resolvers: [...resolvers].slice(0, ROWS_MAX),
+    isPartial: busy.length > busiest.length,
+  };
 }

@@ -89,6 +89,11 @@ export class Routing {
     return this.#listed.has(host) || this.#hosts.has(host);
   }
 
+  /** Every host that is listed or is a member of a service. */
+  hostNames(): readonly string[] {
+    return [...this.#listed, ...this.#hosts.keys()];
+  }
+
   #add(member: Member, service: string): void {
     const tables = member.isSuffix ? this.#suffixes : this.#hosts;
     const known = tables.get(member.host);

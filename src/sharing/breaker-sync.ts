@@ -1,22 +1,16 @@
 import type { Blocker, BreakerChange, ProbePermissions } from "../breaker/breaker-change.ts";
 import type { Breakers } from "../breaker/breakers.ts";
 import type { CircuitHolder } from "../breaker/circuit-holder.ts";
-import { isOperatorReason } from "../breaker/cooldowns.ts";
 import type { Denial } from "../breaker/denial.ts";
+import { restoreOrders } from "../core/breaker/breaker-order.ts";
 import {
   type BreakerRecord,
   breakerRecordExpiryUs,
-  clearBreakerRecord,
-  closeCircuit,
   EMPTY_BREAKER_RECORD,
-  endServerCooldown,
   leaseProbe,
-  openCircuit,
   returnProbeLease,
-  setCooldown,
 } from "../core/breaker/breaker-record.ts";
-import type { Circuit } from "../core/breaker/circuit.ts";
-import type { OpenReason, StoreError } from "../errors.ts";
+import type { StoreError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import {
@@ -28,6 +22,7 @@ import {
 } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
+import { BreakerPublisher, circuitName, type RecordStep, recordNameOf } from "./breaker-publisher.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { type ApplyRecord, PeerRecords } from "./peer-records.ts";
 import { ProbeLeases } from "./probe-leases.ts";
@@ -51,12 +46,13 @@ const RETRY_US = 1_000_000;
 export class BreakerSync implements ProbePermissions {
   readonly #store: Store;
   readonly #records: PeerRecords<BreakerRecord>;
+  readonly #publisher: BreakerPublisher;
   readonly #probes = new ProbeLeases();
   readonly #breakers: Breakers;
   readonly #time: Time;
   readonly #wake: () => void;
   readonly #changes: PeerChange[] = [];
-  readonly #reading = new Map<BreakerRecordName, Promise<void>>();
+  readonly #reading = new Map<BreakerRecordName, Promise<boolean>>();
   /** Role budgets whose first request waits for a read. */
   readonly #refreshing = new Set<RoleBudget>();
   #probesRequested = 0;
@@ -67,10 +63,20 @@ export class BreakerSync implements ProbePermissions {
 
   constructor(store: Store, breakers: Breakers, time: Time, wake: () => void) {
     this.#store = store;
-    this.#records = new PeerRecords(store, time, { empty: EMPTY_BREAKER_RECORD, expiryUs: breakerRecordExpiryUs });
+    this.#records = new PeerRecords(store, time, {
+      empty: EMPTY_BREAKER_RECORD,
+      expiryUs: breakerRecordExpiryUs,
+      restore: restoreOrders,
+    });
     this.#breakers = breakers;
     this.#time = time;
     this.#wake = wake;
+    this.#publisher = new BreakerPublisher({
+      table: breakers.table,
+      time,
+      known: name => this.#records.known(name),
+      write: (name, step) => this.#write(name, step),
+    });
   }
 
   isFresh(call: EntryRequest): boolean {
@@ -127,10 +133,10 @@ export class BreakerSync implements ProbePermissions {
     for (const change of changes) {
       const { origin, kind, blocker } = change;
       if (kind === "circuit") this.#publishCircuit(change);
-      else if (origin !== "local" || kind === "policy") continue;
-      else if (kind === "cooldown") this.#publishCooldown(blocker.name, change);
-      else if (kind === "reset") this.#write(hostRecordName(blocker.name), clearBreakerRecord);
-      else this.#publishCooldownEnd(hostRecordName(blocker.name));
+      else if (origin !== "local") continue;
+      else if (kind === "cooldown") this.#publisher.startedCooldown(change);
+      else if (kind === "cooldown-ended") this.#publisher.endedCooldown(blocker);
+      else if (kind === "order" && change.order !== undefined) this.#publisher.ordered(blocker, change.order);
     }
   }
 
@@ -150,6 +156,12 @@ export class BreakerSync implements ProbePermissions {
     for (const name of new Set(Array.from(blockers, recordNameOf))) void this.#read(name);
   }
 
+  /** Reads these records, whether they are fresh or not, and applies them. False if the store could not be reached. */
+  async readAll(names: readonly BreakerRecordName[]): Promise<boolean> {
+    const reached = await Promise.all(names.map(name => this.#read(name)));
+    return reached.every(isReached => isReached);
+  }
+
   takeChanges(): readonly PeerChange[] {
     return this.#changes.splice(0);
   }
@@ -165,48 +177,11 @@ export class BreakerSync implements ProbePermissions {
   }
 
   #publishCircuit({ blocker: circuit, old, now, origin }: BreakerChange & { readonly kind: "circuit" }): void {
-    const name = circuitName(circuit);
-    if (origin === "local" && now.kind === "open") this.#publishOpen(circuit, now);
+    if (origin === "local" && now.kind === "open") this.#publisher.openedCircuit(circuit, now);
     const probe = this.#probes.oldestOf(circuit);
     if (origin === "local" && old.kind === "half-open" && now.kind === "closed" && probe !== undefined)
-      this.#write(recordNameOf(circuit), (record, nowUs) => closeCircuit(record, name, probe, nowUs));
+      this.#publisher.closedCircuit(circuit, probe);
     for (const id of this.#probes.takeEnded(circuit, now)) this.#returnProbe(circuit, id);
-  }
-
-  #publishOpen(circuit: CircuitHolder, { untilUs, reopened }: Circuit & { readonly kind: "open" }): void {
-    const leftUs = untilUs - this.#time.monotonicUs();
-    this.#write(recordNameOf(circuit), (record, nowUs) =>
-      openCircuit(record, circuitName(circuit), { untilUs: nowUs + leftUs, reopened }, nowUs),
-    );
-  }
-
-  #publishCooldown(host: string, { untilUs, reason }: { readonly untilUs: number; readonly reason: OpenReason }): void {
-    const part = isOperatorReason(reason) ? "operatorCooldown" : "serverCooldown";
-    const leftUs = untilUs - this.#time.monotonicUs();
-    this.#write(hostRecordName(host), (record, nowUs) =>
-      setCooldown(record, part, { untilUs: nowUs + leftUs, reason }, nowUs),
-    );
-  }
-
-  #publishCooldownEnd(name: BreakerRecordName): void {
-    const { serial } = this.#records.known(name).serverCooldown;
-    this.#write(name, (record, nowUs) => endServerCooldown(record, serial, nowUs));
-  }
-
-  /**
-   * Writes all open circuits and cooldowns again, because a store that was away has missed them or may have lost them.
-   */
-  #republish(): void {
-    const { table } = this.#breakers;
-    const nowUs = this.#time.monotonicUs();
-    for (const host of table.hosts()) {
-      const cooldown = host.cooldownAt(nowUs);
-      if (cooldown !== undefined) this.#publishCooldown(host.name, cooldown);
-    }
-    for (const holder of table.circuits()) {
-      const circuit = holder.at(nowUs);
-      if (circuit.kind === "open") this.#publishOpen(holder, circuit);
-    }
   }
 
   async #requestProbe(circuit: CircuitHolder): Promise<void> {
@@ -250,7 +225,7 @@ export class BreakerSync implements ProbePermissions {
     return call.resolver === undefined ? names : [...names, resolverRecordName(call.resolver)];
   }
 
-  #read(name: BreakerRecordName): Promise<void> {
+  #read(name: BreakerRecordName): Promise<boolean> {
     const known = this.#reading.get(name);
     if (known !== undefined) return known;
     const reading = this.#reach(this.#records.read(name, this.#applyTo(name))).finally(() =>
@@ -260,7 +235,7 @@ export class BreakerSync implements ProbePermissions {
     return reading;
   }
 
-  #write(name: BreakerRecordName, step: Parameters<PeerRecords<BreakerRecord>["write"]>[1]): Promise<void> {
+  #write(name: BreakerRecordName, step: RecordStep): Promise<boolean> {
     return this.#reach(this.#records.write(name, step, this.#applyTo(name)));
   }
 
@@ -272,13 +247,15 @@ export class BreakerSync implements ProbePermissions {
     };
   }
 
-  /** Never rejects: a failure of the store becomes a change. */
-  async #reach(access: Promise<void>): Promise<void> {
+  /** Never rejects: a failure of the store becomes a change. Resolves to false then. */
+  async #reach(access: Promise<void>): Promise<boolean> {
     try {
       await access;
       this.#reached();
+      return true;
     } catch (error) {
       this.#failed(error as StoreError);
+      return false;
     }
   }
 
@@ -298,23 +275,13 @@ export class BreakerSync implements ProbePermissions {
     if (!this.#isAway) return;
     this.#isAway = false;
     this.#report({ kind: "store", shares: "breakers", away: undefined });
-    this.#republish();
+    this.#publisher.republish();
   }
 
   #report(change: PeerChange): void {
     this.#changes.push(change);
     this.#wake();
   }
-}
-
-function recordNameOf(blocker: Blocker): BreakerRecordName {
-  if ("circuits" in blocker) return hostRecordName(blocker.name);
-  const { host = "", resolver } = blocker.name;
-  return resolver === undefined ? hostRecordName(host) : resolverRecordName(resolver);
-}
-
-function circuitName({ name: { role } }: CircuitHolder): string {
-  return role ?? "";
 }
 
 /** The record without some of its probes: a process knows its own better than the store does. */

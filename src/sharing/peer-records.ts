@@ -9,6 +9,11 @@ export interface RecordKind<Value> {
   readonly empty: Value;
   /** Until when the store keeps a record, on the same clock as its instants. */
   readonly expiryUs: (record: Value, nowUs: number) => number;
+  /**
+   * Puts back what `record` must not lose and `known` still has; `record` itself if it lacks nothing. What it puts back
+   * is also written to the store. @default nothing is put back
+   */
+  readonly restore?: ((record: Value, known: Value) => Value) | undefined;
 }
 
 /**
@@ -82,7 +87,7 @@ export class PeerRecords<Value> {
       await cached.writing;
       const { record, nowUs } = await this.#store.read<Value>(name);
       this.#roundTripUs = Math.min(ROUND_TRIP_US_MAX, this.#time.monotonicUs() - startedUs);
-      this.#keep(cached, record, nowUs, apply);
+      this.#keep(name, cached, record, nowUs, apply);
     } finally {
       cached.pendingReads -= 1;
     }
@@ -122,10 +127,11 @@ export class PeerRecords<Value> {
       .finally(() => {
         cached.pendingWrites -= 1;
       });
-    this.#keep(cached, changed.next === empty ? undefined : changed.next, changed.nowUs, apply);
+    this.#keep(name, cached, changed.next === empty ? undefined : changed.next, changed.nowUs, apply);
   }
 
   #keep(
+    name: string,
     cached: CachedRecord<Value>,
     record: Value | undefined,
     storeUs: number,
@@ -134,12 +140,21 @@ export class PeerRecords<Value> {
     // The record does not contain our pending writes yet. The result of the last write will.
     if (cached.pendingWrites > 0) return;
     cached.readUs = this.#time.monotonicUs();
+    const { empty, expiryUs, restore } = this.#kind;
+    const known = cached.record;
+    const isKept = expiryUs(known, 0) > cached.readUs;
+    // From the clock of the store to that of this process.
+    const stored = record === undefined ? empty : shiftInstants(record, cached.readUs - storeUs);
+    const restored = isKept && restore !== undefined ? restore(stored, known) : stored;
+    if (restored !== stored && restore !== undefined)
+      this.write(name, (next, nowUs) => restore(next, shiftInstants(restored, nowUs - this.#time.monotonicUs()))).catch(
+        // The next read finds out again that the store lacks it.
+        () => undefined,
+      );
     // No record: nothing was ever written, or the store has lost it. What this process knows stays.
     if (record === undefined) return;
-    const known = cached.record;
-    // From the clock of the store to that of this process.
-    cached.record = shiftInstants(record, cached.readUs - storeUs);
-    apply?.(cached.record, known);
+    cached.record = restored;
+    apply?.(restored, known);
   }
 
   #cached(name: string): CachedRecord<Value> {

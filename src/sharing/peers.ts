@@ -5,6 +5,7 @@ import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { WaitQueue } from "../limiter/wait-queue.ts";
 import type { Waiter } from "../limiter/waiter.ts";
+import type { BreakerRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import { BreakerSync } from "./breaker-sync.ts";
@@ -91,6 +92,11 @@ export class Peers {
    */
   refreshBefore(call: EntryRequest, denial: Denial | undefined): Promise<void> | undefined {
     return this.#breakerSync?.refreshBefore(call, denial);
+  }
+
+  /** Reads breaker records and applies them. Resolves to false if the store could not be reached. */
+  async refreshRecords(names: readonly BreakerRecordName[]): Promise<boolean> {
+    return (await this.#breakerSync?.readAll(names)) ?? true;
   }
 
   /** Called for each new request: tries a store that is away again, if its retry time has come. */

@@ -1,6 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { messageOf, StoreError } from "../errors.ts";
-import type { LeaseReply, LeaseRequest, RecordUpdate, Settlement, Store, StoreRecord } from "./store.ts";
+import type {
+  LeaseReply,
+  LeaseRequest,
+  RecordUpdate,
+  Settlement,
+  SignalSubscription,
+  SignalTopic,
+  Store,
+  StoreRecord,
+  StoreSignals,
+} from "./store.ts";
 
 /** A store that is opened at the first use, and again after a failure. */
 export class LazyStore implements Store {
@@ -16,6 +26,13 @@ export class LazyStore implements Store {
 
   get processes(): number {
     return this.#store?.processes ?? 1;
+  }
+
+  get signals(): StoreSignals {
+    return {
+      send: async topic => (await this.#opened()).signals?.send(topic),
+      listen: (topic, listener) => new LazySubscription(this.#opened(), topic, listener),
+    };
   }
 
   /**
@@ -71,5 +88,29 @@ export class LazyStore implements Store {
         ? cause
         : new StoreError(`cannot open the store: ${messageOf(cause)}`, { cause });
     }
+  }
+}
+
+/** Listens as soon as the store is open. If it cannot be opened, the subscription stays inactive. */
+class LazySubscription implements SignalSubscription {
+  #subscription: SignalSubscription | undefined;
+  #isStopped = false;
+
+  constructor(opened: Promise<Store>, topic: SignalTopic, listener: () => void) {
+    opened.then(
+      store => {
+        if (!this.#isStopped) this.#subscription = store.signals?.listen(topic, listener);
+      },
+      () => undefined,
+    );
+  }
+
+  get isActive(): boolean {
+    return this.#subscription?.isActive === true;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#subscription?.stop();
   }
 }

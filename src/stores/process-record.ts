@@ -1,3 +1,5 @@
+import type { AppliedOrders } from "./order-log.ts";
+
 /** The status that a running process publishes in the store for operators (law S6). */
 export interface ProcessRecord<Snapshot> {
   readonly pid: number;
@@ -10,6 +12,8 @@ export interface ProcessRecord<Snapshot> {
   /** When the record was written, in epoch milliseconds of the same clock. */
   readonly writtenMs: number;
   readonly snapshot: Snapshot;
+  /** The orders of operators that it has applied. Absent in records of older versions. */
+  readonly orders?: AppliedOrders | undefined;
 }
 
 export const PROCESS_PREFIX = "process ";

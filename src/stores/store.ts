@@ -79,6 +79,25 @@ export const LISTED_MAX = 10_000;
 export interface Store extends BudgetStore, RecordStore {
   /** Unique among all processes that share the store. */
   readonly processId: string;
+  /** Undefined if the store cannot notify its processes. */
+  readonly signals?: StoreSignals | undefined;
+}
+
+/** `orders`: an operator has given an order. `acks`: a process has applied one. */
+export type SignalTopic = "orders" | "acks";
+
+/** Notifications between the processes of a store. They carry no data: a listener reads the records again. */
+export interface StoreSignals {
+  send(topic: SignalTopic): Promise<void>;
+  /** Calls `listener` after each `send` of any process, and whenever one may have been missed. */
+  listen(topic: SignalTopic, listener: () => void): SignalSubscription;
+}
+
+/** It does not keep the program alive (law S8). */
+export interface SignalSubscription {
+  /** False if the notifications cannot be received, or not yet: then the records must be read from time to time. */
+  readonly isActive: boolean;
+  stop(): void;
 }
 
 export interface BudgetStore {

@@ -258,9 +258,10 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
     },
   },
   breaker_cooldown_set: {
-    about: "A cooldown was set for a host: all its roles are refused until it ends.",
+    about: "A cooldown was set for a host: all its roles are refused until it ends, or the one that an operator named.",
     fields: {
-      host,
+      host: ["text", "canonical host, or `resolver <name>` for an operator's order"],
+      role: ["text?", "present when an operator has opened this role alone"],
       until: ["number", "end of the cooldown, in epoch ms"],
       reason: ["text", "`retry-after`, `rolling-window` or `cli-open:…`"],
       heard: ["flag?", "true when another process set it"],
@@ -268,7 +269,11 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
   },
   breaker_cooldown_ended: {
     about: "A cooldown ended early.",
-    fields: { host, by: ["text", "`success` or `operator`"] },
+    fields: {
+      host: ["text", "canonical host, or `resolver <name>` for an operator's order"],
+      role: ["text?", "present when an operator had opened this role alone"],
+      by: ["text", "`success` or `operator`"],
+    },
   },
   breaker_shadow: {
     about: "Shadow mode: the call was sent; in enforce mode the breaker would have refused it.",

@@ -36,9 +36,10 @@ async function startScenario(t: TestContext) {
   /** A process that stands still while it holds the lock of the file makes a command fail: then it is repeated. */
   const operate = async (...argv: string[]) => {
     for (;;) {
-      const answer = await runCli([...argv, "--store", store]);
+      // The host is listed, because the program may not have published yet that it has called it.
+      const answer = await runCli([...argv, "--store", store], { env: { DOCSTOKG_BREAKERS: "127.0.0.1=fail_max:5" } });
       if (answer.stderr.includes("locked")) continue;
-      assert.equal(answer.exitCode, 0, answer.stderr);
+      assert.equal(answer.stderr, "");
       return answer.stdout;
     }
   };
@@ -143,11 +144,12 @@ test("a Redis server works as a shared store, and one that stops is an error", {
 }, async t => {
   const redis = await RedisServer.start();
   t.after(() => redis.stop());
-  const opened = await runCli(["breaker", "open", "a.example", "--seconds", "60", "--store", redis.url]);
+  const listed = { env: { DOCSTOKG_BREAKERS: "a.example=fail_max:5" } };
+  const opened = await runCli(["breaker", "open", "a.example", "--seconds", "60", "--store", redis.url], listed);
   assert.match(opened.stdout, /^circuit of a\.example: open until /);
   const shown = await runCli(["breaker", "show", "--store", redis.url]);
   assert.match(shown.stdout, /^a\.example +open +all .* opened by operator: operator$/m);
-  await runCli(["breaker", "close", "a.example", "--store", redis.url]);
+  await runCli(["breaker", "close", "a.example", "--store", redis.url], listed);
   assert.equal((await runCli(["breaker", "show", "--open-only", "--json", "--store", redis.url])).stdout, "[]\n");
   await redis.stop();
   const away = await runCli(["breaker", "show", "--store", redis.url]);

@@ -49,9 +49,9 @@ test("a cooldown has its end in UTC, and applies to all roles", () => {
 
 test("only circuits that are not closed are named, and their trial calls are added up", () => {
   const circuits = [
-    { name: "metadata", state: "half_open", remainingMs: 0, probes: 1 },
-    { name: "artifact", state: "half_open", remainingMs: 0, probes: 2 },
-    { name: "landing", state: "closed", remainingMs: 0, probes: 0 },
+    { name: "metadata", state: "half_open", remainingMs: 0, probes: 1, reason: undefined },
+    { name: "artifact", state: "half_open", remainingMs: 0, probes: 2, reason: undefined },
+    { name: "landing", state: "closed", remainingMs: 0, probes: 0, reason: undefined },
   ] as const;
   const [row] = breakerRows([status("a.example", { state: "half_open", reason: "failures", circuits })], [], NOW);
   assert.deepEqual(row?.roles, ["metadata", "artifact"]);

@@ -8,10 +8,14 @@ import { createStoreFile, runCli, temporaryFolder } from "../../../test/cli/kit.
 import { docstokg } from "../docstokg.ts";
 import { type Io, runProgram } from "../program.ts";
 
+/** Makes hosts known to the commands: an order for a host that nothing knows is an error. */
+const KNOWN = { DOCSTOKG_BREAKERS: "a.example=fail_max:5;b.example=fail_max:5;api.example.org=fail_max:5" };
+const LISTED = { env: KNOWN };
+
 test("a circuit is opened for 300 seconds, shown and closed again", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
-  const opened = await runCli(["breaker", "open", "API.example.org", "--seconds", "300", "--store", store]);
+  const opened = await runCli(["breaker", "open", "API.example.org", "--seconds", "300", "--store", store], LISTED);
   assert.equal(opened.exitCode, 0);
   assert.match(
     opened.stdout,
@@ -26,7 +30,7 @@ test("a circuit is opened for 300 seconds, shown and closed again", async t => {
   const remainingS = Number(row.exec(shown.stdout)?.[1]);
   assert.ok(remainingS > 0 && remainingS <= 300, shown.stdout);
 
-  const closed = await runCli(["breaker", "close", "api.example.org", "--store", store]);
+  const closed = await runCli(["breaker", "close", "api.example.org", "--store", store], LISTED);
   assert.equal(closed.exitCode, 0);
   assert.match(closed.stdout, /^circuit of api\.example\.org: closed\n/);
   const after = await runCli(["breaker", "show", "--store", store]);
@@ -39,12 +43,12 @@ test("a service can be opened, and closing one of its hosts closes the service t
   const opened = await runCli(["breaker", "open", "service:ArXiv", "--seconds", "300", "--store", store]);
   assert.match(
     opened.stdout,
-    /^circuit of service arxiv: open until .*\n.* refuse requests to this service from now on\.\n$/,
+    /^circuit of service arxiv: open until .*\nNo running process is listed in sqlite:.* applies the order before/,
   );
   const why = await runCli(["why", "https://arxiv.org/abs/1", "--store", store]);
   assert.match(why.stdout, /^Refused: service arxiv is in cooldown \(opened by operator: operator\)/m);
   const closed = await runCli(["breaker", "close", "https://arxiv.org/abs/1", "--store", store]);
-  assert.match(closed.stdout, /^circuit of arxiv\.org: closed\n.* Closed too: service arxiv\.\n$/);
+  assert.match(closed.stdout, /^circuit of arxiv\.org: closed\n.*\nChanged too: service arxiv\.\n$/);
   const after = await runCli(["why", "https://export.arxiv.org/api", "--store", store]);
   assert.doesNotMatch(after.stdout, /^Refused/m);
 });
@@ -52,7 +56,7 @@ test("a service can be opened, and closing one of its hosts closes the service t
 test("--json prints the same with times in UTC", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
-  const opened = await runCli(["breaker", "open", "a.example", "--seconds", "300", "--json", "--store", store]);
+  const opened = await runCli(["breaker", "open", "a.example", "--seconds", "300", "--json", "--store", store], LISTED);
   const { openUntil, ...rest } = JSON.parse(opened.stdout);
   assert.equal(rest.host, "a.example");
   assert.equal(rest.state, "open");
@@ -68,15 +72,81 @@ test("--open-only leaves out closed circuits", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
   for (const host of ["a.example", "b.example"]) {
-    await runCli(["breaker", "open", host, "--seconds", "60", "--store", store]);
+    await runCli(["breaker", "open", host, "--seconds", "60", "--store", store], LISTED);
   }
-  await runCli(["breaker", "close", "a.example", "--store", store]);
+  await runCli(["breaker", "close", "a.example", "--store", store], LISTED);
   const names = async (...flags: string[]) => {
     const { stdout } = await runCli(["breaker", "show", "--json", ...flags, "--store", store]);
     return JSON.parse(stdout).map(({ name }: { name: string }) => name);
   };
   assert.deepEqual(await names(), ["b.example", "a.example"], "open circuits come first");
   assert.deepEqual(await names("--open-only"), ["b.example"]);
+});
+
+test("an unknown target is an error with a suggestion, and nothing is written", async t => {
+  const { store } = await temporaryFolder(t);
+  await createStoreFile(store);
+  for (const [target, hint] of [
+    ["api.exampel.org", "did you mean api.example.org?"],
+    ["api.exampel.org:landing", "did you mean api.example.org:landing?"],
+    ["crosref", "did you mean resolver:crossref?"],
+    ["service:arxv", "did you mean service:arxiv?"],
+    ["resolver:nothing-like-it", "expected a host, <host>:<role> (metadata, landing, artifact)"],
+    ["unlisted.example.net", "expected a host"],
+  ] as const) {
+    for (const argv of [
+      ["open", target, "--seconds", "9"],
+      ["close", target],
+      ["half-open", target],
+    ]) {
+      const { exitCode, stdout, stderr } = await runCli(["breaker", ...argv, "--store", store], LISTED);
+      assert.equal(exitCode, 2);
+      assert.equal(stdout, "");
+      assert.ok(stderr.includes(`unknown target "${target}": no running process has called it`), stderr);
+      assert.ok(stderr.includes(hint), stderr);
+    }
+  }
+  const ambiguous = await runCli(["breaker", "close", "arxiv", "--store", store]);
+  assert.match(ambiguous.stderr, /"arxiv" is a service and a resolver; write service:arxiv or resolver:arxiv/);
+  assert.equal((await runCli(["breaker", "show", "--json", "--store", store])).stdout, "[]\n");
+});
+
+test("one role or one resolver can be opened, and closing a host names a resolver that is still open", async t => {
+  const { store } = await temporaryFolder(t);
+  await createStoreFile(store);
+  const breaker = async (...argv: string[]) => (await runCli(["breaker", ...argv, "--store", store], LISTED)).stdout;
+  assert.match(
+    await breaker("open", "a.example:landing", "--seconds", "60"),
+    /^circuit of a\.example \(landing\): open until .* opened by operator: operator\n/,
+  );
+  assert.match(await breaker("open", "crossref", "--seconds", "60"), /^circuit of resolver crossref: open until /);
+  const shown = await breaker("show");
+  assert.match(shown, /^a\.example +open +landing +\S+Z +\d+ s +0 +0 +opened by operator: operator$/m);
+  assert.match(shown, /^resolver crossref +open +\S+Z +\d+ s +0 +0 +opened by operator: operator$/m);
+  assert.match(
+    await breaker("close", "a.example"),
+    /^circuit of a\.example: closed\n.*\nStill open: resolver crossref\. To close it: docstokg breaker close resolver:crossref\n$/,
+  );
+  assert.match(await breaker("close", "resolver:crossref"), /^circuit of resolver crossref: closed\n/);
+  await breaker("open", "a.example", "--seconds", "60");
+  assert.match(
+    await breaker("close", "a.example:landing"),
+    /All roles of a\.example are refused for another 60 s: opened by operator: operator\. To end that: docstokg breaker close a\.example\n$/,
+  );
+});
+
+test("--replace sets a shorter time", async t => {
+  const { store } = await temporaryFolder(t);
+  await createStoreFile(store);
+  const open = async (...argv: string[]) =>
+    JSON.parse((await runCli(["breaker", "open", "a.example", "--json", "--store", store, ...argv], LISTED)).stdout);
+  await open("--seconds", "300");
+  const kept = await open("--seconds", "10");
+  assert.equal(kept.changed, false);
+  assert.ok(kept.remainingMs > 10_000);
+  const replaced = await open("--seconds", "10", "--replace");
+  assert.equal(replaced.changed, true);
+  assert.ok(replaced.remainingMs <= 10_000);
 });
 
 test("without open circuits and cooldowns show prints that there are none", async t => {
@@ -90,9 +160,12 @@ test("without open circuits and cooldowns show prints that there are none", asyn
 test("a shorter open does not end a longer one, and prints that", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
-  await runCli(["breaker", "open", "a.example", "--seconds", "300", "--reason", "pause", "--store", store]);
-  const { stdout } = await runCli(["breaker", "open", "a.example", "--seconds", "10", "--store", store]);
-  assert.match(stdout, /^The circuit was already open for longer; the later end applies\.\n/);
+  await runCli(["breaker", "open", "a.example", "--seconds", "300", "--reason", "pause", "--store", store], LISTED);
+  const { stdout } = await runCli(["breaker", "open", "a.example", "--seconds", "10", "--store", store], LISTED);
+  assert.match(
+    stdout,
+    /^Nothing was changed: the circuit is open for longer already\. --replace sets the shorter time\.$/m,
+  );
   assert.match(stdout, /opened by operator: pause/);
 });
 
@@ -104,10 +177,10 @@ test("a host keeps its port only if the policy lists it with that port, as for r
     return JSON.parse((await runCli(argv, { env })).stdout).host;
   };
   const listed = { DOCSTOKG_BREAKERS: "a.example:8443=fail_max:3" };
-  assert.equal(await open("a.example:8443"), "a.example");
+  assert.equal(await open("a.example:8443", KNOWN), "a.example");
   assert.equal(await open("a.example:8443", listed), "a.example:8443");
   assert.equal(await open("https://a.example:8443/path", listed), "a.example:8443");
-  assert.equal(await open("https://A.example/path?key=x"), "a.example");
+  assert.equal(await open("https://A.example/path?key=x", KNOWN), "a.example");
 });
 
 test("without a shared store every command fails with a hint, and prints no result", async () => {
@@ -245,7 +318,7 @@ test("an invalid argument is named, with the values that are valid", async t => 
 test("colour is printed only on terminals, and not with NO_COLOR or TERM=dumb", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
-  await runCli(["breaker", "open", "a.example", "--seconds", "60", "--store", store]);
+  await runCli(["breaker", "open", "a.example", "--seconds", "60", "--store", store], LISTED);
   const shown = async (isTTY: boolean, env: Record<string, string>) =>
     (await runCli(["breaker", "show", "--store", store], { isTTY, env })).stdout;
   assert.ok((await shown(true, {})).includes("\x1b[31mopen\x1b[39m"));
@@ -276,7 +349,10 @@ test("the table of open circuits fits terminals of 80 and 40 columns, with every
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
   const host = "api.example.org";
-  await runCli(["breaker", "open", host, "--seconds", "60", "--reason", "the provider asked for it", "--store", store]);
+  await runCli(
+    ["breaker", "open", host, "--seconds", "60", "--reason", "the provider asked for it", "--store", store],
+    LISTED,
+  );
   for (const columns of [80, 40]) {
     const terminal = { isTTY: true, columns, env: { NO_COLOR: "1" } };
     const { stdout } = await runCli(["breaker", "show", "--store", store], terminal);

@@ -14,7 +14,10 @@ import { sqliteFileProblem } from "./sqlite-file-problem.ts";
 
 /** The store that running processes share, opened by a command. */
 export interface StoreConnection extends AsyncDisposable {
+  /** The policy of this command. */
   readonly policy: LoadedPolicy;
+  /** The policies by which targets are found. */
+  readonly policies: readonly LoadedPolicy[];
   /** The name to print, without credentials. */
   readonly storeName: string;
   readonly operator: Operator;
@@ -57,6 +60,7 @@ export async function openOptionalStoreConnection(flags: Flags, io: Io): Promise
     return { policy, problem: problem ?? NO_SHARED_STORE, [Symbol.asyncDispose]: async () => undefined };
   return {
     policy,
+    policies: [policy],
     storeName: redactedStoreName(name),
     operator: new Operator(store),
     checkStoreFile: async () => {

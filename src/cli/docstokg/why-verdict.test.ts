@@ -66,7 +66,7 @@ function verdict(shared: SharedFacts, cache = unread) {
 
 const cooled = (ms: number) => ({ state: "open", reason: "retry-after", remainingMs: ms, cooldownMs: ms }) as const;
 const circuit = (state: "open" | "half_open", remainingMs: number, probes = 0) => ({
-  circuits: [{ name: "metadata", state, remainingMs, probes }],
+  circuits: [{ name: "metadata", state, remainingMs, probes, reason: "failures" }],
 });
 
 test("without a limit in the way the request is sent", () => {

@@ -32,7 +32,9 @@ test("why prints host, group, breaker, cache, and each setting with its source",
 test("a request to a host that an operator has opened is refused, with the reason and the time left", async t => {
   const { store } = await temporaryFolder(t);
   await createStoreFile(store);
-  await runCli(["breaker", "open", "a.example", "--seconds", "300", "--reason", "pause", "--store", store]);
+  await runCli(["breaker", "open", "a.example", "--seconds", "300", "--reason", "pause", "--store", store], {
+    env: { DOCSTOKG_BREAKERS: "a.example=fail_max:5" },
+  });
   const { stdout } = await runCli(["why", "https://a.example/x", "--json", "--store", store]);
   const { verdict, host, shared, cache } = JSON.parse(stdout);
   assert.equal(verdict.kind, "refuse");

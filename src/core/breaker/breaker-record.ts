@@ -16,6 +16,8 @@ export interface BreakerRecord {
   readonly operatorCooldown: BreakerCooldownRecord;
   /** Keyed by role; a resolver has one circuit. */
   readonly circuits: Readonly<Record<string, CircuitRecord>>;
+  /** The record is kept at least until then, for the orders in it. Absent if there was none. */
+  readonly ordersKeptUntilUs?: number;
 }
 
 /** Ended when `untilUs` has passed. One that ended early stays with `untilUs` 0, so that every process reads that. */
@@ -33,6 +35,10 @@ export interface CircuitRecord {
   /** Failed probes since the circuit was last closed. */
   readonly reopened: number;
   readonly probes: readonly ProbeRecord[];
+  /** Raised when an operator closes or half-opens this circuit alone. Absent if none has. */
+  readonly epoch?: number;
+  /** An operator has opened this circuit alone. Absent if none has. */
+  readonly order?: BreakerCooldownRecord;
 }
 
 /** A running probe. Leased, because its process may end without reporting. */
@@ -94,7 +100,7 @@ export function openCircuit(
 export function closeCircuit(host: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
   const current = circuitRecordOf(host, name);
   if (current.isClosed || current.probes.every(probe => probe.id !== id)) return host;
-  return withCircuit(host, name, { ...NO_CIRCUIT, serial: current.serial }, nowUs);
+  return withCircuit(host, name, { ...current, ...NO_CIRCUIT, serial: current.serial }, nowUs);
 }
 
 /**
@@ -150,19 +156,19 @@ export function runningCooldown(
 
 /** When the record may be deleted. */
 export function breakerRecordExpiryUs(
-  { serverCooldown, operatorCooldown, circuits }: BreakerRecord,
+  { serverCooldown, operatorCooldown, circuits, ordersKeptUntilUs = 0 }: BreakerRecord,
   nowUs: number,
 ): number {
   let lastUs = Math.max(nowUs, serverCooldown.untilUs, operatorCooldown.untilUs);
   for (const { untilUs, probes } of Object.values(circuits))
     lastUs = Math.max(lastUs, untilUs, ...probes.map(({ expiresUs }) => expiresUs));
-  return lastUs + RETENTION_US;
+  return Math.max(lastUs + RETENTION_US, ordersKeptUntilUs);
 }
 
 function withCircuit(host: BreakerRecord, name: string, circuit: CircuitRecord, nowUs: number): BreakerRecord {
   return { ...host, circuits: { ...host.circuits, [name]: { ...circuit, serial: nextSerial(circuit.serial, nowUs) } } };
 }
 
-function nextSerial(serial: number, nowUs: number): number {
+export function nextSerial(serial: number, nowUs: number): number {
   return Math.max(serial + 1, Math.floor(nowUs));
 }

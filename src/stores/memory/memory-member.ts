@@ -1,6 +1,6 @@
 import { StoreError } from "../../errors.ts";
 import { changeRecord, recordAt, recordsAt } from "../records.ts";
-import type { LeaseReply, LeaseRequest, RecordUpdate, Settlement, Store, StoreRecord } from "../store.ts";
+import type { LeaseReply, LeaseRequest, RecordUpdate, Settlement, Store, StoreRecord, StoreSignals } from "../store.ts";
 import type { MemoryStore } from "./memory-store.ts";
 
 /** A `MemoryStore` as one of its members uses it. */
@@ -12,6 +12,10 @@ export class MemoryMember implements Store {
   constructor(store: MemoryStore, processId: string) {
     this.#store = store;
     this.processId = processId;
+  }
+
+  get signals(): StoreSignals {
+    return this.#store.signals;
   }
 
   get processes(): number {

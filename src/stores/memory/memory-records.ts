@@ -22,6 +22,11 @@ export class MemoryRecords implements RecordTable {
     return found;
   }
 
+  /** Loses everything, as a server that restarts without its data. */
+  clear(): void {
+    this.#records.clear();
+  }
+
   evictSome(nowUs: number): void {
     this.#sweeper.sweep(nowUs);
   }

@@ -1,10 +1,18 @@
 import { SharedBudget } from "../../core/limits/shared-budget.ts";
 import type { Time } from "../../time/time.ts";
 import { type Budgets, leaseAll, settleAll } from "../exchange.ts";
-import { LEASE_MS, type LeaseReply, type LeaseRequest, type Settlement, type Store } from "../store.ts";
+import {
+  LEASE_MS,
+  type LeaseReply,
+  type LeaseRequest,
+  type Settlement,
+  type Store,
+  type StoreSignals,
+} from "../store.ts";
 import { MapSweeper } from "./map-sweeper.ts";
 import { MemoryMember } from "./memory-member.ts";
 import { MemoryRecords } from "./memory-records.ts";
+import { MemorySignals } from "./memory-signals.ts";
 
 export interface MemoryStoreOptions {
   /** How long a silent member keeps its leased units, in milliseconds. @default LEASE_MS */
@@ -14,6 +22,7 @@ export interface MemoryStoreOptions {
 /** A store for several hubs of one process. Each hub is a separate member. */
 export class MemoryStore implements Budgets {
   readonly records = new MemoryRecords();
+  readonly signals: StoreSignals = new MemorySignals();
   readonly #time: Time;
   readonly #leaseUs: number;
   readonly #budgets = new Map<string, SharedBudget>();

@@ -1,7 +1,7 @@
 import { StoreError } from "../../errors.ts";
 import { setStallTolerantTimer } from "../../time/stall-tolerant-timer.ts";
 import type { RedisDriver, RedisDriverOptions } from "./redis-driver.ts";
-import { connectNode, type RedisNode } from "./redis-node.ts";
+import { connectNode, type RedisNode, subscribeAt } from "./redis-node.ts";
 import { slotOfKey } from "./redis-slot.ts";
 import type { RedisAddress, RedisHost } from "./redis-url.ts";
 
@@ -71,6 +71,15 @@ class RedisCluster implements RedisDriver {
       }
     }
     throw new Error(`slot ${slot} was redirected more than ${MAX_REDIRECTIONS} times`);
+  }
+
+  /** Every node of a cluster passes on the messages of the others. */
+  async subscribe(channel: string, onMessage: () => void, onLost: () => void): Promise<() => void> {
+    const owner = this.#ownerOf(slotOfKey(channel));
+    if (owner === undefined) throw new Error("CLUSTERDOWN no node owns the slot of the channel");
+    const { credentials, tls } = this.#address;
+    const { time, timeoutMs } = this.#options;
+    return subscribeAt(owner, { credentials, database: 0, tls, timeoutMs, time }, channel, onMessage, onLost);
   }
 
   abandon(key: string, reason: Error): void {

@@ -69,6 +69,14 @@ export class RedisConnection {
     }
   }
 
+  /**
+   * Receives the messages of a channel. `onLost` is called when no more will come. Returns a function that ends it.
+   */
+  async subscribe(channel: string, onMessage: () => void, onLost: () => void): Promise<() => void> {
+    const driver = await this.#connected();
+    return driver.subscribe(channel, onMessage, onLost);
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#drop();

@@ -1,6 +1,6 @@
 import type { Time } from "../../time/time.ts";
 import { connectCluster } from "./redis-cluster.ts";
-import { connectNode } from "./redis-node.ts";
+import { connectNode, subscribeAt } from "./redis-node.ts";
 import { connectPrimary } from "./redis-sentinel.ts";
 import type { RedisAddress } from "./redis-url.ts";
 
@@ -18,6 +18,8 @@ export interface RedisDriverOptions {
 export interface RedisDriver {
   /** In a cluster, `key` selects the server. */
   send(key: string, command: readonly string[]): Promise<unknown>;
+  /** Over a connection of its own. `onLost` is called when that is lost. Returns a function that ends it. */
+  subscribe(channel: string, onMessage: () => void, onLost: () => void): Promise<() => void>;
   /** Gives up the connection that serves `key`, because its server does not answer or has become a replica. */
   abandon(key: string, reason: Error): void;
   destroy(): void;
@@ -33,6 +35,7 @@ export async function connectDriver(address: RedisAddress, options: RedisDriverO
   const node = await connectNode(host, { credentials, database, tls, timeoutMs, time, onLost });
   return {
     send: (_, command) => node.send(command),
+    subscribe: (...subscription) => subscribeAt(host, { credentials, database, tls, timeoutMs, time }, ...subscription),
     abandon: (_, reason) => {
       node.destroy();
       onLost(reason);

@@ -85,6 +85,27 @@ export async function connectNode(
   };
 }
 
+/**
+ * Subscribes to a channel over a connection of its own: one that has subscribed accepts no other command. Returns a
+ * function that ends it.
+ */
+export async function subscribeAt(
+  address: RedisHost,
+  options: Omit<RedisNodeOptions, "onLost">,
+  channel: string,
+  onMessage: () => void,
+  onLost: () => void,
+): Promise<() => void> {
+  const node = await connectNode(address, { ...options, onLost });
+  try {
+    await node.subscribe(channel, onMessage);
+  } catch (error) {
+    node.destroy();
+    throw error;
+  }
+  return () => node.destroy();
+}
+
 /** Read at each connection, so that renewed certificates are used. */
 async function pemFiles(tls: RedisTls): Promise<Readonly<Record<string, string>>> {
   const files = await Promise.all(

@@ -1,6 +1,6 @@
 import { messageOf, StoreError } from "../../errors.ts";
 import type { RedisDriver, RedisDriverOptions } from "./redis-driver.ts";
-import { connectNode, type RedisNode } from "./redis-node.ts";
+import { connectNode, type RedisNode, subscribeAt } from "./redis-node.ts";
 import type { RedisAddress, RedisHost } from "./redis-url.ts";
 
 const SWITCHED = "+switch-master";
@@ -33,6 +33,8 @@ export async function connectPrimary(address: RedisAddress, options: RedisDriver
     watch.onSwitch = abandon;
     return {
       send: (_, command) => node.send(command),
+      subscribe: (...subscription) =>
+        subscribeAt(watch.primary, { credentials, database, tls, timeoutMs, time }, ...subscription),
       abandon: (_, reason) => abandon(reason),
       destroy: () => {
         watch.stop();

@@ -19,6 +19,7 @@ import { RedisLedger } from "./redis-ledger.ts";
 import { RedisRecords } from "./redis-records.ts";
 import { RedisRefusalCache } from "./redis-refusal-cache.ts";
 import { SCRIPT, SCRIPT_SHA } from "./redis-script.ts";
+import { RedisSignals } from "./redis-signals.ts";
 import { parseRedisUrl } from "./redis-url.ts";
 import {
   leaseRepliesOf,
@@ -58,6 +59,7 @@ const PRESENCE_US = 1_000_000;
 export class RedisStore implements Store {
   readonly #connection: RedisConnection;
   readonly processId: string = randomUUID();
+  readonly signals: RedisSignals;
   readonly #records: RedisRecords;
   readonly #keys: RedisKeys;
   readonly #leaseUs: number;
@@ -118,6 +120,7 @@ export class RedisStore implements Store {
     this.#time = options.time ?? systemTime;
     this.#serverUs = options.serverUs;
     this.#records = new RedisRecords(connection, prefix, options.serverUs);
+    this.signals = new RedisSignals(connection, prefix);
   }
 
   get processes(): number {

@@ -15,6 +15,7 @@ import {
   type Store,
   type StoreRecord,
 } from "../store.ts";
+import { FileSignals } from "./file-signals.ts";
 import { LockFairness } from "./lock-fairness.ts";
 import { machineBootId } from "./machine-boot.ts";
 import type { MachineInstant } from "./machine-instant.ts";
@@ -60,6 +61,7 @@ export class SqliteStore implements Store {
   readonly #boot: string;
   readonly #timeoutMs: number;
   readonly processId: string = randomUUID();
+  readonly signals: FileSignals;
   readonly #queue = new TransactionQueue();
   #connection: SqliteConnection | undefined;
   #draining: Promise<void> | undefined;
@@ -92,6 +94,7 @@ export class SqliteStore implements Store {
     this.#leaseUs = leaseMs * 1000;
     this.#boot = boot ?? machineBootId();
     this.#timeoutMs = timeoutMs;
+    this.signals = new FileSignals(path, time);
   }
 
   get processes(): number {

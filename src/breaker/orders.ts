@@ -1,0 +1,165 @@
+import type { BreakerOrder } from "../core/breaker/breaker-order.ts";
+import { wallDeadlineMs } from "../core/breaker/deadline.ts";
+import type { OpenReason } from "../errors.ts";
+import { ROLES, type Role } from "../policy/roles.ts";
+import type { Time } from "../time/time.ts";
+import type { Blocker, BreakerChange, ChangeOrigin } from "./breaker-change.ts";
+import type { BreakerEmitter } from "./breaker-emitter.ts";
+import type { BreakerTable } from "./breaker-table.ts";
+import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
+import type { HostBreaker } from "./host-breaker.ts";
+
+/** What an order is for: a host or `service <name>`, one role of it, or a resolver. */
+export type BreakerTarget = { readonly unit: string; readonly role?: Role | undefined } | { readonly resolver: string };
+
+/** An order as a program or a command gives it. */
+export type OrderRequest =
+  | { readonly kind: "open"; readonly ms: number; readonly reason: OpenReason; readonly isReplacing: boolean }
+  | { readonly kind: "close" }
+  | { readonly kind: "half-open" };
+
+/** The name of the circuit in the shared record; undefined for a whole host. */
+export function circuitOfTarget(target: BreakerTarget): string | undefined {
+  return "resolver" in target ? "" : target.role;
+}
+
+/** The order in the form of the shared records. */
+export function orderFor(target: BreakerTarget, request: OrderRequest): BreakerOrder {
+  const circuit = circuitOfTarget(target);
+  if (request.kind === "close") return { kind: "close", circuit };
+  if (request.kind === "half-open") return { kind: "half-open", circuit, circuits: ROLES };
+  const { ms, reason, isReplacing } = request;
+  return { kind: "open", circuit, durationUs: Math.ceil(ms * 1000), reason, isReplacing };
+}
+
+export interface OrdersDeps {
+  readonly table: BreakerTable;
+  readonly time: Time;
+  readonly emitter: BreakerEmitter;
+  /** The number of the permit that was issued last. */
+  readonly lastPermit: () => number;
+  readonly record: (change: BreakerChange) => void;
+}
+
+/** Applies the orders of operators to the hosts and circuits of this process: its own, and those of shared records. */
+export class Orders {
+  readonly #deps: OrdersDeps;
+
+  constructor(deps: OrdersDeps) {
+    this.#deps = deps;
+  }
+
+  /** An order that was given in this process. */
+  give(target: BreakerTarget, request: OrderRequest): void {
+    const { table } = this.#deps;
+    const order = orderFor(target, request);
+    if ("unit" in target && target.role === undefined) this.#giveToHost(target.unit, order);
+    else
+      this.#giveToCircuit(
+        "resolver" in target
+          ? table.resolver(target.resolver)
+          : table.circuit(table.host(target.unit), target.role as Role),
+        order,
+      );
+  }
+
+  /** Opens the host as ordered, also for a shorter time than before; undefined ends the order. */
+  openHost(host: HostBreaker, order: CircuitOrder | undefined, origin: ChangeOrigin): void {
+    const { emitter, lastPermit } = this.#deps;
+    const old = host.orderAt(this.#deps.time.monotonicUs());
+    host.cooldowns.setOrder(order && { ...order, afterPermit: lastPermit() });
+    if (order !== undefined) emitter.cooled(host.name, this.#wallMs(order.untilUs), order.reason, origin === "peer");
+    else if (old !== undefined) emitter.cooldownEnded(host.name, "operator");
+    if (origin === "peer") this.#record(host, undefined);
+  }
+
+  /** As `openHost`, for one circuit. */
+  openCircuit(circuit: CircuitHolder, order: CircuitOrder | undefined, origin: ChangeOrigin): void {
+    const { host, resolver, role } = circuit.name;
+    const owner = host ?? `resolver ${resolver}`;
+    const old = circuit.orderAt(this.#deps.time.monotonicUs());
+    circuit.setOrder(order);
+    const { emitter } = this.#deps;
+    if (order !== undefined) emitter.cooled(owner, this.#wallMs(order.untilUs), order.reason, origin === "peer", role);
+    else if (old !== undefined) emitter.cooldownEnded(owner, "operator", role);
+    if (origin === "peer") this.#record(circuit, undefined);
+  }
+
+  /**
+   * Closes every circuit of a host or service and of its partitions, and ends their cooldowns. The order for a partition
+   * is always our own: only the processes that call it write its record.
+   */
+  reset(name: string, origin: ChangeOrigin): void {
+    const { table } = this.#deps;
+    const known = table.find(name);
+    if (known !== undefined) this.#resetHost(known, origin);
+    for (const partition of table.partitionsOf(name)) {
+      this.#resetHost(partition, "local");
+      this.#record(partition, { kind: "close" });
+    }
+  }
+
+  #giveToHost(unit: string, order: BreakerOrder): void {
+    const { table, time } = this.#deps;
+    const host = table.host(unit);
+    const nowUs = time.monotonicUs();
+    if (order.kind === "open") {
+      const opened = openedUntil(order, host.orderAt(nowUs), nowUs);
+      if (opened === undefined) return;
+      this.openHost(host, opened, "local");
+    } else {
+      this.reset(unit, "local");
+      if (order.kind === "half-open") for (const role of ROLES) table.circuit(host, role).halfOpen(nowUs, "local");
+    }
+    this.#record(host, order);
+  }
+
+  #giveToCircuit(circuit: CircuitHolder, order: BreakerOrder): void {
+    const nowUs = this.#deps.time.monotonicUs();
+    if (order.kind === "open") {
+      const opened = openedUntil(order, circuit.orderAt(nowUs), nowUs);
+      if (opened === undefined) return;
+      this.openCircuit(circuit, opened, "local");
+    } else {
+      this.openCircuit(circuit, undefined, "local");
+      if (order.kind === "close") circuit.close("local");
+      else circuit.halfOpen(nowUs, "local");
+    }
+    this.#record(circuit, order);
+  }
+
+  #resetHost(host: HostBreaker, origin: ChangeOrigin): void {
+    const { time, emitter } = this.#deps;
+    const wasCooling = host.cooldownAt(time.monotonicUs()) !== undefined;
+    host.reset();
+    for (const role of ROLES) {
+      const circuit = host.circuits[role];
+      if (circuit === undefined) continue;
+      this.openCircuit(circuit, undefined, origin);
+      circuit.close(origin);
+    }
+    if (origin === "peer") this.#record(host, undefined);
+    if (wasCooling) emitter.cooldownEnded(host.name, "operator");
+  }
+
+  /** Without an order, the change was read from a record and is not published. */
+  #record(blocker: Blocker, order: BreakerOrder | undefined): void {
+    this.#deps.record({ kind: "order", origin: order === undefined ? "peer" : "local", blocker, order });
+  }
+
+  #wallMs(untilUs: number): number {
+    const { time } = this.#deps;
+    return wallDeadlineMs(untilUs, { monotonicUs: time.monotonicUs(), wallMs: time.wallMs() });
+  }
+}
+
+/** The new order to open; undefined if the running one ends later and is not to be replaced. */
+function openedUntil(
+  { durationUs, reason, isReplacing = false }: BreakerOrder & { readonly kind: "open" },
+  running: CircuitOrder | undefined,
+  nowUs: number,
+): CircuitOrder | undefined {
+  const untilUs = nowUs + durationUs;
+  if (!isReplacing && running !== undefined && running.untilUs >= untilUs) return undefined;
+  return { untilUs, reason: reason as OpenReason };
+}

@@ -1,0 +1,113 @@
+import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
+import type { BreakerTarget } from "../../breaker/orders.ts";
+import type { Acknowledgement, GivenOrder } from "../../http/operator.ts";
+import { systemTime } from "../../time/system-time.ts";
+import { painter } from "../output/colour.ts";
+import { formatUtc, formatWait } from "../output/duration.ts";
+import type { Flags, Io } from "../program.ts";
+import { breakerReasonText, STATE_COLOURS } from "./breaker-reason.ts";
+import { targetArgument, targetName } from "./breaker-target.ts";
+
+/** What became of an order. */
+export interface OrderOutcome {
+  readonly target: BreakerTarget;
+  /** Ordered together with the target. */
+  readonly others: readonly BreakerTarget[];
+  readonly given: GivenOrder;
+  readonly acknowledgements: readonly Acknowledgement[];
+  /** Resolvers whose circuit may still refuse the requests. */
+  readonly stillOpen: readonly SharedBreakerStatus[];
+  readonly storeName: string;
+  /** How long the command has waited for the processes, at most. */
+  readonly waitedMs: number;
+}
+
+export function printOutcome(outcome: OrderOutcome, flags: Flags, io: Io): void {
+  if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(outcome, io))}\n`);
+  else io.stdout.write(`${lines(outcome, io).join("\n")}\n`);
+}
+
+function jsonOf({ target, others, given, acknowledgements, stillOpen }: OrderOutcome, { time = systemTime }: Io) {
+  const { name, kind } = given.status;
+  const { state, reason = null, remainingMs } = stateOf(target, given.status);
+  return {
+    target: targetName(target),
+    kind,
+    host: name,
+    role: "role" in target ? (target.role ?? null) : null,
+    state,
+    reason,
+    openUntil: remainingMs > 0 ? new Date(time.wallMs() + remainingMs).toISOString() : null,
+    remainingMs,
+    changed: given.isChanged,
+    alsoChanged: others.map(targetName),
+    applied: acknowledgements.filter(({ effect }) => effect === "applied").length,
+    processes: acknowledgements.map(({ process: { pid, program, machine }, effect }) => ({
+      pid,
+      program,
+      machine,
+      effect,
+    })),
+    stillOpen: stillOpen.map(status => targetArgument(status.kind, status.name)),
+  };
+}
+
+function lines(outcome: OrderOutcome, io: Io): readonly string[] {
+  const { target, others, given, stillOpen } = outcome;
+  const { state, reason = "", remainingMs } = stateOf(target, given.status);
+  const untilMs = (io.time ?? systemTime).wallMs() + remainingMs;
+  const until =
+    remainingMs > 0 ? ` until ${formatUtc(untilMs)} (${formatWait(remainingMs)}), ${breakerReasonText(reason)}` : "";
+  const text = [`circuit of ${targetName(target)}: ${painter(io)(STATE_COLOURS[state], state)}${until}`];
+  if (!given.isChanged)
+    text.push("Nothing was changed: the circuit is open for longer already. --replace sets the shorter time.");
+  else text.push(...effectLines(outcome));
+  if (others.length > 0) text.push(`Changed too: ${others.map(targetName).join(", ")}.`);
+  text.push(...hostLines(target, given.status));
+  for (const { kind, name } of stillOpen)
+    text.push(`Still open: ${kind} ${name}. To close it: docstokg breaker close ${targetArgument(kind, name)}`);
+  return text;
+}
+
+/** How many processes have applied the order, and which have not. */
+function effectLines({ acknowledgements, storeName, waitedMs }: OrderOutcome): readonly string[] {
+  if (acknowledgements.length === 0)
+    return [
+      `No running process is listed in ${storeName}. A process applies the order before its next request; it is kept for a day.`,
+    ];
+  const named = (effect: Acknowledgement["effect"]) =>
+    acknowledgements
+      .filter(acknowledgement => acknowledgement.effect === effect)
+      .map(({ process: { pid, program, machine } }) => `${pid} ${program} on ${machine}`)
+      .join(", ");
+  const applied = acknowledgements.filter(({ effect }) => effect === "applied").length;
+  const total = acknowledgements.length;
+  const text = [`applied by ${applied} of ${total} ${total === 1 ? "process" : "processes"}`];
+  const [shadow, silent] = [named("shadow"), named("silent")];
+  if (shadow !== "") text.push(`in shadow mode, where it has no effect: ${shadow}`);
+  if (silent !== "")
+    text.push(
+      `no answer within ${formatWait(waitedMs)}: ${silent}. A running process applies it before its next request.`,
+    );
+  return text;
+}
+
+/** A role or circuit that is closed is still refused while its host is in cooldown. */
+function hostLines(target: BreakerTarget, { name, cooldownMs, reason = "" }: SharedBreakerStatus): readonly string[] {
+  if (!("role" in target) || target.role === undefined || cooldownMs === 0) return [];
+  return [
+    `All roles of ${name} are refused for another ${formatWait(cooldownMs)}: ${breakerReasonText(reason)}.` +
+      ` To end that: docstokg breaker close ${targetArgument("host", name)}`,
+  ];
+}
+
+/** The state of the target: of one circuit, or of the host with its cooldowns. */
+function stateOf(
+  target: BreakerTarget,
+  status: SharedBreakerStatus,
+): Pick<SharedBreakerStatus, "state" | "reason" | "remainingMs"> {
+  if (!("role" in target) || target.role === undefined) return status;
+  return (
+    status.circuits.find(({ name }) => name === target.role) ?? { state: "closed", reason: undefined, remainingMs: 0 }
+  );
+}

@@ -1,0 +1,143 @@
+import type { BreakerTarget } from "../../breaker/orders.ts";
+import { nearest } from "../../core/text/nearest.ts";
+import { quote } from "../../core/text/quote.ts";
+import type { LoadedPolicy } from "../../policy/load.ts";
+import { isRole, ROLES, type Role } from "../../policy/roles.ts";
+import { serviceName } from "../../policy/service-name.ts";
+import { policyTarget } from "../../policy/target.ts";
+import { usageError } from "../usage-error.ts";
+import type { KnownTargets } from "./known-targets.ts";
+
+/** What a text on the command line means. */
+export interface ResolvedTarget {
+  /** The host, service or resolver itself. */
+  readonly target: BreakerTarget;
+  /** The owners of other circuits and cooldowns that decide about its requests. */
+  readonly others: readonly BreakerTarget[];
+}
+
+interface TargetText {
+  readonly prefix: string | undefined;
+  readonly name: string;
+  readonly role: Role | undefined;
+}
+
+/**
+ * The host, service or resolver that `text` names: `api.example.org`, `api.example.org:8443`, `api.example.org:landing`,
+ * a URL, `service:arxiv`, `resolver:crossref`, or the bare name of a service or resolver. Throws a ConfigError with a
+ * suggestion for a name that neither a policy nor a running process knows.
+ */
+export function resolveTarget(text: string, known: KnownTargets, policies: readonly LoadedPolicy[]): ResolvedTarget {
+  const { prefix, name, role } = parseTarget(text);
+  if (prefix === "resolver") return resolverTarget(text, name, role, known);
+  const service = sameName(known.services, name);
+  if (prefix === "service") {
+    if (service === undefined) throw unknownTarget(text, known);
+    return { target: { unit: serviceName(service), role }, others: [] };
+  }
+  const host =
+    prefix === "host" || !isBareWord(name) || known.hasHost(name) ? hostTarget(name, role, known, policies) : undefined;
+  if (host !== undefined) return host;
+  const resolver = sameName(known.resolvers, name);
+  if (service !== undefined && resolver !== undefined)
+    throw usageError(
+      "<target>",
+      `${quote(name)} is a service and a resolver; write service:${service} or resolver:${resolver}`,
+    );
+  if (service !== undefined) return { target: { unit: serviceName(service), role }, others: [] };
+  if (resolver !== undefined) return resolverTarget(text, resolver, role, known);
+  throw unknownTarget(text, known);
+}
+
+/** The name of a target in messages: `api.example.org (landing)`, `service arxiv`, `resolver crossref`. */
+export function targetName(target: BreakerTarget): string {
+  if ("resolver" in target) return `resolver ${target.resolver}`;
+  return target.role === undefined ? target.unit : `${target.unit} (${target.role})`;
+}
+
+/** The target as the command line takes it. */
+export function targetArgument(kind: "host" | "resolver", name: string): string {
+  return kind === "resolver" ? `resolver:${name}` : name.replace(/^service /, "service:");
+}
+
+function resolverTarget(text: string, name: string, role: Role | undefined, known: KnownTargets): ResolvedTarget {
+  const resolver = sameName(known.resolvers, name);
+  if (resolver === undefined) throw unknownTarget(text, known);
+  if (role !== undefined)
+    throw usageError("<target>", `a resolver has one circuit for all roles; write resolver:${resolver}`);
+  return { target: { resolver }, others: [] };
+}
+
+/** Undefined for a host that is not known. Throws a ConfigError for a text that is no host. */
+function hostTarget(
+  name: string,
+  role: Role | undefined,
+  known: KnownTargets,
+  policies: readonly LoadedPolicy[],
+): ResolvedTarget | undefined {
+  try {
+    for (const policy of policies) {
+      const { host, path } = policyTarget(policy, name);
+      const withPort = hostWithPort(name, host);
+      const unit = [withPort, host].find(candidate => candidate !== undefined && known.hasHost(candidate));
+      if (unit === undefined) continue;
+      const { circuit, cooldown } = policy.breakers.resolved.route(unit, path);
+      // A path that belongs to a service has no circuit of its host.
+      const isPart = path !== undefined && policy.ratelimits.resolved.routing.find(unit, path).memberPath !== "";
+      const [first = unit, ...others] = new Set(isPart ? [circuit, cooldown] : [unit, circuit, cooldown]);
+      return { target: { unit: first, role }, others: others.map(other => ({ unit: other })) };
+    }
+    const [policy] = policies;
+    // The processes have called hosts that they do not list, and this may be one of them.
+    if (policy === undefined || known.isComplete) return undefined;
+    return { target: { unit: policyTarget(policy, name).host, role }, others: [] };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw usageError("<target>", error.message);
+  }
+}
+
+/** `host:port`, if the text has a port that the policy does not name. */
+function hostWithPort(text: string, host: string): string | undefined {
+  const port = URL.parse(text.includes("://") ? text : `http://${text}`)?.port ?? "";
+  return port === "" || host.endsWith(`:${port}`) ? undefined : `${host}:${port}`;
+}
+
+function parseTarget(text: string): TargetText {
+  const [, prefix, rest = text] = /^(service|resolver|host)[: ](.+)$/i.exec(text) ?? [];
+  const colon = rest.lastIndexOf(":");
+  const last = rest.slice(colon + 1).toLowerCase();
+  const hasRole = colon > 0 && isRole(last);
+  return {
+    prefix: prefix?.toLowerCase(),
+    name: hasRole ? rest.slice(0, colon) : rest,
+    role: hasRole ? last : undefined,
+  };
+}
+
+/** A word that can be the name of a service or resolver, and is hardly a host. */
+function isBareWord(name: string): boolean {
+  return /^[\w-]+$/.test(name);
+}
+
+function sameName(names: ReadonlySet<string>, name: string): string | undefined {
+  return names.has(name) ? name : [...names].find(other => other.toLowerCase() === name.toLowerCase());
+}
+
+function unknownTarget(text: string, known: KnownTargets): Error {
+  const { name, role } = parseTarget(text);
+  const candidates = new Map([
+    ...[...known.resolvers].map(other => [other, `resolver:${other}`] as const),
+    ...[...known.services].map(other => [other, `service:${other}`] as const),
+    ...[...known.hosts].map(other => [other, role === undefined ? other : `${other}:${role}`] as const),
+  ]);
+  const suggested = candidates.get(nearest(name, candidates.keys()) ?? "");
+  const hint =
+    suggested === undefined
+      ? `expected a host, <host>:<role> (${ROLES.join(", ")}), service:<name> or resolver:<name>`
+      : `did you mean ${suggested}?`;
+  return usageError(
+    "<target>",
+    `unknown target ${quote(text)}: no running process has called it, and the policy does not list it; ${hint}`,
+  );
+}

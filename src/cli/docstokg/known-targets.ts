@@ -1,0 +1,57 @@
+import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
+import type { RunningProcess } from "../../http/operator.ts";
+import { type LoadedPolicy, namesHost } from "../../policy/load.ts";
+import { commonName } from "../../policy/partition-name.ts";
+import { isServiceName, serviceOfName, withoutTier } from "../../policy/service-name.ts";
+
+/** The hosts, services and resolvers that an order can be for: those of the policies, the store and the processes. */
+export class KnownTargets {
+  readonly hosts: ReadonlySet<string>;
+  readonly services: ReadonlySet<string>;
+  readonly resolvers: ReadonlySet<string>;
+  /** False if a process has called more hosts than it lists. */
+  readonly isComplete: boolean;
+  readonly #policies: readonly LoadedPolicy[];
+
+  constructor(
+    policies: readonly LoadedPolicy[],
+    statuses: readonly SharedBreakerStatus[],
+    processes: readonly RunningProcess[],
+    resolvers: readonly string[],
+  ) {
+    const used = [
+      ...statuses.filter(({ kind }) => kind === "host").map(({ name }) => name),
+      ...processes.flatMap(({ snapshot }) => [
+        ...snapshot.hosts.map(({ host }) => host),
+        ...snapshot.keys.map(({ key }) => withoutTier(key)),
+      ]),
+    ].map(commonName);
+    this.#policies = policies;
+    this.hosts = new Set([
+      ...used.filter(name => !isServiceName(name)),
+      ...policies.flatMap(({ ratelimits, breakers }) => [
+        ...ratelimits.resolved.routing.hostNames(),
+        ...Object.keys(breakers.options.hosts ?? {}),
+      ]),
+    ]);
+    this.services = new Set([
+      ...used.flatMap(name => serviceOfName(name) ?? []),
+      ...policies.flatMap(({ ratelimits }) => Object.keys(ratelimits.options.services ?? {})),
+    ]);
+    this.resolvers = new Set([
+      ...resolvers,
+      ...statuses.filter(({ kind }) => kind === "resolver").map(({ name }) => name),
+      ...processes.flatMap(({ snapshot }) => snapshot.resolvers ?? []),
+      ...policies.flatMap(({ breakers }) => Object.keys(breakers.options.resolvers ?? {})),
+    ]);
+    this.isComplete = !processes.some(({ snapshot }) => snapshot.isPartial === true);
+  }
+
+  /** Whether the host was called, has a record, or is listed in a policy, also by a pattern such as `*.example.org`. */
+  hasHost(host: string): boolean {
+    if (this.hosts.has(host)) return true;
+    return this.#policies.some(
+      policy => namesHost(policy, host) || policy.ratelimits.resolved.routing.find(host).service !== undefined,
+    );
+  }
+}

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fleetOf, HOST, REREAD_MS } from "../../test/sharing/fleet.ts";
+
+const ORDER = { unit: HOST } as const;
+const open = (ms: number, isReplacing = false) => ({ kind: "open", ms, reason: "cli-open:test", isReplacing }) as const;
+
+test("a process that returns from an outage applies an operator's close before it writes its own open circuit", async () => {
+  const { time, a, b, operator } = fleetOf(2);
+  await a.sendAll(2, "failure");
+  await time.advance(REREAD_MS);
+  assert.equal(await b.send("success"), "failures");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  assert.equal(await a.send("success"), "failures", "it notices the outage");
+  await operator.order(ORDER, { kind: "close" });
+  await time.advance(REREAD_MS);
+  assert.equal(await b.send("success"), undefined);
+  a.isAway = false;
+  await time.advance(REREAD_MS);
+  await a.send("success");
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});
+
+test("a process that returns from an outage does not repeat a circuit that a peer has closed by a trial call", async () => {
+  const { time, a, b } = fleetOf(2);
+  await a.sendAll(2, "failure");
+  await time.advance(REREAD_MS);
+  a.isAway = true;
+  // The circuit of the separated process stays open longer: its trial call has failed.
+  await time.advance(60_000);
+  await a.send("failure");
+  await time.advance(20_000);
+  assert.equal(await b.send("success"), undefined, "the trial call of the other process closes the circuit");
+  a.isAway = false;
+  await time.advance(REREAD_MS);
+  await a.send("success");
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});
+
+test("a process that returns from an outage does not repeat a cooldown that an operator has ended", async () => {
+  const { time, a, b } = fleetOf(2);
+  await a.send({ retryAfterMs: 600_000 });
+  await time.advance(REREAD_MS);
+  assert.equal(await b.send("success"), "retry-after");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  await a.send("success");
+  b.breakers.close(HOST);
+  a.isAway = false;
+  await time.advance(REREAD_MS);
+  await a.send("success");
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});
+
+test("a cooldown that began during an outage is written when the store is back", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  await a.send({ retryAfterMs: 600_000 });
+  a.isAway = false;
+  await time.advance(REREAD_MS);
+  await a.send("success");
+  await time.advance(REREAD_MS);
+  assert.equal(await b.send("success"), "retry-after");
+});
+
+test("an order that was given during an outage is written when the store is back, unless a newer one exists", async () => {
+  for (const isNewer of [false, true]) {
+    const { time, a, b, operator } = fleetOf(2);
+    for (const process of [a, b]) await process.send("success");
+    a.isAway = true;
+    await time.advance(REREAD_MS);
+    await a.send("success");
+    a.breakers.open(HOST, 300, "here");
+    await time.advance(1000);
+    if (isNewer) await operator.order(ORDER, { kind: "close" });
+    a.isAway = false;
+    await time.advance(REREAD_MS);
+    await a.send("success");
+    await time.advance(REREAD_MS);
+    for (const process of [a, b])
+      assert.equal(await process.send("success"), isNewer ? undefined : "cli-open:here", String(isNewer));
+  }
+});
+
+test("a shorter order replaces a longer one only if asked, and a Retry-After stays", async () => {
+  const { time, a, b, operator } = fleetOf(2);
+  await a.send("success");
+  await operator.order(ORDER, open(300_000));
+  await operator.order(ORDER, open(10_000));
+  await time.advance(11_000);
+  assert.equal(await a.send("success"), "cli-open:test");
+  await operator.order(ORDER, open(10_000, true));
+  await time.advance(11_000);
+  assert.equal(await a.send({ retryAfterMs: 100_000 }), undefined);
+  await time.advance(REREAD_MS);
+  await operator.order(ORDER, open(5000, true));
+  await time.advance(6000);
+  for (const process of [a, b]) assert.equal(await process.send("success"), "retry-after");
+});
+
+test("an order for one role leaves the others, and an order for a resolver applies to all its hosts", async () => {
+  const { time, a, b, operator } = fleetOf(2);
+  await a.send("success");
+  await operator.order({ unit: HOST, role: "landing" }, open(300_000));
+  await operator.order({ resolver: "crossref" }, open(300_000));
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) {
+    assert.equal(await process.send("success"), undefined);
+    assert.equal(await process.send("success", { role: "landing" }), "cli-open:test");
+    assert.equal(await process.send("success", { host: "other.example", resolver: "crossref" }), "cli-open:test");
+    assert.equal(process.breakers.state(HOST).reason, "cli-open:test");
+  }
+  await operator.order({ unit: HOST, role: "landing" }, { kind: "close" });
+  await operator.order({ resolver: "crossref" }, { kind: "close" });
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) {
+    assert.equal(await process.send("success", { role: "landing" }), undefined);
+    assert.equal(await process.send("success", { host: "other.example", resolver: "crossref" }), undefined);
+  }
+});
+
+test("a circuit that an operator half-opens admits trial calls only, in all processes", async () => {
+  const { time, a, b, operator } = fleetOf(2);
+  await a.sendAll(2, "failure");
+  await time.advance(REREAD_MS);
+  assert.equal(await b.send("success"), "failures");
+  await operator.order(ORDER, { kind: "half-open" });
+  await time.advance(REREAD_MS);
+  const trial = await b.gate.enter({ host: HOST, role: "metadata" });
+  assert.equal(await a.send("success"), "failures", "the trial call of the other process is in flight");
+  trial.written();
+  trial.report({ outcome: { kind: "success" }, status: 200 });
+  trial.release();
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});
+
+test("an order that the store has lost is written again by a process that knows it", async () => {
+  const { time, a, b, operator, shared } = fleetOf(2);
+  await a.sendAll(2, "failure");
+  await time.advance(REREAD_MS);
+  b.isAway = true;
+  await time.advance(REREAD_MS);
+  await b.send("success");
+  await operator.order(ORDER, { kind: "close" });
+  await time.advance(REREAD_MS);
+  assert.equal(await a.send("success"), undefined);
+  shared.records.clear();
+  b.isAway = false;
+  await time.advance(REREAD_MS);
+  // This process writes its open circuit to the empty store.
+  await b.send("success");
+  await time.advance(REREAD_MS);
+  await a.send("success");
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});

@@ -1,0 +1,179 @@
+import type { Blocker, BreakerChange } from "../breaker/breaker-change.ts";
+import type { BreakerTable } from "../breaker/breaker-table.ts";
+import type { CircuitHolder } from "../breaker/circuit-holder.ts";
+import { type BreakerOrder, giveOrder, isClearedSince, orderVersion } from "../core/breaker/breaker-order.ts";
+import {
+  type BreakerRecord,
+  circuitRecordOf,
+  closeCircuit,
+  endServerCooldown,
+  openCircuit,
+  setCooldown,
+} from "../core/breaker/breaker-record.ts";
+import type { Circuit } from "../core/breaker/circuit.ts";
+import { EvictingMap } from "../core/evicting-map.ts";
+import type { OpenReason } from "../errors.ts";
+import { type BreakerRecordName, hostRecordName, resolverRecordName } from "../stores/record-names.ts";
+import type { Time } from "../time/time.ts";
+
+/** A change of a record, computed from the record in the store. */
+export type RecordStep = (record: BreakerRecord, nowUs: number) => BreakerRecord;
+
+export interface BreakerPublisherDeps {
+  readonly table: BreakerTable;
+  readonly time: Time;
+  /** The record as this process has last applied it. */
+  readonly known: (name: BreakerRecordName) => BreakerRecord;
+  /** Resolves to false if the store could not be reached. */
+  readonly write: (name: BreakerRecordName, step: RecordStep) => Promise<boolean>;
+}
+
+interface PendingOrder {
+  readonly name: BreakerRecordName;
+  readonly order: BreakerOrder;
+  readonly givenUs: number;
+}
+
+/** Orders that could not be written. Each is for another host or circuit; more than these are given by a defect. */
+const PENDING_ORDERS_MAX = 1000;
+
+/**
+ * Writes the breaker state of this process to the records that its peers read. What this process knows never replaces
+ * something newer in the store (law B11): state is not written over an order that this process had not applied, and
+ * state that was written before is written again only if the store has lost it.
+ */
+export class BreakerPublisher {
+  readonly #deps: BreakerPublisherDeps;
+  /** Since when the state of a host or circuit is not in the store, because the store was away when it changed. */
+  readonly #unwrittenUs = new WeakMap<Blocker, number>();
+  readonly #pendingOrders = new EvictingMap<PendingOrder>(() => true, PENDING_ORDERS_MAX);
+
+  constructor(deps: BreakerPublisherDeps) {
+    this.#deps = deps;
+  }
+
+  openedCircuit(circuit: CircuitHolder, now: Circuit & { readonly kind: "open" }): void {
+    this.#openCircuit(circuit, now, () => true);
+  }
+
+  /** The probe with this id has succeeded. */
+  closedCircuit(circuit: CircuitHolder, probe: string): void {
+    this.#write(circuit, (record, nowUs) => closeCircuit(record, circuitName(circuit), probe, nowUs));
+  }
+
+  startedCooldown({ blocker, untilUs, reason }: BreakerChange & { readonly kind: "cooldown" }): void {
+    this.#setCooldown(blocker, untilUs, reason, () => true);
+  }
+
+  endedCooldown(blocker: Blocker): void {
+    const { serial } = this.#deps.known(recordNameOf(blocker)).serverCooldown;
+    this.#write(blocker, (record, nowUs) => endServerCooldown(record, serial, nowUs));
+  }
+
+  ordered(blocker: Blocker, order: BreakerOrder): void {
+    this.#writeOrder({ name: recordNameOf(blocker), order, givenUs: this.#deps.time.monotonicUs() });
+  }
+
+  /** After an outage: writes the orders that were given meanwhile, and the state that the store has missed or lost. */
+  republish(): void {
+    const { table, time } = this.#deps;
+    const nowUs = time.monotonicUs();
+    for (const pending of [...this.#pendingOrders.values()]) this.#writeOrder(pending);
+    for (const host of table.hosts()) {
+      const cooldown = host.mayHaveCooldown ? host.cooldowns.requested(nowUs) : undefined;
+      if (cooldown === undefined) continue;
+      const isMissing = this.#missing(host, ({ serverCooldown }) => serverCooldown.serial);
+      this.#setCooldown(host, cooldown.untilUs, cooldown.reason, isMissing);
+    }
+    for (const circuit of table.circuits()) {
+      const now = circuit.at(nowUs);
+      if (now.kind !== "open") continue;
+      const isMissing = this.#missing(circuit, record => circuitRecordOf(record, circuitName(circuit)).serial);
+      this.#openCircuit(circuit, now, isMissing);
+    }
+  }
+
+  /**
+   * Whether the store lacks the state of a host or circuit: the store has lost it, or this process could not write it,
+   * and nothing newer was written meanwhile. Serials follow the clock of the store.
+   */
+  #missing(
+    blocker: Blocker,
+    serialOf: (record: BreakerRecord) => number,
+  ): (record: BreakerRecord, nowUs: number) => boolean {
+    const knownSerial = serialOf(this.#deps.known(recordNameOf(blocker)));
+    const unwrittenUs = this.#unwrittenUs.get(blocker);
+    if (unwrittenUs === undefined) return record => serialOf(record) < knownSerial;
+    const ageUs = this.#deps.time.monotonicUs() - unwrittenUs;
+    return (record, nowUs) => serialOf(record) <= nowUs - ageUs;
+  }
+
+  #openCircuit(
+    circuit: CircuitHolder,
+    { untilUs, reopened }: Circuit & { readonly kind: "open" },
+    isMissing: (record: BreakerRecord, nowUs: number) => boolean,
+  ): void {
+    const leftUs = untilUs - this.#deps.time.monotonicUs();
+    const opened = (nowUs: number) => ({ untilUs: nowUs + leftUs, reopened });
+    this.#write(circuit, (record, nowUs) =>
+      isMissing(record, nowUs) ? openCircuit(record, circuitName(circuit), opened(nowUs), nowUs) : record,
+    );
+  }
+
+  #setCooldown(
+    host: Blocker,
+    untilUs: number,
+    reason: OpenReason,
+    isMissing: (record: BreakerRecord, nowUs: number) => boolean,
+  ): void {
+    const leftUs = untilUs - this.#deps.time.monotonicUs();
+    this.#write(host, (record, nowUs) =>
+      isMissing(record, nowUs)
+        ? setCooldown(record, "serverCooldown", { untilUs: nowUs + leftUs, reason }, nowUs)
+        : record,
+    );
+  }
+
+  /** Writes state of this process, unless the store holds an order that the process had not applied when it changed. */
+  #write(blocker: Blocker, step: RecordStep): void {
+    const name = recordNameOf(blocker);
+    const known = this.#deps.known(name);
+    const circuit = "policy" in blocker ? circuitName(blocker) : undefined;
+    const changedUs = this.#unwrittenUs.get(blocker) ?? this.#deps.time.monotonicUs();
+    const writing = this.#deps.write(name, (record, nowUs) =>
+      isClearedSince(record, known, circuit) ? record : step(record, nowUs),
+    );
+    void writing.then(isWritten => {
+      if (isWritten) this.#unwrittenUs.delete(blocker);
+      else this.#unwrittenUs.set(blocker, changedUs);
+    });
+  }
+
+  /** An order that could not be written is written when the store is back, unless a newer one was given meanwhile. */
+  #writeOrder(pending: PendingOrder): void {
+    const { name, order, givenUs } = pending;
+    const ageUs = this.#deps.time.monotonicUs() - givenUs;
+    const key = `${name} ${order.circuit ?? "*"}`;
+    const writing = this.#deps.write(name, (record, nowUs) => {
+      if (ageUs > 0 && orderVersion(record, order.circuit) > nowUs - ageUs) return record;
+      if (order.kind !== "open") return giveOrder(record, order, nowUs);
+      const durationUs = order.durationUs - ageUs;
+      return durationUs > 0 ? giveOrder(record, { ...order, durationUs }, nowUs) : record;
+    });
+    void writing.then(isWritten => {
+      if (isWritten) this.#pendingOrders.delete(key);
+      else this.#pendingOrders.add(key, pending);
+    });
+  }
+}
+
+export function recordNameOf(blocker: Blocker): BreakerRecordName {
+  if ("circuits" in blocker) return hostRecordName(blocker.name);
+  const { host = "", resolver } = blocker.name;
+  return resolver === undefined ? hostRecordName(host) : resolverRecordName(resolver);
+}
+
+/** The name of a circuit in the record of its host; a resolver has the one circuit "". */
+export function circuitName({ name: { role } }: CircuitHolder): string {
+  return role ?? "";
+}

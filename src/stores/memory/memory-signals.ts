@@ -1,0 +1,17 @@
+import type { SignalSubscription, SignalTopic, StoreSignals } from "../store.ts";
+
+/** Notifies the members of a memory store. */
+export class MemorySignals implements StoreSignals {
+  readonly #listeners: Readonly<Record<SignalTopic, Set<() => void>>> = { orders: new Set(), acks: new Set() };
+
+  async send(topic: SignalTopic): Promise<void> {
+    for (const listener of this.#listeners[topic]) queueMicrotask(listener);
+  }
+
+  listen(topic: SignalTopic, listener: () => void): SignalSubscription {
+    // A function of its own, so that one listener can listen twice.
+    const own = () => listener();
+    this.#listeners[topic].add(own);
+    return { isActive: true, stop: () => this.#listeners[topic].delete(own) };
+  }
+}

@@ -1,0 +1,37 @@
+import type { BreakerRecordName } from "./record-names.ts";
+
+/**
+ * The latest orders of operators, in the store: which records they have changed. The orders themselves are in those
+ * records; the log tells running processes which of them to read at once, instead of before their next request.
+ */
+export interface OrderLog {
+  /** The number of orders so far. */
+  readonly sequence: number;
+  /** The latest orders, oldest first. */
+  readonly entries: readonly OrderEntry[];
+}
+
+export interface OrderEntry {
+  readonly sequence: number;
+  readonly name: BreakerRecordName;
+}
+
+/** What a process publishes about the orders that it has applied. */
+export interface AppliedOrders {
+  /** The sequence number of the last order that it has applied. */
+  readonly sequence: number;
+  /** Of the latest orders, those without effect in this process: their host or resolver is in shadow mode. */
+  readonly shadowed: readonly number[];
+}
+
+export const ORDER_LOG_NAME = "orders";
+export const EMPTY_ORDER_LOG: OrderLog = Object.freeze({ sequence: 0, entries: [] });
+/** A process that has missed more orders reads the records of all hosts that it calls anyway. */
+export const LOGGED_ORDERS_MAX = 64;
+/** Longer than any process is listed: the sequence must not start again while a process remembers it. */
+export const ORDER_LOG_KEPT_US = 30 * 86_400_000_000;
+
+export function withOrder(log: OrderLog, name: BreakerRecordName): OrderLog {
+  const sequence = log.sequence + 1;
+  return { sequence, entries: [...log.entries, { sequence, name }].slice(-LOGGED_ORDERS_MAX) };
+}

@@ -1,0 +1,80 @@
+import { type FSWatcher, watch } from "node:fs";
+import { utimes, writeFile } from "node:fs/promises";
+import type { Time } from "../../time/time.ts";
+import type { SignalSubscription, SignalTopic, StoreSignals } from "../store.ts";
+
+/**
+ * Notifies the processes that share a database file. SQLite has no notifications, so an empty file beside the database
+ * stands for each topic (`limits.db.orders`): the sender sets its modification time, and the operating system tells the
+ * processes that watch it.
+ */
+export class FileSignals implements StoreSignals {
+  readonly #path: string;
+  readonly #time: Time;
+
+  constructor(path: string, time: Time) {
+    this.#path = path;
+    this.#time = time;
+  }
+
+  async send(topic: SignalTopic): Promise<void> {
+    const file = this.#fileOf(topic);
+    await create(file);
+    const seconds = this.#time.wallMs() / 1000;
+    await utimes(file, seconds, seconds);
+  }
+
+  listen(topic: SignalTopic, listener: () => void): SignalSubscription {
+    return new FileSubscription(this.#fileOf(topic), listener);
+  }
+
+  #fileOf(topic: SignalTopic): string {
+    return `${this.#path}.${topic}`;
+  }
+}
+
+/** Ends when the file is deleted or cannot be watched: some file systems have no notifications. */
+class FileSubscription implements SignalSubscription {
+  readonly #listener: () => void;
+  #watcher: FSWatcher | undefined;
+  #isStopped = false;
+
+  constructor(file: string, listener: () => void) {
+    this.#listener = listener;
+    void this.#start(file).catch(() => this.stop());
+  }
+
+  get isActive(): boolean {
+    return this.#watcher !== undefined;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#watcher?.close();
+    this.#watcher = undefined;
+  }
+
+  async #start(file: string): Promise<void> {
+    await create(file);
+    if (this.#isStopped) return;
+    const watcher = watch(file, { persistent: false });
+    watcher.on("error", () => this.stop());
+    watcher.on("change", event => {
+      // "rename": the file was deleted or replaced, so the watcher sees no further change.
+      if (event === "rename") this.stop();
+      this.#listener();
+    });
+    this.#watcher = watcher;
+    // A signal may have been sent before the file was watched.
+    this.#listener();
+  }
+}
+
+/** Creates the file, readable by its owner only. Nothing happens if it exists. */
+async function create(file: string): Promise<void> {
+  try {
+    await writeFile(file, "", { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  }
+}

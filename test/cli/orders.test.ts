@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { createHub } from "../../src/http/create-hub.ts";
+import { Operator } from "../../src/http/operator.ts";
+import type { BreakersOptions } from "../../src/policy/breaker-schema.ts";
+import { loadPolicy } from "../../src/policy/load.ts";
+import { type StoreName, storeFor } from "../../src/stores/open-store.ts";
+import { systemTime } from "../../src/time/system-time.ts";
+import { serve } from "../http/kit.ts";
+import { RedisServer, whyNoRedis } from "../stores/redis-server.ts";
+import { createStoreFile, runCli, temporaryFolder } from "./kit.ts";
+
+const LIMITS = { rates: "1000/SECOND", max_delay_ms: 0 };
+
+/** Hubs that share a store and have called a server, and are listed in the store. */
+async function startHubs(t: TestContext, store: StoreName, breakers: readonly BreakersOptions[]) {
+  const { origin } = await serve(t, (_, response) => response.end("hello"));
+  const hubs = await Promise.all(
+    breakers.map(options =>
+      createHub({
+        env: {},
+        store,
+        cache: false,
+        retry: false,
+        policy: {
+          ratelimits: { extends: "none", defaults: { metadata: LIMITS } },
+          breakers: { extends: "none", ...options },
+        },
+      }),
+    ),
+  );
+  t.after(() => Promise.all(hubs.map(hub => hub.close())));
+  for (const hub of hubs) await (await hub.fetch(origin)).text();
+  const shared = storeFor(store, { policy: await loadPolicy({ env: {} }), env: {}, time: systemTime, random: () => 0 });
+  assert.ok(shared !== undefined);
+  t.after(() => shared.close());
+  const operator = new Operator(shared);
+  while ((await operator.processes()).length < hubs.length) await systemTime.sleep(20);
+  return { origin, hubs, operator };
+}
+
+async function refusal(hub: Awaited<ReturnType<typeof createHub>>, origin: string): Promise<string | undefined> {
+  try {
+    await (await hub.fetch(origin)).text();
+    return undefined;
+  } catch (error) {
+    return (error as { reason?: string }).reason;
+  }
+}
+
+async function storesOf(t: TestContext): Promise<readonly StoreName[]> {
+  const { store } = await temporaryFolder(t);
+  await createStoreFile(store);
+  if (whyNoRedis() !== false) return [store];
+  const redis = await RedisServer.start();
+  t.after(() => redis.stop());
+  return [store, redis.url as StoreName];
+}
+
+test("an order is acknowledged by every process, also by those that send nothing", async t => {
+  for (const store of await storesOf(t)) {
+    const { origin, hubs } = await startHubs(t, store, [{}, {}, {}]);
+    const opened = await runCli(["breaker", "open", "127.0.0.1", "--seconds", "300", "--store", store]);
+    assert.match(opened.stdout, /^circuit of 127\.0\.0\.1: open until .*\napplied by 3 of 3 processes\n$/);
+    assert.equal(opened.exitCode, 0);
+    for (const hub of hubs) assert.equal(hub.snapshot().hosts[0]?.reason, "cli-open:operator", "before any request");
+    for (const hub of hubs) assert.equal(await refusal(hub, origin), "cli-open:operator");
+    const closed = await runCli(["breaker", "close", "127.0.0.1", "--json", "--store", store]);
+    const { applied, processes, state } = JSON.parse(closed.stdout);
+    assert.deepEqual([state, applied, processes.length], ["closed", 3, 3]);
+    for (const hub of hubs) assert.equal(await refusal(hub, origin), undefined);
+  }
+});
+
+test("an order without effect in a process in shadow mode is reported as such", async t => {
+  for (const store of await storesOf(t)) {
+    const { origin, hubs } = await startHubs(t, store, [{}, { mode: "shadow" }]);
+    const { stdout, exitCode } = await runCli(["breaker", "open", "127.0.0.1", "--seconds", "300", "--store", store]);
+    assert.match(stdout, /^applied by 1 of 2 processes\nin shadow mode, where it has no effect: \d+ \S+ on \S+\n$/m);
+    assert.equal(exitCode, 1);
+    assert.deepEqual(await Promise.all(hubs.map(hub => refusal(hub, origin))), ["cli-open:operator", undefined]);
+  }
+});
+
+test("a process that does not answer is named", async t => {
+  const { store } = await temporaryFolder(t);
+  await createStoreFile(store);
+  const { operator } = await startHubs(t, store, [{}]);
+  const [running] = await operator.processes();
+  const shared = storeFor(store, { policy: await loadPolicy({ env: {} }), env: {}, time: systemTime, random: () => 0 });
+  await shared?.change("process gone", ({ nowUs }) => ({
+    record: { next: { ...running, pid: 4711, program: "gone.js" }, keepUntilUs: nowUs + 60_000_000 },
+    result: undefined,
+  }));
+  await shared?.close();
+  const { stdout, exitCode } = await runCli(["breaker", "open", "127.0.0.1", "--seconds", "9", "--store", store]);
+  assert.match(
+    stdout,
+    /^applied by 1 of 2 processes\nno answer within 2\.0 s: 4711 gone\.js on \S+\. A running process/m,
+  );
+  assert.equal(exitCode, 1);
+});
