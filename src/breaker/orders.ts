@@ -19,7 +19,7 @@ export type OrderRequest =
   | { readonly kind: "half-open" };
 
 /** The name of the circuit in the shared record; undefined for a whole host. */
-export function circuitOfTarget(target: BreakerTarget): string | undefined {
+function circuitOfTarget(target: BreakerTarget): string | undefined {
   return "resolver" in target ? "" : target.role;
 }
 

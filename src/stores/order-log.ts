@@ -27,7 +27,7 @@ export interface AppliedOrders {
 export const ORDER_LOG_NAME = "orders";
 export const EMPTY_ORDER_LOG: OrderLog = Object.freeze({ sequence: 0, entries: [] });
 /** A process that has missed more orders reads the records of all hosts that it calls anyway. */
-export const LOGGED_ORDERS_MAX = 64;
+const LOGGED_ORDERS_MAX = 64;
 /** Longer than any process is listed: the sequence must not start again while a process remembers it. */
 export const ORDER_LOG_KEPT_US = 30 * 86_400_000_000;
 

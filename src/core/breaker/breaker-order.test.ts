@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { type BreakerOrder, giveOrder, isClearedSince, orderVersion, restoreOrders } from "./breaker-order.ts";
+import {
+  type BreakerRecord,
+  breakerRecordExpiryUs,
+  circuitRecordOf,
+  EMPTY_BREAKER_RECORD,
+  openCircuit,
+  runningCooldown,
+  setCooldown,
+} from "./breaker-record.ts";
+
+const DAY_US = 86_400_000_000;
+const open = (durationUs: number, isReplacing = false, circuit?: string): BreakerOrder => ({
+  kind: "open",
+  durationUs,
+  reason: "cli-open:x",
+  isReplacing,
+  circuit,
+});
+
+const orders = fc.oneof(
+  fc
+    .record({ durationUs: fc.integer({ min: 1, max: 1000 }), isReplacing: fc.boolean() })
+    .map(({ durationUs, isReplacing }): BreakerOrder => open(durationUs, isReplacing)),
+  fc.constantFrom<BreakerOrder>(
+    { kind: "close" },
+    { kind: "close", circuit: "landing" },
+    { kind: "half-open", circuits: ["metadata", "landing"] },
+    { kind: "half-open", circuit: "landing", circuits: [] },
+    open(500, false, "landing"),
+  ),
+);
+
+test("every order that changes a record has a newer version than all before it", () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(orders, fc.integer({ min: -5, max: 100 })), { maxLength: 12 }), steps => {
+      let record: BreakerRecord = EMPTY_BREAKER_RECORD;
+      let nowUs = 1000;
+      for (const [order, us] of steps) {
+        nowUs += us;
+        const next = giveOrder(record, order, nowUs);
+        if (next !== record)
+          assert.ok(orderVersion(next, order.circuit) > orderVersion(record, order.circuit), JSON.stringify(order));
+        record = next;
+      }
+    }),
+  );
+});
+
+test("a shorter order changes nothing unless it replaces, and a Retry-After stays", () => {
+  const cooled = setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", { untilUs: 700, reason: "retry-after" }, 1);
+  const opened = giveOrder(cooled, open(900), 10);
+  assert.equal(giveOrder(opened, open(100), 20), opened);
+  const replaced = giveOrder(opened, open(100, true), 20);
+  assert.equal(replaced.operatorCooldown.untilUs, 120);
+  assert.deepEqual(runningCooldown(replaced, 20), cooled.serverCooldown);
+});
+
+test("an order for one circuit leaves the others as they are", () => {
+  const record = openCircuit(EMPTY_BREAKER_RECORD, "metadata", { untilUs: 900, reopened: 0 }, 1);
+  const opened = giveOrder(record, open(500, false, "landing"), 10);
+  assert.equal(circuitRecordOf(opened, "landing").order?.untilUs, 510);
+  assert.equal(circuitRecordOf(opened, "metadata"), circuitRecordOf(record, "metadata"));
+  assert.equal(runningCooldown(opened, 20), undefined);
+  const closed = giveOrder(opened, { kind: "close", circuit: "landing" }, 20);
+  assert.equal(circuitRecordOf(closed, "landing").order, undefined);
+  assert.ok(isClearedSince(closed, opened, "landing"));
+  assert.ok(!isClearedSince(closed, opened, "metadata"));
+});
+
+test("a half-open order opens no circuit, and the next call of each is a trial call", () => {
+  const record = openCircuit(EMPTY_BREAKER_RECORD, "metadata", { untilUs: 900, reopened: 3 }, 1);
+  const half = giveOrder(record, { kind: "half-open", circuits: ["metadata", "landing"] }, 50);
+  for (const name of ["metadata", "landing"]) {
+    const { isClosed, untilUs, reopened } = circuitRecordOf(half, name);
+    assert.deepEqual({ isClosed, untilUs, reopened }, { isClosed: false, untilUs: 50, reopened: 0 });
+  }
+  assert.ok(isClearedSince(half, record, "metadata"));
+});
+
+test("what a record lacks of the orders that were given is put back, and a newer order is kept", () => {
+  fc.assert(
+    fc.property(fc.array(orders, { minLength: 1, maxLength: 8 }), fc.nat(7), (list, lostFrom) => {
+      const records = [EMPTY_BREAKER_RECORD];
+      for (const [index, order] of list.entries())
+        records.push(giveOrder(records.at(-1) as BreakerRecord, order, 1000 * (index + 1)));
+      const newest = records.at(-1) as BreakerRecord;
+      const older = records[Math.min(lostFrom, records.length - 1)] as BreakerRecord;
+      const restored = restoreOrders(older, newest);
+      for (const circuit of [undefined, "metadata", "landing"])
+        assert.equal(orderVersion(restored, circuit), orderVersion(newest, circuit));
+      assert.equal(restoreOrders(newest, older), newest);
+    }),
+  );
+});
+
+test("an order is kept for a day, and for a day after the end of what it has ended", () => {
+  const closed = giveOrder(EMPTY_BREAKER_RECORD, { kind: "close" }, 1000);
+  assert.equal(breakerRecordExpiryUs(closed, 1000), 1000 + DAY_US);
+  const opened = giveOrder(EMPTY_BREAKER_RECORD, open(3 * DAY_US), 1000);
+  const ended = giveOrder(opened, { kind: "close" }, 2000);
+  assert.equal(breakerRecordExpiryUs(ended, 2000), 1000 + 4 * DAY_US);
+});
