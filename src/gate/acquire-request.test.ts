@@ -40,7 +40,7 @@ test("an unknown option is an error that suggests the option it resembles", asyn
   assert.throws(() => limiter.tryAcquire(untyped({ Host: host })), unknown("tryAcquire", "Host", "did you mean host?"));
   assert.throws(
     () => limiter.check(untyped({ host, priority: 1 })),
-    unknown("check", "priority", "the options are host, role, path, method, weight"),
+    unknown("check", "priority", "the options are host, role, path, method, weight, costs"),
   );
   assert.equal(limiter.snapshot().keys.length, 0);
 });
@@ -49,7 +49,7 @@ test("options about waiting are unknown to methods that never wait", () => {
   const limiter = limiterOf();
   assert.throws(
     () => limiter.tryAcquire(untyped({ host, maxWaitMs: 100 })),
-    new TypeError('tryAcquire: unknown option "maxWaitMs": the options are host, role, path, method, weight'),
+    new TypeError('tryAcquire: unknown option "maxWaitMs": the options are host, role, path, method, weight, costs'),
   );
   assert.throws(() => limiter.check(untyped({ host, signal: AbortSignal.abort() })), TypeError);
 });

@@ -20,6 +20,12 @@ export interface AcquireRequest {
    * applies. @default 1
    */
   readonly weight?: number | undefined;
+  /**
+   * What the request uses of other units than requests, `{ credits: 10 }`: whole numbers of 0 or more, at most the
+   * smallest limit of the unit. All of them are taken together with the request, or nothing is. `requests` is the same
+   * as `weight`. @default the policy's `call_costs`, else 1 of each unit that a limit counts
+   */
+  readonly costs?: Readonly<Record<string, number>> | undefined;
   /** Aborting it ends the wait: the call rejects with the signal's reason. @default none */
   readonly signal?: AbortSignal | undefined;
   /**
@@ -39,6 +45,7 @@ const IMMEDIATE_OPTIONS = Object.keys({
   path: 0,
   method: 0,
   weight: 0,
+  costs: 0,
 } satisfies Record<keyof ImmediateRequest, 0>);
 const WAIT_OPTIONS = Object.keys({ signal: 0, maxWaitMs: 0 } satisfies Record<
   Exclude<keyof AcquireRequest, keyof ImmediateRequest>,
@@ -50,15 +57,25 @@ export function entryOf(request: AcquireRequest, caller: "acquire" | "run"): Ent
   for (const option in request)
     if (!isImmediateOption(option) && option !== "signal" && option !== "maxWaitMs")
       throw unknownOption(option, caller, [...IMMEDIATE_OPTIONS, ...WAIT_OPTIONS]);
-  const { host, role = "metadata", path, method, weight, signal, maxWaitMs } = request;
-  return { host, role, path, method, weight, signal, maxWaitMs, stamp: caller === "run" ? "written" : "granted" };
+  const { host, role = "metadata", path, method, weight, costs, signal, maxWaitMs } = request;
+  return {
+    host,
+    role,
+    path,
+    method,
+    weight,
+    costs,
+    signal,
+    maxWaitMs,
+    stamp: caller === "run" ? "written" : "granted",
+  };
 }
 
 /** The same for a method that never waits. */
 export function immediateEntryOf(request: ImmediateRequest, caller: "tryAcquire" | "check"): EntryRequest {
   for (const option in request) if (!isImmediateOption(option)) throw unknownOption(option, caller, IMMEDIATE_OPTIONS);
-  const { host, role = "metadata", path, method, weight } = request;
-  return { host, role, path, method, weight, signal: undefined, maxWaitMs: 0, stamp: "granted" };
+  const { host, role = "metadata", path, method, weight, costs } = request;
+  return { host, role, path, method, weight, costs, signal: undefined, maxWaitMs: 0, stamp: "granted" };
 }
 
 /** A switch over literals takes half the time of a lookup in a Set, and every grant pays for it. */
@@ -69,6 +86,7 @@ function isImmediateOption(option: string): boolean {
     case "path":
     case "method":
     case "weight":
+    case "costs":
       return true;
     default:
       return false;

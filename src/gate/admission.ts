@@ -3,6 +3,7 @@ import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
 import { BusyError, RateLimitExceeded, type RejectedError, type WaitBound } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
+import type { Charge } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import { estimateFrom, estimateOf, type WaitEstimate } from "../limiter/estimate.ts";
 import type { ForecastStart } from "../limiter/forecast.ts";
@@ -36,17 +37,17 @@ export class Admission {
   }
 
   /** Whether a new request can start now: no other has the turn, and all budgets, leases and records allow it. */
-  isFree(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): boolean {
+  isFree(call: EntryRequest, roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
     return (
-      this.hasCapacity(roleBudget, units, nowUs) &&
-      this.#peers?.isReady(call, roleBudget, units, nowUs) !== false &&
-      !this.#queues.of(units).isContended(roleBudget)
+      this.hasCapacity(roleBudget, charge, nowUs) &&
+      this.#peers?.isReady(call, roleBudget, charge.units, nowUs) !== false &&
+      !this.#queues.of(charge.units).isContended(roleBudget)
     );
   }
 
   /** Whether the budgets of this process admit the request now; leases of shared budgets are not looked at. */
-  hasCapacity(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
-    return this.#root.hasSlot && roleBudget.hasCapacity(units, nowUs);
+  hasCapacity(roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
+    return this.#root.hasSlot && roleBudget.hasCapacity(charge, nowUs);
   }
 
   /**
@@ -56,37 +57,41 @@ export class Admission {
   permit(
     call: EntryRequest,
     roleBudget: RoleBudget,
-    units: number,
+    charge: Charge,
     nowUs: number,
   ): Permit | Denial | "taken" | undefined {
     const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
     if (!(permit instanceof Permit)) return permit;
-    if (this.hasCapacity(roleBudget, units, nowUs) && this.#peers?.hasLeases(roleBudget, units, nowUs) !== false)
+    if (
+      this.hasCapacity(roleBudget, charge, nowUs) &&
+      this.#peers?.hasLeases(roleBudget, charge.units, nowUs) !== false
+    )
       return permit;
     permit.release();
     return "taken";
   }
 
   /** A lower bound of its start. What it admits is judged again when the request has joined its queue. */
-  earliestStartUs(roleBudget: RoleBudget, units: number, nowUs: number): number {
-    return this.#queues.of(units).earliestStartUs(roleBudget, units, nowUs);
+  earliestStartUs(roleBudget: RoleBudget, charge: Charge, nowUs: number): number {
+    return this.#queues.of(charge.units).earliestStartUs(roleBudget, charge, nowUs);
   }
 
   /** When a new request could start that cannot start now, and why. */
-  estimate(roleBudget: RoleBudget, units: number, nowUs: number): WaitEstimate {
-    return estimateOf(this.#root, this.#queues.of(units), roleBudget, units, nowUs);
+  estimate(roleBudget: RoleBudget, charge: Charge, nowUs: number): WaitEstimate {
+    return estimateOf(this.#root, this.#queues.of(charge.units), roleBudget, charge, nowUs);
   }
 
-  /** The same for a request of one unit; undefined if it could start now. Leases of shared budgets are not looked at. */
+  /** The same for a request of weight 1 with the usual costs; undefined if it could start now. Leases of shared budgets are not looked at. */
   estimateUnlessFree(roleBudget: RoleBudget, nowUs: number): WaitEstimate | undefined {
-    const isFree = this.hasCapacity(roleBudget, 1, nowUs) && !this.#queues.counted.isContended(roleBudget);
-    return isFree ? undefined : this.estimate(roleBudget, 1, nowUs);
+    const charge = roleBudget.usualCharge;
+    const isFree = this.hasCapacity(roleBudget, charge, nowUs) && !this.#queues.counted.isContended(roleBudget);
+    return isFree ? undefined : this.estimate(roleBudget, charge, nowUs);
   }
 
   /** The error for a new request that cannot start within its bound. */
-  reject(call: EntryRequest, roleBudget: RoleBudget, units: number, boundMs: number, nowUs: number): RejectedError {
-    this.recordRefusal(roleBudget, units);
-    return rejection(call, roleBudget, refusalOf(this.estimate(roleBudget, units, nowUs), nowUs), boundMs);
+  reject(call: EntryRequest, roleBudget: RoleBudget, charge: Charge, boundMs: number, nowUs: number): RejectedError {
+    this.recordRefusal(roleBudget, charge);
+    return rejection(call, roleBudget, refusalOf(this.estimate(roleBudget, charge, nowUs), nowUs), boundMs);
   }
 
   /** The error for a request that was admitted and cannot start within its bound. It must still be queued. */
@@ -95,20 +100,20 @@ export class Admission {
     nowUs: number,
     start: ForecastStart = this.#queues.of(waiter.units).startOfQueued(waiter, nowUs),
   ): RejectedError {
-    const { call, roleBudget, units, boundMs } = waiter;
-    this.recordRefusal(roleBudget, units, waiter.waitedMs(nowUs));
+    const { call, roleBudget, charge, boundMs } = waiter;
+    this.recordRefusal(roleBudget, charge, waiter.waitedMs(nowUs));
     return rejection(
       call,
       roleBudget,
-      refusalOf(estimateFrom(this.#root, roleBudget, units, start, nowUs), nowUs),
+      refusalOf(estimateFrom(this.#root, roleBudget, charge, start, nowUs), nowUs),
       boundMs,
     );
   }
 
   /** `waitedMs` for a request that was queued first; undefined if it is refused on arrival. */
-  recordRefusal(roleBudget: RoleBudget, units: number, waitedMs?: number): void {
+  recordRefusal(roleBudget: RoleBudget, charge: Charge, waitedMs?: number): void {
     roleBudget.refused += 1;
-    this.#emitter.refused(roleBudget, units, waitedMs);
+    this.#emitter.refused(roleBudget, charge, waitedMs);
   }
 }
 

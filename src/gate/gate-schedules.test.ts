@@ -5,6 +5,7 @@ import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { outcomeOfResponse } from "../core/breaker/classify.ts";
 import { RejectedError } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
+import { chargeOf } from "../limiter/charge.ts";
 import type { Grant } from "../limiter/grant.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
@@ -465,7 +466,7 @@ class ScheduleRun {
         if (!this.#calls.some(call => call.state === "waiting" && call.key === name && call.units === units)) continue;
         let readyUs = 0;
         for (let at: Budget | undefined = roleBudget; at; at = at.above)
-          readyUs = Math.max(readyUs, at.readyUs(units, nowUs));
+          readyUs = Math.max(readyUs, at.readyUs(chargeOf(units), nowUs));
         assert.ok(readyUs > nowUs - 1100, `${name} waits although it could have gone at ${readyUs}, now ${nowUs}`);
       }
     }

@@ -4,6 +4,7 @@ import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
 import { breakersOf } from "../breaker/registry-breakers.ts";
 import { freeUs } from "../limiter/budget.ts";
+import type { Charge } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
@@ -67,7 +68,7 @@ export class Gate {
     const peers = (store ?? breakerStore) && new Peers({ store, breakerStore, breakers, time, random }, wake);
     const admission = new Admission(root, queues, emitter, breakers, peers);
     const tuner = new Tuner(roleBudgets, time, emitter, queues, wake);
-    const issuer = new GrantIssuer(root, time, emitter, queues, tuner, peers, wake);
+    const issuer = new GrantIssuer(roleBudgets, time, emitter, queues, tuner, peers, wake);
     this.#time = time;
     this.#roleBudgets = roleBudgets;
     this.#breakers = breakers;
@@ -82,16 +83,16 @@ export class Gate {
   /** A grant, or undefined if the request cannot start now. Never waits; `check` says when and why. */
   tryEnter(request: EntryRequest): Grant | undefined {
     const roleBudget = this.#roleBudgets.of(request);
-    const units = roleBudget.unitsOf(request);
+    const charge = roleBudget.chargeOf(request);
     const nowUs = this.#time.monotonicUs();
-    if (!this.#admission.isFree(request, roleBudget, units, nowUs)) {
-      if (roleBudget.policy.isShadow) return this.#tryShadow(request, roleBudget, units, nowUs);
-      this.#admission.recordRefusal(roleBudget, units);
+    if (!this.#admission.isFree(request, roleBudget, charge, nowUs)) {
+      if (roleBudget.policy.isShadow) return this.#tryShadow(request, roleBudget, charge, nowUs);
+      this.#admission.recordRefusal(roleBudget, charge);
       return undefined;
     }
-    const permit = this.#admission.permit(request, roleBudget, units, nowUs);
+    const permit = this.#admission.permit(request, roleBudget, charge, nowUs);
     if (permit === undefined || permit instanceof Permit)
-      return this.#issueAtOnce(request, roleBudget, units, nowUs, permit);
+      return this.#issueAtOnce(request, roleBudget, charge, nowUs, permit);
     return permit === "taken" ? this.tryEnter(request) : undefined;
   }
 
@@ -100,10 +101,10 @@ export class Gate {
    */
   check(request: EntryRequest): Refusal | undefined {
     const roleBudget = this.#roleBudgets.of(request);
-    const units = roleBudget.unitsOf(request);
+    const charge = roleBudget.chargeOf(request);
     const nowUs = this.#time.monotonicUs();
-    if (!roleBudget.policy.isShadow && !this.#admission.isFree(request, roleBudget, units, nowUs))
-      return refusalOf(this.#admission.estimate(roleBudget, units, nowUs), nowUs);
+    if (!roleBudget.policy.isShadow && !this.#admission.isFree(request, roleBudget, charge, nowUs))
+      return refusalOf(this.#admission.estimate(roleBudget, charge, nowUs), nowUs);
     const denial = this.#breakers?.check(request);
     return denial && { retryAfterMs: denial.retryAfterMs, constraint: denial.constraint };
   }
@@ -116,61 +117,62 @@ export class Gate {
     checkBounds(request);
     request.signal?.throwIfAborted();
     const roleBudget = this.#roleBudgets.of(request);
-    const units = roleBudget.unitsOf(request);
+    const charge = roleBudget.chargeOf(request);
     const nowUs = this.#time.monotonicUs();
     this.#peers?.retryStore(nowUs);
-    const isFree = this.#admission.isFree(request, roleBudget, units, nowUs);
-    const permit = isFree ? this.#admission.permit(request, roleBudget, units, nowUs) : this.#breakers?.check(request);
+    const isFree = this.#admission.isFree(request, roleBudget, charge, nowUs);
+    const permit = isFree ? this.#admission.permit(request, roleBudget, charge, nowUs) : this.#breakers?.check(request);
     if (permit === "taken") return this.enter(request);
     if (isFree && (permit === undefined || permit instanceof Permit))
-      return this.#issueAtOnce(request, roleBudget, units, nowUs, permit);
-    if (roleBudget.policy.isShadow && permit === undefined) return this.#passShadow(request, roleBudget, units, nowUs);
-    return this.#admit(request, roleBudget, units, nowUs, permit instanceof Permit ? undefined : permit);
+      return this.#issueAtOnce(request, roleBudget, charge, nowUs, permit);
+    if (roleBudget.policy.isShadow && permit === undefined) return this.#passShadow(request, roleBudget, charge, nowUs);
+    return this.#admit(request, roleBudget, charge, nowUs, permit instanceof Permit ? undefined : permit);
   }
 
   /** Shadow mode: emits what enforcing would have done, and grants. Shared units are neither needed nor used. */
-  #passShadow(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): Grant | Promise<Grant> {
+  #passShadow(call: EntryRequest, roleBudget: RoleBudget, charge: Charge, nowUs: number): Grant | Promise<Grant> {
     // Breakers have their own shadow mode and may be enforced here: their records must be fresh.
     const refreshed = this.#peers?.refreshBefore(call, undefined);
     if (refreshed !== undefined) return refreshed.then(() => this.enter(call));
     const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
-    if (permit !== undefined && !(permit instanceof Permit)) return this.#admit(call, roleBudget, units, nowUs, permit);
-    return this.#issueShadow(call, roleBudget, units, nowUs, permit);
+    if (permit !== undefined && !(permit instanceof Permit))
+      return this.#admit(call, roleBudget, charge, nowUs, permit);
+    return this.#issueShadow(call, roleBudget, charge, nowUs, permit);
   }
 
   /** The same without waiting: undefined if the breaker denies the request. */
-  #tryShadow(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): Grant | undefined {
+  #tryShadow(call: EntryRequest, roleBudget: RoleBudget, charge: Charge, nowUs: number): Grant | undefined {
     const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
     if (permit !== undefined && !(permit instanceof Permit)) return undefined;
-    return this.#issueShadow({ ...call, maxWaitMs: 0 }, roleBudget, units, nowUs, permit);
+    return this.#issueShadow({ ...call, maxWaitMs: 0 }, roleBudget, charge, nowUs, permit);
   }
 
   #issueShadow(
     call: EntryRequest,
     roleBudget: RoleBudget,
-    units: number,
+    charge: Charge,
     nowUs: number,
     permit: Permit | undefined,
   ): Grant {
     const boundMs = call.maxWaitMs ?? roleBudget.policy.maxDelayMs;
-    if (!this.#admission.hasCapacity(roleBudget, units, nowUs)) {
-      const estimate = this.#admission.estimate(roleBudget, units, nowUs);
+    if (!this.#admission.hasCapacity(roleBudget, charge, nowUs)) {
+      const estimate = this.#admission.estimate(roleBudget, charge, nowUs);
       const verdict = estimate.readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait";
       this.#emitter.shadowed(roleBudget, verdict, refusalOf(estimate, nowUs));
     }
-    return this.#issueAtOnce(call, roleBudget, units, nowUs, permit);
+    return this.#issueAtOnce(call, roleBudget, charge, nowUs, permit);
   }
 
   /** Grants a request that did not wait. Requests of other roles that wait may start later because of it. */
   #issueAtOnce(
     call: EntryRequest,
     roleBudget: RoleBudget,
-    units: number,
+    charge: Charge,
     nowUs: number,
     permit: Permit | undefined,
   ): Grant {
-    const grant = this.#issuer.issue(call, roleBudget, units, nowUs, 0, permit);
-    if (roleBudget.above !== undefined && units > 0) this.#waiting.capacityTaken(roleBudget);
+    const grant = this.#issuer.issue(call, roleBudget, charge, nowUs, 0, permit);
+    if (roleBudget.above !== undefined && charge.units > 0) this.#waiting.capacityTaken(roleBudget);
     return grant;
   }
 
@@ -178,7 +180,7 @@ export class Gate {
   #admit(
     call: EntryRequest,
     roleBudget: RoleBudget,
-    units: number,
+    charge: Charge,
     nowUs: number,
     denial: Denial | undefined,
   ): Promise<Grant> {
@@ -193,13 +195,13 @@ export class Gate {
     }
     const readyUs =
       boundMs === Number.POSITIVE_INFINITY
-        ? freeUs(roleBudget, units, nowUs)
-        : this.#admission.earliestStartUs(roleBudget, units, nowUs);
+        ? freeUs(roleBudget, charge, nowUs)
+        : this.#admission.earliestStartUs(roleBudget, charge, nowUs);
     // Only the store knows the shared capacity, so it is asked before refusing, also when maxWaitMs is 0.
-    const mustAskStore = readyUs <= nowUs && this.#peers?.isReady(call, roleBudget, units, nowUs) === false;
+    const mustAskStore = readyUs <= nowUs && this.#peers?.isReady(call, roleBudget, charge.units, nowUs) === false;
     if (readyUs > latestStartUs || (call.maxWaitMs === 0 && !mustAskStore))
-      throw this.#admission.reject(call, roleBudget, units, boundMs, nowUs);
-    return this.#waiting.add({ roleBudget, units, call, arrivedUs: nowUs, boundMs });
+      throw this.#admission.reject(call, roleBudget, charge, boundMs, nowUs);
+    return this.#waiting.add({ roleBudget, charge, call, arrivedUs: nowUs, boundMs });
   }
 
   /** Applies new limits: requests already sent still count, waiting requests stay queued. */

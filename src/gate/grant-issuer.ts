@@ -1,10 +1,12 @@
 import type { Permit } from "../breaker/permit.ts";
 import type { Budget } from "../limiter/budget.ts";
+import type { Charge, Costs } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import { Grant, type GrantOwner, type ServerFeedback } from "../limiter/grant.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { Queues } from "../limiter/queues.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
+import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import type { Tuner } from "../limiter/tuner.ts";
 import type { Peers } from "../sharing/peers.ts";
 import type { Time } from "../time/time.ts";
@@ -14,6 +16,7 @@ import type { Time } from "../time/time.ts";
  * free.
  */
 export class GrantIssuer implements GrantOwner {
+  readonly #roleBudgets: RoleBudgets;
   readonly #root: Budget;
   readonly #time: Time;
   readonly #emitter: LimiterEmitter;
@@ -23,7 +26,7 @@ export class GrantIssuer implements GrantOwner {
   readonly #wake: () => void;
 
   constructor(
-    root: Budget,
+    roleBudgets: RoleBudgets,
     time: Time,
     emitter: LimiterEmitter,
     queues: Queues,
@@ -31,7 +34,8 @@ export class GrantIssuer implements GrantOwner {
     peers: Peers | undefined,
     wake: () => void,
   ) {
-    this.#root = root;
+    this.#roleBudgets = roleBudgets;
+    this.#root = roleBudgets.root;
     this.#time = time;
     this.#emitter = emitter;
     this.#queues = queues;
@@ -44,11 +48,12 @@ export class GrantIssuer implements GrantOwner {
   issue(
     { stamp, maxWaitMs }: EntryRequest,
     roleBudget: RoleBudget,
-    units: number,
+    charge: Charge,
     nowUs: number,
     waitedMs: number,
     permit: Permit | undefined,
   ): Grant {
+    const { units } = charge;
     const isStamped = stamp === "granted";
     // A grant that is stamped already needs no release, unless a slot or a permit has to be freed.
     const holdsSlots = !isStamped || permit !== undefined || this.#isCapped(roleBudget);
@@ -56,40 +61,67 @@ export class GrantIssuer implements GrantOwner {
     for (let at: Budget | undefined = roleBudget; at; at = at.above) {
       if (holdsSlots) at.inFlight += 1;
       if (units === 0) continue;
-      if (isStamped) at.log.write(at.windows, units, nowUs);
-      else at.log.reserve(units);
+      if (isStamped) at.write(charge, nowUs);
+      else at.reserve(charge);
     }
     if (units > 0) roleBudget.acquired += 1;
     else roleBudget.headSkipped += 1;
     this.#peers?.charged(roleBudget, units);
     if (isStamped) this.#peers?.written(roleBudget, units);
     permit?.recordWait(waitedMs);
-    this.#emitter.granted(roleBudget, units, waitedMs, maxWaitMs !== 0);
+    this.#emitter.granted(roleBudget, charge, waitedMs, maxWaitMs !== 0);
     const state = isStamped ? (holdsSlots ? "settled" : "over") : "granted";
-    return new Grant(this, roleBudget, units, waitedMs, permit, state, nowUs);
+    return new Grant(this, roleBudget, charge, waitedMs, permit, state, nowUs);
   }
 
   recordResponse(roleBudget: RoleBudget, feedback: ServerFeedback): void {
     this.#tuner.recordResponse(roleBudget, feedback);
   }
 
-  stamp(roleBudget: RoleBudget, units: number, grantedUs: number): void {
-    if (units === 0) return;
+  stamp(roleBudget: RoleBudget, charge: Charge, grantedUs: number): number {
     const nowUs = this.#time.monotonicUs();
-    for (let at: Budget | undefined = roleBudget; at; at = at.above) at.log.writeReserved(at.windows, units, nowUs);
+    const { units } = charge;
+    if (units === 0) return nowUs;
+    for (let at: Budget | undefined = roleBudget; at; at = at.above) at.writeReserved(charge, nowUs);
     this.#peers?.written(roleBudget, units);
-    if (this.#queues.waiting === 0) return;
+    if (this.#queues.waiting === 0) return nowUs;
     this.#queues.writtenLate(roleBudget, nowUs - grantedUs);
     if (this.#queues.hasSuspects) this.#wake();
+    return nowUs;
   }
 
-  giveBack(roleBudget: RoleBudget, units: number): void {
-    if (units === 0) return;
+  giveBack(roleBudget: RoleBudget, charge: Charge): void {
+    if (charge.units === 0) return;
     for (let at: Budget | undefined = roleBudget; at; at = at.above) {
-      at.log.giveBack(units);
+      at.giveBack(charge);
       this.#queues.counted.paceChanged(at);
     }
-    this.#peers?.returned(roleBudget, units);
+    this.#peers?.returned(roleBudget, charge.units);
+  }
+
+  refund(roleBudget: RoleBudget, charge: Charge, stampedUs: number): void {
+    if (charge.units === 0) return;
+    for (let at: Budget | undefined = roleBudget; at; at = at.above) {
+      at.refund(charge, stampedUs);
+      this.#queues.counted.paceChanged(at);
+    }
+    this.#wake();
+  }
+
+  settle(roleBudget: RoleBudget, charged: Costs, used: Costs, stampedUs: number | undefined): void {
+    const nowUs = this.#time.monotonicUs();
+    // A debt counts in the budgets of today; what is returned was charged to those of the grant.
+    const debtor = this.#roleBudgets.current(roleBudget);
+    for (const [unit, amount] of used) {
+      const more = amount - (charged.get(unit) ?? 0);
+      if (more === 0) continue;
+      for (let at: Budget | undefined = more > 0 ? debtor : roleBudget; at; at = at.above) {
+        at.settle(unit, more, stampedUs, nowUs);
+        this.#queues.counted.paceChanged(at);
+      }
+      if (!this.#emitter.isEmpty) this.#emitter.settled(roleBudget, unit, amount - more, amount);
+    }
+    this.#wake();
   }
 
   freeSlots(roleBudget: RoleBudget): void {

@@ -36,6 +36,19 @@ export interface RateGrant extends Disposable {
    * `max_concurrent` or `max_inflight`. The end of a `using` block calls it too.
    */
   release(): void;
+  /**
+   * Returns the units, costs and slots of a request that was not sent after all, so that another one can use them. After
+   * `release()`, or `written()` inside `run`, nothing is returned. Even spacing (`shape: smooth`) still counts the
+   * request.
+   */
+  giveBack(): void;
+  /**
+   * Says what the request really used of other units than requests, `{ credits: 25 }`, once its answer is known: the
+   * difference to what it was charged is returned or charged now. Later requests wait for a debt, however large it is.
+   * Units that are not named stay as they are. May be called again, also after `release()`.
+   * @throws RangeError for an amount that is not a whole number of 0 or more, and for a unit that no limit counts
+   */
+  settle(costs: Readonly<Record<string, number>>): void;
 }
 
 /** A grant of `run`: the request counts as written now, at every moment, until `written()` is called. */
@@ -45,11 +58,6 @@ export interface SendingGrant extends RateGrant {
    * Without it the request is stamped when `send` settles.
    */
   written(): void;
-  /**
-   * Returns the units and slots of a request that was not sent after all, so that another one can use them. Call it
-   * inside `send`, and only if nothing was written. After `written()` it frees the slots only.
-   */
-  giveBack(): void;
 }
 
 /** Which budget a server's answer belongs to: the same `host`, `role` and `path` as in the request. */

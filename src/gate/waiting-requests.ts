@@ -188,8 +188,8 @@ export class WaitingRequests {
   /** Grants a request that every budget admits. False if the breaker denies it: then it is queued again or refused. */
   #grant(waiter: Waiter, nowUs: number): boolean {
     const { admission, issuer, breakerQueue } = this.#deps;
-    const { call, roleBudget, units } = waiter;
-    const permit = admission.permit(call, roleBudget, units, nowUs);
+    const { call, roleBudget, charge } = waiter;
+    const permit = admission.permit(call, roleBudget, charge, nowUs);
     if (waiter.isOver) {
       // A listener of the breaker has aborted it.
       if (permit instanceof Permit) permit.release();
@@ -207,7 +207,7 @@ export class WaitingRequests {
     }
     // Read before the grant is charged, because the charge moves the windows.
     const rateReadyUs = rateReadyUsOf(waiter, nowUs);
-    const grant = issuer.issue(call, roleBudget, units, nowUs, waiter.waitedMs(nowUs), permit);
+    const grant = issuer.issue(call, roleBudget, charge, nowUs, waiter.waitedMs(nowUs), permit);
     grant.slotWaitMs = Math.max(0, (nowUs - rateReadyUs) / 1000);
     grant.breakerWaitMs = waiter.blockedMs(nowUs);
     // A listener of the limiter may have aborted it.
@@ -234,7 +234,7 @@ export class WaitingRequests {
   #rejoin(waiter: Waiter): void {
     try {
       waiter.roleBudget = this.#deps.roleBudgets.of(waiter.call);
-      if (waiter.units > 0) waiter.roleBudget.checkWeight(waiter.units);
+      if (waiter.units > 0) waiter.charge = waiter.roleBudget.chargeOf(waiter.call);
     } catch (error) {
       // The new limits can never grant its weight, or have no such service: it would wait for ever.
       if (!(error instanceof RangeError)) throw error;
@@ -251,7 +251,7 @@ export class WaitingRequests {
     // It leaves the queue before the event: listeners may call the gate.
     this.#remove(waiter);
     waiter.refused(reason);
-    emitter.aborted(waiter.roleBudget, waiter.units, waiter.waitedMs(time.monotonicUs()));
+    emitter.aborted(waiter.roleBudget, waiter.charge, waiter.waitedMs(time.monotonicUs()));
   }
 
   /** Removes a request that ends without a grant, and serves those that it blocked. */
@@ -318,9 +318,9 @@ export class WaitingRequests {
 }
 
 /** The instant since which only slots and turns have delayed the request: no rate and no breaker. */
-function rateReadyUsOf({ roleBudget, units, arrivedUs, blockedUntilUs }: Waiter, nowUs: number): number {
+function rateReadyUsOf({ roleBudget, charge, arrivedUs, blockedUntilUs }: Waiter, nowUs: number): number {
   let rateReadyUs = Math.max(arrivedUs, blockedUntilUs);
   for (let at: Budget | undefined = roleBudget; at; at = at.above)
-    rateReadyUs = Math.max(rateReadyUs, at.earliestUs(units, nowUs));
+    rateReadyUs = Math.max(rateReadyUs, at.earliestUs(charge, nowUs));
   return rateReadyUs;
 }

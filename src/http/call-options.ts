@@ -18,6 +18,18 @@ export interface CallOptions {
   /** Units that the call uses of every window: a whole number from 1 to the smallest limit. @default 1 */
   readonly weight?: number | undefined;
   /**
+   * What each attempt uses of other units than requests, `{ credits: 10 }`, where the policy limits them (`costs`): whole
+   * numbers of 0 or more. All are taken together with the request, or nothing is. `requests` is the same as `weight`.
+   * @default the policy's `call_costs`, else 1 of each unit that a limit counts
+   */
+  readonly costs?: Readonly<Record<string, number>> | undefined;
+  /**
+   * Returns what an attempt really used, once its response has begun: the difference to `costs` is returned or charged.
+   * Undefined keeps the estimate. Names of headers are in lower case. An error becomes a warning of the process.
+   * @default the response headers that the policy names (`cost_headers`)
+   */
+  readonly settleCosts?: ((response: CostResponse) => Readonly<Record<string, number>> | undefined) | undefined;
+  /**
    * The longest wait before the call is sent, in ms; it is refused at once when it would have to wait longer. 0 never
    * waits, Infinity waits without limit. @default the rest of `deadlineMs` if given, else the policy's `max_delay_ms`
    */
@@ -48,6 +60,14 @@ export interface CallOptions {
   readonly idempotent?: boolean | undefined;
 }
 
+/** The head of a response, as `settleCosts` gets it. */
+export interface CostResponse {
+  /** Status code. */
+  readonly status: number;
+  /** Header fields by name in lower case; a list for a field that was sent several times. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
 /** The options of a call, and the call of `fetch` that it belongs to: fetch sends each redirect as a new request. */
 export interface InnerCallOptions extends CallOptions {
   readonly fetchCall?: FetchCall | undefined;
@@ -60,6 +80,8 @@ export const CALL_KEYS = Object.keys({
   service: 0,
   partition: 0,
   weight: 0,
+  costs: 0,
+  settleCosts: 0,
   maxWaitMs: 0,
   maxBreakerWaitMs: 0,
   deadlineMs: 0,
@@ -94,13 +116,18 @@ export function mergeCallOptions(...layers: readonly (InnerCallOptions | undefin
 }
 
 /** Throws a RangeError that names the option. The gate checks the other options. */
-export function checkCall({ deadlineMs, maxWaitMs, maxRedirections, refusals, partition }: CallOptions): void {
+export function checkCall(call: CallOptions): void {
+  const { deadlineMs, maxWaitMs, maxRedirections, refusals, partition, costs, settleCosts } = call;
   if (deadlineMs !== undefined && !(typeof deadlineMs === "number" && deadlineMs > 0))
     throw new RangeError(`deadlineMs must be a number above 0, not ${String(deadlineMs)}`);
   if (maxWaitMs !== undefined && typeof maxWaitMs !== "number")
     throw new RangeError(`maxWaitMs must be a number, not ${String(maxWaitMs)}`);
   if (maxRedirections !== undefined && !(Number.isInteger(maxRedirections) && maxRedirections >= 0))
     throw new RangeError(`maxRedirections must be a whole number of at least 0, not ${String(maxRedirections)}`);
+  if (costs !== undefined && (typeof costs !== "object" || costs === null))
+    throw new RangeError(`costs must be an object such as { credits: 10 }, not ${String(costs)}`);
+  if (settleCosts !== undefined && typeof settleCosts !== "function")
+    throw new RangeError(`settleCosts must be a function, not ${String(settleCosts)}`);
   // The value may be a key, so it is not quoted.
   if (partition !== undefined && (typeof partition !== "string" || partition === ""))
     throw new RangeError("partition must be a text that is not empty");

@@ -5,6 +5,7 @@ import { makeWindow } from "../core/limits/window-log.ts";
 import { RateLimitExceeded } from "../errors.ts";
 import type { BudgetPolicy } from "../policy/budget-policy.ts";
 import { Budget } from "./budget.ts";
+import { chargeOf } from "./charge.ts";
 import type { Grant } from "./grant.ts";
 
 function budgetOf(spacingUs: number, ...windows: readonly (readonly [limit: number, spanUs: number])[]): Budget {
@@ -14,6 +15,7 @@ function budgetOf(spacingUs: number, ...windows: readonly (readonly [limit: numb
     spacingUs,
     windows: windows.map(([limit, spanUs]) => makeWindow(limit, spanUs)),
     labels: windows.map(([limit, spanUs]) => `${limit}/${spanUs}us`),
+    costs: [],
     maxConcurrent: Number.POSITIVE_INFINITY,
     sharesSlots: false,
   };
@@ -23,13 +25,13 @@ function budgetOf(spacingUs: number, ...windows: readonly (readonly [limit: numb
 test("the constraint is the limit with the latest end: the spacing, a window or a cooldown", () => {
   const budget = budgetOf(1, [5, 1000]);
   budget.log.write(budget.windows, 1, 0);
-  assert.equal(budget.constraint(1, 0).kind, "spacing");
+  assert.equal(budget.constraint(chargeOf(1), 0).kind, "spacing");
   budget.log.write(budget.windows, 4, 0);
-  assert.deepEqual(budget.constraint(1, 0), { kind: "window", owner: "a.example", limit: "5/1000us" });
+  assert.deepEqual(budget.constraint(chargeOf(1), 0), { kind: "window", owner: "a.example", limit: "5/1000us" });
   budget.holdUntilUs = 1000;
-  assert.equal(budget.constraint(1, 0).kind, "window");
+  assert.equal(budget.constraint(chargeOf(1), 0).kind, "window");
   budget.holdUntilUs = 1001;
-  assert.equal(budget.constraint(1, 0).kind, "cooldown");
+  assert.equal(budget.constraint(chargeOf(1), 0).kind, "cooldown");
 });
 
 test("a request that is granted and not yet written counts as written now", () => {

@@ -2,8 +2,10 @@ import type { AimdPolicy } from "../core/limits/aimd.ts";
 import { type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { Constraint } from "../errors.ts";
 import type { BudgetPolicy } from "../policy/budget-policy.ts";
+import type { Charge, Costs } from "./charge.ts";
+import { type CostLog, NO_COST_LOGS, reloadedCostLogs } from "./cost-log.ts";
 import type { Pace } from "./pace.ts";
-import type { SentUnits } from "./sent-history.ts";
+import { absorbed, type SentUnits } from "./sent-history.ts";
 
 /** `readyUs` of a budget without a free slot: the time of the next release is unknown. */
 export const NEEDS_SLOT = Number.POSITIVE_INFINITY;
@@ -18,6 +20,8 @@ export class Budget {
   /** The wider budget that every request of this one is charged to as well: a host's or a service's `total`. */
   above: Budget | undefined;
   log = new WindowLog();
+  /** What was used of other units than requests. */
+  costLogs: readonly CostLog[];
   inFlight = 0;
   /** No request is granted before this: a cooldown, or the reset time that the server announced for a used-up quota. */
   holdUntilUs = 0;
@@ -28,6 +32,7 @@ export class Budget {
     this.name = name;
     this.policy = policy;
     this.above = above;
+    this.costLogs = policy.costs.length === 0 ? NO_COST_LOGS : reloadedCostLogs([], policy.costs, false);
   }
 
   /** The key of this budget in a shared store, which processes of all versions must agree on. */
@@ -49,30 +54,90 @@ export class Budget {
     this.policy = policy;
     this.pace?.reload(policy, aimd);
     this.log.replaceWindows(old, this.windows);
+    this.costLogs = reloadedCostLogs(this.costLogs, policy.costs, this.keepsUnlimitedCosts);
+  }
+
+  /** Whether it goes on counting a unit whose limit is removed. The totals above it then count it again from here. */
+  get keepsUnlimitedCosts(): boolean {
+    return false;
   }
 
   /** Counts what other budgets have sent as sent by this one too. */
   absorb(sent: readonly SentUnits[]): void {
-    const { windows, log } = this;
-    this.log = WindowLog.merged(windows, [{ log, windows }, ...sent]);
-    this.log.pending = log.pending;
+    this.log = absorbed(this, sent);
+    for (const cost of this.costLogs) cost.absorb(sent);
   }
 
-  /** When windows and hold admit `units` more; now or earlier means now. */
-  earliestUs(units: number, nowUs: number): number {
+  /** When windows and hold admit the request; now or earlier means now. */
+  earliestUs({ units, costs }: Charge, nowUs: number): number {
     if (units === 0) return this.holdUntilUs;
-    return Math.max(this.holdUntilUs, this.log.earliestUs(this.windows, this.spacingUs, units, nowUs));
+    const readyUs = Math.max(this.holdUntilUs, this.log.earliestUs(this.windows, this.spacingUs, units, nowUs));
+    return costs === undefined ? readyUs : Math.max(readyUs, this.#costsEarliestUs(costs, nowUs));
   }
 
   /** As `earliestUs`, but NEEDS_SLOT while every slot is taken. */
-  readyUs(units: number, nowUs: number): number {
-    return this.hasSlot ? this.earliestUs(units, nowUs) : NEEDS_SLOT;
+  readyUs(charge: Charge, nowUs: number): number {
+    return this.hasSlot ? this.earliestUs(charge, nowUs) : NEEDS_SLOT;
   }
 
-  /** Whether this budget and those above it admit `units` now. */
-  hasCapacity(units: number, nowUs: number): boolean {
-    for (let at: Budget | undefined = this; at; at = at.above) if (at.readyUs(units, nowUs) > nowUs) return false;
+  /** Whether this budget and those above it admit the request now. */
+  hasCapacity(charge: Charge, nowUs: number): boolean {
+    for (let at: Budget | undefined = this; at; at = at.above) if (at.readyUs(charge, nowUs) > nowUs) return false;
     return true;
+  }
+
+  /** The request is granted and not yet written: it counts as written now. */
+  reserve({ units, costs }: Charge): void {
+    this.log.reserve(units);
+    if (costs !== undefined) this.#eachCost(costs, ({ log }, amount) => log.reserve(amount));
+  }
+
+  /** A granted request is not sent. */
+  giveBack({ units, costs }: Charge): void {
+    this.log.giveBack(units);
+    if (costs !== undefined) this.#eachCost(costs, (cost, amount) => cost.giveBack(amount));
+  }
+
+  /** The request is written now, and was not reserved. */
+  write({ units, costs }: Charge, nowUs: number): void {
+    this.log.write(this.windows, units, nowUs);
+    if (costs !== undefined) this.#eachCost(costs, ({ log, windows }, amount) => log.write(windows, amount, nowUs));
+  }
+
+  /** The reserved request is written now. */
+  writeReserved({ units, costs }: Charge, nowUs: number): void {
+    this.log.writeReserved(this.windows, units, nowUs);
+    if (costs !== undefined) this.#eachCost(costs, (cost, amount) => cost.writeReserved(amount, nowUs));
+  }
+
+  /** A request that was written at `stampedUs` is not sent after all. */
+  refund({ units, costs }: Charge, stampedUs: number): void {
+    this.log.refund(this.windows, units, stampedUs);
+    if (costs !== undefined)
+      this.#eachCost(costs, ({ log, windows }, amount) => log.refund(windows, amount, stampedUs));
+  }
+
+  /** A request used `more` of a unit than it was charged, or less; `stampedUs` is undefined if it is not written yet. */
+  settle(unit: string, more: number, stampedUs: number | undefined, nowUs: number): void {
+    this.costLogs.find(cost => cost.unit === unit)?.settle(more, stampedUs, nowUs);
+  }
+
+  /** Whether requests are granted and not yet written. */
+  get hasPending(): boolean {
+    return this.log.pending > 0;
+  }
+
+  #costsEarliestUs(costs: Costs, nowUs: number): number {
+    let readyUs = 0;
+    for (const cost of this.costLogs) readyUs = Math.max(readyUs, cost.earliestUs(costs.get(cost.unit) ?? 0, nowUs));
+    return readyUs;
+  }
+
+  #eachCost(costs: Costs, apply: (cost: CostLog, amount: number) => void): void {
+    for (const cost of this.costLogs) {
+      const amount = costs.get(cost.unit) ?? 0;
+      if (amount !== 0) apply(cost, amount);
+    }
   }
 
   get hasSlot(): boolean {
@@ -80,7 +145,7 @@ export class Budget {
   }
 
   /** The limit that delays a request longest: a window, the spacing or a cooldown; if none does, the slots. */
-  constraint(units: number, nowUs: number): Constraint {
+  constraint({ units, costs }: Charge, nowUs: number): Constraint {
     const { name: owner, log, windows, spacingUs, policy } = this;
     let untilUs = Number.NEGATIVE_INFINITY;
     let binding = -1;
@@ -90,6 +155,8 @@ export class Budget {
       binding = index;
       untilUs = freeUs;
     }
+    const cost = costs && this.#bindingCost(costs, Math.max(nowUs, untilUs, this.holdUntilUs), nowUs);
+    if (cost !== undefined) return { kind: "window", owner, limit: cost };
     if (this.holdUntilUs > Math.max(nowUs, untilUs)) return { kind: "cooldown", owner, limit: "cooldown" };
     if (spacingUs > 0 && log.earliestUs([], spacingUs, units, nowUs) > untilUs) {
       return { kind: "spacing", owner, limit: `even spacing of ${policy.labels.join("+")}` };
@@ -98,14 +165,28 @@ export class Budget {
     return label === undefined ? this.slotConstraint("max_concurrent") : { kind: "window", owner, limit: label };
   }
 
+  /** The limit of a cost that delays the request until after `afterUs`; undefined if none does. */
+  #bindingCost(costs: Costs, afterUs: number, nowUs: number): string | undefined {
+    let binding: string | undefined;
+    let untilUs = afterUs;
+    for (const cost of this.costLogs) {
+      const amount = costs.get(cost.unit) ?? 0;
+      const readyUs = cost.earliestUs(amount, nowUs);
+      if (readyUs <= untilUs) continue;
+      untilUs = readyUs;
+      binding = cost.labels[cost.bindingIndex(amount, nowUs)];
+    }
+    return binding;
+  }
+
   slotConstraint(key: "max_concurrent" | "max_inflight"): Constraint {
     return { kind: "concurrency", owner: this.name, limit: `${key} ${this.policy.maxConcurrent}` };
   }
 }
 
-/** When every budget that applies has capacity for `units`, whatever waits for it. */
-export function freeUs(budget: Budget, units: number, nowUs: number): number {
+/** When every budget that applies has capacity for the request, whatever waits for it. */
+export function freeUs(budget: Budget, charge: Charge, nowUs: number): number {
   let us = nowUs;
-  for (let at: Budget | undefined = budget; at; at = at.above) us = Math.max(us, at.earliestUs(units, nowUs));
+  for (let at: Budget | undefined = budget; at; at = at.above) us = Math.max(us, at.earliestUs(charge, nowUs));
   return us;
 }

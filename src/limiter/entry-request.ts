@@ -18,6 +18,11 @@ export interface EntryRequest {
   readonly method?: string | undefined;
   /** Units that the request uses of every window. @default 1 */
   readonly weight?: number | undefined;
+  /**
+   * What the request uses of other units than requests, `{ credits: 10 }`, whole numbers of 0 or more; `requests` is the
+   * same as `weight`. Units that no limit counts have no effect. @default the policy's `call_costs`, else 1 of each unit
+   */
+  readonly costs?: Readonly<Record<string, number>> | undefined;
   /** Name of the resolver that caused the call, if resolvers have circuits of their own. */
   readonly resolver?: string | undefined;
   /** Longest duration of the call in ms. The lease of a probe lasts this long and a margin. */

@@ -4,6 +4,7 @@
  */
 import type { Constraint } from "../errors.ts";
 import { type Budget, freeUs } from "./budget.ts";
+import type { Charge } from "./charge.ts";
 import type { ForecastStart } from "./forecast.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -19,44 +20,44 @@ export function estimateOf(
   root: Budget,
   scheduler: Scheduler,
   roleBudget: RoleBudget,
-  units: number,
+  charge: Charge,
   nowUs: number,
 ): WaitEstimate {
   // Nearly every refusal ends here: without a queue the budgets alone decide.
   if (scheduler.isIdle(roleBudget)) {
-    const readyUs = freeUs(roleBudget, units, nowUs);
-    return { readyUs, constraint: constraintOf(root, roleBudget, units, nowUs) };
+    const readyUs = freeUs(roleBudget, charge, nowUs);
+    return { readyUs, constraint: constraintOf(root, roleBudget, charge, nowUs) };
   }
-  return estimateFrom(root, roleBudget, units, scheduler.startOf(roleBudget, units, nowUs), nowUs);
+  return estimateFrom(root, roleBudget, charge, scheduler.startOf(roleBudget, charge, nowUs), nowUs);
 }
 
 /** The estimate that a forecast gives. */
 export function estimateFrom(
   root: Budget,
   roleBudget: RoleBudget,
-  units: number,
+  charge: Charge,
   { startUs, constraint }: ForecastStart,
   nowUs: number,
 ): WaitEstimate {
   const readyUs = Math.max(nowUs, startUs);
   if (readyUs > nowUs && constraint !== undefined) return { readyUs, constraint };
-  return { readyUs, constraint: constraintOf(root, roleBudget, units, nowUs) };
+  return { readyUs, constraint: constraintOf(root, roleBudget, charge, nowUs) };
 }
 
-/** The limit with the latest start for `units`. If all have capacity: a missing slot, or the turn at the widest budget. */
-function constraintOf(root: Budget, roleBudget: RoleBudget, units: number, nowUs: number): Constraint {
+/** The limit with the latest start for the request. If all have capacity: a missing slot, or the turn at the widest budget. */
+function constraintOf(root: Budget, roleBudget: RoleBudget, charge: Charge, nowUs: number): Constraint {
   let binding: Budget = roleBudget;
-  let bindingUs = roleBudget.earliestUs(units, nowUs);
+  let bindingUs = roleBudget.earliestUs(charge, nowUs);
   let widest: Budget = roleBudget;
   for (let at = roleBudget.above; at; at = at.above) {
     widest = at;
-    const atUs = at.earliestUs(units, nowUs);
+    const atUs = at.earliestUs(charge, nowUs);
     if (atUs <= bindingUs) continue;
     binding = at;
     bindingUs = atUs;
   }
-  if (bindingUs > nowUs) return binding.constraint(units, nowUs);
+  if (bindingUs > nowUs) return binding.constraint(charge, nowUs);
   for (let at: Budget | undefined = roleBudget; at; at = at.above)
     if (!at.hasSlot) return at.slotConstraint("max_concurrent");
-  return root.hasSlot ? widest.constraint(units, nowUs) : root.slotConstraint("max_inflight");
+  return root.hasSlot ? widest.constraint(charge, nowUs) : root.slotConstraint("max_inflight");
 }

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { makeWindow } from "../core/limits/window-log.ts";
-import { type RoleBudgetPolicy, UNLIMITED } from "../policy/budget-policy.ts";
+import { costPolicy, type RoleBudgetPolicy, UNLIMITED } from "../policy/budget-policy.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { Budget } from "./budget.ts";
+import { chargeOf } from "./charge.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { Scheduler } from "./scheduler.ts";
 import { Waiter } from "./waiter.ts";
@@ -14,6 +15,7 @@ const policy = fc.record({
   windows: fc.array(window, { maxLength: 2 }),
   spacingMs: fc.constantFrom(0, 0, 0, 7),
   coarse: fc.constantFrom(undefined, undefined, { limit: 450, ms: 2000 }),
+  credits: fc.constantFrom(undefined, undefined, { limit: 30, ms: 90 }, { limit: 1000, ms: 700 }),
 });
 const tree = fc.record({
   group: fc.option(policy, { nil: undefined }),
@@ -33,6 +35,7 @@ const arrivals = fc.array(
     gapMs: fc.constantFrom(0, 0, 0, 1, 5, 40, 300),
     which: fc.nat(5),
     units: fc.constantFrom(1, 1, 1, 2, 3),
+    credits: fc.constantFrom(0, 1, 10, 30),
     boundMs: fc.constantFrom(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0, 20, 150, 800),
     abortMs: fc.constantFrom(undefined, undefined, undefined, 3, 60),
   }),
@@ -43,13 +46,15 @@ type Tree = typeof tree extends fc.Arbitrary<infer Value> ? Value : never;
 type Policy = NonNullable<Tree["group"]>;
 type Arrival = typeof arrivals extends fc.Arbitrary<readonly (infer Value)[]> ? Value : never;
 
-function policyOf({ windows, spacingMs, coarse }: Policy): RoleBudgetPolicy {
+function policyOf({ windows, spacingMs, coarse, credits }: Policy): RoleBudgetPolicy {
   const all = coarse === undefined ? windows : [...windows, coarse];
   return {
     ...UNLIMITED,
     windows: all.map(({ limit, ms }) => makeWindow(limit, ms * 1000)),
     labels: all.map(({ limit, ms }) => `${limit}/${ms}ms`),
     spacingUs: spacingMs * 1000,
+    costs:
+      credits === undefined ? [] : [costPolicy("credits", [{ limit: credits.limit, windowUs: credits.ms * 1000 }], 0)],
   } as unknown as RoleBudgetPolicy;
 }
 
@@ -63,14 +68,14 @@ function schedulerOf({ group, hosts }: Tree) {
     return roles.map(one => new RoleBudget(`host ${host}`, "metadata", policyOf(one), above));
   });
   const grantedUs = new Map<Waiter, number>();
-  const charge = ({ roleBudget, units }: Waiter, nowUs: number) => {
-    for (let at: Budget | undefined = roleBudget; at; at = at.above) at.log.write(at.windows, units, nowUs);
+  const chargeAll = ({ roleBudget, charge }: Waiter, nowUs: number) => {
+    for (let at: Budget | undefined = roleBudget; at; at = at.above) at.write(charge, nowUs);
   };
   const serve = () => {
     const nowUs = time.monotonicUs();
     for (let waiter = scheduler.next(nowUs); waiter !== undefined; waiter = scheduler.next(nowUs)) {
       scheduler.take(waiter, nowUs);
-      charge(waiter, nowUs);
+      chargeAll(waiter, nowUs);
       grantedUs.set(waiter, nowUs);
       scheduler.granted(waiter);
     }
@@ -80,22 +85,23 @@ function schedulerOf({ group, hosts }: Tree) {
     scheduler.leave(waiter);
     serve();
   };
-  const waiterOf = (which: number, units: number, boundMs: number): Waiter => {
+  const waiterOf = (which: number, units: number, credits: number, boundMs: number): Waiter => {
     const roleBudget = roleBudgets[which % roleBudgets.length] as RoleBudget;
     let most = units;
     for (let at: Budget | undefined = roleBudget; at; at = at.above)
       for (const { limit } of at.windows) most = Math.min(most, limit);
     const call = { host: roleBudget.name, role: roleBudget.role, maxWaitMs: boundMs };
-    return new Waiter({ roleBudget, units: most, call, arrivedUs: time.monotonicUs(), boundMs });
+    const costs = roleBudget.costLogs.length === 0 ? undefined : new Map([["credits", credits]]);
+    return new Waiter({ roleBudget, charge: chargeOf(most, costs), call, arrivedUs: time.monotonicUs(), boundMs });
   };
   /** As the gate does: granted at once if nothing is ahead and every budget has capacity, else queued. */
   const enter = (waiter: Waiter): void => {
     const nowUs = time.monotonicUs();
     let isFree = !scheduler.isContended(waiter.roleBudget);
     for (let at: Budget | undefined = waiter.roleBudget; at; at = at.above)
-      isFree &&= at.readyUs(waiter.units, nowUs) <= nowUs;
+      isFree &&= at.readyUs(waiter.charge, nowUs) <= nowUs;
     if (isFree) {
-      charge(waiter, nowUs);
+      chargeAll(waiter, nowUs);
       grantedUs.set(waiter, nowUs);
     } else {
       scheduler.join(waiter);
@@ -113,9 +119,9 @@ async function afterArrivals(shape: Tree, earlier: readonly Arrival[]) {
   const world = schedulerOf(shape);
   const { time, grantedUs, waiterOf, enter, leave } = world;
   const waiters: Waiter[] = [];
-  for (const { gapMs, which, units, boundMs, abortMs } of earlier) {
+  for (const { gapMs, which, units, credits, boundMs, abortMs } of earlier) {
     await time.advance(gapMs);
-    const waiter = waiterOf(which, units, boundMs);
+    const waiter = waiterOf(which, units, credits, boundMs);
     waiters.push(waiter);
     enter(waiter);
     if (abortMs !== undefined)
@@ -134,9 +140,9 @@ test("a forecast tells the instant at which a new request starts if nothing else
     fc.asyncProperty(tree, arrivals, fc.nat(5), fc.integer({ min: 1, max: 3 }), async (shape, earlier, which, size) => {
       const unbounded = earlier.map(one => ({ ...one, boundMs: Number.POSITIVE_INFINITY }));
       const { time, scheduler, grantedUs, waiterOf, enter, runToEnd } = await afterArrivals(shape, unbounded);
-      const waiter = waiterOf(which, size, Number.POSITIVE_INFINITY);
-      const { roleBudget, units } = waiter;
-      const { startUs } = scheduler.startOf(roleBudget, units, time.monotonicUs());
+      const waiter = waiterOf(which, size, size * 7, Number.POSITIVE_INFINITY);
+      const { roleBudget, charge } = waiter;
+      const { startUs } = scheduler.startOf(roleBudget, charge, time.monotonicUs());
       enter(waiter);
       await runToEnd();
       assert.equal(startUs, grantedUs.get(waiter));

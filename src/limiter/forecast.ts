@@ -1,5 +1,6 @@
 import type { Constraint } from "../errors.ts";
 import type { Budget } from "./budget.ts";
+import type { Charge } from "./charge.ts";
 import { ForecastBudget } from "./forecast-budget.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import { keyAbove, type SchedulerNode } from "./scheduler-node.ts";
@@ -7,7 +8,7 @@ import type { Waiter } from "./waiter.ts";
 
 /** One request of a forecast: queued in reality, or only supposed. */
 interface ForecastEntry {
-  readonly units: number;
+  readonly charge: Charge;
   /** The latest start that its bound permits. */
   latestUs: number;
   /** Undefined for a request that is only supposed. */
@@ -85,18 +86,18 @@ export class Forecast {
   }
 
   /** When a new request would start that joins the queue of its role budget last. Only for one such request. */
-  startOf(roleBudget: RoleBudget, units: number): ForecastStart {
-    const entry: ForecastEntry = { units, latestUs: Number.POSITIVE_INFINITY, waiter: undefined, startUs: undefined };
+  startOf(roleBudget: RoleBudget, charge: Charge): ForecastStart {
+    const entry: ForecastEntry = { charge, latestUs: Number.POSITIVE_INFINITY, waiter: undefined, startUs: undefined };
     const node = this.#join(roleBudget, entry);
     this.#run(() => entry.startUs !== undefined);
-    return { startUs: entry.startUs ?? Number.POSITIVE_INFINITY, constraint: node.blockedBy?.constraint(units) };
+    return { startUs: entry.startUs ?? Number.POSITIVE_INFINITY, constraint: node.blockedBy?.constraint(charge) };
   }
 
   /**
    * The same for one queue, any number of times. Undefined if a request of the queue waits for a slot, or if there are
    * other queues.
    */
-  peek(roleBudget: RoleBudget, units: number, nowUs: number): ForecastStart | undefined {
+  peek(roleBudget: RoleBudget, charge: Charge, nowUs: number): ForecastStart | undefined {
     const node = this.#nodes.get(roleBudget);
     if (!this.isOneQueue || node === undefined) return undefined;
     this.#run(() => node.isEmpty);
@@ -104,12 +105,12 @@ export class Forecast {
     let startUs = Math.max(this.#atUs, nowUs);
     let { blockedBy } = node;
     for (let at: ForecastNode | undefined = node; at !== undefined; at = at.above) {
-      const readyUs = at.budget?.readyUs(units) ?? 0;
+      const readyUs = at.budget?.readyUs(charge) ?? 0;
       if (readyUs <= startUs) continue;
       startUs = readyUs;
       blockedBy = at.budget;
     }
-    return { startUs, constraint: blockedBy?.constraint(units) };
+    return { startUs, constraint: blockedBy?.constraint(charge) };
   }
 
   /** When a queued request starts, if no bound and no missing slot of its own budgets keeps it from starting. */
@@ -120,7 +121,7 @@ export class Forecast {
     this.#run(() => entry === undefined || entry.startUs !== undefined);
     return {
       startUs: entry?.startUs ?? Number.POSITIVE_INFINITY,
-      constraint: node.blockedBy?.constraint(waiter.units),
+      constraint: node.blockedBy?.constraint(waiter.charge),
     };
   }
 
@@ -161,11 +162,11 @@ export class Forecast {
   }
 
   #entryOf(waiter: Waiter): ForecastEntry {
-    return { units: waiter.units, latestUs: waiter.latestUs(this.#nowUs), waiter, startUs: undefined };
+    return { charge: waiter.charge, latestUs: waiter.latestUs(this.#nowUs), waiter, startUs: undefined };
   }
 
   #budgetOf(budget: Budget): ForecastBudget {
-    if (budget.log.pending > 0) this.hasPending = true;
+    if (budget.hasPending) this.hasPending = true;
     return new ForecastBudget(budget, this.#nowUs, this.#slotsIgnored.has(budget));
   }
 
@@ -222,8 +223,8 @@ export class Forecast {
     for (;;) {
       const entry = node.queue[node.head];
       if (entry === undefined) return "idle";
-      const { units } = entry;
-      const blocking = this.#blocking(node, units);
+      const { charge } = entry;
+      const blocking = this.#blocking(node, charge);
       const readyUs = blocking === undefined ? this.#atUs : this.#blockedUntilUs;
       if (readyUs < Number.POSITIVE_INFINITY && readyUs > entry.latestUs && !this.#isDue(node, entry)) {
         this.#decide(node, entry, readyUs);
@@ -234,9 +235,9 @@ export class Forecast {
         return blocking;
       }
       this.#decide(node, entry, readyUs);
-      for (let at: ForecastNode | undefined = node; at !== undefined; at = at.above) at.budget?.charge(units, readyUs);
+      for (let at: ForecastNode | undefined = node; at !== undefined; at = at.above) at.budget?.charge(charge, readyUs);
       for (let at: ForecastNode = node; at.above !== undefined && at.above !== this.#root; at = at.above)
-        at.skippedTurns = Math.max(0, units - 1);
+        at.skippedTurns = Math.max(0, charge.units - 1);
       return "served";
     }
   }
@@ -245,17 +246,17 @@ export class Forecast {
    * Its budgets had capacity in time: it waits for a slot, for a reply of the store, or because this process was too late
    * to use it. The rates do not make it late.
    */
-  #isDue(node: ForecastNode, { units, latestUs, waiter }: ForecastEntry): boolean {
+  #isDue(node: ForecastNode, { charge, latestUs, waiter }: ForecastEntry): boolean {
     if (waiter === undefined || this.#atUs > this.#nowUs) return false;
     for (let at: ForecastNode | undefined = node; at !== undefined; at = at.above)
-      if ((at.budget?.readyUs(units) ?? 0) > latestUs) return false;
+      if ((at.budget?.readyUs(charge) ?? 0) > latestUs) return false;
     return true;
   }
 
   /** The lowest node whose budget does not admit the units now; `#blockedUntilUs` is then its time. */
-  #blocking(node: ForecastNode, units: number): ForecastNode | undefined {
+  #blocking(node: ForecastNode, charge: Charge): ForecastNode | undefined {
     for (let at: ForecastNode | undefined = node; at !== undefined; at = at.above) {
-      const readyUs = at.budget?.readyUs(units) ?? 0;
+      const readyUs = at.budget?.readyUs(charge) ?? 0;
       if (readyUs <= this.#atUs) continue;
       this.#blockedUntilUs = readyUs;
       node.blockedBy = at.budget;
@@ -265,7 +266,7 @@ export class Forecast {
   }
 
   #decide(node: ForecastNode, entry: ForecastEntry, startUs: number): void {
-    const { waiter, latestUs, units } = entry;
+    const { waiter, latestUs, charge } = entry;
     entry.startUs = startUs;
     node.head += 1;
     if (latestUs < Number.POSITIVE_INFINITY) this.#bounded -= 1;
@@ -273,7 +274,7 @@ export class Forecast {
     if (waiter === undefined) return;
     waiter.estimatedUs = startUs;
     if (startUs > latestUs && !this.#isDue(node, entry))
-      this.#late.push({ waiter, startUs, constraint: node.blockedBy?.constraint(units) });
+      this.#late.push({ waiter, startUs, constraint: node.blockedBy?.constraint(charge) });
   }
 
   #park(node: ForecastNode, untilUs: number): void {

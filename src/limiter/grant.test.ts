@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { gateOf, host, role, roleLimits } from "../../test/limiter/kit.ts";
+import { gateOf, host, limiterOf, metadataLimits, role, roleLimits } from "../../test/limiter/kit.ts";
 import { Gate } from "../gate/gate.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
@@ -82,4 +82,24 @@ test("a grant that did not wait has waitedMs 0", () => {
   assert.ok(answer);
   assert.equal(answer.waitedMs, 0);
   assert.equal((gate.enter({ host, role }) as Grant).waitedMs, 0);
+});
+
+test("a grant of acquire that was not used can be given back until it is released", async () => {
+  const { limiter, time, start, log } = limiterOf(metadataLimits({ rates: "2/s", max_concurrent: 2 }));
+  const first = limiter.tryAcquire({ host });
+  await time.advance(300);
+  const second = limiter.tryAcquire({ host });
+  start({ maxWaitMs: Number.POSITIVE_INFINITY });
+  await time.advance(100);
+  second?.giveBack();
+  second?.giveBack();
+  await time.advance(0);
+  assert.deepEqual(log, [400], "the request that waits gets the unit and the slot");
+  assert.equal(limiter.snapshot().inFlight, 2);
+  first?.release();
+  first?.giveBack();
+  assert.equal(limiter.check({ host })?.retryAfterMs, 600, "a request that was released counts");
+  await time.advance(600);
+  assert.ok(limiter.tryAcquire({ host }));
+  assert.equal(limiter.check({ host })?.retryAfterMs, 400, "the unit of 400 ms is still in the window");
 });

@@ -1,6 +1,7 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
 import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
 import type { Role } from "../policy/roles.ts";
+import { actualCosts, type Charge, type Costs, NO_CHARGE } from "./charge.ts";
 import type { RoleBudget } from "./role-budget.ts";
 
 /** What a response says about the limits of its server. */
@@ -24,8 +25,14 @@ export interface GrantPermit {
 /** Settles a grant with the budgets that were charged for it. */
 export interface GrantOwner {
   recordResponse(roleBudget: RoleBudget, feedback: ServerFeedback): void;
-  stamp(roleBudget: RoleBudget, units: number, grantedUs: number): void;
-  giveBack(roleBudget: RoleBudget, units: number): void;
+  /** The request is written now; returns that instant. */
+  stamp(roleBudget: RoleBudget, charge: Charge, grantedUs: number): number;
+  /** Nothing of the request was written. */
+  giveBack(roleBudget: RoleBudget, charge: Charge): void;
+  /** The same for a request that counts since `stampedUs`. */
+  refund(roleBudget: RoleBudget, charge: Charge, stampedUs: number): void;
+  /** The request used other amounts than it was charged; `stampedUs` is undefined if it is not written yet. */
+  settle(roleBudget: RoleBudget, charged: Costs, used: Costs, stampedUs: number | undefined): void;
   freeSlots(roleBudget: RoleBudget): void;
 }
 
@@ -49,15 +56,18 @@ export class Grant implements Disposable {
   breakerWaitMs = 0;
   readonly #owner: GrantOwner;
   readonly #roleBudget: RoleBudget;
-  readonly #units: number;
+  #charge: Charge;
   readonly #permit: GrantPermit | undefined;
-  readonly #grantedUs: number;
+  /** When it was granted; once it is stamped, the time of the stamp. */
+  #atUs: number;
   #state: GrantState;
+  /** It was stamped when it was granted, and may not have been used. */
+  #isReturnable: boolean;
 
   constructor(
     owner: GrantOwner,
     roleBudget: RoleBudget,
-    units: number,
+    charge: Charge,
     waitedMs: number,
     permit: GrantPermit | undefined,
     state: GrantState,
@@ -65,11 +75,12 @@ export class Grant implements Disposable {
   ) {
     this.#owner = owner;
     this.#roleBudget = roleBudget;
-    this.#units = units;
+    this.#charge = charge;
     this.waitedMs = waitedMs;
     this.#permit = permit;
     this.#state = state;
-    this.#grantedUs = grantedUs;
+    this.#atUs = grantedUs;
+    this.#isReturnable = state !== "granted";
   }
 
   /** Name of the host or service whose budget was charged. */
@@ -109,11 +120,12 @@ export class Grant implements Disposable {
   written(): void {
     if (this.#state !== "granted" && this.#state !== "unstamped") return;
     this.#state = this.#state === "granted" ? "settled" : "over";
-    this.#owner.stamp(this.#roleBudget, this.#units, this.#grantedUs);
+    this.#atUs = this.#owner.stamp(this.#roleBudget, this.#charge, this.#atUs);
   }
 
   /** Frees the slots when the request and its body have ended. A request without a stamp is stamped now. */
   release(): void {
+    this.#isReturnable = false;
     if (this.#state === "over" || this.#state === "unstamped") return;
     this.written();
     this.#state = "over";
@@ -135,13 +147,46 @@ export class Grant implements Disposable {
     this.#owner.freeSlots(this.#roleBudget);
   }
 
-  /** Returns units and slots of a request of which nothing was written. After `written()` it only frees the slots. */
+  /**
+   * Returns units, costs and slots of a request that was not sent. After `written()` it only frees the slots, and after
+   * `release()` it has no effect.
+   */
   giveBack(): void {
+    const charge = this.#charge;
     if (this.#state === "granted") {
       this.#state = "settled";
-      this.#owner.giveBack(this.#roleBudget, this.#units);
+      this.#charge = NO_CHARGE;
+      this.#owner.giveBack(this.#roleBudget, charge);
+    } else if (this.#isReturnable) {
+      this.#isReturnable = false;
+      this.#charge = NO_CHARGE;
+      this.#owner.refund(this.#roleBudget, charge, this.#atUs);
     }
     this.release();
+  }
+
+  /**
+   * Says what the request really used, `{ credits: 25 }`: the difference is returned or charged now. Units that it does
+   * not name stay as they are. It may be called again when more is known; where no limit counts costs it has no effect.
+   * Throws a RangeError for an amount that is not a whole number of 0 or more, and for a unit that no limit counts.
+   */
+  settle(used: Readonly<Record<string, number>>): void {
+    const { units, costs } = this.#charge;
+    if (costs === undefined) return;
+    const actual = actualCosts(costs, used, `${this.host} (${this.role})`);
+    this.#charge = { units, costs: actual };
+    const isStamped = this.#state !== "granted" && this.#state !== "unstamped";
+    this.#owner.settle(this.#roleBudget, costs, actual, isStamped ? this.#atUs : undefined);
+  }
+
+  /** Whether a limit counts this unit for the request. */
+  counts(unit: string): boolean {
+    return this.#charge.costs?.has(unit) ?? false;
+  }
+
+  /** The response headers that say what the request used, by unit. */
+  get costHeaders(): Readonly<Record<string, string>> {
+    return this.#roleBudget.policy.costHeaders;
   }
 
   [Symbol.dispose](): void {

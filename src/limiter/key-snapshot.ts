@@ -6,8 +6,10 @@ import type { RoleBudget } from "./role-budget.ts";
 
 /** One window of a key. */
 export interface WindowSnapshot {
-  /** The rate as the policy writes it, `10/SECOND`. */
+  /** The rate as the policy writes it, `10/SECOND`; for another unit than requests with its name, `credits 100000/DAY`. */
   readonly rate: string;
+  /** What the window counts: `requests`, or a unit of `costs`. */
+  readonly unit: string;
   /** Units used in the window that ends now. */
   readonly used: number;
   /** Units that any such window may use. */
@@ -56,19 +58,31 @@ export function keySnapshotOf(roleBudget: RoleBudget, estimate: WaitEstimate | u
   return {
     key,
     role,
-    windows: roleBudget.windows.map((window, index) => ({
-      rate: policy.labels[index] ?? "",
-      used: log.usedUnits(index, window, nowUs),
-      limit: window.limit,
-      isLearned: policy.rates[index] !== configured.rates[index],
-    })),
+    windows: [
+      ...roleBudget.windows.map((window, index) => ({
+        rate: policy.labels[index] ?? "",
+        unit: "requests",
+        used: log.usedUnits(index, window, nowUs),
+        limit: window.limit,
+        isLearned: policy.rates[index] !== configured.rates[index],
+      })),
+      ...roleBudget.costLogs.flatMap(({ unit, labels, windows, log: ofUnit }) =>
+        windows.map((window, index) => ({
+          rate: labels[index] ?? "",
+          unit,
+          used: ofUnit.usedUnits(index, window, nowUs),
+          limit: window.limit,
+          isLearned: false,
+        })),
+      ),
+    ],
     acquired,
     refused,
     headSkipped,
     inFlight,
     maxConcurrent: policy.maxConcurrent,
     waiting: roleBudget.waiting,
-    nextFreeMs: Math.ceil((freeUs(roleBudget, 1, nowUs) - nowUs) / 1000),
+    nextFreeMs: Math.ceil((freeUs(roleBudget, roleBudget.usualCharge, nowUs) - nowUs) / 1000),
     estimatedWaitMs: Math.ceil(((estimate?.readyUs ?? nowUs) - nowUs) / 1000),
     constraint: estimate?.constraint,
     multiplier: pace?.multiplier ?? 1,

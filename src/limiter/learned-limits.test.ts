@@ -353,9 +353,9 @@ describe("a learned limit", () => {
     );
     exchange([...rates("4/s+500/h"), ...concurrency(3)]);
     assert.deepEqual(snapshotOf().windows, [
-      { rate: "4/SECOND", used: 2, limit: 4, isLearned: true },
-      { rate: "100/MINUTE", used: 2, limit: 100, isLearned: false },
-      { rate: "500/HOUR", used: 2, limit: 500, isLearned: true },
+      { rate: "4/SECOND", unit: "requests", used: 2, limit: 4, isLearned: true },
+      { rate: "100/MINUTE", unit: "requests", used: 2, limit: 100, isLearned: false },
+      { rate: "500/HOUR", unit: "requests", used: 2, limit: 500, isLearned: true },
     ]);
     assert.equal(snapshotOf().maxConcurrent, 3);
   });

@@ -1,4 +1,5 @@
 import { Listeners } from "../listeners.ts";
+import type { Charge, Costs } from "./charge.ts";
 import type { LearnedChange } from "./learned-limits.ts";
 import type { LimiterEvent } from "./limiter-events.ts";
 import type { PaceChange } from "./pace.ts";
@@ -10,21 +11,21 @@ const EVENT_OF = { multiplier: "aimd_adjust", guard_ms: "guard_adjust", shape: "
 /** Emits the events of the limiter. Without listeners no event object is built. */
 export class LimiterEmitter extends Listeners<LimiterEvent> {
   /** `isPatient`: the call was allowed to wait. */
-  granted(roleBudget: RoleBudget, weight: number, waitedMs: number, isPatient: boolean): void {
+  granted(roleBudget: RoleBudget, charge: Charge, waitedMs: number, isPatient: boolean): void {
     if (this.isEmpty) return;
     const { name: host, role } = roleBudget;
-    if (weight === 0) this.emit({ event_type: "rate_head_skipped", host, role });
-    this.#acquire(roleBudget, weight, isPatient ? "block" : "fail", waitedMs, "granted");
+    if (charge.units === 0) this.emit({ event_type: "rate_head_skipped", host, role });
+    this.#acquire(roleBudget, charge, isPatient ? "block" : "fail", waitedMs, "granted");
   }
 
   /** `waitedMs` for a request that was queued first; undefined if it is refused on arrival. */
-  refused(roleBudget: RoleBudget, weight: number, waitedMs: number | undefined): void {
+  refused(roleBudget: RoleBudget, charge: Charge, waitedMs: number | undefined): void {
     if (this.isEmpty) return;
-    this.#acquire(roleBudget, weight, waitedMs === undefined ? "fail" : "block", waitedMs ?? 0, "refused");
+    this.#acquire(roleBudget, charge, waitedMs === undefined ? "fail" : "block", waitedMs ?? 0, "refused");
   }
 
-  aborted(roleBudget: RoleBudget, weight: number, waitedMs: number): void {
-    if (!this.isEmpty) this.#acquire(roleBudget, weight, "block", waitedMs, "aborted");
+  aborted(roleBudget: RoleBudget, charge: Charge, waitedMs: number): void {
+    if (!this.isEmpty) this.#acquire(roleBudget, charge, "block", waitedMs, "aborted");
   }
 
   held({ name: key, role }: RoleBudget, ms: number): void {
@@ -49,18 +50,27 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
     this.emit({ event_type: "ratelimit.shadow", key, role, would, wait_ms: retryAfterMs, constraint: binding });
   }
 
+  settled({ name: key, role }: RoleBudget, unit: string, charged: number, used: number): void {
+    this.emit({ event_type: "ratelimit.settle", key, role, unit, charged, used });
+  }
+
   overruled({ name: host, role }: RoleBudget): void {
     this.emit({ event_type: "limit_overruled", host, role });
   }
 
   #acquire(
     { name: key, role, policy }: RoleBudget,
-    weight: number,
+    { units: weight, costs }: Charge,
     mode: "block" | "fail",
     blocked_ms: number,
     outcome: "granted" | "refused" | "aborted",
   ): void {
     const rates = policy.labels.join("+");
-    this.emit({ event_type: "ratelimit.acquire", key, role, rates, weight, mode, blocked_ms, outcome });
+    const event = { event_type: "ratelimit.acquire", key, role, rates, weight, mode, blocked_ms, outcome } as const;
+    this.emit(costs === undefined ? event : { ...event, costs: costsText(costs) });
   }
+}
+
+function costsText(costs: Costs): string {
+  return Array.from(costs, ([unit, amount]) => `${unit} ${amount}`).join(",");
 }

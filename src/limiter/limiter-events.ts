@@ -12,11 +12,23 @@ export type LimiterEvent =
       readonly rates: string;
       /** Units that the request uses of every window; 0 for a HEAD that is not counted. */
       readonly weight: number;
+      /** What the request uses of other units, `credits 10`, joined by commas; absent if its limits count none. */
+      readonly costs?: string | undefined;
       /** `fail` for a call that never waits, and for a refusal on arrival; else `block`. */
       readonly mode: "block" | "fail";
       /** Milliseconds that the request waited. */
       readonly blocked_ms: number;
       readonly outcome: "granted" | "refused" | "aborted";
+    }
+  /** The true cost of a request is known, and differs from what it was charged. */
+  | {
+      readonly event_type: "ratelimit.settle";
+      readonly key: string;
+      readonly role: Role;
+      /** The unit, `credits`. */
+      readonly unit: string;
+      readonly charged: number;
+      readonly used: number;
     }
   /** The key is held: no request of it is sent for `seconds`. */
   | { readonly event_type: "ratelimit.cooldown"; readonly key: string; readonly role: Role; readonly seconds: number }

@@ -29,6 +29,7 @@ test("a pace with a 429 in an unevaluated counting window is not neutral, even i
     spacingUs: 125_000,
     windows: [makeWindow(10, S + MAX_GUARD_US)],
     labels: ["10/SECOND"],
+    costs: [],
     maxConcurrent: 1,
     sharesSlots: false,
   };

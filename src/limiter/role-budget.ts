@@ -3,6 +3,8 @@ import type { Constraint } from "../errors.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { Role } from "../policy/roles.ts";
 import { Budget } from "./budget.ts";
+import { type Charge, type Costs, chargeOf, costsOf, NO_CHARGE, ONE_UNIT } from "./charge.ts";
+import { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { LearnedLimits } from "./learned-limits.ts";
 
@@ -50,19 +52,25 @@ export class RoleBudget extends Budget {
   constructor(name: string, role: Role, policy: RoleBudgetPolicy, above: Budget | undefined) {
     super(name, policy, above);
     this.role = role;
+    this.trackCosts();
+  }
+
+  override get keepsUnlimitedCosts(): boolean {
+    return true;
   }
 
   /** Also waits until the store may have units again. */
-  override earliestUs(units: number, nowUs: number): number {
-    const ownUs = super.earliestUs(units, nowUs);
+  override earliestUs(charge: Charge, nowUs: number): number {
+    const ownUs = super.earliestUs(charge, nowUs);
     const { unitLease } = this;
-    return unitLease === undefined || units <= unitLease.unusedUnits ? ownUs : Math.max(ownUs, unitLease.notBeforeUs);
+    if (unitLease === undefined || charge.units <= unitLease.unusedUnits) return ownUs;
+    return Math.max(ownUs, unitLease.notBeforeUs);
   }
 
-  override constraint(units: number, nowUs: number): Constraint {
+  override constraint(charge: Charge, nowUs: number): Constraint {
     const sharedUs = this.unitLease?.notBeforeUs ?? 0;
-    if (units === 0 || sharedUs <= nowUs || super.earliestUs(units, nowUs) >= sharedUs)
-      return super.constraint(units, nowUs);
+    if (charge.units === 0 || sharedUs <= nowUs || super.earliestUs(charge, nowUs) >= sharedUs)
+      return super.constraint(charge, nowUs);
     return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} (shared by all processes)` };
   }
 
@@ -76,6 +84,7 @@ export class RoleBudget extends Budget {
       (pace === undefined || pace.isNeutral(nowUs)) &&
       (learned === undefined || learned.isLapsed(nowUs)) &&
       this.log.isExpired(this.windows, this.spacingUs, nowUs) &&
+      this.costLogs.every(cost => cost.isExpired(nowUs)) &&
       (unitLease === undefined || (unitLease.isIdle && unitLease.notBeforeUs <= nowUs))
     );
   }
@@ -114,31 +123,71 @@ export class RoleBudget extends Budget {
     return false;
   }
 
-  /** Units that a request uses of every window: its weight, or 0 for a HEAD that is not counted (law L7). */
-  unitsOf({ method, weight = 1 }: EntryRequest): number {
-    if (method !== undefined && !this.policy.countsHead && method.toUpperCase() === "HEAD") return 0;
-    if (weight !== 1) this.checkWeight(weight);
-    return weight;
+  /**
+   * What a request uses of every window: its weight and its costs; nothing for a HEAD that is not counted (law L7).
+   * Throws a RangeError for a charge that no window could ever grant, which would wait for ever (law L6).
+   */
+  chargeOf({ method, weight, costs }: EntryRequest): Charge {
+    if (method !== undefined && !this.policy.countsHead && method.toUpperCase() === "HEAD") return NO_CHARGE;
+    // Nearly every request.
+    if (weight === undefined && costs === undefined && this.costLogs.length === 0) return ONE_UNIT;
+    const { requests = weight, ...others } = costs ?? {};
+    if (weight !== undefined && requests !== weight)
+      throw new RangeError(`weight ${weight} and costs.requests ${requests} differ: pass one of them`);
+    const charge = chargeOf(requests ?? 1, this.#costsOf(others));
+    this.checkCharge(charge);
+    return charge;
   }
 
-  /** Throws a RangeError for a weight that no window could ever grant, which would wait for ever (law L6). */
-  checkWeight(weight: number): void {
-    if (!Number.isSafeInteger(weight) || weight < 1)
-      throw new RangeError(`weight must be an integer of at least 1, got ${weight}`);
-    const error = this.impossibleWeight(weight);
+  /** What a request of weight 1 uses that does not name its costs. */
+  get usualCharge(): Charge {
+    return chargeOf(1, this.costLogs.length === 0 ? undefined : this.#costsOf({}));
+  }
+
+  #costsOf(given: Readonly<Record<string, number>>): Costs | undefined {
+    const counted = this.costLogs.map(({ unit }) => unit);
+    return costsOf(counted, given, this.policy.callCosts, `${this.name} (${this.role})`);
+  }
+
+  /** Throws a RangeError for a charge that is invalid, or larger than the limit of a window that applies (law L6). */
+  checkCharge(charge: Charge): void {
+    if (!Number.isSafeInteger(charge.units) || charge.units < 1)
+      throw new RangeError(`weight must be an integer of at least 1, got ${charge.units}`);
+    const error = this.impossibleCharge(charge);
     if (error !== undefined) throw error;
   }
 
-  /** The error for a weight that is larger than the limit of a window that applies; undefined if there is none. */
-  impossibleWeight(weight: number): RangeError | undefined {
+  /** The error for a charge that is larger than the limit of a window that applies; undefined if there is none. */
+  impossibleCharge({ units, costs }: Charge): RangeError | undefined {
     for (let at: Budget | undefined = this; at; at = at.above) {
-      for (const [index, { limit }] of at.windows.entries()) {
-        if (weight > limit)
-          return new RangeError(
-            `weight ${weight} is larger than the rate limit ${at.policy.labels[index]} of ${at.name}: no window can grant it`,
-          );
+      const { name, windows, policy } = at;
+      const exceeded = windows.findIndex(({ limit }) => units > limit);
+      if (exceeded >= 0) return tooLarge(`weight ${units}`, policy.labels[exceeded], name);
+      for (const { unit, windows: ofUnit, labels } of at.costLogs) {
+        const amount = costs?.get(unit) ?? 0;
+        const index = ofUnit.findIndex(({ limit }) => amount > limit);
+        if (index >= 0) return tooLarge(`cost ${unit} ${amount}`, labels[index], name);
       }
     }
     return undefined;
   }
+
+  /**
+   * Counts every unit that a budget above limits, also where this one does not: if a reload moves the key to another
+   * total, what was used counts there too (law L1).
+   */
+  trackCosts(): void {
+    for (let at = this.above; at; at = at.above) {
+      const missing = at.policy.costs.filter(({ unit }) => this.costLogs.every(cost => cost.unit !== unit));
+      if (missing.length > 0) this.costLogs = [...this.costLogs, ...missing.map(({ unit }) => unlimitedCost(unit))];
+    }
+  }
+}
+
+function unlimitedCost(unit: string): CostLog {
+  return new CostLog({ unit, rates: [], windows: [], labels: [] });
+}
+
+function tooLarge(shown: string, label: string | undefined, name: string): RangeError {
+  return new RangeError(`${shown} is larger than the rate limit ${label} of ${name}: no window can grant it`);
 }

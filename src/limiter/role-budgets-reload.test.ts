@@ -185,3 +185,16 @@ test("a member whose entry no longer sets a role shares the budget of its servic
   gate.reload(listed({ artifact: rates }));
   assert.equal(enter("a.example"), undefined);
 });
+
+test("a total that is removed and added again counts each request once", () => {
+  const { limiter } = limiterOf(totalLimits("10/min"));
+  assert.equal(burst(limiter, 7), 7);
+  limiter.reload(totalLimits(undefined));
+  limiter.reload(totalLimits("10/min"));
+  assert.equal(burst(limiter, 5), 3);
+});
+
+function totalLimits(rates: string | undefined) {
+  const metadata = { rates: "100/s", guard_ms: 0 };
+  return { hosts: { [host]: rates === undefined ? { metadata } : { metadata, total: { rates, guard_ms: 0 } } } };
+}

@@ -8,6 +8,8 @@ import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
 import { Budget } from "./budget.ts";
+import type { Costs } from "./charge.ts";
+import type { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { LimiterEmitter } from "./limiter-emitter.ts";
 import { Pace } from "./pace.ts";
@@ -152,16 +154,18 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         this.#byRole[roleBudget.role].delete(roleBudget.name);
         roleBudget.isDetached = true;
         // Requests that are not written yet count as written now; their stamps would only reach this budget.
-        if (roleBudget.log.pending > 0) roleBudget.log.write(roleBudget.windows, roleBudget.log.pending, nowUs);
+        writePending(roleBudget, nowUs);
         // The hosts of a suffix are not known: what it sent counts again if the service comes back.
         if (before.placesOf(roleBudget.name).length === 0) this.#history.add(roleBudget, false);
         continue;
       }
       roleBudget.reload(route.roleBudget, limits.aimd);
       roleBudget.above = this.#chain(route);
+      roleBudget.trackCosts();
       transfer(roleBudget, old, chainOf(roleBudget));
     }
     this.#countAgain([...chains.keys(), ...this.#history.all(nowUs)], before);
+    this.#dropRemovedTotals([...chains.values()].flat());
     // The new limits may route a pinned host to another budget.
     this.#pinned.clear();
     for (const { host, role } of this.#pins) this.#pinned.add(this.forHost(host, role));
@@ -173,10 +177,12 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    */
   #countAgain(senders: readonly FormerBudget[], before: LimitPolicies): void {
     const inTotals = new Map<Budget, Set<FormerBudget>>();
+    /** The totals that have counted the requests, but not this unit. */
+    const inCosts = new Map<CostLog, Set<FormerBudget>>();
     for (const sender of senders) {
       const { name, role, log } = sender;
-      if (log.written === 0) continue;
-      const counted = new Set(before.routeByName(name, role)?.above.map(total => total.name));
+      if (log.written + log.pending === 0) continue;
+      const counted = new Map(before.routeByName(name, role)?.above.map(total => [total.name, total.policy]));
       const absorbing = new Set([name]);
       const partition = name.slice(commonName(name).length);
       for (const { host, path } of before.placesOf(name)) {
@@ -187,11 +193,31 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         // At once: the next budget that is created may evict one without units.
         if (!absorbing.has(route.name)) roleBudget.absorb([sender]);
         absorbing.add(route.name);
-        for (const total of chainOf(roleBudget))
-          if (!counted.has(total.name)) inTotals.set(total, (inTotals.get(total) ?? new Set()).add(sender));
+        for (const total of chainOf(roleBudget)) {
+          const countedBy = counted.get(total.name);
+          if (countedBy === undefined) addTo(inTotals, total, sender);
+          else
+            for (const cost of total.costLogs)
+              if (countedBy.costs.every(({ unit }) => unit !== cost.unit)) addTo(inCosts, cost, sender);
+        }
       }
     }
     for (const [total, sources] of inTotals) total.absorb([...sources]);
+    for (const [cost, sources] of inCosts) {
+      cost.absorb([...sources]);
+      for (const source of sources)
+        if (source instanceof RoleBudget && !source.isDetached)
+          cost.log.reserve(pendingCosts(source, 1).get(cost.unit) ?? 0);
+    }
+  }
+
+  /**
+   * A total that a reload removes starts again if it comes back, with what its role budgets have sent. Otherwise these
+   * requests would count twice.
+   */
+  #dropRemovedTotals(totals: readonly Budget[]): void {
+    const used = new Set([...this].flatMap(chainOf));
+    for (const total of totals) if (!used.has(total)) this.#parents.delete(total.name);
   }
 
   /** Creates the budget before its first request. It is never forgotten. */
@@ -216,6 +242,10 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 }
 
+function addTo<Key>(map: Map<Key, Set<FormerBudget>>, key: Key, sender: FormerBudget): void {
+  map.set(key, (map.get(key) ?? new Set()).add(sender));
+}
+
 function chainOf(roleBudget: RoleBudget): readonly Budget[] {
   const chain: Budget[] = [];
   for (let at = roleBudget.above; at; at = at.above) chain.push(at);
@@ -231,7 +261,17 @@ function transfer(roleBudget: RoleBudget, from: readonly Budget[], to: readonly 
     for (const budget of budgets) {
       if (others.includes(budget)) continue;
       budget.inFlight += sign * roleBudget.inFlight;
-      budget.log.reserve(sign * roleBudget.log.pending);
+      budget.reserve({ units: sign * roleBudget.log.pending, costs: pendingCosts(roleBudget, sign) });
     }
   }
+}
+
+function pendingCosts({ costLogs }: RoleBudget, sign: 1 | -1): Costs {
+  return new Map(costLogs.map(({ unit, log }) => [unit, sign * log.pending]));
+}
+
+/** Counts requests that are granted and not written as written now. */
+function writePending(roleBudget: RoleBudget, nowUs: number): void {
+  for (const { log, windows } of [roleBudget, ...roleBudget.costLogs])
+    if (log.pending > 0) log.write(windows, log.pending, nowUs);
 }

@@ -1,5 +1,6 @@
 import type { Time } from "../time/time.ts";
 import { type Budget, freeUs, NEEDS_SLOT } from "./budget.ts";
+import type { Charge } from "./charge.ts";
 import { Forecast, type ForecastStart, type LateWaiter } from "./forecast.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { keyAbove, SchedulerNode } from "./scheduler-node.ts";
@@ -57,10 +58,10 @@ export class Scheduler {
   }
 
   /** When a new request of this role budget would start, behind the queues (law L4). */
-  startOf(roleBudget: RoleBudget, units: number, nowUs: number): ForecastStart {
+  startOf(roleBudget: RoleBudget, charge: Charge, nowUs: number): ForecastStart {
     const top = this.#topOf(roleBudget);
     return (
-      top?.forecast?.peek(roleBudget, units, nowUs) ?? new Forecast(top, nowUs, roleBudget).startOf(roleBudget, units)
+      top?.forecast?.peek(roleBudget, charge, nowUs) ?? new Forecast(top, nowUs, roleBudget).startOf(roleBudget, charge)
     );
   }
 
@@ -68,12 +69,12 @@ export class Scheduler {
    * The same if it costs little to know: exact behind the only queue, else a lower bound. What a lower bound admits is
    * judged again by `takeLate`.
    */
-  earliestStartUs(roleBudget: RoleBudget, units: number, nowUs: number): number {
-    const leastUs = freeUs(roleBudget, units, nowUs);
+  earliestStartUs(roleBudget: RoleBudget, charge: Charge, nowUs: number): number {
+    const leastUs = freeUs(roleBudget, charge, nowUs);
     const top = this.#topOf(roleBudget);
     if (top === undefined || top.waiting !== this.queueOf(roleBudget)?.length) return leastUs;
     top.forecast ??= new Forecast(top, nowUs);
-    return Math.max(leastUs, top.forecast.peek(roleBudget, units, nowUs)?.startUs ?? 0);
+    return Math.max(leastUs, top.forecast.peek(roleBudget, charge, nowUs)?.startUs ?? 0);
   }
 
   /** When a queued request will start, whatever its bound. */
@@ -276,7 +277,7 @@ export class Scheduler {
     const waiter = queue.first;
     if (waiter === undefined) return "idle";
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) {
-      const readyUs = at.budget?.readyUs(waiter.units, nowUs) ?? 0;
+      const readyUs = at.budget?.readyUs(waiter.charge, nowUs) ?? 0;
       if (readyUs <= nowUs) continue;
       this.#untilUs = readyUs;
       if (at === node) this.#parkUntilReady(node);

@@ -1,10 +1,15 @@
 import { type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { Role } from "../policy/roles.ts";
 
-/** What a budget has sent: its log, and the windows that the log was written for. */
-export interface SentUnits {
+/** A log, and the windows that it was written for. */
+export interface LoggedUnits {
   readonly log: WindowLog;
   readonly windows: readonly Window[];
+}
+
+/** What a budget has sent, in requests and in other units. */
+export interface SentUnits extends LoggedUnits {
+  readonly costLogs: readonly (LoggedUnits & { readonly unit: string })[];
 }
 
 export interface FormerBudget extends SentUnits {
@@ -23,15 +28,19 @@ const KEPT_MAX = 65_536;
 export class SentHistory {
   readonly #former = new Map<string, FormerBudget>();
 
-  /** The budget is gone. Only the number of its units and the time of the last one are kept if `isBrief`. */
+  /** The budget is gone. Only the numbers of its units and the time of the last one are kept if `isBrief`. */
   add(former: FormerBudget, isBrief: boolean): void {
-    const { name, role, log } = former;
+    const { name, role, log, costLogs } = former;
     if (log.written === 0) return;
     const key = keyOf(name, role);
     // The oldest entry is first: an entry that is replaced moves to the end.
     this.#former.delete(key);
-    const { written, lastUs } = log;
-    const brief = () => ({ name, role, windows: [], log: WindowLog.restore({ written, pending: 0, lastUs }) });
+    const brief = () => ({
+      name,
+      role,
+      ...briefly(log),
+      costLogs: costLogs.map(({ unit, log: ofUnit }) => ({ unit, ...briefly(ofUnit) })),
+    });
     this.#former.set(key, isBrief ? brief() : former);
     for (const oldest of this.#former.keys()) {
       if (this.#former.size <= KEPT_MAX) return;
@@ -51,6 +60,17 @@ export class SentHistory {
   all(nowUs: number): readonly FormerBudget[] {
     return [...this.#former.values()].filter(({ log }) => nowUs - log.lastUs < KEPT_US);
   }
+}
+
+/** A log together with what others have sent. Only its own pending units can still be settled. */
+export function absorbed({ log, windows }: LoggedUnits, sent: readonly LoggedUnits[]): WindowLog {
+  const merged = WindowLog.merged(windows, [{ log, windows }, ...sent]);
+  merged.pending = log.pending;
+  return merged;
+}
+
+function briefly({ written, lastUs }: WindowLog): LoggedUnits {
+  return { windows: [], log: WindowLog.restore({ written, pending: 0, lastUs }) };
 }
 
 function keyOf(name: string, role: Role): string {

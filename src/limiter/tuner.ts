@@ -104,7 +104,7 @@ export class Tuner {
   #refuseImpossible(roleBudget: RoleBudget): void {
     const { counted } = this.#queues;
     for (const waiter of counted.queueOf(roleBudget)?.all() ?? []) {
-      const error = roleBudget.impossibleWeight(waiter.units);
+      const error = roleBudget.impossibleCharge(waiter.charge);
       if (error === undefined) continue;
       counted.leave(waiter);
       waiter.refused(error);

@@ -1,4 +1,5 @@
 import type { Timer } from "../time/time.ts";
+import type { Charge } from "./charge.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { Grant } from "./grant.ts";
 import type { RoleBudget } from "./role-budget.ts";
@@ -9,7 +10,7 @@ const LATE_TIMER_US = 1000;
 
 export interface WaiterDetails {
   readonly roleBudget: RoleBudget;
-  readonly units: number;
+  readonly charge: Charge;
   readonly call: EntryRequest;
   readonly arrivedUs: number;
   readonly boundMs: number;
@@ -19,8 +20,8 @@ export interface WaiterDetails {
 export class Waiter {
   /** Changes when the limits are reloaded. */
   roleBudget: RoleBudget;
-  /** Units that it uses of every window; 0 for a request that the windows do not count. */
-  readonly units: number;
+  /** What it uses of its budgets. Changes when a reload changes the units that they count. */
+  charge: Charge;
   readonly call: EntryRequest;
   readonly arrivedUs: number;
   /** The bound in ms that admission compared the estimate with. */
@@ -49,12 +50,17 @@ export class Waiter {
   readonly #outcome = Promise.withResolvers<Grant>();
   #isOver = false;
 
-  constructor({ roleBudget, units, call, arrivedUs, boundMs }: WaiterDetails) {
+  constructor({ roleBudget, charge, call, arrivedUs, boundMs }: WaiterDetails) {
     this.roleBudget = roleBudget;
-    this.units = units;
+    this.charge = charge;
     this.call = call;
     this.arrivedUs = arrivedUs;
     this.boundMs = boundMs;
+  }
+
+  /** Units that it uses of every rate; 0 for a request that the windows do not count. */
+  get units(): number {
+    return this.charge.units;
   }
 
   get promise(): Promise<Grant> {

@@ -5,6 +5,16 @@ import { DEFAULT_GUARD_MS } from "./defaults.ts";
 import { bindingRates } from "./rate-order.ts";
 import type { ParsedBudgetLimits, ParsedRoleLimits } from "./ratelimit-schema.ts";
 
+/** The limits of one unit other than requests, such as credits. */
+export interface CostPolicy {
+  readonly unit: string;
+  readonly rates: readonly Rate[];
+  /** The rates with their guard. */
+  readonly windows: readonly Window[];
+  /** The rates as text: `credits 100000/DAY`. */
+  readonly labels: readonly string[];
+}
+
 /** The limits of one budget, complete and frozen. */
 export interface BudgetPolicy {
   readonly rates: readonly Rate[];
@@ -15,6 +25,8 @@ export interface BudgetPolicy {
   readonly windows: readonly Window[];
   /** The rates as text (`10/SECOND`), made once because every refusal quotes them. */
   readonly labels: readonly string[];
+  /** Limits of other units than requests; in most policies there are none. */
+  readonly costs: readonly CostPolicy[];
   /** Infinity for no cap. */
   readonly maxConcurrent: number;
   /** Whether the cap counts over all processes that share a store. */
@@ -31,13 +43,17 @@ export interface RoleBudgetPolicy extends BudgetPolicy {
   readonly isPerPartition: boolean;
   /** Calls that would wait or be refused are reported and sent. */
   readonly isShadow: boolean;
+  /** What a call uses of a unit if it does not say so itself. @default 1 of each unit */
+  readonly callCosts: Readonly<Record<string, number>>;
+  /** The response headers that say what a call really used, by unit. */
+  readonly costHeaders: Readonly<Record<string, string>>;
 }
 
-export const UNLIMITED: BudgetPolicy = freezeBudget({}, { rates: [], guardUs: 0 });
+export const UNLIMITED: BudgetPolicy = freezeBudget({}, { rates: [], costs: {}, guardUs: 0 });
 
 /** The policy of a role's budget, from options that already contain what they inherit. */
 export function roleBudgetPolicy(options: ParsedRoleLimits, isAdaptive = false): RoleBudgetPolicy {
-  const { max_delay_ms = 0, count_head = true, per, mode } = options;
+  const { max_delay_ms = 0, count_head = true, per, mode, call_costs = {}, cost_headers = {} } = options;
   return Object.freeze({
     ...budgetPolicy(options),
     maxDelayMs: max_delay_ms,
@@ -45,6 +61,8 @@ export function roleBudgetPolicy(options: ParsedRoleLimits, isAdaptive = false):
     isPerPartition: per === "partition",
     isShadow: mode === "shadow",
     isAdaptive,
+    callCosts: call_costs,
+    costHeaders: cost_headers,
   });
 }
 
@@ -53,30 +71,69 @@ export function strictestPolicy(first: RoleBudgetPolicy, second: RoleBudgetPolic
   const rates = bindingRates([...first.rates, ...second.rates]);
   const guardUs = Math.max(first.guardUs, second.guardUs);
   const cap = second.maxConcurrent < first.maxConcurrent ? second : first;
+  const costs = Object.fromEntries(
+    [...first.costs, ...second.costs].map(({ unit }) => [
+      unit,
+      bindingRates([...ratesOf(first, unit), ...ratesOf(second, unit)]),
+    ]),
+  );
   const caps = { max_concurrent: cap.maxConcurrent, shared: cap.sharesSlots };
   return Object.freeze({
-    ...freezeBudget(caps, { rates, guardUs }),
+    ...freezeBudget(caps, { rates, costs, guardUs }),
     spacingUs: Math.max(first.spacingUs, second.spacingUs),
     maxDelayMs: first.maxDelayMs,
     countsHead: first.countsHead || second.countsHead,
     isPerPartition: first.isPerPartition && second.isPerPartition,
     isShadow: first.isShadow && second.isShadow,
     isAdaptive: first.isAdaptive || second.isAdaptive,
+    callCosts: { ...second.callCosts, ...first.callCosts },
+    costHeaders: { ...second.costHeaders, ...first.costHeaders },
   });
+}
+
+function ratesOf({ costs }: BudgetPolicy, unit: string): readonly Rate[] {
+  return costs.find(cost => cost.unit === unit)?.rates ?? [];
 }
 
 export function budgetPolicy(options: ParsedBudgetLimits): BudgetPolicy {
   const guardUs = Math.round((options.guard_ms ?? DEFAULT_GUARD_MS) * 1000);
-  return freezeBudget(options, { rates: options.rates ?? [], guardUs });
+  return freezeBudget(options, { rates: options.rates ?? [], costs: options.costs ?? {}, guardUs });
 }
 
 function freezeBudget(
   { max_concurrent = Number.POSITIVE_INFINITY, shared = false, shape }: ParsedBudgetLimits,
-  { rates, guardUs }: { readonly rates: readonly Rate[]; readonly guardUs: number },
+  { rates, costs, guardUs }: BudgetRates,
 ): BudgetPolicy {
-  const windows = rates.map(({ limit, windowUs }) => makeWindow(limit, windowUs + guardUs));
+  const windows = guardedWindows(rates, guardUs);
   const spacingUs = shape === "smooth" ? evenSpacingUs(rates) : 0;
   const labels = rates.map(rate => formatRates([rate]));
   const sharesSlots = shared && Number.isFinite(max_concurrent);
-  return Object.freeze({ rates, guardUs, spacingUs, windows, labels, maxConcurrent: max_concurrent, sharesSlots });
+  return Object.freeze({
+    rates,
+    guardUs,
+    spacingUs,
+    windows,
+    labels,
+    costs: Object.entries(costs).flatMap(([unit, limits]) =>
+      limits.length === 0 ? [] : [costPolicy(unit, limits, guardUs)],
+    ),
+    maxConcurrent: max_concurrent,
+    sharesSlots,
+  });
+}
+
+interface BudgetRates {
+  readonly rates: readonly Rate[];
+  readonly costs: Readonly<Record<string, readonly Rate[]>>;
+  readonly guardUs: number;
+}
+
+/** `note` is added to every label. */
+export function costPolicy(unit: string, rates: readonly Rate[], guardUs: number, note = ""): CostPolicy {
+  const labels = rates.map(rate => `${unit} ${formatRates([rate])}${note}`);
+  return Object.freeze({ unit, rates, windows: guardedWindows(rates, guardUs), labels });
+}
+
+export function guardedWindows(rates: readonly Rate[], guardUs: number): readonly Window[] {
+  return rates.map(({ limit, windowUs }) => makeWindow(limit, windowUs + guardUs));
 }

@@ -93,3 +93,25 @@ test("explain names the source of a resolver's numbers, the cap and the trial ca
   assert.ok(paths.includes("hosts.a.example.retry_after_cap_s"));
   assert.ok(paths.includes("defaults.half_open.trial_calls.metadata"));
 });
+
+test("explain names the source of each unit of costs, and a unit is inherited by itself", async () => {
+  const policy = await loadPolicy({
+    ratelimits: {
+      ...alone,
+      defaults: { metadata: { costs: { credits: "9/DAY", tokens: "5/s" }, call_costs: { credits: 2 } } },
+      hosts: { "a.example": { metadata: { costs: { credits: "8/DAY" } }, total: { costs: { credits: "7/DAY" } } } },
+    },
+    overrides: { rate: ["a.example:metadata=costs.tokens:none,cost_headers.credits:X-Used"] },
+  });
+  const values = explainPolicy(policy, "a.example", "metadata").filter(({ field }) => field.includes("cost"));
+  assert.deepEqual(
+    values.map(({ field, value, sources }) => `${field} ${value} by ${sources.map(({ path }) => path).join(", ")}`),
+    [
+      "costs.credits 8/DAY by defaults.metadata.costs.credits, hosts.a.example.metadata.costs.credits",
+      "costs.tokens none by defaults.metadata.costs.tokens, hosts.a.example.metadata.costs.tokens",
+      "call_costs.credits 2 by defaults.metadata.call_costs.credits",
+      "cost_headers.credits X-Used by hosts.a.example.metadata.cost_headers.credits",
+      "total.costs.credits 7/DAY by hosts.a.example.total.costs.credits",
+    ],
+  );
+});

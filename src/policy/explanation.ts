@@ -7,8 +7,10 @@ import {
   breakerModePaths,
   CIRCUIT_FIELDS,
   circuitPaths,
+  effectiveMap,
   type KeyPath,
   type LimitScope,
+  ROLE_COST_FIELDS,
   ROLE_LIMIT_FIELDS,
   resolverPaths,
   roleLimitPaths,
@@ -67,15 +69,21 @@ export function explainLimits(policy: LoadedPolicy, scope: LimitScope, role: Rol
   const roleValues = ROLE_LIMIT_FIELDS.map(field =>
     explained(policy, "ratelimits", field, roleLimitPaths(field, role, scope), builtIn[field]),
   );
+  const costValues = ROLE_COST_FIELDS.flatMap(field =>
+    explainedUnits(policy, field, roleLimitPaths(field, role, scope)),
+  );
   const totals = totalPlaces(scope).flatMap((place, index) => {
     const shown = index === 0 && !isServiceName(place.name) ? "total" : `${place.name} total`;
-    return TOTAL_FIELDS.map(field =>
-      explained(policy, "ratelimits", `${shown}.${field}`, totalPaths(field, place, scope)),
-    );
+    return [
+      ...TOTAL_FIELDS.map(field =>
+        explained(policy, "ratelimits", `${shown}.${field}`, totalPaths(field, place, scope)),
+      ),
+      ...explainedUnits(policy, `${shown}.costs`, totalPaths("costs", place, scope)),
+    ];
   });
   // Without an entry of its own, `explainSettings` has the value.
   const adapts = explained(policy, "ratelimits", "aimd", adaptsPaths(scope).slice(1));
-  return setValues([...roleValues, adapts, ...totals]);
+  return setValues([...roleValues, ...costValues, adapts, ...totals]);
 }
 
 /** The breaker of one entry of the policy and a role; with an empty scope, of every host that is not listed. */
@@ -123,6 +131,18 @@ export function explainSettings(policy: LoadedPolicy): readonly ExplainedValue[]
     ...below("breakers", "breaker.classify", ["defaults", "classify"], classify),
     ...below("breakers", "breaker.cooldown_store", ["advanced", "cooldown_store"], cooldown_store),
   ]);
+}
+
+/** A map by unit: one value for each unit that is set. */
+function explainedUnits(policy: LoadedPolicy, field: string, paths: readonly KeyPath[]): readonly ExplainedValue[] {
+  return Object.keys(effectiveMap(policy.ratelimits.options, paths)).map(unit =>
+    explained(
+      policy,
+      "ratelimits",
+      `${field}.${unit}`,
+      paths.map(path => [...path, unit]),
+    ),
+  );
 }
 
 /** The winning source of one value; undefined when only the built-in default holds. */

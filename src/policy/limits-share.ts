@@ -1,6 +1,5 @@
-import { formatRates } from "../core/limits/rate.ts";
-import { makeWindow } from "../core/limits/window-log.ts";
-import type { BudgetPolicy } from "./budget-policy.ts";
+import { formatRates, type Rate } from "../core/limits/rate.ts";
+import { type BudgetPolicy, costPolicy, guardedWindows } from "./budget-policy.ts";
 import type { LimitPolicies, Route } from "./limit-policies.ts";
 
 /**
@@ -38,11 +37,8 @@ export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies
 }
 
 function dividedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: number): Policy {
-  const rates = policy.rates.map(({ limit, windowUs }) =>
-    limit >= processes
-      ? { limit: Math.floor(limit / processes), windowUs }
-      : { limit: 1, windowUs: windowUs * Math.ceil(processes / limit) },
-  );
+  const rates = dividedRates(policy.rates, processes);
+  const note = ` (share of one of ${processes} processes)`;
   return Object.freeze({
     ...policy,
     rates,
@@ -50,7 +46,16 @@ function dividedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: n
     maxConcurrent: policy.sharesSlots
       ? Math.max(1, Math.floor(policy.maxConcurrent / processes))
       : policy.maxConcurrent,
-    windows: rates.map(({ limit, windowUs }) => makeWindow(limit, windowUs + policy.guardUs)),
-    labels: rates.map(rate => `${formatRates([rate])} (share of one of ${processes} processes)`),
+    windows: guardedWindows(rates, policy.guardUs),
+    labels: rates.map(rate => `${formatRates([rate])}${note}`),
+    costs: policy.costs.map(cost => costPolicy(cost.unit, dividedRates(cost.rates, processes), policy.guardUs, note)),
   });
+}
+
+function dividedRates(rates: readonly Rate[], processes: number): readonly Rate[] {
+  return rates.map(({ limit, windowUs }) =>
+    limit >= processes
+      ? { limit: Math.floor(limit / processes), windowUs }
+      : { limit: 1, windowUs: windowUs * Math.ceil(processes / limit) },
+  );
 }

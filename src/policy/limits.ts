@@ -14,8 +14,10 @@ import type { Member } from "./member.ts";
 import { commonName, nameWithoutPartition } from "./partition-name.ts";
 import {
   adaptsPaths,
+  effectiveMap,
   effectiveValue,
   type LimitScope,
+  ROLE_COST_FIELDS,
   ROLE_LIMIT_FIELDS,
   type RoleLimitField,
   roleLimitPaths,
@@ -218,7 +220,10 @@ class PolicyLimits implements ConfiguredLimits {
     for (const role of ROLES) {
       const value = (field: RoleLimitField) =>
         effectiveValue<unknown>(document, roleLimitPaths(field, role, scope), BUILT_IN[role][field]);
-      const limits = Object.fromEntries(ROLE_LIMIT_FIELDS.map(field => [field, value(field)]));
+      const limits = Object.fromEntries([
+        ...ROLE_LIMIT_FIELDS.map(field => [field, value(field)]),
+        ...ROLE_COST_FIELDS.map(field => [field, effectiveMap(document, roleLimitPaths(field, role, scope))]),
+      ]);
       rolePolicies[role] = roleBudgetPolicy(limits, effectiveValue(document, adaptsPaths(scope), false));
     }
     const above = totalPlaces(scope).flatMap(place => {
@@ -226,9 +231,10 @@ class PolicyLimits implements ConfiguredLimits {
         field,
         effectiveValue<unknown>(document, totalPaths(field, place, scope), undefined),
       ]);
-      if (values.every(([, value]) => value === undefined)) return [];
+      const costs = effectiveMap(document, totalPaths("costs", place, scope));
+      if (values.every(([, value]) => value === undefined) && !hasKeys(costs)) return [];
       const name = tierName(place.name, this.#tiers.under(place, scope));
-      const policy = this.#totals.get(name) ?? budgetPolicy(Object.fromEntries(values));
+      const policy = this.#totals.get(name) ?? budgetPolicy({ ...Object.fromEntries(values), costs });
       this.#totals.set(name, policy);
       return [{ name, policy }];
     });

@@ -290,3 +290,25 @@ describe("shipped files", () => {
     assert.ok(Math.min(...above.map(({ policy: total }) => total.maxConcurrent)) <= 3);
   });
 });
+
+test("a bad unit, cost or header is an error that says what is valid", async () => {
+  const metadata = {
+    costs: { Credits: "1/s", requests: "1/s", tokens: "1e3/s" },
+    call_costs: { credits: 1.5 },
+    cost_headers: { credits: "X Used" },
+  };
+  await assert.rejects(loadPolicy({ ratelimits: { defaults: { metadata } } }), error => {
+    assert.ok(error instanceof ConfigError);
+    assert.deepEqual(
+      error.problems.map(({ path, message }) => `${path}: ${message.slice(0, 38)}`),
+      [
+        "defaults.metadata.costs.Credits: expected a unit in lower case, such as",
+        "defaults.metadata.costs.requests: expected a unit in lower case, such as",
+        'defaults.metadata.costs.tokens: "1e3/s" is not a rate: "1e3/s" is not ',
+        "defaults.metadata.call_costs.credits: expected int, found 1.5",
+        "defaults.metadata.cost_headers.credits: expected the name of a response header",
+      ],
+    );
+    return true;
+  });
+});

@@ -13,7 +13,7 @@ export function mergeLayers(layers: readonly (readonly Assignment[])[]): readonl
   const lastLayerOf = new Map<string, number>();
   for (const [layer, assignments] of layers.entries())
     for (const { path } of assignments)
-      if (path.length === 4 && tiered.has(path[1] ?? "")) lastLayerOf.set(path.join(" "), layer);
+      if (path.length >= 4 && path[2] !== "with" && tiered.has(path[1] ?? "")) lastLayerOf.set(path.join(" "), layer);
   const kept = layers.flatMap((assignments, layer) =>
     assignments.filter(
       ({ path }) => !isMembers(path) && !(isTier(path) && (lastLayerOf.get(tierBase(path)) ?? 0) > layer),
@@ -27,14 +27,14 @@ function isMembers([first, , key]: readonly string[]): boolean {
   return first === "services" && key === "members";
 }
 
-/** True for a value of a tier: `services.<name>.with.<key>.<role>.<field>`. */
+/** True for a value of a tier: `services.<name>.with.<key>.<role>.<field>`, or of one unit of its field. */
 function isTier({ length, 2: key }: readonly string[]): boolean {
-  return length === 6 && key === "with";
+  return length >= 6 && key === "with";
 }
 
 /** The path of the entry's own value that a tier's value stands for. */
-function tierBase([first, name, , , role, field]: readonly string[]): string {
-  return [first, name, role, field].join(" ");
+function tierBase([first, name, , , ...field]: readonly string[]): string {
+  return [first, name, ...field].join(" ");
 }
 
 /** The members of each service: those of every layer, from the last one on that replaces the members before it. */

@@ -145,3 +145,17 @@ test("a limit that the user sets for an entry also holds for requests with a key
   assert.deepEqual(await rateOf({}), [name, "8/SECOND"]);
   assert.deepEqual(await rateOf({ rate: ["service:ncbi:metadata=rates:1/s"] }), [name, "1/SECOND"]);
 });
+
+test("a cost that the user lowers for an entry also holds for requests with a key", async () => {
+  const metadata = { costs: { credits: "100/DAY", tokens: "5/DAY" } };
+  const policy = await loadPolicy({
+    ratelimits: { services: { ncbi: { with: { NCBI_API_KEY: { metadata } } } } },
+    env: { NCBI_API_KEY: "0123456789" },
+    overrides: { rate: ["service:ncbi:metadata=costs.credits:10/DAY"] },
+  });
+  const { roleBudget } = policy.ratelimits.resolved.route("eutils.ncbi.nlm.nih.gov", "metadata");
+  assert.deepEqual(
+    roleBudget.costs.flatMap(({ labels }) => labels),
+    ["credits 10/DAY", "tokens 5/DAY"],
+  );
+});

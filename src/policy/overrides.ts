@@ -40,11 +40,14 @@ export function readFields(text: string, path: readonly string[], where: string)
       `no field is set in ${JSON.stringify(text)}; write for example rates:3/SECOND,count_head:false`,
     );
   return fields.map(field => {
-    const [, key = "", value = ""] = /^\s*([a-z_0-9]+)\s*[:=]\s*(.*?)\s*$/i.exec(field) ?? [];
+    const [, key = "", value = ""] = /^\s*([a-z_0-9.]+)\s*[:=]\s*(.*?)\s*$/i.exec(field) ?? [];
     if (key === "" || value === "")
       throw new RangeError(`${JSON.stringify(field.trim())} has no value or no key; expected <key>:<value>`);
     const name = SHORT_NAMES[key.toLowerCase()] ?? key.toLowerCase();
-    return { path: [...path, name], value: name === "rates" ? value : parseScalar(value), where };
+    // `costs.credits` is one unit of the map `costs`.
+    const keys = name.split(".");
+    const isRate = keys[0] === "rates" || keys[0] === "costs";
+    return { path: [...path, ...keys], value: isRate ? value : parseScalar(value), where };
   });
 }
 

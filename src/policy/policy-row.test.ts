@@ -105,3 +105,22 @@ test("breaker rows show the cap, trial calls and mode of each listed host, and e
     { name: "resolver lov", failMax: 8, resetS: 60, trialCalls: 1 },
   ]);
 });
+
+test("limits on costs are shown behind the rates, for roles and totals", async () => {
+  const hosts = {
+    "a.example": {
+      metadata: { rates: "2/s", costs: { credits: "100000/DAY" } },
+      total: { costs: { usd_micros: ["5/s", "100/h"] } },
+    },
+  };
+  const rows = hostPolicyRows(await loadPolicy({ ratelimits: { ...alone, hosts } }), { host: "a.example" });
+  assert.deepEqual(
+    rows.map(({ role, rates }) => `${role}: ${rates}`),
+    [
+      "metadata: 2/SECOND + credits 100000/DAY",
+      "landing: 5/SECOND + 2000/HOUR",
+      "artifact: 2/SECOND + 500/HOUR",
+      "total: usd_micros 5/SECOND + usd_micros 100/HOUR",
+    ],
+  );
+});

@@ -15,7 +15,10 @@ export interface PolicyRow {
   readonly host: string;
   /** metadata, landing or artifact; `total`, or `total of <name>`, for a budget over all roles. */
   readonly role: string;
-  /** The rate limits, joined by ` + `: `10/SECOND + 5000/HOUR`; empty for no rate limit. */
+  /**
+   * The rate limits, joined by ` + `: `10/SECOND + 5000/HOUR`; those of other units follow: `credits 100000/DAY`. Empty
+   * for no rate limit.
+   */
   readonly rates: string;
   /** Longest wait for a rate limit or cooldown, in milliseconds. Absent for a total. */
   readonly maxDelayMs?: number;
@@ -174,8 +177,8 @@ function rowsOf(
   return [...rows, ...totals];
 }
 
-function budgetCells({ labels, maxConcurrent }: BudgetPolicy): Pick<PolicyRow, "rates" | "maxConcurrent"> {
-  const rates = labels.join(" + ");
+function budgetCells({ labels, costs, maxConcurrent }: BudgetPolicy): Pick<PolicyRow, "rates" | "maxConcurrent"> {
+  const rates = [...labels, ...costs.flatMap(cost => cost.labels)].join(" + ");
   return Number.isFinite(maxConcurrent) ? { rates, maxConcurrent } : { rates };
 }
 

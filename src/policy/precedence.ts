@@ -42,6 +42,10 @@ export type TotalField = (typeof TOTAL_FIELDS)[number];
 export const ROLE_LIMIT_FIELDS = ["mode", "per", "max_delay_ms", "count_head", ...TOTAL_FIELDS] as const;
 export type RoleLimitField = (typeof ROLE_LIMIT_FIELDS)[number];
 
+/** Fields that are maps by unit; each unit is inherited by itself. */
+export const ROLE_COST_FIELDS = ["costs", "call_costs", "cost_headers"] as const;
+export type RoleCostField = (typeof ROLE_COST_FIELDS)[number];
+
 /** Fields of one circuit. */
 export const CIRCUIT_FIELDS = ["fail_max", "reset_timeout_s"] as const;
 type CircuitField = (typeof CIRCUIT_FIELDS)[number];
@@ -55,7 +59,11 @@ export function scopePlaces({ service, listed = [] }: LimitScope): readonly Scop
 }
 
 /** Top-level mode < defaults < service < the service's tiers < host < the host's tiers < host with port. */
-export function roleLimitPaths(field: RoleLimitField, role: Role, scope: LimitScope): readonly KeyPath[] {
+export function roleLimitPaths(
+  field: RoleLimitField | RoleCostField,
+  role: Role,
+  scope: LimitScope,
+): readonly KeyPath[] {
   return [
     ...(field === "mode" ? [["mode"]] : []),
     ["defaults", role, field],
@@ -74,7 +82,7 @@ export function totalPlaces(scope: LimitScope): readonly ScopePlace[] {
 }
 
 /** Total < the totals of its tiers. */
-export function totalPaths(field: TotalField, place: ScopePlace, scope: LimitScope): readonly KeyPath[] {
+export function totalPaths(field: TotalField | "costs", place: ScopePlace, scope: LimitScope): readonly KeyPath[] {
   return placePaths(place, scope, ["total", field]);
 }
 
@@ -119,6 +127,11 @@ export function effectiveValue<Value>(document: unknown, paths: readonly KeyPath
     if (value !== undefined) return value as Value;
   }
   return builtIn;
+}
+
+/** The values of a map by key: of each key, that of the strongest path that sets it. */
+export function effectiveMap<Value>(document: unknown, paths: readonly KeyPath[]): Readonly<Record<string, Value>> {
+  return Object.assign({}, ...paths.map(path => valueAt(document, path) ?? {}));
 }
 
 /** Own keys only: a host may be called `constructor`. */

@@ -9,6 +9,12 @@ export interface BudgetLimits {
    * none is no rate limit, on purpose. @default inherited; for total, no rate limit
    */
   readonly rates?: string | readonly string[] | undefined;
+  /**
+   * Rate limits of other units than requests, by the name of the unit: credits: 100000/DAY. Money is written in whole
+   * millionths. All of them hold at once, together with rates. none removes an inherited limit.
+   * @default inherited; for total, none
+   */
+  readonly costs?: Readonly<Record<string, string | readonly string[]>> | undefined;
   /** Maximum number of requests in flight, 1 or more. @default inherited; otherwise no maximum */
   readonly max_concurrent?: number | undefined;
   /** Whether max_concurrent counts over all processes that share a store. @default false */
@@ -31,6 +37,16 @@ export interface RoleLimits extends BudgetLimits {
   readonly max_delay_ms?: number | undefined;
   /** Whether HEAD requests count toward the rate limits. @default inherited; otherwise false */
   readonly count_head?: boolean | undefined;
+  /**
+   * What a call uses of each unit of costs if it does not say so itself, whole numbers of 0 or more: credits: 10.
+   * @default inherited; otherwise 1
+   */
+  readonly call_costs?: Readonly<Record<string, number>> | undefined;
+  /**
+   * Response headers that say what the call really used, by unit: credits: X-Credits-Used. The difference is returned or
+   * charged afterwards. @default inherited; otherwise none
+   */
+  readonly cost_headers?: Readonly<Record<string, string>> | undefined;
   /**
    * all: one budget for all calls; partition: a budget of its own for each partition that calls name, below the common
    * total. Calls without a partition share one. @default inherited; otherwise all

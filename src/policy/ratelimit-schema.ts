@@ -1,6 +1,6 @@
 /** The schema of `ratelimits.yaml`. Its descriptions are those of `ratelimit-options.ts`, for editors. */
 import { z } from "zod";
-import { parseRates } from "../core/limits/rate.ts";
+import { MAX_COST_LIMIT, parseRates } from "../core/limits/rate.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND } from "./defaults.ts";
 import { parseMember } from "./member.ts";
 import {
@@ -29,6 +29,19 @@ const ratesSchema = z
     "Rate limits such as 10/SECOND, 1/3SECOND or 300/min; a list, or one text joined by +. All of them hold at once. none is no rate limit, on purpose. Default: inherited; for total, no rate limit",
   );
 
+/** A unit is also a key of call options and of overrides such as `costs.credits:1000/DAY`. */
+const unitSchema = z
+  .string()
+  .regex(
+    /^(?!requests$)[a-z][a-z0-9_]{0,31}$/,
+    "expected a unit in lower case, such as credits; for requests use rates",
+  );
+const costRatesSchema = z
+  .union([z.string(), z.array(z.string()).readonly()], {
+    error: "expected a rate such as 100000/DAY, a list of rates, or none for no limit",
+  })
+  .transform(parsedBy(texts => (texts === NO_LIMIT ? [] : parseRates(texts, MAX_COST_LIMIT))));
+
 const modeSchema = z
   .enum(["enforce", "shadow"])
   .optional()
@@ -38,6 +51,12 @@ const modeSchema = z
 
 const budget = {
   rates: ratesSchema,
+  costs: z
+    .record(unitSchema, costRatesSchema)
+    .optional()
+    .describe(
+      "Rate limits of other units than requests, by the name of the unit: credits: 100000/DAY. Money is written in whole millionths. All of them hold at once, together with rates. none removes an inherited limit. Default: inherited; for total, none",
+    ),
   max_concurrent: z
     .int()
     .min(1)
@@ -74,6 +93,18 @@ const roleSchema = z.strictObject({
     .boolean()
     .optional()
     .describe("Whether HEAD requests count toward the rate limits. Default: inherited; otherwise false"),
+  call_costs: z
+    .record(unitSchema, z.int().min(0).max(MAX_COST_LIMIT))
+    .optional()
+    .describe(
+      "What a call uses of each unit of costs if it does not say so itself, whole numbers of 0 or more: credits: 10. Default: inherited; otherwise 1",
+    ),
+  cost_headers: z
+    .record(unitSchema, z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "expected the name of a response header"))
+    .optional()
+    .describe(
+      "Response headers that say what the call really used, by unit: credits: X-Credits-Used. The difference is returned or charged afterwards. Default: inherited; otherwise none",
+    ),
   per: z
     .enum(["all", "partition"])
     .optional()

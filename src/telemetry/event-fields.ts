@@ -183,9 +183,20 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
       role,
       rates: ["text", "rates in force, such as `10/SECOND+5000/HOUR`"],
       weight: ["number", "units used; 0 for a HEAD that the rate limit does not count"],
+      costs: ["text?", "what it uses of other units, such as `credits 10`; absent if the limits count none"],
       mode: ["text", "`fail` for a call that never waits (maxWaitMs 0), and for a refusal on arrival; else `block`"],
       blocked_ms: ["number", "time in the queue, in ms"],
       outcome: ["text", "`granted`, `refused` or `aborted`"],
+    },
+  },
+  "ratelimit.settle": {
+    about: "The true cost of a request is known, and differs from what it was charged: a refund or a debt.",
+    fields: {
+      key,
+      role,
+      unit: ["text", "the unit, such as `credits`"],
+      charged: ["number", "what the request was charged"],
+      used: ["number", "what it really used"],
     },
   },
   "ratelimit.cooldown": {

@@ -61,6 +61,12 @@ ALTER TABLE run_events ADD COLUMN "source" TEXT;
 ALTER TABLE run_events ADD COLUMN "changes" INTEGER;
 ALTER TABLE run_events ADD COLUMN "message" TEXT;
 `,
+    `
+ALTER TABLE rate_events ADD COLUMN "costs" TEXT;
+ALTER TABLE rate_events ADD COLUMN "unit" TEXT;
+ALTER TABLE rate_events ADD COLUMN "charged" INTEGER;
+ALTER TABLE rate_events ADD COLUMN "used" INTEGER;
+`,
   ],
 };
 
@@ -79,6 +85,7 @@ export const TABLE_OF: Readonly<Record<EventType, EventTable>> = {
   body_unread: "http_events",
   cache_trouble: "http_events",
   "ratelimit.acquire": "rate_events",
+  "ratelimit.settle": "rate_events",
   "ratelimit.cooldown": "rate_events",
   "ratelimit.shadow": "rate_events",
   rate_head_skipped: "rate_events",

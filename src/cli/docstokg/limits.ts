@@ -123,8 +123,9 @@ function keyCells({ pid, ageMs }: ProcessRow, key: KeySnapshot): readonly string
 }
 
 /** `3/4 SECOND`, with a star if the server has announced this limit. */
-function usedText({ rate, used, limit, isLearned }: KeySnapshot["windows"][number]): string {
-  return `${used}/${limit} ${rate.slice(rate.indexOf("/") + 1)}${isLearned ? "*" : ""}`;
+function usedText({ rate, unit = "requests", used, limit, isLearned }: KeySnapshot["windows"][number]): string {
+  const counted = unit === "requests" ? "" : `${unit}/`;
+  return `${used}/${limit} ${counted}${rate.slice(rate.indexOf("/") + 1)}${isLearned ? "*" : ""}`;
 }
 
 function limitedBy({ key, constraint }: KeySnapshot): string {

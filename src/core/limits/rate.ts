@@ -25,19 +25,24 @@ const SPELLINGS = new Map<string, Unit>([
 
 /** Larger numbers are typing errors, and integer microseconds would no longer be exact. */
 const MAX_LIMIT = 1_000_000_000;
+/** Costs may be sums of money in millionths. */
+export const MAX_COST_LIMIT = 1_000_000_000_000;
 const MAX_WINDOW_US = 366 * UNITS_US.DAY;
 const MAX_TEXT = 1000;
 
 const FORM = 'write <count>/<unit>, such as 10/SECOND, 1/3SECOND or 300/min, and join windows with "+"';
 
-/** Parses one text of one or more windows, or several such texts. Throws a RangeError that names the input. */
-export function parseRates(texts: string | readonly string[]): readonly Rate[] {
+/**
+ * Parses one text of one or more windows, or several such texts. Throws a RangeError that names the input.
+ * `maxLimit` is the largest count.
+ */
+export function parseRates(texts: string | readonly string[], maxLimit = MAX_LIMIT): readonly Rate[] {
   const list = typeof texts === "string" ? [texts] : texts;
   if (list.length === 0) throw new RangeError(`no rate given: the list is empty; ${FORM}`);
   return list.flatMap(text => {
     if (text.length > MAX_TEXT)
       throw notARate(text, `it has ${text.length} characters, at most ${MAX_TEXT} are allowed`);
-    return text.split("+").map(part => parseWindow(part.trim(), text));
+    return text.split("+").map(part => parseWindow(part.trim(), text, maxLimit));
   });
 }
 
@@ -69,8 +74,8 @@ export function parseRateMap(text: string): ReadonlyMap<string, readonly Rate[]>
   return map;
 }
 
-function parseWindow(part: string, input: string): Rate {
-  const [, count, k, word = ""] = /^(\d{1,10})\/(\d{0,11})([a-z]{1,12})$/i.exec(part) ?? [];
+function parseWindow(part: string, input: string, maxLimit: number): Rate {
+  const [, count, k, word = ""] = /^(\d{1,13})\/(\d{0,11})([a-z]{1,12})$/i.exec(part) ?? [];
   if (count === undefined) throw notARate(input, `${quote(part)} is not of the form <count>/<unit>`);
   const unit = SPELLINGS.get(word.toLowerCase());
   if (unit === undefined) {
@@ -78,7 +83,7 @@ function parseWindow(part: string, input: string): Rate {
   }
   const limit = Number(count);
   const windowUs = (k ? Number(k) : 1) * UNITS_US[unit];
-  if (limit < 1 || limit > MAX_LIMIT) throw notARate(input, `the count must be from 1 to ${MAX_LIMIT}`);
+  if (limit < 1 || limit > maxLimit) throw notARate(input, `the count must be from 1 to ${maxLimit}`);
   if (windowUs <= 0 || windowUs > MAX_WINDOW_US) throw notARate(input, "the window must be from 1 ms to 366 days");
   return { limit, windowUs };
 }

@@ -221,3 +221,69 @@ test("a limit lowered below one stored stamp uses the exact latest stamps", () =
   assert.equal(log.earliestUs([{ ...(windows[0] as Window), limit: 5 }], 0, 1, 1000e6), 990e6 + 3600e6);
   assert.equal(log.earliestUs([{ ...(windows[0] as Window), limit: 16 }], 0, 1, 1000e6), 975e6 + 3600e6);
 });
+
+interface Send {
+  readonly atUs: number;
+  units: number;
+}
+
+/** The first instant from `nowUs` on at which no interval of the span holds more than the limit, by looking at each send. */
+function freeByList(sends: readonly Send[], { limit, spanUs }: Window, units: number, nowUs: number): number {
+  let sum = units;
+  let freeUs = nowUs;
+  for (const send of sends.toReversed()) {
+    sum += send.units;
+    if (sum > limit && send.units > 0) freeUs = Math.max(freeUs, send.atUs + spanUs);
+  }
+  return freeUs;
+}
+
+test("a refund leaves what the other requests have used: a fine window is exact, a coarse one never too early", () => {
+  const step = fc.record({
+    gapUs: fc.constantFrom(0, 1, 40, 150, 1000),
+    units: fc.integer({ min: 1, max: 9 }),
+    kind: fc.constantFrom("send", "send", "refund", "debt"),
+    which: fc.nat(20),
+  });
+  fc.assert(
+    fc.property(fc.constantFrom(10, 40, 450, 3000), fc.array(step, { maxLength: 60 }), (limit, steps) => {
+      const windows = [makeWindow(limit, 1000), makeWindow(limit * 3, 5000)];
+      const log = new WindowLog();
+      const sends: Send[] = [];
+      const scale = Math.max(1, Math.floor(limit / 30));
+      let nowUs = 0;
+      let hasDebts = false;
+      for (const { gapUs, units, kind, which } of steps) {
+        nowUs += gapUs;
+        const send = sends[sends.length - 1 - (which % (sends.length || 1))];
+        if (kind === "refund") {
+          const returned = Math.min(units * scale, send?.units ?? 0);
+          if (send === undefined || returned === 0) continue;
+          log.refund(windows, returned, send.atUs);
+          send.units -= returned;
+        } else if (kind === "debt" || log.earliestUs(windows, 0, units * scale, nowUs) <= nowUs) {
+          hasDebts ||= kind === "debt";
+          log.write(windows, units * scale, nowUs);
+          sends.push({ atUs: nowUs, units: units * scale });
+        }
+        for (const window of windows) {
+          const index = windows.indexOf(window);
+          const freeUs = Math.max(nowUs, log.windowFreeUs(index, window, scale, nowUs));
+          const exactUs = freeByList(sends, window, scale, nowUs);
+          assert.ok(freeUs >= exactUs, `admits at ${freeUs}, the list at ${exactUs}`);
+          if (window.grain === 1 && !hasDebts) assert.equal(freeUs, exactUs);
+        }
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test("a debt larger than the window delays the next request by one window", () => {
+  const windows = [makeWindow(100, S)];
+  const log = new WindowLog();
+  log.write(windows, 1_000_000_000_000, 5);
+  assert.equal(log.earliestUs(windows, 0, 1, 10), S + 5);
+  assert.equal(log.usedUnits(0, windows[0] as Window, 10), 100);
+  assert.ok(log.earliestUs(windows, 0, 100, S + 5) <= S + 5);
+});

@@ -149,11 +149,36 @@ export class WindowLog {
     if (this.#rings === undefined) return;
     for (let index = 0; index < windows.length; index += 1) {
       const { grain, capacity } = windows[index] as Window;
-      for (let mark = Math.ceil(first / grain); mark <= Math.floor(this.written / grain); mark += 1) {
+      const newest = Math.floor(this.written / grain);
+      for (let mark = Math.max(Math.ceil(first / grain), newest - capacity + 1); mark <= newest; mark += 1) {
         const ring = this.#ringFor(index, capacity, mark);
         ring[mark % ring.length] = nowUs;
       }
     }
+  }
+
+  /**
+   * Removes units of a request that was written at `atUs`, as if it had used less. No other unit gets an earlier stamp,
+   * so that the windows never admit more than the units that are left allow.
+   */
+  refund(windows: readonly Window[], units: number, atUs: number): void {
+    const removed = Math.min(units, this.written);
+    this.#rings = this.#rings?.map((ring, index) => {
+      const window = windows[index] as Window;
+      // A unit without a stored stamp was written at the oldest stored one, or earlier.
+      const oldestMark = Math.max(1, Math.floor(this.written / window.grain) - ring.length + 1);
+      const oldestUs = this.stampUs(index, window, oldestMark * window.grain, this.lastUs);
+      const first = oldestUs >= atUs ? 1 : this.#firstUnitSince(index, window, atUs);
+      const newest = Math.floor((this.written - removed) / window.grain);
+      const moved = new Float64Array(ring.length);
+      for (let mark = newest; mark > Math.max(0, newest - ring.length); mark -= 1) {
+        const unit = mark * window.grain;
+        const stampUs = this.stampUs(index, window, unit < first ? unit : unit + removed, this.lastUs);
+        moved[mark % ring.length] = Math.max(oldestUs, stampUs);
+      }
+      return moved;
+    });
+    this.written -= removed;
   }
 
   /**
@@ -181,6 +206,18 @@ export class WindowLog {
     if (this.written === 0) return true;
     const quietUs = nowUs - this.lastUs;
     return quietUs >= spacingUs && windows.every(({ spanUs }) => quietUs >= spanUs);
+  }
+
+  /** The first unit whose stamp is `atUs` or later; one above the last if there is none. */
+  #firstUnitSince(index: number, window: Window, atUs: number): number {
+    let low = 1;
+    let high = this.written + 1;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (this.stampUs(index, window, middle, this.lastUs) >= atUs) high = middle;
+      else low = middle + 1;
+    }
+    return low;
   }
 
   /** The last `most` units in chunks of `step`, and the earlier ones in one, each with the time of its last unit. */

@@ -14,6 +14,7 @@ import { ownDispatch } from "../wire/own-sockets.ts";
 import { outcomeOfAbort } from "./abort-outcome.ts";
 import { hostFeedback } from "./host-feedback.ts";
 import { isReplayableBody } from "./replayable.ts";
+import { settleCosts } from "./settle-costs.ts";
 import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
 import { WriteStamp, type WriteStampDeps } from "./write-stamp.ts";
@@ -257,6 +258,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
         path,
         method,
         weight: call.weight,
+        costs: call.costs,
         resolver: call.resolver,
         service: call.service,
         partition: call.partition,
@@ -351,6 +353,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     const { outcome, retryAfterMs, announced } = hostFeedback(head, this.#deps.breakers, this.#deps.time);
     record.settled(outcome, retryAfterMs);
     const isThrottled = outcome.kind === "failure" && outcome.throttled;
+    if (this.#grant !== undefined) settleCosts(this.#grant, head, this.#request.call.settleCosts);
     this.#grant?.recordResponse({ isThrottled, retryAfterMs, announced });
     if (outcome.kind === "failure") this.#grant?.report({ outcome, status: head.status, retryAfterMs });
   }

@@ -1,0 +1,66 @@
+import { nearest } from "../core/text/nearest.ts";
+
+/** Amounts by unit: `credits` -> 10. */
+export type Costs = ReadonlyMap<string, number>;
+
+/** What one request uses of its budgets. */
+export interface Charge {
+  /** Units of every rate: the weight of the request, or 0 for one that no window counts (law L7). */
+  readonly units: number;
+  /** What it uses of other units, one amount for each unit that its budgets count; undefined if they count none. */
+  readonly costs: Costs | undefined;
+}
+
+/** A request that no window counts. */
+export const NO_CHARGE: Charge = Object.freeze({ units: 0, costs: undefined });
+/** A request of weight 1, shared because nearly every request is one. */
+export const ONE_UNIT: Charge = Object.freeze({ units: 1, costs: undefined });
+
+export function chargeOf(units: number, costs?: Costs): Charge {
+  return units === 1 && costs === undefined ? ONE_UNIT : { units, costs };
+}
+
+/**
+ * The amount of each unit that the budgets of a request count: the caller's, else the policy's `call_costs`, else 1.
+ * Where no unit is counted, costs have no effect, as weights have none where there are no rates. A unit that is not
+ * counted beside one that is, is probably mistyped: a RangeError. `shown` is the key, for that message.
+ */
+export function costsOf(
+  counted: readonly string[],
+  given: Readonly<Record<string, number>>,
+  callCosts: Readonly<Record<string, number>>,
+  shown: string,
+): Costs | undefined {
+  for (const [unit, amount] of Object.entries(given)) {
+    checkAmount(unit, amount);
+    if (counted.length > 0 && !counted.includes(unit)) throw unknownUnit(unit, counted, shown);
+  }
+  if (counted.length === 0) return undefined;
+  return new Map(counted.map(unit => [unit, amountOf(given, unit) ?? amountOf(callCosts, unit) ?? 1]));
+}
+
+/** What a request really used, for the units that it was charged for. Throws a RangeError as `costsOf` does. */
+export function actualCosts(charged: Costs, given: Readonly<Record<string, number>>, shown: string): Costs {
+  const actual = new Map(charged);
+  for (const [unit, amount] of Object.entries(given)) {
+    checkAmount(unit, amount);
+    if (!charged.has(unit)) throw unknownUnit(unit, [...charged.keys()], shown);
+    actual.set(unit, amount);
+  }
+  return actual;
+}
+
+function amountOf(amounts: Readonly<Record<string, number>>, unit: string): number | undefined {
+  return Object.hasOwn(amounts, unit) ? amounts[unit] : undefined;
+}
+
+function checkAmount(unit: string, amount: number): void {
+  if (!Number.isSafeInteger(amount) || amount < 0)
+    throw new RangeError(`costs.${unit} must be an integer of at least 0, got ${String(amount)}`);
+}
+
+function unknownUnit(unit: string, counted: readonly string[], shown: string): RangeError {
+  const meant = nearest(unit, counted);
+  const hint = meant === undefined ? `its limits count ${counted.join(", ")}` : `did you mean ${meant}?`;
+  return new RangeError(`costs: no limit of ${shown} counts ${JSON.stringify(unit)}; ${hint}`);
+}

@@ -1,0 +1,96 @@
+import { type Window, WindowLog } from "../core/limits/window-log.ts";
+import type { CostPolicy } from "../policy/budget-policy.ts";
+import { absorbed, type SentUnits } from "./sent-history.ts";
+
+/** What a budget has used of one unit other than requests, and the windows that limit it. */
+export class CostLog {
+  readonly unit: string;
+  windows: readonly Window[];
+  labels: readonly string[];
+  log = new WindowLog();
+
+  constructor({ unit, windows, labels }: CostPolicy) {
+    this.unit = unit;
+    this.windows = windows;
+    this.labels = labels;
+  }
+
+  /** Applies other limits. What was used still counts. */
+  reload({ windows, labels }: Pick<CostPolicy, "windows" | "labels">): void {
+    this.log.replaceWindows(this.windows, windows);
+    this.windows = windows;
+    this.labels = labels;
+  }
+
+  /** Counts what other budgets have used of this unit as used here too. */
+  absorb(sent: readonly SentUnits[]): void {
+    const ofUnit = sent.flatMap(({ costLogs }) => costLogs.filter(({ unit }) => unit === this.unit));
+    if (ofUnit.length > 0) this.log = absorbed(this, ofUnit);
+  }
+
+  earliestUs(amount: number, nowUs: number): number {
+    return amount === 0 ? 0 : this.log.earliestUs(this.windows, 0, amount, nowUs);
+  }
+
+  /** A reload may have added this log after the request was granted: then it was not reserved. */
+  giveBack(amount: number): void {
+    this.log.giveBack(Math.min(amount, this.log.pending));
+  }
+
+  /** As `giveBack`: what was not reserved is written too. */
+  writeReserved(amount: number, nowUs: number): void {
+    this.giveBack(amount);
+    this.log.write(this.windows, amount, nowUs);
+  }
+
+  /** A request used `more` than it was charged, or less; `stampedUs` is undefined if it is not written yet. */
+  settle(more: number, stampedUs: number | undefined, nowUs: number): void {
+    if (stampedUs === undefined && more > 0) this.log.reserve(more);
+    else if (stampedUs === undefined) this.giveBack(-more);
+    else if (more > 0) this.log.write(this.windows, more, nowUs);
+    else this.log.refund(this.windows, -more, stampedUs);
+  }
+
+  /** The window that admits the amount last; -1 if there is none. */
+  bindingIndex(amount: number, nowUs: number): number {
+    let binding = -1;
+    let untilUs = Number.NEGATIVE_INFINITY;
+    for (const [index, window] of this.windows.entries()) {
+      const freeUs = this.log.windowFreeUs(index, window, amount, nowUs);
+      if (binding >= 0 && freeUs <= untilUs) continue;
+      binding = index;
+      untilUs = freeUs;
+    }
+    return binding;
+  }
+
+  isExpired(nowUs: number): boolean {
+    return this.log.isExpired(this.windows, 0, nowUs);
+  }
+}
+
+/** A budget without limits on costs has this list. */
+export const NO_COST_LOGS: readonly CostLog[] = Object.freeze([]);
+
+/**
+ * The logs for other limits. With `keepsUnlimited`, a unit that is no longer limited keeps its log if it was used: if the
+ * limit comes back, that counts again (law L1).
+ */
+export function reloadedCostLogs(
+  logs: readonly CostLog[],
+  policies: readonly CostPolicy[],
+  keepsUnlimited: boolean,
+): readonly CostLog[] {
+  if (logs.length + policies.length === 0) return NO_COST_LOGS;
+  const unlimited = logs.filter(
+    ({ unit, log }) =>
+      keepsUnlimited && log.written + log.pending > 0 && policies.every(policy => policy.unit !== unit),
+  );
+  for (const log of unlimited) log.reload({ windows: [], labels: [] });
+  const limited = policies.map(policy => {
+    const log = logs.find(({ unit }) => unit === policy.unit) ?? new CostLog(policy);
+    log.reload(policy);
+    return log;
+  });
+  return [...limited, ...unlimited];
+}

@@ -1,0 +1,74 @@
+import type { Window, WindowLog } from "../core/limits/window-log.ts";
+
+/** A window log, and the units that a forecast has charged to it. */
+export class ForecastLog {
+  readonly #log: WindowLog;
+  readonly #windows: readonly Window[];
+  readonly #nowUs: number;
+  /** Units that were written or granted in reality. */
+  readonly #known: number;
+  /** For each request of the forecast: when it starts, and the sum of the units up to it. */
+  readonly #startsUs: number[] = [];
+  readonly #sums: number[] = [];
+
+  constructor(log: WindowLog, windows: readonly Window[], nowUs: number) {
+    this.#log = log;
+    this.#windows = windows;
+    this.#nowUs = nowUs;
+    this.#known = log.written + log.pending;
+  }
+
+  /** Units charged by the forecast. */
+  get charged(): number {
+    return this.#sums.at(-1) ?? 0;
+  }
+
+  charge(units: number, atUs: number): void {
+    this.#sums.push(this.charged + units);
+    this.#startsUs.push(atUs);
+  }
+
+  /** When all windows admit the units. */
+  readyUs(units: number): number {
+    let readyUs = 0;
+    for (let index = 0; index < this.#windows.length; index += 1) {
+      const freeUs = this.#windowUs(index, this.#windows[index] as Window, units);
+      if (freeUs > readyUs) readyUs = freeUs;
+    }
+    return readyUs;
+  }
+
+  /** The window that admits the units at this time; -1 if none does. */
+  bindingIndex(units: number, readyUs: number): number {
+    return this.#windows.findIndex((window, index) => this.#windowUs(index, window, units) === readyUs);
+  }
+
+  spacedUs(spacingUs: number, units: number): number {
+    const lastUs = this.#startsUs.at(-1);
+    return lastUs === undefined ? this.#log.earliestUs([], spacingUs, units, this.#nowUs) : lastUs + spacingUs;
+  }
+
+  #windowUs(index: number, window: Window, units: number): number {
+    const unit = this.#known + this.charged + units - window.limit;
+    return unit <= 0 ? 0 : this.#stampUs(index, window, unit) + window.spanUs;
+  }
+
+  /** As `WindowLog.stampUs`, over real and forecast units: a coarse window knows only every `grain`-th stamp. */
+  #stampUs(index: number, window: Window, unit: number): number {
+    const stamped = Math.ceil(unit / window.grain) * window.grain;
+    if (this.charged === 0 || stamped <= this.#known) return this.#log.stampUs(index, window, unit, this.#nowUs);
+    return this.#startUs(Math.min(stamped - this.#known, this.charged));
+  }
+
+  /** When the n-th unit of the forecast starts. */
+  #startUs(unit: number): number {
+    let low = 0;
+    let high = this.#sums.length - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#sums[middle] as number) >= unit) high = middle;
+      else low = middle + 1;
+    }
+    return this.#startsUs[low] as number;
+  }
+}
