@@ -4,7 +4,7 @@ import type { Time } from "../time/time.ts";
 import type { CallRecord } from "./call-record.ts";
 import { codeOf } from "./error-code.ts";
 import type { AttemptCause, AttemptOutcome, HttpEvent } from "./http-events.ts";
-import type { OutgoingRequest } from "./stages/stage.ts";
+import type { ReportedRequest } from "./request-telemetry.ts";
 import { statusOutcome } from "./status-outcome.ts";
 import type { AttemptTrace } from "./tracing.ts";
 
@@ -33,7 +33,7 @@ export interface AttemptEnd {
 
 /** Collects the facts of one attempt for its `http_attempt` event. Made only while there is a listener or a trace. */
 export class AttemptLog {
-  readonly #request: OutgoingRequest;
+  readonly #request: ReportedRequest;
   readonly #time: Time;
   readonly #grant: AttemptGrant;
   readonly #cause: AttemptCause;
@@ -49,7 +49,7 @@ export class AttemptLog {
   #responseBytes = 0;
 
   constructor(
-    request: OutgoingRequest,
+    request: ReportedRequest,
     time: Time,
     grant: AttemptGrant,
     { isResent, trace }: { readonly isResent: boolean; readonly trace: AttemptTrace | undefined },

@@ -207,6 +207,8 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       unreadBodies,
       activeRequests,
       callerIdentity: () => policy.callerIdentity,
+      telemetry,
+      tracers,
       onStarted: () => statusPublisher?.scheduleWrite(),
       onUnreadBody,
       onFinished: (...result) => telemetry.emitRequest(...result),

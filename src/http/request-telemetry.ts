@@ -12,7 +12,7 @@ import type { OutgoingRequest } from "./stages/stage.ts";
 /** What events say about a request. */
 export type ReportedRequest = Pick<
   OutgoingRequest,
-  "origin" | "host" | "path" | "role" | "method" | "call" | "startedUs" | "record" | "cause"
+  "origin" | "host" | "path" | "role" | "method" | "call" | "startedUs" | "record" | "cause" | "retryDelayMs"
 >;
 
 /** How a call ended. */
@@ -26,7 +26,7 @@ export interface CallEnd {
 }
 
 type BegunAttempt = readonly [
-  request: OutgoingRequest,
+  request: ReportedRequest,
   grant: AttemptGrant,
   facts: ConstructorParameters<typeof AttemptLog>[3],
 ];

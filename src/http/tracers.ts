@@ -1,4 +1,4 @@
-import type { OutgoingRequest } from "./stages/stage.ts";
+import type { ReportedRequest } from "./request-telemetry.ts";
 import type { Tracer } from "./tracing.ts";
 
 /** The tracers of a hub's listeners. The first one traces; the others take its place when it is removed. */
@@ -14,7 +14,7 @@ export class Tracers {
   }
 
   /** Begins the trace of a call. Must be called in the asynchronous context of its caller. */
-  start({ record, method, host, origin, cause }: OutgoingRequest): void {
+  start({ record, method, host, origin, cause }: ReportedRequest): void {
     const [tracer] = this.#tracers;
     if (tracer === undefined) return;
     const { callId } = record;

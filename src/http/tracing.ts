@@ -14,7 +14,7 @@ export interface StartedCall {
   readonly isBackground: boolean;
 }
 
-/** An attempt that begins: its waits are over. */
+/** An attempt that begins: its waits are over, except for node:http, whose headers are fixed before them. */
 export interface StartedAttempt {
   /** The `attempt` of its event. */
   readonly attempt: number;
@@ -39,6 +39,8 @@ export interface AttemptTrace {
    * event has this `callId` and `attempt`.
    */
   movedTo(callId: string, attempt: number): void;
+  /** The attempt was not sent, and has no event. */
+  dropped(): void;
 }
 
 /** Traces calls. `telemetry.listener` has one when a sink has one. */

@@ -15,6 +15,15 @@ export function addIdentity(request: ClientRequest, target: NodeTarget, identity
   }
 }
 
+/** Adds header fields (name, value, name, value) that the request does not have. */
+export function addMissingHeaders(request: ClientRequest, fields: readonly string[]): void {
+  if (request.headersSent) return;
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [name = "", value = ""] = [fields[at], fields[at + 1]];
+    if (!request.hasHeader(name)) request.setHeader(name, value);
+  }
+}
+
 /**
  * Removes from the Location of a redirect what `addIdentity` has added, because the client follows it by itself.
  * Throws a RedirectError when the key is in another part of the URL.

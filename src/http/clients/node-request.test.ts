@@ -518,3 +518,131 @@ test("whenever clients end their requests, no slot, unit or queued request is le
     { numRuns: 60 },
   );
 });
+
+const attemptsOf = (events: ReturnType<typeof recordEvents>) =>
+  events.filter(event => event.event_type === "http_attempt");
+
+test("each request has one http_attempt event before its http_request, with waits, connection and bytes", async t => {
+  const server = await serve(t, async (request, response) => {
+    await text(request);
+    response.end("four");
+  });
+  const { time, hub } = await hubOnFakeTime(t, { limits: rates("1/SECOND") });
+  const events = recordEvents(hub);
+  const agents = hub.agents({});
+  t.after(() => agents.http.destroy());
+  const send = (body: string) => {
+    const request = http.request(server.origin, { agent: agents.http, method: "POST" });
+    request.write(body);
+    request.end(Buffer.from("!"));
+    return bodyOf(request);
+  };
+  await send("first");
+  const second = send("é");
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(1000);
+  await second;
+  await until(() => hub.snapshot().calls === 0);
+  const ended = events.filter(({ event_type }) => event_type === "http_attempt" || event_type === "http_request");
+  assert.deepEqual(
+    ended.map(event => event.event_type),
+    ["http_attempt", "http_request", "http_attempt", "http_request"],
+  );
+  assert.deepEqual(
+    attemptsOf(events).map(event => [
+      event.attempt,
+      event.cause,
+      event.method,
+      event.status,
+      event.outcome,
+      event.breaker_recorded,
+      event.connection,
+      event.rate_wait_ms,
+      event.request_bytes,
+      event.response_bytes,
+    ]),
+    [
+      [1, "call", "POST", 200, "answered", "success", "new", 0, 6, 4],
+      [1, "call", "POST", 200, "answered", "success", "reused", 1000, 3, 4],
+    ],
+  );
+  const [first, , third] = ended;
+  assert.ok(first?.event_type === "http_attempt" && ended[1]?.event_type === "http_request");
+  assert.equal(first.call_id, ended[1].call_id);
+  assert.ok(third?.event_type === "http_attempt" && third.call_id !== first.call_id);
+});
+
+test("an attempt without a connection, one that breaks off and one that is dropped say so", async t => {
+  const server = await serve(t, (request, response) => {
+    response.writeHead(200, { "content-length": 100 });
+    response.write("part", () => request.url === "/cut" && response.destroy());
+  });
+  const unused = net.createServer().listen(0, "127.0.0.1");
+  await once(unused, "listening");
+  const { port } = unused.address() as AddressInfo;
+  await new Promise(resolve => unused.close(resolve));
+  const { hub } = await hubOnFakeTime(t);
+  const events = recordEvents(hub);
+  const agents = hub.agents({});
+  t.after(() => agents.http.destroy());
+  const get = (url: string) => http.get(url, { agent: agents.http });
+  assert.equal((await errorOf(get(`http://127.0.0.1:${port}`))).code, "ECONNREFUSED");
+  const cut = await responseOf(get(`${server.origin}/cut`));
+  await assert.rejects(text(cut));
+  await until(() => hub.snapshot().calls === 0);
+  const request = get(`${server.origin}/dropped`);
+  const response = await responseOf(request);
+  await once(response, "data");
+  response.destroy();
+  await until(() => hub.snapshot().calls === 0);
+  assert.deepEqual(
+    attemptsOf(events).map(event => [
+      event.connection,
+      event.status,
+      event.error,
+      event.outcome,
+      event.breaker_recorded,
+    ]),
+    [
+      ["none", undefined, "ECONNREFUSED", "failed", "failure"],
+      ["new", 200, "ECONNRESET", "failed", "failure"],
+      ["new", 200, undefined, "aborted", "success"],
+    ],
+  );
+  assert.deepEqual(
+    events.flatMap(event => (event.event_type === "http_request" ? [[event.attempts, event.error]] : [])),
+    [
+      [0, "ECONNREFUSED"],
+      [1, "ECONNRESET"],
+      [1, undefined],
+    ],
+  );
+});
+
+test("a request that is refused or ended in the queue has no http_attempt event, and its wait is counted", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const { time, hub } = await hubOnFakeTime(t, { limits: rates("1/HOUR", { max_delay_ms: 4_000_000 }) });
+  const events = recordEvents(hub);
+  const agents = hub.agents({});
+  t.after(() => agents.http.destroy());
+  await bodyOf(http.get(server.origin, { agent: agents.http }));
+  const refused = hub.with({ maxWaitMs: 5 }, () => http.get(server.origin, { agent: agents.http }));
+  assert.ok((await errorOf(refused)) instanceof RateLimitExceeded);
+  const queued = http.get(server.origin, { agent: agents.http });
+  await time.advance(700);
+  const ended = errorOf(queued);
+  queued.destroy();
+  await ended;
+  await until(() => hub.snapshot().calls === 0);
+  assert.equal(attemptsOf(events).length, 1);
+  assert.deepEqual(
+    events.flatMap(event =>
+      event.event_type === "http_request" ? [[event.attempts, event.rate_delay_ms, event.unsent_wait_ms]] : [],
+    ),
+    [
+      [1, 0, 0],
+      [0, 0, 0],
+      [0, 700, 700],
+    ],
+  );
+});

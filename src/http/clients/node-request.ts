@@ -7,16 +7,21 @@ import type { Gate } from "../../gate/gate.ts";
 import type { Grant } from "../../limiter/grant.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "../active-requests.ts";
+import type { AttemptLog } from "../attempt-log.ts";
 import type { CallOptions } from "../call-options.ts";
 import { CallRecord } from "../call-record.ts";
 import type { CallEnd, ReportedRequest } from "../request-telemetry.ts";
 import { outcomeOfAbort } from "../stages/abort-outcome.ts";
+import type { AttemptTelemetry } from "../stages/attempt.ts";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { DeferredStamps } from "../stages/deferred-stamps.ts";
 import { hostFeedback } from "../stages/host-feedback.ts";
 import type { PausedBody, UnreadBodies } from "../stages/unread-bodies.ts";
 import { WriteStamp } from "../stages/write-stamp.ts";
-import { addIdentity, scrubLocation } from "./node-identity.ts";
+import type { Tracers } from "../tracers.ts";
+import type { AttemptTrace } from "../tracing.ts";
+import { countReceived, countSent } from "./node-bytes.ts";
+import { addIdentity, addMissingHeaders, scrubLocation } from "./node-identity.ts";
 import { onHeadersWritten } from "./node-write.ts";
 
 export interface NodeRequestDeps {
@@ -27,6 +32,8 @@ export interface NodeRequestDeps {
   readonly unreadBodies: UnreadBodies;
   readonly activeRequests: ActiveRequests;
   readonly callerIdentity: () => CallerIdentity;
+  readonly telemetry: AttemptTelemetry;
+  readonly tracers: Tracers;
   /** Called when a request enters the hub. */
   readonly onStarted: () => void;
   readonly onUnreadBody: (request: ReportedRequest, unreadMs: number) => void;
@@ -68,7 +75,15 @@ export class NodeRequest implements ActiveRequest, PausedBody {
   readonly #record = new CallRecord();
   #grant: Grant | undefined;
   #stamp: WriteStamp | undefined;
+  /** Facts for the `http_attempt` event; undefined before the request is sent, and without listeners. */
+  #log: AttemptLog | undefined;
+  /** The trace of the attempt; undefined without a tracer, and once the request is sent. */
+  #trace: AttemptTrace | undefined;
+  /** Bytes of its body that the client has written so far, sent or not. */
+  #bodyBytes = 0;
   #leaveQueue: ((reason: unknown) => void) | undefined;
+  /** The part of the wait in the queue in which a circuit or cooldown blocked the request, in ms. */
+  #blockedMs: () => number = () => 0;
   #jitter: Timer | undefined;
   #deadline: Timer | undefined;
   #response: IncomingMessage | undefined;
@@ -100,6 +115,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
       startedUs,
       record: this.#record,
       cause: "call",
+      retryDelayMs: 0,
     };
   }
 
@@ -111,6 +127,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     if (deadlineMs !== undefined) this.#deadline = this.#deps.time.setTimer(deadlineMs, () => this.#expire(deadlineMs));
     try {
       addIdentity(this.#request, this.#plan, this.#deps.callerIdentity());
+      this.#startTrace();
       this.#enter();
     } catch (error) {
       this.#refuse(error);
@@ -145,6 +162,9 @@ export class NodeRequest implements ActiveRequest, PausedBody {
   #watch(): void {
     const request = this.#request;
     const { emit, destroy } = request;
+    countSent(request, bytes => {
+      this.#bodyBytes += bytes;
+    });
     request.emit = (name: string | symbol, ...values: unknown[]) =>
       this.#observe(String(name), values) && emit.call(request, name as string, ...values);
     request.destroy = (error?: Error) => {
@@ -170,9 +190,17 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     return true;
   }
 
+  /** Before the wait: the client ends the request at once, and its headers are fixed then. */
+  #startTrace(): void {
+    this.#deps.tracers.start(this.#reported);
+    const { origin, method } = this.#reported;
+    this.#trace = this.#record.trace?.attemptStarted({ attempt: 1, method, origin });
+    if (this.#trace !== undefined) addMissingHeaders(this.#request, this.#trace.headers);
+  }
+
   #enter(): void {
     const { host, path, call } = this.#plan;
-    this.#record.queuedSinceUs = this.#deps.time.monotonicUs();
+    this.#record.queued(this.#deps.time.monotonicUs());
     const { deadlineMs, maxWaitMs = deadlineMs } = call;
     const boundMs = deadlineMs === undefined ? maxWaitMs : Math.min(maxWaitMs ?? deadlineMs, deadlineMs);
     const entry = this.#deps.gate.enter({
@@ -187,8 +215,9 @@ export class NodeRequest implements ActiveRequest, PausedBody {
       maxWaitMs: boundMs,
       maxWaitOption: boundMs === call.maxWaitMs ? "maxWaitMs" : "deadlineMs",
       maxBreakerWaitMs: call.maxBreakerWaitMs,
-      onWait: leaveQueue => {
+      onWait: (leaveQueue, blockedMs) => {
         this.#leaveQueue = leaveQueue;
+        this.#blockedMs = blockedMs;
       },
     });
     // A promise keeps the caller's asynchronous context, whichever request frees the capacity.
@@ -204,9 +233,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
       return;
     }
     this.#grant = grant;
-    this.#record.waitedMs += grant.waitedMs;
-    this.#record.slotWaitMs += grant.slotWaitMs;
-    this.#record.queuedSinceUs = undefined;
+    this.#record.granted(grant);
     const { time, deferredStamps } = this.#deps;
     // A reused socket is not a new connection.
     const connections = () => (this.#hasSocket && !this.#request.reusedSocket ? 1 : 0);
@@ -223,6 +250,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
       this.#send();
       return;
     }
+    this.#record.jitterLost(this.#grant?.jitterMs ?? 0);
     this.#grant?.giveBack();
     this.#grant = undefined;
     try {
@@ -233,8 +261,13 @@ export class NodeRequest implements ActiveRequest, PausedBody {
   }
 
   #send(): void {
+    const grant = this.#grant;
     this.#sentUs = this.#deps.time.monotonicUs();
-    this.#record.attempts = 1;
+    this.#record.tried(grant?.jitterMs ?? 0);
+    const trace = this.#trace;
+    this.#trace = undefined;
+    if (grant !== undefined)
+      this.#log = this.#deps.telemetry.beginAttempt(this.#reported, grant, { isResent: false, trace });
     this.#stamp?.dispatching();
     this.#plan.send();
   }
@@ -244,7 +277,8 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     onHeadersWritten(this.#request, socket, () => {
       this.#stamp?.start();
       this.#stamp?.sent();
-      this.#record.sentMs = this.#deps.time.wallMs();
+      this.#log?.started(!this.#request.reusedSocket);
+      this.#record.sent(this.#deps.time.wallMs());
     });
   }
 
@@ -254,11 +288,12 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     this.#response = response;
     this.#watchDropped(response);
     this.#stamp?.stamp();
+    this.#log?.head(status);
+    countReceived(response, bytes => this.#log?.received(bytes));
     const { breakers, time, unreadBodies, callerIdentity } = this.#deps;
     const head = { status, statusText, headers, rawHeaders: undefined };
     const { outcome, retryAfterMs, announced } = hostFeedback(head, breakers, time);
-    this.#record.outcome = outcome;
-    this.#record.retryAfterMs = retryAfterMs;
+    this.#record.settled(outcome, retryAfterMs);
     const isThrottled = outcome.kind === "failure" && outcome.throttled;
     this.#grant?.recordResponse({ isThrottled, retryAfterMs, announced });
     if (outcome.kind === "failure") this.#grant?.report({ outcome, status, retryAfterMs });
@@ -316,6 +351,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
   }
 
   #closed(): void {
+    if (this.#isCut()) this.#error ??= connectionReset();
     const outcome = this.#outcome();
     this.#record.outcome = outcome;
     // After the agent has got the socket back: a request that got the slot earlier would open a second connection.
@@ -324,17 +360,19 @@ export class NodeRequest implements ActiveRequest, PausedBody {
 
   #outcome(): Outcome {
     const { outcome = SUCCESS } = this.#record;
-    if (this.#response !== undefined) {
-      const isCut = !this.#response.complete && !this.#request.destroyed;
-      const hasFailed = !this.#response.complete && !this.#isAborted && this.#status !== 101;
-      return isCut || hasFailed ? outcomeOfError(this.#error ?? { code: "ECONNRESET" }) : outcome;
-    }
+    if (this.#response !== undefined) return this.#isCut() ? outcomeOfError(this.#error) : outcome;
     if (!this.#isAborted) return outcomeOfError(this.#error);
     if (this.#sentUs === undefined) return NEUTRAL;
     if (this.#isTimedOut) return SILENT;
     const nowUs = this.#deps.time.monotonicUs();
     const timeoutMs = (nowUs - this.#reported.startedUs) / 1000;
     return outcomeOfAbort(this.#error, { silentMs: (nowUs - this.#sentUs) / 1000, timeoutMs });
+  }
+
+  /** The connection ended in the middle of the response. */
+  #isCut(): boolean {
+    if (this.#response === undefined || this.#response.complete) return false;
+    return !this.#request.destroyed || (!this.#isAborted && this.#status !== 101);
   }
 
   #finish(outcome: Outcome | undefined, later: (work: () => void) => void = work => work()): void {
@@ -347,6 +385,21 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     if (outcome !== undefined) grant?.report({ outcome, status: this.#status });
     if (stamp !== undefined) later(() => stamp.release());
     this.#deps.activeRequests.delete(this);
+    this.#record.leftQueue(this.#deps.time.monotonicUs(), this.#blockedMs());
+    this.#trace?.dropped();
+    this.#endLog(outcome);
     this.#deps.onFinished(this.#reported, { status: this.#status, error: this.#error, isAborted: this.#isAborted });
   }
+  /** Emits the event of the attempt, before the event of the call. */
+  #endLog(outcome: Outcome | undefined): void {
+    const log = this.#log;
+    if (log === undefined) return;
+    if (this.#record.attempts > 0) log.bodySent(this.#bodyBytes);
+    const end = { outcome, error: this.#error, isAborted: this.#isAborted, isUnprocessed: false };
+    this.#deps.telemetry.emitAttempt(log, this.#record.retryAfterMs, end);
+  }
+}
+
+function connectionReset(): Error {
+  return Object.assign(new Error("the connection was closed before the response was complete"), { code: "ECONNRESET" });
 }

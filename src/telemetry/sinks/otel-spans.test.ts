@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import type { ServerResponse } from "node:http";
+import { once } from "node:events";
+import http, { type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
 import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
@@ -116,6 +118,27 @@ test("the registered propagator writes the headers; a header of the caller is ke
   });
   await (await silent.request(server.origin)).body.text();
   assert.equal(server.requests[2]?.headers["x-trace"], undefined);
+});
+
+test("a request of node:http has the same spans, and its host gets the traceparent of its attempt", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const { hub, calls, attempts } = await traced(t, {
+    limits: { defaults: { metadata: { rates: "1/HOUR", max_delay_ms: 0 } } },
+  });
+  const agents = hub.agents();
+  t.after(() => agents.http.destroy());
+  const [response] = await once(http.get(server.origin, { agent: agents.http }), "response");
+  assert.equal(await text(response), "ok");
+  await assert.rejects(once(http.get(server.origin, { agent: agents.http }), "response"), /rate limit/);
+  await until(() => calls().length === 2);
+  const [attempt] = attempts();
+  assert.equal(attempts().length, 1);
+  assert.equal(attempt?.parentSpanContext?.spanId, calls()[0]?.spanContext().spanId);
+  const { traceId, spanId } = attempt?.spanContext() ?? {};
+  assert.deepEqual(
+    server.requests.map(({ headers }) => headers["traceparent"]),
+    [`00-${traceId}-${spanId}-01`],
+  );
 });
 
 test("a body that its caller cancels, a 404 and a cache hit are no errors of the call", async t => {

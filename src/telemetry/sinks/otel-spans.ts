@@ -68,6 +68,10 @@ export class OtelSpans implements Tracer {
         this.#calls.get(callId)?.attempts.set(number, span);
         this.#forgetEnded(call);
       },
+      dropped: () => {
+        call.attempts.delete(attempt);
+        this.#forgetEnded(call);
+      },
     };
   }
 
