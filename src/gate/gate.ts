@@ -37,6 +37,8 @@ export interface GateOptions {
   readonly breakerStore?: Store | undefined;
   /** Source of randomness in [0, 1), for the retry intervals of a store that is away. @default Math.random */
   readonly random?: (() => number) | undefined;
+  /** Keys of each role that are kept although they are idle, so that the counts in snapshots go on. @default 0 */
+  readonly keptKeys?: number | undefined;
 }
 
 /**
@@ -55,11 +57,11 @@ export class Gate {
   readonly #waiting: WaitingRequests;
 
   constructor(limits: LimitPolicies, time: Time, options: GateOptions = {}) {
-    const { listener, breakers: registry, store, breakerStore = store, random = Math.random } = options;
+    const { listener, breakers: registry, store, breakerStore = store, random = Math.random, keptKeys } = options;
     const emitter = this.#emitter;
     if (listener !== undefined) emitter.add(listener);
     const wake = () => this.#waiting.serve();
-    const roleBudgets = new RoleBudgets(limits, time, emitter);
+    const roleBudgets = new RoleBudgets(limits, time, emitter, keptKeys);
     const { root } = roleBudgets;
     const queues = new Queues(root, time, wake);
     const breakers = registry && breakersOf(registry);

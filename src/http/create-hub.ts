@@ -42,6 +42,9 @@ import { makeProxyWire, makeWire } from "./wire/wire.ts";
 
 const UNREAD_BODY_MS = 60_000;
 
+/** Keys of each role whose counts a snapshot has although they are idle. */
+const KEPT_KEYS = 1024;
+
 /**
  * Loads the policy and makes a hub. Rejects with a ConfigError that lists every problem of the options and the policy,
  * and with a StoreError if the shared store can never work: a wrong password, a file of another program. A store that is
@@ -82,6 +85,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const crawlDelays = options.crawlDelay ? new CrawlDelays() : undefined;
   const withCrawlDelays = (limits: LimitPolicies) => crawlDelays?.applyTo(limits) ?? limits;
   const gate = new Gate(withCrawlDelays(policy.loaded.ratelimits.resolved), time, {
+    keptKeys: KEPT_KEYS,
     breakers,
     store,
     breakerStore,

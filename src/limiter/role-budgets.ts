@@ -35,7 +35,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #emitter: LimiterEmitter;
   readonly #history = new SentHistory();
 
-  constructor(limits: LimitPolicies, time: Time, emitter: LimiterEmitter) {
+  /** @param keptKeys of each role: up to this many nothing is forgotten, so that the counts in snapshots go on */
+  constructor(limits: LimitPolicies, time: Time, emitter: LimiterEmitter, keptKeys = 0) {
     this.root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
     this.#configured = limits;
     this.#limits = limits;
@@ -47,7 +48,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         roleBudget.isDetached = !this.#pinned.has(roleBudget) && roleBudget.isForgettable(time.monotonicUs());
         if (roleBudget.isDetached) this.#history.add(roleBudget, true);
         return roleBudget.isDetached;
-      });
+      }, keptKeys);
     this.#byRole = { metadata: make(), landing: make(), artifact: make() };
   }
 

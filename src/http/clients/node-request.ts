@@ -58,6 +58,12 @@ const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
 const SILENT: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
 
 /**
+ * Sockets that have carried a request. `reusedSocket` is also true for one whose only request was ended before it was
+ * written.
+ */
+const USED_SOCKETS = new WeakSet<Socket>();
+
+/**
  * A request of node:http on its way through the gate: it is held until it has a grant, and the grant is stamped when
  * its headers are written, reported when the response begins or fails, and released when the request is closed.
  *
@@ -277,7 +283,8 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     onHeadersWritten(this.#request, socket, () => {
       this.#stamp?.start();
       this.#stamp?.sent();
-      this.#log?.started(!this.#request.reusedSocket);
+      this.#log?.started(!USED_SOCKETS.has(socket));
+      USED_SOCKETS.add(socket);
       this.#record.sent(this.#deps.time.wallMs());
     });
   }
