@@ -38,7 +38,7 @@ export class FileLock implements AsyncDisposable {
       const lock = await FileLock.tryAcquire(path);
       if (lock !== undefined) return lock;
       if (attempt === 1) onWait?.();
-      await pause(time, backoffMs(BACKOFF, attempt, random(), 1), signal);
+      await time.sleep(backoffMs(BACKOFF, attempt, random(), 1), signal);
     }
   }
 
@@ -67,20 +67,4 @@ export class FileLock implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.release();
   }
-}
-
-function pause(time: Time, ms: number, signal: AbortSignal | undefined): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const timer = time.setTimer(ms, () => {
-    signal?.removeEventListener("abort", onAbort);
-    resolve();
-  });
-  const onAbort = () => {
-    timer.cancel();
-    reject(signal?.reason);
-  };
-  signal?.addEventListener("abort", onAbort, { once: true });
-  // The signal may have been aborted by `onWait`, before this listener was added.
-  if (signal?.aborted) onAbort();
-  return promise;
 }

@@ -10,7 +10,7 @@ export interface AttemptFailure {
   readonly status?: number | undefined;
   /** Whether the same request may succeed later. */
   readonly mayRetry: boolean;
-  /** The service refuses this program, its key or its mail address: every other work would be refused too. */
+  /** The service refuses this program, its key or its email address: every other work would be refused too. */
   readonly isForAllWorks?: true | undefined;
 }
 
@@ -20,11 +20,11 @@ export function failureOf(error: unknown): AttemptFailure {
     return { reason: "private-address", message: error.message, mayRetry: false };
   }
   if (error instanceof RedirectError) return { reason: "redirects", message: error.message, mayRetry: false };
+  if (error instanceof DeadlineExceededError) return { reason: "time-out", message: error.message, mayRetry: true };
   const code = codeOf(error);
   if (code === TOO_SLOW)
     return { reason: "too-slow", message: error instanceof Error ? error.message : code, mayRetry: true };
-  const isLate = error instanceof DeadlineExceededError || /TIMEOUT|TIMEDOUT/.test(code);
-  return { reason: isLate ? "time-out" : "network", message: code, mayRetry: true };
+  return { reason: /TIMEOUT|TIMEDOUT/.test(code) ? "time-out" : "network", message: code, mayRetry: true };
 }
 
 /**
@@ -36,9 +36,9 @@ export function isTransientStatus(status: number, headers: HeaderFields): boolea
   return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 505);
 }
 
-/** The code or name of an error. Its message is not used, because it may contain a URL with a key. */
+/** The code or name of an error. Messages of other libraries are not used: they may contain a URL with a key. */
 function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error)) return "unknown error";
   if ("code" in error && typeof error.code === "string") return error.code;
   return error.cause === undefined ? error.name : codeOf(error.cause);
 }

@@ -1,7 +1,7 @@
 import { urlHost } from "../core/text/host.ts";
 import type { PendingStep } from "./step.ts";
 
-/** Identifies the queue of a step: host and role, as limits and circuits are identified. */
+/** The name of a step's queue: host and role. Hosts of one service have queues of their own, although they share limits. */
 export function hostQueueKey({ step }: Pick<PendingStep, "step">): string {
   const role = step.kind === "ask" ? step.request.role : "artifact";
   try {

@@ -32,7 +32,7 @@ test("a queue without a free slot waits for slotFreed, or until its time", () =>
   const queues = new HostQueues<string>();
   queues.requeueUntilSlot("a1", "a", 250, 0);
   assert.equal(queues.take(249), undefined);
-  queues.slotFreed(100);
+  queues.slotFreed();
   assert.equal(queues.take(100)?.task, "a1");
   queues.requeueUntilSlot("b1", "b", 350, 100);
   assert.equal(queues.nextUs(), 350);
@@ -42,8 +42,17 @@ test("a queue without a free slot waits for slotFreed, or until its time", () =>
 test("slotFreed does not change a queue that waits for a time", () => {
   const queues = new HostQueues<string>();
   queues.requeue("a1", "a", 500, 0);
-  queues.slotFreed(0);
+  queues.slotFreed();
   assert.equal(queues.take(0), undefined);
+});
+
+test("slotFreed ends the wait for a slot, and not a longer wait of the same queue for a time", () => {
+  const queues = new HostQueues<string>();
+  queues.requeue("a1", "a", 60_000, 0);
+  queues.requeueUntilSlot("a2", "a", 250, 0);
+  queues.slotFreed();
+  assert.equal(queues.take(59_999), undefined);
+  assert.equal(queues.take(60_000)?.task, "a2");
 });
 
 test("no task is lost, and none is taken before its time", () => {

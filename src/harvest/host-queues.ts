@@ -3,7 +3,7 @@ import { Heap } from "./heap.ts";
 /** A task that must not start before `dueUs`. */
 interface DelayedTask<Task> {
   readonly task: Task;
-  readonly queue: string;
+  readonly queueName: string;
   readonly dueUs: number;
   /** Keeps tasks with the same due time in the order in which they were added. */
   readonly order: number;
@@ -20,10 +20,16 @@ interface HostQueue<Task> {
   lingerUntilUs: number;
   /** No task is taken before this time. */
   notBeforeUs: number;
-  /** Every slot of the host is in use. When one becomes free is unknown; `slotFreed` ends the wait at once. */
-  isWaitingForSlot: boolean;
-  /** The hub has refused a task: tasks are taken one by one, so that the others are not refused too. */
-  isOneAtATime: boolean;
+  /**
+   * Every slot of the host is in use: no task is taken before this time, or before `slotFreed`. The time at which a slot
+   * becomes free is not known.
+   */
+  slotWaitUntilUs: number;
+  /**
+   * The hub has refused a task. Until the queue is empty, at most one task is taken per `SPACING_US`, so that the others
+   * are not refused too.
+   */
+  isSpaced: boolean;
 }
 
 /** Time for a refusal to become known before the next task of the queue is taken. */
@@ -40,7 +46,7 @@ export class HostQueues<Task> {
   readonly #delayed = new Heap<DelayedTask<Task>>(
     (a, b) => a.dueUs < b.dueUs || (a.dueUs === b.dueUs && a.order < b.order),
   );
-  #orders = 0;
+  #lastOrder = 0;
   #size = 0;
 
   /** Number of tasks, due or delayed. */
@@ -54,33 +60,34 @@ export class HostQueues<Task> {
   }
 
   /** Number of tasks of one queue, due or delayed. */
-  count(queue: string): number {
-    const known = this.#queues.get(queue);
-    return known === undefined ? 0 : known.tasks.length + known.delayed;
+  count(queueName: string): number {
+    const queue = this.#queues.get(queueName);
+    return queue === undefined ? 0 : queue.tasks.length + queue.delayed;
   }
 
   /** @param dueUs not before this time; `nowUs` or earlier for at once */
-  add(task: Task, queue: string, dueUs: number, nowUs: number): void {
+  add(task: Task, queueName: string, dueUs: number, nowUs: number): void {
     this.#size += 1;
-    const known = this.#queue(queue, nowUs);
-    if (dueUs <= nowUs) known.tasks.push(task);
+    const queue = this.#queue(queueName, nowUs);
+    if (dueUs <= nowUs) queue.tasks.push(task);
     else {
-      known.delayed += 1;
-      this.#delayed.push({ task, queue, dueUs, order: ++this.#orders });
+      queue.delayed += 1;
+      this.#delayed.push({ task, queueName, dueUs, order: ++this.#lastOrder });
     }
   }
 
   /** Lets the queue wait until `untilUs` for `fullAt` tasks, unless it waits already. */
-  linger(queue: string, untilUs: number, fullAt: number, nowUs: number): void {
-    const known = this.#queue(queue, nowUs);
-    known.fullAt = fullAt;
-    if (known.lingerUntilUs <= nowUs) known.lingerUntilUs = untilUs;
+  linger(queueName: string, untilUs: number, fullAt: number, nowUs: number): void {
+    const queue = this.#queue(queueName, nowUs);
+    queue.fullAt = fullAt;
+    if (queue.lingerUntilUs <= nowUs) queue.lingerUntilUs = untilUs;
   }
 
   /** Whether every task waits for further tasks of its queue, so that none can come from another queue. */
   isOnlyLingering(nowUs: number): boolean {
-    for (const { tasks, delayed, fullAt, lingerUntilUs, notBeforeUs } of this.#queues.values()) {
-      const isLingering = tasks.length < fullAt && lingerUntilUs > nowUs && notBeforeUs <= nowUs;
+    for (const queue of this.#queues.values()) {
+      const { tasks, delayed, fullAt, lingerUntilUs } = queue;
+      const isLingering = tasks.length < fullAt && lingerUntilUs > nowUs && blockedUntilUs(queue) <= nowUs;
       if (delayed > 0 || (tasks.length > 0 && !isLingering)) return false;
     }
     return true;
@@ -92,42 +99,35 @@ export class HostQueues<Task> {
   }
 
   /** Removes and returns due tasks of a queue that `isWanted` selects, at most `limit`. */
-  takeMore(queue: string, limit: number, isWanted: (task: Task) => boolean): readonly Task[] {
-    const known = this.#queues.get(queue);
-    if (known === undefined || limit <= 0) return [];
+  takeMore(queueName: string, limit: number, isWanted: (task: Task) => boolean): readonly Task[] {
+    const queue = this.#queues.get(queueName);
+    if (queue === undefined || limit <= 0) return [];
     const taken: Task[] = [];
-    const kept = known.tasks.filter(task => {
+    const kept = queue.tasks.filter(task => {
       if (taken.length >= limit || !isWanted(task)) return true;
       taken.push(task);
       return false;
     });
-    known.tasks.splice(0, known.tasks.length, ...kept);
+    queue.tasks.splice(0, queue.tasks.length, ...kept);
     this.#size -= taken.length;
     return taken;
   }
 
   /** Puts a refused task back to the head of its queue. The whole queue waits until `notBeforeUs`. */
-  requeue(task: Task, queue: string, notBeforeUs: number, nowUs: number): void {
-    this.#size += 1;
-    const known = this.#queue(queue, nowUs);
-    known.tasks.unshift(task);
-    known.notBeforeUs = Math.max(known.notBeforeUs, notBeforeUs);
-    known.isOneAtATime = true;
+  requeue(task: Task, queueName: string, notBeforeUs: number, nowUs: number): void {
+    const queue = this.#putBack(task, queueName, nowUs);
+    queue.notBeforeUs = Math.max(queue.notBeforeUs, notBeforeUs);
   }
 
   /** Like `requeue`, for a host without a free slot: the queue waits for `slotFreed`, at the latest until `untilUs`. */
-  requeueUntilSlot(task: Task, queue: string, untilUs: number, nowUs: number): void {
-    this.requeue(task, queue, untilUs, nowUs);
-    this.#queue(queue, nowUs).isWaitingForSlot = true;
+  requeueUntilSlot(task: Task, queueName: string, untilUs: number, nowUs: number): void {
+    const queue = this.#putBack(task, queueName, nowUs);
+    queue.slotWaitUntilUs = Math.max(queue.slotWaitUntilUs, untilUs);
   }
 
   /** A request has ended. Every queue that waits for a slot is tried again: slots may be shared between hosts. */
-  slotFreed(nowUs: number): void {
-    for (const queue of this.#queues.values()) {
-      if (!queue.isWaitingForSlot) continue;
-      queue.isWaitingForSlot = false;
-      queue.notBeforeUs = Math.min(queue.notBeforeUs, nowUs);
-    }
+  slotFreed(): void {
+    for (const queue of this.#queues.values()) queue.slotWaitUntilUs = 0;
   }
 
   /** The next task that may start; undefined if no queue is ready. */
@@ -136,7 +136,7 @@ export class HostQueues<Task> {
     let best: HostQueue<Task> | undefined;
     for (const queue of this.#queues.values()) {
       if (queue.tasks.length === 0) {
-        if (queue.notBeforeUs <= nowUs && queue.delayed === 0) this.#queues.delete(queue.name);
+        if (blockedUntilUs(queue) <= nowUs && queue.delayed === 0) this.#queues.delete(queue.name);
         continue;
       }
       if (readyUs(queue) > nowUs) continue;
@@ -146,8 +146,8 @@ export class HostQueues<Task> {
     if (best === undefined || task === undefined) return undefined;
     this.#size -= 1;
     // The queue moves behind all others that are ready.
-    best.notBeforeUs = best.isOneAtATime ? nowUs + SPACING_US : nowUs;
-    best.isWaitingForSlot = false;
+    best.notBeforeUs = best.isSpaced ? nowUs + SPACING_US : nowUs;
+    best.slotWaitUntilUs = 0;
     if (best.tasks.length === 0) best.lingerUntilUs = 0;
     this.#queues.delete(best.name);
     this.#queues.set(best.name, best);
@@ -163,15 +163,24 @@ export class HostQueues<Task> {
 
   /** Every queue with due tasks. */
   *queues(): IterableIterator<{ readonly queue: string; readonly waiting: number; readonly notBeforeUs: number }> {
-    for (const { name, tasks, notBeforeUs } of this.#queues.values()) {
-      if (tasks.length > 0) yield { queue: name, waiting: tasks.length, notBeforeUs };
+    for (const queue of this.#queues.values()) {
+      const { name, tasks } = queue;
+      if (tasks.length > 0) yield { queue: name, waiting: tasks.length, notBeforeUs: blockedUntilUs(queue) };
     }
+  }
+
+  #putBack(task: Task, queueName: string, nowUs: number): HostQueue<Task> {
+    this.#size += 1;
+    const queue = this.#queue(queueName, nowUs);
+    queue.tasks.unshift(task);
+    queue.isSpaced = true;
+    return queue;
   }
 
   #moveDue(nowUs: number): void {
     for (let first = this.#delayed.first; first !== undefined && first.dueUs <= nowUs; first = this.#delayed.first) {
       this.#delayed.pop();
-      const queue = this.#queue(first.queue, nowUs);
+      const queue = this.#queue(first.queueName, nowUs);
       queue.delayed -= 1;
       queue.tasks.push(first.task);
     }
@@ -187,8 +196,8 @@ export class HostQueues<Task> {
         fullAt: 0,
         lingerUntilUs: 0,
         notBeforeUs: nowUs,
-        isWaitingForSlot: false,
-        isOneAtATime: false,
+        slotWaitUntilUs: 0,
+        isSpaced: false,
       };
       this.#queues.set(name, queue);
     }
@@ -196,6 +205,11 @@ export class HostQueues<Task> {
   }
 }
 
-function readyUs({ tasks, fullAt, lingerUntilUs, notBeforeUs }: HostQueue<unknown>): number {
-  return tasks.length >= fullAt ? notBeforeUs : Math.max(notBeforeUs, lingerUntilUs);
+function readyUs(queue: HostQueue<unknown>): number {
+  const blockedUs = blockedUntilUs(queue);
+  return queue.tasks.length >= queue.fullAt ? blockedUs : Math.max(blockedUs, queue.lingerUntilUs);
+}
+
+function blockedUntilUs({ notBeforeUs, slotWaitUntilUs }: HostQueue<unknown>): number {
+  return Math.max(notBeforeUs, slotWaitUntilUs);
 }

@@ -390,7 +390,7 @@ export class Pipeline {
     for (const waiting of this.#inFlight.end(queue, downloadUrl(task)))
       this.#hostQueues.requeue(waiting, hostQueueKey(waiting.pending), nowUs, nowUs);
     // A refused request has freed no slot, and must not wake the queues that wait for one.
-    if (wasSent) this.#hostQueues.slotFreed(nowUs);
+    if (wasSent) this.#hostQueues.slotFreed();
     this.#advanceAll();
   }
 

@@ -92,7 +92,7 @@ test("if every step has an open circuit, the work waits up to maxBreakerWaitMs a
   assert.deepEqual(resolution.next(50 * SECOND_US), {
     kind: "finished",
     reason: "breaker-open",
-    message: "circuit open: one.example",
+    message: "circuit open or in cooldown for more than 60 s (--patience): one.example",
   });
 });
 

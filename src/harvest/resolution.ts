@@ -317,8 +317,13 @@ export class Resolution {
       if (refusal !== undefined && !this.#queriedResolvers.has(name)) this.#addReason("refused", refusal);
     }
     const reason = known ?? mainReason(this.#reasons.keys());
-    const openHosts = reason === "breaker-open" ? `circuit open: ${this.#pending.hosts.join(", ")}` : undefined;
-    return { kind: "finished", reason, message: openHosts ?? this.#reasons.get(reason) };
+    const message = reason === "breaker-open" ? this.#describeBlocked() : this.#reasons.get(reason);
+    return { kind: "finished", reason, message };
+  }
+
+  #describeBlocked(): string {
+    const waitS = this.#options.maxBreakerWaitMs / 1000;
+    return `circuit open or in cooldown for more than ${waitS} s (--patience): ${this.#pending.hosts.join(", ")}`;
   }
 }
 

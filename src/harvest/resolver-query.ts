@@ -2,7 +2,7 @@ import type { Dispatcher } from "undici";
 import { ACCEPTED_CODINGS } from "../files/content-coding.ts";
 import type { Hub } from "../http/hub.ts";
 import { type AttemptFailure, isTransientStatus } from "./attempt-failure.ts";
-import { challengeIn, challengeInFields } from "./downloads/challenge-page.ts";
+import { challengeInFields } from "./challenge-page.ts";
 import { kindOfType } from "./resolvers/page-links.ts";
 import type { Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
 import { plainHeaders, readText, redirectTarget } from "./response-body.ts";
@@ -55,8 +55,7 @@ export async function queryResolver(
   const fileKind = isPage && status === 200 ? kindOfType(headers["content-type"]) : undefined;
   if (fileKind !== undefined && challengeInFields(headers) === undefined) return { kind: "file", fileKind, response };
   const { text, bytes, isComplete } = await readText(response, request.maxBytes ?? RESPONSE_BYTES_MAX);
-  const challenge = isPage ? (challengeInFields(headers) ?? challengeIn(text)) : undefined;
-  if (challenge !== undefined) return failed("challenge-page", challenge, status, bytes, false);
+
   // A page may be cut: its metadata is at its beginning.
   if (!isComplete && !isPage) return tooLarge(request, status, bytes);
   const parsed = { url, status, headers, body: text };
@@ -121,6 +120,8 @@ function resultOf(finding: Finding, { status, headers }: ResolverResponse, bytes
   if (finding.kind !== "failure") return { kind: "finding", finding, status, bytes };
   const { reason, message, isForAllWorks } = finding;
   if (reason === "unavailable") return failed("http-status", message, status, bytes, true);
+  // Hosts block clients that repeat a challenged request.
+  if (reason === "challenge-page") return failed(reason, message, status, bytes, false);
   return { ...failed(reason, message, status, bytes, isTransientStatus(status, headers)), isForAllWorks };
 }
 

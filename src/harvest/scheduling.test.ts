@@ -187,7 +187,7 @@ test("a server that announces a spent quota is not waited for beyond the patienc
   assert.ok(time.monotonicUs() < 60e6, "the run does not wait");
 });
 
-test("a resolver that refuses the mail address is asked once and switched off, with its first message", async t => {
+test("a resolver that refuses the email address is asked once and switched off, with its first message", async t => {
   const refused = json({ HTTP_status_code: 422, error: true, message: "Please use your own email address" }, 422);
   const { run, virtual, settled } = await virtualRun(
     t,
@@ -197,7 +197,10 @@ test("a resolver that refuses the mail address is asked once and switched off, w
   );
   assert.equal(virtual.sent.filter(({ host }) => host === "api.unpaywall.org").length, 1);
   assert.equal(virtual.sent.filter(({ host }) => host === "api.archives-ouvertes.fr").length, 30);
-  assert.match(run.pipeline.switchedOff.get("unpaywall") ?? "", /rejected the mail address in DOCSTOKG_MAILTO/);
+  assert.match(
+    run.pipeline.switchedOff.get("unpaywall") ?? "",
+    /rejected the email address \(--mailto or DOCSTOKG_MAILTO\)/,
+  );
   assert.equal(settled.size, 30);
 });
 

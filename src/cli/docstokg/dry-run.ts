@@ -117,7 +117,7 @@ function estimateText(
   return `${lines.join("\n")}\n\n${table}${explanation}${hints.map(hint => `\n${hint}`).join("")}${hints.length > 0 ? "\n" : ""}`;
 }
 
-/** What a key or a mail address allows, by the variable that has it, as the shipped policy and its sources say. */
+/** What a key or an email address allows, by the variable that has it, as the shipped policy and its sources say. */
 const KEYS: readonly { readonly service: RegExp; readonly variable: string; readonly allows: string }[] = [
   { service: /^api\.crossref\.org$/, variable: "DOCSTOKG_MAILTO", allows: "10/SECOND instead of 5/SECOND at Crossref" },
   { service: /^api\.openalex\.org$/, variable: "OPENALEX_API_KEY", allows: "ten times the daily budget of OpenAlex" },

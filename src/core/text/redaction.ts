@@ -35,7 +35,7 @@ const AWS_SECRET = /(?<![\w+/=.-])[A-Za-z0-9+][A-Za-z0-9+/]{39}(?![\w+/=.-])/g;
 const RANDOM_CHARACTERS_MIN = 4;
 
 /**
- * The text without credentials, keys and mail addresses: first in known places (user and password of a URL), then by the
+ * The text without credentials, keys and email addresses: first in known places (user and password of a URL), then by the
  * names before values, then by shape. A doubtful word is removed, because a hidden word does less harm than a secret.
  */
 export function redactedText(text: string): string {

@@ -2,10 +2,10 @@
 import { hashFile } from "../../files/file-hash.ts";
 import type { ResumableDownload } from "../../files/resumable-download.ts";
 import { type AttemptFailure, failureOf, isTransientStatus } from "../attempt-failure.ts";
+import { challengeIn, challengeInFields } from "../challenge-page.ts";
 import { isExcludedSite } from "../resolvers/excluded-site.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
 import { plainHeaders } from "../response-body.ts";
-import { challengeIn, challengeInFields } from "./challenge-page.ts";
 import { checkFile, type FileFlag, type FileKind } from "./file-check.ts";
 import { readSample } from "./file-sample.ts";
 
@@ -24,7 +24,10 @@ export function fileKindOf({ kind }: Candidate): FileKind {
   return kind === "landing" ? "html" : kind;
 }
 
-/** Checks a complete file by its bytes and by the checksum that the service has published. */
+/**
+ * Checks a complete file by its bytes and by the checksum that the service has published. Resolves to the failure, or to
+ * what is unusual about a valid file.
+ */
 export async function checkDownload(
   candidate: Candidate,
   path: string,
@@ -42,8 +45,8 @@ export async function checkDownload(
 }
 
 export function tooLargeFailure({ status, bytes }: ResultOf<"too-large">, maxBytes: number): FailedDownload {
-  const size = bytes === undefined ? `more than ${maxBytes} bytes` : `${bytes} bytes`;
-  const message = `${size}, limit is ${maxBytes} (--max-bytes)`;
+  const size = bytes === undefined ? "" : `${bytes} bytes, `;
+  const message = `${size}larger than the limit of ${maxBytes} bytes (--max-bytes)`;
   return { kind: "failed", reason: "too-large", message, status, bytes: 0, mayRetry: false };
 }
 

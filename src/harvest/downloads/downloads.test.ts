@@ -441,6 +441,7 @@ async function oldRun(
     ${["metadata", "queue", "not_before_ms", "taken_by", "progress", "merged_into"].map(name => `ALTER TABLE works DROP COLUMN ${name};`).join("\n")}
     ALTER TABLE files DROP COLUMN flag;
     ALTER TABLE parts DROP COLUMN total_bytes;
+
     CREATE INDEX works_pending ON works (run, id) WHERE state = 'pending';
     PRAGMA user_version = 1`);
   db.prepare("INSERT INTO parts (place, work, file, etag, shelving) VALUES (?, 1, 'old.part', ?, ?)").run(

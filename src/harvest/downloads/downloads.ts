@@ -6,13 +6,13 @@ import { type DownloadResponse, downloadFile, type ResumableDownload } from "../
 import type { ResumeRecordStore } from "../../files/resume-record.ts";
 import type { Hub } from "../../http/hub.ts";
 import type { Time } from "../../time/time.ts";
+import { challengeInFields } from "../challenge-page.ts";
 import type { ListedWork, Manifest } from "../manifest/manifest.ts";
 import type { DownloadedFile, KnownSource } from "../manifest/manifest-files.ts";
 import type { DoneReason } from "../reason.ts";
 import { redactedUrl } from "../redacted-url.ts";
 import type { Candidate, ResolverResponse } from "../resolvers/resolver.ts";
 import { plainHeaders, redirectTarget } from "../response-body.ts";
-import { challengeInFields } from "./challenge-page.ts";
 import {
   ACCEPT,
   checkDownload,

@@ -71,6 +71,8 @@ test("an HTML page instead of a file is told from other content", () => {
   assert.equal(judged("pdf", '{"error":"no"}'), "not-a-pdf");
   assert.equal(judged("pdf", "<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>"), "not-a-pdf");
   assert.equal(judged("xml", PDF), "not-xml");
+  assert.equal(judged("html", PDF), "not-html");
+  assert.equal(judged("html", "plain words"), "not-html");
 });
 
 test("an XML document must end with its root element", () => {

@@ -3,8 +3,8 @@
  * Pure: the caller passes the start and the end of the file, and the structure of a PDF.
  */
 
+import { challengeIn } from "../challenge-page.ts";
 import type { Reason } from "../reason.ts";
-import { challengeIn } from "./challenge-page.ts";
 import type { PdfFacts } from "./pdf-facts.ts";
 
 /** A format of files. */
@@ -43,6 +43,8 @@ const PDF_HEADER_WITHIN = 1024;
 /** Header, one page and the cross-reference table take more. */
 const PDF_BYTES_MIN = 150;
 
+const NOT_WANTED: Readonly<Record<FileKind, Reason>> = { pdf: "not-a-pdf", xml: "not-xml", html: "not-html" };
+
 export function checkFile(wanted: FileKind, sample: FileSample): FileCheckResult {
   if (sample.bytes === 0) return bad("truncated", "the body is empty");
   const head = latin1(sample.head);
@@ -54,7 +56,7 @@ export function checkFile(wanted: FileKind, sample: FileSample): FileCheckResult
     return wanted === "html" ? checkHtml(sample) : bad("html-instead", titleOf(head));
   }
   if (wanted === "xml" && !isPdf) return checkXml(head, sample);
-  return bad(wanted === "pdf" ? "not-a-pdf" : "not-xml", `file begins with ${beginning(head)}`);
+  return bad(NOT_WANTED[wanted], `file begins with ${beginning(head)}`);
 }
 
 export const MEDIA_TYPES: Readonly<Record<FileKind, string>> = {

@@ -1,6 +1,7 @@
 /**
- * The path of a file in the output folder. Names come from the key of the work or from the bytes, never from a server.
- * Every name is valid on every file system, and two works never share one, even if the file system ignores case.
+ * The path of a file in the output folder. Names come from the ids and metadata of the work or from the hash of the
+ * bytes, never from a file name that a server sent. Every name is valid on every file system. Different keys and DOIs
+ * give different names, even if the file system ignores case.
  */
 import { sha256Of } from "../../files/file-hash.ts";
 import type { Work } from "../work.ts";
@@ -93,18 +94,20 @@ export function numberedPath(target: string, number: number): string {
 }
 
 /**
- * Keeps letters, digits, dots and hyphens; a slash becomes `_`. If anything else had to change, another key could give
- * the same name, so a part of the key's hash is added.
+ * Keeps lower-case letters, digits, dots and hyphens; a slash becomes `_`. If any other character had to change, another
+ * text could give the same name, so 16 digits of the hash of the text are added.
  */
 function safeName(text: string): string {
   const lower = text.toLowerCase();
-  const isKept = lower === text || /^(?:PMC|W)\d+$/.test(text);
+  // `PMC123` and `W123` are always written in capitals, so no other id has the same small letters.
+  const isCaseSafe = lower === text || /^(?:PMC|W)\d+$/.test(text);
   const plain = lower
     .replaceAll("/", "_")
     .replace(/[^a-z0-9._-]+/g, "-")
     .slice(0, NAME_CHARS_MAX);
-  const isFaithful = isKept && /^[a-z0-9](?:[a-z0-9.-]*\/?[a-z0-9.-]*)$/.test(lower) && plain.length === text.length;
-  if (isFaithful && !RESERVED.test(plain) && !plain.endsWith(".")) return plain;
+  const isUnambiguous =
+    isCaseSafe && /^[a-z0-9](?:[a-z0-9.-]*\/?[a-z0-9.-]*)$/.test(lower) && plain.length === text.length;
+  if (isUnambiguous && !RESERVED.test(plain) && !plain.endsWith(".")) return plain;
   const stem = plain.replace(/^[._-]+|[._-]+$/g, "").slice(0, NAME_CHARS_MAX - 20);
   return `${stem === "" || RESERVED.test(stem) ? `work-${stem}` : stem}~${sha256Of(text).slice(0, 16)}`;
 }

@@ -1,7 +1,7 @@
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { DownloadError, RejectedError } from "../../errors.ts";
 import type { Hub } from "../../http/hub.ts";
-import { pause } from "../../stores/sqlite/open-database.ts";
+
 import type { Time } from "../../time/time.ts";
 import { failureOf } from "../attempt-failure.ts";
 import type { ResolverRequest } from "../resolvers/resolver.ts";
@@ -9,7 +9,7 @@ import { plainHeaders, readText } from "../response-body.ts";
 import type { Work } from "../work.ts";
 import { type OpenAlexQuery, pageRequest, parsePage, type QueryPage } from "./openalex-query.ts";
 
-export interface QueryDeps {
+export interface SearchDeps {
   readonly hub: Pick<Hub, "request">;
   readonly time: Time;
   readonly signal: AbortSignal;
@@ -18,16 +18,19 @@ export interface QueryDeps {
 const PAGE_BYTES_MAX = 8 * 2 ** 20;
 const TRIES_MAX = 4;
 const BACKOFF = { baseMs: 1000, capMs: 15_000 };
-/** Long, because the run has nothing to do before the first page. */
+/** Long, because the run has no works to download until a page arrives. */
 const MAX_WAIT_MS = 120_000;
 
-/** The works of a search, page by page. Rejects with a DownloadError if a page cannot be loaded. */
-export async function* searchWorks(deps: QueryDeps, query: OpenAlexQuery): AsyncGenerator<readonly Work[]> {
+/**
+ * The works of a search, page by page. Ends early if the signal is aborted. Rejects with a DownloadError if a page cannot
+ * be loaded.
+ */
+export async function* searchWorks(deps: SearchDeps, query: OpenAlexQuery): AsyncGenerator<readonly Work[]> {
   let worksSoFar = 0;
   let request: ResolverRequest | undefined = pageRequest(query);
   while (request !== undefined && !deps.signal.aborted) {
-    const page = await pageOf(deps, request, query, worksSoFar);
-    if (deps.signal.aborted) return;
+    const page = await loadPage(deps, request, query, worksSoFar);
+    if (page === undefined || deps.signal.aborted) return;
     worksSoFar += page.works.length;
     request = page.next;
     yield page.works;
@@ -36,18 +39,25 @@ export async function* searchWorks(deps: QueryDeps, query: OpenAlexQuery): Async
 
 type GoodPage = Extract<QueryPage, { readonly works: unknown }>;
 
-async function pageOf(
-  deps: QueryDeps,
+/** Resolves to undefined if the signal is aborted. */
+async function loadPage(
+  deps: SearchDeps,
   request: ResolverRequest,
   query: OpenAlexQuery,
   worksSoFar: number,
-): Promise<GoodPage> {
+): Promise<GoodPage | undefined> {
   for (let tries = 1; ; tries += 1) {
     const { page, message, mayRetry } = await tryPage(deps, request, query, worksSoFar);
     if (page !== undefined) return page;
-    if (!mayRetry || tries === TRIES_MAX || deps.signal.aborted)
-      throw new DownloadError(`the OpenAlex search (--query) failed: ${message}`);
-    await pause(deps.time, backoffMs(BACKOFF, tries, 1, undefined));
+    if (deps.signal.aborted) return undefined;
+    if (!mayRetry || tries === TRIES_MAX)
+      throw new DownloadError(`the OpenAlex search (--query, ${new URL(request.url).host}) failed: ${message}`);
+    try {
+      await deps.time.sleep(backoffMs(BACKOFF, tries, Math.random(), undefined), deps.signal);
+    } catch (error) {
+      if (!deps.signal.aborted) throw error;
+      return undefined;
+    }
   }
 }
 
@@ -58,7 +68,7 @@ interface PageAttempt {
 }
 
 async function tryPage(
-  { hub, signal }: QueryDeps,
+  { hub, signal }: SearchDeps,
   request: ResolverRequest,
   query: OpenAlexQuery,
   worksSoFar: number,
@@ -72,7 +82,6 @@ async function tryPage(
     if ("works" in page) return { page, message: "", mayRetry: false };
     return { message: page.failure.message, mayRetry: page.failure.reason === "unavailable" };
   } catch (error) {
-    if (signal.aborted) return { message: "interrupted", mayRetry: false };
     if (error instanceof RejectedError) return { message: error.message, mayRetry: false };
     const { message, mayRetry } = failureOf(error);
     return { message, mayRetry };

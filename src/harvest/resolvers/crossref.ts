@@ -41,7 +41,7 @@ type CrossrefRecord = z.infer<typeof record>;
 const single = z.object({ message: record });
 const BATCH_MAX = 50;
 const list = z.object({ message: z.object({ items: listOf(record, BATCH_MAX) }) });
-/** Lists are allowed once a second without a mail address, where records are allowed five times. */
+/** Lists are allowed once a second without an email address, where records are allowed five times. */
 const LIST_WEIGHT = 4;
 const FIELDS = "DOI,title,author,issued,container-title,publisher,volume,issue,page,type,updated-by,link,license";
 

@@ -34,7 +34,7 @@ export const hal: Resolver = {
     if (statusFinding !== undefined) return statusFinding;
     const parsed = readJson(response, page);
     if ("failure" in parsed) return parsed.failure;
-    const hit = parsed.data.response.docs.find(each => isOf(each, work));
+    const hit = parsed.data.response.docs.find(each => matchesWork(each, work));
     if (hit === undefined) return { kind: "none", reason: "unknown-work" };
     return findingOf(work, rawCandidatesOf(hit), {
       noneReason: "no-copy",
@@ -44,19 +44,19 @@ export const hal: Resolver = {
   },
 };
 
-/** `hal-01234567`, `tel-…`, `inserm-…` in a URL of any HAL portal. */
+/** The id (`hal-01234567`, `tel-…`, `inserm-…`) in a URL of these four portals. Other portals are not recognised. */
 function halIdOf({ url }: WorkIds): string | undefined {
   return /^https?:\/\/(?:[\w-]+\.)*(?:hal\.science|archives-ouvertes\.fr|hal\.inserm\.fr|hal\.inrae\.fr)\/([a-z]+-\d{5,10})(?:v\d+)?(?:[/?]|$)/.exec(
     url ?? "",
   )?.[1];
 }
 
-function isOf({ halId_s, doiId_s }: z.infer<typeof doc>, work: Work): boolean {
+function matchesWork({ halId_s, doiId_s }: z.infer<typeof doc>, work: Work): boolean {
   const id = halIdOf(work.ids);
   return id !== undefined ? halId_s === id : matchesDoi(work, doiId_s);
 }
 
-/** Empty if no file was deposited or the file is under embargo. */
+/** Empty if the file is under embargo. Without a deposited file the URL is undefined, and `findingOf` drops it. */
 function rawCandidatesOf({
   fileMain_s,
   files_s,

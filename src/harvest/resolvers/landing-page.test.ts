@@ -106,7 +106,7 @@ test("if the response is the file itself, its URL is the candidate", () => {
   );
 });
 
-test("a bot check is refused", () => {
+test("a bot check is reported as a challenge page", () => {
   const challenges = [
     { status: 403, body: "<html><title>Just a moment...</title>" },
     { status: 403, headers: { "cf-mitigated": "challenge" } },
@@ -116,10 +116,7 @@ test("a bot check is refused", () => {
     { status: 200, body: "<html><head><title>Preparing to download ...</title>" },
   ];
   for (const challenge of challenges)
-    assert.match(
-      summaryOf(findingFor(landingPage, "10.1234/abc", { url: PAGE, ...challenge })),
-      /^refused: p\.example sent a bot check/,
-    );
+    assert.match(summaryOf(findingFor(landingPage, "10.1234/abc", { url: PAGE, ...challenge })), /^challenge-page: /);
 });
 
 test("a page is parsed in linear time, and to a limited depth", () => {

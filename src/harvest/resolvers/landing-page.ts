@@ -1,3 +1,4 @@
+import { challengeOf } from "../challenge-page.ts";
 import { doiOfArxivId } from "../identifiers/arxiv-id.ts";
 import { canonicalWebUrl, kindByUrl } from "../identifiers/web-url.ts";
 import type { Work } from "../work.ts";
@@ -32,10 +33,8 @@ export const landingPage: Resolver = {
     return { url: page, role: "landing", headers, maxBytes: PAGE_BYTES_MAX };
   },
   parse(response, work) {
-    if (isChallenge(response)) {
-      const message = `${URL.parse(response.url)?.host ?? "the page"} sent a bot check (challenge page)`;
-      return { kind: "failure", reason: "refused", message };
-    }
+    const challenge = challengeOf(response.status, response.headers, response.body);
+    if (challenge !== undefined) return { kind: "failure", reason: "challenge-page", message: challenge };
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
     const type = response.headers["content-type"];
@@ -70,14 +69,4 @@ function signpostsOf({ headers, url }: ResolverResponse): readonly RawCandidate[
     const isCopy = hasRelation(link, "item") || hasRelation(link, "alternate");
     return kind !== undefined && isCopy ? [{ url: canonicalWebUrl(link.target, url), kind }] : [];
   });
-}
-
-/** Bot checks of Cloudflare, AWS, Anubis and PMC. They are respected. */
-function isChallenge({ status, headers, body }: ResolverResponse): boolean {
-  if (headers["cf-mitigated"] === "challenge" || headers["x-amzn-waf-action"] !== undefined) return true;
-  if (status === 202 && body.trim() === "") return true;
-  const title = /<title[^>]{0,200}>([^<]{0,200})/i.exec(body.slice(0, 16_384))?.[1] ?? "";
-  return /just a moment|making sure you(?:'|&#39;|’)re not a bot|attention required! \| cloudflare|preparing to download/i.test(
-    title,
-  );
 }

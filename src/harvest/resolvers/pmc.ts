@@ -24,7 +24,6 @@ const converted = z.object({
       pmcid: optionalText,
       pmid: z.union([z.string(), z.number()]).nullish(),
       doi: optionalText,
-      status: optionalText,
     }),
   ),
 });
@@ -54,10 +53,10 @@ export const pmc: Resolver = {
   needs: [],
   isRepository: true,
   requestFor({ ids: { pmcid, pmid, doi } }) {
-    if (pmcid !== undefined) return versionsOf(pmcid);
-    if (pmid !== undefined) return convert(pmid, "pmid");
+    if (pmcid !== undefined) return versionsRequest(pmcid);
+    if (pmid !== undefined) return converterRequest(pmid, "pmid");
     // The converter takes a comma-separated list and cannot escape a comma in a DOI.
-    return doi === undefined || doi.includes(",") ? undefined : convert(doi, "doi");
+    return doi === undefined || doi.includes(",") ? undefined : converterRequest(doi, "doi");
   },
   batch: {
     maxWorks: 100,
@@ -67,7 +66,7 @@ export const pmc: Resolver = {
     },
     requestFor(works) {
       const names = works.map(({ ids: { pmid, doi } }) => pmid ?? doi ?? "");
-      return convert(names.join(","), works[0]?.ids.pmid === undefined ? "doi" : "pmid");
+      return converterRequest(names.join(","), works[0]?.ids.pmid === undefined ? "doi" : "pmid");
     },
     parse(response, works) {
       const records = recordsIn(response);
@@ -82,11 +81,11 @@ export const pmc: Resolver = {
   },
 };
 
-function convert(id: string, idtype: "doi" | "pmid"): ResolverRequest {
+function converterRequest(id: string, idtype: "doi" | "pmid"): ResolverRequest {
   return { url: urlWithQuery(CONVERTER, { ids: id, idtype, format: "json" }), role: "metadata" };
 }
 
-function versionsOf(pmcid: string): ResolverRequest {
+function versionsRequest(pmcid: string): ResolverRequest {
   const query = { "list-type": "2", prefix: `${pmcid}.`, delimiter: "/" };
   return { url: urlWithQuery(`${BUCKET}/`, query), role: "metadata" };
 }
@@ -97,7 +96,7 @@ function parseConverted(response: ResolverResponse, work: Work): Finding {
 }
 
 function recordsIn(response: ResolverResponse): ConvertedRecord[] | Finding {
-  // The converter returns 400 or 404 for an unknown id.
+  // The converter returns 400 or 404 for an unknown id; `findingForStatus` handles 404.
   if (response.status === 400) return { kind: "none", reason: "unknown-work" };
   const statusFinding = findingForStatus(response, "service");
   if (statusFinding !== undefined) return statusFinding;
@@ -110,7 +109,7 @@ function convertedFinding(records: readonly ConvertedRecord[], work: Work): Find
   const { pmcid } = idsFrom({ pmcid: record?.pmcid });
   return pmcid === undefined
     ? { kind: "none", reason: "unknown-work" }
-    : { kind: "follow-up", request: versionsOf(pmcid) };
+    : { kind: "follow-up", request: versionsRequest(pmcid) };
 }
 
 function parseVersions(response: ResolverResponse, { ids }: Work): Finding {

@@ -4,7 +4,7 @@
  */
 import type { Work, WorkIds, WorkMetadata } from "../work.ts";
 
-/** A request to a service. The hub adds mail address and API key of the host (policy/identities). */
+/** A request to a service. The hub adds email address and API key of the host (policy/identities). */
 export interface ResolverRequest {
   /** Absolute http(s) URL. */
   readonly url: string;
@@ -70,14 +70,14 @@ export type Finding =
       readonly metadata?: WorkMetadata | undefined;
     }
   /**
-   * No usable response: an unknown format, a refused API key, or a temporary failure (429, 5xx) after which the same
-   * request may succeed.
+   * No usable response: an unknown format, a refused API key, a bot check, or a temporary failure (429, 5xx) after which
+   * the same request may succeed.
    */
   | {
       readonly kind: "failure";
-      readonly reason: "unreadable" | "refused" | "unavailable";
+      readonly reason: "unreadable" | "refused" | "challenge-page" | "unavailable";
       readonly message: string;
-      /** The service refuses this program, its key or its mail address: every other work would be refused too. */
+      /** The service refuses this program, its key or its email address: every other work would be refused too. */
       readonly isForAllWorks?: true | undefined;
     };
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
 import { unpaywall } from "./unpaywall.ts";
 
-test("unpaywall is queried by DOI, without the mail address, which the hub adds", () => {
+test("unpaywall is queried by DOI, without the email address, which the hub adds", () => {
   assert.equal(requestUrl(unpaywall, "10.1234/a?b"), "https://api.unpaywall.org/v2/10.1234/a%3Fb");
   assert.equal(requestUrl(unpaywall, "2401.00001"), "https://api.unpaywall.org/v2/10.48550/arxiv.2401.00001");
   assert.equal(requestUrl(unpaywall, "PMC1"), undefined);
@@ -39,7 +39,7 @@ test("unpaywall returns PDFs before pages, each once", () => {
   assert.ok(finding.kind === "found" && finding.metadata?.title === "A title" && finding.metadata?.year === 2020);
 });
 
-test("unpaywall with a closed work, an unknown work, and a rejected mail address", () => {
+test("unpaywall with a closed work, an unknown work, and a rejected email address", () => {
   assert.equal(
     summaryOf(
       findingFor(unpaywall, "10.1234/abc", {

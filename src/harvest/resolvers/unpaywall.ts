@@ -40,7 +40,7 @@ export const unpaywall: Resolver = {
   },
   parse(response, work) {
     if (response.status === 422) {
-      const message = "api.unpaywall.org rejected the mail address in DOCSTOKG_MAILTO; set a real one";
+      const message = "api.unpaywall.org rejected the email address (--mailto or DOCSTOKG_MAILTO); set a real one";
       return { kind: "failure", reason: "refused", message, isForAllWorks: true };
     }
     const statusFinding = findingForStatus(response, "service");

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { redactedText } from "../../core/text/redaction.ts";
 import { inTransaction } from "../../stores/sqlite/database-file.ts";
-import { openWhenFree, pause } from "../../stores/sqlite/open-database.ts";
+import { openWhenFree } from "../../stores/sqlite/open-database.ts";
 import { isBusy } from "../../stores/sqlite/sqlite-errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
@@ -95,7 +95,7 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
       } catch (error) {
         if (!isBusy(error) || this.#time.monotonicUs() >= deadlineUs) throw error;
       }
-      await pause(this.#time, backoffMs(BACKOFF, attempt, Math.random(), 1));
+      await this.#time.sleep(backoffMs(BACKOFF, attempt, Math.random(), 1));
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * The tables of the manifest file, and how it is opened. Its content took days to collect, so a file that is damaged or
- * belongs to another program is never changed or moved; opening it is an error.
+ * The tables of the manifest file, and how it is opened. Collecting its content may have taken days, so a file that is
+ * damaged or belongs to another program is never changed or moved; opening it is an error.
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -9,7 +9,7 @@ import { backoffMs } from "../../../core/breaker/backoff.ts";
 import { ConfigError, DownloadError, messageOf } from "../../../errors.ts";
 import { FileLock } from "../../../files/file-lock.ts";
 import { type DatabaseFormat, ensureFile, openFile } from "../../../stores/sqlite/database-file.ts";
-import { pause } from "../../../stores/sqlite/open-database.ts";
+
 import { isBusy, isDamage } from "../../../stores/sqlite/sqlite-errors.ts";
 import type { Time } from "../../../time/time.ts";
 
@@ -130,7 +130,7 @@ const OPEN_TIMEOUT_MS = 5000;
 /** Only one process writes, but a reader may delay a checkpoint. */
 const BUSY_TIMEOUT_MS = 2000;
 
-/** Opens or creates the manifest. Rejects with a ConfigError, without a change, if the file is not a manifest. */
+/** Opens or creates the manifest. Rejects with a ConfigError and leaves the file unchanged if it is not a manifest. */
 export async function openManifestFile(path: string, time: Time): Promise<DatabaseSync> {
   const deadlineUs = time.monotonicUs() + OPEN_TIMEOUT_MS * 1000;
   for (let attempt = 1; ; attempt += 1) {
@@ -139,17 +139,29 @@ export async function openManifestFile(path: string, time: Time): Promise<Databa
       const { DatabaseSync } = await import("node:sqlite");
       mkdirSync(dirname(path), { recursive: true });
       const { db } = openFile(DatabaseSync, path, ensureFile(path), MANIFEST_FORMAT);
-      // `openFile` turns flushing off for stores; a power failure must not lose what the manifest records.
-      db.exec(`PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      configure(db);
       return db;
     } catch (error) {
       if (!isBusy(error) || time.monotonicUs() >= deadlineUs) throw cannotOpen(path, error);
     }
-    await pause(time, backoffMs(BACKOFF, attempt, 1, undefined));
+    await time.sleep(backoffMs(BACKOFF, attempt, Math.random(), 1));
   }
 }
 
-/** Keeps other runs off the manifest until release, or until the process ends. Undefined if another run holds it. */
+function configure(db: DatabaseSync): void {
+  try {
+    // `openFile` turns flushing off for stores; a power failure must not lose what the manifest records.
+    db.exec(`PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/**
+ * Locks the manifest against other runs until the lock is released or the process ends. Resolves to undefined if another
+ * run holds the lock.
+ */
 export async function lockManifest(path: string): Promise<FileLock | undefined> {
   try {
     return await FileLock.tryAcquire(`${path}.lock`);
@@ -166,7 +178,14 @@ export function manifestError(path: string, error: unknown): unknown {
 }
 
 function cannotOpen(path: string, cause: unknown): ConfigError {
+  return new ConfigError([{ where: "--manifest", path: "", message: describeCause(path, cause) }], { cause });
+}
+
+function describeCause(path: string, cause: unknown): string {
+  if (isBusy(cause)) {
+    const lockedS = OPEN_TIMEOUT_MS / 1000;
+    return `another process has locked ${path} for ${lockedS} s; wait for it, or choose another file with --manifest`;
+  }
   const why = isDamage(cause) ? "the file is damaged or not a SQLite database" : messageOf(cause);
-  const message = `cannot use ${path} as manifest: ${why}; the file was not changed, choose another with --manifest`;
-  return new ConfigError([{ where: "--manifest", path: "", message }], { cause });
+  return `cannot use ${path} as manifest: ${why}; the file was not changed, choose another with --manifest`;
 }

@@ -1,8 +1,13 @@
 /** Recognises bot checks (challenge pages), so that they are reported and not taken for files. They are not solved. */
 
+type HeaderTexts = Readonly<Record<string, string | undefined>>;
+
 /** Text in such pages, and the product that sends it. */
 const MARKS: readonly (readonly [RegExp, string])[] = [
-  [/<title>\s*just a moment\b|\/cdn-cgi\/challenge-platform|\bcf-chl-|_cf_chl_opt/i, "Cloudflare challenge"],
+  [
+    /<title>\s*(?:just a moment\b|attention required! \| cloudflare)|\/cdn-cgi\/challenge-platform|\bcf-chl-|_cf_chl_opt/i,
+    "Cloudflare challenge",
+  ],
   [/\berror code: 10(?:15|20)\b/i, "blocked by Cloudflare"],
   [/making sure you(?:'|&#39;|’)re not a bot|\banubis_challenge\b/i, "Anubis challenge"],
   [/awswafcookiedomainlist|\bawswaf\.com\b|token\.awswaf/i, "AWS WAF challenge"],
@@ -16,13 +21,19 @@ const MARKS: readonly (readonly [RegExp, string])[] = [
   [/\bcookieabsent\b|cookies? (?:must be|are) (?:enabled|required|disabled)/i, "cookie check"],
 ];
 
+/** The kind of challenge by status, headers (lower-case names) and body of a page; undefined if it is none. */
+export function challengeOf(status: number, headers: HeaderTexts, body: string): string | undefined {
+  const known = challengeInFields(headers) ?? challengeIn(body);
+  return known ?? (status === 202 && body.trim() === "" ? "status 202 without a page" : undefined);
+}
+
 /** The kind of challenge by the beginning of a page; undefined if it is none. */
 export function challengeIn(html: string): string | undefined {
   return MARKS.find(([mark]) => mark.test(html))?.[1];
 }
 
 /** The kind of challenge by the response headers (lower-case names); some challenges have no page. */
-export function challengeInFields(headers: Readonly<Record<string, string | undefined>>): string | undefined {
+export function challengeInFields(headers: HeaderTexts): string | undefined {
   if (headers["cf-mitigated"] === "challenge") return "Cloudflare challenge";
   if (/challenge|captcha/.test(headers["x-amzn-waf-action"] ?? "")) return "AWS WAF challenge";
   return undefined;
