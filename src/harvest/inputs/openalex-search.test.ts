@@ -21,7 +21,7 @@ test("a search whose requests fail is tried four times, and the error names the 
   const { time, requested, next } = failingSearch();
   const failed = assert.rejects(next, {
     name: "DownloadError",
-    message: "the OpenAlex search (--query, api.openalex.org) failed: ECONNREFUSED",
+    message: "the OpenAlex search (--query) failed: api.openalex.org: ECONNREFUSED",
   });
   for (let second = 0; second < 60; second += 1) await time.advance(1000);
   await failed;

@@ -50,8 +50,7 @@ async function loadPage(
     const { page, message, mayRetry } = await tryPage(deps, request, query, worksSoFar);
     if (page !== undefined) return page;
     if (deps.signal.aborted) return undefined;
-    if (!mayRetry || tries === TRIES_MAX)
-      throw new DownloadError(`the OpenAlex search (--query, ${new URL(request.url).host}) failed: ${message}`);
+    if (!mayRetry || tries === TRIES_MAX) throw new DownloadError(`the OpenAlex search (--query) failed: ${message}`);
     try {
       await deps.time.sleep(backoffMs(BACKOFF, tries, Math.random(), undefined), deps.signal);
     } catch (error) {
@@ -84,6 +83,6 @@ async function tryPage(
   } catch (error) {
     if (error instanceof RejectedError) return { message: error.message, mayRetry: false };
     const { message, mayRetry } = failureOf(error);
-    return { message, mayRetry };
+    return { message: `${new URL(request.url).host}: ${message}`, mayRetry };
   }
 }
