@@ -105,8 +105,7 @@ export class Orders {
     const nowUs = time.monotonicUs();
     if (order.kind === "open") {
       const opened = openedUntil(order, host.orderAt(nowUs), nowUs);
-      if (opened === undefined) return;
-      this.openHost(host, opened, "local");
+      if (opened !== undefined) this.openHost(host, opened, "local");
     } else {
       this.reset(unit, "local");
       if (order.kind === "half-open") for (const role of ROLES) table.circuit(host, role).halfOpen(nowUs, "local");
@@ -118,8 +117,7 @@ export class Orders {
     const nowUs = this.#deps.time.monotonicUs();
     if (order.kind === "open") {
       const opened = openedUntil(order, circuit.orderAt(nowUs), nowUs);
-      if (opened === undefined) return;
-      this.openCircuit(circuit, opened, "local");
+      if (opened !== undefined) this.openCircuit(circuit, opened, "local");
     } else {
       this.openCircuit(circuit, undefined, "local");
       if (order.kind === "close") circuit.close("local");
@@ -153,7 +151,10 @@ export class Orders {
   }
 }
 
-/** The new order to open; undefined if the running one ends later and is not to be replaced. */
+/**
+ * The new order to open; undefined if the running one ends later and is not to be replaced. It is published all the same:
+ * a peer may have ended the running one, and this process does not know it yet.
+ */
 function openedUntil(
   { durationUs, reason, isReplacing = false }: BreakerOrder & { readonly kind: "open" },
   running: CircuitOrder | undefined,

@@ -1,4 +1,9 @@
-import { type BreakerCooldownRecord, type BreakerRecord, circuitRecordOf } from "../core/breaker/breaker-record.ts";
+import {
+  type BreakerCooldownRecord,
+  type BreakerRecord,
+  circuitRecordOf,
+  EMPTY_BREAKER_RECORD,
+} from "../core/breaker/breaker-record.ts";
 import type { Probe } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import { isRole } from "../policy/roles.ts";
@@ -43,10 +48,13 @@ export class RecordApplier {
     else if (resolver !== undefined) this.#applyCircuit(this.#deps.table.resolver(resolver), "", record, known);
   }
 
-  #applyHost(name: string, record: BreakerRecord, known: BreakerRecord): void {
+  #applyHost(name: string, record: BreakerRecord, before: BreakerRecord): void {
     const { table, orders, time } = this.#deps;
     const local = table.find(name);
-    if (record.epoch !== known.epoch) orders.reset(name, "peer");
+    const isReset = record.epoch !== before.epoch;
+    if (isReset) orders.reset(name, "peer");
+    // After a reset nothing is left of what was known: the whole record applies.
+    const known = isReset ? EMPTY_BREAKER_RECORD : before;
     if (record.serverCooldown.serial !== known.serverCooldown.serial) this.#applyCooldown(name, record);
     if (record.operatorCooldown.serial !== known.operatorCooldown.serial) this.#applyOrder(name, record);
     for (const role of Object.keys(record.circuits)) {

@@ -1,7 +1,12 @@
 import { type SharedBreakerStatus, sharedStatusOf } from "../breaker/host-status.ts";
 import { type BreakerTarget, type OrderRequest, orderFor } from "../breaker/orders.ts";
-import { giveOrder } from "../core/breaker/breaker-order.ts";
-import { type BreakerRecord, breakerRecordExpiryUs, EMPTY_BREAKER_RECORD } from "../core/breaker/breaker-record.ts";
+import { type BreakerOrder, giveOrder } from "../core/breaker/breaker-order.ts";
+import {
+  type BreakerRecord,
+  breakerRecordExpiryUs,
+  circuitRecordOf,
+  EMPTY_BREAKER_RECORD,
+} from "../core/breaker/breaker-record.ts";
 import { nameWithoutPartition } from "../policy/partition-name.ts";
 import { canonicalUnit } from "../policy/service-name.ts";
 import { EMPTY_ORDER_LOG, ORDER_LOG_KEPT_US, ORDER_LOG_NAME, type OrderLog, withOrder } from "../stores/order-log.ts";
@@ -25,10 +30,10 @@ export type RunningProcess = ProcessRecord<PublishedStatus> & { readonly process
 export interface GivenOrder {
   /** The host or resolver after the order. */
   readonly status: SharedBreakerStatus;
-  /** False if nothing was to be changed: a running order to open ends later, and is not to be replaced. */
+  /** False for an order to open that changes nothing: a running one ends later, and is not to be replaced. */
   readonly isChanged: boolean;
-  /** Its number in the log of orders; undefined if it changed nothing. */
-  readonly sequence: number | undefined;
+  /** Its number in the log of orders. */
+  readonly sequence: number;
 }
 
 /** What an order did in one running process. */
@@ -85,7 +90,6 @@ export class Operator {
       const partitions = names.filter(name => nameWithoutPartition(name) === unit);
       await Promise.all(partitions.map(name => this.#give(hostRecordName(name), target, request)));
     }
-    if (!given.isChanged) return { ...given, sequence: undefined };
     const sequence = await this.#log(recordNameOf(target));
     // A process that is not notified reads the order before its next request.
     await this.#store.signals?.send("orders").catch(() => undefined);
@@ -121,10 +125,11 @@ export class Operator {
     return this.#store.change<BreakerRecord, Omit<GivenOrder, "sequence">>(
       name,
       ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
-        const next = giveOrder(record, orderFor(target, request), nowUs);
-        const isChanged = next !== record;
+        const order = orderFor(target, request);
+        const next = giveOrder(record, order, nowUs);
+        const isChanged = order.kind !== "open" || openedUntilUs(next, order) !== openedUntilUs(record, order);
         const result = { status: sharedStatusOf(name, next, nowUs), isChanged };
-        return isChanged ? { record: { next, keepUntilUs: breakerRecordExpiryUs(next, nowUs) }, result } : { result };
+        return { record: { next, keepUntilUs: breakerRecordExpiryUs(next, nowUs) }, result };
       },
     );
   }
@@ -139,6 +144,11 @@ export class Operator {
 
 function recordNameOf(target: BreakerTarget): BreakerRecordName {
   return "resolver" in target ? resolverRecordName(target.resolver) : hostRecordName(canonicalUnit(target.unit));
+}
+
+function openedUntilUs(record: BreakerRecord, { circuit }: BreakerOrder): number {
+  const order = circuit === undefined ? record.operatorCooldown : circuitRecordOf(record, circuit).order;
+  return order?.untilUs ?? 0;
 }
 
 function effectOf({ orders }: RunningProcess, sequences: readonly number[]): Acknowledgement["effect"] {

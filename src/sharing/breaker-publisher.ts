@@ -1,7 +1,7 @@
 import type { Blocker, BreakerChange } from "../breaker/breaker-change.ts";
 import type { BreakerTable } from "../breaker/breaker-table.ts";
 import type { CircuitHolder } from "../breaker/circuit-holder.ts";
-import { type BreakerOrder, giveOrder, isClearedSince, orderVersion } from "../core/breaker/breaker-order.ts";
+import { type BreakerOrder, giveOrder, isClearedSince } from "../core/breaker/breaker-order.ts";
 import {
   type BreakerRecord,
   circuitRecordOf,
@@ -155,10 +155,9 @@ export class BreakerPublisher {
     const ageUs = this.#deps.time.monotonicUs() - givenUs;
     const key = `${name} ${order.circuit ?? "*"}`;
     const writing = this.#deps.write(name, (record, nowUs) => {
-      if (ageUs > 0 && orderVersion(record, order.circuit) > nowUs - ageUs) return record;
-      if (order.kind !== "open") return giveOrder(record, order, nowUs);
+      if (order.kind !== "open") return giveOrder(record, order, nowUs, nowUs - ageUs);
       const durationUs = order.durationUs - ageUs;
-      return durationUs > 0 ? giveOrder(record, { ...order, durationUs }, nowUs) : record;
+      return durationUs > 0 ? giveOrder(record, { ...order, durationUs }, nowUs, nowUs - ageUs) : record;
     });
     void writing.then(isWritten => {
       if (isWritten) this.#pendingOrders.delete(key);

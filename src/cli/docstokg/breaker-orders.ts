@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { operatorReason } from "../../breaker/cooldowns.ts";
 import type { OrderRequest } from "../../breaker/orders.ts";
-import type { Acknowledgement, GivenOrder } from "../../http/operator.ts";
+import type { GivenOrder } from "../../http/operator.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
@@ -71,8 +71,9 @@ async function giveOrder(text: string, request: OrderRequest, flags: Flags, io: 
   const given: GivenOrder[] = [];
   for (const target of [...others, resolved.target]) given.push(await operator.order(target, request));
   const last = given.at(-1) as GivenOrder;
-  const sequences = given.flatMap(({ sequence }) => sequence ?? []);
-  const acknowledgements = await waitFor(sequences, connection, io);
+  const { time = systemTime } = io;
+  const sequences = given.map(({ sequence }) => sequence);
+  const acknowledgements = await operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
   const stillOpen = (await operator.hosts()).filter(
     ({ kind, state, name }) =>
       request.kind === "close" && kind === "resolver" && state !== "closed" && name !== last.status.name,
@@ -88,16 +89,6 @@ async function giveOrder(text: string, request: OrderRequest, flags: Flags, io: 
   };
   printOutcome(outcome, flags, io);
   return acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
-}
-
-/** Undefined sequences changed nothing, so there is nothing to wait for. */
-async function waitFor(
-  sequences: readonly number[],
-  { operator }: StoreConnection,
-  { time = systemTime }: Io,
-): Promise<readonly Acknowledgement[]> {
-  if (sequences.length === 0) return [];
-  return operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
 }
 
 async function targetOf(text: string, { operator, policies }: StoreConnection): Promise<ResolvedTarget> {

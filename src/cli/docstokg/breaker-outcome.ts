@@ -61,7 +61,7 @@ function lines(outcome: OrderOutcome, io: Io): readonly string[] {
   const text = [`circuit of ${targetName(target)}: ${painter(io)(STATE_COLOURS[state], state)}${until}`];
   if (!given.isChanged)
     text.push("Nothing was changed: the circuit is open for longer already. --replace sets the shorter time.");
-  else text.push(...effectLines(outcome));
+  text.push(...effectLines(outcome));
   if (others.length > 0) text.push(`Changed too: ${others.map(targetName).join(", ")}.`);
   text.push(...hostLines(target, given.status));
   for (const { kind, name } of stillOpen)

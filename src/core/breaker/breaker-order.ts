@@ -36,20 +36,30 @@ export type BreakerOrder = {
  */
 const KEPT_US = 86_400_000_000;
 
-/** Writes an order into the record. The same record, if an order to open ends no later than the one it has. */
-export function giveOrder(record: BreakerRecord, order: BreakerOrder, nowUs: number): BreakerRecord {
-  const next = order.kind === "open" ? opened(record, order, nowUs) : cleared(record, order, nowUs);
+/**
+ * Writes an order into the record. Of two orders to open the later end counts, unless the newer one replaces the other.
+ * The same record, if a newer order was given.
+ * @param givenUs when it was given: earlier than `nowUs` if the store was away then
+ */
+export function giveOrder(record: BreakerRecord, order: BreakerOrder, nowUs: number, givenUs = nowUs): BreakerRecord {
+  const known = orderVersion(record, order.circuit);
+  if (givenUs < nowUs && known > givenUs) return record;
+  const version = nextSerial(known, givenUs);
+  const next =
+    order.kind === "open" ? opened(record, order, version, nowUs) : cleared(record, order, version, nowUs, givenUs);
   if (next === record) return record;
   // Also after the end of what the order has ended: a process that has not read the order yet may still hold that.
   const lastUs = Math.max(nowUs, lastEndUs(record), lastEndUs(next));
   return { ...next, ordersKeptUntilUs: Math.max(record.ordersKeptUntilUs ?? 0, lastUs + KEPT_US) };
 }
 
-/** The version of the newest order for a circuit, or for the whole host when it is undefined. 0 for none. */
+/**
+ * The version of the newest order for the whole host; for a circuit, of the newest one that has set its state: an order
+ * for it, or one that has closed or half-opened the host. 0 for none.
+ */
 export function orderVersion(record: BreakerRecord, circuit?: string): number {
-  const host = Math.max(record.epoch, record.operatorCooldown.serial);
-  if (circuit === undefined) return host;
-  return Math.max(host, circuitVersion(circuitRecordOf(record, circuit)));
+  if (circuit === undefined) return Math.max(record.epoch, record.operatorCooldown.serial);
+  return Math.max(record.epoch, circuitVersion(circuitRecordOf(record, circuit)));
 }
 
 /**
@@ -67,17 +77,16 @@ export function isClearedSince(record: BreakerRecord, known: BreakerRecord, circ
  * a store that had. `record` itself, if it lacks none.
  */
 export function restoreOrders(record: BreakerRecord, known: BreakerRecord): BreakerRecord {
-  if (known.epoch > record.epoch) return known;
-  const isOpenLost = known.operatorCooldown.serial > record.operatorCooldown.serial && known.epoch === record.epoch;
-  const host = isOpenLost ? { ...record, operatorCooldown: known.operatorCooldown } : record;
-  const lost = Object.entries(known.circuits).filter(
-    ([name, circuit]) =>
-      known.epoch === record.epoch && circuitVersion(circuit) > circuitVersion(circuitRecordOf(record, name)),
+  const [base, other] = known.epoch > record.epoch ? [known, record] : [record, known];
+  const isOpenNewer = other.operatorCooldown.serial > orderVersion(base);
+  const newer = Object.entries(other.circuits).filter(
+    ([name, circuit]) => circuitVersion(circuit) > Math.max(base.epoch, circuitVersion(circuitRecordOf(base, name))),
   );
-  if (host === record && lost.length === 0) return record;
+  if (base === record && !isOpenNewer && newer.length === 0) return record;
   return {
-    ...host,
-    circuits: { ...host.circuits, ...Object.fromEntries(lost) },
+    ...base,
+    operatorCooldown: isOpenNewer ? other.operatorCooldown : base.operatorCooldown,
+    circuits: { ...base.circuits, ...Object.fromEntries(newer) },
     ordersKeptUntilUs: Math.max(record.ordersKeptUntilUs ?? 0, known.ordersKeptUntilUs ?? 0),
   };
 }
@@ -90,12 +99,14 @@ function circuitVersion({ epoch = 0, order }: CircuitRecord): number {
 function opened(
   record: BreakerRecord,
   { circuit, durationUs, reason, isReplacing = false }: BreakerOrder & { readonly kind: "open" },
+  serial: number,
   nowUs: number,
 ): BreakerRecord {
   const current = circuit === undefined ? record.operatorCooldown : circuitRecordOf(record, circuit).order;
   const untilUs = nowUs + durationUs;
-  if (!isReplacing && current !== undefined && current.untilUs >= untilUs) return record;
-  const order = { serial: nextSerial(orderVersion(record, circuit), nowUs), untilUs, reason };
+  // An order that ends later stays, with the new version: it must not be ended by an older order.
+  const isCovered = !isReplacing && current !== undefined && current.untilUs >= untilUs;
+  const order = isCovered ? { ...current, serial } : { serial, untilUs, reason };
   if (circuit === undefined) return { ...record, operatorCooldown: order };
   return withCircuit(record, circuit, { ...circuitRecordOf(record, circuit), order });
 }
@@ -103,35 +114,37 @@ function opened(
 function cleared(
   record: BreakerRecord,
   order: BreakerOrder & { readonly kind: "close" | "half-open" },
+  version: number,
   nowUs: number,
+  givenUs: number,
 ): BreakerRecord {
-  const { circuit } = order;
-  const version = nextSerial(orderVersion(record, circuit), nowUs);
-  if (circuit !== undefined)
-    return withCircuit(record, circuit, clearedCircuit(record, circuit, order.kind, version, nowUs));
-  const closed = { ...clearBreakerRecord(record, nowUs), epoch: version };
-  if (order.kind === "close") return closed;
-  const circuits = order.circuits.map(name => [name, clearedCircuit(record, name, order.kind, version, nowUs)]);
-  return { ...closed, circuits: { ...closed.circuits, ...Object.fromEntries(circuits) } };
+  const { circuit, kind } = order;
+  if (circuit !== undefined) return withCircuit(record, circuit, clearedCircuit(record, circuit, kind, version, nowUs));
+  const halfOpened = order.kind === "half-open" ? order.circuits : [];
+  const circuits = [...new Set([...Object.keys(record.circuits), ...halfOpened])].map(name => {
+    const known = circuitRecordOf(record, name);
+    // A newer order for one circuit stays.
+    const isNewer = givenUs < nowUs && circuitVersion(known) > givenUs;
+    return [name, isNewer ? known : clearedCircuit(record, name, kind, version, nowUs)];
+  });
+  return {
+    ...clearBreakerRecord(record, nowUs),
+    epoch: version,
+    operatorCooldown: { serial: version, untilUs: 0, reason: "" },
+    circuits: Object.fromEntries(circuits),
+  };
 }
 
 function clearedCircuit(
   record: BreakerRecord,
   name: string,
   kind: "close" | "half-open",
-  version: number,
+  epoch: number,
   nowUs: number,
 ): CircuitRecord {
-  const { serial } = circuitRecordOf(record, name);
+  const serial = nextSerial(circuitRecordOf(record, name).serial, nowUs);
   const isClosed = kind === "close";
-  return {
-    serial: nextSerial(serial, nowUs),
-    isClosed,
-    untilUs: isClosed ? 0 : nowUs,
-    reopened: 0,
-    probes: [],
-    epoch: version,
-  };
+  return { serial, isClosed, untilUs: isClosed ? 0 : nowUs, reopened: 0, probes: [], epoch };
 }
 
 function withCircuit(record: BreakerRecord, name: string, circuit: CircuitRecord): BreakerRecord {

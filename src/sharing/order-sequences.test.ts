@@ -1,0 +1,6 @@
+import { test } from "node:test";
+import { runOrderSequence } from "../../test/sharing/order-sequences.ts";
+
+test("in random sequences of requests, orders and outages of three processes no order is undone", async () => {
+  for (let seed = 1; seed <= 300; seed += 1) await runOrderSequence(seed);
+});
