@@ -24,7 +24,7 @@ const files =
   named.length > 0
     ? named
     : // Packages that a test installs bring tests of their own.
-      globSync(["src/**/*.test.ts", "{test,sim,mutation}/**/*.test.ts"], {
+      globSync(["src/**/*.test.ts", "{test,sim,chaos,mutation}/**/*.test.ts"], {
         exclude: path => path.includes("node_modules"),
       }).sort(longestFirst);
 const counts = { passed: 0, failed: 0, skipped: 0 };

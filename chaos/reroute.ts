@@ -1,0 +1,12 @@
+/**
+ * Loaded with `--import` into a worker: connections to the ports of the store go through the proxy of this process.
+ * CHAOS_ROUTES maps a port to the port of its proxy, as JSON. Sentinels and cluster nodes name the real ports of their
+ * servers, so the address of the store alone is not enough.
+ */
+import net from "node:net";
+
+const routes: Readonly<Record<string, number>> = JSON.parse(process.env["CHAOS_ROUTES"] ?? "{}");
+const connect = net.createConnection as (options: net.NetConnectOpts, onConnect?: () => void) => net.Socket;
+
+net.createConnection = ((options: net.TcpNetConnectOpts, onConnect?: () => void) =>
+  connect({ ...options, port: routes[options.port] ?? options.port }, onConnect)) as typeof net.createConnection;

@@ -1,0 +1,121 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+
+/** One connection through the proxy. */
+interface Pair {
+  readonly near: Socket;
+  far: Socket | undefined;
+  readonly port: number;
+}
+
+/**
+ * The way of one process to the servers of the store: a TCP proxy in front of each port, which can cut all connections,
+ * hold everything back as a partition does, or delay it.
+ */
+export class StoreLink {
+  readonly #servers: Server[] = [];
+  readonly #pairs = new Set<Pair>();
+  readonly #routes: Record<string, number> = {};
+  #state: "open" | "cut" | "silent" = "open";
+  #delayMs = 0;
+
+  static async to(ports: readonly number[]): Promise<StoreLink> {
+    const link = new StoreLink();
+    for (const port of ports) {
+      const server = createServer(near => link.#accept(near, port)).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      link.#servers.push(server);
+      link.#routes[port] = (server.address() as AddressInfo).port;
+    }
+    return link;
+  }
+
+  /** For CHAOS_ROUTES of the process. */
+  get routes(): Readonly<Record<string, number>> {
+    return this.#routes;
+  }
+
+  /** Connections are reset, and new ones too. */
+  cut(): void {
+    this.#state = "cut";
+    for (const { near, far } of this.#pairs) {
+      near.resetAndDestroy();
+      far?.resetAndDestroy();
+    }
+  }
+
+  /** Nothing passes. What was sent meanwhile arrives when the link is healed, as after a partition. */
+  silence(): void {
+    this.#state = "silent";
+    for (const { near, far } of this.#pairs) {
+      near.pause();
+      far?.pause();
+    }
+  }
+
+  delay(ms: number): void {
+    this.#delayMs = ms;
+  }
+
+  heal(): void {
+    this.#state = "open";
+    this.#delayMs = 0;
+    for (const pair of this.#pairs) {
+      if (pair.far === undefined) this.#join(pair);
+      pair.near.resume();
+      pair.far?.resume();
+    }
+  }
+
+  close(): void {
+    for (const { near, far } of this.#pairs) {
+      near.destroy();
+      far?.destroy();
+    }
+    for (const server of this.#servers) server.close();
+  }
+
+  #accept(near: Socket, port: number): void {
+    const pair: Pair = { near, far: undefined, port };
+    near.on("error", () => undefined).on("close", () => this.#closed(pair));
+    this.#pairs.add(pair);
+    if (this.#state === "cut") near.resetAndDestroy();
+    else if (this.#state === "silent") near.pause();
+    else this.#join(pair);
+  }
+
+  #join(pair: Pair): void {
+    if (pair.near.destroyed) return;
+    const far = connect(pair.port, "127.0.0.1");
+    pair.far = far;
+    far.on("error", () => undefined).on("close", () => pair.near.destroy());
+    this.#pass(pair.near, far);
+    this.#pass(far, pair.near);
+  }
+
+  /** Chunks keep their order, also when the delay changes. */
+  #pass(from: Socket, to: Socket): void {
+    let lastMs = 0;
+    let waiting = 0;
+    from.on("data", chunk => {
+      if (this.#delayMs === 0 && waiting === 0) {
+        to.write(chunk);
+        return;
+      }
+      const nowMs = performance.now();
+      lastMs = Math.max(lastMs, nowMs + this.#delayMs);
+      waiting += 1;
+      setTimeout(() => {
+        waiting -= 1;
+        if (!to.destroyed) to.write(chunk);
+      }, lastMs - nowMs);
+    });
+  }
+
+  #closed(pair: Pair): void {
+    this.#pairs.delete(pair);
+    // A connection that its process has closed during a partition still delivers what was sent before.
+    if (this.#state === "open") pair.far?.end();
+    else pair.far?.destroy();
+  }
+}
