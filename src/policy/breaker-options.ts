@@ -1,4 +1,4 @@
-/** The keys of `breakers.yaml`, and of the same as an object. The schema has the same texts, and a test compares them. */
+/** The keys of `breakers.yaml`, also when it is passed as an object. The schema repeats these texts; a test compares them. */
 
 /** The numbers of one circuit. */
 export interface CircuitOptions {

@@ -21,12 +21,14 @@ test("a file is checked as the kind that its name or its keys show", async () =>
   const { findings, ...checked } = await checkFile(
     await file("my-breakers.yaml", "defaults: { retry_after_cap_s: 5 }\n"),
   );
-  assert.deepEqual(checked, { key: "breakers", problems: [] });
+  assert.deepEqual(checked, { kind: "breakers", problems: [] });
   assert.deepEqual(
     findings.filter(({ severity }) => severity === "warning"),
     [],
   );
-  assert.equal((await checkFile(await file("mine.yaml", "resolvers: { lov: { fail_max: 3 } }\n"))).key, "breakers");
+  assert.equal((await checkFile(await file("mine.yaml", "resolvers: { lov: { fail_max: 3 } }\n"))).kind, "breakers");
+  const named = "services: { resolvers: { members: [a.example], metadata: { rates: 1/SECOND } } }\n";
+  assert.equal((await checkFile(await file("mine3.yaml", named))).kind, "ratelimits");
   assert.equal(
     (await checkFile(await file("mine2.yaml", "defaults: { metadata: { rate: 1/s } }\n"))).problems.length,
     1,
@@ -59,8 +61,8 @@ test("a file gives the same warnings and problems as the same file in the enviro
   const text = "hosts:\n  a.example:\n    metadata: { rates: 1/3SECOND, max_delay_ms: 150 }\n";
   const path = await file("warned-ratelimits.yaml", text);
   const env = { DOCSTOKG_RLIMTS: "x", DOCSTOKG_AIMD: "enabled:true" };
-  const { key, ...checked } = await checkFile(path, { env });
-  assert.equal(key, "ratelimits");
+  const { kind, ...checked } = await checkFile(path, { env });
+  assert.equal(kind, "ratelimits");
   assert.deepEqual(checked, await checkPolicy({ env: { ...env, DOCSTOKG_RLIMITS_YAML: path } }));
   assert.equal(checked.findings.filter(({ severity }) => severity === "warning").length, 2);
   const overrides = { rate: ["nonsense"] };
@@ -70,13 +72,13 @@ test("a file gives the same warnings and problems as the same file in the enviro
 test("an identities file is recognised by its name or its keys", async () => {
   const named = await file("my-identities.yaml", "hosts: {}\n");
   const { findings, ...checked } = await checkFile(named);
-  assert.deepEqual(checked, { key: "identities", problems: [] });
+  assert.deepEqual(checked, { kind: "identities", problems: [] });
   assert.deepEqual(
     findings.filter(({ severity }) => severity === "warning"),
     [],
   );
   const keyed = await file("keyed.yaml", 'hosts:\n  a.example: { headers: { x: "{y}" } }\n');
-  const { key, problems } = await checkFile(keyed);
-  assert.equal(key, "identities");
+  const { kind, problems } = await checkFile(keyed);
+  assert.equal(kind, "identities");
   assert.equal(problems.length, 1);
 });

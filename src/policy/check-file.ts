@@ -9,10 +9,10 @@ import { loadPolicy, type PolicySources } from "./load.ts";
 
 type FileKind = "ratelimits" | "breakers" | "identities";
 
-/** What `policy check` found. */
+/** The result of `docstokg policy check`. */
 export interface PolicyCheck {
   readonly problems: readonly ConfigProblem[];
-  /** Settings that are valid, and probably do not do what their author wants, and hints. */
+  /** Valid settings that probably do not have the intended effect, unknown environment variables, and hints. */
   readonly findings: readonly PolicyFinding[];
 }
 
@@ -52,10 +52,10 @@ export async function checkFile(
   file: string,
   sources: PolicySources = {},
   nowMs?: number,
-): Promise<PolicyCheck & { readonly key: FileKind }> {
+): Promise<PolicyCheck & { readonly kind: FileKind }> {
   const { assignments } = await readFileLayer(file);
-  const key = kindOf(file, assignments);
-  return { key, ...(await checkPolicy({ ...sources, [key]: file }, nowMs)) };
+  const kind = kindOf(file, assignments);
+  return { kind, ...(await checkPolicy({ ...sources, [kind]: file }, nowMs)) };
 }
 
 /** By the file's name, or else by keys that only one kind of file has. */
@@ -66,5 +66,11 @@ function kindOf(file: string, assignments: readonly Assignment[]): FileKind {
   if (/identit/i.test(name)) return "identities";
   if (assignments.some(({ path: [first, , key] }) => first === "hosts" && (key === "query" || key === "headers")))
     return "identities";
-  return assignments.some(({ path }) => path.some(key => BREAKER_KEYS.has(key))) ? "breakers" : "ratelimits";
+  return assignments.some(({ path }) => keysOf(path).some(key => BREAKER_KEYS.has(key))) ? "breakers" : "ratelimits";
+}
+
+/** Without the name of a host or service, which may be equal to a key. */
+function keysOf([first = "", second, ...others]: readonly string[]): readonly string[] {
+  const isNamed = first === "hosts" || first === "services" || first === "groups";
+  return isNamed || second === undefined ? [first, ...others] : [first, second, ...others];
 }

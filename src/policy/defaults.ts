@@ -1,6 +1,6 @@
 /** Every built-in default of limits and breakers. Code, tests and documents read them from here. */
 
-/** Milliseconds added to every window, because the network changes the distance between two requests on their way. */
+/** Milliseconds added to every window, because network jitter changes the time between two requests. */
 export const DEFAULT_GUARD_MS = 25;
 
 const COMMON_LIMITS = {

@@ -3,7 +3,7 @@ import { withoutCredentials } from "../core/text/passwords.ts";
 import { objectLayer, type PolicyLayer } from "./layer.ts";
 import { readYamlLayer } from "./yaml-layer.ts";
 
-/** The message of a problem: the file does not exist. */
+/** Exported because callers compare problems with it. */
 export const FILE_NOT_FOUND = "file not found";
 const SHIPPED = "(shipped)";
 const shippedLayers = new Map<string, Promise<PolicyLayer>>();
@@ -11,9 +11,9 @@ const shippedLayers = new Map<string, Promise<PolicyLayer>>();
 /** Reads one of the files that come with the package, once: they do not change while a program runs. */
 export function readShippedLayer(key: string): Promise<PolicyLayer> {
   const file = new URL(`../../configs/networking/${key}.yaml`, import.meta.url);
-  const known = shippedLayers.get(key) ?? readFileLayer(file, `${key}.yaml ${SHIPPED}`);
-  shippedLayers.set(key, known);
-  return known;
+  const layer = shippedLayers.get(key) ?? readFileLayer(file, `${key}.yaml ${SHIPPED}`);
+  shippedLayers.set(key, layer);
+  return layer;
 }
 
 /** Whether the source of a value is a file that comes with the package. */
@@ -28,9 +28,9 @@ export async function readUserLayer(
   given: string | object | undefined,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<PolicyLayer> {
-  const file = given === undefined ? env[variable] || undefined : given;
-  if (typeof file === "string") return readFileLayer(file, file, given === undefined ? variable : undefined);
-  return objectLayer(file, `policy.${key}`);
+  const source = given === undefined ? env[variable] || undefined : given;
+  if (typeof source === "string") return readFileLayer(source, source, given === undefined ? variable : undefined);
+  return objectLayer(source, `policy.${key}`);
 }
 
 /** Reads a policy file. A file that cannot be read gives an empty layer with one problem. */
@@ -39,8 +39,9 @@ export async function readFileLayer(
   name: string = String(file),
   variable?: string,
 ): Promise<PolicyLayer> {
+  let text: string;
   try {
-    return readYamlLayer(await readFile(file, "utf8"), name);
+    text = await readFile(file, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
@@ -52,4 +53,5 @@ export async function readFileLayer(
       ],
     };
   }
+  return readYamlLayer(text, name);
 }

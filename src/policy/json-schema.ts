@@ -3,7 +3,7 @@ import { breakersSchema } from "./breaker-schema.ts";
 import { identitiesSchema } from "./identity-schema.ts";
 import { ratelimitsSchema } from "./ratelimit-schema.ts";
 
-/** JSON Schemas with which editors complete and check the policy files, made from the schemas that load them. */
+/** JSON Schemas of the policy files, for completion and checks in editors, generated from the schemas of the loader. */
 export function jsonSchemas(): Readonly<Record<"ratelimits" | "breakers" | "identities", object>> {
   const make = (schema: z.ZodType, title: string) => ({ title, ...z.toJSONSchema(schema, { io: "input", override }) });
   return {
@@ -13,7 +13,7 @@ export function jsonSchemas(): Readonly<Record<"ratelimits" | "breakers" | "iden
   };
 }
 
-/** Where null removes an entry, false does too: the loader changes false to null before the schema sees it. */
+/** Allows false wherever null is allowed. Both remove an entry: the loader changes false to null before it validates. */
 function override({
   zodSchema,
   jsonSchema,

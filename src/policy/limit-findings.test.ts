@@ -15,10 +15,10 @@ test("limits that probably do not do what their author wants give warnings", asy
     "max_delay_ms 150 is less than the 3000 ms between calls at 1/3SECOND: when the window is full, calls are refused instead of queued; raise max_delay_ms",
   ]);
   assert.deepEqual(await warned({ rates: "5/s+300/min", max_delay_ms: 500 }), [
-    "300/MINUTE has no effect: 5/SECOND is stricter",
+    "300/MINUTE has no effect: 5/SECOND is at least as strict",
   ]);
   assert.deepEqual(await warned({ rates: "5/s+5/s", max_delay_ms: 500 }), [
-    "5/SECOND has no effect: 5/SECOND is stricter",
+    "5/SECOND has no effect: 5/SECOND is at least as strict",
   ]);
   assert.deepEqual(await warned({ rates: "10/s", max_concurrent: 1, max_delay_ms: 500 }), [
     "max_concurrent 1 limits this to about 3.3 calls/s (at 300 ms per call), below its rate of 10.0/s",

@@ -54,7 +54,7 @@ function roleFindings(
         warnings.push(
           warning(
             "redundant-window",
-            `${name}: ${budget.labels[index]} has no effect: ${budget.labels[implying]} is stricter`,
+            `${name}: ${budget.labels[index]} has no effect: ${budget.labels[implying]} is at least as strict`,
           ),
         );
     }

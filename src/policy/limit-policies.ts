@@ -11,7 +11,7 @@ export interface TotalBudget {
   readonly policy: BudgetPolicy;
 }
 
-/** The budgets that a request is charged to: its role's, then the totals above it, nearest first. */
+/** The budgets that a request is charged to: the budget of its role, then the totals above it, nearest first. */
 export interface Route {
   /** The host, or the service whose members share one budget for each role. */
   readonly name: string;
@@ -31,13 +31,13 @@ export interface LimitPolicies {
   readonly aimd: AimdPolicy;
   /** Maximum number of requests in flight over all hosts; Infinity for no maximum. */
   readonly maxInFlight: number;
-  /** Throws a RangeError when the text is not a host. */
+  /** Throws a RangeError if `host` is not a valid host name. */
   route(host: string, role: Role, path?: string): Route;
   /** The route of a request that names a service itself; undefined when the policy has no such service. */
   serviceRoute(service: string, host: string, role: Role, path?: string): Route | undefined;
   /** True when paths of this host have budgets of their own. */
   hasPaths(host: string): boolean;
-  /** The route of the budget with that name, of a host or a service; undefined when the policy no longer has it. */
+  /** The route of the host or service with that name; undefined for a service that the policy no longer has. */
   routeByName(name: string, role: Role): Route | undefined;
   /** The hosts and paths whose requests the budget with that name may have counted. Hosts of suffixes are not known. */
   placesOf(name: string): readonly RequestPlace[];
@@ -48,11 +48,11 @@ export interface ScopeEntry {
   readonly scope: LimitScope;
   /** The host, or `service <name>`, with its tier; undefined for the defaults. */
   readonly name: string | undefined;
-  /** The members of a service; empty for a service with `per_host`. */
+  /** The members of a service; empty for a service with `per_host`, a host, and the defaults. */
   readonly members: readonly Member[];
 }
 
-/** Limits that were made from a policy, and can say which entries they were made of. */
+/** The limits of a policy document, with its entries. */
 export interface ConfiguredLimits extends LimitPolicies {
   /** The defaults, then the listed hosts, then the services, each once for each of its tiers. */
   readonly entries: readonly ScopeEntry[];
@@ -60,6 +60,6 @@ export interface ConfiguredLimits extends LimitPolicies {
   readonly routing: Routing;
   /** The entries that decide for a host and path. */
   scopeOf(host: string, path?: string): LimitScope;
-  /** The budgets of an entry by itself, without naming a host that belongs to it. */
+  /** The route of an entry. Needs no host, so it also works for services and for the defaults. */
   routeOf(entry: ScopeEntry, role: Role): Route;
 }

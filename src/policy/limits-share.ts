@@ -8,41 +8,42 @@ import type { LimitPolicies, Route } from "./limit-policies.ts";
  */
 export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies {
   if (processes <= 1) return limits;
-  const shares = new WeakMap<BudgetPolicy, BudgetPolicy>();
-  const share = <Policy extends BudgetPolicy>(policy: Policy): Policy => {
-    const divided = shares.get(policy) ?? dividedPolicy(policy, processes);
-    shares.set(policy, divided);
-    return divided as Policy;
+  const dividedPolicies = new WeakMap<BudgetPolicy, BudgetPolicy>();
+  const divided = <Policy extends BudgetPolicy>(policy: Policy): Policy => {
+    const result = dividedPolicies.get(policy) ?? dividedPolicy(policy, processes);
+    dividedPolicies.set(policy, result);
+    return result as Policy;
   };
-  const sharedRoute = ({ name, roleBudget, above }: Route): Route => ({
+  const dividedRoute = ({ name, roleBudget, above }: Route): Route => ({
     name,
-    roleBudget: share(roleBudget),
-    above: above.map(budget => ({ name: budget.name, policy: share(budget.policy) })),
+    roleBudget: divided(roleBudget),
+    above: above.map(budget => ({ name: budget.name, policy: divided(budget.policy) })),
   });
   return {
     aimd: limits.aimd,
     maxInFlight: limits.maxInFlight,
-    route: (host, role, path) => sharedRoute(limits.route(host, role, path)),
+    route: (host, role, path) => dividedRoute(limits.route(host, role, path)),
     serviceRoute: (service, host, role, path) => {
       const route = limits.serviceRoute(service, host, role, path);
-      return route && sharedRoute(route);
+      return route && dividedRoute(route);
     },
     hasPaths: host => limits.hasPaths(host),
     placesOf: name => limits.placesOf(name),
     routeByName: (name, role) => {
       const route = limits.routeByName(name, role);
-      return route && sharedRoute(route);
+      return route && dividedRoute(route);
     },
   };
 }
 
 function dividedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: number): Policy {
   const rates = dividedRates(policy.rates, processes);
-  const note = ` (share of one of ${processes} processes)`;
+  const note = ` (1/${processes} of the limit while the store is unavailable)`;
   return Object.freeze({
     ...policy,
     rates,
     spacingUs: policy.spacingUs * processes,
+    // At least one slot for each process, so more processes than slots exceed `max_concurrent` together.
     maxConcurrent: policy.sharesSlots
       ? Math.max(1, Math.floor(policy.maxConcurrent / processes))
       : policy.maxConcurrent,

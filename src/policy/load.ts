@@ -20,7 +20,10 @@ import { type RatelimitsOptions, ratelimitsSchema } from "./ratelimit-schema.ts"
 import { SourceIndex } from "./source-index.ts";
 import { problemsOf } from "./validation.ts";
 
-/** The sources of a policy beside the shipped files. Each one wins over those above it, field by field. */
+/**
+ * The sources of a policy beside the shipped files. Environment variables win over files and objects, and command-line
+ * flags win over environment variables, field by field.
+ */
 export interface PolicySources {
   /**
    * Rate limits: the path of a YAML file, or its content as an object. Extends the shipped `ratelimits.yaml`, unless
@@ -77,7 +80,8 @@ const BREAKERS: PolicySection = { key: "breakers", schema: breakersSchema, varia
 
 /**
  * Loads the policy: shipped files, then the user's files or objects, then environment, then flags; a later layer wins,
- * field by field. Throws one ConfigError that lists every problem of every layer.
+ * field by field. Throws one ConfigError with the problems of all layers. If each layer is valid but the merged values
+ * are not, it may list only the first problem.
  */
 export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPolicy> {
   const problems: ConfigProblem[] = checkSources(sources);
@@ -142,7 +146,10 @@ async function collect<Value>(problems: ConfigProblem[], load: () => Promise<Val
   }
 }
 
-/** Assembles a section and resolves it. A problem that only the merged values have gets the source of its key. */
+/**
+ * Merges the layers of a section and resolves the values. If only the merged values are invalid, the problem names the
+ * source that set the key last.
+ */
 function resolve<Options, Resolved>(
   assignments: readonly Assignment[],
   make: (options: Options) => Resolved,
@@ -164,6 +171,7 @@ function resolve<Options, Resolved>(
     if (!(error instanceof ConfigError)) throw error;
     throw new ConfigError(
       error.problems.map(problem => ({ ...problem, where: sourceOf(assignments, problem.path) ?? problem.where })),
+      { cause: error },
     );
   }
 }

@@ -36,9 +36,7 @@ function readLimitFields(text: string, path: readonly string[], where: string): 
 export function readFields(text: string, path: readonly string[], where: string): readonly Assignment[] {
   const fields = text.split(",").filter(field => field.trim() !== "");
   if (fields.length === 0)
-    throw new RangeError(
-      `no field is set in ${JSON.stringify(text)}; write for example rates:3/SECOND,count_head:false`,
-    );
+    throw new RangeError(`no field is set in ${JSON.stringify(text)}; expected <key>:<value>, joined by commas`);
   return fields.map(field => {
     const [, key = "", value = ""] = /^\s*([a-z_0-9.]+)\s*[:=]\s*(.*?)\s*$/i.exec(field) ?? [];
     if (key === "" || value === "")
@@ -157,7 +155,10 @@ function newHost(target: string, services: ReadonlySet<string>): string {
 
 function splitEntry(text: string): { readonly name: string; readonly fields: string } {
   const equals = text.indexOf("=");
-  if (equals < 1) throw new RangeError(`${JSON.stringify(text)} has no "="; expected <name>=<key>:<value>,...`);
+  if (equals < 1) {
+    const missing = equals === 0 ? 'no name before "="' : 'no "="';
+    throw new RangeError(`${JSON.stringify(text)} has ${missing}; expected <name>=<key>:<value>,...`);
+  }
   const name = text.slice(0, equals).trim();
   // Not split: a part of a URL, quoted alone in a later message, may be a password.
   if (name.includes("://")) throw new RangeError(`${quote(text)} begins with a URL; expected <name>=<key>:<value>,...`);

@@ -11,8 +11,8 @@ const NOT_PRINTABLE =
 const ADDRESS_LENGTH_MAX = 254;
 
 /**
- * The values of placeholders, and the problems of these values. An environment variable is read only when a template
- * contains it, so that unrelated variables cannot cause problems.
+ * The values of placeholders, and the problems of these values. Apart from DOCSTOKG_MAILTO, an environment variable is
+ * read only if a template contains it, so that unrelated variables cannot cause problems.
  */
 export class PlaceholderValues {
   readonly problems: ConfigProblem[] = [];
@@ -24,6 +24,7 @@ export class PlaceholderValues {
   constructor(mailto: string | undefined, tool: string, env: Environment) {
     this.#env = env;
     const isAddress = (text: string) => text.length <= ADDRESS_LENGTH_MAX && z.regexes.html5Email.test(text);
+    // An empty `mailto` is a choice: DOCSTOKG_MAILTO is then not read.
     this.mailto =
       mailto === undefined
         ? this.#checked(env["DOCSTOKG_MAILTO"], "DOCSTOKG_MAILTO", isAddress, NOT_AN_ADDRESS)
@@ -31,7 +32,7 @@ export class PlaceholderValues {
     this.#tool = this.#checked(tool, "tool", text => isPrintable(text) && !text.includes(" "), NOT_A_NAME);
   }
 
-  /** The fields whose placeholders all have a value. */
+  /** Fills the templates. A field is left out if its template is null or one of its placeholders has no value. */
   fill(templates: Readonly<Record<string, string | null>> | undefined, path: string): readonly IdentityField[] {
     return Object.entries(templates ?? {}).flatMap(([name, template]) => {
       if (template === null) return [];

@@ -13,22 +13,26 @@ export interface Policy {
   readonly ratelimits: { readonly options: RatelimitsOptions };
   /** The merged breaker settings, in the shape of `breakers.yaml`; `new BreakerRegistry()` accepts `options`. */
   readonly breakers: { readonly options: BreakersOptions };
-  /** Sixteen hexadecimal digits; equal policies have equal ones. Events carry it as `config_hash`. */
+  /** Hash of the policy, 16 hexadecimal digits. Equal policies have the same hash. Events contain it as `config_hash`. */
   readonly configHash: string;
   /** The effective settings of every listed host and service, and of all other hosts: `docstokg policy show`. */
   rows(): readonly PolicyRow[];
   /**
    * Where each value for a host and role comes from: `docstokg policy explain`. The path selects a service that splits
-   * the host. Throws a RangeError when the text is not a host.
+   * the host. Throws a RangeError if `host` is not a valid host name.
    */
   explain(host: string, role?: Role, path?: string): readonly ExplainedValue[];
-  /** Settings that are valid, and probably do not do what their author wants: `docstokg policy check`. */
+  /**
+   * Valid settings that probably do not have the intended effect. `docstokg policy check` prints these, and unknown
+   * environment variables too.
+   */
   warnings(): readonly string[];
 }
 
 /**
  * Loads the policy: shipped files, then the user's files or objects, then environment, then flags; a later source wins,
- * field by field. Rejects with one ConfigError that lists every problem of every source.
+ * field by field. Rejects with one ConfigError with the problems of all sources. If each source is valid but the merged
+ * values are not, it may list only the first problem.
  */
 export async function loadPolicy(sources: PolicySources = {}): Promise<Policy> {
   const loaded = await loadInternalPolicy(sources);

@@ -26,7 +26,7 @@ test("a problem quotes the value that was found, unless the file may contain sec
 
 test("the address of a store is never quoted, and other URLs lose their credentials", () => {
   assert.deepEqual(messages({ backend: { kind: "redis://u:secret@a.example" } }), [
-    'backend.kind: expected one of "memory", "redis", found "(not shown)"',
+    'backend.kind: expected one of "memory", "redis" (value not shown, it may contain a password)',
   ]);
   assert.deepEqual(messages({ key: "redis://u:secret@a.example" }), [
     'key: expected a text that begins with x, found "redis://…@a.example"',

@@ -51,9 +51,10 @@ function findProblems(
       add(path, () => issue.issues.map(inner => inner.message).join("; "));
     } else {
       add(path, () => {
-        const found = isStoreAddress(path) ? "(not shown)" : valueAt(document, path);
-        const quote = quotesValues ? `, found ${quoted(found)}` : "";
-        return issue.code === "custom" ? issue.message : `${plainMessage(issue.message)}${quote}`;
+        const quote = isStoreAddress(path)
+          ? " (value not shown, it may contain a password)"
+          : `, found ${quoted(valueAt(document, path))}`;
+        return issue.code === "custom" ? issue.message : plainMessage(issue.message) + (quotesValues ? quote : "");
       });
     }
   }

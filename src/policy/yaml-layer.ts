@@ -30,12 +30,10 @@ export function readYamlLayer(text: string, file: string): PolicyLayer {
   const syntaxProblems = [...document.errors, ...document.warnings];
   for (const { pos, message } of syntaxProblems.slice(0, MAX_SYNTAX_PROBLEMS)) reader.addProblem(pos[0], [], message);
   const [next] = syntaxProblems.slice(MAX_SYNTAX_PROBLEMS);
-  if (next !== undefined)
-    reader.addProblem(
-      next.pos[0],
-      [],
-      `and ${syntaxProblems.length - MAX_SYNTAX_PROBLEMS} more syntax errors; is this file YAML?`,
-    );
+  if (next !== undefined) {
+    const count = syntaxProblems.length - MAX_SYNTAX_PROBLEMS;
+    reader.addProblem(next.pos[0], [], `and ${count} more syntax problem${count === 1 ? "" : "s"}; is this file YAML?`);
+  }
   if (document.errors.length === 0) reader.read(document.contents, []);
   return reader;
 }
@@ -64,21 +62,21 @@ class YamlReader implements PolicyLayer {
   read(node: unknown, path: readonly string[], offset = 0, outerNote?: string): void {
     const at = offsetOf(node) ?? offset;
     if (!this.#count(at, path)) return;
-    const held = this.#resolveAlias(node, path, at);
-    if (path.length === 0 && !isMap(held)) {
+    const target = this.#resolveAlias(node, path, at);
+    if (path.length === 0 && !isMap(target)) {
       // A file that contains only comments is valid and sets nothing.
-      if (held !== null) this.addProblem(at, path, "expected a map with keys such as hosts and defaults");
+      if (target !== null) this.addProblem(at, path, "expected a map with keys such as hosts and defaults");
       return;
     }
     const note = noteOf(node) ?? outerNote;
     // A map is recorded too, so that a problem of the map itself has a line.
-    const where = this.#sourceAt(isMap(held) ? offset : at);
+    const where = this.#sourceAt(isMap(target) ? offset : at);
     if (path.length > 0) {
-      const value = isMap(held) ? {} : this.#valueOf(held, path, at);
-      const isReplacing = isSeq(held) && held.tag === REPLACE_TAG.tag;
+      const value = isMap(target) ? {} : this.#valueOf(target, path, at);
+      const isReplacing = isSeq(target) && target.tag === REPLACE_TAG.tag;
       this.assignments.push({ path: isReplacing ? [...path, "replace"] : path, value, where, note });
     }
-    if (isMap(held)) this.#readMap(held, path, at, note);
+    if (isMap(target)) this.#readMap(target, path, at, note);
   }
 
   #readMap(map: YAMLMap, path: readonly string[], at: number, note: string | undefined): void {
@@ -87,10 +85,12 @@ class YamlReader implements PolicyLayer {
       const keyOffset = offsetOf(key) ?? at;
       const name = isScalar(key) && typeof key.value === "string" ? key.value : "";
       if (name === "" || FORBIDDEN_KEYS.has(name)) {
+        const isText = isScalar(key) && typeof key.value === "string";
+        const shown = JSON.stringify(isScalar(key) ? key.value : "?");
         this.addProblem(
           keyOffset,
           path,
-          `invalid key ${JSON.stringify(isScalar(key) ? key.value : "?")}: keys are text; put it in quotes`,
+          `invalid key ${shown}: ${isText ? "this name is not allowed" : "keys are text; put it in quotes"}`,
         );
         continue;
       }
@@ -101,7 +101,7 @@ class YamlReader implements PolicyLayer {
     }
   }
 
-  /** The node of an alias. Anchors are collected on the way, because an alias refers to an earlier anchor. */
+  /** Returns the node that an alias refers to, or else the node itself, and records its anchor for aliases below it. */
   #resolveAlias(node: unknown, path: readonly string[], at: number): unknown {
     if (!isAlias(node)) {
       const { anchor } = (node ?? {}) as { readonly anchor?: string };
@@ -116,11 +116,11 @@ class YamlReader implements PolicyLayer {
   /** `read` has counted the node itself; the items of a list are counted here, because aliases can repeat them. */
   #valueOf(node: unknown, path: readonly string[], at: number, depth = 0): unknown {
     if (depth > 0 && !this.#count(at, path, depth)) return null;
-    const held = this.#resolveAlias(node, path, at);
-    if (isScalar(held)) return held.value;
-    if (isSeq(held)) return held.items.map(item => this.#valueOf(item, path, offsetOf(item) ?? at, depth + 1));
+    const target = this.#resolveAlias(node, path, at);
+    if (isScalar(target)) return target.value;
+    if (isSeq(target)) return target.items.map(item => this.#valueOf(item, path, offsetOf(item) ?? at, depth + 1));
     // No policy has a map inside a list; the schema reports it.
-    return isMap(held) ? {} : null;
+    return isMap(target) ? {} : null;
   }
 
   /** False beyond the limits. Reported once, because nothing beyond the limits is read. */

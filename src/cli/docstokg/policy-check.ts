@@ -23,7 +23,7 @@ export const checkPolicies: RunCommand = async (files, options, io) => {
   for (const file of files) {
     const found = await checkFile(file, sources, nowMs);
     const own = found.problems.filter(({ where }) => where === file || where.startsWith(`${file}:`));
-    lines.push(`${file}: ${found.key}, ${own.length === 0 ? "ok" : formatCount(own.length, "problem")}`);
+    lines.push(`${file}: ${found.kind}, ${own.length === 0 ? "ok" : formatCount(own.length, "problem")}`);
     add(found);
   }
   const all = [...problems.values()];
