@@ -30,7 +30,7 @@ export const FILE_FORMATS = [
 /** Content that is not an ontology. */
 export type WrongContent = "html" | "xml-listing" | "json-error" | "empty" | "binary" | "text";
 
-/** `bzip2`, `xz` and `zstd` are recognised, so that a message can name them, but not unpacked. */
+/** How a file is compressed, or that it is an archive. */
 export type Packing = "gzip" | "zip" | "tar" | "bzip2" | "xz" | "zstd";
 
 const TARGET_FORMAT_OF: Readonly<Record<OntologyFileFormat, TargetFormat>> = {

@@ -4,11 +4,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { gzipSync } from "node:zlib";
+import { gzipSync, zstdCompressSync } from "node:zlib";
+import { sampleText } from "../../test/files/compression-sample.ts";
 import { makeZip } from "../testing/internet/zip.ts";
 import type { Packing } from "./format.ts";
 import { unpack } from "./unpack.ts";
 
+const fixtures = join(import.meta.dirname, "../../test/fixtures/compression");
 const folder = mkdtempSync(join(tmpdir(), "ontofetch-unpack-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const text = Buffer.from("format-version: 1.2\n".repeat(500));
@@ -78,6 +80,18 @@ test("the only ontology of a tar file is taken, and a damaged tar file is refuse
   await assert.rejects(opened(tar, "tar"), /invalid header/);
 });
 
-test("a compression that is not supported is named", async () => {
-  await assert.rejects(opened(Buffer.from("BZh9"), "bzip2"), /compressed with bzip2, which is not supported/);
+test("bzip2, xz and zstd files are unpacked, with the same limits; a damaged one is refused by name", async () => {
+  const sample = sampleText();
+  const expected = { bytes: sample.length, sha256: createHash("sha256").update(sample).digest("hex") };
+  const packed = {
+    bzip2: readFileSync(join(fixtures, "blocks.bz2")),
+    xz: readFileSync(join(fixtures, "crc64.xz")),
+    zstd: zstdCompressSync(sample),
+  };
+  for (const [packing, bytes] of Object.entries(packed) as [Packing, Buffer][]) {
+    assert.deepEqual(await opened(bytes, packing), expected, packing);
+    assert.deepEqual(readFileSync(to), sample);
+    await assert.rejects(opened(bytes, packing, 1000), /unpacked size exceeds 1000 bytes/);
+    await assert.rejects(opened(bytes.subarray(0, -9), packing), new RegExp(`the ${packing} file is damaged`));
+  }
 });

@@ -2,9 +2,11 @@ import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { crc32, createGunzip } from "node:zlib";
+// As an object: a named import that an old Node lacks would fail before supported-runtime.ts can say why.
+import zlib, { crc32, createGunzip } from "node:zlib";
 import type { Entry, ZipFile } from "yauzl";
 import { DownloadError } from "../errors.ts";
+import { decompressed, type OwnPacking } from "../files/compression/decompression.ts";
 import { isOntologyMember, memberProblem } from "./archive-member.ts";
 import type { Packing } from "./format.ts";
 import { untar } from "./untar.ts";
@@ -33,10 +35,11 @@ const MAX_ENTRIES = 10_000;
  */
 export async function unpack(from: string, to: string, packing: Packing, limits: UnpackLimits): Promise<UnpackResult> {
   try {
-    if (packing === "gzip") return await gunzip(from, to, limits);
     if (packing === "zip") return await unzip(from, to, limits);
     if (packing === "tar") return await untarFile(from, to, limits);
-    throw new DownloadError(`the file is compressed with ${packing}, which is not supported; gzip, zip and tar are`);
+    if (packing === "gzip") return await decompress(from, createGunzip(), to, limits);
+    if (packing === "zstd") return await decompress(from, zlib.createZstdDecompress(), to, limits);
+    return await decompressOwn(from, packing, to, limits);
   } catch (error) {
     limits.signal?.throwIfAborted();
     if (error instanceof DownloadError) throw error;
@@ -46,10 +49,25 @@ export async function unpack(from: string, to: string, packing: Packing, limits:
   }
 }
 
-async function gunzip(from: string, to: string, limits: UnpackLimits): Promise<UnpackResult> {
+async function decompress(from: string, decoder: Transform, to: string, limits: UnpackLimits): Promise<UnpackResult> {
   const packed = createReadStream(from);
   const meter = new UnpackMeter(limits.maxBytes, () => packed.bytesRead);
-  await pipeline(packed, createGunzip(), meter, createWriteStream(to), { signal: limits.signal });
+  await pipeline(packed, decoder, meter, createWriteStream(to), { signal: limits.signal });
+  return meter.result();
+}
+
+async function decompressOwn(
+  from: string,
+  packing: OwnPacking,
+  to: string,
+  limits: UnpackLimits,
+): Promise<UnpackResult> {
+  let packedBytes = 0;
+  const meter = new UnpackMeter(limits.maxBytes, () => packedBytes);
+  const pieces = decompressed(from, packing, bytes => {
+    packedBytes = bytes;
+  });
+  await pipeline(pieces, meter, createWriteStream(to), { signal: limits.signal });
   return meter.result();
 }
 

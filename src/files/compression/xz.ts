@@ -1,0 +1,169 @@
+import { createHash } from "node:crypto";
+import { crc32 } from "node:zlib";
+import type { ByteSource } from "./byte-source.ts";
+import { Crc64 } from "./crc64.ts";
+import { dictionaryBytes, unpackLzma2 } from "./lzma2.ts";
+
+const HEADER = Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]);
+const FOOTER = "YZ";
+const LZMA2_FILTER = 0x21;
+/** A number of the format has at most 63 bits; one above 2^53 is not exact here, and no file is that large. */
+const NUMBER_BYTES_MAX = 7;
+
+/** Checksum of the unpacked bytes of a block. */
+interface Check {
+  update(bytes: Uint8Array): void;
+  digest(): Buffer;
+}
+
+/** By the number in the header of the stream: the bytes of the checksum, and how it is computed. */
+const CHECKS: ReadonlyMap<number, readonly [bytes: number, make: () => Check]> = new Map([
+  [0, [0, () => ({ update: () => undefined, digest: () => Buffer.alloc(0) })]],
+  [1, [4, () => new Crc32()]],
+  [4, [8, () => new Crc64()]],
+  [10, [32, () => createHash("sha256")]],
+]);
+
+class Crc32 implements Check {
+  #crc = 0;
+
+  update(bytes: Uint8Array): void {
+    this.#crc = crc32(bytes, this.#crc);
+  }
+
+  digest(): Buffer {
+    return littleEndian(this.#crc);
+  }
+}
+
+/**
+ * Unpacks xz streams that follow each other, chunk by chunk. Throws a RangeError when the file is damaged, and for
+ * filters other than LZMA2.
+ */
+export function* unxz(bytes: ByteSource): Generator<Buffer> {
+  do {
+    yield* unpackStream(bytes);
+    skipPadding(bytes);
+  } while (!bytes.isAtEnd);
+}
+
+/** The sizes of a block, as the index repeats them. */
+interface BlockSizes {
+  /** Header, data and checksum, without padding. */
+  readonly unpadded: number;
+  readonly unpacked: number;
+}
+
+function* unpackStream(bytes: ByteSource): Generator<Buffer> {
+  if (!bytes.take(HEADER.length).equals(HEADER)) throw new RangeError("no xz header");
+  const flags = bytes.take(2);
+  expectCrc(bytes, flags);
+  const check = flags[0] === 0 ? CHECKS.get(flags[1] ?? 0) : undefined;
+  if (check === undefined) throw new RangeError("unknown kind of checksum");
+  const blocks: BlockSizes[] = [];
+  let size = bytes.next();
+  for (; size !== 0; size = bytes.next()) blocks.push(yield* unpackBlock(bytes, (size + 1) * 4, check));
+  const indexBytes = readIndex(bytes, blocks);
+  const crc = bytes.take(4);
+  const footer = bytes.take(6);
+  if (!crc.equals(littleEndian(crc32(footer)))) throw new RangeError("checksum mismatch in the footer");
+  const isSameIndex = (footer.readUInt32LE(0) + 1) * 4 === indexBytes;
+  if (!isSameIndex || !footer.subarray(4).equals(flags) || bytes.take(2).toString("latin1") !== FOOTER)
+    throw new RangeError("the footer does not match the file");
+}
+
+function* unpackBlock(
+  bytes: ByteSource,
+  headerBytes: number,
+  [checkBytes, makeCheck]: readonly [number, () => Check],
+): Generator<Buffer, BlockSizes> {
+  const startedAt = bytes.taken - 1;
+  const header = Buffer.concat([Buffer.from([headerBytes / 4 - 1]), bytes.take(headerBytes - 5)]);
+  expectCrc(bytes, header);
+  const { dictionary, packedBytes, unpackedBytes } = readBlockHeader(header);
+  const check = makeCheck();
+  const dataAt = bytes.taken;
+  let unpacked = 0;
+  for (const chunk of unpackLzma2(bytes, dictionary)) {
+    unpacked += chunk.length;
+    check.update(chunk);
+    yield chunk;
+  }
+  const packed = bytes.taken - dataAt;
+  if ((packedBytes ?? packed) !== packed || (unpackedBytes ?? unpacked) !== unpacked)
+    throw new RangeError("a block has another size than its header says");
+  expectZeros(bytes, (4 - (packed % 4)) % 4);
+  const isRight = bytes.take(checkBytes).equals(check.digest());
+  if (!isRight) throw new RangeError("checksum mismatch");
+  return { unpadded: dataAt - startedAt + packed + checkBytes, unpacked };
+}
+
+interface BlockHeader {
+  readonly dictionary: number;
+  readonly packedBytes: number | undefined;
+  readonly unpackedBytes: number | undefined;
+}
+
+function readBlockHeader(header: Buffer): BlockHeader {
+  const flags = header[1] ?? 0;
+  if ((flags & 0x3c) !== 0) throw new RangeError("a block has unknown flags");
+  let at = 2;
+  const next = () => {
+    if (at >= header.length) throw new RangeError("a block header is too short");
+    return header[at++] ?? 0;
+  };
+  const packedBytes = (flags & 0x40) === 0 ? undefined : readNumber(next);
+  const unpackedBytes = (flags & 0x80) === 0 ? undefined : readNumber(next);
+  const isOnlyLzma2 = (flags & 3) === 0 && readNumber(next) === LZMA2_FILTER && readNumber(next) === 1;
+  if (!isOnlyLzma2) throw new RangeError("a filter other than LZMA2 is not supported");
+  const dictionary = dictionaryBytes(next());
+  if (header.subarray(at).some(byte => byte !== 0)) throw new RangeError("a block header has unknown fields");
+  return { dictionary, packedBytes, unpackedBytes };
+}
+
+/** Compares the index with the blocks. Returns its size in bytes. */
+function readIndex(bytes: ByteSource, blocks: readonly BlockSizes[]): number {
+  const read: number[] = [0];
+  const next = () => {
+    const byte = bytes.next();
+    read.push(byte);
+    return byte;
+  };
+  const isSame =
+    readNumber(next) === blocks.length &&
+    blocks.every(({ unpadded, unpacked }) => readNumber(next) === unpadded && readNumber(next) === unpacked);
+  if (!isSame) throw new RangeError("the index does not match the blocks");
+  while (read.length % 4 !== 0) if (next() !== 0) throw new RangeError("the index is damaged");
+  expectCrc(bytes, Buffer.from(read));
+  return read.length + 4;
+}
+
+/** Seven bits in each byte, the lowest first; the highest bit says that another byte follows. */
+function readNumber(next: () => number): number {
+  let value = 0;
+  for (let at = 0; at < NUMBER_BYTES_MAX; at += 1) {
+    const byte = next();
+    value += (byte & 0x7f) * 128 ** at;
+    if (byte < 0x80) return value;
+  }
+  throw new RangeError("a number is too large");
+}
+
+function expectCrc(bytes: ByteSource, of: Buffer): void {
+  if (!bytes.take(4).equals(littleEndian(crc32(of)))) throw new RangeError("checksum mismatch in a header");
+}
+
+function expectZeros(bytes: ByteSource, count: number): void {
+  for (let left = count; left > 0; left -= 1) if (bytes.next() !== 0) throw new RangeError("padding is not zero");
+}
+
+/** Streams may be followed by zeros, four at a time. */
+function skipPadding(bytes: ByteSource): void {
+  while (!bytes.isAtEnd && bytes.peek() === 0) expectZeros(bytes, 4);
+}
+
+function littleEndian(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value >>> 0);
+  return bytes;
+}
