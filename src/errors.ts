@@ -80,8 +80,8 @@ export interface RejectionDetails {
 export interface WaitBound {
   /** Milliseconds. */
   readonly maxWaitMs: number;
-  /** `max_delay_ms` is the policy's; the other two are options of the call. @default "maxWaitMs" */
-  readonly maxWaitOption?: "max_delay_ms" | "maxWaitMs" | "deadlineMs" | undefined;
+  /** `max_delay_ms` and `when_store_away` are the policy's; the others are options of the call. @default "maxWaitMs" */
+  readonly maxWaitOption?: "max_delay_ms" | "maxWaitMs" | "deadlineMs" | "when_store_away" | undefined;
 }
 
 /** The request was not sent, because a limit or a circuit refused it. Nothing was charged. */
@@ -182,6 +182,8 @@ function describeLimit(details: RejectionDetails, retryAfterMs: number): string 
   const { kind, limit } = details.constraint;
   const wait = formatWait(retryAfterMs);
   if (kind === "cooldown") return `${subjectOf(details)} is in cooldown for another ${wait}`;
+  if (kind === "store")
+    return `the shared store does not answer, so the rate limits of ${subjectOf(details)} are not known`;
   if (kind === "spacing") return `${limit} for ${subjectOf(details)}: next slot in ${wait}`;
   return `rate limit ${limit} of ${subjectOf(details)} reached: next slot in ${wait}`;
 }
@@ -190,6 +192,7 @@ const WAIT_OPTIONS = {
   max_delay_ms: "max_delay_ms; pass maxWaitMs to wait longer",
   maxWaitMs: "maxWaitMs",
   deadlineMs: "the time left of deadlineMs",
+  when_store_away: "when_store_away: refuse",
 } as const;
 
 function describeBound({ maxWaitMs, maxWaitOption = "maxWaitMs" }: WaitBound): string {

@@ -1,7 +1,7 @@
 import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
-import { BusyError, RateLimitExceeded, type RejectedError, type WaitBound } from "../errors.ts";
+import { BusyError, RateLimitExceeded, type RejectedError, type StoreError, type WaitBound } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
@@ -10,9 +10,10 @@ import type { ForecastStart } from "../limiter/forecast.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { Queues } from "../limiter/queues.ts";
 import { type Refusal, refusalOf } from "../limiter/refusal.ts";
-import type { RoleBudget } from "../limiter/role-budget.ts";
+import { type RoleBudget, storeAwayConstraint } from "../limiter/role-budget.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { Peers } from "../sharing/peers.ts";
+import { PROBE_MS, type StoreAway } from "../sharing/store-outage.ts";
 
 /** Decides at one instant whether a request can start, and builds the refusal if it cannot. Charges nothing. */
 export class Admission {
@@ -108,6 +109,20 @@ export class Admission {
       refusalOf(estimateFrom(this.#root, roleBudget, charge, start, nowUs), nowUs),
       boundMs,
     );
+  }
+
+  /** The error for a request that is refused because the store is away; the error of a store that can never work. */
+  rejectWithoutStore(roleBudget: RoleBudget, charge: Charge, { error }: StoreAway): RejectedError | StoreError {
+    this.recordRefusal(roleBudget, charge);
+    if (error.isPermanent) return error;
+    return new RateLimitExceeded({
+      host: roleBudget.name,
+      role: roleBudget.role,
+      constraint: storeAwayConstraint(roleBudget.name),
+      maxWaitMs: 0,
+      maxWaitOption: "when_store_away",
+      retryAfterMs: PROBE_MS,
+    });
   }
 
   /** `waitedMs` for a request that was queued first; undefined if it is refused on arrival. */

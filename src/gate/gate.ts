@@ -19,6 +19,7 @@ import type { Listener } from "../listeners.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Role } from "../policy/roles.ts";
 import { Peers } from "../sharing/peers.ts";
+import type { AwayPolicy } from "../sharing/store-outage.ts";
 import type { BreakerRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
@@ -35,6 +36,10 @@ export interface GateOptions {
   readonly store?: Store | undefined;
   /** The store that shares the breakers. @default `store` */
   readonly breakerStore?: Store | undefined;
+  /** What calls do while `store` does not answer. @default they use this process's share */
+  readonly awayPolicy?: (() => AwayPolicy) | undefined;
+  /** Called with one sentence when the store goes away, and when it is back. @default none */
+  readonly warn?: ((message: string) => void) | undefined;
   /** Source of randomness in [0, 1), for the retry intervals of a store that is away. @default Math.random */
   readonly random?: (() => number) | undefined;
   /** Keys of each role that are kept although they are idle, so that the counts in snapshots go on. @default 0 */
@@ -57,7 +62,8 @@ export class Gate {
   readonly #waiting: WaitingRequests;
 
   constructor(limits: LimitPolicies, time: Time, options: GateOptions = {}) {
-    const { listener, breakers: registry, store, breakerStore = store, random = Math.random, keptKeys } = options;
+    const { listener, breakers: registry, store, breakerStore = store, random = Math.random, keptKeys, warn } = options;
+    const { awayPolicy = () => ({ mode: "share", fleetSize: undefined }) } = options;
     const emitter = this.#emitter;
     if (listener !== undefined) emitter.add(listener);
     const wake = () => this.#waiting.serve();
@@ -67,7 +73,8 @@ export class Gate {
     const breakers = registry && breakersOf(registry);
     const breakerQueue = breakers && new BreakerQueue(time, wake);
     breakers?.watch(wake);
-    const peers = (store ?? breakerStore) && new Peers({ store, breakerStore, breakers, time, random }, wake);
+    const peers =
+      (store ?? breakerStore) && new Peers({ store, breakerStore, breakers, time, random, awayPolicy }, wake);
     const admission = new Admission(root, queues, emitter, breakers, peers);
     const tuner = new Tuner(roleBudgets, time, emitter, queues, wake);
     const issuer = new GrantIssuer(roleBudgets, time, emitter, queues, tuner, peers, wake);
@@ -78,7 +85,7 @@ export class Gate {
     this.#admission = admission;
     this.#tuner = tuner;
     this.#issuer = issuer;
-    const parts = { time, roleBudgets, queues, breakers, breakerQueue, peers, admission, issuer, emitter };
+    const parts = { time, roleBudgets, queues, breakers, breakerQueue, peers, admission, issuer, emitter, warn };
     this.#waiting = new WaitingRequests(parts);
   }
 
@@ -122,6 +129,13 @@ export class Gate {
     const charge = roleBudget.chargeOf(request);
     const nowUs = this.#time.monotonicUs();
     this.#peers?.retryStore(nowUs);
+    const away = this.#peers?.away;
+    if (
+      away?.mode === "refuse" &&
+      !roleBudget.policy.isShadow &&
+      !this.#peers?.hasLeases(roleBudget, charge.units, nowUs)
+    )
+      throw this.#admission.rejectWithoutStore(roleBudget, charge, away);
     const isFree = this.#admission.isFree(request, roleBudget, charge, nowUs);
     const permit = isFree ? this.#admission.permit(request, roleBudget, charge, nowUs) : this.#breakers?.check(request);
     if (permit === "taken") return this.enter(request);

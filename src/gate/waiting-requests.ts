@@ -12,6 +12,7 @@ import { Waiter, type WaiterDetails } from "../limiter/waiter.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { PeerChange } from "../sharing/peer-change.ts";
 import type { Peers } from "../sharing/peers.ts";
+import { awayText, backText, type StoreAway } from "../sharing/store-outage.ts";
 import type { Time } from "../time/time.ts";
 import { onAbort } from "./abort-watch.ts";
 import { type Admission, mayWaitFor } from "./admission.ts";
@@ -31,6 +32,7 @@ export interface WaitingRequestsDeps {
   readonly admission: Admission;
   readonly issuer: GrantIssuer;
   readonly emitter: LimiterEmitter;
+  readonly warn: ((message: string) => void) | undefined;
 }
 
 /**
@@ -41,6 +43,7 @@ export class WaitingRequests {
   readonly #deps: WaitingRequestsDeps;
   #isServing = false;
   #isJudging = false;
+  #awaySinceUs = 0;
 
   constructor(deps: WaitingRequestsDeps) {
     this.#deps = deps;
@@ -129,13 +132,42 @@ export class WaitingRequests {
   }
 
   #applyPeerChange(change: PeerChange): void {
-    const { queues, breakerQueue, emitter, roleBudgets } = this.#deps;
+    const { queues, breakerQueue, emitter } = this.#deps;
     if (change.kind === "ready") queues.unpark(change.roleBudget);
     else if (change.kind === "unblocked") breakerQueue?.unblock(change.blocker);
     else if (change.kind === "overruled") emitter.overruled(change.roleBudget);
-    else {
-      emitter.store(change.away);
-      if (change.shares === "limits") this.#requeue(() => roleBudgets.share(change.away?.processes ?? 1));
+    else if (change.away === undefined) this.#storeBack(change.shares === "limits");
+    else this.#storeAway(change.away, change.shares === "limits");
+  }
+
+  #storeAway(away: StoreAway, sharesLimits: boolean): void {
+    const { emitter, roleBudgets, time, warn } = this.#deps;
+    const { mode = "share", processes, error } = away;
+    this.#awaySinceUs = time.monotonicUs();
+    emitter.storeAway(processes, mode, error);
+    warn?.(awayText(away));
+    if (!sharesLimits) return;
+    roleBudgets.store.isBlocking = mode !== "share";
+    if (mode === "share") this.#requeue(() => roleBudgets.share(processes));
+    if (mode === "refuse") this.#refuseWithoutStore(away);
+  }
+
+  #storeBack(sharesLimits: boolean): void {
+    const { emitter, roleBudgets, time, warn } = this.#deps;
+    const awayMs = (time.monotonicUs() - this.#awaySinceUs) / 1000;
+    emitter.storeBack(awayMs);
+    warn?.(backText(awayMs));
+    roleBudgets.store.isBlocking = false;
+    if (sharesLimits) this.#requeue(() => roleBudgets.share(1));
+  }
+
+  /** Refuses the requests that would wait for the store. */
+  #refuseWithoutStore(away: StoreAway): void {
+    const { queues, admission, peers, time } = this.#deps;
+    for (const waiter of queues.removeAll()) {
+      const { roleBudget, units, charge } = waiter;
+      if (peers?.hasLeases(roleBudget, units, time.monotonicUs())) this.#rejoin(waiter);
+      else if (waiter.end()) waiter.refused(admission.rejectWithoutStore(roleBudget, charge, away));
     }
   }
 

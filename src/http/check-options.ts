@@ -12,6 +12,8 @@ const HUB = keysOf<HubOptions>({
   env: 0,
   overrides: 0,
   store: 0,
+  whenStoreAway: 0,
+  fleetSize: 0,
   cache: 0,
   telemetry: 0,
   userAgent: 0,
@@ -94,7 +96,7 @@ export function checkHubOptions(options: HubOptions): void {
     ...unknownKeys(options.network, NETWORK, "createHub", "network"),
     ...unknownKeys(options.defaults, CALL_KEYS, "createHub", "defaults"),
   ];
-  const { telemetry, unreadBodyMs, dispatcher, network, refusals } = options;
+  const { telemetry, unreadBodyMs, dispatcher, network, refusals, whenStoreAway, fleetSize } = options;
   const add = (path: string, message: string) => problems.push({ where: "createHub", path, message });
   if (telemetry !== undefined && !(Array.isArray(telemetry) && telemetry.every(one => typeof one === "function")))
     add(
@@ -105,6 +107,10 @@ export function checkHubOptions(options: HubOptions): void {
     add("unreadBodyMs", `expected a number above 0, found ${JSON.stringify(unreadBodyMs)}`);
   if (refusals !== undefined && refusals !== "throw" && refusals !== "respond")
     add("refusals", `expected "throw" or "respond", found ${JSON.stringify(refusals)}`);
+  if (whenStoreAway !== undefined && !["share", "wait", "refuse"].includes(whenStoreAway))
+    add("whenStoreAway", `expected "share", "wait" or "refuse", found ${JSON.stringify(whenStoreAway)}`);
+  if (fleetSize !== undefined && !(Number.isSafeInteger(fleetSize) && fleetSize >= 1))
+    add("fleetSize", `expected a whole number of at least 1, found ${JSON.stringify(fleetSize)}`);
   if (dispatcher !== undefined && typeof dispatcher?.dispatch !== "function")
     add("dispatcher", `expected an undici Dispatcher, found ${dispatcher === null ? "null" : typeof dispatcher}`);
   if (network?.proxy !== undefined && network.proxy !== "env")

@@ -66,7 +66,8 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
     await Promise.all([stores.store?.close(), stores.breakerStore?.close()]);
     throw failed.reason;
   }
-  return assembleHub(options, { policy, breakers, ...stores });
+  const warn = (message: string) => process.emitWarning(message, "DocstokgWarning");
+  return assembleHub(options, { policy, breakers, warn, ...stores });
 }
 
 /** The parts that `assembleHub` does not build itself. The simulator passes in stores that fail on purpose. */
@@ -76,11 +77,13 @@ export interface HubInputs {
   readonly store: Store | undefined;
   /** The store of the breakers, when it is not the one of the limits. */
   readonly breakerStore?: Store | undefined;
+  /** Called with one sentence when a store goes away, and when it is back. */
+  readonly warn?: ((message: string) => void) | undefined;
 }
 
 /** Builds a hub from options that were checked. */
 export async function assembleHub(options: HubOptions, inputs: HubInputs): Promise<Hub> {
-  const { policy, breakers, store, breakerStore } = inputs;
+  const { policy, breakers, store, breakerStore, warn } = inputs;
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
   const crawlDelays = options.crawlDelay ? new CrawlDelays() : undefined;
   const withCrawlDelays = (limits: LimitPolicies) => crawlDelays?.applyTo(limits) ?? limits;
@@ -90,6 +93,11 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     store,
     breakerStore,
     random,
+    warn,
+    awayPolicy: () => {
+      const { when_store_away: mode = "share", fleet_size: fleetSize } = policy.loaded.ratelimits.options.backend ?? {};
+      return { mode, fleetSize };
+    },
   });
   const listeners = new Listeners<HttpEvent>();
   const tracers = new Tracers();

@@ -79,6 +79,16 @@ export interface HubOptions {
   readonly overrides?: PolicyOverrides | undefined;
   /** The store that processes share limits and circuits through. @default the policy's `backend`, which is "memory" */
   readonly store?: StoreName | undefined;
+  /**
+   * What calls do while the store does not answer: "share" uses this process's share of each limit, "wait" queues them
+   * until the store is back, "refuse" fails them at once. @default the policy's `backend.when_store_away`, "share"
+   */
+  readonly whenStoreAway?: "share" | "wait" | "refuse" | undefined;
+  /**
+   * The largest number of processes that share the store, 1 or more. A process that has not reached the store yet uses
+   * this part of each limit; without it, such a process waits. @default the policy's `backend.fleet_size`, not set
+   */
+  readonly fleetSize?: number | undefined;
   /** The cache of responses; several processes may use one SQLite file. False for no cache. @default "memory" */
   readonly cache?: "memory" | `sqlite:${string}` | false | undefined;
   /** Functions that are called with every event. One that throws does not affect requests. @default none */

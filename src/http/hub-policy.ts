@@ -7,7 +7,10 @@ import type { HubOptions, PolicyOptions } from "./hub-options.ts";
 import { PACKAGE_VERSION } from "./package-version.ts";
 import { CallerIdentity } from "./stages/caller-identity.ts";
 
-type Sources = Pick<HubOptions, "policy" | "env" | "overrides" | "mailto" | "userAgent">;
+type Sources = Pick<
+  HubOptions,
+  "policy" | "env" | "overrides" | "mailto" | "userAgent" | "whenStoreAway" | "fleetSize"
+>;
 
 /** The loaded policy of a hub and what is derived from it. A reload replaces all of it, or nothing when it fails. */
 export class HubPolicy {
@@ -82,9 +85,16 @@ async function load({
   overrides,
   mailto,
   userAgent,
+  whenStoreAway,
+  fleetSize,
 }: Sources): Promise<HubPolicyState> {
   const { ratelimits, breakers, identities } = policy;
-  const loaded = await loadPolicy({ ratelimits, breakers, identities, mailto, env, overrides });
+  const flags = {
+    ...overrides,
+    whenStoreAway: whenStoreAway ?? overrides?.whenStoreAway,
+    fleetSize: fleetSize ?? overrides?.fleetSize,
+  };
+  const loaded = await loadPolicy({ ratelimits, breakers, identities, mailto, env, overrides: flags });
   return {
     loaded,
     configHash: configHash(loaded),

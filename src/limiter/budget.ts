@@ -140,6 +140,11 @@ export class Budget {
     }
   }
 
+  /** The constraint of requests that wait because the shared store does not answer; undefined while it does. */
+  get storeConstraint(): Constraint | undefined {
+    return undefined;
+  }
+
   get hasSlot(): boolean {
     return this.inFlight < this.policy.maxConcurrent;
   }

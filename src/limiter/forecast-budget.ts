@@ -40,7 +40,8 @@ export class ForecastBudget {
 
   /** The limit that decides `readyUs`. */
   constraint(charge: Charge): Constraint {
-    const { name: owner, holdUntilUs, spacingUs, policy } = this.#budget;
+    const { name: owner, holdUntilUs, spacingUs, policy, storeConstraint } = this.#budget;
+    if (charge.units > 0 && storeConstraint !== undefined) return storeConstraint;
     if (!this.hasSlot) return this.#budget.slotConstraint("max_concurrent");
     const { units } = charge;
     const readyUs = this.readyUs(charge);

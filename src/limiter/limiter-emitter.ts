@@ -40,9 +40,12 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
     for (const change of changes) this.emit({ event_type: "limit_learned", key, role, ...change });
   }
 
-  store(away: { readonly processes: number; readonly error: Error } | undefined): void {
-    if (away === undefined) this.emit({ event_type: "store_back" });
-    else this.emit({ event_type: "store_away", processes: away.processes, message: away.error.message });
+  storeAway(processes: number, mode: "share" | "wait" | "refuse", { message }: Error): void {
+    this.emit({ event_type: "store_away", processes, mode, message });
+  }
+
+  storeBack(awayMs: number): void {
+    this.emit({ event_type: "store_back", away_ms: awayMs });
   }
 
   shadowed({ name: key, role }: RoleBudget, would: "wait" | "refuse", { retryAfterMs, constraint }: Refusal): void {

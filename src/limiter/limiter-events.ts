@@ -67,11 +67,23 @@ export type LimiterEvent =
       /** The limit that decided: `10/SECOND of api.example.org`. */
       readonly constraint: string;
     }
-  /**
-   * The shared store does not answer: each of the `processes` last seen uses its share of the limits until it is back.
-   */
-  | { readonly event_type: "store_away"; readonly processes: number; readonly message: string }
-  /** The shared store answers again. */
-  | { readonly event_type: "store_back" }
+  /** The shared store does not answer. Once for each outage. */
+  | {
+      readonly event_type: "store_away";
+      /** The number of processes that the limits are divided by; 1 if it is not known. */
+      readonly processes: number;
+      /**
+       * What calls do until the store is back: `share` uses this process's share of each limit, `wait` queues them,
+       * `refuse` fails them.
+       */
+      readonly mode: "share" | "wait" | "refuse";
+      readonly message: string;
+    }
+  /** The shared store answers again. Once for each outage. */
+  | {
+      readonly event_type: "store_back";
+      /** Milliseconds since `store_away`. */
+      readonly away_ms: number;
+    }
   /** Another process has a stricter policy for this key. The strictest one applies to all processes. */
   | { readonly event_type: "limit_overruled"; readonly host: string; readonly role: Role };

@@ -28,6 +28,16 @@ export class UnitLease {
   }
 }
 
+/** Whether requests wait because the shared store does not answer; the same object for all budgets of a process. */
+export interface StoreState {
+  isBlocking: boolean;
+}
+
+/** The constraint of a request that the shared store delays. */
+export function storeAwayConstraint(owner: string): Constraint {
+  return { kind: "store", owner, limit: "when_store_away" };
+}
+
 /** The budget of one role at one host or service, the first that a request is charged to. */
 export class RoleBudget extends Budget {
   /** The limits in force: the configured ones, tightened by what was learned. */
@@ -46,12 +56,21 @@ export class RoleBudget extends Budget {
   acquired = 0;
   refused = 0;
   headSkipped = 0;
+  /** Whether requests wait because the shared store does not answer. */
+  readonly #store: StoreState;
   /** Which kind of request gets the next free slot. It alternates, so that neither kind starves the other. */
   servesUncountedFirst = false;
 
-  constructor(name: string, role: Role, policy: RoleBudgetPolicy, above: Budget | undefined) {
+  constructor(
+    name: string,
+    role: Role,
+    policy: RoleBudgetPolicy,
+    above: Budget | undefined,
+    store: StoreState = { isBlocking: false },
+  ) {
     super(name, policy, above);
     this.role = role;
+    this.#store = store;
     this.trackCosts();
   }
 
@@ -68,10 +87,15 @@ export class RoleBudget extends Budget {
   }
 
   override constraint(charge: Charge, nowUs: number): Constraint {
+    if (charge.units > 0 && this.storeConstraint !== undefined) return this.storeConstraint;
     const sharedUs = this.unitLease?.notBeforeUs ?? 0;
     if (charge.units === 0 || sharedUs <= nowUs || super.earliestUs(charge, nowUs) >= sharedUs)
       return super.constraint(charge, nowUs);
     return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} (shared by all processes)` };
+  }
+
+  override get storeConstraint(): Constraint | undefined {
+    return this.#store.isBlocking && this.isLimited ? storeAwayConstraint(this.name) : undefined;
   }
 
   /** Whether no request waits for it and a new budget would behave the same (law L11). */

@@ -13,13 +13,14 @@ import type { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { LimiterEmitter } from "./limiter-emitter.ts";
 import { Pace } from "./pace.ts";
-import { RoleBudget } from "./role-budget.ts";
+import { RoleBudget, type StoreState } from "./role-budget.ts";
 import { type FormerBudget, SentHistory } from "./sent-history.ts";
 
 /** The role budgets of a process, the shared budgets above them, and the global ceiling. */
 export class RoleBudgets implements Iterable<RoleBudget> {
   /** The global ceiling on requests in flight, above every other budget. */
   readonly root: Budget;
+  readonly store: StoreState = { isBlocking: false };
   /** The limits of the policy, undivided. */
   #configured: LimitPolicies;
   #shareCount = 1;
@@ -110,7 +111,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const roleBudgets = this.#byRole[role];
     const existing = roleBudgets.get(route.name);
     if (existing !== undefined) return this.#withoutLapsed(existing);
-    const roleBudget = new RoleBudget(route.name, role, route.roleBudget, this.#chain(route));
+    const roleBudget = new RoleBudget(route.name, role, route.roleBudget, this.#chain(route), this.store);
     const former = this.#history.of(route.name, role, this.#time.monotonicUs());
     if (former !== undefined) roleBudget.absorb([former]);
     const { aimd } = this.#limits;

@@ -89,7 +89,11 @@ export class OntologyManager {
       placesOf: () => [],
     };
     const store = rates.sharedDir === undefined ? undefined : lazySqliteStore(join(rates.sharedDir, SHARED_FILE), time);
-    this.#gate = new Gate(limits, time, { listener: event => this.#emit(event), store });
+    this.#gate = new Gate(limits, time, {
+      listener: event => this.#emit(event),
+      store,
+      warn: message => process.emitWarning(message, "DocstokgWarning"),
+    });
     this.#listener = listener;
     this.#time = time;
     this.#sharedDir = rates.sharedDir;

@@ -18,6 +18,8 @@ const OVERRIDES: Record<keyof PolicyOverrides, ValueKind> = {
   rate: "texts",
   rateBackend: "text",
   rateDsn: "text",
+  whenStoreAway: "text",
+  fleetSize: "number",
   maxInflight: "number",
   aimd: "text",
   breaker: "texts",

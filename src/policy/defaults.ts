@@ -28,7 +28,12 @@ export const DEFAULT_AIMD = {
   max_multiplier: 1,
 } as const;
 
-export const DEFAULT_BACKEND = { kind: "memory", dsn: "" } as const;
+export const DEFAULT_BACKEND = {
+  kind: "memory",
+  dsn: "",
+  when_store_away: "share",
+  fleet_size: undefined as number | undefined,
+} as const;
 
 export const DEFAULT_BREAKERS = {
   mode: "enforce",

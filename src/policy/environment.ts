@@ -21,6 +21,8 @@ const VARIABLES: VariableReaders = {
     DOCSTOKG_RLIMITS: listOf(readRateOverride),
     DOCSTOKG_RLIMIT_BACKEND: textAt("backend", "kind"),
     DOCSTOKG_RLIMIT_DSN: textAt("backend", "dsn"),
+    DOCSTOKG_WHEN_STORE_AWAY: textAt("backend", "when_store_away"),
+    DOCSTOKG_FLEET_SIZE: (value, name) => [{ path: ["backend", "fleet_size"], value: parseScalar(value), where: name }],
     DOCSTOKG_MAX_INFLIGHT: (value, name) => [
       { path: ["global", "max_inflight"], value: parseScalar(value), where: name },
     ],

@@ -20,6 +20,10 @@ export interface PolicyOverrides {
   readonly rateBackend?: string | undefined;
   /** File (sqlite) or URL (redis) of that store. @default from the policy */
   readonly rateDsn?: string | undefined;
+  /** What calls do while the shared store does not answer: share, wait or refuse. @default from the policy */
+  readonly whenStoreAway?: string | undefined;
+  /** The largest number of processes that share the store, 1 or more. @default from the policy */
+  readonly fleetSize?: string | number | undefined;
   /** Maximum number of requests in flight over all hosts, 1 or more. @default from the policy */
   readonly maxInflight?: string | number | undefined;
   /** Fields of `aimd`: `enabled:true,decrease:20`. @default from the policy */
@@ -41,12 +45,13 @@ export interface PolicyOverrides {
 export function readFlags(section: "ratelimits" | "breakers", flags: PolicyOverrides, names: KnownNames): PolicyLayer {
   const reader = new FlagReader();
   if (section === "ratelimits") {
-    const { maxInflight } = flags;
-    const count = typeof maxInflight === "string" ? parseScalar(maxInflight) : maxInflight;
+    const numberOf = (value: string | number | undefined) => (typeof value === "string" ? parseScalar(value) : value);
     reader.read("--rate", flags.rate, (value, where) => readRateOverride(value, where, names));
     reader.set("--rate-backend", ["backend", "kind"], flags.rateBackend);
     reader.set("--rate-dsn", ["backend", "dsn"], flags.rateDsn);
-    reader.set("--max-inflight", ["global", "max_inflight"], count);
+    reader.set("--when-store-away", ["backend", "when_store_away"], flags.whenStoreAway);
+    reader.set("--fleet-size", ["backend", "fleet_size"], numberOf(flags.fleetSize));
+    reader.set("--max-inflight", ["global", "max_inflight"], numberOf(flags.maxInflight));
     reader.read("--aimd", [flags.aimd], (value, where) => readFields(value, ["aimd"], where));
   } else {
     reader.read("--breaker", flags.breaker, (value, where) => readBreakerOverride(value, where, names));

@@ -134,6 +134,16 @@ export interface BackendOptions {
   readonly kind?: "memory" | "multiprocess" | "sqlite" | "redis" | undefined;
   /** File (sqlite) or URL (redis) of the store; empty for memory and multiprocess. @default empty */
   readonly dsn?: string | undefined;
+  /**
+   * What a process does while the store does not answer. share: it uses its share of each limit; wait: calls are queued
+   * until the store is back; refuse: calls fail at once. @default share
+   */
+  readonly when_store_away?: "share" | "wait" | "refuse" | undefined;
+  /**
+   * The largest number of processes that share the store, 1 or more. A process that has not reached the store yet uses
+   * this part of each limit; without it, such a process waits. @default the number that the store has counted
+   */
+  readonly fleet_size?: number | undefined;
 }
 
 /** Limits over all hosts. */

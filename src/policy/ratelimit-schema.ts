@@ -242,6 +242,19 @@ const backendSchema = z.strictObject({
     .string()
     .default(DEFAULT_BACKEND.dsn)
     .describe("File (sqlite) or URL (redis) of the store; empty for memory and multiprocess. Default: empty"),
+  when_store_away: z
+    .enum(["share", "wait", "refuse"])
+    .default(DEFAULT_BACKEND.when_store_away)
+    .describe(
+      "What a process does while the store does not answer. share: it uses its share of each limit; wait: calls are queued until the store is back; refuse: calls fail at once. Default: share",
+    ),
+  fleet_size: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      "The largest number of processes that share the store, 1 or more. A process that has not reached the store yet uses this part of each limit; without it, such a process waits. Default: the number that the store has counted",
+    ),
 });
 
 const globalSchema = z.strictObject({

@@ -287,6 +287,7 @@ test("while the store is away each process uses what it knows, and publishes it 
     close: () => store.close(),
   }));
   assert.equal(await refusal(a), undefined);
+  assert.equal(await refusal(b), undefined);
   isAway = true;
   await time.advance(1000);
   end(await a.enter(), "failure", 60_000);

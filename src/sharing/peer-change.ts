@@ -1,12 +1,6 @@
 import type { Blocker } from "../breaker/breaker-change.ts";
-import type { StoreError } from "../errors.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
-
-export interface StoreAway {
-  /** How many processes shared the store when it was last reached. */
-  readonly processes: number;
-  readonly error: StoreError;
-}
+import type { StoreAway } from "./store-outage.ts";
 
 /** What has changed at the peers since the gate took the last changes. */
 export type PeerChange =

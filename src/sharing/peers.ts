@@ -11,6 +11,7 @@ import type { Time } from "../time/time.ts";
 import { BreakerSync } from "./breaker-sync.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { SlotLeases } from "./slot-leases.ts";
+import type { AwayPolicy, StoreAway } from "./store-outage.ts";
 import { UnitLeases } from "./unit-leases.ts";
 
 export interface PeersOptions {
@@ -19,6 +20,7 @@ export interface PeersOptions {
   readonly breakers: Breakers | undefined;
   readonly time: Time;
   readonly random: () => number;
+  readonly awayPolicy: () => AwayPolicy;
 }
 
 /**
@@ -32,13 +34,19 @@ export class Peers {
   /** Number of requests to the store that were started for each role budget. */
   readonly #requestCount = new WeakMap<RoleBudget, number>();
 
-  constructor({ store, breakerStore, breakers, time, random }: PeersOptions, wake: () => void) {
+  constructor({ store, breakerStore, breakers, time, random, awayPolicy }: PeersOptions, wake: () => void) {
     if (store !== undefined) {
-      this.#unitLeases = new UnitLeases(store, time, random, wake);
-      this.#slotLeases = new SlotLeases(store, time, wake);
+      const unitLeases = new UnitLeases({ store, time, random, awayPolicy, wake });
+      this.#unitLeases = unitLeases;
+      this.#slotLeases = new SlotLeases(store, time, () => unitLeases.reached(), wake);
     }
     if (breakerStore !== undefined && breakers !== undefined)
       this.#breakerSync = new BreakerSync(breakerStore, breakers, time, wake);
+  }
+
+  /** The store of the limits does not answer; undefined while it does. */
+  get away(): StoreAway | undefined {
+    return this.#unitLeases?.away;
   }
 
   takeChanges(): readonly PeerChange[] {
@@ -66,7 +74,7 @@ export class Peers {
     const wasRequesting = this.isRequesting(waiter);
     // Record and slots are requested together, in one exchange. Units are not leased while a slot is missing.
     const isFresh = this.#breakerSync?.ensureFresh(call, roleBudget) ?? true;
-    const hasSlots = this.#hasSlots(roleBudget) || this.#slotLeases?.ensure(roleBudget, queue.length) === true;
+    const hasSlots = this.#hasSlots(roleBudget) || this.#ensureSlots(roleBudget, queue.length);
     const isReady = hasSlots && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true) && isFresh;
     if (!wasRequesting && this.isRequesting(waiter))
       this.#requestCount.set(roleBudget, this.requestCount(roleBudget) + 1);
@@ -142,8 +150,17 @@ export class Peers {
     await this.#unitLeases?.close();
   }
 
+  #ensureSlots(roleBudget: RoleBudget, wanted: number): boolean {
+    // A store that is away is tried by the unit leases alone.
+    if (this.#unitLeases?.away === undefined) return this.#slotLeases?.ensure(roleBudget, wanted) === true;
+    this.#unitLeases.awaitStore(roleBudget);
+    return false;
+  }
+
   /** While the store is away no slots are leased: each process has its share of them. */
   #hasSlots(roleBudget: RoleBudget): boolean {
-    return this.#slotLeases === undefined || this.#unitLeases?.isAway === true || this.#slotLeases.has(roleBudget);
+    return (
+      this.#slotLeases === undefined || this.#unitLeases?.away?.mode === "share" || this.#slotLeases.has(roleBudget)
+    );
   }
 }

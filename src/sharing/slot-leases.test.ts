@@ -173,8 +173,10 @@ test("while the store is away each process has its share of the slots, at least 
     list: prefix => store.list(prefix),
     close: () => store.close(),
   }));
-  isAway = true;
   const load = new SlotLoad(time);
+  await Promise.all([...gates.map((gate, index) => load.send(gate, index, 0)), time.advance(1)]);
+  load.perGate.fill(0);
+  isAway = true;
   const all = gates.flatMap((gate, index) => Array.from({ length: 6 }, () => load.send(gate, index, 1000)));
   await time.advance(500);
   assert.equal(load.most, 4);

@@ -32,14 +32,16 @@ interface SlotLease {
 export class SlotLeases {
   readonly #store: Store;
   readonly #time: Time;
+  readonly #onReached: () => void;
   readonly #wake: () => void;
   readonly #changes: PeerChange[] = [];
   readonly #leases = new Map<Budget, SlotLease>();
   #renewal: Timer | undefined;
 
-  constructor(store: Store, time: Time, wake: () => void) {
+  constructor(store: Store, time: Time, onReached: () => void, wake: () => void) {
     this.#store = store;
     this.#time = time;
+    this.#onReached = onReached;
     this.#wake = wake;
   }
 
@@ -119,6 +121,7 @@ export class SlotLeases {
     lease.leased = Math.max(lease.leased, budget.inFlight);
     try {
       const given = await this.#update(budget, lease.leased, wanted);
+      this.#onReached();
       lease.leased += given;
       if (given < wanted) this.#retryLater(lease);
     } catch (error) {

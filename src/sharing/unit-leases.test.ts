@@ -25,6 +25,7 @@ function processesOf(
   rates: string,
   limits: RatelimitsOptions = {},
   wrap = (store: Store) => store,
+  fleetSize?: number,
 ): SharedGates {
   const time = new FakeTime();
   const store = new MemoryStore(time);
@@ -39,6 +40,7 @@ function processesOf(
       new Gate(policy, time, {
         store: wrap(store.member(`p${index}`)),
         random: () => 0.5,
+        awayPolicy: () => ({ mode: "share", fleetSize }),
         listener: event => {
           events.push(event);
         },
@@ -192,7 +194,7 @@ test("when the store is away each process uses its share, reports it once, and r
       isAway ? Promise.reject(new StoreError("no connection")) : store.exchange(settlements, requests),
     ),
   );
-  await send(gates[0], time);
+  for (const gate of gates) await send(gate, time);
   isAway = true;
   await time.advance(1000);
   const sent: number[] = [];
@@ -209,10 +211,16 @@ test("when the store is away each process uses its share, reports it once, and r
 });
 
 test("a reload while the store is away gives a process its share of the new limits", async () => {
+  let isAway = false;
   const { time, gates } = processesOf(2, "4/SECOND", {}, store =>
-    withExchange(store, () => Promise.reject(new StoreError("no connection"))),
+    withExchange(store, (...about) =>
+      isAway ? Promise.reject(new StoreError("no connection")) : store.exchange(...about),
+    ),
   );
   const [gate] = gates;
+  await send(gate, time);
+  isAway = true;
+  await time.advance(1000);
   await send(gate, time);
   const defaults = { metadata: { rates: "8/SECOND", guard_ms: 0, max_delay_ms: 60_000 } };
   gate?.reload(limitPoliciesFrom({ defaults }, "test"));
@@ -354,6 +362,7 @@ test("a lease request made while the store failed keeps no request waiting", asy
         fail = reject;
         return promise;
       }),
+    1,
   );
   const [gate] = gates;
   assert.ok(gate !== undefined);

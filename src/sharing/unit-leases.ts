@@ -1,49 +1,56 @@
-import { backoffMs } from "../core/breaker/backoff.ts";
 import type { StoreError } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
 import { type RoleBudget, UnitLease } from "../limiter/role-budget.ts";
 import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type StoreClaim } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { PeerChange } from "./peer-change.ts";
+import { type AwayPolicy, type StoreAway, StoreOutage } from "./store-outage.ts";
 
 /** Leased units are used within this time or returned, so that a process that was suspended sends none of them late. */
 const USE_WITHIN_US = 1_000_000;
 /** Bounds one lease: units that this process cannot send at once would be missing in the other processes. */
 const MAX_UNITS_PER_LEASE = 64;
-const RETRY = { baseMs: 1000, capMs: 30_000 };
+
+export interface UnitLeasesOptions {
+  readonly store: BudgetStore;
+  readonly time: Time;
+  readonly random: () => number;
+  readonly awayPolicy: () => AwayPolicy;
+  readonly wake: () => void;
+}
 
 /**
  * Leases units from the shared store. Everything that has accumulated since the last call goes in one exchange, and
- * only one exchange is in flight. While the store is away nothing is leased and the limits are divided by the number of
- * processes (law S4). It is tried again at growing intervals, when there is traffic. After each exchange it calls `wake`, and `takeChanges` says what has changed.
+ * only one exchange is in flight. While the store is away nothing is leased: requests are sent on this process's share
+ * of the limits, wait or are refused, as the policy says (law S4). The store is tried again every half second while
+ * requests come or wait. After each exchange it calls `wake`, and `takeChanges` says what has changed.
  */
 export class UnitLeases {
   readonly #store: BudgetStore;
   readonly #time: Time;
-  readonly #random: () => number;
   readonly #wake: () => void;
+  readonly #outage: StoreOutage;
   readonly #changes: PeerChange[] = [];
   readonly #wanted = new Map<RoleBudget, { readonly least: number; readonly most: number }>();
   readonly #settlements = new Map<string, { keys: readonly string[]; written: number; returned: number }>();
+  /** Role budgets whose requests wait until the store is back. */
+  readonly #awaiting = new Set<RoleBudget>();
   /** Role budgets with leased units. */
   readonly #leased = new Set<RoleBudget>();
   #isExchanging = false;
   #isScheduled = false;
-  #isAway = false;
-  #failures = 0;
-  #retryUs = 0;
   #renewal: Timer | undefined;
 
-  constructor(store: BudgetStore, time: Time, random: () => number, wake: () => void) {
+  constructor({ store, time, random, awayPolicy, wake }: UnitLeasesOptions) {
     this.#store = store;
     this.#time = time;
-    this.#random = random;
     this.#wake = wake;
+    this.#outage = new StoreOutage({ time, random, policy: awayPolicy, probe: () => this.#scheduleExchange() });
   }
 
   /** Whether enough units are leased to send `units` now. Does not ask the store. */
   has(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
-    if (units === 0 || this.#isAway || !roleBudget.isLimited) return true;
+    if (units === 0 || this.#outage.isSharing || !roleBudget.isLimited) return true;
     const { unitLease } = roleBudget;
     return unitLease !== undefined && unitLease.unusedUnits >= units && nowUs - unitLease.leasedUs < USE_WITHIN_US;
   }
@@ -56,6 +63,10 @@ export class UnitLeases {
     if (this.has(roleBudget, units, nowUs)) return true;
     const unitLease = this.#leaseOf(roleBudget);
     this.#returnUnused(roleBudget, unitLease);
+    if (this.#outage.away !== undefined) {
+      this.awaitStore(roleBudget);
+      return false;
+    }
     if (unitLease.isRequesting || unitLease.notBeforeUs > nowUs) return false;
     unitLease.isRequesting = true;
     this.#wanted.set(roleBudget, { least: units, most: Math.max(units, Math.min(wanted, MAX_UNITS_PER_LEASE)) });
@@ -76,13 +87,24 @@ export class UnitLeases {
     this.#settle(roleBudget, 0, units);
   }
 
-  get isAway(): boolean {
-    return this.#isAway;
+  /** A request of this role budget waits until the store is back. */
+  awaitStore(roleBudget: RoleBudget): void {
+    this.#awaiting.add(roleBudget);
+    this.#outage.probeLater(true);
+  }
+
+  get away(): StoreAway | undefined {
+    return this.#outage.away;
+  }
+
+  /** The store has answered in another part of the program. */
+  reached(): void {
+    this.#outage.reached(this.#store.processes);
   }
 
   /** The store has failed in another part of the program. */
   failed(error: StoreError): void {
-    this.#storeLost(error, [], []);
+    this.#storeLost(this.#outage.failedElsewhere(error), [], []);
   }
 
   takeChanges(): readonly PeerChange[] {
@@ -91,17 +113,20 @@ export class UnitLeases {
 
   /** Called for each new request: tries a store that is away again, if its retry time has come. */
   retryStore(nowUs: number): void {
-    if (this.#isAway && nowUs >= this.#retryUs) this.#scheduleExchange();
+    if (this.#outage.away === undefined) return;
+    if (this.#outage.isProbeDue(nowUs)) this.#scheduleExchange();
+    else this.#outage.probeLater(false);
   }
 
   /** Returns all units and closes the store. */
   async close(): Promise<void> {
     this.#renewal?.cancel();
+    this.#outage.close();
     for (const roleBudget of this.#leased) this.#settle(roleBudget, 0, roleBudget.unitLease?.leasedUnits ?? 0);
     const last = [...this.#settlements.values()];
     this.#settlements.clear();
     // If the store is away, the units return when the lease expires.
-    if (last.length > 0 && !this.#isAway) await this.#store.exchange(last, []).catch(() => undefined);
+    if (last.length > 0 && this.#outage.away === undefined) await this.#store.exchange(last, []).catch(() => undefined);
     await this.#store.close();
   }
 
@@ -149,10 +174,16 @@ export class UnitLeases {
   }
 
   async #exchange(): Promise<void> {
-    if (this.#isExchanging || (this.#isAway && this.#time.monotonicUs() < this.#retryUs)) return;
+    const { away } = this.#outage;
+    if (this.#isExchanging) return;
+    if (away !== undefined && !this.#outage.isProbeDue(this.#time.monotonicUs())) {
+      // A timer may fire early, or after another exchange has failed.
+      if (this.#awaiting.size > 0) this.#outage.probeLater(true);
+      return;
+    }
     const settlements: readonly Settlement[] = [...this.#settlements.values()];
     const wanted = [...this.#wanted];
-    if (settlements.length + wanted.length === 0 && !this.#isAway) return;
+    if (settlements.length + wanted.length === 0 && away === undefined) return;
     this.#settlements.clear();
     this.#wanted.clear();
     this.#isExchanging = true;
@@ -167,7 +198,7 @@ export class UnitLeases {
       for (const [index, roleBudget] of roleBudgets.entries()) this.#applyReply(roleBudget, replies[index]);
     } catch (error) {
       this.#isExchanging = false;
-      this.#storeLost(error as StoreError, settlements, roleBudgets);
+      this.#storeLost(this.#outage.failed(error as StoreError), settlements, roleBudgets);
     }
     if (this.#changes.length > 0) this.#wake();
     // No request uses what is left over now: the other processes may.
@@ -197,19 +228,15 @@ export class UnitLeases {
     this.#changes.push({ kind: "ready", roleBudget });
   }
 
-  #storeLost(error: StoreError, settlements: readonly Settlement[], roleBudgets: readonly RoleBudget[]): void {
-    this.#failures += 1;
-    this.#retryUs =
-      this.#time.monotonicUs() + 1000 * Math.max(100, backoffMs(RETRY, this.#failures, this.#random(), undefined));
+  #storeLost(isFirstFailure: boolean, settlements: readonly Settlement[], roleBudgets: readonly RoleBudget[]): void {
     for (const { keys, written, returned } of settlements) this.#addSettlement(keys, written, returned);
-    const isFirstFailure = !this.#isAway;
-    this.#isAway = true;
-    const away = { processes: Math.max(1, this.#store.processes), error };
-    if (isFirstFailure) this.#changes.push({ kind: "store", shares: "limits", away });
+    if (isFirstFailure) this.#changes.push({ kind: "store", shares: "limits", away: this.#outage.away });
     // Requests that accumulated during the exchange are dropped too, so that no waiting request depends on a reply that
     // will not come.
-    const requesting = new Set([...roleBudgets, ...this.#wanted.keys()]);
+    // Those that wait for the store are tried again too: if they still wait, the store is tried again.
+    const requesting = new Set([...roleBudgets, ...this.#wanted.keys(), ...this.#awaiting]);
     this.#wanted.clear();
+    this.#awaiting.clear();
     for (const roleBudget of requesting) {
       this.#leaseOf(roleBudget).isRequesting = false;
       this.#changes.push({ kind: "ready", roleBudget });
@@ -217,9 +244,14 @@ export class UnitLeases {
   }
 
   #storeRestored(): void {
-    this.#failures = 0;
-    if (!this.#isAway) return;
-    this.#isAway = false;
+    this.#outage.reached(this.#store.processes);
+    if (this.#outage.away === undefined) return;
+    if (!this.#outage.isQuiet) {
+      this.#outage.probeLater(true);
+      return;
+    }
+    this.#outage.end();
+    this.#awaiting.clear();
     this.#changes.push({ kind: "store", shares: "limits", away: undefined });
   }
 

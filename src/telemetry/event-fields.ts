@@ -236,10 +236,17 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
     fields: { host: key, role },
   },
   store_away: {
-    about: "The shared store is unavailable: each process applies its share of the limits.",
-    fields: { processes: ["number", "number of processes when the store was last read"], message: ["text", "reason"] },
+    about: "The shared store does not answer; `when_store_away` says what calls do. Once for each outage.",
+    fields: {
+      processes: ["number", "number of processes that the limits are divided by; 1 when it is not known"],
+      mode: ["text", "what calls do until it is back: `share`, `wait` or `refuse`"],
+      message: ["text", "reason"],
+    },
   },
-  store_back: { about: "The shared store is available again.", fields: {} },
+  store_back: {
+    about: "The shared store answers again. Once for each outage.",
+    fields: { away_ms: ["number", "milliseconds since `store_away`"] },
+  },
   breaker_before_call: {
     about: "A breaker decided whether a call may be made. Every refusal is recorded; allowed calls are sampled.",
     fields: {

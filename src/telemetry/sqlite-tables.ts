@@ -67,6 +67,7 @@ ALTER TABLE rate_events ADD COLUMN "unit" TEXT;
 ALTER TABLE rate_events ADD COLUMN "charged" INTEGER;
 ALTER TABLE rate_events ADD COLUMN "used" INTEGER;
 `,
+    `ALTER TABLE rate_events ADD COLUMN "away_ms" REAL;`,
   ],
 };
 

@@ -28,13 +28,25 @@ export class SystemTime implements Time {
     // The delay may be negative by now, and Node prints a warning for delays below 0.
     let leftMs = Math.max(0, Math.ceil(delayMs));
     let handle: NodeJS.Timeout;
+    let keepsAlive = true;
     const arm = () => {
       const stepMs = Math.min(leftMs, MAX_TIMEOUT_MS);
       leftMs -= stepMs;
       handle = setTimeout(leftMs > 0 ? arm : fire, stepMs);
+      if (!keepsAlive) handle.unref();
     };
     arm();
-    return { cancel: () => clearTimeout(handle) };
+    return {
+      cancel: () => clearTimeout(handle),
+      unref: () => {
+        keepsAlive = false;
+        handle.unref();
+      },
+      ref: () => {
+        keepsAlive = true;
+        handle.ref();
+      },
+    };
   }
 
   /** Resolves after `ms` milliseconds, never early. Rejects with the signal's reason when the signal is aborted. */

@@ -23,4 +23,8 @@ export interface Time {
 export interface Timer {
   /** Prevents the call. No effect after it. */
   cancel(): void;
+  /** Lets the process end before the call, as `unref` of Node's timers. @default the timer keeps the process alive */
+  unref?(): void;
+  /** Keeps the process alive until the call, after `unref`. */
+  ref?(): void;
 }

@@ -86,7 +86,12 @@ telemetry.listener({
   until: 1,
   reason: `cli-open:client_secret=${secret}`,
 });
-telemetry.listener({ event_type: "store_away", processes: 1, message: `redis://user:${secret}@host/0 ${SECRETS.jwt}` });
+telemetry.listener({
+  event_type: "store_away",
+  processes: 1,
+  mode: "share",
+  message: `redis://user:${secret}@host/0 ${SECRETS.jwt}`,
+});
 telemetry.listener({ event_type: "cache_trouble", message: `${SECRETS.random} is no key of ${SECRETS.mail}` });
 await hub.close();
 writeFileSync(join(folder, "metrics.txt"), await prometheus.registry.metrics());

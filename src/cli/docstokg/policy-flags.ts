@@ -14,6 +14,8 @@ export function addPolicyFlags(command: Command): void {
     )
     .option("--rate-backend <kind>", "store for rate limits: memory, multiprocess, sqlite or redis")
     .option("--rate-dsn <dsn>", "file or URL of that store")
+    .option("--when-store-away <mode>", "calls while that store does not answer: share, wait or refuse")
+    .option("--fleet-size <count>", "largest number of processes that share that store")
     .option("--max-inflight <count>", "maximum requests in flight, over all hosts")
     .option("--aimd <fields>", "adaptive rate (AIMD), e.g. enabled:true,decrease:20")
     .option(

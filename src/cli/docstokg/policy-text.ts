@@ -10,6 +10,10 @@ type Columns = number | undefined;
 /** The settings that hold for every host, for JSON. */
 export interface PolicySettings {
   readonly backend: string;
+  /** What calls do while the store of the limits does not answer. */
+  readonly whenStoreAway: "share" | "wait" | "refuse";
+  /** The largest number of processes that share the store; null if it is not set. */
+  readonly fleetSize: number | null;
   /** Null for no maximum. */
   readonly maxInFlight: number | null;
   readonly aimd: boolean;
@@ -27,14 +31,22 @@ export interface PolicySettings {
   readonly breakerStore: string;
 }
 
+const AWAY_TEXTS = {
+  share: "share: each process uses its share of each limit",
+  wait: "wait: calls are queued until the store is back",
+  refuse: "refuse: calls fail at once",
+} as const;
+
 export function policySettings({ ratelimits, breakers }: LoadedPolicy): PolicySettings {
   const { aimd, maxInFlight } = ratelimits.resolved;
   const { rollingWindow, jitterMs, isAdaptive, rules } = breakers.resolved;
   const { threshold, windowUs, cooldownMs } = rollingWindow;
-  const { kind = "memory", dsn = "" } = ratelimits.options.backend ?? {};
+  const { kind = "memory", dsn = "", when_store_away = "share", fleet_size = null } = ratelimits.options.backend ?? {};
   const { backend = "none", dsn: storeDsn = "" } = breakers.options.advanced?.cooldown_store ?? {};
   return {
     backend: storeText(kind, dsn),
+    whenStoreAway: when_store_away,
+    fleetSize: fleet_size,
     maxInFlight: Number.isFinite(maxInFlight) ? maxInFlight : null,
     aimd: aimd.enabled,
     rollingWindow: rollingWindow.enabled
@@ -57,6 +69,7 @@ export function settingsText(settings: PolicySettings, columns: Columns): string
   return formatPairs(
     [
       ["backend", settings.backend],
+      ...sharingRows(settings),
       ["in flight", maxInFlight === null ? "not limited" : `at most ${maxInFlight} requests over all hosts`],
       ["AIMD", onOff(settings.aimd)],
       ["rolling window", rolling],
@@ -68,6 +81,15 @@ export function settingsText(settings: PolicySettings, columns: Columns): string
     ],
     { columns },
   );
+}
+
+/** Only a shared store can be away. */
+function sharingRows({ backend, whenStoreAway, fleetSize }: PolicySettings): [string, string][] {
+  if (backend === "memory") return [];
+  return [
+    ["store away", AWAY_TEXTS[whenStoreAway]],
+    ["fleet size", fleetSize === null ? "not set" : `at most ${fleetSize} processes`],
+  ];
 }
 
 export function limitsTable(rows: readonly PolicyRow[], columns: Columns): string {

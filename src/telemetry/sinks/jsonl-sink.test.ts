@@ -13,7 +13,7 @@ import { jsonlSink } from "./jsonl-sink.ts";
 test("each event is a line of JSON, and is read back unchanged", async t => {
   const file = join(folderFor(t), "deep", "telemetry.jsonl");
   const sink = await jsonlSink(file);
-  const events = [call(0, "a.example"), acquire(1, "a.example", "granted"), at(2, "store_back", {})];
+  const events = [call(0, "a.example"), acquire(1, "a.example", "granted"), at(2, "store_back", { away_ms: 5 })];
   for (const event of events) sink.take(event);
   await sink.close?.();
   assert.equal(readFileSync(file, "utf8").split("\n").length, 4);

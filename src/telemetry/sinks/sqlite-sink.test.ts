@@ -34,7 +34,7 @@ test("every table has a column for every field of its events", () => {
 test("an event of every type is read back unchanged, in order", async t => {
   const file = join(folderFor(t), "telemetry.db");
   const sink = await sqliteSink(file);
-  const sameTime = [at(99, "store_back", {}), call(99, "a.example"), acquire(99, "a.example", "granted")];
+  const sameTime = [at(99, "store_back", { away_ms: 5 }), call(99, "a.example"), acquire(99, "a.example", "granted")];
   for (const event of [...oneOfEach, ...sameTime]) sink.take(event);
   await sink.close?.();
   const opened = await openTelemetryFile(file);

@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { RateLimitExceeded, StoreError } from "../errors.ts";
+import { Gate } from "../gate/gate.ts";
+import type { LimiterEvent } from "../limiter/limiter-events.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import type { Store } from "../stores/store.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import type { AwayPolicy } from "./store-outage.ts";
+
+const HOST = "a.example";
+
+/** A gate whose store can be away. */
+class OutageGate {
+  readonly time = new FakeTime();
+  readonly gate: Gate;
+  readonly events: LimiterEvent[] = [];
+  readonly warnings: string[] = [];
+  readonly sentMs: number[] = [];
+  exchanges = 0;
+  error: StoreError | undefined;
+
+  constructor(policy: AwayPolicy, isAway = false) {
+    const member = new MemoryStore(this.time).member("p");
+    const reach = <Value>(run: () => Promise<Value>) => (this.error === undefined ? run() : Promise.reject(this.error));
+    if (isAway) this.error = new StoreError("no connection");
+    const store: Store = {
+      processId: "p",
+      processes: 4,
+      exchange: (...about) => {
+        this.exchanges += 1;
+        return reach(() => member.exchange(...about));
+      },
+      read: name => reach(() => member.read(name)),
+      change: (name, step) => reach(() => member.change(name, step)),
+      list: prefix => reach(() => member.list(prefix)),
+      close: () => member.close(),
+    };
+    const limits = { defaults: { metadata: { rates: "8/SECOND", guard_ms: 0, max_delay_ms: 200 } } };
+    this.gate = new Gate(limitPoliciesFrom(limits, "test"), this.time, {
+      store,
+      random: () => 0,
+      awayPolicy: () => policy,
+      warn: message => this.warnings.push(message),
+      listener: event => {
+        this.events.push(event);
+      },
+    });
+  }
+
+  async send(options: { readonly maxWaitMs?: number } = {}): Promise<void> {
+    const grant = await this.gate.enter({ host: HOST, role: "metadata", ...options });
+    grant.written();
+    grant.release();
+    this.sentMs.push(this.time.monotonicUs() / 1000);
+  }
+
+  /** Starts calls that may wait as long as they need. */
+  sendAll(count: number): Promise<unknown> {
+    return Promise.all(Array.from({ length: count }, () => this.send({ maxWaitMs: 600_000 })));
+  }
+
+  get storeEvents(): readonly LimiterEvent[] {
+    return this.events.filter(({ event_type }) => event_type.startsWith("store_"));
+  }
+}
+
+test("before its first contact a process uses 1/fleet_size of each limit", async () => {
+  const one = new OutageGate({ mode: "share", fleetSize: 4 }, true);
+  const all = one.sendAll(4);
+  await one.time.advance(999);
+  assert.deepEqual(one.sentMs, [0, 0]);
+  await one.time.advance(1000);
+  await all;
+  assert.deepEqual(one.sentMs, [0, 0, 1000, 1000]);
+  await one.gate.close();
+});
+
+test("before its first contact a process without fleet_size waits, and says so", async () => {
+  const one = new OutageGate({ mode: "share", fleetSize: undefined }, true);
+  const all = one.sendAll(4);
+  await one.time.advance(60_000);
+  assert.deepEqual(one.sentMs, []);
+  assert.deepEqual(one.warnings, [
+    "the shared store does not answer: no connection; calls wait until it is back (the number of processes is not known: set fleet_size)",
+  ]);
+  one.error = undefined;
+  await one.time.advance(500);
+  await all;
+  assert.equal(one.sentMs.length, 4);
+  await one.gate.close();
+});
+
+test("a process that has not reached the store within a lease does not count on a share", async () => {
+  const one = new OutageGate({ mode: "share", fleetSize: undefined });
+  await one.send();
+  await one.time.advance(30_000);
+  one.error = new StoreError("no connection");
+  const late = one.sendAll(1);
+  await one.time.advance(5000);
+  assert.equal(one.sentMs.length, 1);
+  one.error = undefined;
+  await one.time.advance(500);
+  await late;
+  await one.gate.close();
+});
+
+test("with wait, calls are queued until the store is back, or until their own bound", async () => {
+  const one = new OutageGate({ mode: "wait", fleetSize: undefined });
+  await one.send();
+  one.error = new StoreError("no connection");
+  const patient = one.sendAll(3);
+  const hasty = assert.rejects(one.send({ maxWaitMs: 700 }), (error: unknown) => {
+    assert.ok(error instanceof RateLimitExceeded);
+    assert.equal(error.constraint.kind, "store");
+    assert.match(error.message, /the shared store does not answer, so the rate limits of a\.example \(metadata\)/);
+    return true;
+  });
+  await one.time.advance(10_000);
+  await hasty;
+  assert.equal(one.sentMs.length, 1);
+  one.error = undefined;
+  await one.time.advance(500);
+  await patient;
+  assert.equal(one.sentMs.length, 4);
+  assert.deepEqual(
+    one.storeEvents.map(({ event_type }) => event_type),
+    ["store_away", "store_back"],
+  );
+  assert.equal(one.warnings.length, 2);
+  assert.match(one.warnings[0] ?? "", /calls wait until it is back \(when_store_away: wait\)/);
+  assert.match(one.warnings[1] ?? "", /the shared store answers again after 11 s/);
+  await one.gate.close();
+});
+
+test("with refuse, new and waiting calls fail at once", async () => {
+  const one = new OutageGate({ mode: "refuse", fleetSize: undefined });
+  await one.send();
+  one.error = new StoreError("no connection");
+  const refusal = (error: unknown) => {
+    assert.ok(error instanceof RateLimitExceeded);
+    assert.match(error.message, /are not known, but this call waits at most 0 ms \(when_store_away: refuse\)/);
+    return true;
+  };
+  const waiting = assert.rejects(one.send({ maxWaitMs: 60_000 }), refusal);
+  await one.time.advance(1);
+  await waiting;
+  await assert.rejects(one.send(), refusal);
+  one.error = undefined;
+  await one.time.advance(1000);
+  await one.send().catch(() => undefined);
+  await one.time.advance(1);
+  await one.send();
+  await one.gate.close();
+});
+
+test("a store that can never work fails the calls with its own error", async () => {
+  const one = new OutageGate({ mode: "share", fleetSize: 2 }, true);
+  one.error = new StoreError("WRONGPASS", { isPermanent: true });
+  await assert.rejects(one.send({ maxWaitMs: 1000 }), { name: "StoreError", message: "WRONGPASS" });
+  await assert.rejects(one.send(), { name: "StoreError" });
+  await one.gate.close();
+});
+
+test("a store that is away is tried every half second while calls wait, and not while none come", async () => {
+  const one = new OutageGate({ mode: "wait", fleetSize: undefined });
+  await one.send();
+  await one.time.advance(100);
+  one.error = new StoreError("no connection");
+  one.exchanges = 0;
+  const patient = one.sendAll(1);
+  await one.time.advance(10_000);
+  assert.ok(one.exchanges >= 20 && one.exchanges <= 41, String(one.exchanges));
+  one.error = undefined;
+  await one.time.advance(500);
+  await patient;
+  one.error = new StoreError("no connection");
+  const last = assert.rejects(one.send({ maxWaitMs: 100 }), RateLimitExceeded);
+  await one.time.advance(5000);
+  await last;
+  one.exchanges = 0;
+  await one.time.advance(9999);
+  assert.equal(one.exchanges, 1, "a lease is renewed after 10 s");
+  await one.gate.close();
+});

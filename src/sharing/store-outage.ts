@@ -1,0 +1,178 @@
+import { formatWait } from "../core/text/duration.ts";
+import type { StoreError } from "../errors.ts";
+import { LEASE_MS } from "../stores/store.ts";
+import type { Time, Timer } from "../time/time.ts";
+
+/** What calls do while the store does not answer, as the policy says. */
+export interface AwayPolicy {
+  readonly mode: "share" | "wait" | "refuse";
+  /** The largest number of processes that share the store; undefined if the policy does not say. */
+  readonly fleetSize: number | undefined;
+}
+
+/** The store does not answer. */
+export interface StoreAway {
+  /**
+   * What calls do meanwhile. `share` becomes `wait` for a process that does not know how many share the store. Undefined
+   * for a store that shares only breakers.
+   */
+  readonly mode?: AwayPolicy["mode"];
+  /** The number of processes that the limits are divided by; 1 if it is not known. */
+  readonly processes: number;
+  /** True if calls wait because the number of processes is not known. */
+  readonly isUncounted?: boolean;
+  readonly error: StoreError;
+}
+
+export interface StoreOutageOptions {
+  readonly time: Time;
+  readonly random: () => number;
+  readonly policy: () => AwayPolicy;
+  /** Tries the store again. */
+  readonly probe: () => void;
+}
+
+/** A store that is away is tried again after 250 to 500 ms. */
+export const PROBE_MS = 250;
+const PROBE_JITTER_MS = 250;
+/** The store counts as back only if no other call has failed for this long. */
+const QUIET_US = 500_000;
+
+/** Whether the store answers, how many processes share it, and when a store that is away is tried again. */
+export class StoreOutage {
+  readonly #options: StoreOutageOptions;
+  readonly #count = new RecentMaximum();
+  #away: StoreAway | undefined;
+  #sinceUs = 0;
+  #contactUs = Number.NEGATIVE_INFINITY;
+  #failedUs = Number.NEGATIVE_INFINITY;
+  #probeUs = 0;
+  #timer: Timer | undefined;
+
+  constructor(options: StoreOutageOptions) {
+    this.#options = options;
+  }
+
+  get away(): StoreAway | undefined {
+    return this.#away;
+  }
+
+  /** When this process noticed that the store is away. */
+  get sinceUs(): number {
+    return this.#sinceUs;
+  }
+
+  /** Whether requests are sent without leases, on this process's share of the limits. */
+  get isSharing(): boolean {
+    return this.#away?.mode === "share";
+  }
+
+  /** The store has answered an exchange. `processes` is the number that it has counted. */
+  reached(processes: number): void {
+    this.#contactUs = this.#options.time.monotonicUs();
+    this.#count.add(processes, this.#contactUs);
+  }
+
+  /** An exchange has failed. True if the store was not away before. */
+  failed(error: StoreError): boolean {
+    const { time, policy } = this.#options;
+    const nowUs = time.monotonicUs();
+    this.#probeUs = nowUs + PROBE_MS * 1000;
+    if (this.#away !== undefined) return false;
+    const { mode, fleetSize } = policy();
+    // The other processes count this one only within a lease: later, its share is not reserved.
+    const isCounted = nowUs - this.#contactUs < LEASE_MS * 1000;
+    const processes = isCounted ? Math.max(this.#count.at(nowUs), fleetSize ?? 1) : fleetSize;
+    const isHopeless = error.isPermanent && this.#contactUs === Number.NEGATIVE_INFINITY;
+    const isUncounted = mode === "share" && processes === undefined;
+    const withoutStore = isHopeless ? "refuse" : isUncounted ? "wait" : mode;
+    this.#away = { mode: withoutStore, processes: processes ?? 1, isUncounted, error };
+    this.#sinceUs = nowUs;
+    return true;
+  }
+
+  /** A call of another part of the program has failed. True if the store was not away before. */
+  failedElsewhere(error: StoreError): boolean {
+    this.#failedUs = this.#options.time.monotonicUs();
+    return this.failed(error);
+  }
+
+  /**
+   * Whether the end of an outage may be reported, after an exchange that the store has answered. A server without memory
+   * may answer some calls and refuse others: its outage is reported once.
+   */
+  get isQuiet(): boolean {
+    return this.#options.time.monotonicUs() - this.#failedUs >= QUIET_US;
+  }
+
+  /** The store is back. */
+  end(): void {
+    this.#away = undefined;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  isProbeDue(nowUs: number): boolean {
+    return nowUs >= this.#probeUs;
+  }
+
+  /** Tries the store again soon. `keepsAlive`: requests wait for it, so the program must not end before. */
+  probeLater(keepsAlive: boolean): void {
+    if (this.#away === undefined) return;
+    if (this.#timer !== undefined) {
+      if (keepsAlive) this.#timer.ref?.();
+      return;
+    }
+    const { time, random, probe } = this.#options;
+    this.#timer = time.setTimer(PROBE_MS + random() * PROBE_JITTER_MS, () => {
+      this.#timer = undefined;
+      probe();
+    });
+    if (!keepsAlive) this.#timer.unref?.();
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+}
+
+/**
+ * The largest value of the last lease. A list of processes that a server has evicted is complete again when they have
+ * contacted it, and until then no process believes that it is alone.
+ */
+class RecentMaximum {
+  #sinceUs = Number.NEGATIVE_INFINITY;
+  #current = 1;
+  #previous = 1;
+
+  add(value: number, nowUs: number): void {
+    const lengthUs = LEASE_MS * 1000;
+    if (nowUs - this.#sinceUs >= lengthUs) {
+      this.#previous = nowUs - this.#sinceUs < 2 * lengthUs ? this.#current : 1;
+      this.#current = 1;
+      this.#sinceUs = nowUs;
+    }
+    this.#current = Math.max(this.#current, value);
+  }
+
+  at(nowUs: number): number {
+    return nowUs - this.#sinceUs < 2 * LEASE_MS * 1000 ? Math.max(this.#current, this.#previous) : this.#current;
+  }
+}
+
+/** One sentence for people when an outage begins. */
+export function awayText({ mode, processes, isUncounted = false, error }: StoreAway): string {
+  const what = `the shared store does not answer: ${error.message}`;
+  if (mode === undefined) return `${what}; circuits and cooldowns are not shared until it is back`;
+  if (mode === "refuse") return `${what}; calls are refused until it is back (when_store_away: refuse)`;
+  if (mode === "share")
+    return `${what}; this process uses 1/${processes} of each rate limit until it is back (when_store_away: share)`;
+  const reason = isUncounted ? "the number of processes is not known: set fleet_size" : "when_store_away: wait";
+  return `${what}; calls wait until it is back (${reason})`;
+}
+
+/** One sentence for people when it ends. */
+export function backText(awayMs: number): string {
+  return `the shared store answers again after ${formatWait(awayMs)}`;
+}
