@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { systemTime } from "../src/time/system-time.ts";
@@ -84,6 +84,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     written: stampsUs.length,
     utilisation: stampsUs.length / (((endedUs - startedUs) / WINDOW_US) * LIMIT),
     server: counts,
+    load: loadavg()[1] ?? 0,
     episodes: judged.episodes.map(episode => ({
       ...episode,
       lines: printed.filter(({ atUs }) => atUs >= episode.beganUs && atUs < episode.untilUs).length,
@@ -107,19 +108,26 @@ async function makeFaults(
   const startUs = systemTime.machineUs();
   await Promise.all(fleet.map(process => process.start()));
   const begun: Omit<Episode, "untilUs">[] = [
-    { fault: "start", detail: "", separated: 0, beganUs: startUs, endedUs: systemTime.machineUs() },
+    {
+      fault: "start",
+      detail: "",
+      separated: 0,
+      returnsStore: false,
+      beganUs: startUs,
+      endedUs: systemTime.machineUs(),
+    },
   ];
   const untilUs = systemTime.machineUs() + seconds * 1e6;
   for (const { calmMs: beforeMs, fault } of planOf(seed, kinds, fleet, calmMs)) {
     await setTimeout(beforeMs);
     if (begun.length > faults || systemTime.machineUs() >= untilUs) break;
-    const { name, detail, separated } = fault;
+    const { name, detail, separated, returnsStore } = fault;
     const beganUs = systemTime.machineUs();
     onProgress(`${begun.length}: ${name} ${detail}`.trimEnd());
     await fault.begin();
     await setTimeout(fault.durationMs);
     await fault.end();
-    begun.push({ fault: name, detail, separated, beganUs, endedUs: systemTime.machineUs() });
+    begun.push({ fault: name, detail, separated, returnsStore, beganUs, endedUs: systemTime.machineUs() });
     if (fault.repair !== undefined) {
       await setTimeout(calmMs[0]);
       await fault.repair();

@@ -10,6 +10,8 @@ export interface Fault {
   readonly durationMs: number;
   /** The processes that cannot reach the store while others can. */
   readonly separated: number;
+  /** The end of the fault brings the store back, so that the fleet must reach full speed again in time. */
+  readonly returnsStore: boolean;
   begin(): Promise<void>;
   /** Ends the fault. When it resolves, the store can be used again. */
   end(): Promise<void>;
@@ -45,7 +47,7 @@ export function simpleFault(
     name,
     draw: random => {
       const durationMs = random.whole(shortestMs, longestMs);
-      return { name, detail: "", durationMs, separated: 0, begin, end };
+      return { name, detail: "", durationMs, separated: 0, returnsStore: true, begin, end };
     },
   };
 }

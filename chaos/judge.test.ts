@@ -6,7 +6,7 @@ import { type Episode, judge } from "./judge.ts";
 const PROMISES = { mode: "wait", limit: 4, windowUs: 1000, processes: 4 } as const;
 
 function episode(beganUs: number, endedUs: number, untilUs: number, separated = 0): Episode {
-  return { fault: "test", detail: "", separated, beganUs, endedUs, untilUs };
+  return { fault: "test", detail: "", separated, returnsStore: true, beganUs, endedUs, untilUs };
 }
 
 test("a window over the limit is counted over all stamps and named with its fault", () => {
@@ -39,6 +39,7 @@ test("recovery ends with the first window of at least 80 % of the limit after th
   assert.deepEqual(judge([slow], [], PROMISES).broken, [
     "test: full speed again after more than the calm time, 2000 ms are promised",
   ]);
+  assert.deepEqual(judge([{ ...slow, returnsStore: false }], [], PROMISES).broken, []);
 });
 
 test("the most in any window is what counting each window by itself gives", () => {

@@ -5,6 +5,7 @@ export interface Episode {
   readonly fault: string;
   readonly detail: string;
   readonly separated: number;
+  readonly returnsStore: boolean;
   readonly beganUs: number;
   readonly endedUs: number;
   /** The begin of the next fault, or the end of the run. */
@@ -53,13 +54,13 @@ export function permitted({ separated }: Episode, { mode, limit, processes }: Pr
 }
 
 function brokenPromises(episode: JudgedEpisode, promises: Promises): readonly string[] {
-  const { fault, detail, most, recoveryMs, untilUs, endedUs } = episode;
+  const { fault, detail, most, recoveryMs, untilUs, endedUs, returnsStore } = episode;
   const what = detail === "" ? fault : `${fault} (${detail})`;
   const broken: string[] = [];
   const atMost = permitted(episode, promises);
   if (most > atMost) broken.push(`${what}: ${most} written in a window, at most ${atMost} are promised`);
   const isLongEnough = untilUs - endedUs > RECOVERY_MS * 1000 + promises.windowUs;
-  if (isLongEnough && (recoveryMs === undefined || recoveryMs > RECOVERY_MS)) {
+  if (returnsStore && isLongEnough && (recoveryMs === undefined || recoveryMs > RECOVERY_MS)) {
     const after = recoveryMs === undefined ? "more than the calm time" : `${recoveryMs} ms`;
     broken.push(`${what}: full speed again after ${after}, ${RECOVERY_MS} ms are promised`);
   }

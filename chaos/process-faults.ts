@@ -14,6 +14,7 @@ const kill: FaultKind = {
       detail: `process ${process.index}`,
       durationMs: random.whole(0, 2000),
       separated: 0,
+      returnsStore: false,
       begin: () => process.kill(),
       end: () => process.start(),
     };
@@ -29,6 +30,7 @@ const suspend: FaultKind = {
       detail: `process ${process.index}`,
       durationMs: random.whole(200, 6000),
       separated: 0,
+      returnsStore: false,
       begin: async () => process.suspend(),
       end: async () => process.resume(),
     };
@@ -45,6 +47,7 @@ const stall: FaultKind = {
       detail: `process ${process.index}`,
       durationMs: stallMs,
       separated: 0,
+      returnsStore: false,
       begin: async () => process.stall(stallMs),
       end: nothing,
     };
@@ -62,6 +65,7 @@ function partition(name: string, isForAll: boolean): FaultKind {
         detail: `${how}, processes ${separated.map(({ index }) => index).join(" ")}`,
         durationMs: random.whole(300, 5000),
         separated: isForAll ? 0 : separated.length,
+        returnsStore: true,
         begin: async () => {
           for (const { link } of separated) link[how]();
         },
@@ -83,6 +87,7 @@ const delay: FaultKind = {
       detail: `${ms} ms, processes ${slow.map(({ index }) => index).join(" ")}`,
       durationMs: random.whole(1000, 5000),
       separated: 0,
+      returnsStore: true,
       begin: async () => {
         for (const { link } of slow) link.delay(ms);
       },
@@ -103,6 +108,7 @@ const startWithoutStore: FaultKind = {
       detail: how,
       durationMs: random.whole(1000, 4000),
       separated: 0,
+      returnsStore: true,
       begin: async () => {
         await Promise.all(fleet.map(process => process.kill()));
         for (const { link } of fleet) link[how]();

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import type { PrintedLine } from "./chaos-process.ts";
 import type { JudgedEpisode } from "./judge.ts";
 import type { ServerCounts } from "./strict-server.ts";
@@ -15,6 +16,8 @@ export interface ChaosReport {
   /** Writes divided by what the limit permits, over the whole run. */
   readonly utilisation: number;
   readonly server: ServerCounts;
+  /** Load average of the machine over the last five minutes: a starved fleet recovers late. */
+  readonly load: number;
   readonly episodes: readonly (JudgedEpisode & { readonly lines: number })[];
   readonly printed: readonly PrintedLine[];
   /** Errors that callers got, with their number. */
@@ -38,6 +41,7 @@ export function reportText(report: ChaosReport): string {
       `${processes} processes, limit ${limit}`,
     `written ${written}, most in any window ${most}, utilisation ${utilisation.toFixed(2)}; ` +
       `server: ${server.arrived} arrived, ${server.rejected} rejected, ${server.busiest} in its busiest window`,
+    `load of the machine ${report.load.toFixed(1)} on ${availableParallelism()} cores`,
     "",
     ...table([["fault", "times", "most", "recovery ms (median, worst)", "lines"], ...rows]),
     "",

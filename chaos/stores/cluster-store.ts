@@ -49,6 +49,7 @@ function failover({ primaries, replicas }: RedisClusterServers): FaultKind {
         detail: `slots ${pair + 1} of 3`,
         durationMs: 0,
         separated: 0,
+        returnsStore: true,
         begin: async () => {
           killed = both.find(isPrimary);
           await killed?.stop();

@@ -40,6 +40,7 @@ function failover(name: string, set: RedisSentinelSet, prepare: (replica: RedisS
         detail: lagMs === 0 ? "" : `${lagMs} ms behind`,
         durationMs: 0,
         separated: 0,
+        returnsStore: true,
         begin: async () => {
           await set.isComplete();
           const { primary, servers } = set;

@@ -83,6 +83,7 @@ function readOnly(folder: string): FaultKind {
         detail: `restart of process ${process.index}`,
         durationMs: random.whole(500, 3000),
         separated: 0,
+        returnsStore: true,
         begin: async () => {
           await process.kill();
           mount("--bind", folder, folder);

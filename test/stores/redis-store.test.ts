@@ -278,6 +278,21 @@ describe("redis", { skip: whyNoRedis() }, () => {
     }
   });
 
+  test("a URL of the wrong kind is an error with a remedy", async () => {
+    await assert.rejects(
+      RedisStore.open(`redis+sentinel://127.0.0.1:${server.port}/limits`),
+      /unknown command 'SENTINEL'.* \(a server that is not a sentinel needs a URL that begins with redis:/,
+    );
+    const time = new FakeTime();
+    const opening = RedisStore.open(`rediss://127.0.0.1:${server.port}`, { time, timeoutMs: 1000 });
+    await time.advance(1000);
+    const plain = await opening;
+    const call = assert.rejects(ask(plain, one("k", 1)), /no connection within 1000 ms \(does the server use TLS\?\)/);
+    await time.advance(1000);
+    await call;
+    await plain.close();
+  });
+
   test("without @redis/client the error says how to install it", () => {
     const code = `
       import { registerHooks } from "node:module";

@@ -87,7 +87,7 @@ export class RedisConnection {
     const { timeoutMs, time } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const timer = setStallTolerantTimer(time, timeoutMs, () => {
-      const reason = new Error(`no reply within ${timeoutMs} ms`);
+      const reason = this.#silence(timeoutMs);
       reject(reason);
       // The system would need minutes to notice that a connection is dead.
       this.#abandon(key, reason);
@@ -104,6 +104,12 @@ export class RedisConnection {
     if (this.#ready !== undefined) send(this.#ready);
     else this.#connected().then(send, fail);
     return promise;
+  }
+
+  #silence(timeoutMs: number): Error {
+    if (this.#ready !== undefined) return new Error(`no reply within ${timeoutMs} ms`);
+    const question = this.#address.tls === undefined ? "" : " (does the server use TLS?)";
+    return new Error(`no connection within ${timeoutMs} ms${question}`);
   }
 
   #connected(): Promise<RedisDriver> {
@@ -175,6 +181,7 @@ const REMEDIES: readonly (readonly [code: string, remedy: string])[] = [
   ["ERR SELECT is not allowed in cluster mode", "a cluster has only database 0"],
   ["MOVED", "the server belongs to a cluster: add ?cluster=true to the URL"],
   ["ERR This instance has cluster support disabled", "remove cluster=true from the URL"],
+  ["ERR unknown command 'SENTINEL'", "a server that is not a sentinel needs a URL that begins with redis://"],
   ["ERR unknown command 'EVALSHA'", "a sentinel needs a URL that begins with redis+sentinel://"],
 ];
 const UNTRUSTED =
