@@ -86,7 +86,7 @@ describe("a cluster of three servers", { skip: whyNoRedis() }, () => {
   test("one named node that is down does not matter, and a cluster survives the loss of a primary", async t => {
     const unused = await RedisServer.freePort();
     const url = cluster.url.replace("redis://", `redis://127.0.0.1:${unused},`);
-    const store = await RedisStore.open(url, { prefix: "failover", trustMs: 0, timeoutMs: 5000 });
+    const store = await RedisStore.open(url, { prefix: "failover", trustMs: 0, timeoutMs: PATIENT_MS });
     t.after(() => store.close());
     const keys = Array.from({ length: 12 }, (_, n) => `key${n}`);
     for (const key of keys) assert.equal(await kindOf(store, one(key, 1, 3_600_000)), "granted");
@@ -99,11 +99,11 @@ describe("a cluster of three servers", { skip: whyNoRedis() }, () => {
     const plain = await RedisServer.start();
     t.after(() => plain.stop());
     await assert.rejects(
-      RedisStore.open(`${plain.url}?cluster=true`),
+      RedisStore.open(`${plain.url}?cluster=true`, { timeoutMs: PATIENT_MS }),
       /cluster support disabled \(remove cluster=true/,
     );
     const node = cluster.primaries[1]?.url ?? "";
-    const other = await RedisStore.open(node).catch((error: Error) => error);
+    const other = await RedisStore.open(node, { timeoutMs: PATIENT_MS }).catch((error: Error) => error);
     const error =
       other instanceof Error ? other : await other.exchange([], [one("x", 1), one("y", 1), one("z", 1)]).catch(e => e);
     assert.match(String(error), /MOVED .*\(the server belongs to a cluster: add \?cluster=true to the URL\)/);

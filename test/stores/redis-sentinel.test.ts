@@ -22,7 +22,7 @@ describe("sentinels", { skip: whyNoRedis() }, () => {
   after(() => set[Symbol.asyncDispose]());
 
   test("a name that the sentinels do not monitor is an error of the opening", async () => {
-    await assert.rejects(RedisStore.open(set.url.replace("/limits", "/limit")), {
+    await assert.rejects(RedisStore.open(set.url.replace("/limits", "/limit"), { timeoutMs: PATIENT_MS }), {
       name: "StoreError",
       message: /^redis at 127\.0\.0\.1:.*\/limit: the sentinels monitor no server with the name "limit"$/,
     });
@@ -30,7 +30,7 @@ describe("sentinels", { skip: whyNoRedis() }, () => {
 
   test("a URL of a sentinel without its scheme is an error with a remedy", async () => {
     await assert.rejects(
-      RedisStore.open(set.sentinels[0]?.url ?? ""),
+      RedisStore.open(set.sentinels[0]?.url ?? "", { timeoutMs: PATIENT_MS }),
       /unknown command .* \(a sentinel needs a URL that begins with redis\+sentinel:/,
     );
   });
@@ -69,7 +69,7 @@ describe("sentinels", { skip: whyNoRedis() }, () => {
       policy,
       cache: false,
       retry: false,
-      store: `${set.url}?prefix=hub` as `redis+sentinel://${string}`,
+      store: `${set.url}?prefix=hub&timeoutMs=600000` as `redis+sentinel://${string}`,
     });
     t.after(() => hub.close());
     const status = async (path: string) => (await hub.fetch(server.origin + path)).status;
@@ -99,7 +99,7 @@ test("log-in names of sentinels and servers are separate, and the documented rig
   t.after(() => store.close());
   assert.equal(await kindOf(store, one("k", 1)), "granted");
   for (const wrong of [url.replace("s3rver", "wr0ng"), url.replace("s3ntinel", "wr0ng")])
-    await assert.rejects(RedisStore.open(wrong), error => {
+    await assert.rejects(RedisStore.open(wrong, { timeoutMs: PATIENT_MS }), error => {
       assert.match(
         String(error),
         /StoreError: redis at .*: WRONGPASS .*\(check the user name and password of the URL\)/,

@@ -270,7 +270,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     const store = await opened(t, {}, `redis://:${encodeURIComponent("s3cret:of/them")}@${place}/2`);
     assert.equal(await kindOf(store, one("k", 1)), "granted");
     for (const url of [`redis://:wr0ng@${place}`, `redis://${place}`, "redis://:wr0ng@", "http://:wr0ng@localhost"]) {
-      await assert.rejects(RedisStore.open(url), error => {
+      await assert.rejects(RedisStore.open(url, { timeoutMs: PATIENT_MS }), error => {
         assert.ok(error instanceof StoreError);
         assert.doesNotMatch(`${error.message} ${JSON.stringify(error.cause)} ${error.stack}`, /wr0ng|s3cret/);
         return true;
@@ -280,7 +280,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
 
   test("a URL of the wrong kind is an error with a remedy", async () => {
     await assert.rejects(
-      RedisStore.open(`redis+sentinel://127.0.0.1:${server.port}/limits`),
+      RedisStore.open(`redis+sentinel://127.0.0.1:${server.port}/limits`, { timeoutMs: PATIENT_MS }),
       /unknown command 'SENTINEL'.* \(a server that is not a sentinel needs a URL that begins with redis:/,
     );
     const time = new FakeTime();
