@@ -3,11 +3,14 @@
  * failure in CI (scripts/test.ts).
  */
 import { spawnSync } from "node:child_process";
+import { globSync } from "node:fs";
 
 export interface Tool {
   readonly name: string;
   /** Names of the command; the first one found is used. */
   readonly commands: readonly string[];
+  /** Folders, apart from those on PATH, in which the package puts its commands. */
+  readonly folders?: string | undefined;
   /** Name of the Debian package. */
   readonly debian: string;
 }
@@ -18,7 +21,14 @@ export const CHROMIUM: Tool = {
   commands: ["chromium", "chromium-browser", "google-chrome"],
   debian: "chromium",
 };
-export const TOOLS: readonly Tool[] = [REDIS, CHROMIUM];
+/** Debian keeps the commands of each version of the server in a folder of their own. */
+export const POSTGRES: Tool = {
+  name: "postgresql",
+  commands: ["initdb"],
+  folders: "/usr/lib/postgresql/*/bin",
+  debian: "postgresql",
+};
+export const TOOLS: readonly Tool[] = [REDIS, POSTGRES, CHROMIUM];
 
 /** Tools that the test runner could not find, so that no test file tries to install them again. */
 export const MISSING_VARIABLE = "TEST_TOOLS_MISSING";
@@ -36,9 +46,13 @@ export function whyMissing(tool: Tool): string | false {
   return `${tool.name} is not on PATH and cannot be installed here`;
 }
 
-function found({ commands }: Tool): string | undefined {
+function found({ commands, folders }: Tool): string | undefined {
+  const path = [process.env["PATH"], ...(folders === undefined ? [] : globSync(folders))].join(":");
   for (const command of commands) {
-    const { status, stdout } = spawnSync("sh", ["-c", `command -v ${command}`], { encoding: "utf8" });
+    const { status, stdout } = spawnSync("sh", ["-c", `command -v ${command}`], {
+      encoding: "utf8",
+      env: { ...process.env, PATH: path },
+    });
     if (status === 0) return stdout.trim();
   }
   return undefined;

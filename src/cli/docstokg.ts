@@ -32,6 +32,11 @@ export const docstokg: Program = {
       load: async () => (await import("./docstokg/verify.ts")).verify,
     },
     {
+      name: "manifest",
+      summary: "copy a manifest from a file to PostgreSQL or back",
+      load: async () => (await import("./docstokg/manifest.ts")).manifestCommand,
+    },
+    {
       name: "demo",
       summary: "run against a simulated internet on this machine, without network access",
       load: async () => (await import("./docstokg/demo.ts")).demo,

@@ -171,7 +171,7 @@ async function addAll(
     run.pipeline.drain();
     throw error;
   } finally {
-    run.pipeline.inputEnded();
+    await run.inputEnded();
   }
 }
 

@@ -108,6 +108,13 @@ export class Pipeline {
     this.#advanceAll();
   }
 
+  /** Other processes have added works to the manifest, given works back, or settled the last ones. */
+  worksChanged(): void {
+    // While there is enough to do, the number of works that wait need not be exact.
+    if (this.#backlog.works < this.#options.maxOpen) this.#isBacklogKnown = false;
+    this.#advanceAll();
+  }
+
   /** The queue of the first step of a work. */
   queueOf(work: Omit<ListedWork, "id">): string {
     const next = new Resolution({ id: 0, ...work }, this.#resolutionOptions).next(0);
@@ -124,6 +131,13 @@ export class Pipeline {
   drain(): void {
     this.#isDraining = true;
     this.#advanceAll();
+  }
+
+  /** Aborts the requests in flight; the promise of `run` rejects with the error. */
+  abort(error: unknown): void {
+    // The caller may not have called `run` yet.
+    this.#ended.promise.catch(() => undefined);
+    this.#abort(error);
   }
 
   /** Like `drain`, but aborts the requests in flight. */
@@ -199,13 +213,23 @@ export class Pipeline {
       return;
     }
     const isIdle = this.#open === 0 && !this.#expectsMoreWorks;
-    if (this.#isDraining ? this.#inFlight.total === 0 : isIdle && this.#backlog.works === 0) {
+    const isEmpty = isIdle && this.#backlog.works === 0;
+    if (this.#isDraining ? this.#inFlight.total === 0 : isEmpty && (await this.#isFinished())) {
       this.#isOver = true;
       this.#ended.resolve();
       return;
     }
     if (isIdle && !this.#isDraining && (await this.#endPatience())) return;
     this.#armTimer();
+  }
+
+  /** Works that other processes have may come back: then `worksChanged` is called. */
+  async #isFinished(): Promise<boolean> {
+    const { manifest, run } = this.#options;
+    if (await manifest.queue.isFinished(run)) return true;
+    await this.#readBacklog();
+    if (this.#backlog.works > 0) this.#isTurnDue = true;
+    return false;
   }
 
   #startTasks(): void {
@@ -467,7 +491,7 @@ export class Pipeline {
     const { manifest } = this.#options;
     const same = await manifest.works.update(resolution.work);
     if (same === undefined) return this.#advanceIfWanted(resolution);
-    await manifest.works.merge(resolution.work, same);
+    if (!(await manifest.works.merge(resolution.work, same))) return this.#update(resolution);
     this.#closed(resolution.work, "merged", "merged", 0);
   }
 

@@ -144,6 +144,18 @@ export class HarvestRun {
     return count;
   }
 
+  /** The caller will add no more works. */
+  async inputEnded(): Promise<void> {
+    await this.manifest.endListing();
+    this.pipeline.inputEnded();
+  }
+
+  /** Aborts the requests in flight. Nothing waits for a server that does not answer. */
+  stop(): void {
+    this.pipeline.stop();
+    this.manifest.stopWaiting();
+  }
+
   /** Works of one shape start at the same host. A wrong guess would only cost a detour through another queue. */
   #firstQueue(work: Work): string {
     const shape = shapeOf(work);
@@ -187,11 +199,20 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const run = await manifest.beginRun(command);
     const settings = { ...RUN_DEFAULTS, ...defined(options), random, run, manifest, maxWaitMs: MAX_WAIT_MS };
     const downloads = new Downloads({ ...settings, metadata: options.metadata, hub, fileStore, time });
-    const recovered = await recoverParts(manifest, fileStore, run);
+    let recovered = 0;
+    await manifest.recover(async parts => {
+      recovered += await recoverParts(parts, manifest, fileStore, run);
+    });
     const named = (name: string) => resolvers.find(resolver => resolver.name === name);
     const secretUrls = new SecretUrls();
+    const settled = { done: 0, failed: 0, bytes: 0 };
     const pipeline = new Pipeline({
       ...settings,
+      onSettled: (work, state, reason, bytes) => {
+        settled[state === "failed" ? "failed" : "done"] += 1;
+        settled.bytes += reason === "ok" ? bytes : 0;
+        options.onSettled?.(work, state, reason, bytes);
+      },
       secretUrls,
       filter: options.filter ?? {},
       resolvers,
@@ -202,6 +223,11 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       pageReader: named("landing_page"),
       archive: named("wayback"),
     });
+    manifest.watch(
+      () => pipeline.worksChanged(),
+      error => pipeline.abort(error),
+      () => ({ ...settled, inFlight: pipeline.inFlight }),
+    );
     return new HarvestRun({
       id: run,
       manifest,

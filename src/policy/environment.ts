@@ -57,6 +57,7 @@ const OTHER_VARIABLES = [
   "DOCSTOKG_IDENTITIES_YAML",
   "DOCSTOKG_MAILTO",
   "DOCSTOKG_CACHE",
+  "DOCSTOKG_MANIFEST",
 ];
 
 /** Environment variables by name, such as `process.env`. */

@@ -292,14 +292,15 @@ export function manifestContract(open: (t: TestContext) => Promise<Manifest>): v
       destination: undefined,
     };
     await manifest.files.savePart(part);
-    assert.deepEqual(await manifest.files.part(part.urlHash), part);
+    assert.deepEqual(await manifest.files.part(part.urlHash, id), part);
     await manifest.files.savePart({ ...part, validator: undefined, totalBytes: undefined, destination: DOWNLOADED });
     assert.deepEqual((await manifest.files.partsOf(id))[0]?.destination, DOWNLOADED);
     await manifest.files.savePart({ ...part, urlHash: "other", file: "2.part" });
-    assert.equal((await manifest.files.parts()).length, 2);
-    await manifest.files.deletePart("other");
+    assert.equal((await manifest.files.partsOf(id)).length, 2);
+    await manifest.files.deletePart("other", id);
+    assert.equal((await manifest.files.partsOf(id)).length, 1);
     await manifest.finish(run, id, "ok", { ...DOWNLOADED, licence: "cc-by", version: "published" });
-    assert.deepEqual(await manifest.files.parts(), []);
+    assert.deepEqual(await manifest.files.partsOf(id), []);
     const { sha256, path, bytes, mediaType } = DOWNLOADED;
     const stored = { sha256, path, bytes, mediaType };
     assert.deepEqual(await manifest.files.file(sha256), stored);

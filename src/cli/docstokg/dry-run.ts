@@ -1,9 +1,8 @@
-import { existsSync } from "node:fs";
 import { learnedYields } from "../../harvest/estimate/learned-yields.ts";
 import type { RunEstimate, ServiceEstimate } from "../../harvest/estimate/run-estimate.ts";
 import { RunForecast } from "../../harvest/estimate/run-forecast.ts";
 import type { Input } from "../../harvest/inputs/inputs.ts";
-import { type Manifest, openManifest } from "../../harvest/manifest/manifest.ts";
+import { findManifest, type Manifest } from "../../harvest/manifest/manifest.ts";
 import { orderFor } from "../../harvest/resolvers/order.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -34,7 +33,7 @@ export async function dryRun(
   io: Io,
 ): Promise<ExitCode> {
   const { ratelimits } = await loadPolicy(policySources(flags, io));
-  const manifest = existsSync(settings.manifest) ? await openManifest(settings.manifest, systemTime) : undefined;
+  const manifest = await findManifest(settings.manifest, systemTime);
   try {
     const resolvers = usableResolvers(settings, io);
     const forecast = new RunForecast({

@@ -1,13 +1,11 @@
 import { nearest } from "../../core/text/nearest.ts";
 import { writeAtomically } from "../../files/atomic-file.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportText } from "../../harvest/export/export-lines.ts";
-import { openManifest } from "../../harvest/manifest/manifest.ts";
 import type { WorkRecord } from "../../harvest/manifest/manifest-reports.ts";
-import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { addManifestOnlyFlags, checkManifestExists, pathsOf } from "./path-flags.ts";
+import { addManifestOnlyFlags, openExistingManifest, pathsOf } from "./path-flags.ts";
 
 /** `docstokg export`: writes the works of a manifest, with their metadata, in the format of another program. */
 export const exportCommand: CommandModule = {
@@ -25,9 +23,7 @@ export const exportCommand: CommandModule = {
       throw usageError("--state", `${JSON.stringify(state)} is not one of done, failed, pending`);
     if (flags["out"] !== undefined && flags["manifest"] !== undefined)
       throw usageError("--out", "has no effect with --manifest, which names the file");
-    const { manifest: path } = pathsOf(flags);
-    checkManifestExists(path);
-    const manifest = await openManifest(path, systemTime);
+    const manifest = await openExistingManifest(pathsOf(flags, io).manifest);
     try {
       const parts = exportText(format, inState(manifest.reports.workRecords(), state));
       const target = flags["to"];

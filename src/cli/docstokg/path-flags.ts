@@ -1,13 +1,16 @@
-import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
-import type { Flags } from "../program.ts";
+import { findManifest, type Manifest, manifestName } from "../../harvest/manifest/manifest.ts";
+import { hasPassword, isPostgresUrl } from "../../harvest/manifest/postgres/postgres-url.ts";
+import { systemTime } from "../../time/system-time.ts";
+import type { Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 
 const FOLDER_DEFAULT = "papers";
 
 export interface RunPaths {
   readonly folder: string;
+  /** The path of the manifest file, or a PostgreSQL URL, which may contain a password: print `manifestName` of it. */
   readonly manifest: string;
 }
 
@@ -16,7 +19,11 @@ export function addFolderFlag(command: Command): void {
 }
 
 export function addManifestFlag(command: Command): void {
-  command.option("--manifest <file>", "manifest database (default: manifest.sqlite in the output folder)");
+  command.option(
+    "--manifest <manifest>",
+    "manifest file, or postgres://user@host/database " +
+      "(default: DOCSTOKG_MANIFEST, else manifest.sqlite in the output folder)",
+  );
 }
 
 /** For a command that reads the manifest only: its `--out` has no effect beside `--manifest`. */
@@ -25,14 +32,41 @@ export function addManifestOnlyFlags(command: Command): void {
   addManifestFlag(command);
 }
 
-export function pathsOf({ out = FOLDER_DEFAULT, manifest }: Flags): RunPaths {
+/** Throws a ConfigError for a password on the command line, where other users of the machine can read it. */
+export function pathsOf({ out = FOLDER_DEFAULT, manifest }: Flags, { env }: Pick<Io, "env">): RunPaths {
   const folder = resolve(String(out));
-  return { folder, manifest: typeof manifest === "string" ? resolve(manifest) : join(folder, "manifest.sqlite") };
+  if (typeof manifest === "string") return { folder, manifest: manifestOf("--manifest", manifest) };
+  const named = env["DOCSTOKG_MANIFEST"];
+  return { folder, manifest: named ? checked(named) : join(folder, "manifest.sqlite") };
 }
 
-/** Throws a ConfigError if there is no manifest at this path: opening it would create one. */
-export function checkManifestExists(path: string): void {
-  if (existsSync(path)) return;
-  const message = `manifest not found: ${path}; set its folder with --out, or the file with --manifest`;
-  throw usageError("--manifest", message);
+/** A manifest that a command line names. @param where the flag or argument */
+export function manifestOf(where: string, text: string): string {
+  if (isPostgresUrl(text) && hasPassword(text))
+    throw usageError(
+      where,
+      "other users can read the password of a command line; set PGPASSWORD or PGPASSFILE, or the URL in DOCSTOKG_MANIFEST",
+    );
+  return checked(text);
+}
+
+function checked(manifest: string): string {
+  // Throws for an invalid URL.
+  manifestName(manifest);
+  return isPostgresUrl(manifest) ? manifest : resolve(manifest);
+}
+
+/** Where a run records its telemetry: beside the manifest file, or in the output folder. */
+export function telemetryFolderOf({ folder, manifest }: RunPaths): string {
+  return isPostgresUrl(manifest) ? folder : dirname(manifest);
+}
+
+/** Rejects with a ConfigError if there is no manifest: `openManifest` would create one. */
+export async function openExistingManifest(manifest: string): Promise<Manifest> {
+  const found = await findManifest(manifest, systemTime);
+  if (found !== undefined) return found;
+  const hint = isPostgresUrl(manifest)
+    ? "docstokg run creates it"
+    : "set its folder with --out, or the file with --manifest";
+  throw usageError("--manifest", `manifest not found: ${manifestName(manifest)}; ${hint}`);
 }

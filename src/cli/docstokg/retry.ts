@@ -2,7 +2,7 @@ import { nearest } from "../../core/text/nearest.ts";
 import { isReason, REASONS, type Reason } from "../../harvest/reason.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { checkManifestExists } from "./path-flags.ts";
+import { openExistingManifest } from "./path-flags.ts";
 import { recordedCommand } from "./recorded-command.ts";
 import { runSession } from "./run-session.ts";
 import { addRunFlags, runSettingsOf } from "./run-settings.ts";
@@ -17,11 +17,11 @@ export const retry: CommandModule = {
     addRunFlags(command, "do not print the progress");
   },
   run: async (_, flags, io) => {
-    const settings = runSettingsOf(flags);
+    const settings = runSettingsOf(flags, io);
     const reason = reasonOf(flags["reason"] as string | undefined);
     if (flags["failed"] === true && reason !== undefined)
       throw usageError("--failed", "has no effect with --reason, which already selects failed works");
-    checkManifestExists(settings.manifest);
+    await (await openExistingManifest(settings.manifest)).close();
     const includesFailed = flags["failed"] === true || reason !== undefined;
     const outcome = await runSession({
       settings,

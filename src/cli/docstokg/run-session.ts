@@ -139,9 +139,9 @@ async function download(
       const inFlight = formatCount(run.pipeline.inFlight, "request");
       progress.log(`Stopping: waiting up to ${DRAIN_MS / 1000} s for ${inFlight} in flight; Ctrl-C again stops now.`);
       run.pipeline.drain();
-      drainTimer = time.setTimer(DRAIN_MS, () => run.pipeline.stop());
+      drainTimer = time.setTimer(DRAIN_MS, () => run.stop());
     },
-    onAgain: () => run.pipeline.stop(),
+    onAgain: () => run.stop(),
   });
   const stopListening = io.onInterrupt?.(interrupts.receive);
   let state: "ended" | "interrupted" = "interrupted";
@@ -149,13 +149,13 @@ async function download(
     progress.start();
     let listingError: unknown;
     const listing = feed({ hub, run, tally, log: text => progress.log(text), signal: interrupts.signal })
+      .finally(() => run.inputEnded())
       .catch(error => {
         // Requests in flight finish and completed works are kept; the error is thrown after that.
         listingError = error;
         run.pipeline.drain();
         return false;
-      })
-      .finally(() => run.pipeline.inputEnded());
+      });
     const listed = Promise.race([listing, interrupts.first.then(() => false)]);
     const isAccepted = isListedFirst ? await listed : true;
     if (isAccepted) {

@@ -1,5 +1,4 @@
 import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
 import type { Command } from "commander";
 import { nearest } from "../../core/text/nearest.ts";
 import { quote } from "../../core/text/quote.ts";
@@ -16,7 +15,7 @@ import { WATCH_POLICY_FLAG } from "../policy-reloader.ts";
 import type { Flags, Io } from "../program.ts";
 import { usageError, wholeNumberProblem } from "../usage-error.ts";
 import { trustedCertificates } from "./ca-file.ts";
-import { addFolderFlag, addManifestFlag, pathsOf, type RunPaths } from "./path-flags.ts";
+import { addFolderFlag, addManifestFlag, pathsOf, type RunPaths, telemetryFolderOf } from "./path-flags.ts";
 import { addPolicyFlags } from "./policy-flags.ts";
 
 const PORT_MAX = 65_535;
@@ -87,10 +86,10 @@ export function addRunFlags(command: Command, quiet: string): void {
 }
 
 /** Creates the folders of a run. A path that cannot be a folder must fail before the first request. */
-export function makeFolders({ folder, manifest }: RunPaths): void {
+export function makeFolders(paths: RunPaths): void {
   for (const [flag, path] of [
-    ["--out", folder],
-    ["--manifest", dirname(manifest)],
+    ["--out", paths.folder],
+    ["--manifest", telemetryFolderOf(paths)],
   ] as const) {
     try {
       mkdirSync(path, { recursive: true });
@@ -104,7 +103,7 @@ export function makeFolders({ folder, manifest }: RunPaths): void {
 }
 
 /** Throws one ConfigError that lists every invalid flag. */
-export function runSettingsOf(flags: Flags): RunSettings {
+export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
   const problems: ConfigProblem[] = [];
   const addProblem = (where: string, message: string) => problems.push({ where, path: "", message });
   const whole = (flag: string, value: unknown, min: number, max?: number): number => {
@@ -116,7 +115,7 @@ export function runSettingsOf(flags: Flags): RunSettings {
   const problem = layoutProblem(layout);
   if (problem !== undefined) addProblem("--layout", problem);
   const settings: RunSettings = {
-    ...pathsOf(flags),
+    ...pathsOf(flags, io),
     layout: layout as Layout,
     formats: chosen("--formats", String(flags["formats"]), FORMATS, each => each, addProblem),
     resolvers:

@@ -1,10 +1,11 @@
-import { dirname } from "node:path";
+import { manifestName } from "../../harvest/manifest/manifest.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatDuration } from "../output/duration.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import type { Io } from "../program.ts";
+import { telemetryFolderOf } from "./path-flags.ts";
 import type { SessionOutcome } from "./run-session.ts";
 import type { RunSettings } from "./run-settings.ts";
 
@@ -21,11 +22,8 @@ export function exitCodeOf({ tally, report, wasInterrupted, wasRefused }: Sessio
   return report.works.failed - filtered + report.works.pending + tally.problems > 0 ? ExitCode.partial : ExitCode.ok;
 }
 
-function summaryText(
-  outcome: SessionOutcome,
-  { folder, manifest, keepsTelemetry }: RunSettings,
-  tableOptions: TableOptions,
-): string {
+function summaryText(outcome: SessionOutcome, settings: RunSettings, tableOptions: TableOptions): string {
+  const { folder, manifest, keepsTelemetry } = settings;
   const { tally, report, elapsedMs, wasInterrupted } = outcome;
   const { works, files } = report;
   const parts = [
@@ -49,8 +47,8 @@ function summaryText(
     `${formatCount(files.count, "file")}, ${formatBytes(files.bytes)}, in ${folder}`,
     `${traffic.join(", ")}.`,
     ...[...outcome.switchedOff].map(([name, message]) => `Resolver ${name} was switched off: ${message}`),
-    `Manifest: ${manifest}`,
-    ...(keepsTelemetry ? [`Request statistics: docstokg report ${dirname(manifest)}`] : []),
+    `Manifest: ${manifestName(manifest)}`,
+    ...(keepsTelemetry ? [`Request statistics: docstokg report ${telemetryFolderOf(settings)}`] : []),
   ];
   const failed = report.reasons.filter(({ state }) => state === "failed");
   const cells = failed.map(({ reason, works: count }) => [reason, String(count)]);
@@ -72,7 +70,7 @@ function summaryJson(outcome: SessionOutcome, { folder, manifest }: RunSettings)
     elapsedMs,
     wasInterrupted,
     folder,
-    manifest,
+    manifest: manifestName(manifest),
   };
 }
 

@@ -28,7 +28,7 @@ export const run: CommandModule = {
     addRunFlags(command, "do not print the policy and the progress");
   },
   run: async (args, flags, io) => {
-    const settings = runSettingsOf(flags);
+    const settings = runSettingsOf(flags, io);
     const list = listOf(args, flags, io);
     const query = queryOf(flags);
     const { fromYear, toYear } = filterOf(flags);

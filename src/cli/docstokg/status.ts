@@ -1,14 +1,13 @@
 import { writeAtomically } from "../../files/atomic-file.ts";
-import { type Manifest, openManifest } from "../../harvest/manifest/manifest.ts";
+import type { Manifest } from "../../harvest/manifest/manifest.ts";
 import type { FailedWork, ManifestReport } from "../../harvest/manifest/manifest-reports.ts";
-import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { addManifestOnlyFlags, checkManifestExists, pathsOf } from "./path-flags.ts";
+import { addManifestOnlyFlags, openExistingManifest, pathsOf } from "./path-flags.ts";
 
 const MAX_FAILED_SHOWN = 10;
 
@@ -22,9 +21,7 @@ export const status: CommandModule = {
   },
   run: async (_, flags, io) => {
     checkFlags(flags);
-    const { manifest: path } = pathsOf(flags);
-    checkManifestExists(path);
-    const manifest = await openManifest(path, systemTime);
+    const manifest = await openExistingManifest(pathsOf(flags, io).manifest);
     try {
       const target = flags["export"];
       if (typeof target === "string") {
@@ -33,7 +30,7 @@ export const status: CommandModule = {
       }
       const report = await withStopped(await manifest.reports.report(), manifest);
       const lastFailed = await manifest.reports.failedWorks(MAX_FAILED_SHOWN);
-      if (flags["json"] === true) printJson(io, { ...report, lastFailed, manifest: path });
+      if (flags["json"] === true) printJson(io, { ...report, lastFailed, manifest: manifest.name });
       else io.stdout.write(statusText(report, lastFailed, { columns: terminalWidth(io.stdout) }));
       return ExitCode.ok;
     } finally {

@@ -1,5 +1,4 @@
 import { mkdir } from "node:fs/promises";
-import { dirname } from "node:path";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { serveMetrics } from "../../telemetry/metrics-server.ts";
 import { openRunTelemetry, type RunTelemetry } from "../../telemetry/run-telemetry.ts";
@@ -7,6 +6,7 @@ import { prometheusSink } from "../../telemetry/sinks/prometheus-sink.ts";
 import { createTelemetry } from "../../telemetry/telemetry.ts";
 import type { Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
+import { telemetryFolderOf } from "./path-flags.ts";
 import type { RunSettings } from "./run-settings.ts";
 
 /** The telemetry of a run, with or without a telemetry file. */
@@ -21,9 +21,9 @@ export async function openTelemetrySession(
   program: string,
   io: Io,
 ): Promise<TelemetrySession | undefined> {
-  const { manifest, metricsPort, keepsTelemetry } = settings;
+  const { metricsPort, keepsTelemetry } = settings;
   if (!keepsTelemetry && metricsPort === undefined) return undefined;
-  const folder = dirname(manifest);
+  const folder = telemetryFolderOf(settings);
   try {
     await mkdir(folder, { recursive: true });
     const session = await (keepsTelemetry

@@ -2,9 +2,8 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { moveDurably } from "../../files/atomic-file.ts";
 import { hashFile } from "../../files/file-hash.ts";
-import { type ManifestLock, openManifest } from "../../harvest/manifest/manifest.ts";
+import type { ManifestLock } from "../../harvest/manifest/manifest.ts";
 import type { StoredFileRow } from "../../harvest/manifest/manifest-reports.ts";
-import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
 import { formatCount } from "../output/format.ts";
@@ -12,7 +11,7 @@ import { printJson } from "../output/json.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { addFolderFlag, addManifestFlag, checkManifestExists, pathsOf } from "./path-flags.ts";
+import { addFolderFlag, addManifestFlag, openExistingManifest, pathsOf } from "./path-flags.ts";
 
 interface FileProblem {
   readonly path: string;
@@ -32,15 +31,14 @@ export const verify: CommandModule = {
   },
   run: (_, flags, io) =>
     interruptible(io, async signal => {
-      const { folder, manifest: path } = pathsOf(flags);
-      checkManifestExists(path);
+      const { folder, manifest: path } = pathsOf(flags, io);
       const isRepair = flags["repair"] === true;
-      const manifest = await openManifest(path, systemTime);
+      const manifest = await openExistingManifest(path);
       let lock: ManifestLock | undefined;
       try {
         lock = isRepair ? await manifest.tryLock() : undefined;
         if (isRepair && lock === undefined)
-          throw usageError("--repair", `another docstokg run uses the manifest ${path}; wait until it ends`);
+          throw usageError("--repair", `another docstokg run uses the manifest ${manifest.name}; wait until it ends`);
         const problems: FileProblem[] = [];
         let files = 0;
         for (const file of await manifest.reports.storedFiles()) {
@@ -53,7 +51,14 @@ export const verify: CommandModule = {
           for (const { path: name, problem } of problems) if (problem === "changed") await setAside(folder, name);
         const repaired = isRepair ? await manifest.works.reopen(problems.map(({ sha256 }) => sha256)) : 0;
         if (flags["json"] === true)
-          printJson(io, { files, intact: files - problems.length, problems, repaired, folder, manifest: path });
+          printJson(io, {
+            files,
+            intact: files - problems.length,
+            problems,
+            repaired,
+            folder,
+            manifest: manifest.name,
+          });
         else {
           const rows = problems.map(({ path: name, problem, works }) => [name, problem, String(works)]);
           const table = formatTable(["file", "problem", "works"], rows, { columns: terminalWidth(io.stdout) });

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { DownloadError } from "../../errors.ts";
 import { withDiskErrors } from "../../files/disk-errors.ts";
 import { sha256Of } from "../../files/file-hash.ts";
 import { removePartialFile } from "../../files/partial-file.ts";
@@ -27,7 +27,7 @@ import { pageIn } from "./file-sample.ts";
 import type { FileStore } from "./file-store.ts";
 import { filePathFor, type Layout } from "./layout.ts";
 import { type MetadataFormat, writeMetadata } from "./metadata-file.ts";
-import { moveDownload } from "./recovery.ts";
+import { finishDownload, moveDownload } from "./recovery.ts";
 
 export interface DownloadOptions {
   readonly hub: Pick<Hub, "request">;
@@ -103,7 +103,7 @@ export class Downloads {
       received?.body.destroy();
       return this.#reuseFile(request, source, "duplicate", undefined);
     }
-    const file = (await manifest.files.part(urlHash))?.file ?? `${randomBytes(12).toString("hex")}.part`;
+    const file = await this.#partFor(urlHash, work.id);
     const record = this.#resumeRecord(urlHash, work.id, file);
     const result = await downloadFile({
       path: fileStore.partPath(file),
@@ -143,16 +143,30 @@ export class Downloads {
     }
   }
 
+  /** The name of the partial file. One that another process has begun is continued in a copy. */
+  async #partFor(urlHash: string, work: number): Promise<string> {
+    const { manifest, fileStore } = this.#options;
+    const { files } = manifest;
+    const begun = await files.part(urlHash, work);
+    if (begun === undefined) return files.newPartName();
+    if (files.isOwnPart(begun.file)) return begun.file;
+    const file = files.newPartName();
+    await withDiskErrors(fileStore.partPath(file), () => fileStore.copyPart(begun.file, file));
+    await files.savePart({ ...begun, file });
+    await fileStore.deletePart(begun.file);
+    return file;
+  }
+
   /** Keeps the resume record of a partial file in the manifest. */
   #resumeRecord(urlHash: string, work: number, file: string): ResumeRecordStore {
     const { files } = this.#options.manifest;
     return {
       load: async () => {
-        const { validator, totalBytes } = (await files.part(urlHash)) ?? {};
+        const { validator, totalBytes } = (await files.part(urlHash, work)) ?? {};
         return validator === undefined ? undefined : { validator, totalBytes };
       },
       save: record => files.savePart({ urlHash, work, file, ...record, destination: undefined }),
-      delete: () => files.deletePart(urlHash),
+      delete: () => files.deletePart(urlHash, work),
     };
   }
 
@@ -192,26 +206,29 @@ export class Downloads {
     const validators = { etag, lastModified };
     const sameBytes = await manifest.files.file(sha256);
     if (sameBytes !== undefined && fileStore.has(sameBytes)) {
-      await this.#deletePart(urlHash, file);
+      await this.#deletePart(urlHash, work.id, file);
       return this.#recordFile(work, "duplicate", { ...sameBytes, ...origin, ...validators });
     }
+    const stored = { sha256, bytes, mediaType: MEDIA_TYPES[kind], flag, ...origin, ...validators };
     return withDiskErrors(fileStore.folder, async () => {
       const target = filePathFor(layout, work, kind, sha256);
       const displaced = await this.#displacedBy(work, target);
-      const path = displaced === undefined ? await fileStore.availablePath(target, sha256) : target;
-      const mediaType = MEDIA_TYPES[kind];
-      const downloaded: DownloadedFile = { sha256, path, bytes, mediaType, flag, ...origin, ...validators, displaced };
-      // If the process dies from here on, `recoverParts` of the next run completes the move.
-      await manifest.files.savePart({
-        urlHash,
-        work: work.id,
-        file,
-        validator: undefined,
-        totalBytes: undefined,
-        destination: downloaded,
-      });
-      await moveDownload(fileStore, file, downloaded);
-      return this.#recordFile(work, "ok", downloaded);
+      for (;;) {
+        const path = displaced === undefined ? await fileStore.availablePath(target, sha256) : target;
+        const downloaded: DownloadedFile = { ...stored, path, displaced, replaces: sameBytes?.path };
+        // If the process dies from here on, `recoverParts` completes the move.
+        const part = { urlHash, work: work.id, file, validator: undefined, totalBytes: undefined };
+        await manifest.files.savePart({ ...part, destination: downloaded });
+        try {
+          await moveDownload(fileStore, file, downloaded);
+        } catch (error) {
+          // Another process has taken the path for another work in this moment.
+          const isTaken = displaced === undefined && (await fileStore.availablePath(target, sha256)) !== path;
+          if (isTaken && error instanceof DownloadError) continue;
+          throw error;
+        }
+        return this.#recordFile(work, "ok", downloaded);
+      }
     });
   }
 
@@ -225,15 +242,14 @@ export class Downloads {
 
   /** Records the file in the manifest and deletes the other partial files of the work. */
   async #recordFile(work: ListedWork, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredDownload> {
-    const { manifest, run } = this.#options;
+    const { manifest, fileStore, run, metadata } = this.#options;
     for (const { urlHash, file } of await manifest.files.partsOf(work.id)) {
-      if (urlHash !== downloaded.urlHash) await this.#deletePart(urlHash, file);
+      if (urlHash !== downloaded.urlHash) await this.#deletePart(urlHash, work.id, file);
     }
-    await manifest.finish(run, work.id, reason, downloaded);
-    const { metadata, fileStore } = this.#options;
+    const recorded = await finishDownload(manifest, fileStore, run, work.id, reason, downloaded);
     if (metadata !== undefined)
-      await withDiskErrors(fileStore.folder, () => writeMetadata(fileStore.folder, downloaded.path, work, metadata));
-    return { kind: "stored", reason, downloaded };
+      await withDiskErrors(fileStore.folder, () => writeMetadata(fileStore.folder, recorded.path, work, metadata));
+    return { kind: "stored", reason, downloaded: recorded };
   }
 
   async #reuseFile(
@@ -248,9 +264,9 @@ export class Downloads {
     return status === undefined ? stored : { ...stored, status };
   }
 
-  async #deletePart(urlHash: string, file: string): Promise<void> {
+  async #deletePart(urlHash: string, work: number, file: string): Promise<void> {
     const { manifest, fileStore } = this.#options;
-    await manifest.files.deletePart(urlHash);
+    await manifest.files.deletePart(urlHash, work);
     await fileStore.deletePart(file);
   }
 }

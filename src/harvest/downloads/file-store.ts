@@ -1,7 +1,8 @@
-import { statSync } from "node:fs";
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { constants, statSync } from "node:fs";
+import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { moveToNewPath } from "../../files/atomic-file.ts";
+import { ifExists } from "../../files/disk-errors.ts";
 import { hashFile } from "../../files/file-hash.ts";
 import type { StoredFile } from "../manifest/manifest-files.ts";
 import { numberedPath } from "./layout.ts";
@@ -63,9 +64,17 @@ export class FileStore {
     if (isThere && (await hashFile(source)) === sha256) await moveToNewPath(source, join(this.folder, to), sha256);
   }
 
-  /** Deletes partial files without a row in the manifest: their process died before it could record them. */
-  async removeUnknownParts(known: ReadonlySet<string>): Promise<void> {
-    for (const file of await readdir(join(this.folder, PARTS_FOLDER)))
-      if (!known.has(file)) await this.deletePart(file);
+  /** The names of all partial files. */
+  partFiles(): Promise<readonly string[]> {
+    return readdir(join(this.folder, PARTS_FOLDER));
+  }
+
+  /** The bytes that a partial file has now, under another name: the process that began it may still write to it. */
+  async copyPart(from: string, to: string): Promise<void> {
+    await ifExists(copyFile(this.partPath(from), this.partPath(to), constants.COPYFILE_FICLONE));
+  }
+
+  async deleteFile(path: string): Promise<void> {
+    await rm(join(this.folder, path), { force: true });
   }
 }

@@ -1,24 +1,30 @@
 import { DownloadError } from "../../errors.ts";
 import type { Manifest } from "../manifest/manifest.ts";
-import type { DownloadedFile } from "../manifest/manifest-files.ts";
+import type { DownloadedFile, PartialDownload } from "../manifest/manifest-files.ts";
+import type { DoneReason } from "../reason.ts";
 import type { FileStore } from "./file-store.ts";
 
 /**
- * Completes what a killed run has left: moves complete files to their path, and deletes partial files that cannot be
- * resumed. Returns the number of works that are done now.
+ * Completes what a process that died has left: moves complete files to their path, and deletes partial files that cannot
+ * be resumed. Returns the number of works that are done now.
  */
-export async function recoverParts(manifest: Manifest, fileStore: FileStore, run: number): Promise<number> {
+export async function recoverParts(
+  parts: readonly PartialDownload[],
+  manifest: Manifest,
+  fileStore: FileStore,
+  run: number,
+): Promise<number> {
   let finished = 0;
-  for (const { urlHash, work, file, validator, destination } of await manifest.files.parts()) {
+  for (const { urlHash, work, file, validator, destination } of parts) {
     if (destination !== undefined && (await finishMove(fileStore, file, destination))) {
-      await manifest.finish(run, work, "ok", destination);
+      await finishDownload(manifest, fileStore, run, work, "ok", destination);
       finished += 1;
     } else if (validator === undefined) {
-      await manifest.files.deletePart(urlHash);
+      await manifest.files.deletePart(urlHash, work);
       await fileStore.deletePart(file);
     }
   }
-  await fileStore.removeUnknownParts(new Set((await manifest.files.parts()).map(({ file }) => file)));
+  for (const file of await manifest.files.abandoned(await fileStore.partFiles())) await fileStore.deletePart(file);
   return finished;
 }
 
@@ -42,4 +48,19 @@ export async function moveDownload(
 ): Promise<void> {
   if (displaced !== undefined) await fileStore.displace(path, displaced.path, displaced.sha256);
   await fileStore.moveIntoPlace(part, path, sha256);
+}
+
+/** Records a file that has its path. If another process has stored the same bytes meanwhile, this copy is deleted. */
+export async function finishDownload(
+  manifest: Manifest,
+  fileStore: FileStore,
+  run: number,
+  work: number,
+  reason: DoneReason,
+  downloaded: DownloadedFile,
+): Promise<DownloadedFile> {
+  const { path } = await manifest.finish(run, work, reason, downloaded);
+  if (path === downloaded.path) return downloaded;
+  await fileStore.deleteFile(downloaded.path);
+  return { ...downloaded, path };
 }

@@ -25,6 +25,8 @@ export interface DownloadedFile extends StoredFile {
   readonly version?: Candidate["version"];
   /** What the file is of its work. @default article */
   readonly role?: Candidate["role"];
+  /** The path that the manifest has for these bytes, where the file is missing. */
+  readonly replaces?: string | undefined;
   /** The file of the work that had this path, and the path that it has now. */
   readonly displaced?: { readonly sha256: string; readonly path: string } | undefined;
 }
@@ -62,11 +64,16 @@ export interface ManifestFiles {
   /** The files of a work, the article first. */
   ofWork(work: number): Promise<readonly StoredFile[]>;
   source(urlHash: string): Promise<KnownSource | undefined>;
-  part(urlHash: string): Promise<PartialDownload | undefined>;
-  parts(): Promise<readonly PartialDownload[]>;
+  /** A name for a new partial file, which no other process uses. */
+  newPartName(): string;
+  /** Whether this process has named the partial file. Another one may still write to the file. */
+  isOwnPart(file: string): boolean;
+  part(urlHash: string, work: number): Promise<PartialDownload | undefined>;
   partsOf(work: number): Promise<readonly PartialDownload[]>;
   savePart(part: PartialDownload): Promise<void>;
-  deletePart(urlHash: string): Promise<void>;
+  deletePart(urlHash: string, work: number): Promise<void>;
+  /** Those of these partial files that no process uses and no work can resume. */
+  abandoned(files: readonly string[]): Promise<readonly string[]>;
 }
 
 type Row = Readonly<Record<string, unknown>>;

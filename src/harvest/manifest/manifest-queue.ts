@@ -41,6 +41,8 @@ export interface ManifestQueue {
   /** Takes works of any queue, also those that may start only later. */
   takeAny(run: number, limit: number): Promise<readonly TakenWork[]>;
   putOff(work: number, putOff: PutOff): Promise<void>;
+  /** Whether no work of the run is pending, and no other process still adds works to it. */
+  isFinished(run: number): Promise<boolean>;
 }
 
 type Row = Readonly<Record<string, unknown>>;

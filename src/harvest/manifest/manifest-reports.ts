@@ -1,5 +1,6 @@
 import type { MetadataSources, WorkIds, WorkMetadata } from "../work.ts";
 import { textOf } from "./manifest-files.ts";
+import type { ManifestWorker } from "./manifest-workers.ts";
 import { workOfRow } from "./manifest-works.ts";
 
 export interface ManifestRun {
@@ -92,6 +93,8 @@ export interface ManifestReports {
   workRecords(): AsyncIterable<WorkRecord>;
   /** One work by its row id, which must exist. */
   workRecord(id: number): Promise<WorkRecord>;
+  /** The processes that work on runs, also those that died and whose lease has not ended. Empty for a file. */
+  workers(): Promise<readonly ManifestWorker[]>;
 }
 
 type Row = Readonly<Record<string, unknown>>;

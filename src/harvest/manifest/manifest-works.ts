@@ -48,8 +48,11 @@ export interface ManifestWorks {
   reopen(sha256s: readonly string[]): Promise<number>;
   /** Stores what resolvers have added. Returns the id of another work that has one of the identifiers. */
   update(work: ListedWork): Promise<number | undefined>;
-  /** One work stands for both: the other one keeps the identifiers of this one. */
-  merge(work: ListedWork, into: number): Promise<void>;
+  /**
+   * One work stands for both: the other one keeps the identifiers of this one. False if the other one was merged with a
+   * third one meanwhile, or with this one: then nothing is changed, and `update` says which work has the identifiers.
+   */
+  merge(work: ListedWork, into: number): Promise<boolean>;
   /** `done`, `failed`, `pending`, or undefined if the manifest does not have the work. */
   stateOf(work: Work): Promise<string | undefined>;
 }

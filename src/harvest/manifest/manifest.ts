@@ -1,12 +1,16 @@
+import { existsSync } from "node:fs";
 import type { Time } from "../../time/time.ts";
 import type { DoneReason, Reason } from "../reason.ts";
-import type { DownloadedFile, ManifestFiles } from "./manifest-files.ts";
+import type { DownloadedFile, ManifestFiles, PartialDownload, StoredFile } from "./manifest-files.ts";
 import type { ManifestQueue } from "./manifest-queue.ts";
 import type { ManifestReports } from "./manifest-reports.ts";
+import type { ManifestTables } from "./manifest-tables.ts";
+import type { WorkerStatus } from "./manifest-workers.ts";
 import type { ManifestWorks } from "./manifest-works.ts";
 
 export type { ListedWork } from "./manifest-works.ts";
 
+import { isPostgresUrl, parsePostgresUrl } from "./postgres/postgres-url.ts";
 import { SqliteManifest } from "./sqlite/sqlite-manifest.ts";
 
 /** One request of a work, and its result. */
@@ -25,6 +29,13 @@ export interface AttemptRecord {
 
 export type RunState = "running" | "ended" | "interrupted";
 
+/** A run that workers can join. */
+export interface ListedRun {
+  readonly id: number;
+  /** What `beginRun` was given. */
+  readonly settings: string;
+}
+
 /** Keeps runs off a manifest until it is released, or until the process ends. */
 export interface ManifestLock {
   release(): void;
@@ -41,18 +52,33 @@ export interface Manifest {
   readonly works: ManifestWorks;
   readonly queue: ManifestQueue;
   readonly reports: ManifestReports;
+  readonly tables: ManifestTables;
   /** Undefined if a run uses the manifest. */
   tryLock(): Promise<ManifestLock | undefined>;
-  /** @param command the command line, for `docstokg status` */
-  beginRun(command: string): Promise<number>;
+  /**
+   * Begins a run, as the process that adds its works.
+   * @param command the command line, for `docstokg status`
+   * @param settings what workers on other machines need. @default none
+   */
+  beginRun(command: string, settings?: string): Promise<number>;
+  /** The oldest run with works to do, or whose works are still being listed; undefined if there is none. */
+  nextRun(): Promise<ListedRun | undefined>;
+  /** Works on a run that another process has begun. Rejects for a file, which one process uses at a time. */
+  joinRun(run: number): Promise<void>;
+  /** The works of the run are listed: other processes need not wait for more. */
+  endListing(): Promise<void>;
+  /** Gives the works of this process back. The run ends, unless other processes work on it or have to. */
   endRun(run: number, state: Exclude<RunState, "running">): Promise<void>;
   /** Starts a transaction: the added works are kept by `commitList` or removed by `rollbackList` and `endRun`. */
   beginList(): Promise<void>;
   commitList(): Promise<void>;
   rollbackList(): Promise<void>;
   recordAttempt(run: number, work: number, attempt: AttemptRecord): Promise<void>;
-  /** Records in one transaction that the work is done, its file, and the source of the file. */
-  finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<void>;
+  /**
+   * Records in one transaction that the work is done, its file, and the source of the file. Returns the file that the
+   * manifest has with these bytes: its path is another one if another process was first.
+   */
+  finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredFile>;
   /**
    * @param progress kept for `docstokg retry`, which then continues there. @default none
    * @param keepsProgress keeps what the manifest has: the work is not in memory
@@ -64,12 +90,46 @@ export interface Manifest {
     progress?: string,
     keepsProgress?: boolean,
   ): Promise<void>;
+  /**
+   * Calls the action with the partial files of processes that died, and again whenever the works of a process are taken
+   * over. The works belong to this process meanwhile.
+   */
+  recover(recoverParts: (parts: readonly PartialDownload[]) => Promise<void>): Promise<void>;
+  /**
+   * @param onChange called when other processes have added works or given works back, or a run has ended
+   * @param onLost called with an error when this process must stop its work, because its lease has ended
+   * @param statusOf what other processes see of this one
+   */
+  watch(onChange: () => void, onLost: (error: unknown) => void, statusOf: () => WorkerStatus): void;
+  /** Operations that wait for a server fail now. */
+  stopWaiting(): void;
   /** An error of the backend, such as a full disk, as a DownloadError; any other error unchanged. */
   errorFrom(error: unknown): unknown;
   close(): Promise<void>;
 }
 
-/** Rejects with a ConfigError if the file is not a manifest; the file is not changed. */
-export function openManifest(path: string, time: Time): Promise<Manifest> {
-  return SqliteManifest.open(path, time);
+/**
+ * Opens or creates a manifest. Rejects with a ConfigError if it cannot be used; a file or database of another program is
+ * not changed.
+ * @param manifest the path of a file, or a PostgreSQL URL, which may contain a password
+ */
+export async function openManifest(manifest: string, time: Time): Promise<Manifest> {
+  return isPostgresUrl(manifest)
+    ? (await postgresManifest()).open(manifest, time)
+    : SqliteManifest.open(manifest, time);
+}
+
+/** Like `openManifest`, but undefined if there is no manifest. */
+export async function findManifest(manifest: string, time: Time): Promise<Manifest | undefined> {
+  if (isPostgresUrl(manifest)) return (await postgresManifest()).find(manifest, time);
+  return existsSync(manifest) ? SqliteManifest.open(manifest, time) : undefined;
+}
+
+async function postgresManifest() {
+  return (await import("./postgres/postgres-manifest.ts")).PostgresManifest;
+}
+
+/** The path or URL of a manifest to print, without a password. */
+export function manifestName(manifest: string): string {
+  return isPostgresUrl(manifest) ? parsePostgresUrl(manifest).name : manifest;
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Time } from "../../../time/time.ts";
 import {
@@ -76,11 +77,20 @@ export class SqliteFiles implements ManifestFiles {
     return row === undefined ? undefined : sourceOfRow(row);
   }
 
+  newPartName(): string {
+    return `${randomBytes(12).toString("hex")}.part`;
+  }
+
+  isOwnPart(): boolean {
+    return true;
+  }
+
   async part(urlHash: string): Promise<PartialDownload | undefined> {
     const row = this.#part.get(urlHash);
     return row === undefined ? undefined : partOfRow(row);
   }
 
+  /** Of all works: no other process uses the manifest. */
   async parts(): Promise<readonly PartialDownload[]> {
     return this.#parts.all().map(partOfRow);
   }
@@ -96,6 +106,11 @@ export class SqliteFiles implements ManifestFiles {
 
   async deletePart(urlHash: string): Promise<void> {
     this.#deletePart.run(urlHash);
+  }
+
+  async abandoned(files: readonly string[]): Promise<readonly string[]> {
+    const known = new Set(this.#parts.all().map(row => row["file"]));
+    return files.filter(file => !known.has(file));
   }
 
   /** Records a file and its source. The caller opens the transaction. */

@@ -4,11 +4,12 @@ import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
 import { redactedUrl } from "../../redacted-url.ts";
 import type { AttemptRecord, Manifest, ManifestLock, RunState } from "../manifest.ts";
-import type { DownloadedFile } from "../manifest-files.ts";
+import type { DownloadedFile, PartialDownload, StoredFile } from "../manifest-files.ts";
 import { SqliteFiles } from "./sqlite-files.ts";
 import { lockManifest, manifestError, openManifestFile } from "./sqlite-manifest-file.ts";
 import { SqliteQueue } from "./sqlite-queue.ts";
 import { SqliteReports } from "./sqlite-reports.ts";
+import { SqliteTables } from "./sqlite-tables.ts";
 import { SqliteWorks } from "./sqlite-works.ts";
 
 /** A manifest in one SQLite file. Each change is one transaction. One run at a time uses the file. */
@@ -19,6 +20,7 @@ export class SqliteManifest implements Manifest {
   readonly works: SqliteWorks;
   readonly queue: SqliteQueue;
   readonly reports: SqliteReports;
+  readonly tables: SqliteTables;
   readonly #time: Time;
   readonly #attempt: StatementSync;
   readonly #done: StatementSync;
@@ -39,6 +41,7 @@ export class SqliteManifest implements Manifest {
     this.works = new SqliteWorks(db, time);
     this.queue = new SqliteQueue(db);
     this.reports = new SqliteReports(db);
+    this.tables = new SqliteTables(db);
     this.#attempt = db.prepare(
       `INSERT INTO attempts (work, run, step, resolver, url, status, reason, message, bytes, sha256, elapsed_ms, ended_ms)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -70,6 +73,18 @@ export class SqliteManifest implements Manifest {
     return Number(insert.run(command, this.#time.wallMs()).lastInsertRowid);
   }
 
+  async nextRun(): Promise<undefined> {
+    return undefined;
+  }
+
+  async joinRun(): Promise<void> {
+    throw new TypeError(`one process at a time uses the manifest ${this.name}`);
+  }
+
+  async endListing(): Promise<void> {
+    // Only the process that lists works on the run.
+  }
+
   async endRun(run: number, state: Exclude<RunState, "running">): Promise<void> {
     await this.rollbackList();
     this.db.prepare("UPDATE runs SET state = ?, ended_ms = ? WHERE id = ?").run(state, this.#time.wallMs(), run);
@@ -93,7 +108,7 @@ export class SqliteManifest implements Manifest {
     this.#attempt.run(work, run, step, resolver, redactedUrl(url), status, reason, message, ...rest);
   }
 
-  async finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<void> {
+  async finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredFile> {
     inTransaction(this.db, "BEGIN IMMEDIATE", () => {
       const { sha256, url, resolver, licence = null, version = null, displaced, role = "article" } = downloaded;
       this.files.addFile(run, downloaded);
@@ -102,6 +117,7 @@ export class SqliteManifest implements Manifest {
       this.files.deleteParts(work);
       this.#done.run(reason, sha256, url, resolver, licence, version, this.#time.wallMs(), work);
     });
+    return downloaded;
   }
 
   async fail(
@@ -113,6 +129,18 @@ export class SqliteManifest implements Manifest {
   ): Promise<void> {
     const wallMs = this.#time.wallMs();
     this.#failed.run(reason, message ?? null, wallMs, keepsProgress ? 1 : 0, progress ?? null, work);
+  }
+
+  async recover(recoverParts: (parts: readonly PartialDownload[]) => Promise<void>): Promise<void> {
+    await recoverParts(await this.files.parts());
+  }
+
+  watch(): void {
+    // No other process changes the file while a run uses it.
+  }
+
+  stopWaiting(): void {
+    // No operation waits for a server.
   }
 
   errorFrom(error: unknown): unknown {

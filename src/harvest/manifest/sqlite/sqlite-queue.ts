@@ -58,4 +58,9 @@ export class SqliteQueue implements ManifestQueue {
   async putOff(work: number, { queue, notBeforeMs, progress, message }: PutOff): Promise<void> {
     this.#putOff.run(queue, Math.ceil(notBeforeMs), progress ?? null, message ?? null, work);
   }
+
+  /** The caller knows all works that wait, because no other process uses the manifest. */
+  async isFinished(): Promise<boolean> {
+    return true;
+  }
 }

@@ -14,6 +14,7 @@ import {
   storedFileOfRow,
   type WorkRecord,
 } from "../manifest-reports.ts";
+import type { ManifestWorker } from "../manifest-workers.ts";
 
 const FILES_OF_WORK = `SELECT path, role, sha256, bytes, media_type, flag FROM work_files JOIN files USING (sha256)
   WHERE work = ? ORDER BY role, path`;
@@ -111,5 +112,9 @@ export class SqliteReports implements ManifestReports {
   async workRecord(id: number): Promise<WorkRecord> {
     const row = this.#db.prepare(`SELECT ${RECORD_COLUMNS} FROM works WHERE id = ?`).get(id) ?? {};
     return recordOfRow(row, this.#db.prepare(FILES_OF_WORK).all(id));
+  }
+
+  async workers(): Promise<readonly ManifestWorker[]> {
+    return [];
   }
 }

@@ -113,13 +113,14 @@ export class SqliteWorks implements ManifestWorks {
     return undefined;
   }
 
-  async merge(work: ListedWork, into: number): Promise<void> {
+  async merge(work: ListedWork, into: number): Promise<boolean> {
     inTransaction(this.#db, "BEGIN IMMEDIATE", () => {
       this.#moveIds.run(into, work.id);
       this.#update.run(storedIds(work.ids), null, null, "{}", into);
       const key = this.#db.prepare("SELECT key FROM works WHERE id = ?").get(into)?.["key"];
       this.#merge.run(`the same work as ${key}`, into, this.#time.wallMs(), work.id);
     });
+    return true;
   }
 
   async stateOf(work: Work): Promise<string | undefined> {

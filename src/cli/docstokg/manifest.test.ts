@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
+import { PostgresServer, whyNoPostgres } from "../../../test/harvest/postgres-server.ts";
+import { workOf } from "../../harvest/identifiers/identifiers.ts";
+import { openManifest } from "../../harvest/manifest/manifest.ts";
+import { systemTime } from "../../time/system-time.ts";
+
+test("a password on the command line is refused and not repeated", async t => {
+  const { folder } = await temporaryFolder(t);
+  const url = "postgres://me:hunter2@127.0.0.1:1/db";
+  for (const args of [
+    ["status", "--manifest", url],
+    ["run", "10.1/a", "--out", folder, "--manifest", url],
+    ["manifest", "copy", url, join(folder, "m.sqlite")],
+    ["status", "--manifest", "postgres://me@127.0.0.1:1/db?password=hunter2"],
+  ]) {
+    const { exitCode, stderr } = await runCli(args);
+    assert.equal(exitCode, 2);
+    assert.match(stderr, /other users can read the password of a command line; set PGPASSWORD or PGPASSFILE/);
+    assert.doesNotMatch(stderr, /hunter2/);
+  }
+  const fromEnvironment = await runCli(["status"], { env: { DOCSTOKG_MANIFEST: url } });
+  assert.equal(fromEnvironment.exitCode, 2);
+  assert.match(fromEnvironment.stderr, /--manifest: cannot use the manifest postgres:\/\/127\.0\.0\.1:1\/db: /);
+  assert.doesNotMatch(fromEnvironment.stderr, /hunter2/);
+});
+
+describe("commands on a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await PostgresServer.start();
+  });
+  after(() => server?.stop());
+
+  test("status, export, verify, retry and copy work as on a file", async t => {
+    const { folder } = await temporaryFolder(t);
+    const url = server.url({ schema: "harvest" });
+    const missing = await runCli(["status", "--manifest", url]);
+    assert.deepEqual([missing.exitCode, missing.stdout], [2, ""]);
+    assert.match(missing.stderr, /manifest not found: postgres:\/\/127.*schema=harvest; docstokg run creates it/);
+    const manifest = await openManifest(url, systemTime);
+    const run = await manifest.beginRun("run", "{}");
+    const isPresent = () => true;
+    await manifest.works.add(run, [workOf({ doi: "10.1/a" }, { title: "A" }), workOf({ doi: "10.1/b" })], {
+      isPresent,
+    });
+    const [a, b] = await manifest.queue.take(run, "", systemTime.wallMs(), 2);
+    writeFileSync(join(folder, "a.pdf"), "a");
+    const sha256 = createHash("sha256").update("a").digest("hex");
+    const origin = { urlHash: "u", url: "https://x.example/a.pdf", resolver: "openalex" };
+    const file = { sha256, path: "a.pdf", bytes: 1, mediaType: "application/pdf", ...origin };
+    await manifest.finish(run, a?.work.id ?? 0, "ok", file);
+    await manifest.fail(b?.work.id ?? 0, "no-copy", "nothing found");
+    await manifest.endRun(run, "ended");
+    await manifest.close();
+    const env = { DOCSTOKG_MANIFEST: url };
+
+    const status = await runCli(["status"], { env });
+    assert.match(status.stdout, /^2 works: 1 done, 1 failed, 0 unfinished\n1 file, 1 B\nlast run: .*, ended \(run\)\n/);
+    const json = JSON.parse((await runCli(["status", "--json"], { env })).stdout);
+    assert.equal(json.manifest, `postgres://127.0.0.1:${server.port}/postgres?schema=harvest`);
+    const exported = await runCli(["export", "--format", "jsonl"], { env });
+    assert.equal(exported.stdout.trim().split("\n").length, 2);
+    assert.equal((await runCli(["status", "--export", "-"], { env })).stdout.trim().split("\n").length, 2);
+    assert.equal((await runCli(["verify", "--out", folder], { env })).stdout, "1 file, 1 intact\n");
+
+    const copied = await runCli(["manifest", "copy", url, join(folder, "copy.sqlite")]);
+    assert.equal(copied.exitCode, 0, copied.stderr);
+    assert.match(copied.stdout, /^Copied 2 works, 1 file, 0 attempts from postgres:/);
+    const again = await runCli(["manifest", "copy", url, join(folder, "copy.sqlite")]);
+    assert.deepEqual([again.exitCode, again.stdout], [2, ""]);
+    assert.match(again.stderr, /copy\.sqlite has works already; copy to an empty manifest/);
+    const copy = await runCli(["status", "--manifest", join(folder, "copy.sqlite")]);
+    assert.equal(copy.stdout, status.stdout);
+
+    rmSync(join(folder, "a.pdf"));
+    const repaired = await runCli(["verify", "--out", folder, "--repair"], { env });
+    assert.match(repaired.stdout, /1 work pending again/);
+    const retry = ["retry", "--out", folder, "--resolvers", "core", "--no-telemetry", "-q", "--json"];
+    const retried = await runCli(retry, { env });
+    assert.equal(retried.exitCode, 1, retried.stderr);
+    const summary = JSON.parse(retried.stdout);
+    assert.deepEqual(summary.reasons, [{ state: "failed", reason: "no-resolver", works: 1 }]);
+    assert.equal(summary.manifest, json.manifest);
+  });
+});

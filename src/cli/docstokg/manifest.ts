@@ -1,0 +1,47 @@
+import { openManifest } from "../../harvest/manifest/manifest.ts";
+import { copyManifest } from "../../harvest/manifest/manifest-copy.ts";
+import { systemTime } from "../../time/system-time.ts";
+import { ExitCode } from "../exit-code.ts";
+import { formatCount } from "../output/format.ts";
+import { printJson } from "../output/json.ts";
+import type { CommandModule, Subcommand } from "../program.ts";
+import { usageError } from "../usage-error.ts";
+import { manifestOf, openExistingManifest } from "./path-flags.ts";
+
+const copy: Subcommand = {
+  name: "copy",
+  summary: "copy a manifest into an empty one, from a file to PostgreSQL or back",
+  configure: command => {
+    command
+      .argument("<from>", "manifest file, or postgres://user@host/database")
+      .argument("<to>", "manifest file or PostgreSQL URL, which must have no works")
+      .option("--json", "print JSON");
+  },
+  run: async ([from = "", to = ""], flags, io) => {
+    const names = [manifestOf("<from>", from), manifestOf("<to>", to)] as const;
+    if (names[0] === names[1]) throw usageError("manifest copy", "<from> and <to> are the same manifest");
+    const source = await openExistingManifest(names[0]);
+    try {
+      const target = await openManifest(names[1], systemTime);
+      try {
+        const rows = await copyManifest(source, target);
+        if (flags["json"] === true) printJson(io, { from: source.name, to: target.name, rows });
+        else {
+          const { works, files, attempts } = rows;
+          const counts = [formatCount(works, "work"), formatCount(files, "file"), formatCount(attempts, "attempt")];
+          io.stdout.write(`Copied ${counts.join(", ")} from ${source.name} to ${target.name}\n`);
+        }
+        return ExitCode.ok;
+      } catch (error) {
+        throw target.errorFrom(error);
+      } finally {
+        await target.close();
+      }
+    } finally {
+      await source.close();
+    }
+  },
+};
+
+/** `docstokg manifest`. */
+export const manifestCommand: CommandModule = { commands: [copy] };

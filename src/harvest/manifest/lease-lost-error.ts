@@ -1,0 +1,14 @@
+import { StoreError } from "../../errors.ts";
+
+/**
+ * The lease of this worker has ended because it could not renew it in time; its works belong to other workers now. What it
+ * does for them must stop, and a worker that continues joins the run again.
+ */
+export class LeaseLostError extends StoreError {
+  constructor(leaseMs: number) {
+    super(
+      `the lease of this worker ended: it could not be renewed for ${leaseMs / 1000} s, and its works were given back; ` +
+        "docstokg worker continues the run",
+    );
+  }
+}

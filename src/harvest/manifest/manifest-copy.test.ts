@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { folderFor } from "../../../test/harvest/kit.ts";
+import { PostgresServer, whyNoPostgres } from "../../../test/harvest/postgres-server.ts";
+import { systemTime } from "../../time/system-time.ts";
+import type { Work } from "../work.ts";
+import { type Manifest, openManifest } from "./manifest.ts";
+import { copyManifest } from "./manifest-copy.ts";
+
+/** Every row of a manifest, in any order. */
+async function rowsOf(manifest: Manifest): Promise<readonly string[]> {
+  const rows: string[] = [];
+  for await (const { table, rows: page } of manifest.tables.read())
+    for (const row of page) rows.push(`${table} ${JSON.stringify(Object.entries(row).toSorted())}`);
+  return rows.toSorted();
+}
+
+/** 2,500 works in several states, of which a later one has an earlier one merged into it. */
+async function fill(manifest: Manifest): Promise<void> {
+  const run = await manifest.beginRun("run --input 'x'");
+  const works: readonly Work[] = Array.from({ length: 2500 }, (_, index) => ({
+    ...{ key: `doi:10.1/${index}`, ids: { doi: `10.1/${index}` } },
+    ...(index === 3 ? { metadata: { title: "A \u{1F4C4} 'title'\\", year: 2020 } } : {}),
+  }));
+  await manifest.works.add(run, works, { isPresent: () => true });
+  const [first, second, third, fourth] = await manifest.queue.take(run, "", systemTime.wallMs(), 4);
+  assert.ok(first && second && third && fourth);
+  await manifest.recordAttempt(run, first.work.id, {
+    ...{ step: "fetch", resolver: "openalex", url: "https://x.example/a.pdf", status: 200, reason: "ok", elapsedMs: 3 },
+  });
+  await manifest.finish(run, first.work.id, "ok", {
+    ...{ sha256: "ab".repeat(32), path: "a.pdf", bytes: 10, mediaType: "application/pdf", flag: "no-eof" },
+    ...{ urlHash: "00", url: "https://x.example/a.pdf", resolver: "openalex", licence: "cc-by", etag: '"1"' },
+  });
+  await manifest.works.merge(second.work, 2400);
+  await manifest.fail(third.work.id, "network", "lost", '{"steps":[]}');
+  await manifest.files.savePart({
+    ...{ urlHash: "11", work: fourth.work.id, file: "x.part", validator: '"2"', totalBytes: 5 },
+    destination: undefined,
+  });
+  await manifest.endRun(run, "ended");
+}
+
+describe("copying a manifest", { skip: whyNoPostgres() }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await PostgresServer.start();
+  });
+  after(() => server?.stop());
+
+  test("a copy from a file to PostgreSQL and back to a file has every row, and continues after it", async t => {
+    const folder = folderFor(t);
+    const names = [join(folder, "1.sqlite"), server.url(), join(folder, "2.sqlite"), server.url()];
+    const manifests: Manifest[] = [];
+    for (const name of names) {
+      const manifest = await openManifest(name, systemTime);
+      t.after(() => manifest.close());
+      manifests.push(manifest);
+    }
+    const [file, postgres, back, again] = manifests;
+    assert.ok(file && postgres && back && again);
+    await fill(file);
+    const copied = await copyManifest(file, postgres);
+    assert.deepEqual(
+      [copied.works, copied.runs, copied.attempts, copied.parts, copied.work_ids, copied.files],
+      [2500, 1, 1, 1, 2500, 1],
+    );
+    await copyManifest(postgres, back);
+    await copyManifest(back, again);
+    const rows = await rowsOf(file);
+    assert.deepEqual(await rowsOf(postgres), rows);
+    assert.deepEqual(await rowsOf(back), rows);
+    assert.deepEqual(await rowsOf(again), rows);
+    for (const manifest of [postgres, back]) {
+      const run = await manifest.beginRun("retry", "{}");
+      assert.equal(run, 2);
+      assert.equal(await manifest.works.addUnfinished(run, "all", true), 2498);
+      const added = await manifest.works.add(run, [{ key: "doi:10.2/new", ids: { doi: "10.2/new" } }], {
+        isPresent: () => true,
+      });
+      assert.equal(added.pending, 1);
+      await manifest.endRun(run, "interrupted");
+    }
+    await assert.rejects(copyManifest(file, postgres), /has works already; copy to an empty manifest/);
+  });
+
+  test("a manifest that a run uses is not copied", async t => {
+    const from = await openManifest(server.url(), systemTime);
+    t.after(() => from.close());
+    await from.beginRun("run", "{}");
+    const to = await openManifest(join(folderFor(t), "m.sqlite"), systemTime);
+    t.after(() => to.close());
+    await assert.rejects(copyManifest(from, to), /a run uses postgres:\/\/127\.0\.0\.1:\d+\/postgres\?schema=/);
+  });
+});

@@ -1,0 +1,44 @@
+import { ConfigError } from "../../errors.ts";
+import type { Manifest } from "./manifest.ts";
+import { TABLE_NAMES, type TableName, type TablePage } from "./manifest-tables.ts";
+
+/** How many rows were copied, by table. */
+export type CopiedRows = Readonly<Record<TableName, number>>;
+
+/** Copies a manifest into an empty one. Rejects with a ConfigError, without a change, if one of them is in use. */
+export async function copyManifest(from: Manifest, to: Manifest): Promise<CopiedRows> {
+  const locks = [await lockFor(from), await lockFor(to)];
+  try {
+    const { works, runs } = await to.reports.report();
+    if (works.total + works.merged + runs.length > 0)
+      throw problem(`${to.name} has works already; copy to an empty manifest`);
+    const copied = Object.fromEntries(TABLE_NAMES.map(table => [table, 0])) as Record<TableName, number>;
+    await to.tables.write(counted(from.tables.read(), copied));
+    return copied;
+  } finally {
+    for (const lock of locks) lock.release();
+  }
+}
+
+/** A run that was killed is not running in the copy. */
+async function* counted(pages: AsyncIterable<TablePage>, copied: Record<TableName, number>): AsyncIterable<TablePage> {
+  for await (const { table, rows } of pages) {
+    copied[table] += rows.length;
+    const isRuns = table === "runs";
+    yield { table, rows: isRuns ? rows.map(row => ({ ...row, state: stopped(row["state"]) })) : rows };
+  }
+}
+
+function stopped(state: string | number | null | undefined): string {
+  return state === "running" ? "interrupted" : String(state);
+}
+
+async function lockFor(manifest: Manifest) {
+  const lock = await manifest.tryLock();
+  if (lock === undefined) throw problem(`a run uses ${manifest.name}; wait until it ends`);
+  return lock;
+}
+
+function problem(message: string): ConfigError {
+  return new ConfigError([{ where: "manifest copy", path: "", message }]);
+}

@@ -1,0 +1,172 @@
+import { backoffMs } from "../../../core/breaker/backoff.ts";
+import { ConfigError, isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
+import type { Time } from "../../../time/time.ts";
+import {
+  loadPgDriver,
+  type Parameter,
+  type PgPool,
+  type PgPoolClient,
+  type PgSingleClient,
+  type Queryable,
+  type QueryResult,
+  queryableOf,
+  type Row,
+} from "./postgres-driver.ts";
+import { isConnectionError, isTransient, RepeatTransaction } from "./postgres-errors.ts";
+import type { PostgresAddress } from "./postgres-url.ts";
+
+/** A machine needs few connections: its requests wait for servers, not for the database. */
+const CONNECTIONS = 4;
+/** How long an operation is repeated while the server restarts or cannot be reached. */
+const PATIENCE_MS = 10 * 60_000;
+const BACKOFF = { baseMs: 50, capMs: 2000 };
+
+/**
+ * Connections to the database of a manifest. A transaction whose connection breaks is repeated until the server is back;
+ * it is applied exactly once, because the server is asked whether a commit without a reply took effect.
+ */
+export class PostgresConnection {
+  readonly #pool: PgPool;
+  readonly #newClient: () => PgSingleClient;
+  readonly #name: string;
+  readonly #time: Time;
+  readonly #closing = new AbortController();
+
+  static async open(address: PostgresAddress, time: Time): Promise<PostgresConnection> {
+    const driver = await loadPgDriver(address.url, address.schema);
+    return new PostgresConnection(driver.pool(CONNECTIONS), driver.client, address.name, time);
+  }
+
+  private constructor(pool: PgPool, newClient: () => PgSingleClient, name: string, time: Time) {
+    this.#pool = pool;
+    this.#newClient = newClient;
+    this.#name = name;
+    this.#time = time;
+    // A broken connection makes the query that uses it fail, or the next one; without a listener it would end the process.
+    pool.on("error", () => undefined);
+    pool.on("connect", client => client.on("error", () => undefined));
+  }
+
+  /** A connection of its own: for notifications, and for transactions that last. */
+  client(): PgSingleClient {
+    return this.#newClient();
+  }
+
+  /** Runs one statement that changes nothing. */
+  async read(sql: string, parameters: readonly Parameter[] = []): Promise<readonly Row[]> {
+    const { rows } = await this.#repeated(() => this.#withClient(client => client.query(sql, parameters)));
+    return rows;
+  }
+
+  /** Runs one statement that changes rows, exactly once. */
+  write(sql: string, parameters: readonly Parameter[] = []): Promise<QueryResult> {
+    return this.transaction(client => client.query(sql, parameters));
+  }
+
+  /** Runs a transaction, exactly once. The action is called again if the transaction was not committed. */
+  transaction<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
+    let unknown: { readonly id: string; readonly value: Value } | undefined;
+    return this.#repeated(async () => {
+      if (unknown !== undefined) {
+        const { id, value } = unknown;
+        if (await this.#isCommitted(id)) return value;
+        unknown = undefined;
+      }
+      return this.#withClient(async client => {
+        const begun: unknown = await client.query("BEGIN; SELECT pg_current_xact_id()::text AS id");
+        const id = String((begun as readonly QueryResult[])[1]?.rows[0]?.["id"]);
+        const value = await action(client);
+        try {
+          await client.query("COMMIT");
+        } catch (error) {
+          if (isConnectionError(error)) unknown = { id, value };
+          throw error;
+        }
+        return value;
+      });
+    });
+  }
+
+  /** Opens the manifest: errors of the server are errors of the configuration, and nothing is repeated. */
+  async check<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
+    try {
+      return await this.#withClient(action);
+    } catch (error) {
+      if (isDocstokgError(error)) throw error;
+      const message = `cannot use the manifest ${this.#name}: ${reasonOf(error)}`;
+      throw new ConfigError([{ where: "--manifest", path: "", message }], { cause: error });
+    }
+  }
+
+  /** Operations that wait for the server fail now, and later ones are not repeated. */
+  stopWaiting(): void {
+    this.#closing.abort();
+  }
+
+  async close(): Promise<void> {
+    this.stopWaiting();
+    await this.#pool.end();
+  }
+
+  async #withClient<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
+    const client = await this.#pool.connect();
+    try {
+      const value = await action(queryableOf(client));
+      client.release();
+      return value;
+    } catch (error) {
+      await this.#abandon(client, error);
+      throw error;
+    }
+  }
+
+  /** After an error of SQL the connection is kept; after any other its state is not known. */
+  async #abandon(client: PgPoolClient, error: unknown): Promise<void> {
+    let isUsable = !isConnectionError(error);
+    if (isUsable) {
+      try {
+        await client.query("ROLLBACK");
+      } catch {
+        isUsable = false;
+      }
+    }
+    client.release(!isUsable);
+  }
+
+  /** Rejects while the server does not know yet: then it is asked again. */
+  async #isCommitted(id: string): Promise<boolean> {
+    const { rows } = await this.#withClient(client => client.query("SELECT pg_xact_status($1::xid8) AS status", [id]));
+    const status = rows[0]?.["status"];
+    if (status === "in progress") throw new RepeatTransaction();
+    return status === "committed";
+  }
+
+  async #repeated<Value>(action: () => Promise<Value>): Promise<Value> {
+    const untilUs = this.#time.monotonicUs() + PATIENCE_MS * 1000;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await action();
+      } catch (error) {
+        if (!isTransient(error)) throw error;
+        if (this.#closing.signal.aborted || this.#time.monotonicUs() >= untilUs)
+          throw new StoreError(`cannot reach the manifest ${this.#name}: ${reasonOf(error)}`, { cause: error });
+      }
+      await this.#pause(backoffMs(BACKOFF, attempt, Math.random(), undefined));
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#time.setTimer(ms, resolve);
+    this.#closing.signal.addEventListener("abort", () => resolve(), { once: true });
+    await promise;
+    timer.cancel();
+  }
+}
+
+/** Errors of several addresses have an empty message and a code. */
+function reasonOf(error: unknown): string {
+  const message = messageOf(error);
+  if (message !== "") return message;
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+}

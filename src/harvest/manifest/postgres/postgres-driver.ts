@@ -1,0 +1,102 @@
+/**
+ * The only file that uses `pg`. The package is optional and is loaded when a PostgreSQL manifest is opened. What is used
+ * of it is declared here, so that nobody needs its types to compile.
+ */
+import { ConfigError } from "../../../errors.ts";
+
+export type Row = Readonly<Record<string, unknown>>;
+export type Parameter = string | number | boolean | null | readonly (string | number | boolean | null)[];
+
+export interface QueryResult {
+  readonly rows: readonly Row[];
+  /** Rows that were changed or returned. */
+  readonly rowCount: number | null;
+}
+
+/** What runs statements: a connection, or a transaction on one. */
+export interface Queryable {
+  query(text: string, values?: readonly Parameter[]): Promise<QueryResult>;
+}
+
+/** One connection. */
+export interface PgClient extends Queryable {
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "notification", listener: (message: { readonly channel: string }) => void): unknown;
+  on(event: "end", listener: () => void): unknown;
+}
+
+export interface PgPoolClient extends PgClient {
+  /** @param error closes the connection instead of keeping it */
+  release(error?: boolean): void;
+}
+
+export interface PgSingleClient extends PgClient {
+  connect(): Promise<unknown>;
+  end(): Promise<void>;
+}
+
+export interface PgPool {
+  connect(): Promise<PgPoolClient>;
+  end(): Promise<void>;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "connect", listener: (client: PgClient) => void): unknown;
+}
+
+interface PgModule {
+  readonly Pool: new (config: Readonly<Record<string, unknown>>) => PgPool;
+  readonly Client: new (config: Readonly<Record<string, unknown>>) => PgSingleClient;
+  readonly types: { readonly getTypeParser: (oid: number, format?: string) => (value: string) => unknown };
+}
+
+/** Creates connections to one database, with one schema as their search path. */
+export interface PgDriver {
+  pool(connections: number): PgPool;
+  client(): PgSingleClient;
+}
+
+/** The type number of int8, which pg returns as text: numbers of a manifest are far below 2 ** 53. */
+const INT8 = 20;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** A report counts a million rows in less than a second. A server that needs longer is stuck. */
+const QUERY_TIMEOUT_MS = 60_000;
+
+/** @param url may contain a password: it must not be printed */
+export async function loadPgDriver(url: string, schema: string): Promise<PgDriver> {
+  const { Pool, Client, types } = await loadPg();
+  const config = {
+    connectionString: url,
+    options: `-c search_path=${schema} -c client_min_messages=warning`,
+    application_name: "docstokg",
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    types: {
+      getTypeParser: (oid: number, format?: string) => (oid === INT8 ? Number : types.getTypeParser(oid, format)),
+    },
+  };
+  return { pool: max => new Pool({ ...config, max }), client: () => new Client(config) };
+}
+
+async function loadPg(): Promise<PgModule> {
+  // Not a literal, because the compiler would look for the types of the package.
+  const name: string = "pg";
+  try {
+    const module = (await import(name)) as { readonly default: PgModule };
+    return module.default;
+  } catch (cause) {
+    const message = "a PostgreSQL manifest needs the package pg: npm install pg";
+    throw new ConfigError([{ where: "--manifest", path: "", message }], { cause });
+  }
+}
+
+/** Runs statements on a connection. PostgreSQL stores no NUL characters in text, so they are left out. */
+export function queryableOf(client: PgClient): Queryable {
+  return { query: (text, values) => client.query(text, values?.map(storable)) };
+}
+
+function storable(value: Parameter): Parameter {
+  if (typeof value === "string") return value.replaceAll("\0", "");
+  return Array.isArray(value)
+    ? value.map(item => (typeof item === "string" ? item.replaceAll("\0", "") : item))
+    : value;
+}

@@ -1,0 +1,41 @@
+/** SQLSTATE codes are five letters and digits; Node's own codes of network errors are longer or have other forms. */
+const SQLSTATE = /^[0-9A-Z]{5}$/;
+/** Codes of Node of five letters. */
+const NODE_CODES: ReadonlySet<string> = new Set(["EPIPE"]);
+
+/**
+ * Conditions that pass: the server starts, stops or has too many connections; a transaction lost against another one
+ * (serialization failure, deadlock, lock timeout).
+ */
+const PASSING_STATES: ReadonlySet<string> = new Set([
+  ...["57P01", "57P02", "57P03", "57P05", "53300", "25P03", "40001", "40P01", "55P03"],
+]);
+
+/** Thrown in a transaction that must be repeated, because another process has changed what it has read. */
+export class RepeatTransaction extends Error {}
+
+/** The SQLSTATE of an error that the server has sent; undefined for other errors. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return SQLSTATE.test(code) && !NODE_CODES.has(code) ? code : undefined;
+}
+
+/** Whether the connection is of no use any more. */
+export function isConnectionError(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  return state === undefined ? isOfNetwork(error) : /^(?:08|57P0[1-5])/.test(state);
+}
+
+/** Whether the same operation may succeed later. */
+export function isTransient(error: unknown): boolean {
+  return error instanceof RepeatTransaction || isConnectionError(error) || PASSING_STATES.has(sqlStateOf(error) ?? "");
+}
+
+/** pg reports lost connections and its timeouts as plain errors, with or without a code of Node. */
+function isOfNetwork(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if ("code" in error && typeof error.code === "string") return /^E[A-Z]+$/.test(error.code);
+  return /^(?:Connection terminated|Client has encountered a connection error|timeout (?:expired|exceeded)|Query read timeout|Client was closed)/i.test(
+    error.message,
+  );
+}

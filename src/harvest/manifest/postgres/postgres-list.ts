@@ -1,0 +1,63 @@
+import type { PostgresConnection } from "./postgres-connection.ts";
+import { type PgSingleClient, type Queryable, queryableOf } from "./postgres-driver.ts";
+import { RepeatTransaction } from "./postgres-errors.ts";
+
+/**
+ * The transaction of a list that is added as a whole or not at all, on a connection of its own. If the connection breaks,
+ * the list is not added and the next batch rejects.
+ */
+export class PostgresList {
+  readonly #connection: PostgresConnection;
+  #client: PgSingleClient | undefined;
+
+  constructor(connection: PostgresConnection) {
+    this.#connection = connection;
+  }
+
+  get isOpen(): boolean {
+    return this.#client !== undefined;
+  }
+
+  /** Runs an action in the transaction of the list, again if another process has added one of its works meanwhile. */
+  async add<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
+    if (this.#client === undefined) throw new TypeError("no list is open");
+    const client = queryableOf(this.#client);
+    await client.query("SAVEPOINT batch");
+    for (;;) {
+      try {
+        return await action(client);
+      } catch (error) {
+        if (!(error instanceof RepeatTransaction)) throw error;
+        await client.query("ROLLBACK TO SAVEPOINT batch");
+      }
+    }
+  }
+
+  async begin(): Promise<void> {
+    const client = this.#connection.client();
+    client.on("error", () => undefined);
+    await client.connect();
+    await client.query("BEGIN");
+    this.#client = client;
+  }
+
+  async end(command: "COMMIT" | "ROLLBACK"): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    if (client === undefined) return;
+    try {
+      await client.query(command);
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** Nothing is added. Never rejects: a server that is away rolls back too. */
+  async rollback(): Promise<void> {
+    try {
+      await this.end("ROLLBACK");
+    } catch {
+      // The connection is gone, and its transaction with it.
+    }
+  }
+}

@@ -1,0 +1,196 @@
+/** Adds a batch of works in a few statements: a list may have a million. */
+import type { Work, WorkIds } from "../../work.ts";
+import { fileOfRow } from "../manifest-files.ts";
+import {
+  type AddedWorks,
+  type AddOptions,
+  idNames,
+  type ListedCounts,
+  listedMetadata,
+  storedIds,
+} from "../manifest-works.ts";
+import { NOW_MS } from "./postgres-clock.ts";
+import type { Queryable, Row } from "./postgres-driver.ts";
+import { RepeatTransaction } from "./postgres-errors.ts";
+
+/** A work of the batch that the manifest does not have. */
+interface NewWork {
+  readonly work: Work;
+  readonly queue: string;
+  /** Its identifiers, and those of further entries of the batch that are the same work. */
+  readonly names: Set<string>;
+}
+
+/** A work of the batch that the manifest has. */
+interface KnownWork {
+  readonly row: Row;
+  readonly names: Set<string>;
+  next: { readonly state: string; readonly queue: string } | undefined;
+}
+
+type BatchWork = NewWork | KnownWork;
+
+/** What the batch changes, by key and by identifier. */
+interface Batch {
+  readonly byKey: Map<string, BatchWork>;
+  readonly byName: Map<string, BatchWork>;
+}
+
+/** Runs in the transaction of the caller. */
+export async function addBatch(
+  client: Queryable,
+  run: number,
+  works: readonly Work[],
+  options: AddOptions,
+): Promise<AddedWorks> {
+  const batch = await readKnown(client, works);
+  const queues = new Map<string, number>();
+  const counts = { pending: 0, present: 0, failed: 0, queues };
+  for (const work of works) {
+    const queue = options.queueOf?.(work) ?? "";
+    const state = place(batch, run, work, queue, options);
+    if (state === undefined) continue;
+    counts[state] += 1;
+    if (state === "pending") queues.set(queue, (queues.get(queue) ?? 0) + 1);
+  }
+  await insertNew(client, run, batch);
+  await updateKnown(client, run, batch);
+  return counts;
+}
+
+/** The works of the batch that the manifest has, locked in the order of their ids: workers may change them. */
+async function readKnown(client: Queryable, works: readonly Work[]): Promise<Batch> {
+  const keys = works.map(({ key }) => key);
+  const names = works.flatMap(({ ids }) => idNames(ids));
+  const columns = "works.id, key, state, sha256, run, taken_by, merged_into";
+  const found = await client.query(
+    `SELECT ${columns} FROM works WHERE key = ANY($1)
+       OR id IN (SELECT work FROM work_ids WHERE id = ANY($2)) ORDER BY id FOR UPDATE`,
+    [keys, names],
+  );
+  const targets = found.rows.flatMap(row => (row["merged_into"] === null ? [] : [Number(row["merged_into"])]));
+  const merged = await client.query(`SELECT ${columns} FROM works WHERE id = ANY($1) ORDER BY id FOR UPDATE`, [
+    targets,
+  ]);
+  const owners = await client.query("SELECT id, work FROM work_ids WHERE id = ANY($1)", [names]);
+  const files = await client.query("SELECT sha256, path, bytes, media_type, flag FROM files WHERE sha256 = ANY($1)", [
+    [...found.rows, ...merged.rows].flatMap(({ sha256 }) => (typeof sha256 === "string" ? [sha256] : [])),
+  ]);
+  const fileRows = new Map(files.rows.map(row => [row["sha256"], row]));
+  const byId = new Map<unknown, KnownWork>();
+  for (const row of [...found.rows, ...merged.rows])
+    byId.set(row["id"], { row: { ...row, file: fileRows.get(row["sha256"]) }, names: new Set(), next: undefined });
+  const standing = (known: KnownWork | undefined) =>
+    known === undefined || known.row["merged_into"] === null ? known : byId.get(known.row["merged_into"]);
+  const byKey = new Map<string, BatchWork>();
+  const byName = new Map<string, BatchWork>();
+  for (const known of byId.values()) {
+    const target = standing(known);
+    if (target !== undefined) byKey.set(String(known.row["key"]), target);
+  }
+  for (const owner of owners.rows) {
+    const target = standing(byId.get(owner["work"]));
+    if (target !== undefined) byName.set(String(owner["id"]), target);
+  }
+  return { byKey, byName };
+}
+
+/** What the run does with the work; undefined if the list has named it before. */
+function place(
+  batch: Batch,
+  run: number,
+  work: Work,
+  queue: string,
+  options: AddOptions,
+): keyof ListedCounts | undefined {
+  const names = idNames(work.ids);
+  const found = batch.byKey.get(work.key) ?? ownerOf(batch, work.ids);
+  const target = found ?? { work, queue, names: new Set<string>() };
+  for (const name of names) {
+    target.names.add(name);
+    if (!batch.byName.has(name)) batch.byName.set(name, target);
+  }
+  if (found === undefined) {
+    batch.byKey.set(work.key, target);
+    return "pending";
+  }
+  // The list names the work twice.
+  if ("work" in found || found.next !== undefined || Number(found.row["run"]) === run) return undefined;
+  const { state, file } = found.row;
+  const isPresent = file !== undefined && options.isRefresh !== true && options.isPresent(fileOfRow(file as Row));
+  const next = state === "failed" ? "failed" : state === "done" && isPresent ? "done" : "pending";
+  found.next = { state: next, queue };
+  return next === "done" ? "present" : next;
+}
+
+function ownerOf({ byName }: Batch, ids: WorkIds): BatchWork | undefined {
+  for (const name of idNames(ids)) {
+    const owner = byName.get(name);
+    if (owner !== undefined) return owner;
+  }
+  return undefined;
+}
+
+async function insertNew(client: Queryable, run: number, { byKey }: Batch): Promise<void> {
+  const added = [...byKey.values()].filter(each => "work" in each);
+  if (added.length === 0) return;
+  const { rows } = await client.query(
+    `INSERT INTO works (key, ids, title, year, metadata, run, state, queue, added_ms)
+       SELECT key, ids, title, year, metadata, $7::bigint, 'pending', queue, ${NOW_MS}
+       FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::text[]) WITH ORDINALITY
+         AS listed (key, ids, title, year, metadata, queue, position) ORDER BY position
+     ON CONFLICT (key) DO NOTHING RETURNING id, key`,
+    [
+      added.map(({ work }) => work.key),
+      added.map(({ work }) => storedIds(work.ids)),
+      added.map(({ work }) => work.metadata?.title ?? null),
+      added.map(({ work }) => work.metadata?.year ?? null),
+      added.map(({ work }) => listedMetadata(work)),
+      added.map(({ queue }) => queue),
+      run,
+    ],
+  );
+  // Another process has listed one of them in this moment: the transaction is repeated, and finds it.
+  if (rows.length < added.length) throw new RepeatTransaction();
+  const idByKey = new Map(rows.map(row => [row["key"], Number(row["id"])]));
+  const owned = added.flatMap(({ work, names }) => [...names].map(name => ({ name, id: idByKey.get(work.key) ?? 0 })));
+  await insertNames(client, owned);
+}
+
+async function updateKnown(client: Queryable, run: number, { byKey }: Batch): Promise<void> {
+  const known = new Set([...byKey.values()].filter(each => "row" in each));
+  const idOf = ({ row }: KnownWork) => Number(row["id"]);
+  await insertNames(
+    client,
+    [...known].flatMap(each => [...each.names].map(name => ({ name, id: idOf(each) }))),
+  );
+  const changed = [...known].filter(({ next }) => next !== undefined);
+  if (changed.length === 0) return;
+  // A work that a worker has stays with it: only its run changes.
+  await client.query(
+    `UPDATE works SET run = $1, state = next.state,
+       queue = CASE WHEN taken_by IS NULL THEN next.queue ELSE works.queue END,
+       not_before_ms = CASE WHEN taken_by IS NULL THEN 0 ELSE not_before_ms END,
+       ended_ms = CASE WHEN next.state = 'pending' THEN NULL ELSE ${NOW_MS} END
+     FROM unnest($2::bigint[], $3::text[], $4::text[]) AS next (id, state, queue) WHERE works.id = next.id`,
+    [
+      run,
+      changed.map(idOf),
+      changed.map(({ next }) => next?.state ?? ""),
+      changed.map(({ next }) => next?.queue ?? ""),
+    ],
+  );
+}
+
+/** Sorted, so that two processes that add the same names wait for each other instead of in a circle. */
+async function insertNames(
+  client: Queryable,
+  owned: readonly { readonly name: string; readonly id: number }[],
+): Promise<void> {
+  if (owned.length === 0) return;
+  await client.query(
+    `INSERT INTO work_ids (id, work) SELECT name, work FROM unnest($1::text[], $2::bigint[]) AS owned (name, work)
+     ORDER BY name ON CONFLICT (id) DO NOTHING`,
+    [owned.map(({ name }) => name), owned.map(({ id }) => id)],
+  );
+}

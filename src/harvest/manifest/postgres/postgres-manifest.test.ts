@@ -1,0 +1,284 @@
+import assert from "node:assert/strict";
+import { after, before, describe, type TestContext, test } from "node:test";
+import { manifestContract } from "../../../../test/harvest/manifest-contract.ts";
+import { PostgresServer, whyNoPostgres } from "../../../../test/harvest/postgres-server.ts";
+import { FakeTime } from "../../../testing/fake-time.ts";
+import { systemTime } from "../../../time/system-time.ts";
+import type { Work } from "../../work.ts";
+import { LeaseLostError } from "../lease-lost-error.ts";
+import type { Manifest } from "../manifest.ts";
+import type { DownloadedFile } from "../manifest-files.ts";
+import { PostgresManifest } from "./postgres-manifest.ts";
+
+const works = (count: number): readonly Work[] =>
+  Array.from({ length: count }, (_, index) => ({ key: `doi:10.1/${index}`, ids: { doi: `10.1/${index}` } }));
+const IS_PRESENT = { isPresent: () => true };
+const FILE: DownloadedFile = {
+  ...{ sha256: "ab".repeat(32), path: "a.pdf", bytes: 10, mediaType: "application/pdf" },
+  ...{ urlHash: "0".repeat(64), url: "https://x.example/a.pdf", resolver: "openalex" },
+};
+
+describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await PostgresServer.start();
+  });
+  after(() => server?.stop());
+
+  const manifestFor = async (t: TestContext, url = server.url(), time = systemTime as FakeTime | typeof systemTime) => {
+    const manifest = await PostgresManifest.open(url, time);
+    t.after(() => manifest.close());
+    return manifest;
+  };
+  const taken = async (manifest: Manifest, run: number, limit = 100) =>
+    (await manifest.queue.take(run, "", systemTime.wallMs(), limit)).map(({ work }) => work.id);
+
+  manifestContract(manifestFor);
+
+  test("several processes take different works, and a run ends when the last of them has no more", async t => {
+    const url = server.url();
+    const first = await manifestFor(t, url);
+    const second = await manifestFor(t, url);
+    const run = await first.beginRun("run", "{}");
+    await first.works.add(run, works(50), IS_PRESENT);
+    assert.deepEqual(await second.nextRun(), { id: run, settings: "{}" });
+    await second.joinRun(run);
+    const all = await Promise.all(Array.from({ length: 10 }, (_, index) => taken(index % 2 ? first : second, run, 5)));
+    assert.equal(new Set(all.flat()).size, 50);
+    assert.deepEqual(
+      (await first.reports.workers()).map(worker => [worker.run, worker.taken, worker.isListing, worker.isAlive]),
+      [
+        [run, 25, true, true],
+        [run, 25, false, true],
+      ],
+    );
+    assert.equal(await first.tryLock(), undefined);
+    for (const [index, ids] of all.entries())
+      for (const id of ids) await (index % 2 ? first : second).fail(id, "no-copy", undefined);
+    assert.equal(await second.queue.isFinished(run), false, "the first one still lists");
+    await first.endListing();
+    assert.equal(await second.queue.isFinished(run), true);
+    await first.endRun(run, "ended");
+    assert.equal((await first.reports.report()).runs[0]?.state, "running");
+    await second.endRun(run, "ended");
+    assert.equal((await first.reports.report()).runs[0]?.state, "ended");
+    assert.equal(await second.nextRun(), undefined);
+    assert.ok(await first.tryLock());
+  });
+
+  test("works that are put back are announced to the other processes", async t => {
+    const url = server.url();
+    const first = await manifestFor(t, url);
+    const second = await manifestFor(t, url);
+    const run = await first.beginRun("run", "{}");
+    await first.works.add(run, works(2), IS_PRESENT);
+    await taken(first, run);
+    await second.joinRun(run);
+    let changed = Promise.withResolvers<void>();
+    second.watch(
+      () => changed.resolve(),
+      () => undefined,
+      () => ({ done: 0, failed: 0, bytes: 0, inFlight: 0 }),
+    );
+    await changed.promise;
+    changed = Promise.withResolvers();
+    assert.deepEqual(await taken(second, run), []);
+    await first.endRun(run, "interrupted");
+    await changed.promise;
+    assert.equal((await taken(second, run)).length, 2);
+  });
+
+  test("the works of a dead process are taken over after its lease, and its results are refused", async t => {
+    const url = server.url({ leaseS: 2 });
+    // Its clock stands still, so it renews no lease.
+    const dead = await manifestFor(t, url, new FakeTime());
+    const run = await dead.beginRun("run", "{}");
+    await dead.works.add(run, works(3), IS_PRESENT);
+    const ids = await taken(dead, run);
+    const part = { urlHash: "u", work: ids[0] ?? 0, file: dead.files.newPartName(), validator: undefined };
+    await dead.files.savePart({ ...part, totalBytes: undefined, destination: FILE });
+    const other = await manifestFor(t, url);
+    await other.joinRun(run);
+    const recovered = Promise.withResolvers<readonly number[]>();
+    await other.recover(async parts => {
+      if (parts.length > 0) recovered.resolve(parts.map(({ work }) => work));
+      for (const { work } of parts) await other.finish(run, work, "ok", FILE);
+    });
+    assert.deepEqual(await taken(other, run), []);
+    const changed = Promise.withResolvers<void>();
+    assert.deepEqual(await recovered.promise, [ids[0]]);
+    other.watch(
+      () => changed.resolve(),
+      () => undefined,
+      () => ({ done: 0, failed: 0, bytes: 0, inFlight: 0 }),
+    );
+    await changed.promise;
+    assert.deepEqual(await taken(other, run), ids.slice(1));
+    const id = ids[1] ?? 0;
+    await assert.rejects(dead.finish(run, id, "ok", FILE), LeaseLostError);
+    await assert.rejects(dead.queue.takeAny(run, 1), LeaseLostError);
+    await other.fail(id, "no-copy", undefined);
+    assert.deepEqual((await other.reports.report()).works, { total: 3, done: 1, failed: 1, pending: 1, merged: 0 });
+    assert.deepEqual(await other.files.abandoned([part.file, other.files.newPartName(), "mine.part"]), [part.file]);
+  });
+
+  test("a process that cannot renew its lease stops before another one has its works", async t => {
+    const url = server.url({ leaseS: 2 });
+    const time = new FakeTime();
+    const manifest = await manifestFor(t, url, time);
+    const run = await manifest.beginRun("run", "{}");
+    await manifest.works.add(run, works(1), IS_PRESENT);
+    const [id] = await taken(manifest, run);
+    const lost: unknown[] = [];
+    manifest.watch(
+      () => undefined,
+      error => lost.push(error),
+      () => ({ done: 0, failed: 0, bytes: 0, inFlight: 0 }),
+    );
+    await time.advance(2001);
+    assert.equal(lost.length, 1);
+    assert.ok(lost[0] instanceof LeaseLostError);
+    await assert.rejects(manifest.fail(id ?? 0, "no-copy", undefined), /could not be renewed for 2 s/);
+  });
+
+  test("two processes that list the same works at the same time add each of them once", async t => {
+    const url = server.url();
+    const manifests = [await manifestFor(t, url), await manifestFor(t, url)];
+    await Promise.all(
+      manifests.map(async manifest => {
+        const run = await manifest.beginRun("run");
+        for (let from = 0; from < 400; from += 50)
+          await manifest.works.add(run, works(400).slice(from, from + 50), IS_PRESENT);
+      }),
+    );
+    assert.equal((await manifests[0]?.reports.report())?.works.total, 400);
+  });
+
+  test("two processes that find out that their works are one merge them once", async t => {
+    const url = server.url();
+    const [first, second] = [await manifestFor(t, url), await manifestFor(t, url)];
+    const run = await first.beginRun("run", "{}");
+    await second.joinRun(run);
+    const listed: readonly Work[] = [
+      { key: "doi:10.1/a", ids: { doi: "10.1/a" } },
+      { key: "pmid:1", ids: { pmid: "1" } },
+    ];
+    await first.works.add(run, listed, IS_PRESENT);
+    const ids = { doi: "10.1/a", pmid: "1" };
+    const [a = 0] = await taken(first, run, 1);
+    const [b = 0] = await taken(second, run, 1);
+    const one = { id: a, key: "doi:10.1/a", ids };
+    const other = { id: b, key: "pmid:1", ids };
+    assert.equal(await first.works.update(one), b);
+    assert.equal(await second.works.update(other), a);
+    const merged = await Promise.all([first.works.merge(one, b), second.works.merge(other, a)]);
+    assert.deepEqual(merged.toSorted(), [false, true]);
+    const [manifest, left] = merged[0] ? [second, other] : [first, one];
+    assert.equal(await manifest.works.update(left), undefined);
+    await manifest.finish(run, left.id, "ok", FILE);
+    assert.deepEqual((await first.reports.report()).works, { total: 1, done: 1, failed: 0, pending: 0, merged: 1 });
+  });
+
+  test("the same bytes that two processes store at the same time are one file", async t => {
+    const url = server.url();
+    const [first, second] = [await manifestFor(t, url), await manifestFor(t, url)];
+    const run = await first.beginRun("run", "{}");
+    await second.joinRun(run);
+    await first.works.add(run, works(3), IS_PRESENT);
+    const [a = 0, c = 0] = await taken(first, run, 2);
+    const [b = 0] = await taken(second, run, 1);
+    assert.equal((await first.finish(run, a, "ok", FILE)).path, "a.pdf");
+    assert.equal((await second.finish(run, b, "ok", { ...FILE, path: "b.pdf" })).path, "a.pdf");
+    // The file is missing on the disk, and was downloaded again to another path.
+    const again = { ...FILE, path: "c.pdf", replaces: "a.pdf" };
+    assert.equal((await first.finish(run, c, "ok", again)).path, "c.pdf");
+  });
+
+  test("operations wait for a server that restarts, and each takes effect once", async t => {
+    const own = await PostgresServer.start();
+    t.after(() => own.stop());
+    const manifest = await manifestFor(t, own.url());
+    const run = await manifest.beginRun("run", "{}");
+    await manifest.works.add(run, works(200), IS_PRESENT);
+    const ids = await taken(manifest, run, 200);
+    let recorded = 0;
+    const halfway = Promise.withResolvers<void>();
+    const attempt = { step: "ask", resolver: "r", url: "https://x.example/", reason: "found", elapsedMs: 1 } as const;
+    const all = Promise.all(
+      ids.map(async id => {
+        await manifest.recordAttempt(run, id, attempt);
+        await manifest.fail(id, "no-copy", undefined);
+        if (++recorded === 50) halfway.resolve();
+      }),
+    );
+    await halfway.promise;
+    await own.kill();
+    await own.start();
+    await all;
+    assert.deepEqual((await manifest.reports.report()).works, {
+      total: 200,
+      done: 0,
+      failed: 200,
+      pending: 0,
+      merged: 0,
+    });
+    const attempts: number[] = [];
+    for await (const line of manifest.reports.attemptLines()) attempts.push(JSON.parse(line).attempts.length);
+    assert.deepEqual(attempts, Array(200).fill(1));
+  });
+
+  test("a server that is away is a StoreError once nothing waits for it any more", async t => {
+    const own = await PostgresServer.start();
+    t.after(() => own.stop());
+    const manifest = await manifestFor(t, own.url());
+    await manifest.beginRun("run", "{}");
+    await own.kill();
+    const report = manifest.reports.report();
+    manifest.stopWaiting();
+    await assert.rejects(report, {
+      name: "StoreError",
+      message: /cannot reach the manifest postgres:\/\/127\.0\.0\.1:/,
+    });
+  });
+
+  test("a schema of another program, a newer manifest and a wrong address are errors without the password", async () => {
+    const url = server.url({ schema: "theirs" });
+    await server.query("CREATE SCHEMA theirs; CREATE TABLE theirs.notes (x integer)");
+    await assert.rejects(PostgresManifest.open(url, systemTime), /the schema theirs has tables of another program/);
+    const newer = server.url({ schema: "newer" });
+    await (await PostgresManifest.open(newer, systemTime)).close();
+    await server.query("UPDATE newer.docstokg_manifest SET version = 99");
+    await assert.rejects(PostgresManifest.open(newer, systemTime), /format version 99, but this version .* up to 1/);
+    assert.equal(await PostgresManifest.find(server.url(), systemTime), undefined);
+    for (const wrong of [
+      `postgres://someone:hunter2@127.0.0.1:${server.port}/postgres`,
+      `postgres://docstokg:hunter2@127.0.0.1:${server.port}/nothere`,
+      "postgres://docstokg:hunter2@127.0.0.1:1/postgres",
+      "postgres://docstokg:hunter2@127.0.0.1/",
+      "postgres://docstokg:hunter2@127.0.0.1/x?schema=No!",
+      "postgres://docstokg:hunter2@127.0.0.1/x?lease_s=0",
+    ])
+      await assert.rejects(PostgresManifest.open(wrong, systemTime), error => {
+        assert.ok(error instanceof Error);
+        assert.equal(error.name, "ConfigError");
+        assert.doesNotMatch(error.message, /hunter2/);
+        return true;
+      });
+  });
+
+  test("a role that may only read and write rows uses a manifest that another role has created", async t => {
+    const url = server.url({ schema: "shared" });
+    await (await PostgresManifest.open(url, systemTime)).close();
+    await server.query(`
+      CREATE ROLE worker LOGIN;
+      GRANT USAGE ON SCHEMA shared TO worker;
+      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA shared TO worker`);
+    const manifest = await manifestFor(t, server.url({ schema: "shared", user: "worker" }));
+    const run = await manifest.beginRun("run", "{}");
+    await manifest.works.add(run, works(3), IS_PRESENT);
+    for (const id of await taken(manifest, run)) await manifest.finish(run, id, "ok", FILE);
+    await manifest.endRun(run, "ended");
+    assert.equal((await manifest.reports.report()).runs[0]?.state, "ended");
+    await assert.rejects(server.query("CREATE TABLE shared.more (x integer)", "worker"), /permission denied/);
+  });
+});

@@ -1,0 +1,100 @@
+import type { Time } from "../../../time/time.ts";
+import {
+  type ManifestQueue,
+  type PutOff,
+  TAKEN_COLUMNS,
+  type TakenWork,
+  takenOfRows,
+  type WaitingWorks,
+} from "../manifest-queue.ts";
+import { NOW_MS } from "./postgres-clock.ts";
+import type { PostgresConnection } from "./postgres-connection.ts";
+import type { Row } from "./postgres-driver.ts";
+import type { PostgresWorker } from "./postgres-worker.ts";
+
+const IS_WAITING = "run = $1 AND state = 'pending' AND taken_by IS NULL";
+const RETURNED = TAKEN_COLUMNS.split(", ")
+  .map(column => `works.${column}`)
+  .join(", ");
+
+/**
+ * The works that wait. `FOR UPDATE SKIP LOCKED` gives each work to one worker. Times are converted between the wall clock
+ * of this machine and the clock of the database: only differences are sent.
+ */
+export class PostgresQueue implements ManifestQueue {
+  readonly #connection: PostgresConnection;
+  readonly #worker: PostgresWorker;
+  readonly #time: Time;
+
+  constructor(connection: PostgresConnection, worker: PostgresWorker, time: Time) {
+    this.#connection = connection;
+    this.#worker = worker;
+    this.#time = time;
+  }
+
+  async waiting(run: number): Promise<readonly WaitingWorks[]> {
+    const rows = await this.#connection.read(
+      `SELECT queue, count(*) AS works, min(not_before_ms) AS not_before_ms, ${NOW_MS} AS now_ms FROM works
+       WHERE ${IS_WAITING} GROUP BY queue`,
+      [run],
+    );
+    return rows.map(row => ({ queue: String(row["queue"]), ...this.#waitingOf(row) }));
+  }
+
+  async waitingIn(run: number, queue: string): Promise<Omit<WaitingWorks, "queue">> {
+    const [row] = await this.#connection.read(
+      `SELECT count(*) AS works, min(not_before_ms) AS not_before_ms, ${NOW_MS} AS now_ms FROM works
+       WHERE ${IS_WAITING} AND queue = $2`,
+      [run, queue],
+    );
+    return this.#waitingOf(row ?? {});
+  }
+
+  async take(run: number, queue: string, nowMs: number, limit: number): Promise<readonly TakenWork[]> {
+    const { rows } = await this.#worker.take(
+      `WITH due AS (
+         SELECT id FROM works WHERE ${IS_WAITING} AND queue = $2 AND not_before_ms <= ${NOW_MS} + $3::bigint
+         ORDER BY not_before_ms, id LIMIT $4 FOR UPDATE SKIP LOCKED)
+       UPDATE works SET taken_by = $5 FROM due WHERE works.id = due.id RETURNING ${RETURNED}`,
+      [run, queue, Math.round(nowMs - this.#time.wallMs()), limit],
+    );
+    return takenOfRows(rows);
+  }
+
+  async takeAny(run: number, limit: number): Promise<readonly TakenWork[]> {
+    const { rows } = await this.#worker.take(
+      `WITH due AS (SELECT id FROM works WHERE ${IS_WAITING} LIMIT $2 FOR UPDATE SKIP LOCKED)
+       UPDATE works SET taken_by = $3 FROM due WHERE works.id = due.id RETURNING ${RETURNED}`,
+      [run, limit],
+    );
+    return takenOfRows(rows);
+  }
+
+  async putOff(work: number, { queue, notBeforeMs, progress, message }: PutOff): Promise<void> {
+    const delayMs = notBeforeMs === 0 ? null : Math.ceil(notBeforeMs - this.#time.wallMs());
+    await this.#connection.transaction(client =>
+      this.#worker.change(
+        client,
+        `UPDATE works SET queue = $1, not_before_ms = coalesce(${NOW_MS} + $2::bigint, 0), progress = $3, message = $4,
+           taken_by = NULL WHERE id = $5 AND taken_by = $6`,
+        [queue, delayMs, progress ?? null, message ?? null, work],
+      ),
+    );
+  }
+
+  async isFinished(run: number): Promise<boolean> {
+    const [row] = await this.#connection.read(
+      `SELECT EXISTS (SELECT 1 FROM works WHERE run = $1 AND state = 'pending') AS has_works,
+         EXISTS (SELECT 1 FROM workers WHERE run = $1 AND is_listing AND id <> $2) AS is_listed`,
+      [run, this.#worker.id],
+    );
+    return row?.["has_works"] === false && row["is_listed"] === false;
+  }
+
+  #waitingOf(row: Row): Omit<WaitingWorks, "queue"> {
+    const works = Number(row["works"] ?? 0);
+    const notBeforeMs = Number(row["not_before_ms"] ?? 0);
+    if (notBeforeMs === 0) return { works, notBeforeMs };
+    return { works, notBeforeMs: this.#time.wallMs() + notBeforeMs - Number(row["now_ms"]) };
+  }
+}

@@ -1,0 +1,71 @@
+import { type PartialDownload, partOfRow } from "../manifest-files.ts";
+import { NOW_MS } from "./postgres-clock.ts";
+import type { PostgresConnection } from "./postgres-connection.ts";
+import type { PostgresWorker } from "./postgres-worker.ts";
+
+/** Completes or deletes the partial files of works whose process died. */
+export type RecoverParts = (parts: readonly PartialDownload[]) => Promise<void>;
+
+/** Takes over the works of workers whose lease has ended. */
+export class PostgresTakeover {
+  readonly #connection: PostgresConnection;
+  readonly #worker: PostgresWorker;
+  readonly #leaseMs: number;
+  #recover: RecoverParts = async () => undefined;
+
+  constructor(connection: PostgresConnection, worker: PostgresWorker, leaseMs: number) {
+    this.#connection = connection;
+    this.#worker = worker;
+    this.#leaseMs = leaseMs;
+  }
+
+  /** Remembers how files are recovered, and takes over what there is. */
+  async begin(recover: RecoverParts): Promise<void> {
+    this.#recover = recover;
+    if (!(await this.takeOver())) await recover([]);
+  }
+
+  /**
+   * The works belong to this worker until their files are recovered, and are given back then: if it dies in between,
+   * another worker takes over from it. True if there were any.
+   */
+  async takeOver(): Promise<boolean> {
+    const works = await this.#adopt();
+    if (works.length === 0) return false;
+    const rows = await this.#connection.read(
+      "SELECT place, work, file, etag, total_bytes, shelving FROM parts WHERE work = ANY($1)",
+      [works],
+    );
+    await this.#recover(rows.map(partOfRow));
+    await this.#connection.write("UPDATE works SET taken_by = NULL WHERE id = ANY($1) AND taken_by = $2", [
+      works,
+      this.#worker.id,
+    ]);
+    await this.#worker.announce();
+    return true;
+  }
+
+  /**
+   * While the server was away no lease could be renewed, so none counts as ended until the server has been up for the
+   * length of a lease.
+   */
+  #adopt(): Promise<readonly number[]> {
+    const me = this.#worker.id;
+    return this.#connection.transaction(async client => {
+      const dead = await client.query(
+        `SELECT id FROM workers WHERE id <> $1 AND lease_until_ms < ${NOW_MS}
+           AND extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) * 1000 > $2::bigint
+         ORDER BY id FOR UPDATE SKIP LOCKED`,
+        [me, this.#leaseMs],
+      );
+      const ids = dead.rows.map(({ id }) => Number(id));
+      if (ids.length === 0) return [];
+      const { rows } = await client.query("UPDATE works SET taken_by = $1 WHERE taken_by = ANY($2) RETURNING id", [
+        me,
+        ids,
+      ]);
+      await client.query("DELETE FROM workers WHERE id = ANY($1)", [ids]);
+      return rows.map(({ id }) => Number(id));
+    });
+  }
+}

@@ -1,0 +1,160 @@
+import { hostname } from "node:os";
+import type { Time, Timer } from "../../../time/time.ts";
+import { LeaseLostError } from "../lease-lost-error.ts";
+import type { WorkerStatus } from "../manifest-workers.ts";
+import { NOW_MS } from "./postgres-clock.ts";
+import type { PostgresConnection } from "./postgres-connection.ts";
+import type { Parameter, Queryable, QueryResult } from "./postgres-driver.ts";
+import { sqlStateOf } from "./postgres-errors.ts";
+
+/** A lease is renewed this often before it ends, so that one lost renewal costs nothing. */
+const RENEWALS_PER_LEASE = 4;
+const FOREIGN_KEY_VIOLATION = "23503";
+
+export interface PostgresWorkerOptions {
+  readonly connection: PostgresConnection;
+  readonly leaseMs: number;
+  /** The channel of notifications: works were added or given back, or a run has ended. */
+  readonly channel: string;
+  readonly time: Time;
+  /** Called when a lease was renewed. */
+  readonly onRenewed: () => Promise<void>;
+  readonly onLost: (error: LeaseLostError) => void;
+}
+
+/**
+ * This process as a worker of a run: a row with a lease. Works are taken in its name. When the lease ends, another worker
+ * takes over its works and deletes the row; from then on the database refuses everything in its name.
+ */
+export class PostgresWorker {
+  readonly #options: PostgresWorkerOptions;
+  #id: number | undefined;
+  #renewal: Timer | undefined;
+  #expiry: Timer | undefined;
+  #lost: LeaseLostError | undefined;
+  /** Published with each renewal, for `docstokg status`. */
+  statusOf: () => WorkerStatus = () => ({ done: 0, failed: 0, bytes: 0, inFlight: 0 });
+
+  constructor(options: PostgresWorkerOptions) {
+    this.#options = options;
+  }
+
+  /** Throws a LeaseLostError if the lease has ended. */
+  get id(): number {
+    if (this.#lost !== undefined) throw this.#lost;
+    if (this.#id === undefined)
+      throw new TypeError("works are taken and settled by a worker: call beginRun or joinRun");
+    return this.#id;
+  }
+
+  get isActive(): boolean {
+    return this.#id !== undefined;
+  }
+
+  /** Registers this process as a worker of the run, and keeps its lease. */
+  async begin(run: number, isListing: boolean): Promise<void> {
+    await this.end();
+    const { connection, leaseMs, time } = this.#options;
+    const startedUs = time.monotonicUs();
+    const { rows } = await connection.write(
+      `INSERT INTO workers (run, name, is_listing, started_ms, lease_until_ms)
+       VALUES ($1, $2, $3, ${NOW_MS}, ${NOW_MS} + $4::bigint) RETURNING id`,
+      [run, `${hostname()}:${process.pid}`, isListing, leaseMs],
+    );
+    this.#id = Number(rows[0]?.["id"]);
+    this.#renewed(startedUs);
+  }
+
+  /** The list is complete: other workers of the run need not wait for more. */
+  async endListing(): Promise<void> {
+    await this.#options.connection.write("UPDATE workers SET is_listing = false WHERE id = $1", [this.id]);
+    await this.announce();
+  }
+
+  /** Gives the works back and ends the lease. */
+  async end(): Promise<void> {
+    const id = this.#id;
+    this.#stop();
+    this.#id = undefined;
+    this.#lost = undefined;
+    if (id === undefined) return;
+    await this.#options.connection.transaction(async client => {
+      await client.query("UPDATE works SET taken_by = NULL WHERE taken_by = $1", [id]);
+      await client.query("DELETE FROM workers WHERE id = $1", [id]);
+    });
+    await this.announce();
+  }
+
+  /** Throws a LeaseLostError if this worker does not have the work. Locks the work. */
+  async check(client: Queryable, work: number): Promise<void> {
+    const { rowCount } = await client.query("SELECT 1 FROM works WHERE id = $1 AND taken_by = $2 FOR UPDATE", [
+      work,
+      this.id,
+    ]);
+    if (rowCount !== 1) throw this.#lose();
+  }
+
+  /** Runs a statement that changes one work of this worker: its last parameter is the id of the worker. */
+  async change(client: Queryable, sql: string, parameters: readonly Parameter[]): Promise<void> {
+    const { rowCount } = await client.query(sql, [...parameters, this.id]);
+    if (rowCount !== 1) throw this.#lose();
+  }
+
+  /** Takes works in the name of this worker: the last parameter of the statement is its id. */
+  async take(sql: string, parameters: readonly Parameter[]): Promise<QueryResult> {
+    try {
+      return await this.#options.connection.write(sql, [...parameters, this.id]);
+    } catch (error) {
+      throw sqlStateOf(error) === FOREIGN_KEY_VIOLATION ? this.#lose() : error;
+    }
+  }
+
+  /** Tells the other workers to look at the queue. */
+  async announce(): Promise<void> {
+    await this.#options.connection.read("SELECT pg_notify($1, '')", [this.#options.channel]);
+  }
+
+  #renewed(startedUs: number): void {
+    const { leaseMs, time } = this.#options;
+    this.#stop();
+    const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
+    this.#expiry = time.setTimer(Math.max(0, leaseMs - elapsedMs), () => this.#lose());
+    this.#renewal = time.setTimer(leaseMs / RENEWALS_PER_LEASE, () => {
+      // An error of the server that does not pass ends the lease at its time, and is reported by the next operation.
+      this.#renew().catch(() => undefined);
+    });
+  }
+
+  async #renew(): Promise<void> {
+    const { connection, leaseMs, time, onRenewed } = this.#options;
+    const id = this.#id;
+    if (id === undefined) return;
+    const startedUs = time.monotonicUs();
+    const { rowCount } = await connection.write(
+      `UPDATE workers SET lease_until_ms = ${NOW_MS} + $2::bigint, status = $3 WHERE id = $1`,
+      [id, leaseMs, JSON.stringify(this.statusOf())],
+    );
+    if (id !== this.#id || this.#lost !== undefined) return;
+    if (rowCount !== 1) {
+      this.#lose();
+      return;
+    }
+    this.#renewed(startedUs);
+    await onRenewed();
+  }
+
+  #lose(): LeaseLostError {
+    const known = this.#lost;
+    if (known !== undefined) return known;
+    this.#stop();
+    const error = new LeaseLostError(this.#options.leaseMs);
+    this.#lost = error;
+    this.#options.onLost(error);
+    return error;
+  }
+
+  #stop(): void {
+    this.#renewal?.cancel();
+    this.#expiry?.cancel();
+  }
+}

@@ -1,0 +1,62 @@
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import {
+  type ManifestTables,
+  ROWS_PER_PAGE,
+  TABLE_NAMES,
+  TABLES,
+  type TablePage,
+  type TableRow,
+} from "../manifest-tables.ts";
+
+/** Reads and writes all rows of a manifest file. */
+export class SqliteTables implements ManifestTables {
+  readonly #db: DatabaseSync;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  async *read(): AsyncIterable<TablePage> {
+    this.#db.exec("BEGIN");
+    try {
+      for (const table of TABLE_NAMES) {
+        let rows: TableRow[] = [];
+        for (const row of this.#db.prepare(`SELECT ${TABLES[table].join(", ")} FROM ${table}`).iterate()) {
+          rows.push(tableRow(row));
+          if (rows.length < ROWS_PER_PAGE) continue;
+          yield { table, rows };
+          rows = [];
+        }
+        if (rows.length > 0) yield { table, rows };
+      }
+    } finally {
+      this.#db.exec("ROLLBACK");
+    }
+  }
+
+  async write(pages: AsyncIterable<TablePage>): Promise<void> {
+    this.#db.exec("BEGIN IMMEDIATE; PRAGMA defer_foreign_keys = ON");
+    try {
+      for await (const { table, rows } of pages) {
+        const columns: readonly string[] = TABLES[table];
+        // PostgreSQL may have several partial files of one URL: one of them is enough.
+        const insert = this.#db.prepare(
+          `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+        );
+        for (const row of rows) insert.run(...columns.map(column => row[column] ?? null));
+      }
+      this.#db.exec("COMMIT");
+    } finally {
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+    }
+  }
+}
+
+function tableRow(row: Readonly<Record<string, SQLOutputValue>>): TableRow {
+  return Object.fromEntries(
+    Object.entries(row).map(([column, value]) => [
+      column,
+      typeof value === "number" || value === null ? value : String(value),
+    ]),
+  );
+}
