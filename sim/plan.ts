@@ -160,6 +160,7 @@ export type Sabotage =
   | "no-guard"
   | "many-probes"
   | "short-cooldowns"
+  | "no-ramp-up"
   | "short-resets"
   | "wide-slots"
   | "generous-store"

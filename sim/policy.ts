@@ -66,6 +66,7 @@ function breakersOf({ breakers, sabotage }: Plan): BreakersOptions {
         }),
       },
       adaptive_reset: { enabled: isAdaptive },
+      ramp_up: { enabled: sabotage !== "no-ramp-up" },
     },
   };
 }

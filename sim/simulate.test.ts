@@ -35,6 +35,7 @@ const sabotages: readonly (readonly [Sabotage, string])[] = [
   ["no-guard", "any window, at the server"],
   ["many-probes", "probes within trial_calls"],
   ["short-cooldowns", "no send in a cooldown"],
+  ["no-ramp-up", "traffic resumes slowly after a cooldown"],
   ["short-resets", "no send while a circuit is open"],
   ["wide-slots", "in flight within the slots"],
   ["generous-store", "any window, at the server"],

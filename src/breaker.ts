@@ -34,6 +34,7 @@ export type {
   CooldownStoreOptions,
   HalfOpenOptions,
   HostBreakerOptions,
+  RampUpOptions,
   RollingWindowOptions,
   TrialCallOptions,
 } from "./policy/breaker-options.ts";

@@ -72,7 +72,11 @@ test("a breaker refusal names the reason and the time until the next call", () =
   );
   assert.equal(
     message({ isTrialRunning: true }),
-    "circuit half-open for api.crossref.org (metadata): all trial calls are in flight, the next one may start in 45 s at the latest",
+    "circuit half-open for api.crossref.org (metadata): all trial calls are in flight, next one in about 45 s",
+  );
+  assert.equal(
+    message({ isTrialRunning: true, reason: "retry-after" }),
+    "api.crossref.org (metadata) resumes after a cooldown: all trial calls are in flight, next call in about 45 s",
   );
   assert.equal(
     message({ reason: "retry-after" }),

@@ -125,11 +125,11 @@ export type OpenReason = "failures" | "retry-after" | "rolling-window" | `cli-op
 export interface OpenCircuit {
   /** Why the circuit is open, or why the host is in cooldown. */
   readonly reason: OpenReason;
-  /** Milliseconds until the next trial call, or until the cooldown ends. */
+  /** Milliseconds until the next trial call, or until the cooldown ends. An estimate while a trial call is running. */
   readonly cooldownRemainingMs: number;
   /** Consecutive failures that opened the circuit (`fail_max`). */
   readonly failMax?: number | undefined;
-  /** True when the circuit is half-open and all its trial calls are running. @default false */
+  /** True when all trial calls of a half-open circuit, or of a host after a cooldown, are running. @default false */
   readonly isTrialRunning?: boolean | undefined;
 }
 
@@ -139,8 +139,10 @@ export class BreakerOpenError extends RejectedError {
   readonly code = "DOCSTOKG_BREAKER_OPEN";
   /** Why the circuit is open, or why the host is in cooldown. */
   readonly reason: OpenReason;
-  /** Milliseconds until the next trial call, or until the cooldown ends. */
+  /** Milliseconds until the next trial call, or until the cooldown ends. An estimate while a trial call is running. */
   readonly cooldownRemainingMs: number;
+  /** True when the call was refused because trial calls were running; one more may be sent when the first has ended. */
+  readonly isTrialRunning: boolean;
   /** The same as `cooldownRemainingMs`. */
   readonly retryAfterMs: number;
 
@@ -148,6 +150,7 @@ export class BreakerOpenError extends RejectedError {
     super(describeOpenCircuit(details), details);
     this.reason = details.reason;
     this.cooldownRemainingMs = details.cooldownRemainingMs;
+    this.isTrialRunning = details.isTrialRunning ?? false;
     this.retryAfterMs = details.cooldownRemainingMs;
   }
 }
@@ -205,7 +208,9 @@ function describeOpenCircuit(details: RejectionDetails & OpenCircuit): string {
   const subject = subjectOf(details);
   const left = formatWait(cooldownRemainingMs);
   if (isTrialRunning)
-    return `circuit half-open for ${subject}: all trial calls are in flight, the next one may start in ${left} at the latest`;
+    return reason === "failures"
+      ? `circuit half-open for ${subject}: all trial calls are in flight, next one in about ${left}`
+      : `${subject} resumes after a cooldown: all trial calls are in flight, next call in about ${left}`;
   if (reason === "failures") {
     const failures = failMax === 1 ? "1 failure" : `${failMax ?? "too many"} consecutive failures`;
     return `circuit open for ${subject}: ${failures}, next trial in ${left}`;

@@ -28,6 +28,8 @@ const RESET_MS = 1000;
 const CAP_MS = 4000;
 const ROLLING = { windowMs: 2000, threshold: 4, cooldownMs: 1500 };
 const LEASE_MS = 2000 + 5000;
+/** Low, so that many ramp-ups come to their end. */
+const RAMP_MAX = 4;
 
 const host = fc.nat({ max: 1 });
 const which = fc.nat({ max: 20 });
@@ -92,7 +94,15 @@ interface ModelCircuit {
   probes: { readonly permit: object; readonly untilMs: number }[];
 }
 
+/** Traffic of one role that resumes after a cooldown. */
+interface ModelRamp {
+  limit: number;
+  answered: number;
+  calls: { readonly permit: object; readonly untilMs: number }[];
+}
+
 interface ModelHost {
+  readonly ramps: Record<string, ModelRamp | undefined>;
   readonly circuits: Readonly<Record<string, ModelCircuit>>;
   operatorUntilMs: number;
   serverUntilMs: number;
@@ -106,6 +116,9 @@ interface ModelHost {
 interface IssuedPermit {
   readonly permit: BreakerPermit;
   readonly host: ModelHost;
+  readonly role: string;
+  /** It was issued while traffic resumed. */
+  readonly isRamped: boolean;
   readonly passed: readonly { readonly circuit: ModelCircuit; readonly era: object }[];
 }
 
@@ -126,6 +139,7 @@ export async function runSteps(list: readonly BreakerStep[]): Promise<void> {
           threshold_failures: ROLLING.threshold,
           cooldown_s: ROLLING.cooldownMs / 1000,
         },
+        ramp_up: { max_calls: RAMP_MAX },
         // Growing open times are tested in core; here they would hide other differences.
         adaptive_reset: { enabled: false },
       },
@@ -222,6 +236,7 @@ function compare(registry: BreakerRegistry, model: Model, nowMs: number): void {
 class Model {
   readonly hosts: readonly ModelHost[] = HOSTS.map(() => ({
     circuits: { metadata: fresh(PROBES.metadata), artifact: fresh(PROBES.artifact) },
+    ramps: {},
     operatorUntilMs: 0,
     serverUntilMs: 0,
     isRetryAfter: false,
@@ -238,12 +253,18 @@ class Model {
   }
 
   isAllowed(host: number, role: string, resolver: string | undefined, nowMs: number): boolean {
-    const { operatorUntilMs, serverUntilMs } = this.hosts[host] as ModelHost;
+    const { operatorUntilMs, serverUntilMs, ramps } = this.hosts[host] as ModelHost;
     if (operatorUntilMs > nowMs || serverUntilMs > nowMs) return false;
-    return this.#circuits(host, role, resolver).every(circuit => {
-      const { state, probes, maxProbes } = this.advance(circuit, nowMs);
-      return state === "closed" || (state === "half_open" && probes.length < maxProbes);
-    });
+    const ramp = ramps[role];
+    if (ramp !== undefined) ramp.calls = ramp.calls.filter(({ untilMs }) => untilMs > nowMs);
+    const isHeldBack = ramp !== undefined && ramp.calls.length >= ramp.limit;
+    return (
+      !isHeldBack &&
+      this.#circuits(host, role, resolver).every(circuit => {
+        const { state, probes, maxProbes } = this.advance(circuit, nowMs);
+        return state === "closed" || (state === "half_open" && probes.length < maxProbes);
+      })
+    );
   }
 
   pass(
@@ -257,11 +278,22 @@ class Model {
     this.#permits.add(permit);
     for (const circuit of circuits)
       if (circuit.state === "half_open") circuit.probes.push({ permit, untilMs: nowMs + LEASE_MS });
-    return { host: this.hosts[host] as ModelHost, passed: circuits.map(circuit => ({ circuit, era: circuit.era })) };
+    const modelHost = this.hosts[host] as ModelHost;
+    const ramp = modelHost.ramps[role];
+    ramp?.calls.push({ permit, untilMs: nowMs + LEASE_MS });
+    const passed = circuits.map(circuit => ({ circuit, era: circuit.era }));
+    return { host: modelHost, role, isRamped: ramp !== undefined, passed };
   }
 
   /** `resets`: it also ends a row of failures; a 404 does not. */
-  succeed({ host, passed, permit }: IssuedPermit, nowMs: number, resets: boolean): void {
+  succeed(issued: IssuedPermit, nowMs: number, resets: boolean): void {
+    const { host, role, passed, permit } = issued;
+    const ramp = host.ramps[role];
+    if (ramp !== undefined && leave(ramp, permit)) {
+      ramp.answered += 1;
+      if (ramp.answered === ramp.limit) Object.assign(ramp, { limit: ramp.limit * 2, answered: 0 });
+      if (ramp.limit >= RAMP_MAX) host.ramps[role] = undefined;
+    }
     for (const { circuit, era } of passed) {
       this.advance(circuit, nowMs);
       if (circuit.era !== era) continue;
@@ -274,8 +306,13 @@ class Model {
   }
 
   fail(issued: IssuedPermit, retryAfterMs: number | undefined, nowMs: number): void {
-    const { host, passed } = issued;
+    const { host, role, passed } = issued;
     for (const { circuit } of passed) this.advance(circuit, nowMs);
+    const ramp = host.ramps[role];
+    if (issued.isRamped && ramp !== undefined) {
+      leave(ramp, issued.permit);
+      Object.assign(ramp, { limit: PROBES[role as "metadata"], answered: 0 });
+    }
     // No call is allowed in a cooldown, so a permit that is reported during one was issued before it.
     const isInCooldown = host.isRetryAfter && host.serverUntilMs > nowMs;
     const isThrottle = retryAfterMs !== undefined;
@@ -306,15 +343,25 @@ class Model {
     if (untilMs <= host.serverUntilMs) return;
     host.serverUntilMs = untilMs;
     host.isRetryAfter = isRetryAfter;
+    this.#startRamps(host);
   }
 
-  giveBack({ passed, permit }: IssuedPermit): void {
+  #startRamps(host: ModelHost): void {
+    for (const role of ROLES)
+      host.ramps[role] = PROBES[role] < RAMP_MAX ? { limit: PROBES[role], answered: 0, calls: [] } : undefined;
+  }
+
+  giveBack({ host, role, passed, permit }: IssuedPermit): void {
+    const ramp = host.ramps[role];
+    if (ramp !== undefined) leave(ramp, permit);
     for (const { circuit } of passed) circuit.probes = circuit.probes.filter(probe => probe.permit !== permit);
   }
 
   open(host: number, untilMs: number): void {
     const modelHost = this.hosts[host] as ModelHost;
-    modelHost.operatorUntilMs = Math.max(modelHost.operatorUntilMs, untilMs);
+    if (untilMs <= modelHost.operatorUntilMs) return;
+    modelHost.operatorUntilMs = untilMs;
+    this.#startRamps(modelHost);
   }
 
   close(host: number): void {
@@ -322,6 +369,7 @@ class Model {
     modelHost.operatorUntilMs = 0;
     modelHost.serverUntilMs = 0;
     modelHost.failuresMs = [];
+    for (const role of ROLES) modelHost.ramps[role] = undefined;
     for (const circuit of Object.values(modelHost.circuits)) {
       if (circuit.state !== "closed" || circuit.failures + circuit.throttles > 0) setState(circuit, "closed");
     }
@@ -331,6 +379,13 @@ class Model {
     const own = (this.hosts[host] as ModelHost).circuits[role] as ModelCircuit;
     return resolver === undefined ? [own] : [own, this.#resolvers[resolver] as ModelCircuit];
   }
+}
+
+/** False if the call had no place. */
+function leave(ramp: ModelRamp, permit: object): boolean {
+  const before = ramp.calls.length;
+  ramp.calls = ramp.calls.filter(call => call.permit !== permit);
+  return ramp.calls.length < before;
 }
 
 function fresh(maxProbes: number): ModelCircuit {

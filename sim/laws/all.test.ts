@@ -18,6 +18,7 @@ import { fewInFlight } from "./in-flight.ts";
 import { noLateAttempt } from "./late-attempts.ts";
 import type { LawMaker } from "./law.ts";
 import { liveness } from "./liveness.ts";
+import { resumesSlowly } from "./ramp-up.ts";
 import { noRejection } from "./rejection.ts";
 import { share } from "./share.ts";
 import { burstsCountOnce } from "./throttles.ts";
@@ -75,6 +76,12 @@ const head = (atMs: number, retryAfterMs: number | undefined, request = requestA
   retryAfterMs,
   freshUntilUs: undefined,
 });
+const cooled = eventFact(0, { event_type: "breaker_cooldown_set", host: HOST, until: 1, reason: "retry-after" });
+const [trial, second, third] = [requestAt(10), requestAt(20), requestAt(21)];
+const answeredAt = (atMs: number, request: WireRequest, status: number): SimFact => ({
+  ...{ kind: "head", atUs: us(atMs), request, status, retryAfterMs: undefined, freshUntilUs: undefined },
+});
+const dispatched = (request: WireRequest): SimFact => ({ kind: "dispatched", atUs: request.dispatchedUs, request });
 const snapshot = (atMs: number, isLast: boolean, changes: object = {}): SimFact => ({
   kind: "snapshot",
   atUs: us(atMs),
@@ -117,6 +124,16 @@ const again = plainCall({ id: 5, page: 9 });
 const bare = plainPlan({ calls: [early, late] });
 
 const cases: readonly Case[] = [
+  {
+    law: resumesSlowly,
+    violating: [cooled, dispatched(trial), dispatched(second)],
+    valid: [cooled, dispatched(trial), answeredAt(15, trial, 404), dispatched(second), dispatched(third)],
+  },
+  {
+    law: resumesSlowly,
+    violating: [cooled, dispatched(trial), answeredAt(15, trial, 503), dispatched(second), dispatched(third)],
+    valid: [dispatched(trial), dispatched(second), dispatched(third)],
+  },
   { law: anyWindowOfProcess, violating: [0, 500, 1024].map(written), valid: [0, 500, 1025].map(written) },
   { law: anyWindowAtServer, violating: [0, 500, 999].map(arrived), valid: [0, 500, 1000].map(arrived) },
   {

@@ -11,6 +11,7 @@ import { fewInFlight } from "./in-flight.ts";
 import { noLateAttempt } from "./late-attempts.ts";
 import type { LawMaker } from "./law.ts";
 import { liveness } from "./liveness.ts";
+import { resumesSlowly } from "./ramp-up.ts";
 import { noRejection } from "./rejection.ts";
 import { share } from "./share.ts";
 import { burstsCountOnce } from "./throttles.ts";
@@ -24,6 +25,7 @@ export const ALL_LAWS: readonly LawMaker[] = [
   conservation,
   fewInFlight,
   noSendInCooldown,
+  resumesSlowly,
   noSendWhileOpen,
   fewProbes,
   noStaleResult,

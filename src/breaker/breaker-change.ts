@@ -3,9 +3,10 @@ import type { Circuit } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
+import type { RampUp } from "./ramp-up.ts";
 
-/** A host in cooldown, or a circuit: what a denied call waits for. */
-export type Blocker = HostBreaker | CircuitHolder;
+/** A host in cooldown, a circuit, or traffic that resumes after a cooldown: what a denied call waits for. */
+export type Blocker = HostBreaker | CircuitHolder | RampUp;
 
 /**
  * What caused a change: a call or an operator of this process, a record of the peers, or the end of a timeout. Only
@@ -20,6 +21,8 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
   | { readonly kind: "cooldown-ended"; readonly blocker: HostBreaker }
   /** An operator has opened, closed or half-opened a host or one circuit. `order` is undefined for an order of a peer. */
   | { readonly kind: "order"; readonly blocker: Blocker; readonly order: BreakerOrder | undefined }
+  /** A call was answered, or the ramp-up began again or is over. Never shared: each process has its own. */
+  | { readonly kind: "ramp-up"; readonly blocker: RampUp }
   /** A new policy may admit more trial calls. */
   | { readonly kind: "policy"; readonly blocker: CircuitHolder }
 );

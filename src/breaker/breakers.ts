@@ -8,12 +8,15 @@ import { BreakerEmitter } from "./breaker-emitter.ts";
 import { stateName } from "./breaker-events.ts";
 import { BreakerTable } from "./breaker-table.ts";
 import { CallSettler } from "./call-settler.ts";
+import { allUnits } from "./call-units.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import { CooldownStarter } from "./cooldowns.ts";
-import { type Denial, denialOf, probeDenialOf } from "./denial.ts";
+import { type Denial, denialOf, mayCool, probeDenialOf } from "./denial.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import { type BreakerTarget, type OrderRequest, Orders } from "./orders.ts";
 import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";
+import { NO_RAMP_UPS } from "./ramp-up.ts";
+import { RampUps, rampUpsOf } from "./ramp-ups.ts";
 import { type PeerRecord, RecordApplier } from "./record-applier.ts";
 
 /** A call that asks for a permit. */
@@ -53,6 +56,7 @@ export class Breakers implements PermitOwner {
   readonly #time: Time;
   readonly #random: () => number;
   readonly #orders: Orders;
+  readonly #rampUps: RampUps;
   readonly #settler: CallSettler;
   readonly #applier: RecordApplier;
   /** Kept only while a gate takes them. */
@@ -65,10 +69,13 @@ export class Breakers implements PermitOwner {
     this.#random = random;
     const { emitter } = this;
     const table = new BreakerTable(policies, time, (...change) => this.#changed(...change));
-    const cooldownStarter = new CooldownStarter(table, time, emitter, change => this.#record(change));
+    const record = (change: BreakerChange) => this.#record(change);
+    const rampUps = new RampUps(table, record);
+    const cooldownStarter = new CooldownStarter(table, time, emitter, rampUps, record);
     const lastPermit = () => this.#permitsIssued;
     this.table = table;
-    this.#orders = new Orders({ table, time, emitter, lastPermit, record: change => this.#record(change) });
+    this.#rampUps = rampUps;
+    this.#orders = new Orders({ table, time, emitter, rampUps, lastPermit, record });
     this.#settler = new CallSettler({
       time,
       random,
@@ -76,6 +83,7 @@ export class Breakers implements PermitOwner {
       cooldownStarter,
       lastPermit,
       endCooldown: host => this.#endCooldown(host, "local"),
+      rampUps,
     });
     this.#applier = new RecordApplier({
       time,
@@ -125,14 +133,17 @@ export class Breakers implements PermitOwner {
     this.#permitsIssued += 1;
     host.permits += 1;
     if (cooldownHost !== host) cooldownHost.permits += 1;
+    const number = this.#permitsIssued;
     const expiresUs = nowUs + (timeoutMs + LEASE_MARGIN_MS) * 1000;
-    const passed = this.#enterCircuit(circuit, expiresUs, probes);
-    const passedResolver = resolverCircuit && this.#enterCircuit(resolverCircuit, expiresUs, probes);
-    const isProbe = passed.isProbe || passedResolver?.isProbe;
-    const jitterMs = isProbe ? Math.floor(this.#random() * (this.table.policies.jitterMs + 1)) : 0;
+    const passed = this.#enterCircuit(circuit, nowUs, expiresUs, probes);
+    const passedResolver = resolverCircuit && this.#enterCircuit(resolverCircuit, nowUs, expiresUs, probes);
+    const rampUps = isShadow || !mayCool(units) ? NO_RAMP_UPS : rampUpsOf(allUnits(units), role);
+    const isTrial = passed.isProbe || passedResolver?.isProbe || rampUps.some(rampUp => rampUp.isTrial);
+    for (const rampUp of rampUps) rampUp.enter({ id: number, sentUs: nowUs, expiresUs });
+    const jitterMs = isTrial ? Math.floor(this.#random() * (this.table.policies.jitterMs + 1)) : 0;
     return new Permit(
       this,
-      { number: this.#permitsIssued, host, cooldownHost, role, circuit: passed, resolver: passedResolver },
+      { number, host, cooldownHost, role, circuit: passed, resolver: passedResolver, rampUps },
       jitterMs,
     );
   }
@@ -152,6 +163,11 @@ export class Breakers implements PermitOwner {
 
   release(call: IssuedCall): void {
     this.#settler.release(call);
+    this.#announce();
+  }
+
+  answered(call: IssuedCall): void {
+    this.#settler.answered(call);
     this.#announce();
   }
 
@@ -180,15 +196,23 @@ export class Breakers implements PermitOwner {
   reload(policies: BreakerPolicies): void {
     this.table.reload(policies);
     for (const blocker of this.table.circuits()) this.#record({ kind: "policy", origin: "local", blocker });
+    if (!policies.hasRampUp) {
+      for (const host of this.table.hosts()) this.#rampUps.end(host);
+    }
     this.#announce();
   }
 
-  #enterCircuit(holder: CircuitHolder, expiresUs: number, probes: ProbePermissions | undefined): PassedCircuit {
+  #enterCircuit(
+    holder: CircuitHolder,
+    nowUs: number,
+    expiresUs: number,
+    probes: ProbePermissions | undefined,
+  ): PassedCircuit {
     const { generation } = holder;
     const isProbe = !holder.isClosed;
     if (isProbe) {
       probes?.useProbe(holder, this.#permitsIssued);
-      holder.sendProbe(this.#permitsIssued, expiresUs);
+      holder.sendProbe({ id: this.#permitsIssued, sentUs: nowUs, expiresUs });
     }
     return { holder, generation, isProbe };
   }

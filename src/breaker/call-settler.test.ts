@@ -61,7 +61,10 @@ test("throttles of one burst are one event for both roles of a host", () => {
 });
 
 test("the long Retry-Afters of one burst raise the reset timeout once at most, like a single one", async () => {
-  const { time, registry, burst } = setUp({ defaults: { roles: { metadata: { fail_max: 3, reset_timeout_s: 60 } } } });
+  const { time, registry, burst } = setUp({
+    defaults: { roles: { metadata: { fail_max: 3, reset_timeout_s: 60 } } },
+    advanced: { ramp_up: { enabled: false } },
+  });
   const slow = { ...THROTTLED, retryAfterMs: 600_000 };
   const openForMs = () => {
     burst(3, FAILED);

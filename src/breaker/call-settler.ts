@@ -8,6 +8,7 @@ import type { CircuitHolder } from "./circuit-holder.ts";
 import type { CooldownStarter } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { IssuedCall, PassedCircuit, PermitOwner } from "./permit.ts";
+import { type RampUps, rampUpsOf } from "./ramp-ups.ts";
 
 export interface CallSettlerDeps {
   readonly time: Time;
@@ -17,6 +18,7 @@ export interface CallSettlerDeps {
   /** The number of the permit that was issued last. */
   readonly lastPermit: () => number;
   readonly endCooldown: (host: HostBreaker) => void;
+  readonly rampUps: RampUps;
 }
 
 /** Applies the result of a call to its host, its circuit and the circuit of its resolver (laws B2 to B6). */
@@ -44,6 +46,11 @@ export class CallSettler implements PermitOwner {
   release(call: IssuedCall): void {
     endPermit(call);
     returnProbes(call);
+    this.#deps.rampUps.left(call);
+  }
+
+  answered(call: IssuedCall): void {
+    this.#deps.rampUps.answered(call);
   }
 
   /**
@@ -63,11 +70,14 @@ export class CallSettler implements PermitOwner {
       for (const passed of [circuit, resolver])
         passed?.holder.returnProbe(passed.generation, oldestProbe(passed.holder.at(nowUs)));
     }
-    this.settle({ number: 0, host, cooldownHost, role, circuit, resolver }, result);
+    const rampUps = rampUpsOf([host, cooldownHost], role);
+    this.settle({ number: 0, host, cooldownHost, role, circuit, resolver, rampUps }, result);
   }
 
-  #succeed({ cooldownHost, circuit, resolver, number }: IssuedCall): void {
+  #succeed(call: IssuedCall): void {
+    const { cooldownHost, circuit, resolver, number } = call;
     const { time, endCooldown } = this.#deps;
+    this.answered(call);
     if (cooldownHost.mayHaveCooldown && cooldownHost.cooldowns.endBySuccess(number, time.monotonicUs()))
       endCooldown(cooldownHost);
     circuit.holder.succeed(circuit.generation, number);
@@ -78,6 +88,7 @@ export class CallSettler implements PermitOwner {
   #answer(call: IssuedCall): void {
     const { circuit, resolver, number } = call;
     endPermit(call);
+    this.answered(call);
     circuit.holder.answer(circuit.generation, number);
     resolver?.holder.answer(resolver.generation, number);
   }
@@ -86,6 +97,7 @@ export class CallSettler implements PermitOwner {
     const { time, random, cooldownStarter, lastPermit } = this.#deps;
     const { cooldownHost, circuit, resolver } = call;
     const nowUs = time.monotonicUs();
+    this.#deps.rampUps.failed(call);
     const isCurrent = circuit.holder.generation === circuit.generation;
     // All throttles of requests that were in flight together are one event (law B10).
     const isRepeated = isThrottled && this.#isRepeated(call, nowUs);

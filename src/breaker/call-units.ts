@@ -15,6 +15,11 @@ export interface CallUnits {
 /** For calls that belong to no partition. */
 export const NO_COMMON_UNITS: readonly HostBreaker[] = [];
 
+/** Everything that a cooldown may have held: the units, and for a partition what it is a partition of. */
+export function allUnits(units: CallUnits): readonly HostBreaker[] {
+  return units.common.length === 0 ? distinctUnits(units) : [...distinctUnits(units), ...units.common];
+}
+
 /** Each unit once. */
 export function distinctUnits({ circuit, cooldown, host }: CallUnits): readonly HostBreaker[] {
   const units = circuit === cooldown ? [circuit] : [circuit, cooldown];

@@ -9,6 +9,7 @@ import {
   close,
   fail,
   hasFailures,
+  type Probe,
   returnProbe,
   sendProbe,
   succeed,
@@ -73,8 +74,8 @@ export class CircuitHolder {
     return this.#circuit.generation;
   }
 
-  sendProbe(id: number, expiresUs: number): void {
-    this.#circuit = sendProbe(this.#circuit, { id, expiresUs });
+  sendProbe(probe: Probe): void {
+    this.#circuit = sendProbe(this.#circuit, probe);
   }
 
   succeed(generation: number, probeId?: number): void {

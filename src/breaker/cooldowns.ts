@@ -6,6 +6,7 @@ import type { BreakerEmitter } from "./breaker-emitter.ts";
 import type { BreakerTable } from "./breaker-table.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { IssuedCall } from "./permit.ts";
+import type { RampUps } from "./ramp-ups.ts";
 
 /** Stored in shared records and printed in events, so it never changes. */
 const PREFIX = "cli-open:";
@@ -104,9 +105,17 @@ export class CooldownStarter {
   readonly #table: BreakerTable;
   readonly #time: Time;
   readonly #emitter: BreakerEmitter;
+  readonly #rampUps: RampUps;
   readonly #record: (change: BreakerChange) => void;
 
-  constructor(table: BreakerTable, time: Time, emitter: BreakerEmitter, record: (change: BreakerChange) => void) {
+  constructor(
+    table: BreakerTable,
+    time: Time,
+    emitter: BreakerEmitter,
+    rampUps: RampUps,
+    record: (change: BreakerChange) => void,
+  ) {
+    this.#rampUps = rampUps;
     this.#table = table;
     this.#time = time;
     this.#emitter = emitter;
@@ -140,6 +149,7 @@ export class CooldownStarter {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
     const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
     if (!host.cooldowns.set({ untilUs, reason, afterPermit: lastPermit })) return;
+    this.#rampUps.start(host, reason);
     this.#record({ kind: "cooldown", origin, blocker: host, untilUs, reason });
     this.#emitter.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason, origin === "peer");
   }

@@ -1,15 +1,16 @@
-import { nextAdmissionUs } from "../core/breaker/circuit.ts";
+import { estimatedAdmissionUs, estimatedEndUs, firstLeaseEndUs, nextAdmissionUs } from "../core/breaker/circuit.ts";
 import { BreakerOpenError, type Constraint, type OpenReason } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Blocker, ProbePermissions } from "./breaker-change.ts";
 import { type CircuitState, stateName } from "./breaker-events.ts";
-import { type CallUnits, distinctUnits } from "./call-units.ts";
+import { allUnits, type CallUnits, distinctUnits } from "./call-units.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { Cooldown } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
+import { RampUp } from "./ramp-up.ts";
 
-/** The `limit` of a denial by a half-open circuit. The result of a probe may come long before its lease ends. */
-export const PROBE_IN_FLIGHT = "probe in flight";
+/** The `limit` of a denial by a half-open circuit. */
+const PROBE_IN_FLIGHT = "probe in flight";
 
 /**
  * A call that is not permitted: why, and for how long. A value and not an Error, because a stack trace is expensive.
@@ -26,8 +27,9 @@ export interface BreakerDenial {
   /** `open`, also for a cooldown; `half_open` when every trial call is in flight. */
   readonly state: CircuitState;
   /**
-   * Milliseconds from the denial to the end of the cooldown or of the open time. For a half-open circuit it is the
-   * latest moment: the circuit admits calls as soon as the trial call in flight has ended.
+   * Milliseconds from the denial to the end of the cooldown or of the open time. For `half_open` it is an estimate: the
+   * circuit admits calls as soon as the trial call in flight has ended, which is expected to take as long again as it
+   * has taken so far, and at least a second.
    */
   readonly retryAfterMs: number;
   /** The circuit that decided, as errors and tables name it. */
@@ -42,6 +44,7 @@ interface DenialDetails {
   readonly reason: OpenReason;
   readonly state: CircuitState;
   readonly untilUs: number;
+  readonly estimatedUs?: number;
   readonly blocker: Blocker;
   readonly isProbePending?: boolean;
 }
@@ -52,20 +55,23 @@ export class Denial implements BreakerDenial {
   readonly role: Role;
   readonly reason: OpenReason;
   readonly state: CircuitState;
-  /** End of the cooldown or of the open time; for a half-open circuit, end of the lease of the oldest probe. */
+  /** End of the cooldown or of the open time; for a half-open circuit, end of the first lease of a probe. */
   readonly untilUs: number;
+  readonly #estimatedUs: number;
   /** The cooldown or the circuit that must end first. */
   readonly blocker: Blocker;
   /** True while the peers are asked whether this process may probe. The denial is not final before their reply. */
   readonly isProbePending: boolean;
   readonly #nowUs: number;
 
-  constructor({ host, role, reason, state, untilUs, blocker, isProbePending = false }: DenialDetails, nowUs: number) {
+  constructor(details: DenialDetails, nowUs: number) {
+    const { host, role, reason, state, untilUs, estimatedUs = untilUs, blocker, isProbePending = false } = details;
     this.host = host;
     this.role = role;
     this.reason = reason;
     this.state = state;
     this.untilUs = untilUs;
+    this.#estimatedUs = estimatedUs;
     this.blocker = blocker;
     this.isProbePending = isProbePending;
     this.#nowUs = nowUs;
@@ -75,12 +81,22 @@ export class Denial implements BreakerDenial {
     return false;
   }
 
+  /** Traffic resumes after a cooldown: the call waits for the answer of another one, as for a concurrency slot. */
+  get isRampUp(): boolean {
+    return this.blocker instanceof RampUp;
+  }
+
   get retryAfterMs(): number {
-    return Math.ceil((this.untilUs - this.#nowUs) / 1000);
+    return Math.ceil((this.#estimatedUs - this.#nowUs) / 1000);
   }
 
   get constraint(): Constraint {
-    const limit = this.state === "half_open" ? PROBE_IN_FLIGHT : `open circuit (${this.reason})`;
+    const limit =
+      this.blocker instanceof RampUp
+        ? `ramp-up after a cooldown (${this.blocker.limit} in flight)`
+        : this.state === "half_open"
+          ? PROBE_IN_FLIGHT
+          : `open circuit (${this.reason})`;
     const { resolver } = "policy" in this.blocker ? this.blocker.name : {};
     return { kind: "breaker", owner: resolver === undefined ? this.host : `resolver ${resolver}`, limit };
   }
@@ -94,6 +110,16 @@ export class Denial implements BreakerDenial {
   }
 }
 
+/** False if no cooldown of this call's units was ever set. Then the caller need not look further. */
+export function mayCool({ circuit, cooldown, host, common }: CallUnits): boolean {
+  return (
+    circuit.mayHaveCooldown ||
+    cooldown.mayHaveCooldown ||
+    host?.mayHaveCooldown === true ||
+    common.some(unit => unit.mayHaveCooldown)
+  );
+}
+
 /** The cooldown or circuit of this process that denies a call. If several do, the one that ends last. */
 export function denialOf(
   units: CallUnits,
@@ -103,12 +129,7 @@ export function denialOf(
   nowUs: number,
 ): Denial | undefined {
   // Nearly every call ends here, and nothing is allocated for it.
-  const mayCool =
-    units.circuit.mayHaveCooldown ||
-    units.cooldown.mayHaveCooldown ||
-    units.host?.mayHaveCooldown ||
-    units.common.some(unit => unit.mayHaveCooldown);
-  if (!mayCool && circuit.admits(nowUs) && (resolver === undefined || resolver.admits(nowUs))) return undefined;
+  if (!mayCool(units) && circuit.admits(nowUs) && (resolver === undefined || resolver.admits(nowUs))) return undefined;
   const found: Denial[] = [];
   const addCooldown = (blocker: HostBreaker, cooldown: Cooldown | undefined) => {
     if (cooldown === undefined) return;
@@ -117,6 +138,14 @@ export function denialOf(
   };
   for (const unit of distinctUnits(units)) addCooldown(unit, unit.cooldownAt(nowUs));
   for (const unit of units.common) addCooldown(unit, unit.orderAt(nowUs));
+  for (const unit of found.length === 0 ? allUnits(units) : []) {
+    const blocker = unit.rampUp(role);
+    if (blocker === undefined || blocker.admits(nowUs)) continue;
+    const calls = blocker.calls(nowUs);
+    const times = { untilUs: firstLeaseEndUs(calls), estimatedUs: estimatedEndUs(calls, nowUs) };
+    const { reason } = blocker;
+    found.push(new Denial({ host: unit.name, role, reason, state: "half_open", ...times, blocker }, nowUs));
+  }
   for (const blocker of [circuit, resolver]) {
     if (blocker === undefined || blocker.admits(nowUs)) continue;
     const order = blocker.orderAt(nowUs);
@@ -124,8 +153,9 @@ export function denialOf(
     const name = units.circuit.name;
     if (order !== undefined) found.push(new Denial({ host: name, role, ...order, state: "open", blocker }, nowUs));
     if (order !== undefined && at.kind !== "open") continue;
-    const details = { reason: "failures", state: stateName(at), untilUs: nextAdmissionUs(at), blocker } as const;
-    found.push(new Denial({ host: name, role, ...details }, nowUs));
+    const times = { untilUs: nextAdmissionUs(at), estimatedUs: estimatedAdmissionUs(at, nowUs) };
+    const details = { host: name, role, reason: "failures", state: stateName(at), blocker } as const;
+    found.push(new Denial({ ...details, ...times }, nowUs));
   }
   return found.length < 2 ? found[0] : found.reduce((last, denial) => (denial.untilUs > last.untilUs ? denial : last));
 }

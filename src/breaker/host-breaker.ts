@@ -4,6 +4,7 @@ import { ThrottleEvents } from "../core/breaker/throttle-events.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import { type Cooldown, Cooldowns } from "./cooldowns.ts";
+import { NO_RAMP_UPS, RampUp } from "./ramp-up.ts";
 
 /** This many consecutive Retry-Afters longer than the reset timeout raise it. */
 const RAISE_AFTER = 2;
@@ -21,6 +22,7 @@ export class HostBreaker {
   #cooldowns: Cooldowns | undefined;
   #failures: FailureWindow | undefined;
   #throttles: ThrottleEvents | undefined;
+  #rampUps: Partial<Record<Role, RampUp>> | undefined;
   /** Permits that are neither reported nor released. */
   permits = 0;
   /** When a permit was last requested. */
@@ -66,6 +68,24 @@ export class HostBreaker {
     return this.#cooldowns?.ordered(nowUs);
   }
 
+  /** The traffic of the role resumes after a cooldown; undefined when it is not held back. */
+  rampUp(role: Role): RampUp | undefined {
+    const rampUp = this.#rampUps?.[role];
+    return rampUp?.isOver === false ? rampUp : undefined;
+  }
+
+  rampUps(): readonly RampUp[] {
+    return this.#rampUps === undefined ? NO_RAMP_UPS : Object.values(this.#rampUps);
+  }
+
+  /** The same object for all cooldowns of the role, because calls may wait for it. */
+  createRampUp(role: Role): RampUp {
+    this.#rampUps ??= {};
+    const rampUp = this.#rampUps[role] ?? new RampUp(this.name, role);
+    this.#rampUps[role] = rampUp;
+    return rampUp;
+  }
+
   failuresAt(nowUs: number, windowUs: number): number {
     return this.#failures?.count(nowUs, windowUs) ?? 0;
   }
@@ -76,7 +96,7 @@ export class HostBreaker {
 
   /** False for a host that never had a cooldown: then the caller need not even read the clock. */
   get mayHaveCooldown(): boolean {
-    return this.#cooldowns !== undefined;
+    return this.#cooldowns !== undefined || this.#rampUps !== undefined;
   }
 
   /** Counts a Retry-After. True when it raises the reset timeout. */
@@ -111,6 +131,7 @@ export class HostBreaker {
     // A crawler calls a dead host once: its failures are dropped after an idle hour, and so are permits that were never
     // reported.
     if (nowUs - this.usedUs > IDLE_US) return true;
+    if (this.rampUps().some(({ isOver }) => !isOver)) return false;
     if (this.permits > 0 || this.learnedResetUs > 0 || this.#longRetryAfters > 0) return false;
     if (this.failuresAt(nowUs, windowUs) > 0) return false;
     return ROLES.every(role => this.circuits[role]?.isFresh ?? true);

@@ -8,6 +8,7 @@ import type { BreakerEmitter } from "./breaker-emitter.ts";
 import type { BreakerTable } from "./breaker-table.ts";
 import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
+import type { RampUps } from "./ramp-ups.ts";
 
 /** What an order is for: a host or `service <name>`, one role of it, or a resolver. */
 export type BreakerTarget = { readonly unit: string; readonly role?: Role | undefined } | { readonly resolver: string };
@@ -36,6 +37,7 @@ export interface OrdersDeps {
   readonly table: BreakerTable;
   readonly time: Time;
   readonly emitter: BreakerEmitter;
+  readonly rampUps: RampUps;
   /** The number of the permit that was issued last. */
   readonly lastPermit: () => number;
   readonly record: (change: BreakerChange) => void;
@@ -65,9 +67,10 @@ export class Orders {
 
   /** Opens the host as ordered, also for a shorter time than before; undefined ends the order. */
   openHost(host: HostBreaker, order: CircuitOrder | undefined, origin: ChangeOrigin): void {
-    const { emitter, lastPermit } = this.#deps;
+    const { emitter, rampUps, lastPermit } = this.#deps;
     const old = host.orderAt(this.#deps.time.monotonicUs());
     host.cooldowns.setOrder(order && { ...order, afterPermit: lastPermit() });
+    if (order !== undefined) rampUps.start(host, order.reason);
     if (order !== undefined) emitter.cooled(host.name, this.#wallMs(order.untilUs), order.reason, origin === "peer");
     else if (old !== undefined) emitter.cooldownEnded(host.name, "operator");
     if (origin === "peer") this.#record(host, undefined);
@@ -79,7 +82,9 @@ export class Orders {
     const owner = host ?? `resolver ${resolver}`;
     const old = circuit.orderAt(this.#deps.time.monotonicUs());
     circuit.setOrder(order);
-    const { emitter } = this.#deps;
+    const { emitter, rampUps, table } = this.#deps;
+    if (order !== undefined && host !== undefined && role !== undefined)
+      rampUps.start(table.host(host), order.reason, [role]);
     if (order !== undefined) emitter.cooled(owner, this.#wallMs(order.untilUs), order.reason, origin === "peer", role);
     else if (old !== undefined) emitter.cooldownEnded(owner, "operator", role);
     if (origin === "peer") this.#record(circuit, undefined);
@@ -120,6 +125,8 @@ export class Orders {
       if (opened !== undefined) this.openCircuit(circuit, opened, "local");
     } else {
       this.openCircuit(circuit, undefined, "local");
+      const { host, role } = circuit.name;
+      if (host !== undefined) this.#deps.rampUps.end(this.#deps.table.host(host), role);
       if (order.kind === "close") circuit.close("local");
       else circuit.halfOpen(nowUs, "local");
     }
@@ -127,9 +134,10 @@ export class Orders {
   }
 
   #resetHost(host: HostBreaker, origin: ChangeOrigin): void {
-    const { time, emitter } = this.#deps;
+    const { time, emitter, rampUps } = this.#deps;
     const wasCooling = host.cooldownAt(time.monotonicUs()) !== undefined;
     host.reset();
+    rampUps.end(host);
     for (const role of ROLES) {
       const circuit = host.circuits[role];
       if (circuit === undefined) continue;

@@ -2,6 +2,7 @@ import type { CallResult } from "../core/breaker/call-result.ts";
 import type { Role } from "../policy/roles.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
+import type { RampUp } from "./ramp-up.ts";
 
 /**
  * Permission to make one call. It ends once: by `report`, by `release`, or at the end of its `using` block.
@@ -12,7 +13,8 @@ export interface BreakerPermit extends Disposable {
   readonly isAllowed: true;
   /**
    * Milliseconds to wait before the call is sent, so that the trial calls of several processes do not arrive together.
-   * 0 while the circuit is closed; for a trial call a random integer from 0 to `half_open.jitter_ms`.
+   * 0 while the circuit is closed; for a trial call, also after a cooldown, a random integer from 0 to
+   * `half_open.jitter_ms`.
    */
   readonly jitterMs: number;
   /** Ends the permit with the result of the call, which may open or close the circuit. */
@@ -42,11 +44,14 @@ export interface IssuedCall {
   readonly role: Role;
   readonly circuit: PassedCircuit;
   readonly resolver: PassedCircuit | undefined;
+  /** The limits on traffic that resumes after a cooldown in which the call has a place. */
+  readonly rampUps: readonly RampUp[];
 }
 
 /** Applies the end of a call to its host and its circuits. */
 export interface PermitOwner {
   settle(call: IssuedCall, result: CallResult): void;
+  answered(call: IssuedCall): void;
   release(call: IssuedCall): void;
 }
 
@@ -77,6 +82,11 @@ export class Permit implements BreakerPermit {
    */
   recordWait(waitedMs: number): void {
     this.#call.host.lastRateDelayMs = waitedMs;
+  }
+
+  /** A head has arrived that is no failure. More calls may follow now; the body may take minutes. */
+  answered(): void {
+    if (!this.#isOver && this.#call.rampUps.length > 0) this.#owner.answered(this.#call);
   }
 
   report(result: CallResult): void {

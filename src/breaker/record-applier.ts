@@ -4,7 +4,6 @@ import {
   circuitRecordOf,
   EMPTY_BREAKER_RECORD,
 } from "../core/breaker/breaker-record.ts";
-import type { Probe } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import { isRole } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
@@ -105,7 +104,9 @@ export class RecordApplier {
     const current = holder.at(nowUs);
     // Our own record: the same deadline, converted from the clock of the store.
     if (current.kind === "open" && !circuit.isClosed && Math.abs(current.untilUs - circuit.untilUs) <= SAME_US) return;
-    holder.adopt({ ...circuit, probes: circuit.probes.map(peerProbe) }, nowUs);
+    // Probes of peers have negative ids, which no local permit has. Their start is unknown.
+    const probes = circuit.probes.map(({ expiresUs }, index) => ({ id: -1 - index, sentUs: nowUs, expiresUs }));
+    holder.adopt({ ...circuit, probes }, nowUs);
   }
 }
 
@@ -124,9 +125,4 @@ function isChanged(current: CircuitOrder | undefined, next: CircuitOrder | undef
 /** The longest cooldown by our policy. A stepped clock or another process's policy does not extend it (law B8). */
 function longestMs({ policies }: BreakerTable, host: string): number {
   return Math.max(policies.retryAfterCapMs(host), policies.rollingWindow.cooldownMs);
-}
-
-/** Probes of peers have negative ids, which no local permit has. */
-function peerProbe({ expiresUs }: { readonly expiresUs: number }, index: number): Probe {
-  return { id: -1 - index, expiresUs };
 }

@@ -43,11 +43,11 @@ export class BreakerQueue {
     return [...(this.#lists.get(blocker)?.waiters ?? [])];
   }
 
-  add(waiter: Waiter, { blocker, untilUs }: Denial): void {
+  add(waiter: Waiter, { blocker, untilUs, isRampUp }: Denial): void {
     const list = this.#lists.get(blocker) ?? { waiters: new Set(), timer: undefined };
     this.#lists.set(blocker, list);
     list.waiters.add(waiter);
-    waiter.block(this.#time.monotonicUs());
+    waiter.block(this.#time.monotonicUs(), isRampUp);
     this.#blockerOf.set(waiter, blocker);
     list.timer ??= this.#arm(blocker, untilUs);
   }

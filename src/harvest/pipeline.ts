@@ -1,4 +1,3 @@
-import { PROBE_IN_FLIGHT } from "../breaker/denial.ts";
 import { BreakerOpenError, BusyError, describeConstraint, type RejectedError } from "../errors.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { AttemptFailure } from "./attempt-failure.ts";
@@ -515,8 +514,8 @@ export class Pipeline {
     const { resolution, pending } = task;
     const nowUs = this.#nowUs;
     this.#options.onDeferred?.(error.host, error.retryAfterMs ?? 0);
-    const isProbeInFlight = error instanceof BreakerOpenError && error.constraint.limit === PROBE_IN_FLIGHT;
-    if (error instanceof BusyError || isProbeInFlight) {
+    const isTrialRunning = error instanceof BreakerOpenError && error.isTrialRunning;
+    if (error instanceof BusyError || isTrialRunning) {
       // Tried again when the request that has the slot, or the probe of the circuit, ends.
       this.#hostQueues.requeueUntilSlot(task, queue, nowUs + SLOT_PAUSE_MS * 1000, nowUs);
       return;

@@ -18,6 +18,7 @@ export interface ServerFeedback {
 export interface GrantPermit {
   readonly jitterMs: number;
   readonly isProbe: boolean;
+  answered(): void;
   report(result: CallResult): void;
   release(): void;
 }
@@ -107,6 +108,11 @@ export class Grant implements Disposable {
    */
   report(result: CallResult): void {
     this.#permit?.report(result);
+  }
+
+  /** A head has arrived that is no failure: after a cooldown, more calls may follow. */
+  answered(): void {
+    this.#permit?.answered();
   }
 
   /**

@@ -33,6 +33,7 @@ export class Waiter {
   blockedUntilUs = 0;
   /** Since when a circuit or cooldown blocks it; undefined while none does. */
   #blockedSinceUs: number | undefined = undefined;
+  #isBlockedLikeSlot = false;
   /** How long circuits and cooldowns have blocked it before. */
   #blockedUs = 0;
   /** Number of the last request to the store that includes it. Later ones do not extend its wait. */
@@ -113,13 +114,19 @@ export class Waiter {
     return (this.#blockedUs + nowUs - (this.#blockedSinceUs ?? nowUs)) / 1000;
   }
 
-  /** A circuit or cooldown blocks it from now on. */
-  block(nowUs: number): void {
+  /**
+   * A circuit or cooldown blocks it from now on. `isLikeSlot`: it waits for the answer of another call, which
+   * `max_delay_ms` does not bound (law L4).
+   */
+  block(nowUs: number, isLikeSlot = false): void {
     this.#blockedSinceUs ??= nowUs;
+    this.#isBlockedLikeSlot = isLikeSlot;
   }
 
   unblock(nowUs: number): void {
-    this.#blockedUs += nowUs - (this.#blockedSinceUs ?? nowUs);
+    const blockedUs = nowUs - (this.#blockedSinceUs ?? nowUs);
+    this.#blockedUs += blockedUs;
+    if (this.#isBlockedLikeSlot) this.#slotWaitUs += blockedUs;
     this.#blockedSinceUs = undefined;
   }
 

@@ -126,6 +126,14 @@ export interface AdaptiveResetOptions {
   readonly enabled?: boolean | undefined;
 }
 
+/** How traffic resumes after a cooldown: with the trial calls of the role, then with twice as many each time. */
+export interface RampUpOptions {
+  /** Whether calls are held back after a cooldown. @default true */
+  readonly enabled?: boolean | undefined;
+  /** Calls waiting for an answer at once, by role, at which no call is held back any more, 1 to 1000000. @default 64 */
+  readonly max_calls?: number | undefined;
+}
+
 /** Settings of all breakers together. */
 export interface AdvancedBreakerOptions {
   /** Cooldown of a host that fails often between successes. @default on */
@@ -134,6 +142,8 @@ export interface AdvancedBreakerOptions {
   readonly cooldown_store?: CooldownStoreOptions | undefined;
   /** Longer reset for a host that stays down. @default on */
   readonly adaptive_reset?: AdaptiveResetOptions | undefined;
+  /** Few calls at first after a cooldown. @default on */
+  readonly ramp_up?: RampUpOptions | undefined;
 }
 
 /** The circuit breakers of every host: the content of `breakers.yaml`. */

@@ -1,5 +1,6 @@
 import type { CircuitPolicy } from "../core/breaker/circuit.ts";
 import type { ClassifyRules } from "../core/breaker/classify.ts";
+import type { RampPolicy } from "../core/breaker/ramp.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import { type BreakersOptions, parseBreakers } from "./breaker-schema.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
@@ -49,6 +50,9 @@ export interface BreakerPolicies {
   scopeOf(unit: string): LimitScope;
   circuit(unit: string, role: Role): CircuitPolicy;
   resolver(name: string): CircuitPolicy;
+  /** Whether traffic is held back after a cooldown. */
+  readonly hasRampUp: boolean;
+  readonly rampUp: (role: Role) => RampPolicy;
   /** Calls that would be refused are reported and sent. */
   isShadow(unit: string): boolean;
   /** Each partition has circuits and cooldowns of its own. */
@@ -135,6 +139,12 @@ export function breakerPoliciesFrom(
     rollingWindow: { enabled, windowUs: window_s * 1e6, threshold: threshold_failures, cooldownMs: cooldown_s * 1000 },
     jitterMs: jitter_ms,
     isAdaptive,
+    hasRampUp: advanced.ramp_up.enabled,
+    // Without a ramp-up it is over before it begins.
+    rampUp: role => ({
+      trialCalls: trial_calls[role],
+      maxCalls: advanced.ramp_up.enabled ? advanced.ramp_up.max_calls : 0,
+    }),
     route(text, path) {
       const routed = routing.find(text, path);
       const found = routes.get(routed);

@@ -14,7 +14,7 @@ import {
 
 export type { BreakersOptions } from "./breaker-options.ts";
 
-const { half_open, rolling_window, adaptive_reset, cooldown_store } = DEFAULT_BREAKERS;
+const { half_open, rolling_window, adaptive_reset, ramp_up, cooldown_store } = DEFAULT_BREAKERS;
 
 const count = z.int().min(1).max(1_000_000);
 const seconds = z
@@ -159,6 +159,20 @@ const advancedSchema = z.strictObject({
     })
     .prefault({})
     .describe("Longer reset for a host that stays down. Default: on"),
+  ramp_up: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .default(ramp_up.enabled)
+        .describe("Whether calls are held back after a cooldown. Default: true"),
+      max_calls: count
+        .default(ramp_up.max_calls)
+        .describe(
+          "Calls waiting for an answer at once, by role, at which no call is held back any more, 1 to 1000000. Default: 64",
+        ),
+    })
+    .prefault({})
+    .describe("Few calls at first after a cooldown. Default: on"),
 });
 
 const hostSchema = z.strictObject({

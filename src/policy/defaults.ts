@@ -50,4 +50,5 @@ export const DEFAULT_BREAKERS = {
   rolling_window: { enabled: true, window_s: 30, threshold_failures: 6, cooldown_s: 60 },
   cooldown_store: { backend: "none", dsn: "" },
   adaptive_reset: { enabled: true },
+  ramp_up: { enabled: true, max_calls: 64 },
 } as const;

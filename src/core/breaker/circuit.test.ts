@@ -70,13 +70,13 @@ test("a half-open circuit admits trial_calls probes and no more", () => {
   let circuit = halfOpen(two);
   for (const id of [1, 2]) {
     assert.equal(admits(circuit, two), true);
-    circuit = sendProbe(circuit, { id, expiresUs: 100 * S });
+    circuit = sendProbe(circuit, { id, sentUs: 60 * S, expiresUs: 100 * S });
   }
   assert.equal(admits(circuit, two), false);
 });
 
 test("a successful probe closes the circuit, a failed one opens it for a full reset", () => {
-  const probing = sendProbe(halfOpen(), { id: 1, expiresUs: 100 * S });
+  const probing = sendProbe(halfOpen(), { id: 1, sentUs: 60 * S, expiresUs: 100 * S });
   const closed = succeed(probing, policy, probing.generation, 1);
   assert.deepEqual(closed, { kind: "closed", generation: 3, failures: 0, throttles: 0 });
   const open = fail(probing, policy, probing.generation, 61 * S, 0);
@@ -84,21 +84,21 @@ test("a successful probe closes the circuit, a failed one opens it for a full re
 });
 
 test("a probe with a neutral outcome frees its place at once", () => {
-  const probing = sendProbe(halfOpen(), { id: 7, expiresUs: 100 * S });
+  const probing = sendProbe(halfOpen(), { id: 7, sentUs: 60 * S, expiresUs: 100 * S });
   assert.equal(admits(probing, policy), false);
   assert.equal(admits(returnProbe(probing, probing.generation, 7), policy), true);
   assert.equal(admits(returnProbe(probing, probing.generation, 8), policy), false);
 });
 
 test("a probe that never reports loses its place when its lease ends", () => {
-  const probing = sendProbe(halfOpen(), { id: 1, expiresUs: 100 * S });
+  const probing = sendProbe(halfOpen(), { id: 1, sentUs: 60 * S, expiresUs: 100 * S });
   assert.equal(admits(advance(probing, 100 * S - 1), policy), false);
   assert.equal(admits(advance(probing, 100 * S), policy), true);
 });
 
 test("a result from an older generation changes nothing", () => {
   const open = failTimes(CLOSED, 5);
-  const probing = sendProbe(advance(open, 60 * S), { id: 1, expiresUs: 100 * S });
+  const probing = sendProbe(advance(open, 60 * S), { id: 1, sentUs: 60 * S, expiresUs: 100 * S });
   for (const circuit of [open, probing]) {
     assert.equal(succeed(circuit, policy, 0, 1), circuit);
     assert.equal(fail(circuit, policy, 0, 61 * S, 0), circuit);
@@ -108,11 +108,11 @@ test("a result from an older generation changes nothing", () => {
 
 test("success_threshold above 1 closes only after that many successful probes", () => {
   const threeSuccesses = { ...policy, successThreshold: 2 };
-  const first = sendProbe(halfOpen(threeSuccesses), { id: 1, expiresUs: 100 * S });
+  const first = sendProbe(halfOpen(threeSuccesses), { id: 1, sentUs: 60 * S, expiresUs: 100 * S });
   const once = succeed(first, threeSuccesses, first.generation, 1);
   assert.equal(once.kind, "half-open");
   assert.equal(admits(once, threeSuccesses), true);
-  const second = sendProbe(once, { id: 2, expiresUs: 100 * S });
+  const second = sendProbe(once, { id: 2, sentUs: 60 * S, expiresUs: 100 * S });
   assert.equal(succeed(second, threeSuccesses, second.generation, 2).kind, "closed");
 });
 
@@ -171,7 +171,7 @@ test("a peer record of a closed circuit closes it once, and keeps the failure co
 });
 
 test("a peer record whose open time has ended makes the circuit half-open in a new generation", () => {
-  const peerProbe = { id: -1, expiresUs: 100 * S };
+  const peerProbe = { id: -1, sentUs: 60 * S, expiresUs: 100 * S };
   const ended = { ...peerRecord, probes: [peerProbe] };
   assert.deepEqual(adopt(CLOSED, ended, 60 * S), {
     kind: "half-open",
@@ -197,14 +197,14 @@ test("a peer record with an earlier end does not shorten the local open time", (
 test("a peer record of a half-open circuit keeps local probes and successes and replaces those of peers", () => {
   const threeSuccesses = { ...policy, successThreshold: 3, trialCalls: 3 };
   let circuit = halfOpen(threeSuccesses);
-  for (const id of [1, 2, -1, 0]) circuit = sendProbe(circuit, { id, expiresUs: 100 * S });
+  for (const id of [1, 2, -1, 0]) circuit = sendProbe(circuit, { id, sentUs: 60 * S, expiresUs: 100 * S });
   circuit = succeed(circuit, threeSuccesses, circuit.generation, 1);
-  assert.deepEqual(adopt(circuit, { ...peerRecord, probes: [{ id: -2, expiresUs: 90 * S }] }, 60 * S), {
+  assert.deepEqual(adopt(circuit, { ...peerRecord, probes: [{ id: -2, sentUs: 60 * S, expiresUs: 90 * S }] }, 60 * S), {
     kind: "half-open",
     generation: circuit.generation,
     probes: [
-      { id: 2, expiresUs: 100 * S },
-      { id: -2, expiresUs: 90 * S },
+      { id: 2, sentUs: 60 * S, expiresUs: 100 * S },
+      { id: -2, sentUs: 60 * S, expiresUs: 90 * S },
     ],
     successes: 1,
     reopened: 2,
@@ -214,12 +214,20 @@ test("a peer record of a half-open circuit keeps local probes and successes and 
 test("the next admission is the end of the open time or of the first lease, and 0 when closed", () => {
   assert.equal(nextAdmissionUs(CLOSED), 0);
   assert.equal(nextAdmissionUs(failTimes(CLOSED, 5, 7)), 60 * S + 7);
-  const probing = sendProbe(sendProbe(halfOpen(), { id: 1, expiresUs: 100 * S }), { id: 2, expiresUs: 90 * S });
+  const probing = sendProbe(sendProbe(halfOpen(), { id: 1, sentUs: 60 * S, expiresUs: 100 * S }), {
+    id: 2,
+    sentUs: 60 * S,
+    expiresUs: 90 * S,
+  });
   assert.equal(nextAdmissionUs(probing), 90 * S);
 });
 
 test("the oldest probe is the first that was sent, and only a half-open circuit has one", () => {
-  const probing = sendProbe(sendProbe(halfOpen(), { id: 4, expiresUs: 100 * S }), { id: 5, expiresUs: 90 * S });
+  const probing = sendProbe(sendProbe(halfOpen(), { id: 4, sentUs: 60 * S, expiresUs: 100 * S }), {
+    id: 5,
+    sentUs: 60 * S,
+    expiresUs: 90 * S,
+  });
   assert.equal(oldestProbe(probing), 4);
   assert.equal(oldestProbe(halfOpen()), undefined);
   assert.equal(oldestProbe(failTimes(CLOSED, 5)), undefined);

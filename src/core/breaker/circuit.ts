@@ -33,6 +33,7 @@ export type Circuit =
 /** A running probe. Leased, because its caller may never report. */
 export interface Probe {
   readonly id: number;
+  readonly sentUs: number;
   readonly expiresUs: number;
 }
 
@@ -144,10 +145,29 @@ export function adopt(
   return { kind: "half-open", generation, probes: [...own, ...probes], successes, reopened };
 }
 
-/** When a circuit that refuses calls may allow one: the end of its open time, or of the first probe lease. */
+/** At the latest when a circuit that refuses calls allows one: at the end of its open time, or of the first probe lease. */
 export function nextAdmissionUs(circuit: Circuit): number {
   if (circuit.kind === "open") return circuit.untilUs;
-  return circuit.kind === "half-open" ? Math.min(...circuit.probes.map(({ expiresUs }) => expiresUs)) : 0;
+  return circuit.kind === "half-open" ? firstLeaseEndUs(circuit.probes) : 0;
+}
+
+/** As `nextAdmissionUs`, with an estimate of when the first probe ends, which is mostly long before its lease does. */
+export function estimatedAdmissionUs(circuit: Circuit, nowUs: number): number {
+  return circuit.kind === "half-open" ? estimatedEndUs(circuit.probes, nowUs) : nextAdmissionUs(circuit);
+}
+
+export function firstLeaseEndUs(probes: readonly Probe[]): number {
+  return Math.min(...probes.map(({ expiresUs }) => expiresUs));
+}
+
+/** A call in flight is expected to take as long again as it has taken so far, and at least this long. */
+const LEAST_ESTIMATE_US = 1_000_000;
+
+/** When the first of these calls is expected to end. A caller that comes back then doubles its pause each time. */
+export function estimatedEndUs(probes: readonly Probe[], nowUs: number): number {
+  return Math.min(
+    ...probes.map(({ sentUs, expiresUs }) => Math.min(expiresUs, nowUs + Math.max(LEAST_ESTIMATE_US, nowUs - sentUs))),
+  );
 }
 
 export function oldestProbe(circuit: Circuit | undefined): number | undefined {

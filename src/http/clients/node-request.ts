@@ -304,6 +304,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     const isThrottled = outcome.kind === "failure" && outcome.throttled;
     this.#grant?.recordResponse({ isThrottled, retryAfterMs, announced });
     if (outcome.kind === "failure") this.#grant?.report({ outcome, status, retryAfterMs });
+    else this.#grant?.answered();
     this.#bytesRead = this.#request.socket?.bytesRead ?? 0;
     unreadBodies.paused(this);
     try {

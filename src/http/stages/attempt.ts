@@ -356,6 +356,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     if (this.#grant !== undefined) settleCosts(this.#grant, head, this.#request.call.settleCosts);
     this.#grant?.recordResponse({ isThrottled, retryAfterMs, announced });
     if (outcome.kind === "failure") this.#grant?.report({ outcome, status: head.status, retryAfterMs });
+    else this.#grant?.answered();
   }
 
   /** The outcome of a request that the caller aborted; undefined when it was not dispatched. */

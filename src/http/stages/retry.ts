@@ -77,8 +77,15 @@ class RetryingRequest extends ResendingRequest {
     if (this.#failures >= policy.attempts) return false;
     const nowUs = time.monotonicUs();
     let delayMs = backoffMs(policy, this.#failures, random(), retryAfterMs);
-    const denial = breakers.check({ host, path, role, resolver: call.resolver, partition: call.partition });
-    if (denial !== undefined) {
+    const denial = breakersOf(breakers).check({
+      host,
+      path,
+      role,
+      resolver: call.resolver,
+      partition: call.partition,
+    });
+    // Traffic that resumes after a cooldown delays the attempt in the queue, like a rate limit.
+    if (denial !== undefined && !denial.isRampUp) {
       // Wait for the end of a cooldown, but not for a circuit that failures opened: the caller gets the failed response.
       if (!outcome.throttled || denial.reason === "failures") return false;
       delayMs = Math.max(delayMs, denial.retryAfterMs);
@@ -112,11 +119,12 @@ class RetryingRequest extends ResendingRequest {
       resolver: call.resolver,
       partition: call.partition,
     });
-    if (denial?.reason === "retry-after" && denial.untilUs <= deadlineUs) {
+    const isBlocked = denial?.isRampUp === false;
+    if (isBlocked && denial.reason === "retry-after" && denial.untilUs <= deadlineUs) {
       this.#arm(denial.untilUs);
       return;
     }
-    if (denial !== undefined && this.deliverWithheld()) return;
+    if (isBlocked && this.deliverWithheld()) return;
     const retryDelayMs = (this.#deps.time.monotonicUs() - this.#failedUs) / 1000;
     this.#request = { ...this.#withDeadlineAsMaxWait(), cause: "retry", retryDelayMs };
     this.dispatch(this.#request);

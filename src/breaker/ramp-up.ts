@@ -1,0 +1,98 @@
+import type { Probe } from "../core/breaker/circuit.ts";
+import {
+  advanceRamp,
+  answerRamp,
+  beginRamp,
+  enterRamp,
+  failRamp,
+  leaveRamp,
+  type Ramp,
+  type RampPolicy,
+  rampAdmits,
+} from "../core/breaker/ramp.ts";
+import type { OpenReason } from "../errors.ts";
+import type { Role } from "../policy/roles.ts";
+import type { CircuitName } from "./breaker-events.ts";
+
+/** For calls whose host has had no cooldown. */
+export const NO_RAMP_UPS: readonly RampUp[] = [];
+
+/** How the traffic of one role of a host or service resumes after a cooldown (law B12). */
+export class RampUp {
+  readonly name: CircuitName;
+  /** Why the host was in cooldown. */
+  reason: OpenReason = "failures";
+  #policy: RampPolicy = { trialCalls: 1, maxCalls: 1 };
+  #ramp: Ramp | undefined;
+
+  constructor(host: string, role: Role) {
+    this.name = { host, role };
+  }
+
+  /** A cooldown has started: after it, traffic resumes with the first few calls. */
+  start(reason: OpenReason, policy: RampPolicy): void {
+    this.reason = reason;
+    this.#policy = policy;
+    this.#ramp = beginRamp(policy);
+  }
+
+  end(): void {
+    this.#ramp = undefined;
+  }
+
+  /** True when calls are no longer held back. */
+  get isOver(): boolean {
+    return this.#ramp === undefined;
+  }
+
+  /** Calls that may wait for an answer at the same time; Infinity when it is over. */
+  get limit(): number {
+    return this.#ramp?.limit ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** True for the first few calls, which wait for their jitter. */
+  get isTrial(): boolean {
+    return this.#ramp !== undefined && this.#ramp.limit <= this.#policy.trialCalls;
+  }
+
+  admits(nowUs: number): boolean {
+    const ramp = this.#at(nowUs);
+    return ramp === undefined || rampAdmits(ramp);
+  }
+
+  /** The calls that wait for an answer. */
+  calls(nowUs: number): readonly Probe[] {
+    return this.#at(nowUs)?.calls ?? [];
+  }
+
+  enter(call: Probe): void {
+    if (this.#ramp !== undefined) this.#ramp = enterRamp(this.#ramp, call);
+  }
+
+  /** True when another call may be admitted because of it. Id 0: the call that has waited longest. */
+  answer(id: number): boolean {
+    return this.#step(ramp => answerRamp(ramp, this.#policy, id > 0 ? id : (ramp.calls[0]?.id ?? 0)));
+  }
+
+  /** As `answer`. */
+  fail(id: number): boolean {
+    return this.#step(ramp => failRamp(ramp, this.#policy, id > 0 ? id : (ramp.calls[0]?.id ?? 0)));
+  }
+
+  /** As `answer`. */
+  leave(id: number): boolean {
+    return this.#step(ramp => leaveRamp(ramp, id > 0 ? id : (ramp.calls[0]?.id ?? 0)));
+  }
+
+  #step(next: (ramp: Ramp) => Ramp | undefined): boolean {
+    if (this.#ramp === undefined) return false;
+    const old = this.#ramp;
+    this.#ramp = next(old);
+    return this.#ramp !== old;
+  }
+
+  #at(nowUs: number): Ramp | undefined {
+    if (this.#ramp !== undefined) this.#ramp = advanceRamp(this.#ramp, nowUs);
+    return this.#ramp;
+  }
+}
