@@ -6,6 +6,7 @@ import { Listeners } from "../listeners.ts";
 import { NO_UNIT } from "../policy/breaker-policy.ts";
 import { unknownVariables } from "../policy/environment.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
+import { publishedPolicyOf } from "../policy/published-policy.ts";
 import { breakerStoreFor, storeFor, storeNamesOf } from "../stores/open-store.ts";
 import { hostOfRecord } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
@@ -188,6 +189,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       time,
       snapshot: () => hub.snapshot(),
       resolvers: () => breakersOf(breakers).table.resolverNames(),
+      policy: () => ({ configHash: policy.configHash, published: () => publishedPolicyOf(policy.loaded) }),
       refresh: names => gate.refreshRecords(names),
       // A resolver calls many hosts, so the mode of the policy as a whole decides.
       isShadow: name => breakersOf(breakers).table.policies.isShadow(hostOfRecord(name) ?? NO_UNIT),

@@ -10,21 +10,16 @@ import {
 import { nameWithoutPartition } from "../policy/partition-name.ts";
 import { canonicalUnit } from "../policy/service-name.ts";
 import { EMPTY_ORDER_LOG, ORDER_LOG_KEPT_US, ORDER_LOG_NAME, type OrderLog, withOrder } from "../stores/order-log.ts";
-import { PROCESS_PREFIX, type ProcessRecord } from "../stores/process-record.ts";
 import {
   type BreakerRecordName,
   HOST_RECORDS,
   hostOfRecord,
   hostRecordName,
-  RESOLVER_RECORDS,
   resolverRecordName,
 } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
-import type { PublishedStatus } from "./status-publisher.ts";
-
-/** A process that has written its status to the store within the last minute. */
-export type RunningProcess = ProcessRecord<PublishedStatus> & { readonly processId: string };
+import { Observer, type RunningProcess } from "./observer.ts";
 
 /** An order that is in the store. */
 export interface GivenOrder {
@@ -47,34 +42,12 @@ export interface Acknowledgement {
 }
 
 /** The commands of an operator. They act on running processes through the store that these share (laws S6, B11). */
-export class Operator {
+export class Operator extends Observer {
   readonly #store: Store;
 
   constructor(store: Store) {
+    super(store);
     this.#store = store;
-  }
-
-  /** Every host, service and resolver that has a record in the store. */
-  async hosts(): Promise<readonly SharedBreakerStatus[]> {
-    const lists = await Promise.all([
-      this.#store.list<BreakerRecord>(HOST_RECORDS),
-      this.#store.list<BreakerRecord>(RESOLVER_RECORDS),
-    ]);
-    return lists.flat().map(({ name, record, nowUs }) => sharedStatusOf(name, record, nowUs));
-  }
-
-  /** @param host a host, or `service <name>` */
-  async host(host: string): Promise<SharedBreakerStatus> {
-    const name = hostRecordName(canonicalUnit(host));
-    const { record, nowUs } = await this.#store.read<BreakerRecord>(name);
-    return sharedStatusOf(name, record, nowUs);
-  }
-
-  async processes(): Promise<readonly RunningProcess[]> {
-    const found = await this.#store.list<ProcessRecord<PublishedStatus>>(PROCESS_PREFIX);
-    return found.flatMap(({ name, record }) =>
-      record === undefined ? [] : [{ ...record, processId: name.slice(PROCESS_PREFIX.length) }],
-    );
   }
 
   /**

@@ -1,7 +1,14 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
+import type { PublishedPolicy } from "../policy/published-policy.ts";
 import { OrderWatch, type OrderWatchDeps } from "../sharing/order-watch.ts";
-import { PROCESS_PREFIX, PROCESS_RECORD_US, type ProcessRecord } from "../stores/process-record.ts";
+import {
+  POLICY_PREFIX,
+  POLICY_RECORD_US,
+  PROCESS_PREFIX,
+  PROCESS_RECORD_US,
+  type ProcessRecord,
+} from "../stores/process-record.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { HubSnapshot } from "./hub.ts";
@@ -25,6 +32,8 @@ export interface StatusPublisherDeps extends Omit<OrderWatchDeps, "onApplied"> {
   readonly snapshot: () => HubSnapshot;
   /** The resolvers that have been used. */
   readonly resolvers: () => Iterable<string>;
+  /** The policy in force. `published` is undefined if it is too large. */
+  readonly policy: () => { readonly configHash: string; readonly published: () => PublishedPolicy | undefined };
 }
 
 /**
@@ -38,13 +47,16 @@ export class StatusPublisher {
   readonly #startedMs: number;
   readonly #orders: OrderWatch;
   readonly #resolvers: () => Iterable<string>;
+  readonly #policy: StatusPublisherDeps["policy"];
+  #policyWritten: { readonly configHash: string; readonly atUs: number } | undefined;
   #hasStarted = false;
   #timer: Timer | undefined;
   #isClosed = false;
 
-  constructor({ store, time, snapshot, resolvers, ...orders }: StatusPublisherDeps) {
+  constructor({ store, time, snapshot, resolvers, policy, ...orders }: StatusPublisherDeps) {
     this.#store = store;
     this.#resolvers = resolvers;
+    this.#policy = policy;
     this.#orders = new OrderWatch({ ...orders, store, onApplied: () => void this.#acknowledge() });
     this.#time = time;
     this.#snapshot = snapshot;
@@ -64,8 +76,28 @@ export class StatusPublisher {
       this.#orders.ensureListening();
       const snapshot = this.#snapshot();
       if (snapshot.calls > 0) this.scheduleWrite();
+      void this.#writePolicy();
       void this.#write(snapshot, PROCESS_RECORD_US);
     });
+  }
+
+  /** Writes the policy if it is new or may soon expire. Processes with the same policy share the record. */
+  async #writePolicy(): Promise<void> {
+    const { configHash, published } = this.#policy();
+    const atUs = this.#time.monotonicUs();
+    const written = this.#policyWritten;
+    if (written?.configHash === configHash && atUs - written.atUs < POLICY_RECORD_US / 2) return;
+    this.#policyWritten = { configHash, atUs };
+    const next = published();
+    if (next === undefined) return;
+    await this.#store
+      .change(POLICY_PREFIX + configHash, ({ nowUs }) => ({
+        record: { next, keepUntilUs: nowUs + POLICY_RECORD_US },
+        result: undefined,
+      }))
+      .catch(() => {
+        this.#policyWritten = undefined;
+      });
   }
 
   /** Ends the publishing. The record expires at once, so the process is no longer listed. */
@@ -92,6 +124,7 @@ export class StatusPublisher {
       startedMs: this.#startedMs,
       writtenMs: this.#time.wallMs(),
       snapshot: toPublishedStatus(snapshot, this.#resolvers()),
+      configHash: this.#policy().configHash,
       orders: this.#orders.applied,
     };
     await this.#store

@@ -97,6 +97,20 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPol
   const identities = await collect(problems, () => loadIdentities(sources));
   problems.push(...unknownServices(identities?.services ?? [], names.services));
   if (problems.length > 0 || identities === undefined) throw new ConfigError(problems);
+  return policyFromAssignments(limits, breakers, identities, () =>
+    standsAlone(files.ratelimits.user.assignments)
+      ? undefined
+      : limitPoliciesFrom(assemble(mergeLayers([files.ratelimits.shipped.assignments])), "shipped", identities),
+  );
+}
+
+/** A policy from the merged values of its layers. Throws a ConfigError that lists every problem. */
+export function policyFromAssignments(
+  limits: readonly Assignment[],
+  breakers: readonly Assignment[],
+  identities: Identities,
+  makeShipped: () => ConfiguredLimits | undefined = () => undefined,
+): LoadedPolicy {
   const ratelimits = resolve(limits, (options: RatelimitsOptions) => limitPoliciesFrom(options, "policy", identities));
   const { routing } = ratelimits.resolved;
   let shipped: ConfiguredLimits | undefined;
@@ -105,12 +119,7 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPol
     breakers: resolve(breakers, (options: BreakersOptions) => breakerPoliciesFrom(options, "policy", routing)),
     identities,
     get shipped() {
-      if (standsAlone(files.ratelimits.user.assignments)) return undefined;
-      shipped ??= limitPoliciesFrom(
-        assemble(mergeLayers([files.ratelimits.shipped.assignments])),
-        "shipped",
-        identities,
-      );
+      shipped ??= makeShipped();
       return shipped;
     },
   };

@@ -53,7 +53,7 @@ export function storeFor(name: StoreName | undefined, { policy, env, time, rando
 
 /** Where the name of a store was set, for messages. */
 type NameSource = Pick<ConfigProblem, "where" | "path">;
-const STORE_OPTION: NameSource = { where: "store", path: "" };
+export const STORE_OPTION: NameSource = { where: "store", path: "" };
 const POLICY_BACKEND: NameSource = { where: "policy", path: "backend.dsn" };
 
 /**
@@ -107,7 +107,7 @@ export function storeNamesOf(
 }
 
 /** A URL that cannot be parsed is an error now, not at the first request. */
-function checkRedisUrl(url: string, source: NameSource): void {
+export function checkRedisUrl(url: string, source: NameSource): void {
   try {
     parseRedisUrl(url);
   } catch (error) {

@@ -12,10 +12,15 @@ export interface ProcessRecord<Snapshot> {
   /** When the record was written, in epoch milliseconds of the same clock. */
   readonly writtenMs: number;
   readonly snapshot: Snapshot;
+  /** Identifies its policy, which is the record `policy <hash>`. Absent in records of older versions. */
+  readonly configHash?: string | undefined;
   /** The orders of operators that it has applied. Absent in records of older versions. */
   readonly orders?: AppliedOrders | undefined;
 }
 
 export const PROCESS_PREFIX = "process ";
+export const POLICY_PREFIX = "policy ";
+/** A running process writes its policy again after half of this. */
+export const POLICY_RECORD_US = 3_600_000_000;
 /** A process that has made no call for this long is no longer listed. */
 export const PROCESS_RECORD_US = 60_000_000;

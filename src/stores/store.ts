@@ -63,13 +63,17 @@ export interface RecordUpdate<Value, Result> {
 }
 
 /** Records about hosts and resolvers (circuits, cooldowns), concurrency slots, and running processes. */
-export interface RecordStore {
-  read<Value>(name: string): Promise<StoreRecord<Value>>;
+export interface RecordStore extends RecordReader {
   /** Replaces a record atomically. `step` must be pure: it runs again when another process was faster. */
   change<Value, Result>(
     name: string,
     step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
   ): Promise<Result>;
+}
+
+/** Reads records. Needs no lock and no right to write. */
+export interface RecordReader {
+  read<Value>(name: string): Promise<StoreRecord<Value>>;
   /** The records whose names begin with `prefix`, at most `LISTED_MAX` of them. */
   list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]>;
 }

@@ -13,7 +13,8 @@ import { systemTime } from "../../src/time/system-time.ts";
 /** A folder for one test, and the name of a store in it that does not exist yet. */
 export async function temporaryFolder(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), "docstokg-operating-"));
-  t.after(() => rm(folder, { recursive: true }));
+  // A hub that is still open may create a file meanwhile.
+  t.after(() => rm(folder, { recursive: true, maxRetries: 5 }));
   return { folder, store: `sqlite:${join(folder, "shared.db")}` as const };
 }
 

@@ -100,3 +100,43 @@ test("a process that does not answer is named", async t => {
   );
   assert.equal(exitCode, 1);
 });
+
+test("why and breaker open use the policy of the running process, not that of the command", async t => {
+  const { store } = await temporaryFolder(t);
+  await createStoreFile(store);
+  const { origin } = await serve(t, (_, response) => response.end("hello"));
+  const host = new URL(origin).host;
+  const hub = await createHub({
+    env: {},
+    store,
+    cache: false,
+    policy: { ratelimits: { hosts: { [host]: { metadata: { rates: "100/SECOND" } } } } },
+  });
+  t.after(() => hub.close());
+  await (await hub.fetch(origin)).text();
+  const shared = storeFor(store, { policy: await loadPolicy({ env: {} }), env: {}, time: systemTime, random: () => 0 });
+  assert.ok(shared !== undefined);
+  t.after(() => shared.close());
+  const operator = new Operator(shared);
+  while ((await operator.policies()).length === 0) await systemTime.sleep(20);
+
+  const why = JSON.parse((await runCli(["why", origin, "--store", store, "--json"])).stdout);
+  assert.equal(why.host, host);
+  assert.deepEqual(why.policy.find(({ field }: { field: string }) => field === "rates").value, "100/SECOND");
+  assert.deepEqual(why.policySource, { kind: "process", pids: [process.pid], otherPids: [] });
+  assert.match((await runCli(["why", origin, "--store", store])).stdout, /^policy +of process \d+$/m);
+  const whatIf = await runCli([
+    "why",
+    origin,
+    "--store",
+    store,
+    "--rate",
+    "127.0.0.1:metadata=rates:7/SECOND",
+    "--json",
+  ]);
+  assert.equal(JSON.parse(whatIf.stdout).policySource.kind, "command");
+
+  const opened = await runCli(["breaker", "open", host, "--seconds", "60", "--store", store]);
+  assert.ok(opened.stdout.startsWith(`circuit of ${host}: open until `), opened.stdout);
+  assert.equal(await refusal(hub, origin), "cli-open:operator");
+});

@@ -9,7 +9,7 @@ import { usageError } from "../usage-error.ts";
 import { type OrderOutcome, printOutcome } from "./breaker-outcome.ts";
 import { type ResolvedTarget, resolveTarget } from "./breaker-target.ts";
 import { KnownTargets } from "./known-targets.ts";
-import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store-connection.ts";
+import { addStoreFlag, type OperatorConnection, openOperatorConnection } from "./store-connection.ts";
 
 const SECONDS_MAX = 366 * 86_400;
 const REASON_CHARS_MAX = 200;
@@ -63,7 +63,7 @@ function addOrderFlags(command: Command): void {
 }
 
 async function giveOrder(text: string, request: OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
-  await using connection = await openStoreConnection(flags, io);
+  await using connection = await openOperatorConnection(flags, io);
   const resolved = await targetOf(text, connection);
   const { operator, storeName } = connection;
   // A circuit of its service would still refuse the requests to a host. An order to open is for the target alone.
@@ -91,9 +91,15 @@ async function giveOrder(text: string, request: OrderRequest, flags: Flags, io: 
   return acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
 }
 
-async function targetOf(text: string, { operator, policies }: StoreConnection): Promise<ResolvedTarget> {
+/** The policies of the running processes decide first: they know their own ports and services. */
+async function targetOf(text: string, { operator, policy }: OperatorConnection): Promise<ResolvedTarget> {
   const { RESOLVERS } = await import("../../harvest/resolvers/order.ts");
-  const [statuses, processes] = await Promise.all([operator.hosts(), operator.processes()]);
+  const [statuses, processes, running] = await Promise.all([
+    operator.hosts(),
+    operator.processes(),
+    operator.policies(),
+  ]);
+  const policies = [...running.map(({ policy: own }) => own), policy];
   const names = RESOLVERS.map(({ name }) => name);
   return resolveTarget(text, new KnownTargets(policies, statuses, processes, names), policies);
 }

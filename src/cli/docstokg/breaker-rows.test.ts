@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
-import type { RunningProcess } from "../../http/operator.ts";
+import type { RunningProcess } from "../../http/observer.ts";
 import { breakerRows } from "./breaker-rows.ts";
 
 const NOW = { wallMs: Date.UTC(2026, 0, 1, 12), windowUs: 30e6 };

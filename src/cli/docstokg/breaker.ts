@@ -7,6 +7,7 @@ import type { CommandModule, Io, Subcommand } from "../program.ts";
 import { close, halfOpen, open } from "./breaker-orders.ts";
 import { breakerReasonText, STATE_COLOURS } from "./breaker-reason.ts";
 import { breakerRows, type CircuitRow } from "./breaker-rows.ts";
+import { policyInUse } from "./policy-in-use.ts";
 import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store-connection.ts";
 
 const show: Subcommand = {
@@ -33,9 +34,13 @@ const show: Subcommand = {
 export const breaker: CommandModule = { commands: [show, open, close, halfOpen] };
 
 async function readRows(connection: StoreConnection, { time = systemTime }: Io): Promise<readonly CircuitRow[]> {
-  const { operator, policy } = connection;
+  const { observer } = connection;
   await connection.checkStoreFile();
-  const [statuses, processes] = await Promise.all([operator.hosts(), operator.processes()]);
+  const [statuses, processes, { policy }] = await Promise.all([
+    observer.hosts(),
+    observer.processes(),
+    policyInUse(connection, {}),
+  ]);
   const { windowUs } = policy.breakers.resolved.rollingWindow;
   return breakerRows(statuses, processes, { wallMs: time.wallMs(), windowUs });
 }

@@ -1,5 +1,5 @@
 import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
-import type { RunningProcess } from "../../http/operator.ts";
+import type { RunningProcess } from "../../http/observer.ts";
 import { type LoadedPolicy, namesHost } from "../../policy/load.ts";
 import { commonName } from "../../policy/partition-name.ts";
 import { isServiceName, serviceOfName, withoutTier } from "../../policy/service-name.ts";

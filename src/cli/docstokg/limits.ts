@@ -40,7 +40,7 @@ async function readProcesses(
 ): Promise<readonly ProcessRow[]> {
   await connection.checkStoreFile();
   const wanted = host === undefined ? undefined : keysNamed(host);
-  const processes = await connection.operator.processes();
+  const processes = await connection.observer.processes();
   return processes
     .map(running => processRow(running, time.wallMs()))
     .map(row => (wanted === undefined ? row : { ...row, keys: row.keys.filter(({ key }) => wanted.has(key)) }))

@@ -1,4 +1,4 @@
-import type { RunningProcess } from "../../http/operator.ts";
+import type { RunningProcess } from "../../http/observer.ts";
 import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
 
 /** A running process, with the status that it published last. */

@@ -2,9 +2,11 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { quote } from "../../core/text/quote.ts";
 import { StoreError } from "../../errors.ts";
+import { Observer } from "../../http/observer.ts";
 import { Operator } from "../../http/operator.ts";
 import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
-import { type StoreName, sharedStoreName, storeFor } from "../../stores/open-store.ts";
+import { operatorStoreFor, readerFor } from "../../stores/open-reader.ts";
+import { type StoreName, sharedStoreName } from "../../stores/open-store.ts";
 import { addressText, isRedisUrl, parseRedisUrl } from "../../stores/redis/redis-url.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Flags, Io } from "../program.ts";
@@ -16,11 +18,9 @@ import { sqliteFileProblem } from "./sqlite-file-problem.ts";
 export interface StoreConnection extends AsyncDisposable {
   /** The policy of this command. */
   readonly policy: LoadedPolicy;
-  /** The policies by which targets are found. */
-  readonly policies: readonly LoadedPolicy[];
   /** The name to print, without credentials. */
   readonly storeName: string;
-  readonly operator: Operator;
+  readonly observer: Observer;
   /** Rejects with a StoreError if the file has been deleted: reading the store would create it again. */
   checkStoreFile(): Promise<void>;
 }
@@ -49,25 +49,47 @@ export async function openStoreConnection(flags: Flags, io: Io): Promise<StoreCo
   return connection;
 }
 
-export async function openOptionalStoreConnection(flags: Flags, io: Io): Promise<StoreConnection | NoStoreConnection> {
+/** A store through which a command gives orders. */
+export interface OperatorConnection extends AsyncDisposable {
+  readonly policy: LoadedPolicy;
+  readonly storeName: string;
+  readonly operator: Operator;
+}
+
+/** As `openStoreConnection`, with the right to write. */
+export async function openOperatorConnection(flags: Flags, io: Io): Promise<OperatorConnection> {
   const policy = await loadPolicy(policySources(flags, io));
   const { env, time = systemTime } = io;
   const deps = { policy, env, time, random: Math.random };
   const name = sharedStoreName(storeFlagOf(flags), deps);
-  const store = storeFor(name, deps);
+  const store = operatorStoreFor(name, deps);
   const problem = store === undefined ? NO_SHARED_STORE : await sqliteFileProblem(name, "store");
-  if (store === undefined || problem !== undefined)
+  if (store === undefined || problem !== undefined) throw usageError("store", problem ?? NO_SHARED_STORE);
+  return {
+    policy,
+    storeName: redactedStoreName(name),
+    operator: new Operator(store),
+    [Symbol.asyncDispose]: async () => store.close(),
+  };
+}
+
+export async function openOptionalStoreConnection(flags: Flags, io: Io): Promise<StoreConnection | NoStoreConnection> {
+  const policy = await loadPolicy(policySources(flags, io));
+  const { env, time = systemTime } = io;
+  const name = sharedStoreName(storeFlagOf(flags), { policy, env });
+  const reader = readerFor(name, time);
+  const problem = reader === undefined ? NO_SHARED_STORE : await sqliteFileProblem(name, "store");
+  if (reader === undefined || problem !== undefined)
     return { policy, problem: problem ?? NO_SHARED_STORE, [Symbol.asyncDispose]: async () => undefined };
   return {
     policy,
-    policies: [policy],
     storeName: redactedStoreName(name),
-    operator: new Operator(store),
+    observer: new Observer(reader),
     checkStoreFile: async () => {
       const fileProblem = await sqliteFileProblem(name, "store");
       if (fileProblem !== undefined) throw new StoreError(fileProblem);
     },
-    [Symbol.asyncDispose]: async () => store.close(),
+    [Symbol.asyncDispose]: async () => reader.close(),
   };
 }
 

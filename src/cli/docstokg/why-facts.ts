@@ -80,9 +80,9 @@ export async function sharedFacts(
   wallMs: number,
 ): Promise<SharedFacts> {
   if ("problem" in connection) return { kind: "unknown", reason: connection.problem };
-  const { operator, storeName } = connection;
+  const { observer, storeName } = connection;
   try {
-    const [report, running] = await Promise.all([sharedReport(operator, breakers), operator.processes()]);
+    const [report, running] = await Promise.all([sharedReport(observer, breakers), observer.processes()]);
     const processes = running.flatMap(process => {
       const { pid, program, ageMs, keys } = processRow(process, wallMs);
       const key = keys.find(candidate => candidate.key === route.name && candidate.role === role);
@@ -103,11 +103,11 @@ export async function sharedFacts(
 
 /** The circuits of the request, and the cooldown that ends last. Its name is that of what blocks longer. */
 async function sharedReport(
-  operator: StoreConnection["operator"],
+  observer: StoreConnection["observer"],
   { host, circuit, cooldown }: BreakerRoute,
 ): Promise<SharedBreakerStatus> {
-  const owner = await operator.host(circuit);
-  const others = await Promise.all([host, cooldown].filter(name => name !== circuit).map(name => operator.host(name)));
+  const owner = await observer.host(circuit);
+  const others = await Promise.all([host, cooldown].filter(name => name !== circuit).map(name => observer.host(name)));
   const [longest = owner] = others
     .filter(({ cooldownMs }) => cooldownMs > owner.cooldownMs)
     .toSorted((a, b) => b.cooldownMs - a.cooldownMs);

@@ -7,6 +7,7 @@ import { formatCount } from "../output/format.ts";
 import { formatPairs, formatTable, terminalWidth } from "../output/table.ts";
 import type { Io } from "../program.ts";
 import { breakerReasonText } from "./breaker-reason.ts";
+import { type PolicyInUse, policySourceText } from "./policy-in-use.ts";
 import type { CacheFacts, PolicyFacts, ProcessFacts, SharedFacts } from "./why-facts.ts";
 import { roleState, type WhyVerdict } from "./why-verdict.ts";
 
@@ -17,19 +18,21 @@ export interface Explanation {
   readonly url: string;
   readonly role: Role;
   readonly policy: PolicyFacts;
+  readonly inUse: PolicyInUse;
   readonly shared: SharedFacts;
   readonly cache: CacheFacts;
   readonly verdict: WhyVerdict;
 }
 
 export function explanationText(explanation: Explanation, io: Pick<Io, "stdout" | "env">): string {
-  const { url, role, policy, shared, cache, verdict } = explanation;
+  const { url, role, policy, inUse, shared, cache, verdict } = explanation;
   const columns = terminalWidth(io.stdout);
   const facts = [
     ["host", `${policy.host}, ${listingText(policy)}`],
     ["breaker", breakerText(shared, role)],
     ...processTexts(shared).map(text => ["process", text] as const),
     ["cache", cacheText(cache)],
+    ["policy", policySourceText(inUse)],
   ] as const;
   const sources = policy.values.map(({ field, value, sources: all }) => {
     const { where = "", path = "" } = all.at(-1) ?? {};

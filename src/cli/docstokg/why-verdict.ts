@@ -47,7 +47,7 @@ export function roleState({ circuits, cooldownMs, reason }: SharedBreakerStatus,
     state: remainingMs > 0 ? "open" : (circuit?.state ?? "closed"),
     isCooldown: cooldownMs > 0 && cooldownMs >= circuitMs,
     remainingMs,
-    reason: remainingMs === 0 ? undefined : cooldownMs >= circuitMs ? reason : "failures",
+    reason: remainingMs === 0 ? undefined : cooldownMs >= circuitMs ? reason : (circuit?.reason ?? "failures"),
     probes: circuit?.probes ?? 0,
   } as const;
 }

@@ -6,6 +6,7 @@ import { printJson } from "../output/json.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { addPolicyFlags } from "./policy-flags.ts";
+import { policyInUse } from "./policy-in-use.ts";
 import { addStoreFlag, openOptionalStoreConnection } from "./store-connection.ts";
 import { cacheFacts, policyFacts, sharedFacts } from "./why-facts.ts";
 import { type Explanation, explanationText } from "./why-text.ts";
@@ -33,11 +34,12 @@ export const why: CommandModule = {
       throw usageError("--cache", "has no effect with --role artifact: artifact responses are not cached");
     const { time = systemTime } = io;
     await using connection = await openOptionalStoreConnection(flags, io);
-    const policy = policyFacts(connection.policy, url, role);
+    const inUse = await policyInUse(connection, flags);
+    const policy = policyFacts(inUse.policy, url, role);
     const shared = await sharedFacts(connection, policy, role, time.wallMs());
     const cache = await cacheFacts(cacheFlag, url, role, time);
     const verdict = whyVerdict(role, policy, shared, cache);
-    const explanation: Explanation = { url: redactedUrl(url), role, policy, shared, cache, verdict };
+    const explanation: Explanation = { url: redactedUrl(url), role, policy, inUse, shared, cache, verdict };
     if (flags["json"]) printJson(io, jsonOf(explanation));
     else io.stdout.write(explanationText(explanation, io));
     return ExitCode.ok;
@@ -50,9 +52,11 @@ function addRoleFlags(command: Command): void {
   for (const option of all.options) if (ROLE_FLAGS.includes(option.long ?? "")) command.addOption(option);
 }
 
-function jsonOf({ url, role, policy, shared, cache, verdict }: Explanation) {
+function jsonOf({ url, role, policy, inUse, shared, cache, verdict }: Explanation) {
   const { host, route, isListed, values } = policy;
-  return { url, role, verdict, host, key: route.name, isListed, shared, cache, policy: values };
+  const { source, pids, otherPids } = inUse;
+  const policySource = { kind: source, pids, otherPids };
+  return { url, role, verdict, host, key: route.name, isListed, shared, cache, policySource, policy: values };
 }
 
 function urlOf(text: string): URL {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { messageOf, StoreError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
+import { ORDER_LOG_NAME } from "../order-log.ts";
 import {
   LEASE_MS,
   type LeaseReply,
@@ -41,6 +42,8 @@ export interface RedisStoreOptions {
   readonly trustMs?: number;
   /** The clocks and timers to use. @default the clocks of this machine */
   readonly time?: Time;
+  /** Only reads and writes records, as a command does: it is not counted among the processes. @default false */
+  readonly isObserver?: boolean;
   /** Replaces the server's clock in tests. */
   readonly serverUs?: () => number;
 }
@@ -66,6 +69,7 @@ export class RedisStore implements Store {
   readonly #timeoutUs: number;
   readonly #time: Time;
   readonly #serverUs: (() => number) | undefined;
+  readonly #isObserver: boolean;
   readonly #ledger: RedisLedger;
   readonly #refusals: RedisRefusalCache;
   readonly #queues = new Map<string, RedisCallQueue>();
@@ -91,7 +95,8 @@ export class RedisStore implements Store {
     const keys = new RedisKeys(prefix, address.kind === "cluster");
     const store = new RedisStore(connection, ledger, refusals, keys, { ...options, prefix, timeoutMs });
     try {
-      await store.#announce(store.#leaseUs);
+      if (store.#isObserver) await store.#records.read(ORDER_LOG_NAME);
+      else await store.#announce(store.#leaseUs);
     } catch (error) {
       if (error instanceof StoreError && (isPermanent(error) || isUnknownName(error))) {
         connection.close();
@@ -119,6 +124,7 @@ export class RedisStore implements Store {
     this.#timeoutUs = timeoutMs * 1000;
     this.#time = options.time ?? systemTime;
     this.#serverUs = options.serverUs;
+    this.#isObserver = options.isObserver ?? false;
     this.#records = new RedisRecords(connection, prefix, options.serverUs);
     this.signals = new RedisSignals(connection, prefix);
   }
@@ -188,7 +194,7 @@ export class RedisStore implements Store {
     this.#isClosed = true;
     await Promise.all(Array.from(this.#queues.values(), queue => queue.idle()));
     // If the server is unreachable, the entry of this process expires with its lease.
-    await this.#announce(0).catch(() => undefined);
+    if (!this.#isObserver) await this.#announce(0).catch(() => undefined);
     this.#connection.close();
   }
 

@@ -194,7 +194,7 @@ function restrictAccess(path: string): void {
  * The format version of the file; 0 for an empty file. Throws for a file of another program or of a newer version. Must
  * run within a transaction: it reads three values, and another process may be creating the tables.
  */
-function versionOf(db: DatabaseSync, { applicationId, migrations }: DatabaseFormat): number {
+export function versionOf(db: DatabaseSync, { applicationId, migrations }: DatabaseFormat): number {
   const application = pragma(db, "application_id");
   const version = pragma(db, "user_version");
   const isEmpty = db.prepare("SELECT count(*) AS tables FROM sqlite_schema").get()?.["tables"] === 0;

@@ -60,9 +60,9 @@ class FileSubscription implements SignalSubscription {
     const watcher = watch(file, { persistent: false });
     watcher.on("error", () => this.stop());
     watcher.on("change", event => {
-      // "rename": the file was deleted or replaced, so the watcher sees no further change.
+      // "rename": the file was deleted or replaced, so the watcher sees no further change. The caller listens again.
       if (event === "rename") this.stop();
-      this.#listener();
+      else this.#listener();
     });
     this.#watcher = watcher;
     // A signal may have been sent before the file was watched.

@@ -1,0 +1,69 @@
+import { type SharedBreakerStatus, sharedStatusOf } from "../breaker/host-status.ts";
+import type { BreakerRecord } from "../core/breaker/breaker-record.ts";
+import type { LoadedPolicy } from "../policy/load.ts";
+import { loadPublishedPolicy, type PublishedPolicy } from "../policy/published-policy.ts";
+import { canonicalUnit } from "../policy/service-name.ts";
+import { POLICY_PREFIX, PROCESS_PREFIX, type ProcessRecord } from "../stores/process-record.ts";
+import { HOST_RECORDS, hostRecordName, RESOLVER_RECORDS } from "../stores/record-names.ts";
+import type { RecordReader } from "../stores/store.ts";
+import type { PublishedStatus } from "./status-publisher.ts";
+
+/** A process that has written its status to the store within the last minute. */
+export type RunningProcess = ProcessRecord<PublishedStatus> & { readonly processId: string };
+
+/** A policy that running processes use. */
+export interface RunningPolicy {
+  readonly policy: LoadedPolicy;
+  readonly processes: readonly RunningProcess[];
+}
+
+/** What running processes have written to the store that they share (law S6). Reads only. */
+export class Observer {
+  readonly #records: RecordReader;
+
+  constructor(records: RecordReader) {
+    this.#records = records;
+  }
+
+  /** Every host, service and resolver that has a record in the store. */
+  async hosts(): Promise<readonly SharedBreakerStatus[]> {
+    const lists = await Promise.all([
+      this.#records.list<BreakerRecord>(HOST_RECORDS),
+      this.#records.list<BreakerRecord>(RESOLVER_RECORDS),
+    ]);
+    return lists.flat().map(({ name, record, nowUs }) => sharedStatusOf(name, record, nowUs));
+  }
+
+  /** @param host a host, or `service <name>` */
+  async host(host: string): Promise<SharedBreakerStatus> {
+    const name = hostRecordName(canonicalUnit(host));
+    const { record, nowUs } = await this.#records.read<BreakerRecord>(name);
+    return sharedStatusOf(name, record, nowUs);
+  }
+
+  async processes(): Promise<readonly RunningProcess[]> {
+    const found = await this.#records.list<ProcessRecord<PublishedStatus>>(PROCESS_PREFIX);
+    return found.flatMap(({ name, record }) =>
+      record === undefined ? [] : [{ ...record, processId: name.slice(PROCESS_PREFIX.length) }],
+    );
+  }
+
+  /**
+   * The policies of the running processes, the one with the most recent status first. A policy that is too large to be
+   * published is missing.
+   */
+  async policies(): Promise<readonly RunningPolicy[]> {
+    const byHash = Map.groupBy(
+      (await this.processes()).toSorted((a, b) => b.writtenMs - a.writtenMs),
+      ({ configHash = "" }) => configHash,
+    );
+    const found = await Promise.all(
+      Array.from(byHash, async ([hash, processes]) => {
+        const { record } = await this.#records.read<PublishedPolicy>(POLICY_PREFIX + hash);
+        const policy = record && loadPublishedPolicy(record);
+        return policy === undefined ? [] : [{ policy, processes }];
+      }),
+    );
+    return found.flat();
+  }
+}

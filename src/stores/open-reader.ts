@@ -1,0 +1,38 @@
+import { resolve } from "node:path";
+import type { Time } from "../time/time.ts";
+import { LazyStore } from "./lazy-store.ts";
+import { checkRedisUrl, STORE_OPTION, type StoreDeps, type StoreName, storeFor } from "./open-store.ts";
+import { isRedisUrl } from "./redis/redis-url.ts";
+import { SqliteReader } from "./sqlite/sqlite-reader.ts";
+import type { RecordReader } from "./store.ts";
+
+/** The records of a store, for a command that looks at running processes. */
+export interface OpenedReader extends RecordReader {
+  close(): Promise<void> | void;
+}
+
+/** A store that processes share. `sharedStoreName` replaces `multiprocess` by its file. */
+type SharedName = Exclude<StoreName, "multiprocess">;
+
+/**
+ * Reads the records of a store without a right to write: a SQLite file is opened read-only, and the reader is not counted
+ * among the processes. Undefined when nothing is shared.
+ */
+export function readerFor(name: SharedName, time: Time): OpenedReader | undefined {
+  const [, file] = /^sqlite:(.+)$/s.exec(name) ?? [];
+  if (file !== undefined) return new SqliteReader(resolve(file), time);
+  return isRedisUrl(name) ? observerFor(name, time) : undefined;
+}
+
+/** A store for a command that gives orders. Undefined when nothing is shared. */
+export function operatorStoreFor(name: SharedName, deps: StoreDeps): LazyStore | undefined {
+  return isRedisUrl(name) ? observerFor(name, deps.time) : storeFor(name, deps);
+}
+
+function observerFor(url: string, time: Time): LazyStore {
+  checkRedisUrl(url, STORE_OPTION);
+  return new LazyStore(async () => {
+    const { RedisStore } = await import("./redis/redis-store.ts");
+    return RedisStore.open(url, { time, isObserver: true });
+  });
+}

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { chmod, mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { type TestContext, test } from "node:test";
+import { StoreError } from "../../errors.ts";
+import { systemTime } from "../../time/system-time.ts";
+import { SqliteReader } from "./sqlite-reader.ts";
+import { SqliteStore } from "./sqlite-store.ts";
+
+async function storeWithRecord(t: TestContext) {
+  const folder = await mkdtemp(join(tmpdir(), "docstokg-reader-"));
+  const file = join(folder, "shared.db");
+  const store = await SqliteStore.open(file, { time: systemTime });
+  await store.change("test a", ({ nowUs }) => ({
+    record: { next: { count: 1 }, keepUntilUs: nowUs + 60_000_000 },
+    result: undefined,
+  }));
+  const reader = new SqliteReader(file, systemTime);
+  t.after(async () => {
+    reader.close();
+    await store.close();
+    await chmod(folder, 0o700);
+    await rm(folder, { recursive: true });
+  });
+  return { folder, file, store, reader };
+}
+
+test("records are read while another process holds the write lock", async t => {
+  const { file, reader } = await storeWithRecord(t);
+  const writer = new DatabaseSync(file);
+  for (const begin of ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"]) {
+    writer.exec(begin);
+    assert.deepEqual((await reader.read("test a")).record, { count: 1 });
+    assert.deepEqual(
+      (await reader.list("test ")).map(({ name }) => name),
+      ["test a"],
+    );
+    writer.exec("ROLLBACK");
+  }
+  writer.close();
+});
+
+test("reading changes neither the permissions of the file nor its folder", async t => {
+  const { folder, file, store, reader } = await storeWithRecord(t);
+  await chmod(file, 0o640);
+  const before = (await readdir(folder)).sort();
+  assert.deepEqual((await reader.read("test a")).record, { count: 1 });
+  assert.equal((await stat(file)).mode & 0o777, 0o640);
+  assert.deepEqual((await readdir(folder)).sort(), before);
+  reader.close();
+  await store.close();
+  // Without a running process there is no log, and a reader that may not write cannot create one.
+  await chmod(file, 0o440);
+  await chmod(folder, 0o500);
+  assert.deepEqual((await reader.read("test a")).record, { count: 1 });
+});
+
+test("the reader is not counted among the processes", async t => {
+  const { store, reader } = await storeWithRecord(t);
+  await reader.read("test a");
+  await store.exchange([], []);
+  assert.equal(store.processes, 1);
+});
+
+test("a missing file is an error, and is not created", async t => {
+  const { folder } = await storeWithRecord(t);
+  const reader = new SqliteReader(join(folder, "other.db"), systemTime);
+  await assert.rejects(reader.read("test a"), StoreError);
+  assert.ok(!(await readdir(folder)).includes("other.db"));
+});
+
+test("a file of an older version is not changed by reading it", async t => {
+  const { file, store, reader } = await storeWithRecord(t);
+  await store.close();
+  const db = new DatabaseSync(file);
+  db.exec("PRAGMA user_version = 1");
+  db.close();
+  await assert.rejects(reader.read("test a"), /written by an older version of docstokg/);
+});

@@ -1,0 +1,112 @@
+import { existsSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
+import { backoffMs } from "../../core/breaker/backoff.ts";
+import { messageOf, StoreError } from "../../errors.ts";
+import type { Time } from "../../time/time.ts";
+import { recordAt, recordsAt } from "../records.ts";
+import type { RecordReader, StoreRecord } from "../store.ts";
+import { identityOf, inTransaction, versionOf } from "./database-file.ts";
+import { machineBootId } from "./machine-boot.ts";
+import type { MachineInstant } from "./machine-instant.ts";
+import { pause } from "./open-database.ts";
+import { STORE_FORMAT } from "./sqlite-connection.ts";
+import { isBusy, isUnusablePath } from "./sqlite-errors.ts";
+import { SqliteRecords } from "./sqlite-records.ts";
+
+/** Readers wait for a writer only while it opens or closes the file. */
+const TIMEOUT_MS = 500;
+const PAUSE = { baseMs: 1, capMs: 20 };
+
+interface OpenFile {
+  readonly db: DatabaseSync;
+  readonly records: SqliteRecords;
+  readonly identity: bigint | undefined;
+}
+
+/**
+ * Reads the records of a store file that other processes write. The file is opened read-only: it is neither created nor
+ * migrated, its permissions are not changed, and no lock of a writer is needed, so another user may read it too.
+ */
+export class SqliteReader implements RecordReader {
+  readonly #path: string;
+  readonly #time: Time;
+  readonly #boot = machineBootId();
+  #file: OpenFile | undefined;
+
+  constructor(path: string, time: Time) {
+    this.#path = path;
+    this.#time = time;
+  }
+
+  read<Value>(name: string): Promise<StoreRecord<Value>> {
+    return this.#reading((records, now) => recordAt<Value>(records.find(name, now), now.machineUs));
+  }
+
+  list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
+    return this.#reading((records, now) => recordsAt<Value>(records.list(prefix, now), now.machineUs));
+  }
+
+  close(): void {
+    this.#file?.db.close();
+    this.#file = undefined;
+  }
+
+  async #reading<Value>(run: (records: SqliteRecords, now: MachineInstant) => Value): Promise<Value> {
+    const deadlineUs = this.#time.monotonicUs() + TIMEOUT_MS * 1000;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const { records } = await this.#open();
+        const now = { boot: this.#boot, machineUs: this.#time.machineUs(), wallMs: this.#time.wallMs() };
+        return run(records, now);
+      } catch (error) {
+        this.close();
+        if (error instanceof StoreError) throw error;
+        if (!isBusy(error) || this.#time.monotonicUs() >= deadlineUs) throw this.#unreadable(error);
+      }
+      await pause(this.#time, backoffMs(PAUSE, attempt, 0, 1));
+    }
+  }
+
+  /** Opens the file again if the path leads to another one now. */
+  async #open(): Promise<OpenFile> {
+    const identity = identityOf(this.#path);
+    if (this.#file !== undefined && this.#file.identity === identity) return this.#file;
+    this.close();
+    const { DatabaseSync: Database } = await import("node:sqlite");
+    const db = this.#openDatabase(Database);
+    try {
+      const version = inTransaction(db, "BEGIN", () => versionOf(db, STORE_FORMAT));
+      if (version < STORE_FORMAT.migrations.length)
+        throw new StoreError(
+          `${this.#path} was written by an older version of docstokg: the next process of this version that uses it changes its format`,
+        );
+      this.#file = { db, records: new SqliteRecords(db), identity };
+      return this.#file;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  }
+
+  /**
+   * A file without its log cannot be opened by a user who may not create the log. No process has such a file open, so
+   * nothing changes it meanwhile.
+   */
+  #openDatabase(Database: typeof DatabaseSync): DatabaseSync {
+    const db = new Database(this.#path, { readOnly: true, timeout: 0 });
+    try {
+      db.prepare("SELECT count(*) FROM sqlite_schema").get();
+      return db;
+    } catch (error) {
+      db.close();
+      if (!isUnusablePath(error) || existsSync(`${this.#path}-wal`)) throw error;
+      return new Database(`${pathToFileURL(this.#path).href}?immutable=1`, { readOnly: true, timeout: 0 });
+    }
+  }
+
+  #unreadable(cause: unknown): StoreError {
+    const advice = isUnusablePath(cause) ? "; it can be read by its owner, or by a user who may read the file" : "";
+    return new StoreError(`cannot read ${this.#path}: ${messageOf(cause)}${advice}`, { cause });
+  }
+}
