@@ -29,6 +29,18 @@ test("failed hosts that are not called for an hour are evicted", async () => {
   assert.ok(names.filter(name => name.startsWith("dead")).length < 3000, String(names.length));
 });
 
+test("an open circuit whose reset is longer than an hour is not evicted while it is open", async () => {
+  const { time, registry, answers } = setUp({ ...plain, defaults: { fail_max: 1, reset_timeout_s: 7200 } });
+  answers(503, 1);
+  const visit = (name: string) => {
+    for (let number = 0; number < 17_000; number += 1) answers(200, 1, { host: `${name}${number}.example` });
+  };
+  visit("a");
+  await time.advance(3_700_000);
+  visit("b");
+  assert.equal(registry.state(host).state, "open");
+});
+
 test("a lowered threshold_failures applies at once", () => {
   const { registry, answers } = setUp({ defaults: { fail_max: 99 } });
   answers(503, 4);

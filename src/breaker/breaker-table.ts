@@ -55,6 +55,11 @@ export class BreakerTable {
     yield* this.#resolvers.values();
   }
 
+  /** A host, service or partition in the table, by its canonical name. */
+  get(name: string): HostBreaker | undefined {
+    return this.#hosts.get(name);
+  }
+
   /** A host or service in the table, by any spelling of its name. Throws a RangeError for a text that is neither. */
   find(text: string): HostBreaker | undefined {
     // The keys are canonical, so a text that is found as it stands need not be parsed.

@@ -156,6 +156,15 @@ export class Breakers implements PermitOwner {
     return denialOf(units, role, circuit, resolverCircuit, this.#time.monotonicUs());
   }
 
+  /** Why a call of a host or service in this role would be denied, for tables. A name that has no state gives none. */
+  denialOfUnit(name: string, role: Role): Denial | undefined {
+    const unit = this.table.get(name);
+    const circuit = unit?.circuits[role];
+    if (unit === undefined || this.table.policies.isShadow(name)) return undefined;
+    const units = { circuit: unit, cooldown: unit, host: undefined, common: [] };
+    return denialOf(units, role, circuit, undefined, this.#time.monotonicUs());
+  }
+
   settle(call: IssuedCall, result: CallResult): void {
     this.#settler.settle(call, result);
     this.#announce();

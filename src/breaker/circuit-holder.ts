@@ -57,6 +57,12 @@ export class CircuitHolder {
     return this.#order !== undefined && this.#order.untilUs > nowUs ? this.#order : undefined;
   }
 
+  /** Open for a time that is not over, by failures or by an order. Unlike `at` it changes nothing. */
+  isHeldOpen(nowUs: number): boolean {
+    const isOpen = this.#circuit.kind === "open" && this.#circuit.untilUs > nowUs;
+    return isOpen || this.orderAt(nowUs) !== undefined;
+  }
+
   setOrder(order: CircuitOrder | undefined): void {
     this.#order = order;
   }

@@ -124,12 +124,13 @@ export function mayCool({ circuit, cooldown, host, common }: CallUnits): boolean
 export function denialOf(
   units: CallUnits,
   role: Role,
-  circuit: CircuitHolder,
+  circuit: CircuitHolder | undefined,
   resolver: CircuitHolder | undefined,
   nowUs: number,
 ): Denial | undefined {
   // Nearly every call ends here, and nothing is allocated for it.
-  if (!mayCool(units) && circuit.admits(nowUs) && (resolver === undefined || resolver.admits(nowUs))) return undefined;
+  if (!mayCool(units) && circuit?.admits(nowUs) !== false && (resolver === undefined || resolver.admits(nowUs)))
+    return undefined;
   const found: Denial[] = [];
   const addCooldown = (blocker: HostBreaker, cooldown: Cooldown | undefined) => {
     if (cooldown === undefined) return;

@@ -127,7 +127,7 @@ export class HostBreaker {
 
   isForgettable(nowUs: number, windowUs: number): boolean {
     if (this.cooldownAt(nowUs) !== undefined) return false;
-    if (ROLES.some(role => this.circuits[role]?.orderAt(nowUs) !== undefined)) return false;
+    if (ROLES.some(role => this.circuits[role]?.isHeldOpen(nowUs))) return false;
     // A crawler calls a dead host once: its failures are dropped after an idle hour, and so are permits that were never
     // reported.
     if (nowUs - this.usedUs > IDLE_US) return true;

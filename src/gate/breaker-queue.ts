@@ -1,5 +1,6 @@
 import type { Blocker } from "../breaker/breaker-change.ts";
 import type { Denial } from "../breaker/denial.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { Time, Timer } from "../time/time.ts";
 
@@ -27,6 +28,13 @@ export class BreakerQueue {
 
   get waiting(): number {
     return this.#blockerOf.size;
+  }
+
+  /** The requests that wait, by the budget that they will use. */
+  waitingByBudget(): ReadonlyMap<RoleBudget, number> {
+    const counts = new Map<RoleBudget, number>();
+    for (const { roleBudget } of this.#blockerOf.keys()) counts.set(roleBudget, (counts.get(roleBudget) ?? 0) + 1);
+    return counts;
   }
 
   /** The circuits and cooldowns that requests wait for. */

@@ -277,8 +277,15 @@ export class Gate {
   /** The state of every key. Takes time proportional to their number. */
   keySnapshots(): readonly KeySnapshot[] {
     const nowUs = this.#time.monotonicUs();
-    return Array.from(this.#roleBudgets, roleBudget =>
-      keySnapshotOf(roleBudget, this.#admission.estimateUnlessFree(roleBudget, nowUs), nowUs),
-    );
+    const blocked = this.#waiting.blockedByBudget();
+    return Array.from(this.#roleBudgets, roleBudget => {
+      const estimate = this.#admission.estimateUnlessFree(roleBudget, nowUs);
+      const denial = this.#breakers?.denialOfUnit(roleBudget.name, roleBudget.role);
+      const isBlocked = denial !== undefined && nowUs + denial.retryAfterMs * 1000 > (estimate?.readyUs ?? nowUs);
+      const latest = isBlocked
+        ? { readyUs: nowUs + denial.retryAfterMs * 1000, constraint: denial.constraint }
+        : estimate;
+      return keySnapshotOf(roleBudget, latest, nowUs, blocked.get(roleBudget));
+    });
   }
 }

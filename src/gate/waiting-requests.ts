@@ -21,6 +21,7 @@ import type { GrantIssuer } from "./grant-issuer.ts";
 
 /** How much longer a request waits whose bound ends while the store is asked for what it needs. */
 const STORE_REPLY_MS = 5;
+const NO_BLOCKED: ReadonlyMap<RoleBudget, number> = new Map();
 
 export interface WaitingRequestsDeps {
   readonly time: Time;
@@ -51,6 +52,11 @@ export class WaitingRequests {
 
   get size(): number {
     return this.#deps.queues.waiting + (this.#deps.breakerQueue?.waiting ?? 0);
+  }
+
+  /** The requests of each budget that wait for an open circuit or a cooldown. */
+  blockedByBudget(): ReadonlyMap<RoleBudget, number> {
+    return this.#deps.breakerQueue?.waitingByBudget() ?? NO_BLOCKED;
   }
 
   /** Queues a request until it is granted, or until its signal or its own `maxWaitMs` ends the wait. */

@@ -40,7 +40,10 @@ export interface KeySnapshot {
   readonly waiting: number;
   /** Milliseconds until every window that applies has capacity for one unit; 0 for now. Queue and slots are ignored. */
   readonly nextFreeMs: number;
-  /** Estimate of how many milliseconds a new request would wait behind the queue; 0 for now. Slots are ignored. */
+  /**
+   * Estimate of how many milliseconds a new request would wait behind the queue, or for an open circuit or a cooldown; 0
+   * for now. Slots are ignored.
+   */
   readonly estimatedWaitMs: number;
   /** The limit that a new request would wait for; undefined if it could start now. */
   readonly constraint: Constraint | undefined;
@@ -52,8 +55,16 @@ export interface KeySnapshot {
   readonly shape: "burst" | "smooth";
 }
 
-/** `estimate` is that of a new request for this budget; undefined if it could start now. */
-export function keySnapshotOf(roleBudget: RoleBudget, estimate: WaitEstimate | undefined, nowUs: number): KeySnapshot {
+/**
+ * `estimate` is that of a new request for this budget; undefined if it could start now. `blocked`: requests that wait for
+ * an open circuit or a cooldown.
+ */
+export function keySnapshotOf(
+  roleBudget: RoleBudget,
+  estimate: WaitEstimate | undefined,
+  nowUs: number,
+  blocked = 0,
+): KeySnapshot {
   const { name: key, role, policy, configured, pace, log, acquired, refused, headSkipped, inFlight } = roleBudget;
   return {
     key,
@@ -81,7 +92,7 @@ export function keySnapshotOf(roleBudget: RoleBudget, estimate: WaitEstimate | u
     headSkipped,
     inFlight,
     maxConcurrent: policy.maxConcurrent,
-    waiting: roleBudget.waiting,
+    waiting: roleBudget.waiting + blocked,
     nextFreeMs: Math.ceil((freeUs(roleBudget, roleBudget.usualCharge, nowUs) - nowUs) / 1000),
     estimatedWaitMs: Math.ceil(((estimate?.readyUs ?? nowUs) - nowUs) / 1000),
     constraint: estimate?.constraint,

@@ -48,3 +48,22 @@ for (const reason of ["Retry-After", "rolling window"] as const) {
     await Promise.all(calls);
   });
 }
+
+test("the snapshot of a key counts calls that wait for an open circuit, and says when a new one could start", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.writeHead(503).end());
+  const hub = await hubFor(t, { time, random: () => 0, retry: false, cache: false });
+  for (let call = 0; call < 5; call += 1) await (await hub.fetch(server.origin)).text();
+  await time.advance(5000);
+  const calls = Array.from({ length: 34 }, (_, number) =>
+    hub.fetch(`${server.origin}/${number}`, { maxWaitMs: 600_000 }).then(response => response.text()),
+  );
+  await until(() => hub.snapshot().waiting === 34);
+  const [key] = hub.snapshot().keys;
+  assert.equal(key?.waiting, 34);
+  assert.equal(key?.estimatedWaitMs, 40_000);
+  assert.deepEqual(key?.constraint, { kind: "breaker", owner: "127.0.0.1", limit: "open circuit (failures)" });
+  const ended = Promise.allSettled(calls);
+  await hub.destroy();
+  await ended;
+});

@@ -85,9 +85,9 @@ function tables(
   return `${head}${processTable(processes, { columns })}\n${formatTable(header, cells, tableOptions)}`;
 }
 
-/** Red: slowed down by a 429 or in cooldown. Yellow: at a limit of the policy. */
+/** Red: slowed down by a 429, in cooldown or with an open circuit. Yellow: at a limit of the policy. */
 function colourOf({ constraint, multiplier }: KeySnapshot): Colour {
-  if (constraint?.kind === "cooldown" || multiplier < 1) return "red";
+  if (constraint?.kind === "cooldown" || constraint?.kind === "breaker" || multiplier < 1) return "red";
   return constraint === undefined ? "green" : "yellow";
 }
 
