@@ -49,3 +49,33 @@ test("a listener can be removed, and one that throws breaks nothing", async () =
   assert.equal(received.length, 2);
   assert.equal(registry.state(host).state, "open");
 });
+
+test("breaker_failure has the state, the count and the network error; breaker_success the state and the count", async () => {
+  const { time, events, registry, answer } = setUp();
+  const cause = Object.assign(new Error("connect ECONNREFUSED 10.0.0.1:443"), { code: "ECONNREFUSED" });
+  registry.onFailure({ host, error: new TypeError("fetch failed", { cause }) });
+  answer(503);
+  answer(200);
+  for (let call = 0; call < 5; call += 1) answer(503);
+  await time.advance(60_000);
+  const secret = Object.assign(new Error("reset by https://a.example/?key=123"), { code: "ECONNRESET" });
+  registry.onFailure({ host, error: secret });
+  const shown = events.flatMap(event => {
+    if (event.event_type === "breaker_failure") return [[event.state, event.fail_counter, event.exc_type, event.msg]];
+    return event.event_type === "breaker_success" ? [[event.state, event.fail_counter, event.status]] : [];
+  });
+  assert.deepEqual(shown, [
+    ["closed", 1, "ECONNREFUSED", "connect ECONNREFUSED 10.0.0.1:443"],
+    ["closed", 2, undefined, undefined],
+    ["closed", 0, 200],
+    ...[1, 2, 3, 4, 5].map(count => ["closed", count, undefined, undefined]),
+    ["half_open", 1, "ECONNRESET", "ECONNRESET"],
+  ]);
+});
+
+test("breaker_failure has the Retry-After that was asked for, and the part that is honoured", () => {
+  const { events, answer } = setUp();
+  answer(429, {}, 7_200_000);
+  const failure = events.find(event => event.event_type === "breaker_failure");
+  assert.deepEqual([failure?.retry_after_s, failure?.cooldown_s], [7200, 900]);
+});

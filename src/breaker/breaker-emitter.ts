@@ -1,5 +1,6 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
 import type { Circuit } from "../core/breaker/circuit.ts";
+import { faultText } from "../core/breaker/classify.ts";
 import type { OpenReason } from "../errors.ts";
 import { Listeners } from "../listeners.ts";
 import type { Role } from "../policy/roles.ts";
@@ -13,6 +14,15 @@ interface ChangeDetails {
   readonly nowUs: number;
   readonly lastRateDelayMs: number | undefined;
   readonly origin: ChangeOrigin;
+}
+
+interface FailureDetails {
+  /** The circuit before the call changes it. */
+  readonly at: Circuit;
+  /** The call is part of a burst of throttles that was counted before. */
+  readonly isRepeated: boolean;
+  /** The cooldown that a Retry-After causes; undefined without one. */
+  readonly cooldownMs: number | undefined;
 }
 
 /** Emits the events of the breakers. Frequent events are not built when there is no listener. */
@@ -29,11 +39,33 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
     this.emit({ event_type: "breaker_before_call", ...facts, reason, remaining_ms });
   }
 
-  result({ host, role }: IssuedCall, { outcome, status, retryAfterMs }: CallResult): void {
-    if (this.isEmpty) return;
-    const retry_after_s = retryAfterMs === undefined ? undefined : retryAfterMs / 1000;
-    const event_type = outcome.kind === "success" ? "breaker_success" : "breaker_failure";
-    this.emit({ event_type, host: host.name, role, status, retry_after_s });
+  /** `at`: the circuit before the call changes it. */
+  succeeded({ host, role, circuit }: IssuedCall, { status }: CallResult, at: Circuit): void {
+    const fail_counter = at.generation === circuit.generation ? 0 : failuresOf(at);
+    this.emit({ event_type: "breaker_success", host: host.name, role, status, state: stateName(at), fail_counter });
+  }
+
+  failed(
+    { host, role, circuit }: IssuedCall,
+    result: CallResult,
+    { at, isRepeated, cooldownMs }: FailureDetails,
+  ): void {
+    const { outcome, status, error, retryAfterMs } = result;
+    const isThrottled = outcome.kind === "failure" && outcome.throttled;
+    const isCounted = at.generation === circuit.generation && !isRepeated;
+    const fault = error === undefined ? undefined : faultText(error);
+    this.emit({
+      event_type: "breaker_failure",
+      host: host.name,
+      role,
+      status,
+      state: stateName(at),
+      fail_counter: isCounted ? failuresWith(at, isThrottled) : failuresOf(at),
+      exc_type: fault?.type,
+      msg: fault?.message,
+      retry_after_s: retryAfterMs === undefined ? undefined : retryAfterMs / 1000,
+      cooldown_s: cooldownMs === undefined ? undefined : cooldownMs / 1000,
+    });
   }
 
   changed(
@@ -72,4 +104,15 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
   resetRaised(host: string, oldUs: number, newUs: number): void {
     this.emit({ event_type: "breaker_reset_raised", host, old_s: oldUs / 1e6, new_s: newUs / 1e6 });
   }
+}
+
+function failuresOf(circuit: Circuit): number {
+  return circuit.kind === "closed" ? Math.max(circuit.failures, circuit.throttles) : 0;
+}
+
+/** With one more failure. */
+function failuresWith(circuit: Circuit, isThrottled: boolean): number {
+  if (circuit.kind !== "closed") return 1;
+  const { failures, throttles } = circuit;
+  return isThrottled ? Math.max(failures, throttles + 1) : Math.max(failures + 1, throttles);
 }

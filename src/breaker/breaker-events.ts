@@ -41,17 +41,41 @@ export type BreakerEvent =
       /** Milliseconds until the call could be permitted; 0 when it was allowed. */
       readonly remaining_ms: number;
     }
-  /** A call has ended. Neutral outcomes emit no event. */
+  /** A call has succeeded. Neutral outcomes emit no event. */
   | {
-      readonly event_type: "breaker_success" | "breaker_failure";
+      readonly event_type: "breaker_success";
+      /** The canonical name of the host. */
+      readonly host: string;
+      /** The role of the call. */
+      readonly role: Role;
+      /** HTTP status; undefined when the call was reported without one. */
+      readonly status: number | undefined;
+      /** State of the circuit when the call ended, before the call changed it. */
+      readonly state: CircuitState;
+      /** Failures in a row that the circuit has counted, after this success; 0 unless the call is of an older state. */
+      readonly fail_counter: number;
+    }
+  /** A call has failed. */
+  | {
+      readonly event_type: "breaker_failure";
       /** The canonical name of the host. */
       readonly host: string;
       /** The role of the call. */
       readonly role: Role;
       /** HTTP status; undefined when the call ended without a response. */
       readonly status: number | undefined;
-      /** Retry-After of the response in seconds; undefined when there was none. */
+      /** State of the circuit when the call ended, before the call changed it. */
+      readonly state: CircuitState;
+      /** Failures in a row that the circuit has counted, with this one; 1 for a trial call. */
+      readonly fail_counter: number;
+      /** Name or code of the network error; undefined for a response. */
+      readonly exc_type: string | undefined;
+      /** Message of the network error, without URLs; undefined for a response. */
+      readonly msg: string | undefined;
+      /** The Retry-After that the response asked for, in seconds; undefined when there was none. */
       readonly retry_after_s: number | undefined;
+      /** The part of it that is honoured, at most `retry_after_cap_s`; undefined when there was none. */
+      readonly cooldown_s: number | undefined;
     }
   /** A circuit has changed its state. */
   | ({

@@ -378,7 +378,12 @@ test("onFailure applies Retry-After, counts for the resolver and emits the repor
     host,
     role: "landing",
     status: 429,
+    state: "closed",
+    fail_counter: 1,
+    exc_type: undefined,
+    msg: undefined,
     retry_after_s: 4,
+    cooldown_s: 4,
   });
 });
 

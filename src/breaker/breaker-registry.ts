@@ -102,7 +102,7 @@ export class BreakerRegistry {
       permit.report(SUCCESS);
       return result;
     } catch (error) {
-      permit.report({ outcome: this.classify({ error }) });
+      permit.report({ outcome: this.classify({ error }), error });
       throw error;
     }
   }
@@ -121,7 +121,7 @@ export class BreakerRegistry {
   onFailure({ status, error, retryAfterS, ...request }: FailureReport): void {
     const retryAfterMs = retryAfterS === undefined ? undefined : retryAfterS * 1000;
     const outcome = this.classify({ status, error, retryAfterMs });
-    this.#breakers.settleWithoutPermit(request, { outcome, status, retryAfterMs });
+    this.#breakers.settleWithoutPermit(request, { outcome, status, error, retryAfterMs });
   }
 
   /** Classifies the end of a call as success, failure or neutral, with the status lists of this registry (law B4). */

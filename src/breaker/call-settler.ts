@@ -38,9 +38,8 @@ export class CallSettler implements PermitOwner {
       return;
     }
     endPermit(call);
-    this.#deps.emitter.result(call, result);
-    if (outcome.kind === "success") this.#succeed(call);
-    else this.#fail(call, outcome.throttled, result.retryAfterMs);
+    if (outcome.kind === "success") this.#succeed(call, result);
+    else this.#fail(call, result, outcome.throttled);
   }
 
   release(call: IssuedCall): void {
@@ -74,9 +73,10 @@ export class CallSettler implements PermitOwner {
     this.settle({ number: 0, host, cooldownHost, role, circuit, resolver, rampUps }, result);
   }
 
-  #succeed(call: IssuedCall): void {
+  #succeed(call: IssuedCall, result: CallResult): void {
     const { cooldownHost, circuit, resolver, number } = call;
-    const { time, endCooldown } = this.#deps;
+    const { time, emitter, endCooldown } = this.#deps;
+    if (!emitter.isEmpty) emitter.succeeded(call, result, circuit.holder.at(time.monotonicUs()));
     this.answered(call);
     if (cooldownHost.mayHaveCooldown && cooldownHost.cooldowns.endBySuccess(number, time.monotonicUs()))
       endCooldown(cooldownHost);
@@ -93,17 +93,18 @@ export class CallSettler implements PermitOwner {
     resolver?.holder.answer(resolver.generation, number);
   }
 
-  #fail(call: IssuedCall, isThrottled: boolean, retryAfterMs: number | undefined): void {
-    const { time, random, cooldownStarter, lastPermit } = this.#deps;
+  #fail(call: IssuedCall, result: CallResult, isThrottled: boolean): void {
+    const { time, random, emitter, cooldownStarter, lastPermit } = this.#deps;
     const { cooldownHost, circuit, resolver } = call;
     const nowUs = time.monotonicUs();
-    this.#deps.rampUps.failed(call);
-    const isCurrent = circuit.holder.generation === circuit.generation;
     // All throttles of requests that were in flight together are one event (law B10).
     const isRepeated = isThrottled && this.#isRepeated(call, nowUs);
+    const cooldownMs = isThrottled ? cooldownStarter.retryAfterCooldownMs(call, result.retryAfterMs) : undefined;
+    if (!emitter.isEmpty) emitter.failed(call, result, { at: circuit.holder.at(nowUs), isRepeated, cooldownMs });
+    this.#deps.rampUps.failed(call);
+    const isCurrent = circuit.holder.generation === circuit.generation;
     // A Retry-After counts even if the circuit has changed state since the call was sent.
-    if (isThrottled && retryAfterMs !== undefined && retryAfterMs > 0)
-      cooldownStarter.startForRetryAfter(call, retryAfterMs, lastPermit(), isRepeated);
+    if (cooldownMs !== undefined) cooldownStarter.startForRetryAfter(call, cooldownMs, lastPermit(), isRepeated);
     if (isRepeated) {
       returnProbes(call);
       return;

@@ -122,15 +122,20 @@ export class CooldownStarter {
     this.#record = record;
   }
 
+  /** The cooldown for a Retry-After: as long as the host asked, at most `retry_after_cap_s`; undefined without one. */
+  retryAfterCooldownMs({ host }: IssuedCall, retryAfterMs: number | undefined): number | undefined {
+    if (retryAfterMs === undefined || !(retryAfterMs > 0)) return undefined;
+    return Math.min(retryAfterMs, this.#table.policies.retryAfterCapMs(host.name));
+  }
+
   /**
-   * Lasts as long as the host asked, at most `retry_after_cap_s`. Repeated long values raise the reset timeout, where
-   * the values of one burst of throttles are one (`isRepeated` for all but the first).
+   * Repeated long values raise the reset timeout, where the values of one burst of throttles are one (`isRepeated` for
+   * all but the first).
    */
-  startForRetryAfter(call: IssuedCall, retryAfterMs: number, lastPermit: number, isRepeated: boolean): void {
-    const { isAdaptive, retryAfterCapMs } = this.#table.policies;
+  startForRetryAfter(call: IssuedCall, ms: number, lastPermit: number, isRepeated: boolean): void {
+    const { isAdaptive } = this.#table.policies;
     const { cooldownHost: host } = call;
     const { policy } = call.circuit.holder;
-    const ms = Math.min(retryAfterMs, retryAfterCapMs(call.host.name));
     this.start(host, ms, "retry-after", lastPermit);
     const oldUs = Math.max(policy.resetUs, host.learnedResetUs);
     if (isAdaptive && !isRepeated && host.learnReset(ms * 1000, policy.resetUs)) {

@@ -48,7 +48,7 @@ const result = {
   host,
   role,
   status: ["number?", "status of the response; absent when there was none"],
-  retry_after_s: ["number?", "Retry-After of the response, in s"],
+  state: ["text", "state of the circuit before the call changed it: `closed`, `open` or `half_open`"],
 } as const;
 
 export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
@@ -260,8 +260,21 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
       sample_rate: ["number?", "sampling rate; absent when every event is recorded"],
     },
   },
-  breaker_success: { about: "A call succeeded.", fields: result },
-  breaker_failure: { about: "A call failed.", fields: result },
+  breaker_success: {
+    about: "A call succeeded.",
+    fields: { ...result, fail_counter: ["number", "failures in a row after it"] },
+  },
+  breaker_failure: {
+    about: "A call failed.",
+    fields: {
+      ...result,
+      fail_counter: ["number", "failures in a row with this one; 1 for a trial call"],
+      exc_type: ["text?", "name or code of the network error; absent for a response"],
+      msg: ["text?", "message of the network error, without URLs; absent for a response"],
+      retry_after_s: ["number?", "Retry-After that the response asked for, in s"],
+      cooldown_s: ["number?", "the part of it that is honoured (`retry_after_cap_s`), in s"],
+    },
+  },
   breaker_state_change: {
     about: "A circuit opened, became half-open or closed. Never sampled.",
     fields: {

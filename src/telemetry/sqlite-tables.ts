@@ -68,6 +68,12 @@ ALTER TABLE rate_events ADD COLUMN "charged" INTEGER;
 ALTER TABLE rate_events ADD COLUMN "used" INTEGER;
 `,
     `ALTER TABLE rate_events ADD COLUMN "away_ms" REAL;`,
+    `
+ALTER TABLE breaker_calls ADD COLUMN "fail_counter" INTEGER;
+ALTER TABLE breaker_calls ADD COLUMN "exc_type" TEXT;
+ALTER TABLE breaker_calls ADD COLUMN "msg" TEXT;
+ALTER TABLE breaker_calls ADD COLUMN "cooldown_s" REAL;
+`,
   ],
 };
 

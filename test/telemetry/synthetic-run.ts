@@ -60,7 +60,19 @@ function callsOf({ host, pace, cached, waitMs }: HostTraffic, random: () => numb
     if (host === DOWN.host && ms > DOWN.fromMs && ms < DOWN.toMs) {
       const isTried = ms < DOWN.fromMs + 8000 || Math.floor(ms / 60_000) !== Math.floor((ms - 900) / 60_000);
       if (isTried) {
-        events.push(at(ms, "breaker_failure", { host, role, status: 503, retry_after_s: undefined }));
+        events.push(
+          at(ms, "breaker_failure", {
+            host,
+            role,
+            status: 503,
+            state: "closed",
+            fail_counter: 1,
+            exc_type: undefined,
+            msg: undefined,
+            retry_after_s: undefined,
+            cooldown_s: undefined,
+          }),
+        );
         events.push(call(ms, host, { role, status: 503, breaker_recorded: "failure", elapsed_ms: 900 }));
       } else {
         const error = "DOCSTOKG_BREAKER_OPEN";
@@ -70,7 +82,19 @@ function callsOf({ host, pace, cached, waitMs }: HostTraffic, random: () => numb
       continue;
     }
     if (host === THROTTLING.host && ms > THROTTLING.fromMs && ms < THROTTLING.toMs && random() < 0.35) {
-      events.push(at(ms, "breaker_failure", { host, role, status: 429, retry_after_s: 10 }));
+      events.push(
+        at(ms, "breaker_failure", {
+          host,
+          role,
+          status: 429,
+          state: "closed",
+          fail_counter: 1,
+          exc_type: undefined,
+          msg: undefined,
+          retry_after_s: 10,
+          cooldown_s: 10,
+        }),
+      );
       events.push(
         call(ms, host, { role, status: 429, breaker_recorded: "failure", retry_after_s: 10, elapsed_ms: 90 }),
       );
@@ -104,7 +128,7 @@ function breaks(): TelemetryEvent[] {
   for (const ms of [505_000, 520_000, 540_000]) {
     const until = START_MS + ms + 10_000;
     events.push(at(ms, "breaker_cooldown_set", { host: THROTTLING.host, until, reason: "retry-after" }));
-    const well = { host: THROTTLING.host, role: "metadata", status: 200, retry_after_s: undefined } as const;
+    const well = { host: THROTTLING.host, role: "metadata", status: 200, state: "closed", fail_counter: 0 } as const;
     events.push(at(ms + 10_500, "breaker_success", well));
   }
   const adjust = { host: THROTTLING.host, role: "metadata", reason: "429s" } as const;

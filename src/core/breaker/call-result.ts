@@ -6,6 +6,8 @@ export interface CallResult {
   readonly outcome: Outcome;
   /** HTTP status, when there was a response. A neutral outcome with a status shows that the host is alive (law B9). */
   readonly status?: number | undefined;
+  /** The error with which the call ended, for events. */
+  readonly error?: unknown;
   /** The delay of the response's Retry-After, in milliseconds. Used only when the outcome is a throttle. */
   readonly retryAfterMs?: number | undefined;
 }

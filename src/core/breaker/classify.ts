@@ -86,14 +86,39 @@ const LINKS_MAX = 64;
  * resets the socket, and ECONNREFUSED of our store is not a failure of the host.
  */
 export function outcomeOfError(error: unknown): Outcome {
+  const links = linksOf(error);
+  if (links.some(isCallerOrOwnError)) return NEUTRAL;
+  return links.some(isNetworkFault) ? UNREACHABLE : NEUTRAL;
+}
+
+function linksOf(error: unknown): readonly unknown[] {
   const links = new Set([error]);
-  let outcome = NEUTRAL;
   for (const link of links) {
-    if (isCallerOrOwnError(link)) return NEUTRAL;
-    if (isNetworkFault(link)) outcome = UNREACHABLE;
     for (const next of [property(link, "cause"), ...nested(link)]) if (links.size < LINKS_MAX) links.add(next);
   }
-  return outcome;
+  return [...links];
+}
+
+/** The type and the message of the fault that made an error a network failure, for events. */
+export interface FaultText {
+  /** The name of its class, or its code. */
+  readonly type: string;
+  /** Its message; the code alone if the message may quote a URL, which may contain a key. */
+  readonly message: string;
+}
+
+const FAULT_MESSAGE_CHARS_MAX = 200;
+
+/** Undefined for an error that is no network failure. */
+export function faultText(error: unknown): FaultText | undefined {
+  const fault = linksOf(error).find(isNetworkFault);
+  if (fault === undefined) return undefined;
+  const name = String(property(fault, "name") ?? "Error");
+  const code = property(fault, "code");
+  const type = name === "Error" && typeof code === "string" ? code : name;
+  const message = String(property(fault, "message") ?? "");
+  const mayQuoteUrl = message === "" || /:\/\/|[?=@]/.test(message);
+  return { type, message: mayQuoteUrl ? type : message.slice(0, FAULT_MESSAGE_CHARS_MAX) };
 }
 
 /** An abort or deadline of the caller, or an error of this package. */

@@ -329,7 +329,8 @@ export class NodeRequest implements ActiveRequest, PausedBody {
   /** Reported before the client hears of it: a client may send the next request at once. */
   #failed(error: unknown): void {
     this.#error ??= error;
-    if (this.#response === undefined && !this.#isAborted) this.#grant?.report({ outcome: outcomeOfError(error) });
+    if (this.#response === undefined && !this.#isAborted)
+      this.#grant?.report({ outcome: outcomeOfError(error), error });
   }
 
   #aborted(error: Error | undefined): void {
@@ -390,7 +391,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     this.#deadline?.cancel();
     this.#deps.unreadBodies.resumed(this);
     const [grant, stamp] = [this.#grant, this.#stamp];
-    if (outcome !== undefined) grant?.report({ outcome, status: this.#status });
+    if (outcome !== undefined) grant?.report({ outcome, status: this.#status, error: this.#error });
     if (stamp !== undefined) later(() => stamp.release());
     this.#deps.activeRequests.delete(this);
     this.#record.leftQueue(this.#deps.time.monotonicUs(), this.#blockedMs());

@@ -402,7 +402,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     const stamp = this.#stamp;
     this.#grant = undefined;
     this.#stamp = undefined;
-    if (outcome !== undefined) grant.report({ outcome, status: this.#status });
+    if (outcome !== undefined) grant.report({ outcome, status: this.#status, error });
     stamp?.release();
   }
 

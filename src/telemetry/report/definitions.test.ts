@@ -81,7 +81,17 @@ const events: readonly TelemetryEvent[] = [
   at(47_400, "breaker_state_change", { ...change, old: "half_open", new: "closed" }),
   // B asks for a cooldown, and fails again after it. Another process opened a circuit: it is counted there.
   at(50_000, "breaker_cooldown_set", { host: B, until: START_MS + 60_000, reason: "retry-after" }),
-  at(61_000, "breaker_failure", { host: B, role: "metadata", status: 503, retry_after_s: undefined }),
+  at(61_000, "breaker_failure", {
+    host: B,
+    role: "metadata",
+    status: 503,
+    state: "closed",
+    fail_counter: 1,
+    exc_type: undefined,
+    msg: undefined,
+    retry_after_s: undefined,
+    cooldown_s: undefined,
+  }),
   at(62_000, "breaker_state_change", { ...change, old: "closed", new: "open", heard: true }),
   at(63_000, "aimd_adjust", { host: A, role: "metadata", old: 1, new: 0.8, reason: "429" }),
   at(64_000, "aimd_adjust", { host: A, role: "metadata", old: 0.8, new: 0.9, reason: "calm" }),

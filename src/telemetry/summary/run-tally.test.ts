@@ -211,7 +211,9 @@ test("without a hub the refusals in breaker_before_call count", async () => {
 
 test("success after an opening: trial calls of circuits, and the first call after a cooldown", async () => {
   const of = { ...change, host: "a.example", role: "metadata" } as const;
-  const result = { host: "b.example", role: "metadata", status: 200, retry_after_s: undefined } as const;
+  const result = { host: "b.example", role: "metadata", status: 200, state: "closed", fail_counter: 0 } as const;
+  const none = { exc_type: undefined, msg: undefined, retry_after_s: undefined, cooldown_s: undefined } as const;
+  const failed = { ...result, ...none, fail_counter: 1 } as const;
   const events = [
     at(0, "breaker_state_change", { ...of, old: "closed", new: "open" }),
     at(1, "breaker_state_change", { ...of, old: "open", new: "half_open" }),
@@ -220,9 +222,9 @@ test("success after an opening: trial calls of circuits, and the first call afte
     at(4, "breaker_state_change", { ...of, old: "half_open", new: "closed" }),
     at(5, "breaker_cooldown_set", { host: "b.example", until: START_MS + 1000, reason: "retry-after" }),
     // Was in flight already.
-    at(6, "breaker_failure", { ...result, status: 503 }),
+    at(6, "breaker_failure", { ...failed, status: 503 }),
     at(1000, "breaker_success", result),
-    at(1001, "breaker_failure", { ...result, status: 503 }),
+    at(1001, "breaker_failure", { ...failed, status: 503 }),
     at(1002, "breaker_cooldown_set", { host: "b.example", until: START_MS + 2000, reason: "retry-after" }),
     at(2500, "breaker_success", result),
   ];
