@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -54,11 +54,24 @@ test("four processes that create one file together lose nothing, and find each o
 test("four processes that open a damaged file together rename it once, and share the new one", async () => {
   const file = join(folder, "damaged", "shared.db");
   mkdirSync(dirname(file));
-  writeFileSync(file, "somebody's notes ".repeat(500));
+  (await SqliteCache.open(file, { time: systemTime })).close();
+  writeFileSync(file, readFileSync(file).fill(0xa5, 100));
   const troubles = await sharedByFour(file, 50);
   assert.equal(troubles.length, 1);
   assert.match(String(troubles[0]), /damaged/);
   assert.equal(readdirSync(dirname(file)).filter(name => name.includes(".damaged-")).length, 1);
+});
+
+test("a file of somebody else stays as it is, and the cache that names it is off", async () => {
+  const file = join(folder, "notes.txt");
+  const notes = "somebody's notes ".repeat(500);
+  writeFileSync(file, notes);
+  const troubles: string[] = [];
+  const cache = await SqliteCache.open(file, { time: systemTime, onTrouble: ({ message }) => troubles.push(message) });
+  cache.close();
+  assert.equal(troubles.length, 1);
+  assert.match(String(troubles[0]), /notes\.txt/);
+  assert.equal(readFileSync(file, "utf8"), notes);
 });
 
 test("a process that is killed while it writes leaves a valid file", async () => {

@@ -5,6 +5,7 @@ import {
   type DatabaseFormat,
   ensureFile,
   hasOwnHeader,
+  identityOf,
   type OpenedDatabase,
   openFile,
   setAside,
@@ -41,7 +42,9 @@ export async function openWhenFree(options: OpeningOptions, timeoutMs: number): 
       const mayPass = isDamage(error) || isBusy(error);
       if (!mayPass || time.monotonicUs() >= deadlineUs) throw cannotOpen(path, error);
       if (isDamage(error)) {
-        if (!isOwnDamagedFile(path, format)) throw cannotOpen(path, notOurs(error));
+        const isOwn = isOwnDamagedFile(path, format);
+        // Another process may have replaced the damaged file before its header was read.
+        if (!isOwn && identityOf(path) === identity) throw cannotOpen(path, notOurs(error));
         if (setAsideAndReport(options, identity, error)) continue;
       }
     }
