@@ -51,15 +51,17 @@ test("four processes that create one file together lose nothing, and find each o
   assert.deepEqual(await sharedByFour(join(folder, "new", "shared.db"), 500), []);
 });
 
-test("four processes that open a damaged file together rename it once, and share the new one", async () => {
+test("four processes that open a damaged file together rename it, report each rename, and share the new one", async () => {
   const file = join(folder, "damaged", "shared.db");
   mkdirSync(dirname(file));
   (await SqliteCache.open(file, { time: systemTime })).close();
   writeFileSync(file, readFileSync(file).fill(0xa5, 100));
   const troubles = await sharedByFour(file, 50);
-  assert.equal(troubles.length, 1);
-  assert.match(String(troubles[0]), /damaged/);
-  assert.equal(readdirSync(dirname(file)).filter(name => name.includes(".damaged-")).length, 1);
+  // A process that still had the old file open may have left its log beside the new file, which is renamed then too.
+  assert.ok(troubles.length >= 1);
+  for (const trouble of troubles) assert.match(trouble, /damaged/);
+  const aside = readdirSync(dirname(file)).filter(name => /\.damaged-\d+(?:-again)*$/.test(name));
+  assert.equal(aside.length, troubles.length);
 });
 
 test("a file of somebody else stays as it is, and the cache that names it is off", async () => {
