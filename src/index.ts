@@ -32,6 +32,8 @@ export type { HubAgents } from "./http/clients/hub-agents.ts";
 export { createHub } from "./http/create-hub.ts";
 export type { AttemptCause, AttemptOutcome, HttpEvent, RecordedOutcome } from "./http/http-events.ts";
 export type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./http/hub.ts";
+export type { BreakerStatus, HubBreakers, OpenCircuitOptions } from "./http/hub-breakers.ts";
+export type { HubLimits } from "./http/hub-limits.ts";
 export type {
   HubEvent,
   HubListener,

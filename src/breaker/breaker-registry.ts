@@ -14,7 +14,7 @@ import { distinctUnits } from "./call-units.ts";
 import { operatorReason } from "./cooldowns.ts";
 import type { BreakerDenial } from "./denial.ts";
 import { HostBreaker } from "./host-breaker.ts";
-import { type HostStatus, hostStatusOf } from "./host-status.ts";
+import { circuitStatusOf, type HostStatus, hostStatusOf } from "./host-status.ts";
 import type { BreakerPermit } from "./permit.ts";
 import { linkBreakers } from "./registry-breakers.ts";
 
@@ -152,6 +152,22 @@ export class BreakerRegistry {
   /** The state of the circuit of a resolver; `closed` for a resolver that was never used. */
   resolverState(resolver: string): CircuitState {
     return stateName(this.#breakers.table.resolver(resolver).at(this.#time.monotonicUs()));
+  }
+
+  /** State of the circuit of a resolver, and why and for how long it is open. */
+  resolverStatus(resolver: string): Pick<HostStatus, "state" | "reason" | "remainingMs"> {
+    return circuitStatusOf(this.#breakers.table.resolver(resolver), this.#time.monotonicUs());
+  }
+
+  /**
+   * The state of a host or of `service <name>` by itself, without that of a service it belongs to. `cooldownMs` is the part of
+   * `remainingMs` that applies to every role.
+   */
+  unitStatus(name: string): HostStatus & { readonly cooldownMs: number } {
+    const nowUs = this.#time.monotonicUs();
+    const unit = this.#breakers.table.find(name) ?? new HostBreaker(name, nowUs);
+    const untilUs = unit.cooldownAt(nowUs)?.untilUs ?? nowUs;
+    return { ...this.#hostStatusOf(unit), cooldownMs: Math.ceil((untilUs - nowUs) / 1000) };
   }
 
   /** Milliseconds until the host may be called again in every role; 0 for now. */

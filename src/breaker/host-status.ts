@@ -70,7 +70,7 @@ export function hostStatusOf(
   };
 }
 
-function circuitStatusOf(holder: CircuitHolder, nowUs: number): Omit<RoleStatus, "role"> {
+export function circuitStatusOf(holder: CircuitHolder, nowUs: number): Omit<RoleStatus, "role"> {
   const circuit = holder.at(nowUs);
   const order = holder.orderAt(nowUs);
   const untilUs = Math.max(circuit.kind === "open" ? circuit.untilUs : nowUs, order?.untilUs ?? nowUs);

@@ -26,7 +26,9 @@ import { FetchCall } from "./fetch-call.ts";
 import { wrapGlobalFetch } from "./global-fetch.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./hub.ts";
+import { type HubBreakers, RegistryHubBreakers } from "./hub-breakers.ts";
 import { HubDispatcher } from "./hub-dispatcher.ts";
+import { GateHubLimits, type HubLimits } from "./hub-limits.ts";
 import type { HubEvent, HubListener, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
@@ -74,6 +76,8 @@ const CHANGE_EVENTS_MAX = 200;
 
 /** The implementation of `Hub`, whose members are documented there. */
 export class HttpHub implements Hub {
+  readonly breakers: HubBreakers;
+  readonly limits: HubLimits;
   readonly #parts: HubParts;
   readonly #context = new AsyncLocalStorage<CallOptions>();
   /** The call of the global fetch that a request of an installed hub belongs to. */
@@ -88,6 +92,9 @@ export class HttpHub implements Hub {
   constructor(parts: HubParts) {
     this.#parts = parts;
     this.#requestDispatcher = this.#createDispatcher(undefined);
+    const { breakers, gate, time, policy } = parts;
+    this.breakers = new RegistryHubBreakers(breakers, time, () => policy.loaded);
+    this.limits = new GateHubLimits(gate, () => policy.loaded);
   }
 
   readonly fetch = async (input: FetchInput, options?: FetchOptions | null): Promise<Response> => {

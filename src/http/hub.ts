@@ -9,6 +9,8 @@ import type { PolicyRow } from "../policy/policy-row.ts";
 import type { Role } from "../policy/roles.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { HubAgents } from "./clients/hub-agents.ts";
+import type { HubBreakers } from "./hub-breakers.ts";
+import type { HubLimits } from "./hub-limits.ts";
 import type { HubListener, PolicyOptions } from "./hub-options.ts";
 
 /** A URL as text, a `URL`, or a `Request`, as for the global `fetch`. */
@@ -102,6 +104,12 @@ export interface Hub extends AsyncDisposable {
 
   /** The state of the hub now. */
   snapshot(): HubSnapshot;
+
+  /** The circuits of the hub: look at them, open, close and half-open them, with or without a shared store. */
+  readonly breakers: HubBreakers;
+
+  /** The rate limits of the hub: look at them, and hold a host. */
+  readonly limits: HubLimits;
 
   /** A hash of the effective policy, for logs: equal policies have equal hashes. `reload` may change it. */
   readonly configHash: string;

@@ -9,7 +9,7 @@ import {
 } from "../core/breaker/breaker-record.ts";
 import { nameWithoutPartition } from "../policy/partition-name.ts";
 import { canonicalUnit } from "../policy/service-name.ts";
-import { EMPTY_ORDER_LOG, ORDER_LOG_KEPT_US, ORDER_LOG_NAME, type OrderLog, withOrder } from "../stores/order-log.ts";
+import { announceOrder } from "../stores/order-log.ts";
 import {
   type BreakerRecordName,
   HOST_RECORDS,
@@ -63,10 +63,7 @@ export class Operator extends Observer {
       const partitions = names.filter(name => nameWithoutPartition(name) === unit);
       await Promise.all(partitions.map(name => this.#give(hostRecordName(name), target, request)));
     }
-    const sequence = await this.#log(recordNameOf(target));
-    // A process that is not notified reads the order before its next request.
-    await this.#store.signals?.send("orders").catch(() => undefined);
-    return { ...given, sequence };
+    return { ...given, sequence: await announceOrder(this.#store, recordNameOf(target)) };
   }
 
   /** Waits until every running process has applied these orders, at most `timeoutMs`. */
@@ -105,13 +102,6 @@ export class Operator extends Observer {
         return { record: { next, keepUntilUs: breakerRecordExpiryUs(next, nowUs) }, result };
       },
     );
-  }
-
-  #log(name: BreakerRecordName): Promise<number> {
-    return this.#store.change<OrderLog, number>(ORDER_LOG_NAME, ({ record = EMPTY_ORDER_LOG, nowUs }) => {
-      const next = withOrder(record, name);
-      return { record: { next, keepUntilUs: nowUs + ORDER_LOG_KEPT_US }, result: next.sequence };
-    });
   }
 }
 

@@ -26,6 +26,8 @@ export interface BreakerPublisherDeps {
   readonly known: (name: BreakerRecordName) => BreakerRecord;
   /** Resolves to false if the store could not be reached. */
   readonly write: (name: BreakerRecordName, step: RecordStep) => Promise<boolean>;
+  /** Notifies the peers of an order in this record. */
+  readonly announce: (name: BreakerRecordName) => void;
 }
 
 interface PendingOrder {
@@ -160,8 +162,12 @@ export class BreakerPublisher {
       return durationUs > 0 ? giveOrder(record, { ...order, durationUs }, nowUs, nowUs - ageUs) : record;
     });
     void writing.then(isWritten => {
-      if (isWritten) this.#pendingOrders.delete(key);
-      else this.#pendingOrders.add(key, pending);
+      if (!isWritten) {
+        this.#pendingOrders.add(key, pending);
+        return;
+      }
+      this.#pendingOrders.delete(key);
+      this.#deps.announce(name);
     });
   }
 }

@@ -13,6 +13,7 @@ import {
 import type { StoreError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
+import { announceOrder } from "../stores/order-log.ts";
 import {
   type BreakerRecordName,
   hostOfRecord,
@@ -76,6 +77,8 @@ export class BreakerSync implements ProbePermissions {
       time,
       known: name => this.#records.known(name),
       write: (name, step) => this.#write(name, step),
+      // Peers that are not notified read the order before their next request.
+      announce: name => void announceOrder(store, name).catch(() => undefined),
     });
   }
 

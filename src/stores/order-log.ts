@@ -1,4 +1,5 @@
 import type { BreakerRecordName } from "./record-names.ts";
+import type { Store } from "./store.ts";
 
 /**
  * The latest orders of operators, in the store: which records they have changed. The orders themselves are in those
@@ -29,9 +30,20 @@ export const EMPTY_ORDER_LOG: OrderLog = Object.freeze({ sequence: 0, entries: [
 /** A process that has missed more orders reads the records of all hosts that it calls anyway. */
 const LOGGED_ORDERS_MAX = 64;
 /** Longer than any process is listed: the sequence must not start again while a process remembers it. */
-export const ORDER_LOG_KEPT_US = 30 * 86_400_000_000;
+const ORDER_LOG_KEPT_US = 30 * 86_400_000_000;
 
-export function withOrder(log: OrderLog, name: BreakerRecordName): OrderLog {
+function withOrder(log: OrderLog, name: BreakerRecordName): OrderLog {
   const sequence = log.sequence + 1;
   return { sequence, entries: [...log.entries, { sequence, name }].slice(-LOGGED_ORDERS_MAX) };
+}
+
+/** Adds an order to the log and notifies the processes. Returns its number in the log. */
+export async function announceOrder(store: Store, name: BreakerRecordName): Promise<number> {
+  const sequence = await store.change<OrderLog, number>(ORDER_LOG_NAME, ({ record = EMPTY_ORDER_LOG, nowUs }) => {
+    const next = withOrder(record, name);
+    return { record: { next, keepUntilUs: nowUs + ORDER_LOG_KEPT_US }, result: next.sequence };
+  });
+  // A process that is not notified reads the order before its next request.
+  await store.signals?.send("orders").catch(() => undefined);
+  return sequence;
 }

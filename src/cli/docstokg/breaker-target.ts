@@ -1,8 +1,9 @@
 import type { BreakerTarget } from "../../breaker/orders.ts";
 import { nearest } from "../../core/text/nearest.ts";
 import { quote } from "../../core/text/quote.ts";
+import { parseTargetText, unitsOfHost } from "../../policy/breaker-target.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
-import { isRole, ROLES, type Role } from "../../policy/roles.ts";
+import { ROLES, type Role } from "../../policy/roles.ts";
 import { serviceName } from "../../policy/service-name.ts";
 import { policyTarget } from "../../policy/target.ts";
 import { usageError } from "../usage-error.ts";
@@ -16,19 +17,13 @@ export interface ResolvedTarget {
   readonly others: readonly BreakerTarget[];
 }
 
-interface TargetText {
-  readonly prefix: string | undefined;
-  readonly name: string;
-  readonly role: Role | undefined;
-}
-
 /**
  * The host, service or resolver that `text` names: `api.example.org`, `api.example.org:8443`, `api.example.org:landing`,
  * a URL, `service:arxiv`, `resolver:crossref`, or the bare name of a service or resolver. Throws a ConfigError with a
  * suggestion for a name that neither a policy nor a running process knows.
  */
 export function resolveTarget(text: string, known: KnownTargets, policies: readonly LoadedPolicy[]): ResolvedTarget {
-  const { prefix, name, role } = parseTarget(text);
+  const { prefix, name, role } = parseTargetText(text);
   if (prefix === "resolver") return resolverTarget(text, name, role, known);
   const service = sameName(known.services, name);
   if (prefix === "service") {
@@ -81,10 +76,7 @@ function hostTarget(
       const withPort = hostWithPort(name, host);
       const unit = [withPort, host].find(candidate => candidate !== undefined && known.hasHost(candidate));
       if (unit === undefined) continue;
-      const { circuit, cooldown } = policy.breakers.resolved.route(unit, path);
-      // A path that belongs to a service has no circuit of its host.
-      const isPart = path !== undefined && policy.ratelimits.resolved.routing.find(unit, path).memberPath !== "";
-      const [first = unit, ...others] = new Set(isPart ? [circuit, cooldown] : [unit, circuit, cooldown]);
+      const [first = unit, ...others] = unitsOfHost(policy, unit, path);
       return { target: { unit: first, role }, others: others.map(other => ({ unit: other })) };
     }
     const [policy] = policies;
@@ -103,18 +95,6 @@ function hostWithPort(text: string, host: string): string | undefined {
   return port === "" || host.endsWith(`:${port}`) ? undefined : `${host}:${port}`;
 }
 
-function parseTarget(text: string): TargetText {
-  const [, prefix, rest = text] = /^(service|resolver|host)[: ](.+)$/i.exec(text) ?? [];
-  const colon = rest.lastIndexOf(":");
-  const last = rest.slice(colon + 1).toLowerCase();
-  const hasRole = colon > 0 && isRole(last);
-  return {
-    prefix: prefix?.toLowerCase(),
-    name: hasRole ? rest.slice(0, colon) : rest,
-    role: hasRole ? last : undefined,
-  };
-}
-
 /** A word that can be the name of a service or resolver, and is hardly a host. */
 function isBareWord(name: string): boolean {
   return /^[\w-]+$/.test(name);
@@ -125,7 +105,7 @@ function sameName(names: ReadonlySet<string>, name: string): string | undefined 
 }
 
 function unknownTarget(text: string, known: KnownTargets): Error {
-  const { name, role } = parseTarget(text);
+  const { name, role } = parseTargetText(text);
   const candidates = new Map([
     ...[...known.resolvers].map(other => [other, `resolver:${other}`] as const),
     ...[...known.services].map(other => [other, `service:${other}`] as const),

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { serve } from "../../test/http/kit.ts";
+import { BreakerOpenError, RateLimitExceeded } from "../errors.ts";
+import type { Role } from "../policy/roles.ts";
+import { createHub } from "./create-hub.ts";
+
+async function hubAndServer(t: TestContext) {
+  const served = { status: 200 };
+  const { origin } = await serve(t, (_, response) => response.writeHead(served.status).end());
+  const hub = await createHub({
+    env: {},
+    cache: false,
+    retry: false,
+    policy: { breakers: { extends: "none" }, ratelimits: { extends: "none" } },
+  });
+  t.after(() => hub.close());
+  const send = async (role: Role = "metadata", resolver?: string) => {
+    const response = await hub.fetch(origin, { role, resolver }).catch(error => error);
+    if (response instanceof BreakerOpenError) return response.reason;
+    if (response instanceof RateLimitExceeded) return response.code;
+    await response.arrayBuffer();
+    return response.status;
+  };
+  return { hub, served, origin, send };
+}
+
+test("a program opens, looks at and closes a circuit without a store", async t => {
+  const { hub, origin, send } = await hubAndServer(t);
+  assert.equal(await send(), 200);
+  const opened = hub.breakers.open(origin, { seconds: 300, reason: "maintenance" });
+  assert.deepEqual(
+    [opened.kind, opened.name, opened.state, opened.reason],
+    ["host", "127.0.0.1", "open", "cli-open:maintenance"],
+  );
+  assert.ok(opened.remainingMs > 299_000 && opened.remainingMs <= 300_000);
+  assert.equal(await send(), "cli-open:maintenance");
+  assert.equal(hub.breakers.open("127.0.0.1", { seconds: 10 }).reason, "cli-open:maintenance", "the later end counts");
+  const shorter = hub.breakers.open("127.0.0.1", { seconds: 10, replace: true });
+  assert.ok(shorter.remainingMs <= 10_000);
+  assert.deepEqual(
+    hub.breakers.list().map(({ name, state }) => [name, state]),
+    [["127.0.0.1", "open"]],
+  );
+  assert.equal(hub.breakers.close("127.0.0.1").state, "closed");
+  assert.equal(hub.breakers.state("127.0.0.1").state, "closed");
+  assert.equal(await send(), 200);
+});
+
+test("an order may be for one role, a service or a resolver", async t => {
+  const { hub, send } = await hubAndServer(t);
+  const landing = hub.breakers.open("127.0.0.1:landing", { seconds: 60 });
+  assert.deepEqual([landing.role, landing.state], ["landing", "open"]);
+  assert.equal(hub.breakers.state("127.0.0.1:metadata").state, "closed");
+  assert.equal(await send("landing"), "cli-open:operator");
+  assert.equal(await send("metadata"), 200);
+  hub.breakers.close("127.0.0.1:landing");
+  assert.equal(await send("landing"), 200);
+
+  assert.equal(hub.breakers.open("resolver:crossref", { seconds: 60 }).kind, "resolver");
+  assert.equal(await send("metadata", "crossref"), "cli-open:operator");
+  assert.equal(await send("metadata", "openalex"), 200);
+  assert.ok(
+    hub.breakers.list().some(({ kind, name, state }) => kind === "resolver" && name === "crossref" && state === "open"),
+  );
+  assert.equal(hub.breakers.close("resolver:crossref").state, "closed");
+  assert.equal(await send("metadata", "crossref"), 200);
+  assert.deepEqual(
+    [hub.breakers.open("service:arxiv", { seconds: 60 }).kind, hub.breakers.state("service:arxiv").name],
+    ["service", "arxiv"],
+  );
+});
+
+test("a circuit that is forced half-open sends trial calls, and their result decides", async t => {
+  const { hub, served, send } = await hubAndServer(t);
+  for (const [status, state] of [
+    [503, "open"],
+    [200, "closed"],
+  ] as const) {
+    served.status = status;
+    hub.breakers.open("127.0.0.1", { seconds: 300 });
+    assert.equal(hub.breakers.halfOpen("127.0.0.1").state, "half_open");
+    assert.equal(await send(), status);
+    assert.equal(hub.breakers.state("127.0.0.1:metadata").state, state);
+  }
+});
+
+test("a hold makes the calls of a host wait, for one role or all", async t => {
+  const { hub, send } = await hubAndServer(t);
+  hub.limits.hold("127.0.0.1:landing", 300);
+  assert.equal(await send("landing"), "DOCSTOKG_RATE_LIMITED");
+  assert.equal(await send("metadata"), 200);
+  const [landing] = hub.limits.list().filter(({ role }) => role === "landing");
+  assert.ok((landing?.nextFreeMs ?? 0) > 299_000);
+  hub.limits.hold("127.0.0.1", 300);
+  assert.equal(await send("metadata"), "DOCSTOKG_RATE_LIMITED");
+});
+
+test("a wrong target or duration is a RangeError that names it", async t => {
+  const { hub } = await hubAndServer(t);
+  assert.throws(
+    () => hub.breakers.open("127.0.0.1", { seconds: 0 }),
+    /seconds must be a finite number greater than 0, got 0/,
+  );
+  assert.throws(() => hub.breakers.close("not a host"), /"not a host" is neither a host nor a URL/);
+  assert.throws(() => hub.breakers.state("resolver:x:landing"), /one circuit for all roles/);
+  assert.throws(() => hub.limits.hold("service:arxiv", 9), /expected a host, <host>:<role> or a URL/);
+  assert.throws(() => hub.limits.hold("127.0.0.1", Number.NaN), RangeError);
+});

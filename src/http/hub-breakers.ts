@@ -1,0 +1,146 @@
+import type { CircuitState } from "../breaker/breaker-events.ts";
+import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { operatorReason } from "../breaker/cooldowns.ts";
+import type { HostStatus, RoleStatus } from "../breaker/host-status.ts";
+import type { BreakerTarget, OrderRequest } from "../breaker/orders.ts";
+import { breakersOf } from "../breaker/registry-breakers.ts";
+import type { OpenReason } from "../errors.ts";
+import { parseTargetText, unitsOfHost } from "../policy/breaker-target.ts";
+import type { LoadedPolicy } from "../policy/load.ts";
+import { serviceName } from "../policy/service-name.ts";
+import { policyTarget } from "../policy/target.ts";
+import type { Time } from "../time/time.ts";
+
+/** The options of `hub.breakers.open`. */
+export interface OpenCircuitOptions {
+  /** How long the circuit stays open, greater than 0. */
+  readonly seconds: number;
+  /** Shown in errors, events and tables. @default "operator" */
+  readonly reason?: string | undefined;
+  /** Also replaces an order that lasts longer; a Retry-After of the server stays. @default false */
+  readonly replace?: boolean | undefined;
+}
+
+/** The state of a host, a service, one role of the two, or a resolver. */
+export interface BreakerStatus {
+  /** What it is the state of. */
+  readonly kind: "host" | "service" | "resolver";
+  /** The canonical name of the host, or the name of the service or resolver. */
+  readonly name: string;
+  /** The role, if the target named one. */
+  readonly role: RoleStatus["role"] | undefined;
+  /** `open` during a cooldown, otherwise the state of the circuit; of a host, of its worst role. */
+  readonly state: CircuitState;
+  /** Why it is open or half-open; undefined when it is closed. */
+  readonly reason: OpenReason | undefined;
+  /** Milliseconds until calls may be sent again; 0 for now. */
+  readonly remainingMs: number;
+  /** The same moment in epoch milliseconds; undefined when `remainingMs` is 0. */
+  readonly openUntilWallMs: number | undefined;
+}
+
+/**
+ * The circuits of a hub, for programs that are their own operator. A target is a host, `<host>:<role>`, a URL,
+ * `service:<name>` or `resolver:<name>`. With a shared store an order applies to all processes, as one of
+ * `docstokg breaker`; without one, to this hub. A target that is none of these is a RangeError.
+ */
+export interface HubBreakers {
+  /** Forces the circuit open: calls are refused until the time is over or `close`. Of two orders the later end counts. */
+  open(target: string, options: OpenCircuitOptions): BreakerStatus;
+  /** Closes the circuits: calls flow again. Cooldowns and failure counts are cleared; of a host, also those of its service. */
+  close(target: string): BreakerStatus;
+  /** Ends an open circuit, also an order: the next calls are trial calls, and their results decide. */
+  halfOpen(target: string): BreakerStatus;
+  /** The state now. A target that was never called is closed. */
+  state(target: string): BreakerStatus;
+  /** The state of every host, service and resolver in memory. Those without failures may be forgotten. */
+  list(): readonly BreakerStatus[];
+}
+
+interface ResolvedTarget {
+  readonly target: BreakerTarget;
+  readonly others: readonly BreakerTarget[];
+}
+
+/** The implementation of `HubBreakers`, whose members are documented there. */
+export class RegistryHubBreakers implements HubBreakers {
+  readonly #registry: BreakerRegistry;
+  readonly #time: Time;
+  readonly #policy: () => LoadedPolicy;
+
+  constructor(registry: BreakerRegistry, time: Time, policy: () => LoadedPolicy) {
+    this.#registry = registry;
+    this.#time = time;
+    this.#policy = policy;
+  }
+
+  open(text: string, { seconds, reason = "operator", replace = false }: OpenCircuitOptions): BreakerStatus {
+    if (!(seconds > 0 && seconds < Number.POSITIVE_INFINITY))
+      throw new RangeError(`seconds must be a finite number greater than 0, got ${seconds}`);
+    const { target } = this.#resolve(text);
+    const order = { kind: "open", ms: seconds * 1000, reason: operatorReason(reason), isReplacing: replace } as const;
+    return this.#give([target], target, order);
+  }
+
+  close(text: string): BreakerStatus {
+    const { target, others } = this.#resolve(text);
+    return this.#give([...others, target], target, { kind: "close" });
+  }
+
+  halfOpen(text: string): BreakerStatus {
+    const { target, others } = this.#resolve(text);
+    return this.#give([...others, target], target, { kind: "half-open" });
+  }
+
+  state(text: string): BreakerStatus {
+    return this.#statusOf(this.#resolve(text).target);
+  }
+
+  list(): readonly BreakerStatus[] {
+    const { table } = breakersOf(this.#registry);
+    const resolvers = Array.from(table.resolverNames(), resolver => this.#statusOf({ resolver }));
+    return [...Array.from(this.#registry.statuses(), toStatus), ...resolvers];
+  }
+
+  #give(targets: readonly BreakerTarget[], target: BreakerTarget, order: OrderRequest): BreakerStatus {
+    for (const each of targets) breakersOf(this.#registry).giveOrder(each, order);
+    return this.#statusOf(target);
+  }
+
+  #statusOf(target: BreakerTarget): BreakerStatus {
+    if ("resolver" in target) {
+      const { state, reason, remainingMs } = this.#registry.resolverStatus(target.resolver);
+      const openUntilWallMs = remainingMs > 0 ? this.#time.wallMs() + remainingMs : undefined;
+      return { kind: "resolver", name: target.resolver, role: undefined, state, reason, remainingMs, openUntilWallMs };
+    }
+    const host = toStatus(this.#registry.unitStatus(target.unit));
+    if (target.role === undefined) return host;
+    const { roles, cooldownMs } = this.#registry.unitStatus(target.unit);
+    const circuit = roles.find(({ role }) => role === target.role);
+    // A cooldown of the host refuses every role.
+    if (cooldownMs > (circuit?.remainingMs ?? 0)) return { ...host, role: target.role };
+    const { state = "closed", reason, remainingMs = 0 } = circuit ?? {};
+    const openUntilWallMs = remainingMs > 0 ? this.#time.wallMs() + remainingMs : undefined;
+    return { ...host, role: target.role, state, reason, remainingMs, openUntilWallMs };
+  }
+
+  #resolve(text: string): ResolvedTarget {
+    const { prefix, name, role } = parseTargetText(text);
+    if (prefix === "resolver") {
+      if (role !== undefined)
+        throw new RangeError(`a resolver has one circuit for all roles, got ${JSON.stringify(text)}`);
+      return { target: { resolver: name }, others: [] };
+    }
+    if (prefix === "service") return { target: { unit: serviceName(name), role }, others: [] };
+    const policy = this.#policy();
+    const { host, path } = policyTarget(policy, name);
+    const [unit = host, ...others] = unitsOfHost(policy, host, path);
+    return { target: { unit, role }, others: others.map(other => ({ unit: other })) };
+  }
+}
+
+function toStatus({ host, state, reason, remainingMs, openUntilWallMs }: HostStatus): BreakerStatus {
+  const service = /^service (.+)$/.exec(host)?.[1];
+  const kind = service === undefined ? "host" : "service";
+  return { kind, name: service ?? host, role: undefined, state, reason, remainingMs, openUntilWallMs };
+}

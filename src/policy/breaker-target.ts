@@ -1,0 +1,32 @@
+import type { LoadedPolicy } from "./load.ts";
+import { isRole, type Role } from "./roles.ts";
+
+/** The parts of a target: `service:arxiv:landing`, `resolver:crossref`, `api.example.org:8443:metadata`, a URL. */
+export interface TargetText {
+  readonly prefix: "service" | "resolver" | "host" | undefined;
+  readonly name: string;
+  readonly role: Role | undefined;
+}
+
+/** The role follows the last colon; an earlier colon belongs to the port. */
+export function parseTargetText(text: string): TargetText {
+  const [, prefix, rest = text] = /^(service|resolver|host)[: ](.+)$/i.exec(text) ?? [];
+  const colon = rest.lastIndexOf(":");
+  const last = rest.slice(colon + 1).toLowerCase();
+  const hasRole = colon > 0 && isRole(last);
+  return {
+    prefix: prefix?.toLowerCase() as TargetText["prefix"],
+    name: hasRole ? rest.slice(0, colon) : rest,
+    role: hasRole ? last : undefined,
+  };
+}
+
+/**
+ * The owners of the circuits and cooldowns that decide about requests to a host, or to a path of it. The first one is the
+ * host itself; for a path that belongs to a service, the service, because the host has no circuit there.
+ */
+export function unitsOfHost({ ratelimits, breakers }: LoadedPolicy, host: string, path?: string): readonly string[] {
+  const { circuit, cooldown } = breakers.resolved.route(host, path);
+  const isPart = path !== undefined && ratelimits.resolved.routing.find(host, path).memberPath !== "";
+  return [...new Set(isPart ? [circuit, cooldown] : [host, circuit, cooldown])];
+}
