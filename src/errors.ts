@@ -66,6 +66,31 @@ export interface Constraint {
   readonly limit: string;
 }
 
+/** A limit that a server has announced. */
+export interface LearnedFrom {
+  /** The family of header fields that announced it, such as `X-RateLimit`. */
+  readonly source: string;
+  /** When, in epoch milliseconds. */
+  readonly wallMs: number;
+}
+
+/** The setting behind a limit or circuit that made a request wait or refused it. */
+export interface DecidedBy {
+  /** The limit, such as `10/SECOND` or `max_concurrent 3`; absent when a circuit decided. */
+  readonly limit?: string;
+  /** The owner of the circuit or cooldown: a host, `service <name>` or `resolver <name>`; absent when a limit decided. */
+  readonly circuit?: string;
+  /** The value of the setting as its source writes it. */
+  readonly value: unknown;
+  /**
+   * Where it was set: `ratelimits.yaml:34`, an environment variable, a flag, `built-in default`, `learned from … at …`,
+   * `Retry-After of the server` or `an operator's order`.
+   */
+  readonly where: string;
+  /** `shadow` if it only reports. */
+  readonly mode: "enforce" | "shadow";
+}
+
 /** The facts that every refusal has about its request. */
 export interface RejectionDetails {
   /** Host of the request, or the name of its service. */
@@ -92,6 +117,8 @@ export abstract class RejectedError extends DocstokgError {
   readonly role: string;
   /** The limit that decided. */
   readonly constraint: Constraint;
+  /** The setting behind that limit, and where it was set. Undefined without a hub, which has the policy. */
+  readonly decidedBy: DecidedBy | undefined = undefined;
   /** Milliseconds until the same request could be sent; undefined when that cannot be known. */
   abstract readonly retryAfterMs: number | undefined;
   /** Always false, so that a generic retry layer does not repeat the call at once. */
@@ -103,6 +130,11 @@ export abstract class RejectedError extends DocstokgError {
     this.role = details.role;
     this.constraint = details.constraint;
   }
+}
+
+/** Adds the setting behind a refusal. The gate that refuses knows the limit, and the hub knows the policy. */
+export function explainRejection(error: RejectedError, decidedBy: DecidedBy): void {
+  (error as { decidedBy: DecidedBy | undefined }).decidedBy = decidedBy;
 }
 
 /** A rate limit, even spacing or a cooldown would delay the request for longer than the call may wait. */

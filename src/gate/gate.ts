@@ -3,6 +3,7 @@ import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
 import { breakersOf } from "../breaker/registry-breakers.ts";
+import { type Constraint, type DecidedBy, explainRejection, type LearnedFrom, RejectedError } from "../errors.ts";
 import { freeUs } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
@@ -40,11 +41,20 @@ export interface GateOptions {
   readonly awayPolicy?: (() => AwayPolicy) | undefined;
   /** Called with one sentence when the store goes away, and when it is back. @default none */
   readonly warn?: ((message: string) => void) | undefined;
+  /** The setting behind a refusal. @default refusals have no `decidedBy` */
+  readonly explain?: ExplainRefusal | undefined;
   /** Source of randomness in [0, 1), for the retry intervals of a store that is away. @default Math.random */
   readonly random?: (() => number) | undefined;
   /** Keys of each role that are kept although they are idle, so that the counts in snapshots go on. @default 0 */
   readonly keptKeys?: number | undefined;
 }
+
+/** Finds the setting behind a limit that refused or would have refused a request. */
+export type ExplainRefusal = (
+  constraint: Constraint,
+  request: EntryRequest,
+  learnedFrom: LearnedFrom | undefined,
+) => DecidedBy;
 
 /**
  * Joins limiter, breakers and peers: the breaker's permit and every budget of a request are taken at one instant, or
@@ -52,6 +62,7 @@ export interface GateOptions {
  */
 export class Gate {
   readonly #time: Time;
+  readonly #explain: ExplainRefusal | undefined;
   readonly #emitter = new LimiterEmitter();
   readonly #roleBudgets: RoleBudgets;
   readonly #breakers: Breakers | undefined;
@@ -79,6 +90,7 @@ export class Gate {
     const tuner = new Tuner(roleBudgets, time, emitter, queues, wake);
     const issuer = new GrantIssuer(roleBudgets, time, emitter, queues, tuner, peers, wake);
     this.#time = time;
+    this.#explain = options.explain;
     this.#roleBudgets = roleBudgets;
     this.#breakers = breakers;
     this.#peers = peers;
@@ -86,7 +98,8 @@ export class Gate {
     this.#tuner = tuner;
     this.#issuer = issuer;
     const parts = { time, roleBudgets, queues, breakers, breakerQueue, peers, admission, issuer, emitter, warn };
-    this.#waiting = new WaitingRequests(parts);
+    const explainTo = (error: RejectedError, request: EntryRequest) => this.#explainTo(error, request);
+    this.#waiting = new WaitingRequests({ ...parts, explainTo });
   }
 
   /** A grant, or undefined if the request cannot start now. Never waits; `check` says when and why. */
@@ -123,6 +136,21 @@ export class Gate {
    * signal's reason.
    */
   enter(request: EntryRequest): Grant | Promise<Grant> {
+    try {
+      return this.#enter(request);
+    } catch (error) {
+      if (error instanceof RejectedError) this.#explainTo(error, request);
+      throw error;
+    }
+  }
+
+  #explainTo(error: RejectedError, request: EntryRequest): void {
+    if (this.#explain === undefined || error.decidedBy !== undefined) return;
+    const { learnedFrom } = this.#roleBudgets.of(request);
+    explainRejection(error, this.#explain(error.constraint, request, learnedFrom));
+  }
+
+  #enter(request: EntryRequest): Grant | Promise<Grant> {
     checkBounds(request);
     request.signal?.throwIfAborted();
     const roleBudget = this.#roleBudgets.of(request);

@@ -3,6 +3,7 @@ import type { Breakers } from "../breaker/breakers.ts";
 import { Permit } from "../breaker/permit.ts";
 import type { RejectedError } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
+import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { Queues } from "../limiter/queues.ts";
@@ -34,6 +35,8 @@ export interface WaitingRequestsDeps {
   readonly issuer: GrantIssuer;
   readonly emitter: LimiterEmitter;
   readonly warn: ((message: string) => void) | undefined;
+  /** Adds the setting behind a refusal to its error. */
+  readonly explainTo: (error: RejectedError, request: EntryRequest) => void;
 }
 
 /**
@@ -134,6 +137,7 @@ export class WaitingRequests {
   #refuse(waiter: Waiter, error: RejectedError): void {
     waiter.end();
     this.#remove(waiter);
+    this.#deps.explainTo(error, waiter.call);
     waiter.refused(error);
   }
 

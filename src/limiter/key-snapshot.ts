@@ -1,4 +1,4 @@
-import type { Constraint } from "../errors.ts";
+import type { Constraint, LearnedFrom } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import { freeUs } from "./budget.ts";
 import type { WaitEstimate } from "./estimate.ts";
@@ -47,6 +47,8 @@ export interface KeySnapshot {
   readonly estimatedWaitMs: number;
   /** The limit that a new request would wait for; undefined if it could start now. */
   readonly constraint: Constraint | undefined;
+  /** What announced the last limit that the key has learned; undefined if it has learned none. */
+  readonly learnedFrom: LearnedFrom | undefined;
   /** Pace learned by AIMD: windows are stretched to T / multiplier. From `aimd.min_multiplier` to 1; 1 is full pace. */
   readonly multiplier: number;
   /** Milliseconds by which every window is widened; at least the policy's `guard_ms`. */
@@ -96,6 +98,7 @@ export function keySnapshotOf(
     nextFreeMs: Math.ceil((freeUs(roleBudget, roleBudget.usualCharge, nowUs) - nowUs) / 1000),
     estimatedWaitMs: Math.ceil(((estimate?.readyUs ?? nowUs) - nowUs) / 1000),
     constraint: estimate?.constraint,
+    learnedFrom: roleBudget.learnedFrom,
     multiplier: pace?.multiplier ?? 1,
     guardMs: (pace?.guardUs ?? policy.guardUs) / 1000,
     shape: roleBudget.spacingUs > 0 ? "smooth" : "burst",

@@ -1,5 +1,5 @@
 import type { AimdPolicy } from "../core/limits/aimd.ts";
-import type { Constraint } from "../errors.ts";
+import type { Constraint, LearnedFrom } from "../errors.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { Role } from "../policy/roles.ts";
 import { Budget } from "./budget.ts";
@@ -45,6 +45,8 @@ export class RoleBudget extends Budget {
   readonly role: Role;
   /** Limits announced by the server that are tighter than the policy. Undefined until there are any. */
   learned: LearnedLimits | undefined = undefined;
+  /** What announced the last learned limit; undefined if nothing was learned. */
+  learnedFrom: LearnedFrom | undefined = undefined;
   /** False once a reload changed the rates: requests sent before did not keep to the present ones. */
   hasUnchangedRates = true;
   /** Forgotten, or removed by a reload. The object only serves requests that are still in flight. */
@@ -133,6 +135,7 @@ export class RoleBudget extends Budget {
   unlearn(aimd: AimdPolicy): void {
     const { configured } = this;
     this.learned = undefined;
+    this.learnedFrom = undefined;
     this.hasUnchangedRates = true;
     super.reload(configured, aimd);
   }

@@ -97,6 +97,7 @@ export class Tuner {
     const changes = learned.apply(announced, roleBudget.hasUnchangedRates, nowUs);
     if (changes.length === 0) return changes;
     roleBudget.learn(learned, this.#roleBudgets.aimd);
+    roleBudget.learnedFrom = { source: changes[0]?.source ?? "", wallMs: this.#time.wallMs() };
     return changes;
   }
 

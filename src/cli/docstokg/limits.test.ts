@@ -54,7 +54,10 @@ test("limits show prints used units, calls in flight, the queue, the next free s
   assert.match(stdout, /^key +pid +used +in flight +queued +next free +new call +pace +guard +limited by$/m);
   assert.match(
     stdout,
-    new RegExp(`^127\\.0\\.0\\.1 metadata +${process.pid} +1/1 MINUTE +1 +2 +\\d+ s +\\d+ s +1 +25 ms +1/MINUTE$`, "m"),
+    new RegExp(
+      `^127\\.0\\.0\\.1 metadata +${process.pid} +1/1 MINUTE +1 +2 +\\d+ s +\\d+ s +1 +25 ms +1/MINUTE \\(policy\\.ratelimits\\)$`,
+      "m",
+    ),
   );
 });
 
@@ -62,7 +65,7 @@ test("max_concurrent is shown beside the calls in flight, and named if it is the
   const { store } = await busyHub(t, { rates: "100/SECOND", max_concurrent: 1 });
   await waitForProcesses(store);
   const { stdout } = await runCli(["limits", "show", "--store", store]);
-  assert.match(stdout, / 1\/1 +2 +now +now +1 +25 ms +max_concurrent 1$/m);
+  assert.match(stdout, / 1\/1 +2 +now +now +1 +25 ms +max_concurrent 1 \(policy\.ratelimits\)$/m);
 });
 
 test("--host prints only the keys of that host", async t => {

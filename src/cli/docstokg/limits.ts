@@ -9,7 +9,8 @@ import { formatUtc, formatWait } from "../output/duration.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import { addWatchFlags, showView } from "../output/watch.ts";
 import type { CommandModule, Io, Subcommand } from "../program.ts";
-import { type ProcessRow, processRow } from "./process-row.ts";
+import { policyInUse } from "./policy-in-use.ts";
+import { type KeyRow, type ProcessRow, processRow } from "./process-row.ts";
 import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store-connection.ts";
 
 const show: Subcommand = {
@@ -40,9 +41,9 @@ async function readProcesses(
 ): Promise<readonly ProcessRow[]> {
   await connection.checkStoreFile();
   const wanted = host === undefined ? undefined : keysNamed(host);
-  const processes = await connection.observer.processes();
+  const [processes, { policy }] = await Promise.all([connection.observer.processes(), policyInUse(connection, {})]);
   return processes
-    .map(running => processRow(running, time.wallMs()))
+    .map(running => processRow(running, time.wallMs(), policy))
     .map(row => (wanted === undefined ? row : { ...row, keys: row.keys.filter(({ key }) => wanted.has(key)) }))
     .sort((a, b) => a.pid - b.pid);
 }
@@ -105,7 +106,7 @@ function processTable(processes: readonly ProcessRow[], tableOptions: TableOptio
   return formatTable(header, cells, tableOptions);
 }
 
-function keyCells({ pid, ageMs }: ProcessRow, key: KeySnapshot): readonly string[] {
+function keyCells({ pid, ageMs }: ProcessRow, key: KeyRow): readonly string[] {
   const { windows, inFlight, maxConcurrent, waiting, nextFreeMs, estimatedWaitMs, multiplier, guardMs, shape } = key;
   return [
     keyName(key),
@@ -128,9 +129,10 @@ function usedText({ rate, unit = "requests", used, limit, isLearned }: KeySnapsh
   return `${used}/${limit} ${counted}${rate.slice(rate.indexOf("/") + 1)}${isLearned ? "*" : ""}`;
 }
 
-function limitedBy({ key, constraint }: KeySnapshot): string {
+function limitedBy({ key, constraint, decidedBy }: KeyRow): string {
   if (constraint === undefined) return "";
-  return constraint.owner === key ? constraint.limit : describeConstraint(constraint);
+  const limit = constraint.owner === key ? constraint.limit : describeConstraint(constraint);
+  return decidedBy === null ? limit : `${limit} (${decidedBy.where})`;
 }
 
 function untilText(ms: number): string {

@@ -1,5 +1,9 @@
+import type { DecidedBy } from "../../errors.ts";
 import type { RunningProcess } from "../../http/observer.ts";
 import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
+import type { LoadedPolicy } from "../../policy/load.ts";
+import { commonName } from "../../policy/partition-name.ts";
+import { decidedByOf } from "../../policy/provenance.ts";
 
 /** A running process, with the status that it published last. */
 export interface ProcessRow extends Pick<RunningProcess, "pid" | "machine" | "program"> {
@@ -8,11 +12,28 @@ export interface ProcessRow extends Pick<RunningProcess, "pid" | "machine" | "pr
   readonly calls: number;
   readonly inFlight: number;
   readonly waiting: number;
-  readonly keys: readonly KeySnapshot[];
+  readonly keys: readonly KeyRow[];
+}
+
+/** A key with the setting behind the limit that a new request would wait for. */
+export interface KeyRow extends KeySnapshot {
+  /** Null if a new request could start now. */
+  readonly decidedBy: DecidedBy | null;
 }
 
 /** The age is never negative: the clock of another machine may be ahead of ours. */
-export function processRow({ pid, machine, program, writtenMs, snapshot }: RunningProcess, wallMs: number): ProcessRow {
-  const { calls, inFlight, waiting, keys } = snapshot;
+export function processRow(
+  { pid, machine, program, writtenMs, snapshot }: RunningProcess,
+  wallMs: number,
+  policy: LoadedPolicy,
+): ProcessRow {
+  const { calls, inFlight, waiting } = snapshot;
+  const keys = snapshot.keys.map(row => ({ ...row, decidedBy: keyDecidedBy(row, policy) }));
   return { pid, machine, program, ageMs: Math.max(0, wallMs - writtenMs), calls, inFlight, waiting, keys };
+}
+
+function keyDecidedBy({ key, role, constraint, learnedFrom }: KeySnapshot, policy: LoadedPolicy): DecidedBy | null {
+  if (constraint === undefined) return null;
+  // A partition has the limits of what it is a partition of.
+  return decidedByOf(policy, constraint, { host: commonName(key), role }, learnedFrom);
 }

@@ -10,7 +10,6 @@ import type { LoadedPolicy } from "../../policy/load.ts";
 import type { Role } from "../../policy/roles.ts";
 import type { Time } from "../../time/time.ts";
 import { usageError } from "../usage-error.ts";
-import { processRow } from "./process-row.ts";
 import { sqliteFileProblem } from "./sqlite-file-problem.ts";
 import type { NoStoreConnection, StoreConnection } from "./store-connection.ts";
 
@@ -84,8 +83,9 @@ export async function sharedFacts(
   try {
     const [report, running] = await Promise.all([sharedReport(observer, breakers), observer.processes()]);
     const processes = running.flatMap(process => {
-      const { pid, program, ageMs, keys } = processRow(process, wallMs);
-      const key = keys.find(candidate => candidate.key === route.name && candidate.role === role);
+      const { pid, program, writtenMs, snapshot } = process;
+      const ageMs = Math.max(0, wallMs - writtenMs);
+      const key = snapshot.keys.find(candidate => candidate.key === route.name && candidate.role === role);
       const windowFailures =
         process.snapshot.hosts.find(status => status.host === breakers.cooldown)?.windowFailures ?? 0;
       if (key === undefined) return [];

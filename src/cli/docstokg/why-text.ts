@@ -1,4 +1,4 @@
-import { describeConstraint } from "../../errors.ts";
+import { type DecidedBy, describeConstraint } from "../../errors.ts";
 import type { Role } from "../../policy/roles.ts";
 import { isServiceName } from "../../policy/service-name.ts";
 import { painter } from "../output/colour.ts";
@@ -22,10 +22,12 @@ export interface Explanation {
   readonly shared: SharedFacts;
   readonly cache: CacheFacts;
   readonly verdict: WhyVerdict;
+  /** The setting behind the limit that decides; null if none does. */
+  readonly decidedBy: DecidedBy | null;
 }
 
 export function explanationText(explanation: Explanation, io: Pick<Io, "stdout" | "env">): string {
-  const { url, role, policy, inUse, shared, cache, verdict } = explanation;
+  const { url, role, policy, inUse, shared, cache, verdict, decidedBy } = explanation;
   const columns = terminalWidth(io.stdout);
   const facts = [
     ["host", `${policy.host}, ${listingText(policy)}`],
@@ -33,6 +35,7 @@ export function explanationText(explanation: Explanation, io: Pick<Io, "stdout" 
     ...processTexts(shared).map(text => ["process", text] as const),
     ["cache", cacheText(cache)],
     ["policy", policySourceText(inUse)],
+    ...(decidedBy === null ? [] : [["decided by", decidedByText(decidedBy)] as const]),
   ] as const;
   const sources = policy.values.map(({ field, value, sources: all }) => {
     const { where = "", path = "" } = all.at(-1) ?? {};
@@ -44,6 +47,12 @@ export function explanationText(explanation: Explanation, io: Pick<Io, "stdout" 
     formatPairs(facts, { columns }),
     `\n${formatTable(["setting", "value", "source"], sources, { columns })}`,
   ].join("");
+}
+
+/** `fail_max 5 (breakers.yaml:12)`; `shadow` if it only reports. */
+function decidedByText({ value, where, mode }: DecidedBy): string {
+  const text = Array.isArray(value) ? value.join(" + ") : String(value);
+  return `${text} (${where})${mode === "shadow" ? ", shadow mode" : ""}`;
 }
 
 function listingText({ host, route, isListed }: PolicyFacts): string {

@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { decidedByOf } from "../../policy/provenance.ts";
 import { isRole, ROLES, unknownRoleMessage } from "../../policy/roles.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -39,7 +40,11 @@ export const why: CommandModule = {
     const shared = await sharedFacts(connection, policy, role, time.wallMs());
     const cache = await cacheFacts(cacheFlag, url, role, time);
     const verdict = whyVerdict(role, policy, shared, cache);
-    const explanation: Explanation = { url: redactedUrl(url), role, policy, inUse, shared, cache, verdict };
+    const decidedBy =
+      verdict.constraint === null
+        ? null
+        : decidedByOf(inUse.policy, verdict.constraint, { host: policy.host, role, path: url.pathname + url.search });
+    const explanation: Explanation = { url: redactedUrl(url), role, policy, inUse, shared, cache, verdict, decidedBy };
     if (flags["json"]) printJson(io, jsonOf(explanation));
     else io.stdout.write(explanationText(explanation, io));
     return ExitCode.ok;
@@ -52,11 +57,23 @@ function addRoleFlags(command: Command): void {
   for (const option of all.options) if (ROLE_FLAGS.includes(option.long ?? "")) command.addOption(option);
 }
 
-function jsonOf({ url, role, policy, inUse, shared, cache, verdict }: Explanation) {
+function jsonOf({ url, role, policy, inUse, shared, cache, verdict, decidedBy }: Explanation) {
   const { host, route, isListed, values } = policy;
   const { source, pids, otherPids } = inUse;
   const policySource = { kind: source, pids, otherPids };
-  return { url, role, verdict, host, key: route.name, isListed, shared, cache, policySource, policy: values };
+  return {
+    url,
+    role,
+    verdict,
+    decidedBy,
+    host,
+    key: route.name,
+    isListed,
+    shared,
+    cache,
+    policySource,
+    policy: values,
+  };
 }
 
 function urlOf(text: string): URL {

@@ -75,11 +75,20 @@ class RespondingSink implements ResponseSink {
  * `x-ratelimit-reset` by Octokit. The body has the message where these SDKs look for it.
  */
 function refusalResponse(error: RejectedError, nowMs: number): { readonly head: ResponseHead; readonly body: Buffer } {
-  const { code, message, host, role, constraint, retryAfterMs } = error;
+  const { code, message, host, role, constraint, decidedBy, retryAfterMs } = error;
   const isRateLimit = error instanceof RateLimitExceeded;
   const waitMs = Math.ceil(retryAfterMs ?? UNKNOWN_WAIT_MS);
   const detail = DETAILS[code] ?? "refused";
-  const fields = { type: detail, code, message, host, role, constraint, retry_after_ms: retryAfterMs ?? null };
+  const fields = {
+    type: detail,
+    code,
+    message,
+    host,
+    role,
+    constraint,
+    decided_by: decidedBy,
+    retry_after_ms: retryAfterMs ?? null,
+  };
   const body = Buffer.from(`${JSON.stringify({ message, error: fields })}\n`);
   const headers = {
     "content-type": "application/json",

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { serve } from "../../test/http/kit.ts";
+import { type Constraint, type OpenReason, RejectedError } from "../errors.ts";
+import { createHub } from "../http/create-hub.ts";
+import { loadPolicy } from "./load.ts";
+import { decidedByOf } from "./provenance.ts";
+
+const request = { host: "api.x", role: "metadata" } as const;
+const windowOf = (limit: string, owner = "api.x"): Constraint => ({ kind: "window", owner, limit });
+const circuit = (reason: OpenReason, owner = "api.x"): Constraint => ({
+  kind: "breaker",
+  owner,
+  limit: `open circuit (${reason})`,
+});
+
+test("a limit names the line of the file, the variable or the flag that set it", async t => {
+  const folder = await mkdtemp(join(tmpdir(), "docstokg-provenance-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const file = join(folder, "ratelimits.yaml");
+  await writeFile(
+    file,
+    "hosts:\n  api.x:\n    metadata:\n      rates: [10/second, 300/min]\n      max_concurrent: 3\n",
+  );
+  const fromFile = await loadPolicy({ ratelimits: file });
+  assert.deepEqual(decidedByOf(fromFile, windowOf("10/SECOND"), request), {
+    limit: "10/SECOND",
+    value: ["10/second", "300/min"],
+    where: `${file}:4`,
+    mode: "enforce",
+  });
+  const slots = decidedByOf(fromFile, { kind: "concurrency", owner: "api.x", limit: "max_concurrent 3" }, request);
+  assert.deepEqual([slots.value, slots.where], [3, `${file}:5`]);
+  const shared = decidedByOf(fromFile, windowOf("10/SECOND+300/MINUTE (shared by all processes)"), request);
+  assert.equal(shared.where, `${file}:4`);
+
+  const fromVariable = await loadPolicy({ env: { DOCSTOKG_RLIMITS: "api.x:metadata=rates:3/SECOND" } });
+  assert.equal(decidedByOf(fromVariable, windowOf("3/SECOND"), request).where, "DOCSTOKG_RLIMITS");
+  const fromFlag = await loadPolicy({ overrides: { rate: ["api.x:metadata=rates:3/SECOND"] } });
+  assert.equal(decidedByOf(fromFlag, windowOf("3/SECOND"), request).where, "--rate");
+});
+
+test("a limit that the server announced names the header fields and the time", async () => {
+  const learned = { source: "X-RateLimit", wallMs: Date.UTC(2026, 0, 2) };
+  const { where } = decidedByOf(await loadPolicy(), windowOf("2/SECOND"), request, learned);
+  assert.equal(where, "learned from X-RateLimit at 2026-01-02T00:00:00.000Z");
+});
+
+test("a circuit names its fail_max, the server or the operator", async () => {
+  const policy = await loadPolicy({
+    env: { DOCSTOKG_BREAKERS: "api.x=fail_max:7" },
+    breakers: { mode: "shadow", resolvers: { index: { fail_max: 2 } } },
+  });
+  assert.deepEqual(decidedByOf(policy, circuit("failures"), request), {
+    circuit: "api.x",
+    value: "fail_max 7",
+    where: "DOCSTOKG_BREAKERS",
+    mode: "shadow",
+  });
+  assert.equal(decidedByOf(policy, circuit("failures", "resolver index"), request).value, "fail_max 2");
+  assert.equal(decidedByOf(policy, circuit("retry-after"), request).where, "Retry-After of the server");
+  assert.equal(decidedByOf(policy, circuit("cli-open:pause"), request).where, "an operator's order");
+  assert.match(decidedByOf(policy, circuit("rolling-window"), request).where, /^breakers\.yaml \(shipped\):\d+$/);
+});
+
+test("every refusal of a hub carries the setting behind it", async t => {
+  const { origin } = await serve(t, (_, response) => response.end());
+  const hub = await createHub({
+    env: { DOCSTOKG_RLIMITS: "127.0.0.1:metadata=rates:1/HOUR" },
+    cache: false,
+    retry: false,
+  });
+  t.after(() => hub.close());
+  const refusal = async (maxWaitMs: number) => {
+    const error = await hub.fetch(origin, { maxWaitMs }).catch(reason => reason);
+    assert.ok(error instanceof RejectedError, String(error));
+    return error.decidedBy;
+  };
+  await (await hub.fetch(origin)).text();
+  for (const maxWaitMs of [0, 10])
+    assert.deepEqual(await refusal(maxWaitMs), {
+      limit: "1/HOUR",
+      value: "1/HOUR",
+      where: "DOCSTOKG_RLIMITS",
+      mode: "enforce",
+    });
+  hub.breakers.open("127.0.0.1", { seconds: 60, reason: "pause" });
+  assert.deepEqual(await refusal(0), {
+    circuit: "127.0.0.1",
+    value: "open circuit (cli-open:pause)",
+    where: "an operator's order",
+    mode: "enforce",
+  });
+});

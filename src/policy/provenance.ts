@@ -1,0 +1,110 @@
+import type { Constraint, DecidedBy, LearnedFrom } from "../errors.ts";
+import { type ExplainedValue, explainLimits, explainPolicy, explainResolver, explainSettings } from "./explanation.ts";
+import type { LoadedPolicy } from "./load.ts";
+import type { Role } from "./roles.ts";
+import { serviceOfName, withoutTier } from "./service-name.ts";
+
+/** A request, as far as it decides which setting applies to it. */
+export interface ExplainedRequest {
+  /** A canonical host, or `service <name>`. */
+  readonly host: string;
+  readonly role: Role;
+  readonly path?: string | undefined;
+}
+
+const RESOLVER = /^resolver (.+)$/;
+
+/**
+ * The setting behind a limit or circuit that made a request wait or refused it: its value, and the line, variable or flag
+ * that set it.
+ * @param learnedFrom the last limit that the server announced for this key, if any
+ */
+export function decidedByOf(
+  policy: LoadedPolicy,
+  constraint: Constraint,
+  request: ExplainedRequest,
+  learnedFrom?: LearnedFrom,
+): DecidedBy {
+  const isBreaker = constraint.kind === "breaker";
+  const mode = isShadow(policy, request, isBreaker) ? "shadow" : "enforce";
+  if (isBreaker) return { circuit: constraint.owner, ...circuitSetting(policy, constraint, request), mode };
+  return { limit: constraint.limit, ...limitSetting(policy, constraint, request, learnedFrom), mode };
+}
+
+type Setting = Pick<DecidedBy, "value" | "where">;
+
+function limitSetting(
+  policy: LoadedPolicy,
+  { kind, limit }: Constraint,
+  request: ExplainedRequest,
+  learnedFrom: LearnedFrom | undefined,
+): Setting {
+  if (kind === "store") return settingOf(policy, "when_store_away", limit);
+  if (kind === "cooldown") return { value: limit, where: "a response of the server, or hub.limits.hold" };
+  const number = /^max_(?:concurrent|inflight) (\d+)$/.exec(limit)?.[1];
+  if (limit.startsWith("max_inflight")) return settingOf(policy, "global.max_inflight", Number(number));
+  const field = number === undefined ? "rates" : "max_concurrent";
+  const wanted = number ?? limit;
+  const found = limitValues(policy, request)
+    .filter(value => value.field === field || value.field.endsWith(`.${field}`))
+    .find(({ value }) => [value].flat().some(each => isSameLimit(String(each), wanted)));
+  if (found !== undefined) return { value: found.value, where: whereOf(found) };
+  if (learnedFrom === undefined) return { value: limit, where: "built-in default" };
+  const at = new Date(learnedFrom.wallMs).toISOString();
+  return { value: limit, where: `learned from ${learnedFrom.source} at ${at}` };
+}
+
+function circuitSetting(policy: LoadedPolicy, { owner, limit }: Constraint, request: ExplainedRequest): Setting {
+  if (limit.includes("cli-open:")) return { value: limit, where: "an operator's order" };
+  if (limit.includes("retry-after")) return { value: limit, where: "Retry-After of the server" };
+  if (limit.includes("rolling-window"))
+    return settingOf(policy, "breaker.rolling_window.threshold_failures", limit, "threshold_failures");
+  const resolver = RESOLVER.exec(owner)?.[1];
+  const values = resolver === undefined ? hostValues(policy, request) : explainResolver(policy, resolver);
+  const found = values.find(({ field }) => field === "breaker.fail_max" || field === "resolver.fail_max");
+  return found === undefined
+    ? { value: limit, where: "built-in default" }
+    : { value: `fail_max ${found.value}`, where: whereOf(found) };
+}
+
+function settingOf(policy: LoadedPolicy, field: string, fallback: unknown, name?: string): Setting {
+  const found = explainSettings(policy).find(value => value.field === field);
+  if (found === undefined) return { value: fallback, where: "built-in default" };
+  return { value: name === undefined ? found.value : `${name} ${found.value}`, where: whereOf(found) };
+}
+
+/** The settings of a host, or of a service by itself. */
+function hostValues(policy: LoadedPolicy, { host, role, path }: ExplainedRequest): readonly ExplainedValue[] {
+  const service = serviceOfName(withoutTier(host));
+  return service === undefined ? explainPolicy(policy, host, role, path) : [];
+}
+
+function limitValues(policy: LoadedPolicy, request: ExplainedRequest): readonly ExplainedValue[] {
+  const service = serviceOfName(withoutTier(request.host));
+  return service === undefined ? hostValues(policy, request) : explainLimits(policy, { service }, request.role);
+}
+
+function whereOf({ sources }: ExplainedValue): string {
+  return sources.at(-1)?.where ?? "built-in default";
+}
+
+/** Whether a rate of the policy is among the limits of a constraint, which may join several by `+`. */
+function isSameLimit(value: string, limit: string): boolean {
+  const normal = (text: string) => text.replaceAll(/\s/g, "").toUpperCase().replace(/S$/, "");
+  const rates = limit.replace(/^even spacing of /, "").replace(/ \(shared by all processes\)$/, "");
+  const written = value.split("+").map(normal);
+  return rates
+    .split("+")
+    .map(normal)
+    .some(rate => written.includes(rate));
+}
+
+function isShadow(
+  { ratelimits, breakers }: LoadedPolicy,
+  { host, role, path }: ExplainedRequest,
+  isBreaker: boolean,
+): boolean {
+  if (serviceOfName(withoutTier(host)) !== undefined) return isBreaker && breakers.resolved.isShadow(withoutTier(host));
+  if (isBreaker) return breakers.resolved.isShadow(breakers.resolved.route(host, path).circuit);
+  return ratelimits.resolved.route(host, role, path).roleBudget.isShadow;
+}
