@@ -9,7 +9,7 @@ import { systemTime } from "../src/time/system-time.ts";
 import { mostWithin } from "../test/http/write-stamps.ts";
 import { ChaosProcess, type PrintedLine } from "./chaos-process.ts";
 import type { FaultyStore } from "./fault.ts";
-import { type Episode, judge } from "./judge.ts";
+import { type Episode, judge, judgeLines } from "./judge.ts";
 import { planOf } from "./plan.ts";
 import { LINK_FAULTS, PROCESS_FAULTS } from "./process-faults.ts";
 import type { ChaosReport } from "./report.ts";
@@ -61,7 +61,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   for (let index = 1; index <= PROCESSES; index += 1) {
     const { mode } = options;
     const stampsFile = join(folder, String(index));
-    const worker = { store: store.url, origin, rates: RATES, mode, processes: PROCESSES, callers: CALLERS, stampsFile };
+    const worker = { store: store.url, origin, rates: RATES, mode, callers: CALLERS, stampsFile };
     const onLine = (line: PrintedLine) => printed.push(line);
     fleet.push(new ChaosProcess(index, await StoreLink.to(store.ports), worker, onLine));
   }
@@ -92,7 +92,11 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     printed,
     errors,
     missing: store.missing,
-    broken: [...judged.broken, ...fleet.flatMap(({ unexpectedExits }) => unexpectedExits)],
+    broken: [
+      ...judged.broken,
+      ...judgeLines(episodes, printed),
+      ...fleet.flatMap(({ unexpectedExits }) => unexpectedExits),
+    ],
   };
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Episode, judge } from "./judge.ts";
+import { type Episode, judge, judgeLines } from "./judge.ts";
 
 const PROMISES = { mode: "wait", limit: 4, windowUs: 1000, processes: 4 } as const;
 
@@ -50,4 +50,14 @@ test("the most in any window is what counting each window by itself gives", () =
       assert.equal(episodes[0]?.most, Math.max(0, ...counts));
     }),
   );
+});
+
+test("a process that reports one outage several times is named, a restarted one is not", () => {
+  const away = (atUs: number, pid: number) => ({ atUs, line: `(node:${pid}) the shared store does not answer: why` });
+  const back = { atUs: 4, line: "(node:1) the shared store answers again" };
+  const one = episode(0, 10, 500);
+  assert.deepEqual(judgeLines([one], [away(1, 1), back, away(5, 2), away(600, 1)]), []);
+  assert.deepEqual(judgeLines([one], [away(1, 1), back, away(5, 1), away(6, 1), away(7, 2)]), [
+    "test: a process reported the outage 3 times, once is promised",
+  ]);
 });

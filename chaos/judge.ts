@@ -27,6 +27,12 @@ export interface Promises {
   readonly processes: number;
 }
 
+/** A line of a process, as `judgeLines` needs it. */
+interface Line {
+  readonly atUs: number;
+  readonly line: string;
+}
+
 /** From the return of the store to a full window of writes. */
 const RECOVERY_MS = 2000;
 const RECOVERED_SHARE = 0.8;
@@ -48,14 +54,26 @@ export function judge(episodes: readonly Episode[], stampsUs: readonly number[],
   return { episodes: judged, broken: judged.flatMap(episode => brokenPromises(episode, promises)) };
 }
 
+/** A process reports an outage once: more lines about the same fault are a promise broken. */
+export function judgeLines(episodes: readonly Episode[], printed: readonly Line[]): readonly string[] {
+  return episodes.flatMap(episode => {
+    const inside = printed.filter(({ atUs }) => atUs >= episode.beganUs && atUs < episode.untilUs);
+    // Node puts the process id in front of a warning, so a process that was started again counts anew.
+    const reports = inside.filter(({ line }) => line.includes("the shared store does not answer"));
+    const times = [...Map.groupBy(reports, ({ line }) => line.split(" ")[0])].map(([, lines]) => lines.length);
+    const most = Math.max(0, ...times);
+    return most > 1 ? [`${nameOf(episode)}: a process reported the outage ${most} times, once is promised`] : [];
+  });
+}
+
 /** The most that the mode permits in a window of this episode. */
-export function permitted({ separated }: Episode, { mode, limit, processes }: Promises): number {
+function permitted({ separated }: Episode, { mode, limit, processes }: Promises): number {
   return mode === "wait" ? limit : limit + separated * Math.ceil(limit / processes);
 }
 
 function brokenPromises(episode: JudgedEpisode, promises: Promises): readonly string[] {
-  const { fault, detail, most, recoveryMs, untilUs, endedUs, returnsStore } = episode;
-  const what = detail === "" ? fault : `${fault} (${detail})`;
+  const { most, recoveryMs, untilUs, endedUs, returnsStore } = episode;
+  const what = nameOf(episode);
   const broken: string[] = [];
   const atMost = permitted(episode, promises);
   if (most > atMost) broken.push(`${what}: ${most} written in a window, at most ${atMost} are promised`);
@@ -88,4 +106,8 @@ function recoveryOf(
     if (last !== undefined && last - us < windowUs) return Math.round((us - endedUs) / 1000);
   }
   return undefined;
+}
+
+function nameOf({ fault, detail }: Episode): string {
+  return detail === "" ? fault : `${fault} (${detail})`;
 }

@@ -5,7 +5,7 @@ import { planOf } from "./plan.ts";
 import { LINK_FAULTS, PROCESS_FAULTS } from "./process-faults.ts";
 import { StoreLink } from "./store-link.ts";
 
-const WORKER = { store: "", origin: "", rates: "", mode: "wait", processes: 4, callers: 1, stampsFile: "" } as const;
+const WORKER = { store: "", origin: "", rates: "", mode: "wait", callers: 1, stampsFile: "" } as const;
 
 async function planned(seed: number, count: number) {
   const link = await StoreLink.to([]);

@@ -47,13 +47,24 @@ export function reportText(report: ChaosReport): string {
     "",
     ...report.missing.map(reason => `not done: ${reason}`),
     ...Object.entries(report.errors).map(([text, count]) => `${count} x ${text}`),
-    ...report.printed.map(({ process, line }) => `stderr of process ${process}: ${line}`),
+    ...printedLines(report.printed),
     "",
     ...broken.map(text => `BROKEN ${text}`),
     broken.length === 0
       ? "every promise was kept"
       : `${broken.length} promises broken; the same faults again: npm run chaos -- --store ${store} --mode ${mode} --seed ${seed}`,
   ].join("\n");
+}
+
+/** Equal lines once, with their number: process ids, times and file names of this run are left out of the comparison. */
+function printedLines(printed: readonly PrintedLine[]): readonly string[] {
+  const same = Map.groupBy(printed, ({ line }) =>
+    line.replace(/^\(node:\d+\) /, "").replace(/\d+(?:\.\d+)? m?s$/, "…"),
+  );
+  return [...same].map(([line, lines]) => {
+    const processes = [...new Set(lines.map(({ process }) => process))].sort().join(" ");
+    return `stderr, ${lines.length} x, processes ${processes}: ${line}`;
+  });
 }
 
 function recoveryText(episodes: readonly JudgedEpisode[]): string {

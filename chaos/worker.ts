@@ -15,7 +15,6 @@ export interface WorkerOptions {
   readonly origin: string;
   readonly rates: string;
   readonly mode: "wait" | "share";
-  readonly processes: number;
   /** How many requests this process wants to send at the same time. */
   readonly callers: number;
   readonly stampsFile: string;
@@ -35,6 +34,7 @@ const hub = await createHub({
   cache: false,
   retry: false,
   store: options.store as StoreName,
+  whenStoreAway: options.mode,
   policy: {
     ratelimits: {
       extends: "none",

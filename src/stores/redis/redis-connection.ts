@@ -94,7 +94,8 @@ export class RedisConnection {
     });
     const fail = (error: unknown) => {
       timer.cancel();
-      reject(error);
+      // The other calls of an abandoned connection get its reason, not that it was closed by this process.
+      reject(isReply(error, "Disconnects client") ? (this.#lastError ?? error) : error);
     };
     const onReply = (reply: unknown) => {
       timer.cancel();
