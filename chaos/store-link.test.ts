@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { StoreLink } from "./store-link.ts";
 
 /** A server that records what it gets and echoes it, and a link to it. */
@@ -35,13 +36,20 @@ test("an open link passes both ways, and with a delay in order", async t => {
   const { link, port } = await start(t);
   const socket = connect(port, "127.0.0.1");
   assert.equal(await reply(socket, "a"), "a");
-  link.delay(30);
-  socket.write("b");
-  link.delay(1);
-  socket.write("c");
+  let expected = "";
   let text = "";
-  while (text.length < 2) text += String((await once(socket, "data"))[0]);
-  assert.equal(text, "bc");
+  socket.on("data", data => {
+    text += String(data);
+  });
+  for (let n = 0; n < 1000; n += 1) {
+    link.delay(n < 900 ? 20 : n % 7);
+    socket.write(`${n},`);
+    expected += `${n},`;
+    await setImmediate();
+  }
+  link.delay(0);
+  while (text.length < expected.length) await once(socket, "data");
+  assert.equal(text, expected);
   socket.destroy();
 });
 

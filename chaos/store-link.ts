@@ -93,22 +93,23 @@ export class StoreLink {
     this.#pass(far, pair.near);
   }
 
-  /** Chunks keep their order, also when the delay changes. */
+  /** One queue for each direction, so that bytes keep their order when the delay changes. */
   #pass(from: Socket, to: Socket): void {
-    let lastMs = 0;
-    let waiting = 0;
-    from.on("data", chunk => {
-      if (this.#delayMs === 0 && waiting === 0) {
-        to.write(chunk);
-        return;
+    const queue: { readonly dueMs: number; readonly chunk: Buffer }[] = [];
+    const flush = () => {
+      for (let first = queue[0]; first !== undefined; first = queue[0]) {
+        const leftMs = first.dueMs - performance.now();
+        if (leftMs > 0) {
+          setTimeout(flush, leftMs);
+          return;
+        }
+        queue.shift();
+        if (!to.destroyed) to.write(first.chunk);
       }
-      const nowMs = performance.now();
-      lastMs = Math.max(lastMs, nowMs + this.#delayMs);
-      waiting += 1;
-      setTimeout(() => {
-        waiting -= 1;
-        if (!to.destroyed) to.write(chunk);
-      }, lastMs - nowMs);
+    };
+    from.on("data", (chunk: Buffer) => {
+      queue.push({ dueMs: performance.now() + this.#delayMs, chunk });
+      if (queue.length === 1) flush();
     });
   }
 
