@@ -12,6 +12,11 @@ export const docstokg: Program = {
       load: async () => (await import("./docstokg/run.ts")).run,
     },
     {
+      name: "worker",
+      summary: "work on the runs of a PostgreSQL manifest, together with workers on other machines",
+      load: async () => (await import("./docstokg/worker.ts")).worker,
+    },
+    {
       name: "status",
       summary: "print the works, files and failures of a manifest, or export it as JSONL",
       load: async () => (await import("./docstokg/status.ts")).status,

@@ -20,7 +20,7 @@ import type { WorkFilter } from "./work-filter.ts";
 export interface HarvestOptions {
   /** The output folder. It is created if it does not exist. */
   readonly folder: string;
-  /** The manifest file. The same manifest continues an earlier harvest. @default `manifest.sqlite` in the folder */
+  /** The manifest file, or a PostgreSQL URL. The same manifest continues an earlier harvest. @default `manifest.sqlite` in the folder */
   readonly manifest?: string | undefined;
   /**
    * The hub that sends all requests. It must not retry itself: `createHub({ retry: false })`.

@@ -13,6 +13,7 @@ import { RunForecast } from "./estimate/run-forecast.ts";
 import { type Manifest, type ManifestLock, openManifest } from "./manifest/manifest.ts";
 import type { StoredFile } from "./manifest/manifest-files.ts";
 import type { ListedCounts } from "./manifest/manifest-works.ts";
+import { isPostgresUrl } from "./manifest/postgres/postgres-url.ts";
 import { Pipeline, type PipelineOptions } from "./pipeline.ts";
 import type { Reason } from "./reason.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
@@ -27,8 +28,12 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly time: Time;
   /** Output folder of the files. */
   readonly folder: string;
-  /** Path of the manifest file. */
+  /** Path of the manifest file, or a PostgreSQL URL. */
   readonly manifest: string;
+  /** The run of a PostgreSQL manifest to take part in. @default a new run */
+  readonly joins?: number | undefined;
+  /** What processes that join the run need, in a PostgreSQL manifest. @default no process can join */
+  readonly sharedSettings?: string | undefined;
   /** The command line, recorded in the manifest. */
   readonly command: string;
   /** The resolvers that can be queried about a work, the best first. */
@@ -192,11 +197,13 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
   const manifest = await openManifest(options.manifest, time);
   let lock: ManifestLock | undefined;
   try {
-    lock = await lockedBy(manifest);
-    const release = lock.release.bind(lock);
+    // Any number of processes use a database: each has its own lease.
+    if (!isPostgresUrl(options.manifest)) lock = await lockedBy(manifest);
+    const release = () => lock?.release();
     const fileStore = new FileStore(folder);
     await prepared(fileStore);
-    const run = await manifest.beginRun(command);
+    const run = options.joins ?? (await manifest.beginRun(command, options.sharedSettings));
+    if (options.joins !== undefined) await manifest.joinRun(run);
     const settings = { ...RUN_DEFAULTS, ...defined(options), random, run, manifest, maxWaitMs: MAX_WAIT_MS };
     const downloads = new Downloads({ ...settings, metadata: options.metadata, hub, fileStore, time });
     let recovered = 0;

@@ -12,6 +12,8 @@ export interface RunPaths {
   readonly folder: string;
   /** The path of the manifest file, or a PostgreSQL URL, which may contain a password: print `manifestName` of it. */
   readonly manifest: string;
+  /** Where telemetry is recorded. @default beside the manifest file, or in the output folder */
+  readonly telemetryFolder?: string | undefined;
 }
 
 export function addFolderFlag(command: Command): void {
@@ -56,9 +58,9 @@ function checked(manifest: string): string {
   return isPostgresUrl(manifest) ? manifest : resolve(manifest);
 }
 
-/** Where a run records its telemetry: beside the manifest file, or in the output folder. */
-export function telemetryFolderOf({ folder, manifest }: RunPaths): string {
-  return isPostgresUrl(manifest) ? folder : dirname(manifest);
+/** Where a run records its telemetry. */
+export function telemetryFolderOf({ folder, manifest, telemetryFolder }: RunPaths): string {
+  return telemetryFolder ?? (isPostgresUrl(manifest) ? folder : dirname(manifest));
 }
 
 /** Rejects with a ConfigError if there is no manifest: `openManifest` would create one. */

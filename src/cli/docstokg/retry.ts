@@ -1,12 +1,15 @@
 import { nearest } from "../../core/text/nearest.ts";
 import { isReason, REASONS, type Reason } from "../../harvest/reason.ts";
+import { loadPolicy } from "../../policy/load.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { openExistingManifest } from "./path-flags.ts";
+import { policySources } from "./policy-flags.ts";
 import { recordedCommand } from "./recorded-command.ts";
 import { runSession } from "./run-session.ts";
 import { addRunFlags, runSettingsOf } from "./run-settings.ts";
 import { exitCodeOf, printSummary } from "./run-summary.ts";
+import { joinableSettings } from "./shared-settings.ts";
 
 /** `docstokg retry`: continues the works of an earlier run. */
 export const retry: CommandModule = {
@@ -28,6 +31,7 @@ export const retry: CommandModule = {
       flags,
       io,
       command: recordedCommand("retry", flags),
+      sharedSettings: joinableSettings(settings, flags, await loadPolicy(policySources(flags, io)), io),
       feed: async ({ run, tally }) => {
         tally.wanted += await run.addUnfinished(includesFailed ? { reason } : undefined);
         return true;

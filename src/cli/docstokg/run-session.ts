@@ -43,6 +43,12 @@ export interface SessionOptions {
   readonly feed: (feed: Feed) => Promise<boolean>;
   /** Sends no request before all works are listed. @default false */
   readonly isListedFirst?: boolean | undefined;
+  /** The run of the manifest to take part in. @default a new run */
+  readonly joins?: number | undefined;
+  /** What workers need to take part in the run. @default no worker can join it */
+  readonly sharedSettings?: string | undefined;
+  /** Lists the works and leaves the requests to workers. @default false */
+  readonly isEnqueueOnly?: boolean | undefined;
   /** Hub options in addition to those of the settings. */
   readonly hub?: Pick<HubOptions, "policy" | "network" | "telemetry"> | undefined;
   readonly time?: Time | undefined;
@@ -66,7 +72,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
   const tally = new RunCounts();
   const resolvers = usableResolvers(settings, io);
   using reloader = await PolicyReloader.open(session.flags, io);
-  const { ratelimits } = await loadPolicy(policySources(session.flags, io));
+  const { ratelimits } = await loadPolicy({ ...policySources(session.flags, io), ...session.hub?.policy });
   const telemetrySession = await openTelemetrySession(settings, `docstokg ${command.split(" ")[0]}`, io);
   try {
     const listeners = telemetrySession === undefined ? [] : [telemetrySession.telemetry.listener];
@@ -79,6 +85,8 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
         time,
         command,
         resolvers,
+        joins: session.joins,
+        sharedSettings: session.sharedSettings,
         limits: ratelimits.resolved,
         filter: filterOf(session.flags),
         order: work => orderFor(work, resolvers),
@@ -118,7 +126,7 @@ function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOpt
 
 /** Lists and downloads the works, until they are done or an interrupt ends the run; then closes the run. */
 async function download(
-  { settings, io, feed, isListedFirst = false, time = systemTime }: SessionOptions,
+  { settings, io, feed, isListedFirst = false, isEnqueueOnly = false, time = systemTime }: SessionOptions,
   { hub, run, tally, reloader }: Pick<Feed, "hub" | "run" | "tally"> & { readonly reloader: PolicyReloader },
 ): Promise<SessionOutcome> {
   const startedUs = time.monotonicUs();
@@ -157,11 +165,11 @@ async function download(
         return false;
       });
     const listed = Promise.race([listing, interrupts.first.then(() => false)]);
-    const isAccepted = isListedFirst ? await listed : true;
-    if (isAccepted) {
+    const isAccepted = isListedFirst || isEnqueueOnly ? await listed : true;
+    if (isAccepted && !isEnqueueOnly) {
       await run.pipeline.run();
       await listed;
-    } else await run.manifest.rollbackList();
+    } else if (!isAccepted) await run.manifest.rollbackList();
     if (listingError !== undefined) throw listingError;
     const wasInterrupted = interrupts.signal.aborted;
     state = wasInterrupted || !isAccepted ? "interrupted" : "ended";

@@ -47,8 +47,7 @@ export interface RunSettings extends RunPaths {
 
 /** The flags that `run` and `retry` share, policy flags included. `quiet` describes what `--quiet` leaves out. */
 export function addRunFlags(command: Command, quiet: string): void {
-  const { workers, maxBytes, maxBreakerWaitMs, minBytesPerSecond } = RUN_DEFAULTS;
-  const collect = (value: string, list: readonly string[] = []) => [...list, value];
+  const { maxBytes, maxBreakerWaitMs, minBytesPerSecond } = RUN_DEFAULTS;
   const patience = "how long a work waits for open circuits, and the run for spent quotas when nothing else is left";
   addFolderFlag(command);
   addManifestFlag(command);
@@ -61,10 +60,21 @@ export function addRunFlags(command: Command, quiet: string): void {
     .option("--formats <list>", `file formats, in order of preference: ${FORMATS.join(", ")}`, "pdf,xml")
     .option("--metadata <format>", `write metadata beside each file: ${METADATA_FORMATS.join(", ")}`)
     .option("--resolvers <list>", "resolvers to use, comma-separated (default: all)")
-    .option("--workers <count>", "maximum concurrent requests", String(workers))
     .option("--max-bytes <count>", "maximum file size in bytes", String(maxBytes))
     .option("--patience <seconds>", patience, String(maxBreakerWaitMs / 1000))
-    .option("--min-speed <bytes>", "interrupt a file slower than this per second, over 30 s", String(minBytesPerSecond))
+    .option(
+      "--min-speed <bytes>",
+      "interrupt a file slower than this per second, over 30 s",
+      String(minBytesPerSecond),
+    );
+  addMachineFlags(command, quiet);
+}
+
+/** The flags that `worker` has too: what belongs to a machine, not to a run. */
+export function addMachineFlags(command: Command, quiet: string): void {
+  const collect = (value: string, list: readonly string[] = []) => [...list, value];
+  command
+    .option("--workers <count>", "maximum concurrent requests", String(RUN_DEFAULTS.workers))
     .option("--mailto <address>", "contact email address sent to services (default: DOCSTOKG_MAILTO)")
     .option("--cache <cache>", "HTTP cache: memory, off or sqlite:<file>", "memory")
     .option("--allow-private", "allow requests to private network addresses")

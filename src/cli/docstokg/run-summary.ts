@@ -14,6 +14,30 @@ export function printSummary(outcome: SessionOutcome, settings: RunSettings, io:
   else io.stdout.write(summaryText(outcome, settings, { columns: terminalWidth(io.stdout) }));
 }
 
+/** What `run --enqueue-only` has added. */
+export function printEnqueued({ tally, wasInterrupted }: SessionOutcome, settings: RunSettings, io: Io): void {
+  const { wanted: enqueued, present, failedBefore, problems } = tally;
+  const manifest = manifestName(settings.manifest);
+  if (settings.isJson) {
+    printJson(io, { enqueued, present, failedBefore, problems, wasInterrupted, folder: settings.folder, manifest });
+    return;
+  }
+  const parts = [
+    `${formatCount(enqueued, "work")} enqueued`,
+    ...(present > 0 ? [`${present} already downloaded`] : []),
+    ...(failedBefore > 0 ? [`${failedBefore} failed in an earlier run, not retried`] : []),
+    ...(problems > 0 ? [formatCount(problems, "invalid line")] : []),
+  ];
+  io.stdout.write(`${wasInterrupted ? "Interrupted: " : ""}${parts.join(", ")} in ${manifest}\n`);
+  io.stdout.write("docstokg worker downloads them.\n");
+}
+
+export function enqueuedExitCode({ tally, wasInterrupted, wasRefused }: SessionOutcome): ExitCode {
+  if (wasRefused) return ExitCode.usage;
+  if (wasInterrupted) return ExitCode.interrupted;
+  return tally.problems > 0 ? ExitCode.partial : ExitCode.ok;
+}
+
 /** Works that the user has filtered out are no failure. */
 export function exitCodeOf({ tally, report, wasInterrupted, wasRefused }: SessionOutcome): ExitCode {
   if (wasRefused) return ExitCode.usage;

@@ -1,5 +1,6 @@
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { searchWorks } from "../../harvest/inputs/openalex-search.ts";
+import { isPostgresUrl } from "../../harvest/manifest/postgres/postgres-url.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { formatCount } from "../output/format.ts";
@@ -15,7 +16,8 @@ import { addQueryFlags, filterOf, QUERY_REFINEMENTS, queryOf } from "./query-fla
 import { recordedCommand } from "./recorded-command.ts";
 import { runSession } from "./run-session.ts";
 import { addRunFlags, makeFolders, runSettingsOf } from "./run-settings.ts";
-import { exitCodeOf, printSummary } from "./run-summary.ts";
+import { enqueuedExitCode, exitCodeOf, printEnqueued, printSummary } from "./run-summary.ts";
+import { joinableSettings } from "./shared-settings.ts";
 
 /** `docstokg run`: downloads the files of works into a folder. */
 export const run: CommandModule = {
@@ -25,6 +27,7 @@ export const run: CommandModule = {
     addQueryFlags(command);
     command.option("--dry-run", "say what the list would cost (calls and time for each service) and send nothing");
     command.option("--refresh", "revalidate works already downloaded; unchanged files are not fetched again");
+    command.option("--enqueue-only", "add the works to a PostgreSQL manifest and leave them to docstokg worker");
     addRunFlags(command, "do not print the policy and the progress");
   },
   run: async (args, flags, io) => {
@@ -39,18 +42,23 @@ export const run: CommandModule = {
     checkFlags(flags, list !== undefined);
     if (flags["dryRun"] === true && list !== undefined) return dryRun(list, settings, flags, io);
     makeFolders(settings);
+    const policy = await loadPolicy(policySources(flags, io));
     if (!settings.isQuiet) {
-      const policy = await loadPolicy(policySources(flags, io));
       io.stderr.write(compactPolicy(policy, terminalWidth(io.stderr)) + policyWarnings(policy));
     }
     const isStrict = flags["strict"] === true;
     const isRefresh = flags["refresh"] === true;
+    const isEnqueueOnly = flags["enqueueOnly"] === true;
+    if (isEnqueueOnly && !isPostgresUrl(settings.manifest))
+      throw usageError("--enqueue-only", "needs a PostgreSQL manifest: --manifest postgres://user@host/database");
     const outcome = await runSession({
       settings,
       flags,
       io,
       command: recordedCommand("run", flags),
       isListedFirst: isStrict,
+      isEnqueueOnly,
+      sharedSettings: joinableSettings(settings, flags, policy, io),
       feed: async feed => {
         const isValid = list === undefined || (await listInputs(list, feed, { isStrict, isRefresh }));
         if (isValid && query !== undefined) {
@@ -67,8 +75,9 @@ export const run: CommandModule = {
       io.stderr.write(
         `Nothing was downloaded: the list has ${formatCount(tally.problems, "invalid line")} (--strict).\n`,
       );
+    else if (isEnqueueOnly) printEnqueued(outcome, settings, io);
     else printSummary(outcome, settings, io);
-    return exitCodeOf(outcome);
+    return isEnqueueOnly ? enqueuedExitCode(outcome) : exitCodeOf(outcome);
   },
 };
 

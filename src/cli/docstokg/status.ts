@@ -1,10 +1,12 @@
 import { writeAtomically } from "../../files/atomic-file.ts";
 import type { Manifest } from "../../harvest/manifest/manifest.ts";
 import type { FailedWork, ManifestReport } from "../../harvest/manifest/manifest-reports.ts";
+import type { ManifestWorker } from "../../harvest/manifest/manifest-workers.ts";
 import { ExitCode } from "../exit-code.ts";
+import { formatDuration } from "../output/duration.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
-import { printJson } from "../output/json.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
+import { addWatchFlags, showView } from "../output/watch.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { addManifestOnlyFlags, openExistingManifest, pathsOf } from "./path-flags.ts";
@@ -15,9 +17,8 @@ const MAX_FAILED_SHOWN = 10;
 export const status: CommandModule = {
   configure: command => {
     addManifestOnlyFlags(command);
-    command
-      .option("--export <file>", "export every work with its attempts as JSONL; - for stdout")
-      .option("--json", "print JSON");
+    command.option("--export <file>", "export every work with its attempts as JSONL; - for stdout");
+    addWatchFlags(command);
   },
   run: async (_, flags, io) => {
     checkFlags(flags);
@@ -28,16 +29,41 @@ export const status: CommandModule = {
         await exportTo(target, manifest.reports.attemptLines(), io);
         return ExitCode.ok;
       }
-      const report = await withStopped(await manifest.reports.report(), manifest);
-      const lastFailed = await manifest.reports.failedWorks(MAX_FAILED_SHOWN);
-      if (flags["json"] === true) printJson(io, { ...report, lastFailed, manifest: manifest.name });
-      else io.stdout.write(statusText(report, lastFailed, { columns: terminalWidth(io.stdout) }));
-      return ExitCode.ok;
+      return await showView(flags, io, {
+        read: () => statusOf(manifest),
+        text: status => statusText(status, { columns: terminalWidth(io.stdout) }),
+      });
     } finally {
       await manifest.close();
     }
   },
 };
+
+interface ManifestStatus extends ManifestReport {
+  readonly lastFailed: readonly FailedWork[];
+  /** Empty for a manifest file. */
+  readonly workers: readonly ManifestWorker[];
+  /** How long the works that are left take at the pace of the workers; undefined if that is not known. */
+  readonly timeLeftMs: number | undefined;
+  readonly manifest: string;
+}
+
+async function statusOf(manifest: Manifest): Promise<ManifestStatus> {
+  const { reports, name } = manifest;
+  const [report, lastFailed, workers] = await Promise.all([
+    reports.report(),
+    reports.failedWorks(MAX_FAILED_SHOWN),
+    reports.workers(),
+  ]);
+  const perMs = workers.filter(({ isAlive }) => isAlive).reduce((sum, worker) => sum + paceOf(worker), 0);
+  const timeLeftMs = perMs > 0 ? Math.round(report.works.pending / perMs) : undefined;
+  return { ...(await withStopped(report, manifest)), lastFailed, workers, timeLeftMs, manifest: name };
+}
+
+/** Works per millisecond. */
+function paceOf({ done, failed, elapsedMs }: ManifestWorker): number {
+  return elapsedMs > 0 ? (done + failed) / elapsedMs : 0;
+}
 
 /** A run that was killed could not record its end. While a run works, it holds the lock of the manifest. */
 async function withStopped(report: ManifestReport, manifest: Manifest): Promise<ManifestReport> {
@@ -51,15 +77,13 @@ async function withStopped(report: ManifestReport, manifest: Manifest): Promise<
 function checkFlags(flags: Flags): void {
   if (flags["out"] !== undefined && flags["manifest"] !== undefined)
     throw usageError("--out", "has no effect with --manifest, which names the file");
-  if (flags["json"] !== undefined && flags["export"] !== undefined)
-    throw usageError("--json", "has no effect with --export, which writes JSONL");
+  for (const flag of ["json", "watch"])
+    if (flags[flag] !== undefined && flags["export"] !== undefined)
+      throw usageError(`--${flag}`, "has no effect with --export, which writes JSONL");
 }
 
-function statusText(
-  { works, reasons, files, runs }: ManifestReport,
-  failed: readonly FailedWork[],
-  tableOptions: TableOptions,
-): string {
+function statusText(status: ManifestStatus, tableOptions: TableOptions): string {
+  const { works, reasons, files, runs, lastFailed: failed, workers, timeLeftMs } = status;
   const [last] = runs;
   const parts = [
     `${formatCount(works.total, "work")}: ${works.done} done, ${works.failed} failed, ${works.pending} unfinished`,
@@ -69,13 +93,33 @@ function statusText(
       ? []
       : [`last run: ${new Date(last.startedMs).toISOString()}, ${last.state} (${visible(last.command)})`]),
   ];
+  if (timeLeftMs !== undefined && works.pending > 0)
+    parts.push(`about ${formatDuration(timeLeftMs)} left at the pace of ${formatCount(workers.length, "worker")}`);
+  const workerTable = workers.length === 0 ? "" : `\n${workersTable(workers, tableOptions)}`;
   const reasonCells = reasons.map(row => [row.state, row.reason, String(row.works)]);
   const table = formatTable(["state", "reason", "works"], reasonCells, tableOptions);
-  if (failed.length === 0) return `${parts.join("\n")}\n\n${table}`;
+  if (failed.length === 0) return `${parts.join("\n")}\n${workerTable}\n${table}`;
   const heading = works.failed > failed.length ? `failed (last ${failed.length})` : "failed";
   const failedCells = failed.map(({ key, reason, message = "" }) => [visible(key), reason, visible(message)]);
   const list = formatTable([heading, "reason", "message"], failedCells, tableOptions);
-  return `${parts.join("\n")}\n\n${table}\n${list}`;
+  return `${parts.join("\n")}\n${workerTable}\n${table}\n${list}`;
+}
+
+function workersTable(workers: readonly ManifestWorker[], tableOptions: TableOptions): string {
+  const cells = workers.map(worker => [
+    visible(worker.name),
+    String(worker.run),
+    worker.isAlive ? (worker.isListing ? "listing" : "working") : "lease ended",
+    formatDuration(worker.elapsedMs),
+    String(worker.taken),
+    String(worker.inFlight),
+    String(worker.done),
+    String(worker.failed),
+    `${(paceOf(worker) * 60_000).toFixed(1)}/min`,
+    formatBytes(worker.bytes),
+  ]);
+  const headings = ["worker", "run", "state", "since", "taken", "in flight", "done", "failed", "pace", "bytes"];
+  return formatTable(headings, cells, tableOptions);
 }
 
 /** Characters that are not seen or change the direction of text are spelled out: they could forge a line. */

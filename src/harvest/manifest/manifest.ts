@@ -97,10 +97,10 @@ export interface Manifest {
   recover(recoverParts: (parts: readonly PartialDownload[]) => Promise<void>): Promise<void>;
   /**
    * @param onChange called when other processes have added works or given works back, or a run has ended
-   * @param onLost called with an error when this process must stop its work, because its lease has ended
-   * @param statusOf what other processes see of this one
+   * @param onLost called with an error when this process must stop its work, because its lease has ended. @default none
+   * @param statusOf what other processes see of this one. @default nothing done
    */
-  watch(onChange: () => void, onLost: (error: unknown) => void, statusOf: () => WorkerStatus): void;
+  watch(onChange: () => void, onLost?: (error: unknown) => void, statusOf?: () => WorkerStatus): void;
   /** Operations that wait for a server fail now. */
   stopWaiting(): void;
   /** An error of the backend, such as a full disk, as a DownloadError; any other error unchanged. */

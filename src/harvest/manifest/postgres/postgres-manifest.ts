@@ -103,7 +103,6 @@ export class PostgresManifest implements Manifest {
     });
     const run = Number(rows[0]?.["id"]);
     await this.#worker.begin(run, true);
-    this.#listener.start();
     return run;
   }
 
@@ -119,7 +118,6 @@ export class PostgresManifest implements Manifest {
 
   async joinRun(run: number): Promise<void> {
     await this.#worker.begin(run, false);
-    this.#listener.start();
   }
 
   endListing(): Promise<void> {
@@ -143,10 +141,11 @@ export class PostgresManifest implements Manifest {
     return this.#takeover.begin(recoverParts);
   }
 
-  watch(onChange: () => void, onLost: (error: unknown) => void, statusOf: () => WorkerStatus): void {
+  watch(onChange: () => void, onLost?: (error: unknown) => void, statusOf?: () => WorkerStatus): void {
     this.#onChange = onChange;
-    this.#onLost = onLost;
-    this.#worker.statusOf = statusOf;
+    if (onLost !== undefined) this.#onLost = onLost;
+    if (statusOf !== undefined) this.#worker.statusOf = statusOf;
+    this.#listener.start();
   }
 
   beginList(): Promise<void> {

@@ -1,0 +1,124 @@
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { LeaseLostError } from "../../harvest/manifest/lease-lost-error.ts";
+import type { ListedRun, Manifest } from "../../harvest/manifest/manifest.ts";
+import { isPostgresUrl } from "../../harvest/manifest/postgres/postgres-url.ts";
+import { loadPolicy } from "../../policy/load.ts";
+import { storeNamesOf } from "../../stores/open-store.ts";
+import { ExitCode } from "../exit-code.ts";
+import type { CommandModule, Flags, Io } from "../program.ts";
+import { usageError } from "../usage-error.ts";
+import { addManifestFlag, openExistingManifest, pathsOf } from "./path-flags.ts";
+import { policySources } from "./policy-flags.ts";
+import { recordedCommand } from "./recorded-command.ts";
+import { runSession, type SessionOutcome } from "./run-session.ts";
+import { addMachineFlags, makeFolders, runSettingsOf } from "./run-settings.ts";
+import { exitCodeOf, printSummary } from "./run-summary.ts";
+import { parseSettings } from "./shared-settings.ts";
+
+/** `docstokg worker`: takes part in the runs of a PostgreSQL manifest. */
+export const worker: CommandModule = {
+  configure: command => {
+    addManifestFlag(command);
+    command
+      .option(
+        "-o, --out <folder>",
+        "output folder, where it has another path on this machine (default: that of the run)",
+      )
+      .option("--stay", "wait for further runs instead of ending with the last one")
+      .option("--sole-worker", "no other process sends requests for this manifest, so limits need no shared store");
+    addMachineFlags(command, "do not print the progress");
+  },
+  run: async (_, flags, io) => {
+    const { manifest: name } = pathsOf(flags, io);
+    if (!isPostgresUrl(name))
+      throw usageError("--manifest", "workers need a PostgreSQL manifest: postgres://user@host/database");
+    const manifest = await openExistingManifest(name);
+    try {
+      return await workOn(manifest, flags, io);
+    } finally {
+      await manifest.close();
+    }
+  },
+};
+
+/** Joins one run after the other. The exit code is the worst one of them. */
+async function workOn(manifest: Manifest, flags: Flags, io: Io): Promise<ExitCode> {
+  let exitCode: ExitCode = ExitCode.ok;
+  for (let runs = 0; ; runs += 1) {
+    const next = flags["stay"] === true ? await awaitRun(manifest, io) : await manifest.nextRun();
+    if (next === "interrupted") return ExitCode.interrupted;
+    if (next === undefined) {
+      if (runs === 0) io.stderr.write(`No run of ${manifest.name} has works to do.\n`);
+      return exitCode;
+    }
+    try {
+      const code = await joinRun(next, flags, io);
+      if (code === ExitCode.interrupted) return code;
+      exitCode = Math.max(exitCode, code) as ExitCode;
+    } catch (error) {
+      // Its works are given back; the worker continues with a new lease.
+      if (!(error instanceof LeaseLostError)) throw error;
+      io.stderr.write(`${error.message}\n`);
+    }
+  }
+}
+
+async function joinRun(run: ListedRun, flags: Flags, io: Io): Promise<ExitCode> {
+  const shared = parseSettings(run.settings, run.id);
+  const own = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
+  const allFlags = { ...shared.flags, ...own };
+  const runSettings = runSettingsOf(allFlags, io);
+  const telemetryFolder = join(runSettings.folder, "workers", `${hostname()}-${process.pid}`);
+  const settings = { ...runSettings, telemetryFolder };
+  await checkStore(shared.policy, flags, io);
+  makeFolders(runSettings);
+  const outcome: SessionOutcome = await runSession({
+    settings,
+    flags: allFlags,
+    io,
+    command: recordedCommand("worker", own),
+    joins: run.id,
+    hub: { policy: shared.policy },
+    feed: async feed => {
+      feed.tally.wanted = (await feed.run.manifest.reports.report(run.id)).works.pending;
+      return true;
+    },
+  });
+  printSummary(outcome, settings, io);
+  return exitCodeOf(outcome);
+}
+
+/** Several processes that each keep the limits in their own memory would together exceed them. */
+async function checkStore(policy: ReturnType<typeof parseSettings>["policy"], flags: Flags, io: Io): Promise<void> {
+  if (flags["soleWorker"] === true) return;
+  const loaded = await loadPolicy({ ...policySources(flags, io), ...policy });
+  if (storeNamesOf(undefined, { policy: loaded, env: io.env }).limits !== "memory") return;
+  throw usageError(
+    "worker",
+    "the limits are not shared with other workers: set --rate-backend redis --rate-dsn redis://… (several machines) or " +
+      "--rate-backend multiprocess (one machine), or pass --sole-worker",
+  );
+}
+
+/** The next run with works to do, now or later. */
+async function awaitRun(manifest: Manifest, io: Io): Promise<ListedRun | "interrupted"> {
+  let changed = Promise.withResolvers<void>();
+  let isInterrupted = false;
+  manifest.watch(() => changed.resolve());
+  const stopListening = io.onInterrupt?.(() => {
+    isInterrupted = true;
+    changed.resolve();
+  });
+  try {
+    for (;;) {
+      const next = await manifest.nextRun();
+      if (isInterrupted) return "interrupted";
+      if (next !== undefined) return next;
+      await changed.promise;
+      changed = Promise.withResolvers();
+    }
+  } finally {
+    stopListening?.();
+  }
+}

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, type TestContext, test } from "node:test";
+import { PostgresManifest } from "../../src/harvest/manifest/postgres/postgres-manifest.ts";
+import type { SimulatedWork } from "../../src/testing/internet/catalogue.ts";
+import type { Internet } from "../../src/testing/internet/start-internet.ts";
+import { systemTime } from "../../src/time/system-time.ts";
+import { eventually, folderFor, sha256 } from "./kit.ts";
+import { PostgresServer, whyNoPostgres } from "./postgres-server.ts";
+import { type DocstokgProcess, filesIn, internetFor, isQuick, keyOf, startDocstokg } from "./processes.ts";
+
+const SETTINGS = ["--resolvers", "openalex", "--no-telemetry", "--quiet", "--json"];
+const MACHINE = ["--no-telemetry", "--quiet", "--json"];
+
+interface Fleet {
+  readonly internet: Internet;
+  readonly works: readonly SimulatedWork[];
+  readonly folder: string;
+  readonly url: string;
+  /** Starts a process that shares its limits with the others. */
+  readonly start: (args: readonly string[], input?: string) => DocstokgProcess;
+}
+
+describe("workers on one PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await PostgresServer.start();
+  });
+  after(() => server?.stop());
+
+  async function fleetFor(t: TestContext, bytesPerSecond: number): Promise<Fleet> {
+    // Slow, so that downloads are in flight when a process is killed.
+    const script = [{ host: "*", effect: "slow", bytesPerSecond }] as const;
+    const internet = await internetFor(t, { seed: 7, works: 93, script });
+    const folder = folderFor(t);
+    const url = server.url({ leaseS: 3 });
+    const shared = ["--manifest", url, "--rate-backend", "sqlite", "--rate-dsn", join(folder, "limits.db")];
+    const start = (args: readonly string[], input?: string) =>
+      startDocstokg(t, internet, folder, [...args, ...shared], input);
+    return { internet, works: internet.works.filter(isQuick), folder, url, start };
+  }
+
+  async function assertComplete({ url, folder, works }: Fleet): Promise<void> {
+    const manifest = await PostgresManifest.open(url, systemTime);
+    try {
+      const files = new Map<string, string>();
+      for await (const {
+        key,
+        state,
+        files: [file],
+      } of manifest.reports.workRecords()) {
+        assert.equal(state, "done", key);
+        files.set(key, sha256(readFileSync(join(folder, "papers", file?.path ?? ""))));
+      }
+      assert.deepEqual(files, new Map(works.map(work => [keyOf(work), work.file.sha256])));
+      assert.equal(filesIn(folder).length, works.length);
+      assert.deepEqual(readdirSync(join(folder, "papers", ".parts")), []);
+      for await (const line of manifest.reports.attemptLines()) {
+        const { key, attempts } = JSON.parse(line);
+        const stored = attempts.filter(({ reason }: { reason: string }) => reason === "ok");
+        assert.ok(stored.length <= 1, `${key} was stored ${stored.length} times`);
+      }
+      assert.deepEqual(await manifest.reports.workers(), []);
+      assert.equal((await manifest.reports.report()).runs[0]?.state, "ended");
+    } finally {
+      await manifest.close();
+    }
+  }
+
+  test("every work is done exactly once, although workers are killed and the server restarts", async t => {
+    const fleet = await fleetFor(t, 150_000);
+    const { works, folder, start } = fleet;
+    const list = works.map(keyOf).join("\n");
+    const enqueued = await start(["run", "--input", "-", "--enqueue-only", ...SETTINGS], list).ended;
+    assert.equal(enqueued.code, 0, enqueued.stderr);
+    assert.equal(JSON.parse(enqueued.stdout).enqueued, works.length);
+    assert.deepEqual(filesIn(folder), []);
+
+    const [first, second, third] = [1, 2, 3].map(() => start(["worker", "--workers", "4", ...MACHINE]));
+    assert.ok(first && second && third);
+    await Promise.race([eventually(() => filesIn(folder).length >= works.length / 6), first.ended]);
+    first.child.kill("SIGKILL");
+    await first.ended;
+    await eventually(() => filesIn(folder).length >= works.length / 3);
+    await server.kill();
+    await server.start();
+    const fourth = start(["worker", ...MACHINE]);
+    await Promise.race([eventually(() => filesIn(folder).length >= works.length / 2), second.ended]);
+    second.child.kill("SIGKILL");
+    await second.ended;
+    for (const { ended } of [third, fourth]) {
+      const { code, stdout, stderr } = await ended;
+      assert.equal(code, 0, `${stderr}${stdout}`);
+    }
+    await assertComplete(fleet);
+  });
+
+  test("a worker that is interrupted gives its works back at once, and another one continues", async t => {
+    const fleet = await fleetFor(t, 300_000);
+    const { works, folder, start } = fleet;
+    const list = works.map(keyOf).join("\n");
+    const run = start(["run", "--input", "-", ...SETTINGS], list);
+    await Promise.race([eventually(() => filesIn(folder).length >= 2), run.ended]);
+    run.child.kill("SIGINT");
+    const interrupted = await run.ended;
+    assert.equal(interrupted.code, 130, interrupted.stderr);
+    const manifest = await PostgresManifest.open(fleet.url, systemTime);
+    t.after(() => manifest.close());
+    assert.deepEqual(await manifest.reports.workers(), []);
+    assert.equal((await manifest.nextRun())?.id, 1);
+    const { code, stderr } = await start(["worker", ...MACHINE]).ended;
+    assert.equal(code, 0, stderr);
+    await assertComplete(fleet);
+    const idle = await start(["worker", ...MACHINE]).ended;
+    assert.deepEqual([idle.code, idle.stdout], [0, ""]);
+    assert.match(idle.stderr, /^No run of postgres:\/\/127\.0\.0\.1:\d+\/postgres\?schema=\w+ has works to do\.\n$/);
+  });
+
+  test("workers whose limits are not shared are refused, and a run with such limits has no workers", async t => {
+    const { folder, url, works, internet } = await fleetFor(t, 10_000_000);
+    const alone = (args: readonly string[], input?: string) =>
+      startDocstokg(t, internet, folder, [...args, "--manifest", url], input);
+    const list = works.slice(0, 2).map(keyOf).join("\n");
+    await alone(["run", "--input", "-", "--enqueue-only", ...SETTINGS], list).ended;
+    const refused = await alone(["worker", ...MACHINE]).ended;
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /worker: the limits are not shared with other workers: set --rate-backend redis/);
+    const sole = await alone(["worker", "--sole-worker", ...MACHINE]).ended;
+    assert.equal(sole.code, 0, sole.stderr);
+    const run = await alone(["run", "--input", "-", ...SETTINGS], works.slice(2, 4).map(keyOf).join("\n")).ended;
+    assert.equal(run.code, 0, run.stderr);
+    assert.match(run.stderr, /in the memory of this process, so no worker can join it/);
+  });
+
+  test("a worker that stays waits for the next run and ends at an interrupt", async t => {
+    const { folder, works, start } = await fleetFor(t, 10_000_000);
+    const none = await start(["worker", "--stay", ...MACHINE]).ended;
+    assert.equal(none.code, 2);
+    assert.match(none.stderr, /manifest not found: .*; docstokg run creates it/);
+    await start(["run", "--input", "-", "--enqueue-only", ...SETTINGS], works.slice(0, 2).map(keyOf).join("\n")).ended;
+    const staying = start(["worker", "--stay", ...MACHINE]);
+    await eventually(() => filesIn(folder).length === 2);
+    await start(["run", "--input", "-", "--enqueue-only", ...SETTINGS], works.slice(2, 4).map(keyOf).join("\n")).ended;
+    await eventually(() => filesIn(folder).length === 4);
+    staying.child.kill("SIGINT");
+    assert.equal((await staying.ended).code, 130);
+  });
+});
