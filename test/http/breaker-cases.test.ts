@@ -1,9 +1,14 @@
 /** Failures that users reported, each with real servers. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { test } from "node:test";
+import { parse } from "yaml";
+import { createHub } from "../../src/http/create-hub.ts";
+import { loadPolicy } from "../../src/policy/load.ts";
+import type { Role } from "../../src/policy/roles.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
-import { hubFor, serve, until } from "./kit.ts";
+import { hubFor, only, recordEvents, serve, until } from "./kit.ts";
 
 for (const reason of ["Retry-After", "rolling window"] as const) {
   test(`after a cooldown (${reason}) calls resume with a trial call, then double`, async t => {
@@ -66,4 +71,69 @@ test("the snapshot of a key counts calls that wait for an open circuit, and says
   const ended = Promise.allSettled(calls);
   await hub.destroy();
   await ended;
+});
+
+test("three concurrent 429 responses with Retry-After 600 are one event: the reset is not learned from them", async t => {
+  const time = new FakeTime();
+  const held: ServerResponse[] = [];
+  const server = await serve(t, (_, response, number) => {
+    if (number <= 3) held.push(response);
+    else response.writeHead(503).end();
+  });
+  const hub = await hubFor(t, { time, random: () => 0, retry: false, cache: false });
+  const events = recordEvents(hub);
+  const calls = [1, 2, 3].map(async number => (await hub.fetch(`${server.origin}/${number}`)).text());
+  await until(() => held.length === 3);
+  for (const response of held) response.writeHead(429, { "retry-after": "600" }).end();
+  await Promise.all(calls);
+  await time.advance(600_000);
+  for (let call = 0; call < 5; call += 1) {
+    await (await hub.fetch(server.origin)).text();
+    await time.advance(100);
+  }
+  assert.deepEqual(only(events, "breaker_reset_raised"), []);
+  assert.equal(hub.snapshot().hosts[0]?.remainingMs, 44_900);
+});
+
+test("five 503 responses of one path group open no circuit of another group on the same host", async t => {
+  const server = await serve(t, (request, response) =>
+    response.writeHead(request.url?.startsWith("/ols4") ? 503 : 200).end("ok"),
+  );
+  const hub = await createHub({
+    env: {},
+    retry: false,
+    cache: false,
+    network: { connectTo: [`www.ebi.ac.uk:80:127.0.0.1:${server.port}`] },
+  });
+  t.after(() => hub.destroy());
+  const get = async (path: string) => {
+    const response = await hub.fetch(`http://www.ebi.ac.uk${path}`, { maxWaitMs: 60_000, maxBreakerWaitMs: 0 });
+    await response.text();
+    return response.status;
+  };
+  for (let call = 0; call < 5; call += 1) assert.equal(await get(`/ols4/api/${call}`), 503);
+  await assert.rejects(get("/ols4/api/6"), { name: "BreakerOpenError" });
+  assert.equal(await get("/europepmc/webservices/rest/search"), 200);
+});
+
+test("shipped breaker numbers hold for sister hosts, and no host loosens its files below an unknown host", async () => {
+  const { breakers } = await loadPolicy({ env: {} });
+  const { resolved } = breakers;
+  const numbers = (host: string, path?: string, role: Role = "metadata") => {
+    const { failMax, resetUs } = resolved.circuit(resolved.route(host, path).circuit, role);
+    return [failMax, resetUs / 1e6];
+  };
+  assert.deepEqual(numbers("www.ebi.ac.uk", "/europepmc/webservices/rest/search"), [5, 60]);
+  assert.deepEqual(numbers("europepmc.org"), [5, 60]);
+  assert.deepEqual(numbers("api.archives-ouvertes.fr"), [4, 120]);
+  assert.deepEqual(numbers("hal.science"), [4, 120]);
+  const [failMax = 0, resetS = 0] = numbers("unknown.example", "/", "artifact");
+  const text = readFileSync(new URL("../../configs/networking/breakers.yaml", import.meta.url), "utf8");
+  const shipped = parse(text) as { readonly hosts: object; readonly services: object };
+  const units = [...Object.keys(shipped.hosts), ...Object.keys(shipped.services).map(name => `service ${name}`)];
+  assert.ok(units.length > 15);
+  for (const unit of units) {
+    const policy = resolved.circuit(unit, "artifact");
+    assert.ok(policy.failMax <= failMax && policy.resetUs / 1e6 >= resetS, unit);
+  }
 });
