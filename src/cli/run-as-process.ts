@@ -46,7 +46,7 @@ export async function runAsProcess(program: Program, process: NodeJS.Process): P
 
 /**
  * SIGHUP asks for a reload, or says that the terminal was closed. In the second case the command is interrupted, as it
- * was when nothing listened. Windows sends SIGHUP only when the console is closed.
+ * would be without a listener. Windows sends SIGHUP only when the console is closed.
  */
 function listenForHangup(process: NodeJS.Process, listener: () => void): () => void {
   if (process.platform === "win32") return () => undefined;

@@ -7,11 +7,11 @@ export interface FileWatchOptions {
   readonly time: Time;
   /** Called after a file was changed, replaced, removed or created, and then not changed for SETTLED_MS. */
   readonly onChange: () => void;
-  /** Called when the system stops to report changes. */
+  /** Called when the system stops reporting changes. */
   readonly onTrouble: (error: Error) => void;
 }
 
-/** A file that is being written must not be read half. */
+/** A file that was not changed for so long is complete: it must not be read while it is being written. */
 const SETTLED_MS = 100;
 
 /**
@@ -22,8 +22,10 @@ export class FileWatch implements Disposable {
   readonly #files: readonly string[];
   readonly #options: FileWatchOptions;
   readonly #watchers: FSWatcher[] = [];
-  #known = "";
-  #pending = "";
+  /** The state that the last `onChange` reported. */
+  #reportedState = "";
+  /** A newer state, which is reported if it does not change for `SETTLED_MS`. */
+  #pendingState = "";
   #timer: Timer | undefined;
   #isClosed = false;
 
@@ -37,7 +39,7 @@ export class FileWatch implements Disposable {
     const opened = new FileWatch(files, options);
     try {
       opened.#watchFolders();
-      opened.#known = await opened.#state();
+      opened.#reportedState = await opened.#state();
       return opened;
     } catch (error) {
       opened[Symbol.dispose]();
@@ -69,13 +71,13 @@ export class FileWatch implements Disposable {
 
   async #check(): Promise<void> {
     const now = await this.#state();
-    if (this.#isClosed || now === this.#known) return;
-    if (now !== this.#pending) {
-      this.#pending = now;
+    if (this.#isClosed || now === this.#reportedState) return;
+    if (now !== this.#pendingState) {
+      this.#pendingState = now;
       this.#arm();
       return;
     }
-    this.#known = now;
+    this.#reportedState = now;
     this.#options.onChange();
   }
 

@@ -22,7 +22,7 @@ export interface CallDeps {
 const REDIRECT_BODY_BYTES_MAX = 1_048_576;
 
 /**
- * The outermost stage: connects undici's handler of the caller to the stages.
+ * The outermost stage: connects the caller's undici handler to the other stages.
  *
  * The handler is started once and immediately, with this object as its controller, however often the request is sent.
  * So the caller can abort the request at any time: in the queue, between two attempts and while it is being sent.
@@ -45,7 +45,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   #status: number | undefined;
   #isOver = false;
   /** The caller has ended the call, or the hub is being destroyed. */
-  #isCallersEnd = false;
+  #isEndedByCaller = false;
   /** Bytes that are still delivered while the caller pauses. */
   #unpausableBytes = 0;
 
@@ -85,7 +85,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
 
   abort(reason?: unknown): void {
     if (this.#isOver) return;
-    this.#isCallersEnd = true;
+    this.#isEndedByCaller = true;
     this.#abort(reason);
   }
 
@@ -192,7 +192,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     // No server sent the response to a refusal, so the event has no status.
     const { refusal } = record;
     const status = refusal === undefined ? this.#status : undefined;
-    this.#deps.onFinished(this.#request, { status, error: refusal ?? error, isAborted: this.#isCallersEnd });
+    this.#deps.onFinished(this.#request, { status, error: refusal ?? error, isAborted: this.#isEndedByCaller });
   }
 }
 

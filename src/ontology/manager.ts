@@ -64,7 +64,7 @@ export class OntologyManager {
   /** What `ontofetch rl doctor` shows of this process. */
   readonly #usage = new RateUsageCounter();
 
-  /** @throws ConfigError that lists every invalid setting. */
+  /** @throws ConfigError that lists every value of a wrong type, or else the first invalid rate or service name. */
   constructor(settings: OntologySettings = {}, { time = systemTime, listener }: OntologyManagerOptions = {}) {
     const rates = parseOntologySettings(settings);
     const policyOf = (list: typeof rates.default) => roleBudgetPolicy({ rates: list, guard_ms: rates.guardMs });
@@ -122,7 +122,7 @@ export class OntologyManager {
   }
 
   /**
-   * Blocks the key for so many seconds from now, as a `Retry-After` asks. A later end replaces an earlier one, never
+   * Blocks the key for `seconds` from now, as a `Retry-After` asks. A later end replaces an earlier one, never
    * the reverse. In this process it holds at once; the promise resolves when the processes that share the folder can
    * read it. For them it is a cooldown of the host, as one that `ontofetch` has received.
    * @param key `service:host`, as `acquire` returns it.

@@ -49,7 +49,7 @@ export async function runTaskPool<Item, Result>(
   return results;
 }
 
-/** The refusal cannot say when a concurrency slot becomes free: after the second one the item waits in the queue. */
+/** The refusal cannot say when a concurrency slot becomes free: after the second refusal the item waits in the queue. */
 function pauseUs(refusal: RejectedError, refusals: number): number {
   if (refusal instanceof BusyError || refusal.retryAfterMs === undefined)
     return refusals > 1 ? Number.MAX_SAFE_INTEGER : 1000;

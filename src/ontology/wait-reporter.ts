@@ -13,7 +13,7 @@ export interface LimitWait {
   readonly waiting: number;
 }
 
-/** A shorter wait is no news. */
+/** A shorter wait is not reported. */
 const FIRST_MS = 5000;
 const REPEAT_MS = 60_000;
 

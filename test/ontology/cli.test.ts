@@ -75,7 +75,7 @@ test("plan, pull, show and validate print tables, and JSON with --json", async t
     stderr: "",
   });
   assert.equal((await run("pull")).stdout, "x: unchanged, version 2026-11-01, obo, 80 B\n");
-  assert.equal((await run("pull --frozen")).stdout, "x: already stored, as locked, version 2026-11-01, obo, 80 B\n");
+  assert.equal((await run("pull --frozen")).stdout, "x: already stored, version 2026-11-01, obo, 80 B\n");
   assert.deepEqual(JSON.parse((await run("plan diff --exit-code --json")).stdout).changes, [
     { id: "x", change: "same", fields: [] },
   ]);

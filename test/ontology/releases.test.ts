@@ -88,7 +88,7 @@ test("a pinned version is fetched from its own address, and later pulls send no 
   assert.match((await run("pull x")).stderr, /contains \{version\}, so the source needs a version/);
   assert.equal((await run("pull x@2026-01-01")).stdout.split(",")[0], "x: fetched");
   const before = server.requests.length;
-  assert.match((await run("pull x@2026-01-01")).stdout, /^x: already stored, as locked, version 2026-01-01/);
+  assert.match((await run("pull x@2026-01-01")).stdout, /^x: already stored, version 2026-01-01/);
   assert.equal(server.requests.length, before);
   const wrong = await run("pull x@2026-02-01");
   assert.match(wrong.stderr, /the file has version 2026-01-01, but version 2026-02-01 is pinned/);

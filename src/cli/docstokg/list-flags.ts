@@ -15,7 +15,7 @@ import { usageError } from "../usage-error.ts";
 
 export function addListFlags(command: Command): void {
   command
-    .option("-i, --input <file>", "file with works (one per line, CSV or JSONL); - for stdin")
+    .option("-i, --input <file>", "file with works: lines, CSV, JSONL, BibTeX or RIS; - for stdin")
     .option("--input-format <format>", `${INPUT_FORMATS.join(", ")} (default: by file extension)`)
     .option("--column <name>", "CSV column or JSONL field with the identifiers")
     .option("--strict", "reject the whole list if one line is invalid");

@@ -75,7 +75,7 @@ function explanationOf(loaded: LoadedPolicy, target: string, role: Role): Policy
     const values = [...explainLimits(loaded, { service }, role), ...explainCircuit(loaded, { service }, role)];
     return { names: { service, role }, listing, values };
   }
-  const { host, path } = targetOf(loaded, target);
+  const { host, path } = targetOf(loaded, target, "<target>");
   return explanationOfHost(loaded, host, path, role);
 }
 

@@ -11,7 +11,7 @@ import { breakersTable, limitsTable, policySettings, servicesTable, settingsText
 /** `docstokg policy show`. */
 export const showPolicy: RunCommand = async (_, options, io) => {
   const loaded = await loadPolicy(policySources(options, io));
-  const target = typeof options["host"] === "string" ? targetOf(loaded, options["host"]) : undefined;
+  const target = typeof options["host"] === "string" ? targetOf(loaded, options["host"], "--host") : undefined;
   const settings = policySettings(loaded);
   const rows = target === undefined ? policyRows(loaded) : hostPolicyRows(loaded, target);
   const breakers = target === undefined ? breakerRows(loaded) : hostBreakerRows(loaded, target);

@@ -47,6 +47,11 @@ test("policy show prints settings, limits, breakers and services", async () => {
   assert.equal(stdout.match(/^service arxiv +metadata +3 \/ 180 s +900 s /gm)?.length, 1);
 });
 
+test("policy show names the flag --host if its value is not a host", async () => {
+  const { stderr } = await run(["policy", "show", "--host", "x..y"]);
+  assert.match(stderr, /^docstokg: --host: "x\.\.y" is not a host/);
+});
+
 test("policy show prints one host with --host, and JSON with --json", async () => {
   const { stdout } = await run([
     "policy",
@@ -308,5 +313,5 @@ test("a file that is not YAML has a handful of problems, not hundreds", async ()
   assert.equal(exitCode, 2);
   const lines = (stdout + stderr).split("\n").filter(line => line.startsWith(`${path}:`));
   assert.ok(lines.length <= 8, lines.join("\n"));
-  assert.match(stdout + stderr, /and \d+ more syntax errors; is this file YAML\?/);
+  assert.match(stdout + stderr, /and \d+ more syntax problems; is this file YAML\?/);
 });

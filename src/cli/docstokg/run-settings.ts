@@ -48,7 +48,8 @@ export interface RunSettings extends RunPaths {
 /** The flags that `run` and `retry` share, policy flags included. `quiet` describes what `--quiet` leaves out. */
 export function addRunFlags(command: Command, quiet: string): void {
   const { maxBytes, maxBreakerWaitMs, minBytesPerSecond } = RUN_DEFAULTS;
-  const patience = "how long a work waits for open circuits, and the run for spent quotas when nothing else is left";
+  const patience =
+    "longest wait of a work for open circuits and cooldowns, and of the run for spent quotas when no other work is left";
   addFolderFlag(command);
   addManifestFlag(command);
   command
@@ -64,7 +65,7 @@ export function addRunFlags(command: Command, quiet: string): void {
     .option("--patience <seconds>", patience, String(maxBreakerWaitMs / 1000))
     .option(
       "--min-speed <bytes>",
-      "interrupt a file slower than this per second, over 30 s",
+      "interrupt a download with fewer bytes per second than this, over 30 s",
       String(minBytesPerSecond),
     );
   addMachineFlags(command, quiet);

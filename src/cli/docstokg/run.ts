@@ -25,7 +25,10 @@ export const run: CommandModule = {
     command.argument("[work...]", "DOIs, arXiv ids, pmid:…, PMC…, OpenAlex ids, or http(s) URLs");
     addListFlags(command);
     addQueryFlags(command);
-    command.option("--dry-run", "say what the list would cost (calls and time for each service) and send nothing");
+    command.option(
+      "--dry-run",
+      "print the calls and the time that the list would need from each service, and send nothing",
+    );
     command.option("--refresh", "revalidate works already downloaded; unchanged files are not fetched again");
     command.option("--enqueue-only", "add the works to a PostgreSQL manifest and leave them to docstokg worker");
     addRunFlags(command, "do not print the policy and the progress");

@@ -84,8 +84,8 @@ async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonl
   if (sharedDir === undefined) {
     findings.push({
       what: "shared_dir",
-      verdict: "warning",
-      detail: "not set: processes do not share rate limits",
+      verdict: "ok",
+      detail: "not set: processes with the same store folder share rate limits",
     });
   } else findings.push(await writable("shared_dir", sharedDir));
   if (findings[0]?.verdict !== "ok") return findings;

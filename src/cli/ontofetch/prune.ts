@@ -41,8 +41,8 @@ export const prune: CommandModule = {
       await using _lock = await FileLock.acquire(store.lockPath(id), { time: systemTime });
       if (!isDryRun) await store.removeDraft(id);
       const versions = await store.versions(id);
-      const good = await firstGood(versions);
-      const isKept = (version: StoredVersion) => version === good || lock.get(id)?.sha256 === version.manifest.sha256;
+      const valid = await newestValid(versions);
+      const isKept = (version: StoredVersion) => version === valid || lock.get(id)?.sha256 === version.manifest.sha256;
       for (const version of versions.slice(keep).filter(candidate => !isKept(candidate))) {
         if (!isDryRun) await store.remove(version);
         removedVersions.push(version);
@@ -71,8 +71,8 @@ export const prune: CommandModule = {
   },
 };
 
-/** The newest version whose file is as its manifest says. It stays even if damaged versions are newer. */
-async function firstGood(versions: readonly StoredVersion[]): Promise<StoredVersion | undefined> {
+/** The newest version whose file has the hash in its manifest. It is kept even if damaged versions are newer. */
+async function newestValid(versions: readonly StoredVersion[]): Promise<StoredVersion | undefined> {
   for (const version of versions) {
     if ((await hashFile(version.path)) === version.manifest.sha256) return version;
   }

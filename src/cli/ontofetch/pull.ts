@@ -38,7 +38,9 @@ export const pull: CommandModule = {
         },
         onLimitWait: ({ key, limit, waitMs, waiting }) => {
           progress.clear();
-          io.stderr.write(`waiting for ${key}: ${limit}, ${formatDuration(waitMs)}, ${waiting} left\n`);
+          io.stderr.write(
+            `waiting for ${key}: ${limit}, next request in ${formatDuration(waitMs)}, ${waiting} queued\n`,
+          );
         },
         onWait: id => {
           progress.clear();
@@ -77,7 +79,7 @@ const OUTCOME_TEXTS = {
   fetched: "fetched",
   unchanged: "unchanged",
   shared: "fetched by another process",
-  kept: "already stored, as locked",
+  kept: "already stored",
 } as const;
 
 export function resumeLine(id: string, bytes: number, totalBytes: number | undefined): string {

@@ -16,11 +16,11 @@ export type SettingsFlag = keyof typeof SETTINGS_FLAGS;
 
 const SETTINGS_FLAGS = {
   sources: ["--sources <file>", "sources file (default: sources.yaml)"],
-  store: ["--store <folder>", "folder of the ontology store"],
-  lockfile: ["--lockfile <file>", "lockfile with versions and hashes"],
+  store: ["--store <folder>", "folder of the ontology store (default: ontologies)"],
+  lockfile: ["--lockfile <file>", "lockfile with versions and hashes (default: ontologies.lock.json)"],
   check: [
     "--check <depth>",
-    "how files are validated: full (beginning, end and a parser), end (beginning and end) or none (beginning)",
+    "what is validated: full (the whole file), end (its beginning and end) or none (its beginning)",
   ],
   rate: ["--rate <rate>", "default rate limit per service, e.g. 8/second"],
   ratePerService: ["--rate-per-service <rates>", "rate limits by service, e.g. ols:4/second;bioportal:2/second"],

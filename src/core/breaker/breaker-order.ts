@@ -38,7 +38,7 @@ const KEPT_US = 86_400_000_000;
 
 /**
  * Writes an order into the record. Of two orders to open the later end counts, unless the newer one replaces the other.
- * The same record, if a newer order was given.
+ * Returns the same record if a newer order was given.
  * @param givenUs when it was given: earlier than `nowUs` if the store was away then
  */
 export function giveOrder(record: BreakerRecord, order: BreakerOrder, nowUs: number, givenUs = nowUs): BreakerRecord {
@@ -63,8 +63,8 @@ export function orderVersion(record: BreakerRecord, circuit?: string): number {
 }
 
 /**
- * Whether the record holds an order to close or half-open that `known` does not have: what a process based on `known` is
- * older than the order.
+ * Whether the record holds an order to close or half-open that `known` does not have. State that a process has based on
+ * `known` is then older than the order.
  */
 export function isClearedSince(record: BreakerRecord, known: BreakerRecord, circuit?: string): boolean {
   if (record.epoch > known.epoch) return true;
@@ -73,8 +73,8 @@ export function isClearedSince(record: BreakerRecord, known: BreakerRecord, circ
 }
 
 /**
- * Puts back the orders of `known` that `record` lacks, because the store has lost them or an older state was written to
- * a store that had. `record` itself, if it lacks none.
+ * Adds the orders of `known` that `record` lacks: the store has lost them, or an older state was written over them.
+ * Returns `record` itself if it lacks none.
  */
 export function restoreOrders(record: BreakerRecord, known: BreakerRecord): BreakerRecord {
   const [base, other] = known.epoch > record.epoch ? [known, record] : [record, known];

@@ -76,7 +76,10 @@ export function parseRateMap(text: string): ReadonlyMap<string, readonly Rate[]>
 
 function parseWindow(part: string, input: string, maxLimit: number): Rate {
   const [, count, k, word = ""] = /^(\d{1,13})\/(\d{0,11})([a-z]{1,12})$/i.exec(part) ?? [];
-  if (count === undefined) throw notARate(input, `${quote(part)} is not of the form <count>/<unit>`);
+  if (count === undefined) {
+    const text = part === input ? quote(input) : `${quote(part)} in ${quote(input)}`;
+    throw new RangeError(`${text} is not a rate; ${FORM}`);
+  }
   const unit = SPELLINGS.get(word.toLowerCase());
   if (unit === undefined) {
     throw notARate(input, `unknown time unit ${quote(word)} (expected ms, second, minute, hour or day)`);

@@ -1,4 +1,4 @@
-/** Hides passwords in texts of a user that messages and tables show. */
+/** Hides passwords in text from users that is shown in messages and tables. */
 
 import { isCredentialName } from "./credentials.ts";
 

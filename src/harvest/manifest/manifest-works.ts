@@ -49,8 +49,8 @@ export interface ManifestWorks {
   /** Stores what resolvers have added. Returns the id of another work that has one of the identifiers. */
   update(work: ListedWork): Promise<number | undefined>;
   /**
-   * One work stands for both: the other one keeps the identifiers of this one. False if the other one was merged with a
-   * third one meanwhile, or with this one: then nothing is changed, and `update` says which work has the identifiers.
+   * Merges a work into another one, which gets its identifiers. False if the other one was merged with a third one
+   * meanwhile, or with this one: then nothing is changed, and `update` says which work has the identifiers.
    */
   merge(work: ListedWork, into: number): Promise<boolean>;
   /** `done`, `failed`, `pending`, or undefined if the manifest does not have the work. */
@@ -78,7 +78,7 @@ export function listedMetadata({ metadata }: Work): string | null {
   return JSON.stringify({ ...metadata, sources });
 }
 
-/** The identifiers by which works are compared. A URL is none: it may have a copy of several works. */
+/** The identifiers by which works are compared. URLs are left out, because one page may have copies of several works. */
 export function idNames(ids: WorkIds): readonly string[] {
   return Object.entries(ids).flatMap(([scheme, id]) =>
     id === undefined || scheme === "url" ? [] : [`${scheme}:${id}`],

@@ -24,7 +24,8 @@ export class StoredResponses {
 
   /**
    * The stored variant that this request selects. Responses to different credentials and partitions are kept apart, also
-   * when the server sends no `Vary` (law L13): those of the request must be among the names that select the variant.
+   * when the server sends no `Vary` (law L13): a variant matches only if the credential headers and the partition of the
+   * request are among the names that select it.
    */
   find(request: OutgoingRequest): FoundResponse | undefined {
     const stored = this.#store.find(urlOf(request));

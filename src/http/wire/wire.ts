@@ -1,6 +1,6 @@
 /**
- * The connections of the hub. Private addresses are refused here and not in an outer stage, because only here the
- * address is known that a name, a redirect or a `connectTo` entry leads to.
+ * The connections of the hub. Private addresses are refused here and not in an outer stage, because the address that a
+ * name, a redirect or a `connectTo` entry leads to is known only here.
  */
 import { lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";

@@ -28,14 +28,14 @@ const KEYWORDS = new Set([
   ...["@value", "@version", "@vocab", "@annotation"],
 ]);
 const NO_CONTAINERS: ReadonlySet<string> = new Set();
-/** Contexts that import each other end here. */
+/** The maximum number of contexts that import each other or are nested. */
 const CONTEXTS_MAX = 32;
 
 export function isKeyword(text: string): boolean {
   return KEYWORDS.has(text);
 }
 
-/** A context in force. It is not modified after it was built. */
+/** An active context of the algorithm. It is not modified after it was built. */
 export class JsonLdContext {
   readonly base: IriBase;
   readonly vocab: string | undefined;

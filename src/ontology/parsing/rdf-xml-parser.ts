@@ -1,6 +1,6 @@
 /**
- * RDF/XML (https://www.w3.org/TR/rdf-syntax-grammar/, with the additions of RDF 1.2) on the events of an XML reader. The
- * frames of open elements are all it keeps.
+ * RDF/XML (https://www.w3.org/TR/rdf-syntax-grammar/, with the additions of RDF 1.2) on the events of an XML reader. It
+ * keeps the frames of open elements and the hashes of ids, and no statements.
  */
 import { HashTable } from "./hash-table.ts";
 import { IriBase } from "./iri-base.ts";

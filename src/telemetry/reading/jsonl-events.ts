@@ -6,7 +6,7 @@ import type { TelemetryEvent } from "../events.ts";
 import { rotatedFiles } from "../rotated-files.ts";
 import { SkippedEventCounter } from "./skipped-events.ts";
 
-/** An event that docstokg wrote has a few hundred bytes; a longer line is skipped without being held in memory. */
+/** A longer line is skipped without being held in memory. Events of docstokg have a few hundred bytes. */
 const LINE_BYTES_MAX = 2 ** 20;
 const NEWLINE = 0x0a;
 
