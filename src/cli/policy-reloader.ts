@@ -6,9 +6,9 @@ import { formatCount } from "./output/format.ts";
 import type { Flags, Io } from "./program.ts";
 import { usageError } from "./usage-error.ts";
 
-/** The variables that name the policy files of a user. */
+/** The environment variables that name the user's policy files. */
 const FILE_VARIABLES = ["DOCSTOKG_RLIMITS_YAML", "DOCSTOKG_BREAKERS_YAML", "DOCSTOKG_IDENTITIES_YAML"];
-/** The others are counted: a new file may change thousands of values. */
+/** How many changes are printed. The others are only counted: a new file may change thousands of values. */
 const CHANGES_SHOWN = 50;
 
 export const WATCH_POLICY_FLAG = ["--watch-policy", "reload the policy when its files change"] as const;
@@ -22,7 +22,7 @@ export interface ReloadTarget {
 
 /**
  * Reloads the policy of a running command at SIGHUP, and with `--watch-policy` when a file of the policy changes. An
- * invalid policy is reported, and the old one stays in force. One reload runs at a time; requests meanwhile are one.
+ * invalid policy is reported, and the old one stays in force. One reload runs at a time; requests that come meanwhile cause one more.
  */
 export class PolicyReloader implements Disposable {
   readonly #stops: (() => void)[] = [];
@@ -49,7 +49,7 @@ export class PolicyReloader implements Disposable {
     return reloader;
   }
 
-  /** Reloads from now on; a request that came earlier is carried out. */
+  /** Carries out requests from now on, also one that came earlier. */
   start(target: ReloadTarget): void {
     this.#target = target;
     this.#next();

@@ -1,6 +1,6 @@
 import type { WorkMetadata } from "./work.ts";
 
-/** Which works are wanted. A work whose metadata does not say is wanted. */
+/** Which works are wanted. A work whose metadata lacks a field is wanted, whatever the filter says about that field. */
 export interface WorkFilter {
   /** The first year. @default any */
   readonly fromYear?: number | undefined;
@@ -14,7 +14,7 @@ export interface WorkFilter {
   readonly types?: readonly string[] | undefined;
 }
 
-/** Why a work is not wanted; undefined if it is, or if its metadata does not say. */
+/** Why a work is not wanted; undefined if it is wanted. */
 export function filterProblem(filter: WorkFilter, metadata: WorkMetadata = {}): string | undefined {
   const { year, licence, type, openAccess } = metadata;
   if (year !== undefined && filter.fromYear !== undefined && year < filter.fromYear)

@@ -8,7 +8,7 @@ import type { ReportedRequest } from "./request-telemetry.ts";
 import { statusOutcome } from "./status-outcome.ts";
 import type { AttemptTrace } from "./tracing.ts";
 
-/** What an attempt waited for and was granted by. `Grant` has all of it but the delays. */
+/** The grant of an attempt, with the waits before it. `Grant` has all of these fields except the delays. */
 export interface AttemptGrant {
   /** The key whose budget was charged. */
   readonly host: string;

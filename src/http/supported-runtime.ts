@@ -1,6 +1,6 @@
 /**
- * Imported first by every entry with a hub, and imports nothing itself. Elsewhere the hub would fail with a stack trace,
- * or limit nothing: Deno ignores the dispatcher of a fetch.
+ * Imported first by every entry with a hub, and imports nothing itself. On another runtime the hub would fail with a
+ * stack trace, or limit nothing: Deno ignores the dispatcher of a fetch.
  */
 
 /** The oldest Node, as `engines` in package.json. */

@@ -8,7 +8,7 @@ export function isOntologyMember(name: string, member: string | undefined): bool
   if (name.endsWith("/")) return false;
   if (member !== undefined) return name === member || name.endsWith(`/${member}`);
   const parts = name.split("/");
-  // Copies of macOS, hidden files, and the catalogue that maps imports to files.
+  // Files that macOS adds, hidden files, and the catalogue that maps imports to files.
   const isHidden = parts.some(part => part.startsWith(".") || part === "__MACOSX");
   return !isHidden && parts.at(-1) !== "catalog-v001.xml" && formatOfName(name) !== undefined;
 }

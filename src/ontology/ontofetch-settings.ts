@@ -40,8 +40,8 @@ export interface OntofetchSettings {
   /** @default "ontologies.lock.json" beside `sources.yaml` */
   readonly lockfile: string;
   /**
-   * How a downloaded file is checked. `full`: its beginning, its end, and all of it with a parser. `end`: its beginning
-   * and its end. `none`: its beginning only.
+   * How a downloaded file is checked. `full`: a parser reads all of it. `end`: a parser reads its beginning, and its last
+   * characters are checked. `none`: a parser reads its beginning.
    * @default "full"
    */
   readonly check: "full" | "end" | "none";
@@ -56,7 +56,7 @@ export interface OntofetchSettings {
   readonly allowsPrivate: boolean;
   /** The rate limits of the services. */
   readonly rates: OntologyRates;
-  /** The folder through which processes share their limits; undefined if limits are not shared. */
+  /** The folder through which processes share their limits; undefined for a folder inside `store`. */
   readonly sharedDir: string | undefined;
   /** The wanted ontologies, in the order of `sources.yaml`. */
   readonly sources: readonly Source[];

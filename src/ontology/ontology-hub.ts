@@ -110,7 +110,7 @@ export async function ontologyLimits(rates: OntologyRates, env: Environment): Pr
   return { ...own, services: { ...own.services, ...serviceLimits(rates).services } };
 }
 
-/** One service of the policy for each service. HEAD requests count, because the services count them or do not say. */
+/** One service of the policy for each service of ontofetch. HEAD requests count, because the services count them or do not say. */
 function serviceLimits({ default: fallback, perService, guardMs }: OntologyRates): RatelimitsOptions {
   const services = SERVICES.map(service => {
     const rates = perService.get(service) ?? fallback;

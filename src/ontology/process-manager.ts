@@ -12,7 +12,7 @@ let current: OntologyManager | undefined;
 /**
  * Creates the manager that `acquire` and `cooldownFor` of this process use, and returns it. Call it once, before the
  * first `acquire`: a new manager does not know the requests that an earlier one has granted.
- * @throws ConfigError that lists every invalid setting.
+ * @throws ConfigError that lists every value of a wrong type, or else the first invalid rate or service name.
  */
 export function initManager(settings: OntologySettings = {}, options: OntologyManagerOptions = {}): OntologyManager {
   current = new OntologyManager(settings, options);
@@ -35,8 +35,8 @@ export function acquire(
 }
 
 /**
- * Blocks the key `service:host` for so many seconds from now, as a `Retry-After` asks. A later end replaces an earlier
- * one, never the reverse. The promise resolves when the processes that share the folder can read the cooldown.
+ * Blocks the key `service:host` for `seconds` from now, as a `Retry-After` asks. A later end replaces an earlier one,
+ * never the reverse. The promise resolves when the processes that share the folder can read the cooldown.
  * @param key `service:host`, as `acquire` returns it.
  * @throws RangeError for a negative number of seconds or an invalid key.
  */

@@ -8,7 +8,7 @@ import type { Flags, Io } from "../program.ts";
 import { breakerReasonText, STATE_COLOURS } from "./breaker-reason.ts";
 import { targetArgument, targetName } from "./breaker-target.ts";
 
-/** What became of an order. */
+/** The result of an operator's order. */
 export interface OrderOutcome {
   readonly target: BreakerTarget;
   /** Ordered together with the target. */

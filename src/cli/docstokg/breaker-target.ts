@@ -9,7 +9,7 @@ import { policyTarget } from "../../policy/target.ts";
 import { usageError } from "../usage-error.ts";
 import type { KnownTargets } from "./known-targets.ts";
 
-/** What a text on the command line means. */
+/** The meaning of a target on the command line. */
 export interface ResolvedTarget {
   /** The host, service or resolver itself. */
   readonly target: BreakerTarget;
@@ -95,7 +95,7 @@ function hostWithPort(text: string, host: string): string | undefined {
   return port === "" || host.endsWith(`:${port}`) ? undefined : `${host}:${port}`;
 }
 
-/** A word that can be the name of a service or resolver, and is hardly a host. */
+/** A word that can be the name of a service or resolver, and is probably not a host. */
 function isBareWord(name: string): boolean {
   return /^[\w-]+$/.test(name);
 }

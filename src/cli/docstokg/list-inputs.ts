@@ -6,7 +6,7 @@ import type { Feed } from "./run-session.ts";
 
 /** Works are added to the manifest in transactions of this size. */
 const BATCH_WORKS = 200;
-/** A list that is typed or generated slowly is worked on while it is still being read. */
+/** Works of a list that is typed or generated slowly are added after this time, before the list ends. */
 const BATCH_DELAY_MS = 50;
 
 export interface ListOptions {

@@ -90,7 +90,7 @@ class Demo {
     await writeFile(join(this.#folder, "sources.yaml"), `${SOURCES}${BIG}`);
     const third = await this.#interrupted();
 
-    this.#title("A truncated stored file: detected, and restored as locked");
+    this.#title("A truncated stored file: detected, and restored from the locked URL");
     const fourth = await this.#truncateStored(third);
 
     const { requests, rejected } = await this.#internet.ledger();

@@ -174,7 +174,7 @@ export function oldestProbe(circuit: Circuit | undefined): number | undefined {
   return circuit?.kind === "half-open" ? circuit.probes[0]?.id : undefined;
 }
 
-/** Called for an operator, when enough probes have succeeded, and when another process has closed the circuit. */
+/** Called when an operator or another process has closed the circuit, and when enough probes have succeeded. */
 export function close(circuit: Circuit): Circuit {
   if (circuit.kind === "closed" && !hasFailures(circuit)) return circuit;
   return { kind: "closed", generation: circuit.generation + 1, failures: 0, throttles: 0 };

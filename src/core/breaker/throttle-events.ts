@@ -1,6 +1,6 @@
 /**
  * Joins the throttled answers to requests that were in flight together into one event (law B10).
- * A burst that a server rejects says one thing, however many answers say it.
+ * A burst that a server rejects counts once, however many of its requests are throttled.
  */
 export class ThrottleEvents {
   /** Number of the last permit that was issued before the newest event. */

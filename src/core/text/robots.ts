@@ -9,7 +9,7 @@ export interface Robots {
   readonly crawlDelayS?: number | undefined;
 }
 
-/** The minimum of section 2.5; the rest is ignored. */
+/** RFC 9309, section 2.5, requires that at least so much is read; the rest is ignored. */
 const ROBOTS_BYTES_MAX = 500 * 1024;
 const RULES_MAX = 10_000;
 

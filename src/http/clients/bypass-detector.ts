@@ -17,7 +17,7 @@ interface UndiciRequest {
   readonly origin?: string | URL | undefined;
 }
 
-/** Hosts that are reported; the others would be the same news. */
+/** How many hosts are reported. The cause of further ones is probably the same. */
 const HOSTS_MAX = 100;
 
 /**

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 
 /**
  * A set of strings with one byte of flags each, held as 53-bit hashes: 9 bytes for each slot instead of about 100 for a
- * string in a Set. Two strings of a million collide with a probability of 1 in 18,000.
+ * string in a Set. Among a million strings, the probability that any two collide is 1 in 18,000.
  */
 export class HashTable {
   #hashes = new Float64Array(INITIAL_SLOTS);

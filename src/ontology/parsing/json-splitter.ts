@@ -15,8 +15,8 @@ interface Container {
 }
 
 /**
- * Splits a JSON text into values, each parsed on its own, so that a large list is never held. Each character is looked
- * at once.
+ * Splits a JSON text into values, each parsed on its own, so that a large list is never held in memory. Each character is
+ * read once.
  */
 export class JsonSplitter {
   readonly #handler: JsonSplitterHandler;

@@ -2,29 +2,22 @@
  * RDF/XML (https://www.w3.org/TR/rdf-syntax-grammar/, with the additions of RDF 1.2) on the events of an XML reader. It
  * keeps the frames of open elements and the hashes of ids, and no statements.
  */
-import { HashTable } from "./hash-table.ts";
 import { IriBase } from "./iri-base.ts";
 import { checkBase } from "./limits.ts";
-import { formatTerm } from "./n-triples-text.ts";
 import { RDF, RDF_TYPE } from "./rdf-vocabulary.ts";
-import type { ObjectKind, OnStatement } from "./statement.ts";
+import { blankNodeOf, RdfXmlIds } from "./rdf-xml-ids.ts";
+import { kindOf, RdfXmlStatements } from "./rdf-xml-statements.ts";
+import type { OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 import { XML_NAMESPACE, type XmlName } from "./xml-namespaces.ts";
 import type { XmlAttribute, XmlHandler } from "./xml-reader.ts";
 
 const ITS = "http://www.w3.org/2005/11/its";
-const REIFIES = `${RDF}reifies`;
 const OLD_TERMS = ["aboutEach", "aboutEachPrefix", "bagID"];
 const CORE_TERMS = ["RDF", "ID", "about", "parseType", "resource", "nodeID", "datatype"];
 const NOT_NODES = new Set([...CORE_TERMS, ...OLD_TERMS, "li"]);
 const NOT_PROPERTIES = new Set([...CORE_TERMS, ...OLD_TERMS, "Description"]);
 const NOT_ATTRIBUTES = new Set([...CORE_TERMS, ...OLD_TERMS, "Description", "li"]);
-const NAME_START =
-  "A-Z_a-z\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u02ff\\u0370-\\u037d\\u037f-\\u1fff\\u200c\\u200d\\u2070-\\u218f" +
-  "\\u2c00-\\u2fef\\u3001-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\ufffd\\u{10000}-\\u{effff}";
-/** An XML name without a colon. */
-const NC_NAME = new RegExp(`^[${NAME_START}][${NAME_START}.\\d\\u00b7\\u0300-\\u036f\\u203f\\u2040-]*$`, "u");
-
 /**
  * - `document`: expects the root. `rdf`: inside `rdf:RDF`. Both contain node elements.
  * - `node`: a node element, or a property with `parseType="Resource"`. It contains property elements.
@@ -52,26 +45,21 @@ interface Frame {
   reifier: string;
   /** The last cell of a collection. */
   cell: string;
-  /** Statements of a triple term. */
-  terms: string[] | undefined;
 }
 
 export class RdfXmlParser implements XmlHandler {
-  readonly #onStatement: OnStatement;
+  readonly #statements: RdfXmlStatements;
   readonly #frames: Frame[];
-  readonly #ids = new HashTable();
-  #blanks = 0;
-  /** The innermost list that collects the statements of a triple term. */
-  #terms: string[] | undefined;
+  readonly #ids = new RdfXmlIds();
   /** Open elements inside a literal. */
   #literalDepth = 0;
 
   constructor(onStatement: OnStatement, base: string) {
-    this.#onStatement = onStatement;
+    this.#statements = new RdfXmlStatements(onStatement);
     const root: Frame = {
       ...{ kind: "document" as const, base: new IriBase(base), language: "", direction: "", version: "" },
       ...{ subject: "", predicate: "", text: "", datatype: "", hasChild: false, item: 1 },
-      ...{ statementId: "", reifier: "", cell: "", terms: undefined },
+      ...{ statementId: "", reifier: "", cell: "" },
     };
     this.#frames = [root];
   }
@@ -125,7 +113,7 @@ export class RdfXmlParser implements XmlHandler {
     if (frame.kind === "property" && !frame.hasChild) this.#emitLiteral(frame, frame.text, frame.datatype);
     else if (frame.kind === "literal") this.#emitLiteral(frame, frame.text, `${RDF}XMLLiteral`);
     else if (frame.kind === "collection") this.#endCollection(frame);
-    else if (frame.kind === "triple") this.#endTriple(frame);
+    else if (frame.kind === "triple") this.#statements.emitProperty(frame, this.#statements.endTriple(), "triple");
   }
 
   #openRoot(parent: Frame, attributes: readonly XmlAttribute[]): void {
@@ -146,14 +134,14 @@ export class RdfXmlParser implements XmlHandler {
     for (const { name: attribute, value } of properties) {
       if (attribute.namespace !== RDF) continue;
       if (attribute.local === "about") identify(frame.base.resolve(value));
-      else if (attribute.local === "ID") identify(this.#claimId(frame, value));
-      else if (attribute.local === "nodeID") identify(this.#nodeId(value));
+      else if (attribute.local === "ID") identify(this.#ids.claim(frame.base, value));
+      else if (attribute.local === "nodeID") identify(blankNodeOf(value));
       else if (NOT_ATTRIBUTES.has(attribute.local)) throw new SyntaxProblem(`${attribute.raw} on a node`);
     }
-    frame.subject = subject ?? this.#blank();
+    frame.subject = subject ?? this.#statements.newBlank();
     if (parent.kind !== "document" && parent.kind !== "rdf") this.#link(parent, frame.subject);
     if (name.namespace !== RDF || name.local !== "Description") {
-      this.#emit(frame.subject, RDF_TYPE, name.iri, "iri");
+      this.#statements.emit(frame.subject, RDF_TYPE, name.iri, "iri");
     }
     this.#emitAttributes(frame, properties, frame.subject);
   }
@@ -161,12 +149,12 @@ export class RdfXmlParser implements XmlHandler {
   /** The statement whose object is a node element. */
   #link(parent: Frame, node: string): void {
     if (parent.kind === "collection") {
-      const cell = this.#blank();
-      if (parent.cell === "") this.#emitReified(parent, cell, "blank");
-      else this.#emit(parent.cell, `${RDF}rest`, cell, "blank");
-      this.#emit(cell, `${RDF}first`, node, kindOf(node));
+      const cell = this.#statements.newBlank();
+      if (parent.cell === "") this.#statements.emitProperty(parent, cell, "blank");
+      else this.#statements.emit(parent.cell, `${RDF}rest`, cell, "blank");
+      this.#statements.emit(cell, `${RDF}first`, node, kindOf(node));
       parent.cell = cell;
-    } else if (parent.kind === "property") this.#emitReified(parent, node, kindOf(node));
+    } else if (parent.kind === "property") this.#statements.emitProperty(parent, node, kindOf(node));
   }
 
   #openProperty(parent: Frame, name: XmlName, attributes: readonly XmlAttribute[]): void {
@@ -189,13 +177,13 @@ export class RdfXmlParser implements XmlHandler {
       const { name: key, value } = attribute;
       if (key.namespace !== RDF) properties.push(attribute);
       else if (key.local === "parseType") parseType = value;
-      else if (key.local === "ID") statementId = this.#claimId(context, value);
+      else if (key.local === "ID") statementId = this.#ids.claim(context.base, value);
       else if (key.local === "datatype") datatype = context.base.resolve(value);
       else if (key.local === "annotation") reifier = context.base.resolve(value);
-      else if (key.local === "annotationNodeID") reifier = this.#nodeId(value);
+      else if (key.local === "annotationNodeID") reifier = blankNodeOf(value);
       else if (key.local === "resource" || key.local === "nodeID") {
         if (object !== undefined) throw new SyntaxProblem("rdf:resource and rdf:nodeID on one property");
-        object = key.local === "resource" ? context.base.resolve(value) : this.#nodeId(value);
+        object = key.local === "resource" ? context.base.resolve(value) : blankNodeOf(value);
       } else if (NOT_ATTRIBUTES.has(key.local)) throw new SyntaxProblem(`${key.raw} on a property`);
       else properties.push(attribute);
     }
@@ -208,15 +196,14 @@ export class RdfXmlParser implements XmlHandler {
     const frame = this.#push(kindOfProperty(parseType, isEmpty, context.version), context);
     Object.assign(frame, { subject: parent.subject, predicate, statementId, datatype, reifier });
     if (parseType === "Resource") {
-      const node = this.#blank();
-      this.#emitReified(frame, node, "blank");
+      const node = this.#statements.newBlank();
+      this.#statements.emitProperty(frame, node, "blank");
       frame.subject = node;
     } else if (frame.kind === "triple") {
-      frame.terms = this.#terms;
-      this.#terms = [];
+      this.#statements.beginTriple();
     } else if (isEmpty) {
-      const node = object ?? this.#blank();
-      this.#emitReified(frame, node, kindOf(node));
+      const node = object ?? this.#statements.newBlank();
+      this.#statements.emitProperty(frame, node, kindOf(node));
       this.#emitAttributes(frame, described, node);
     }
   }
@@ -249,53 +236,26 @@ export class RdfXmlParser implements XmlHandler {
       if (name.namespace === "" || name.namespace === RDF) {
         if (name.namespace === "" || name.local !== "type") {
           if (name.namespace === "" || ["about", "ID", "nodeID"].includes(name.local)) continue;
-          this.#emit(subject, name.iri, value, "literal", languageOf(frame));
-        } else this.#emit(subject, RDF_TYPE, frame.base.resolve(value), "iri");
-      } else this.#emit(subject, name.iri, value, "literal", languageOf(frame));
+          this.#statements.emit(subject, name.iri, value, "literal", languageOf(frame));
+        } else this.#statements.emit(subject, RDF_TYPE, frame.base.resolve(value), "iri");
+      } else this.#statements.emit(subject, name.iri, value, "literal", languageOf(frame));
     }
   }
 
   #emitLiteral(frame: Frame, text: string, datatype: string): void {
-    this.#emitReified(frame, text, "literal", datatype === "" ? languageOf(frame) : "", datatype);
+    this.#statements.emitProperty(frame, text, "literal", datatype === "" ? languageOf(frame) : "", datatype);
   }
 
   #endCollection(frame: Frame): void {
     const nil = `${RDF}nil`;
-    if (frame.cell === "") this.#emitReified(frame, nil, "iri");
-    else this.#emit(frame.cell, `${RDF}rest`, nil, "iri");
-  }
-
-  #endTriple(frame: Frame): void {
-    const terms = this.#terms ?? [];
-    this.#terms = frame.terms;
-    if (terms.length !== 1) {
-      throw new SyntaxProblem(`rdf:parseType="Triple" contains ${terms.length} statements, expected 1`);
-    }
-    this.#emitReified(frame, terms[0] ?? "", "triple");
-  }
-
-  /** The statement of a property element, with its reification. */
-  #emitReified(frame: Frame, object: string, kind: ObjectKind, language = "", datatype = ""): void {
-    const { subject, predicate, statementId, reifier } = frame;
-    this.#emit(subject, predicate, object, kind, language, datatype);
-    if (reifier !== "")
-      this.#emit(reifier, REIFIES, term(subject, predicate, object, kind, language, datatype), "triple");
-    if (statementId === "") return;
-    this.#emit(statementId, RDF_TYPE, `${RDF}Statement`, "iri");
-    this.#emit(statementId, `${RDF}subject`, subject, kindOf(subject));
-    this.#emit(statementId, `${RDF}predicate`, predicate, "iri");
-    this.#emit(statementId, `${RDF}object`, object, kind, language, datatype);
-  }
-
-  #emit(subject: string, predicate: string, object: string, kind: ObjectKind, language = "", datatype = ""): void {
-    if (this.#terms === undefined) this.#onStatement(subject, predicate, object, kind, language, datatype);
-    else this.#terms.push(term(subject, predicate, object, kind, language, datatype));
+    if (frame.cell === "") this.#statements.emitProperty(frame, nil, "iri");
+    else this.#statements.emit(frame.cell, `${RDF}rest`, nil, "iri");
   }
 
   #push(kind: FrameKind, { base, language, direction, version }: Frame): Frame {
     const frame: Frame = {
       ...{ kind, base, language, direction, version, subject: "", predicate: "", text: "", datatype: "" },
-      ...{ hasChild: false, item: 1, statementId: "", reifier: "", cell: "", terms: undefined },
+      ...{ hasChild: false, item: 1, statementId: "", reifier: "", cell: "" },
     };
     this.#frames.push(frame);
     return frame;
@@ -305,23 +265,6 @@ export class RdfXmlParser implements XmlHandler {
     const frame = this.#frames.at(-1);
     if (frame === undefined) throw new SyntaxProblem("element after the end of the document");
     return frame;
-  }
-
-  #claimId({ base }: Frame, id: string): string {
-    if (!NC_NAME.test(id)) throw new SyntaxProblem(`invalid rdf:ID ${JSON.stringify(id.slice(0, 80))}`);
-    const iri = base.resolve(`#${id}`);
-    if (this.#ids.add(iri, 1)) return iri;
-    throw new SyntaxProblem(`rdf:ID ${JSON.stringify(id.slice(0, 80))} occurs twice`);
-  }
-
-  #nodeId(id: string): string {
-    if (!NC_NAME.test(id)) throw new SyntaxProblem(`invalid rdf:nodeID ${JSON.stringify(id.slice(0, 80))}`);
-    return `_:n${id}`;
-  }
-
-  #blank(): string {
-    this.#blanks += 1;
-    return `_:b${this.#blanks}`;
   }
 }
 
@@ -333,16 +276,8 @@ function kindOfProperty(parseType: string | undefined, isEmpty: boolean, version
   return parseType === "Triple" && version !== "" ? "triple" : "literal";
 }
 
-function kindOf(node: string): ObjectKind {
-  return node.startsWith("_:") ? "blank" : "iri";
-}
-
 function languageOf({ language, direction, version }: Frame): string {
   return direction === "" || version === "" || language === "" ? language : `${language}--${direction}`;
-}
-
-function term(s: string, p: string, o: string, kind: ObjectKind, language: string, datatype: string): string {
-  return `<<( ${formatTerm(s, kindOf(s))} <${p}> ${formatTerm(o, kind, language, datatype)} )>>`;
 }
 
 function markup({ name, value }: XmlAttribute): string {

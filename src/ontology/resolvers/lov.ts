@@ -25,17 +25,19 @@ export const lov: OntologyResolver = {
       return versionsIn(json.value).map(version => ({ version: labelOfVersion(version) ?? "?", url: version.url }));
     },
   },
-  read({ id, version }, response) {
+  read(source, response) {
+    const { version } = source;
     const json = readJson("LOV", response);
     if (!("value" in json)) return json;
     const versions = versionsIn(json.value);
     const [newest] = versions;
-    if (newest === undefined) return refused("no-file", `no file of ${id} at LOV`);
+    if (newest === undefined) return refused("no-file", `LOV lists no file for the prefix ${vocabOf(source)}`);
     const chosen =
       version === undefined
         ? newest
         : versions.find(({ name, issued }) => [name, issued?.slice(0, 10)].includes(version));
-    if (chosen === undefined) return refused("no-file", `no version ${version} of ${id} at LOV`);
+    if (chosen === undefined)
+      return refused("no-file", `LOV lists no version ${version} for the prefix ${vocabOf(source)}`);
     return found({
       url: chosen.url,
       format: formatOfName(new URL(chosen.url).pathname),
@@ -44,8 +46,12 @@ export const lov: OntologyResolver = {
   },
 };
 
-function request({ id, extras }: Source) {
-  return { url: `${API}?vocab=${encodeURIComponent(extras["vocab"] ?? id)}`, accept: JSON_ONLY };
+function request(source: Source) {
+  return { url: `${API}?vocab=${encodeURIComponent(vocabOf(source))}`, accept: JSON_ONLY };
+}
+
+function vocabOf({ id, extras }: Source): string {
+  return extras["vocab"] ?? id;
 }
 
 function versionsIn(value: unknown): readonly LovVersion[] {

@@ -15,7 +15,7 @@ export interface BatchWriter<Item> {
   encode(event: TelemetryEvent): Item;
   /** Rejects with a PartialWriteError when some of the items were written. */
   write(items: readonly Item[]): Promise<void>;
-  /** Writes before it returns, also while `write` is running: then what that has not begun to write comes first. */
+  /** Writes before it returns, even while `write` is running: first the items that `write` has not begun to write. */
   writeSync?(items: readonly Item[]): void;
   close(): Promise<void>;
 }

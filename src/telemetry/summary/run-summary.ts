@@ -6,9 +6,9 @@ import type { CallOutcome } from "../call-outcome.ts";
 export interface DelaySummary {
   /** Number of attempts, and of waits that ended without one. */
   readonly count: number;
-  /** Half of them waited no longer. */
+  /** Half of the waits are at most this long. */
   readonly p50: number;
-  /** 95 % of them waited no longer. */
+  /** 95 % of the waits are at most this long. */
   readonly p95: number;
   /** The longest wait. */
   readonly max: number;
@@ -140,7 +140,10 @@ export interface RunSummary {
     readonly opensByReason: Readonly<Record<OpenReasonKind, number>>;
     /** Calls that a breaker refused. `limiter.blocked` does not include them. */
     readonly denied: number;
-    /** The sum over the refused calls of the mean duration of an attempt at the host, or the remaining open time if less. */
+    /**
+     * The time that refused calls did not spend on attempts. Each call counts with the mean duration of an attempt at its
+     * host, or with the remaining open time if that is less.
+     */
     readonly timeSavedMs: number;
     /** Results of the first calls after an opening. */
     readonly afterOpen: { readonly succeeded: number; readonly failed: number; readonly successRate: number };
