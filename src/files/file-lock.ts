@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../core/breaker/backoff.ts";
 import { isBusy } from "../stores/sqlite/sqlite-errors.ts";
+import { pause } from "../time/pause.ts";
 import type { Time } from "../time/time.ts";
 
 export interface FileLockOptions {
@@ -38,7 +39,7 @@ export class FileLock implements AsyncDisposable {
       const lock = await FileLock.tryAcquire(path);
       if (lock !== undefined) return lock;
       if (attempt === 1) onWait?.();
-      await time.sleep(backoffMs(BACKOFF, attempt, random(), 1), signal);
+      await pause(time, backoffMs(BACKOFF, attempt, random(), 1), signal);
     }
   }
 

@@ -2,6 +2,7 @@ import { backoffMs } from "../../core/breaker/backoff.ts";
 import { DownloadError, RejectedError } from "../../errors.ts";
 import type { Hub } from "../../http/hub.ts";
 
+import { pause } from "../../time/pause.ts";
 import type { Time } from "../../time/time.ts";
 import { failureOf } from "../attempt-failure.ts";
 import type { ResolverRequest } from "../resolvers/resolver.ts";
@@ -52,7 +53,7 @@ async function loadPage(
     if (deps.signal.aborted) return undefined;
     if (!mayRetry || tries === TRIES_MAX) throw new DownloadError(`the OpenAlex search (--query) failed: ${message}`);
     try {
-      await deps.time.sleep(backoffMs(BACKOFF, tries, Math.random(), undefined), deps.signal);
+      await pause(deps.time, backoffMs(BACKOFF, tries, Math.random(), undefined), deps.signal);
     } catch (error) {
       if (!deps.signal.aborted) throw error;
       return undefined;

@@ -4,6 +4,7 @@ import { redactedText } from "../../core/text/redaction.ts";
 import { inTransaction } from "../../stores/sqlite/database-file.ts";
 import { openWhenFree } from "../../stores/sqlite/open-database.ts";
 import { isBusy } from "../../stores/sqlite/sqlite-errors.ts";
+import { pause } from "../../time/pause.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
 import { EVENT_SPECS } from "../event-fields.ts";
@@ -95,7 +96,7 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
       } catch (error) {
         if (!isBusy(error) || this.#time.monotonicUs() >= deadlineUs) throw error;
       }
-      await this.#time.sleep(backoffMs(BACKOFF, attempt, Math.random(), 1));
+      await pause(this.#time, backoffMs(BACKOFF, attempt, Math.random(), 1));
     }
   }
 

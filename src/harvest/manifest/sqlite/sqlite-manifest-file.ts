@@ -11,6 +11,7 @@ import { FileLock } from "../../../files/file-lock.ts";
 import { type DatabaseFormat, ensureFile, openFile } from "../../../stores/sqlite/database-file.ts";
 
 import { isBusy, isDamage } from "../../../stores/sqlite/sqlite-errors.ts";
+import { pause } from "../../../time/pause.ts";
 import type { Time } from "../../../time/time.ts";
 
 const SCHEMA = `
@@ -144,7 +145,7 @@ export async function openManifestFile(path: string, time: Time): Promise<Databa
     } catch (error) {
       if (!isBusy(error) || time.monotonicUs() >= deadlineUs) throw cannotOpen(path, error);
     }
-    await time.sleep(backoffMs(BACKOFF, attempt, Math.random(), 1));
+    await pause(time, backoffMs(BACKOFF, attempt, Math.random(), 1));
   }
 }
 
