@@ -1,4 +1,4 @@
-import { BreakerOpenError, BusyError, describeConstraint, type RejectedError } from "../errors.ts";
+import type { RejectedError } from "../errors.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { AttemptFailure } from "./attempt-failure.ts";
 import { Backlog } from "./backlog.ts";
@@ -7,9 +7,11 @@ import { type HostQueueStatus, hostQueueStatuses } from "./host-queue-status.ts"
 import { HostQueues } from "./host-queues.ts";
 import { InFlightRequests } from "./in-flight-requests.ts";
 import type { AttemptRecord, ListedWork, Manifest } from "./manifest/manifest.ts";
+import { type BatchResolver, batchOf, belongsTo, downloadUrl, type PipelineTask } from "./pipeline-task.ts";
 import type { Reason } from "./reason.ts";
+import { decideRefusedStep, LONG_WAIT_MS, SLOT_PAUSE_MS } from "./refused-step.ts";
 import { Resolution, type ResolutionOptions } from "./resolution.ts";
-import type { Resolver, ResolverResponse } from "./resolvers/resolver.ts";
+import type { ResolverResponse } from "./resolvers/resolver.ts";
 import type { SecretUrls } from "./secret-urls.ts";
 import { type PendingStep, resolverNameOf } from "./step.ts";
 import { runBatch, runStep, type StepOutcome, type StepRunnerOptions, type UnsentOutcome } from "./step-runner.ts";
@@ -34,17 +36,6 @@ export interface PipelineOptions extends Omit<ResolutionOptions, "refusalOf">, S
   readonly onDeferred?: ((host: string, waitMs: number) => void) | undefined;
 }
 
-interface PipelineTask {
-  readonly resolution: Resolution;
-  readonly pending: PendingStep;
-}
-
-type BatchResolver = Resolver & { readonly batch: NonNullable<Resolver["batch"]> };
-
-/** A quota that is spent for longer is not waited for in memory: the step is skipped, or the work is put off. */
-const LONG_WAIT_MS = 30_000;
-/** How often to try again while every slot is in use: other users of the hub do not report when they free one. */
-const SLOT_PAUSE_MS = 250;
 const WORKS_PER_LOAD = 128;
 const WORKS_PER_TURN = 256;
 /** Works in memory for one host, so that a slow host cannot fill the memory. More than a batch has. */
@@ -246,10 +237,7 @@ export class Pipeline {
       const others =
         batch === undefined
           ? []
-          : this.#hostQueues.takeMore(queue, batch.resolver.batch.maxWorks - 1, other => {
-              const its = batchOf(other);
-              return its?.resolver === batch.resolver && its.group === batch.group;
-            });
+          : this.#hostQueues.takeMore(queue, batch.resolver.batch.maxWorks - 1, other => belongsTo(other, batch));
       if (batch === undefined || others.length === 0) this.#start(task, queue);
       else this.#startBatch(batch.resolver, [task, ...others], queue);
     }
@@ -512,28 +500,22 @@ export class Pipeline {
   /** The step waits for its host, unless the work can do without it or has another step to try meanwhile. */
   async #refused(task: PipelineTask, queue: string, error: RejectedError): Promise<void> {
     const { resolution, pending } = task;
-    const nowUs = this.#nowUs;
     this.#options.onDeferred?.(error.host, error.retryAfterMs ?? 0);
-    const isTrialRunning = error instanceof BreakerOpenError && error.isTrialRunning;
-    if (error instanceof BusyError || isTrialRunning) {
-      // Tried again when the request that has the slot, or the probe of the circuit, ends.
-      this.#hostQueues.requeueUntilSlot(task, queue, nowUs + SLOT_PAUSE_MS * 1000, nowUs);
+    const clock = this.#clock();
+    const decision = decideRefusedStep(task, error, clock);
+    if (decision.kind === "wait-for-slot") {
+      this.#hostQueues.requeueUntilSlot(task, queue, decision.untilUs, clock.nowUs);
       return;
     }
-    const waitMs = Math.max(1, error.retryAfterMs ?? SLOT_PAUSE_MS);
-    const untilUs = nowUs + waitMs * 1000;
-    const isQuota = !(error instanceof BreakerOpenError) || error.reason === "retry-after";
-    if (isQuota && waitMs > LONG_WAIT_MS) {
-      const message = spentText(error, this.#options.time.wallMs() + waitMs);
-      if (isDispensable(task)) resolution.skip(pending, message);
-      else {
-        resolution.defer({ ...pending, waitMessage: message }, untilUs, "rate-limited");
-        this.#backlog.block(queue, untilUs, message);
-      }
-    } else if (error instanceof BreakerOpenError) resolution.defer(pending, untilUs, "breaker-open");
-    else {
-      this.#hostQueues.requeue(task, queue, untilUs, nowUs);
+    if (decision.kind === "wait") {
+      this.#hostQueues.requeue(task, queue, decision.untilUs, clock.nowUs);
       return;
+    }
+    if (decision.kind === "skip") resolution.skip(pending, decision.message);
+    else if (decision.message === undefined) resolution.defer(pending, decision.untilUs, "breaker-open");
+    else {
+      resolution.defer({ ...pending, waitMessage: decision.message }, decision.untilUs, "rate-limited");
+      this.#backlog.block(queue, decision.untilUs, decision.message);
     }
     await this.#advance(resolution);
   }
@@ -567,27 +549,4 @@ export class Pipeline {
     this.#stopping.abort(error);
     this.#ended.reject(error);
   }
-}
-
-/** The URL of a download, which is sent once for all works that need it; undefined for a query. */
-function downloadUrl({ pending: { step } }: PipelineTask): string | undefined {
-  return step.kind === "fetch" ? step.url : undefined;
-}
-
-/** With which other queries a query may share a request; undefined if with none. */
-function batchOf({ pending: { step, round, isAlone } }: PipelineTask) {
-  if (step.kind !== "ask" || round > 0 || isAlone === true || step.url !== step.request.url) return undefined;
-  const { resolver } = step;
-  const group = resolver.batch?.groupOf(step.about);
-  return group === undefined ? undefined : { resolver: resolver as BatchResolver, group };
-}
-
-/** Whether other services may know a copy too. */
-function isDispensable({ resolution: { work }, pending: { step } }: PipelineTask): boolean {
-  if (step.kind !== "ask" || step.resolver.isRepository === true) return false;
-  return Object.keys(work.ids).some(name => name !== "url");
-}
-
-function spentText({ constraint }: RejectedError, untilWallMs: number): string {
-  return `${describeConstraint(constraint)} is spent, next slot at ${new Date(untilWallMs).toISOString()}`;
 }

@@ -1,0 +1,36 @@
+import type { Resolution } from "./resolution.ts";
+import type { Resolver } from "./resolvers/resolver.ts";
+import type { PendingStep } from "./step.ts";
+
+/** The next step of a work in memory: queued for its host, or being sent. */
+export interface PipelineTask {
+  readonly resolution: Resolution;
+  readonly pending: PendingStep;
+}
+
+export type BatchResolver = Resolver & { readonly batch: NonNullable<Resolver["batch"]> };
+
+/** Queries of one resolver and group may share a request. */
+export interface Batch {
+  readonly resolver: BatchResolver;
+  readonly group: string;
+}
+
+/** With which other queries a task may share a request; undefined if with none. */
+export function batchOf({ pending: { step, round, isAlone } }: PipelineTask): Batch | undefined {
+  if (step.kind !== "ask" || round > 0 || isAlone === true || step.url !== step.request.url) return undefined;
+  const { resolver } = step;
+  const group = resolver.batch?.groupOf(step.about);
+  return group === undefined ? undefined : { resolver: resolver as BatchResolver, group };
+}
+
+/** Whether a task may share the request of a batch. */
+export function belongsTo(task: PipelineTask, { resolver, group }: Batch): boolean {
+  const own = batchOf(task);
+  return own?.resolver === resolver && own.group === group;
+}
+
+/** The URL of a download, which is sent once for all works that need it; undefined for a query. */
+export function downloadUrl({ pending: { step } }: PipelineTask): string | undefined {
+  return step.kind === "fetch" ? step.url : undefined;
+}

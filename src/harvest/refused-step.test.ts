@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BreakerOpenError, BusyError, RateLimitExceeded } from "../errors.ts";
+import type { PipelineTask } from "./pipeline-task.ts";
+import { decideRefusedStep, LONG_WAIT_MS } from "./refused-step.ts";
+import { Resolution } from "./resolution.ts";
+import { arxiv } from "./resolvers/arxiv.ts";
+import { crossref } from "./resolvers/crossref.ts";
+import type { Resolver } from "./resolvers/resolver.ts";
+
+const CALL = { host: "a.example", role: "metadata" };
+const CLOCK = { nowUs: 1_000_000, wallMs: Date.UTC(2026, 10, 16) };
+
+function taskOf(resolver: Resolver): PipelineTask {
+  const work = { id: 1, key: "arxiv:2401.00001", ids: { doi: "10.1/a", arxiv: "2401.00001" } };
+  const resolution = new Resolution(work, {
+    resolvers: [resolver],
+    order: () => [resolver],
+    pageReader: undefined,
+    archive: undefined,
+    formats: ["pdf"],
+    maxBreakerWaitMs: 0,
+    random: () => 0.5,
+  });
+  const next = resolution.next(0);
+  assert.ok("pending" in next);
+  return { resolution, pending: next.pending };
+}
+
+function rateLimited(retryAfterMs: number): RateLimitExceeded {
+  const constraint = { kind: "window", owner: "a.example", limit: "10/HOUR" } as const;
+  return new RateLimitExceeded({ ...CALL, constraint, retryAfterMs, maxWaitMs: 0 });
+}
+
+function open(cooldownRemainingMs: number, isTrialRunning = false): BreakerOpenError {
+  const constraint = { kind: "breaker", owner: "a.example", limit: "circuit" } as const;
+  return new BreakerOpenError({ ...CALL, constraint, reason: "failures", cooldownRemainingMs, isTrialRunning });
+}
+
+test("a step waits for a slot while every slot is in use or a probe is in flight", () => {
+  const busy = new BusyError({
+    ...CALL,
+    constraint: { kind: "concurrency", owner: "a.example", limit: "max_concurrent 1" },
+    maxWaitMs: 0,
+  });
+  for (const error of [busy, open(45_000, true)])
+    assert.deepEqual(decideRefusedStep(taskOf(crossref), error, CLOCK), { kind: "wait-for-slot", untilUs: 1_250_000 });
+});
+
+test("a step waits for a short rate limit in its queue, and lets the work try others while a circuit is open", () => {
+  assert.deepEqual(decideRefusedStep(taskOf(crossref), rateLimited(LONG_WAIT_MS), CLOCK), {
+    kind: "wait",
+    untilUs: 31_000_000,
+  });
+  assert.deepEqual(decideRefusedStep(taskOf(crossref), open(60_000), CLOCK), {
+    kind: "defer",
+    untilUs: 61_000_000,
+  });
+});
+
+test("a quota that is spent for long is skipped, except at the repository of the work", () => {
+  const message = "10/HOUR of a.example is spent, next slot at 2026-11-16T00:01:00.000Z";
+  assert.deepEqual(decideRefusedStep(taskOf(crossref), rateLimited(60_000), CLOCK), { kind: "skip", message });
+  assert.deepEqual(decideRefusedStep(taskOf(arxiv), rateLimited(60_000), CLOCK), {
+    kind: "defer",
+    untilUs: 61_000_000,
+    message,
+  });
+});

@@ -1,0 +1,49 @@
+import { BreakerOpenError, BusyError, describeConstraint, type RejectedError } from "../errors.ts";
+import type { PipelineTask } from "./pipeline-task.ts";
+
+/** A quota that is spent for longer is not waited for in memory: the step is skipped, or the work is put off. */
+export const LONG_WAIT_MS = 30_000;
+/** How often to try again while every slot is in use: other users of the hub do not report when they free one. */
+export const SLOT_PAUSE_MS = 250;
+
+/**
+ * What happens to a step that the hub has refused.
+ * - `wait-for-slot`: it is tried again when a request ends, at the latest at `untilUs`.
+ * - `wait`: its queue waits until `untilUs`.
+ * - `defer`: the work tries other steps until `untilUs`. With a `message` the quota of the queue is spent until then.
+ * - `skip`: the work continues without it.
+ */
+export type RefusedStep =
+  | { readonly kind: "wait-for-slot"; readonly untilUs: number }
+  | { readonly kind: "wait"; readonly untilUs: number }
+  | { readonly kind: "defer"; readonly untilUs: number; readonly message?: string | undefined }
+  | { readonly kind: "skip"; readonly message: string };
+
+export function decideRefusedStep(
+  task: PipelineTask,
+  error: RejectedError,
+  { nowUs, wallMs }: { readonly nowUs: number; readonly wallMs: number },
+): RefusedStep {
+  const isTrialRunning = error instanceof BreakerOpenError && error.isTrialRunning;
+  if (error instanceof BusyError || isTrialRunning) {
+    return { kind: "wait-for-slot", untilUs: nowUs + SLOT_PAUSE_MS * 1000 };
+  }
+  const waitMs = Math.max(1, error.retryAfterMs ?? SLOT_PAUSE_MS);
+  const untilUs = nowUs + waitMs * 1000;
+  const isQuota = !(error instanceof BreakerOpenError) || error.reason === "retry-after";
+  if (isQuota && waitMs > LONG_WAIT_MS) {
+    const message = spentText(error, wallMs + waitMs);
+    return isDispensable(task) ? { kind: "skip", message } : { kind: "defer", untilUs, message };
+  }
+  return { kind: error instanceof BreakerOpenError ? "defer" : "wait", untilUs };
+}
+
+/** Whether other services may know a copy too. */
+function isDispensable({ resolution: { work }, pending: { step } }: PipelineTask): boolean {
+  if (step.kind !== "ask" || step.resolver.isRepository === true) return false;
+  return Object.keys(work.ids).some(name => name !== "url");
+}
+
+function spentText({ constraint }: RejectedError, untilWallMs: number): string {
+  return `${describeConstraint(constraint)} is spent, next slot at ${new Date(untilWallMs).toISOString()}`;
+}
