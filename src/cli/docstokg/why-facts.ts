@@ -101,7 +101,7 @@ export async function sharedFacts(
   }
 }
 
-/** The circuits of the request, and the cooldown that ends last. Its name is that of what blocks longer. */
+/** The circuits of the request, and the cooldown that ends last. The name is that of the one that blocks longer. */
 async function sharedReport(
   observer: StoreConnection["observer"],
   { host, circuit, cooldown }: BreakerRoute,

@@ -5,7 +5,7 @@ import { PdfScan } from "./pdf-facts.ts";
 const CHUNK_BYTES = 1024 * 1024;
 
 /**
- * Reads what decides what a file is: its start and end, and the structure of a PDF.
+ * Reads the parts of a file that decide its kind: its start, its end, and the structure of a PDF.
  * @param isFullLength whether the file has the length that the server has announced
  */
 export async function readSample(path: string, bytes: number, isFullLength: boolean): Promise<FileSample> {

@@ -3,9 +3,9 @@ import type { LimitPolicies } from "../../policy/limit-policies.ts";
 import { hostLabel, type PlannedCall } from "./call-plan.ts";
 import { type RateWindow, timeFor, unitsIn } from "./window-time.ts";
 
-/** What one service costs a run. */
+/** The expected requests to one service, and the time that they take. */
 export interface ServiceEstimate {
-  /** A host, a group, or `publisher of 10.1234`. */
+  /** A host, a service, or `publisher of 10.1234`. */
   readonly service: string;
   /** `total` for a limit over all roles. */
   readonly role: string;
@@ -38,7 +38,7 @@ interface BudgetUse {
   isDispensable: boolean;
 }
 
-/** Longer waits for a service are not made if other services may know the work: see `LONG_WAIT_MS` of the pipeline. */
+/** A service with a longer wait is skipped if other services may know the work: see `LONG_WAIT_MS` in refused-step.ts. */
 const SHORT_WINDOW_MS = 30_000;
 /** Each round lets one more quota be renewed; a run over days is estimated well enough by then. */
 const ROUNDS_MAX = 100;

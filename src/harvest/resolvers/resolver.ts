@@ -46,7 +46,7 @@ export interface Candidate {
   readonly checksum?: { readonly algorithm: "md5" | "sha256"; readonly hex: string } | undefined;
   /** Size according to the service. */
   readonly bytes?: number | undefined;
-  /** What the file is of the work. @default article */
+  /** Which part of the work the file is. @default article */
   readonly role?: "article" | "source" | "supplement" | undefined;
 }
 

@@ -77,7 +77,7 @@ export class JsonFileParser implements FileParser {
     else this.#linked.member(key, value);
   }
 
-  /** The first decisive key decides. Until then, members are kept as JSON-LD could need them. */
+  /** The first key that belongs to one format decides. Until then, members are kept as JSON-LD could need them. */
   #formatAt(key: string): OntologyFileFormat | undefined {
     if (this.format === undefined) {
       if (key === "graphs") this.format = "obographs";

@@ -107,7 +107,7 @@ export class OtelSpans implements Tracer {
 
   #endCall(event: EventOf<"http_request">): void {
     const call = this.#calls.get(event.call_id);
-    // The sink listens since the middle of the call, or gets events of a file: the span is made now.
+    // The sink began to listen in the middle of the call, or gets events of a file: the span is made now.
     const span = call?.span ?? this.#pastCall(event);
     const outcome = callOutcomeOf(event);
     if (event.unsent_wait_ms > 0) addWait(span, "unsent", event.unsent_wait_ms, event.ts);
