@@ -56,7 +56,7 @@ export interface ResponseTiming {
 
 /**
  * Current age in milliseconds (section 4.2.3). Never negative. If the wall clock is behind `receivedMs`, it was set
- * back. Then the distance counts as age, so that a response stored by a clock that was years ahead is stale.
+ * back. Then the difference counts as age, so that a response stored by a clock that was years ahead is stale.
  */
 export function ageMs(atMs: number, { requestedMs, receivedMs, dateMs, ageHeaderS }: ResponseTiming): number {
   const apparentMs = Math.max(0, receivedMs - (dateMs ?? receivedMs));
