@@ -35,7 +35,7 @@ export class Backlog {
     this.#works += works;
   }
 
-  /** Corrects a queue by what the manifest says. A queue without works is forgotten. */
+  /** Corrects a queue by what the manifest says. A queue without works is deleted. */
   set(queue: string, works: number, notBeforeUs: number): void {
     this.#works += works - (this.#queues.get(queue)?.works ?? 0);
     if (works === 0) this.#queues.delete(queue);
@@ -69,7 +69,7 @@ export class Backlog {
     return undefined;
   }
 
-  /** When the first work of those queues may start that cannot start now; undefined if there is none. */
+  /** When the first work may start, among the queues that cannot start now; undefined if there is none. */
   nextUsAfter(nowUs: number): number | undefined {
     let nextUs = Number.POSITIVE_INFINITY;
     for (const queue of this.#queues.values())

@@ -1,4 +1,4 @@
-import { ConfigError } from "../errors.ts";
+import { ConfigError, messageOf } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Time } from "../time/time.ts";
@@ -161,7 +161,7 @@ export class HarvestRun {
     this.manifest.stopWaiting();
   }
 
-  /** Works of one shape start at the same host. A wrong guess would only cost a detour through another queue. */
+  /** Works of one shape start at the same host. A wrong guess only sends a work to another queue first. */
   #firstQueue(work: Work): string {
     const shape = shapeOf(work);
     const known = this.#queueByShape.get(shape);
@@ -274,7 +274,7 @@ async function prepared(fileStore: FileStore): Promise<void> {
   try {
     await fileStore.prepare();
   } catch (error) {
-    const message = `cannot create the output folder: ${error instanceof Error ? error.message : String(error)}`;
+    const message = `cannot create the output folder: ${messageOf(error)}`;
     throw new ConfigError([{ where: "--out", path: "", message }], { cause: error });
   }
 }

@@ -23,7 +23,7 @@ export interface FetchStep {
 
 export type ResolutionStep = ResolverStep | FetchStep;
 
-/** What a step waits for before it may start: its own time, an open circuit, or a spent quota. */
+/** What a step waits for, apart from its own time: an open circuit, or a spent quota. */
 export type WaitReason = "breaker-open" | "rate-limited";
 
 /** A step that has not ended, with its history. */
@@ -41,7 +41,7 @@ export interface PendingStep {
   readonly waitsFor?: WaitReason | undefined;
   /** Which quota is spent, and until when. */
   readonly waitMessage?: string | undefined;
-  /** A request for several works has failed for a reason that may be another work's. */
+  /** A request for several works has failed, and another one of them may be the cause. */
   readonly isAlone?: true | undefined;
 }
 

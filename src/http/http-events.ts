@@ -167,7 +167,7 @@ export type HttpEvent =
       /** The module that sent it: `undici` or `node:http`. */
       readonly client: string;
     }
-  /** The robots.txt of a host has a Crawl-delay: one landing or artifact request of this host is sent within it. */
+  /** The robots.txt of a host has a Crawl-delay: its landing and artifact requests are at least so far apart. */
   | {
       readonly event_type: "crawl_delay";
       /** The canonical host. */

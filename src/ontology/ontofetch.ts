@@ -78,7 +78,7 @@ export class Ontofetch {
   }
 
   /**
-   * Opens the hub, its cache and, with `sharedDir`, the shared store.
+   * Opens the hub, its cache and its shared store.
    * @throws ConfigError if a folder cannot be created.
    */
   static async open(settings: OntofetchSettings, options: OntofetchOptions): Promise<Ontofetch> {
@@ -165,7 +165,7 @@ export class Ontofetch {
   }
 }
 
-/** Lies beside the shared limits, or in the store folder without them. */
+/** The file with the rate usage of past runs: in `sharedDir`, or else in the internal folder of the store. */
 export function rateUsageFile({ sharedDir, store }: Pick<OntofetchSettings, "sharedDir" | "store">): string {
   return join(sharedDir ?? join(store, ".ontofetch"), RATE_USAGE_FILE);
 }

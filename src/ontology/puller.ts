@@ -122,7 +122,8 @@ export class Puller {
     await mkdir(dirname(path), { recursive: true });
     try {
       const { size: bytes } = await stat(from);
-      if (bytes > maxFileBytes) return { problem: `file has ${bytes} bytes, limit is ${maxFileBytes}`, isFinal: true };
+      if (bytes > maxFileBytes)
+        return { problem: `file has ${bytes} bytes, limit is ${maxFileBytes} (max_file_mb)`, isFinal: true };
       await copyFile(from, path);
       const hash = (await hashFile(path, signal)) ?? "";
       const saved = {

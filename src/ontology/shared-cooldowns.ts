@@ -11,8 +11,8 @@ import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 
 /**
- * Cooldowns of hosts, shared by all processes of one store. They are those of the breakers, so a Retry-After that
- * `ontofetch` or a hub has received holds here too, and the reverse. Of two cooldowns the one that ends later counts.
+ * Cooldowns of hosts, shared by all processes of one store. The breakers of `ontofetch` and of hubs use the same ones, so
+ * a Retry-After that one of them has received applies to all. Of two cooldowns the one that ends later counts.
  */
 export class SharedCooldowns {
   readonly #records: PeerRecords<BreakerRecord>;

@@ -155,7 +155,7 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
     fields: { host, client: ["text", "module that sent it: `undici` or `node:http`"] },
   },
   crawl_delay: {
-    about: "The robots.txt of a host has a Crawl-delay: one landing or artifact request of the host is sent within it.",
+    about: "The robots.txt of a host has a Crawl-delay: its landing and artifact requests are at least so far apart.",
     fields: { host, seconds: ["number", "delay in force, in s; at most 60"] },
   },
   policy_loaded: {

@@ -53,7 +53,7 @@ function offlineError(): ConfigError {
   return new ConfigError([{ where: "hub.with", path: "offline", message }]);
 }
 
-/** An agent with a `lookup` of its own decides by itself. */
+/** Refuses private addresses, unless the agent has a `lookup` of its own, which Node then uses instead of this one. */
 function refusePrivate(request: ClientRequest, options: NodeRequestOptions): void {
   const host = request.host.replace(/^\[|\]$/g, "");
   if (isIP(host) !== 0 && isPrivateAddress(host)) throw new PrivateAddressError({ host, address: host });
