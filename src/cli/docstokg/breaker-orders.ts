@@ -49,7 +49,7 @@ export const close: Subcommand = {
 
 export const halfOpen: Subcommand = {
   name: "half-open",
-  summary: "end an open circuit now: the next calls are trial calls, and their results decide",
+  summary: "end an open circuit now: the next calls are trial calls, which decide whether it closes",
   configure: command => {
     command.argument("<target>", TARGET);
     addOrderFlags(command);
