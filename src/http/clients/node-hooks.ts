@@ -95,7 +95,7 @@ export function hookNodeHttp(interceptor: NodeInterceptor): () => void {
     if (at === -1) return;
     interceptors.splice(at, 1);
     if (interceptors.length > 0) return;
-    // A library that has wrapped these methods keeps its own, which call ours, which then do nothing.
+    // A library that has wrapped these methods keeps its wrappers. They call ours, which then do nothing.
     if (agentPrototype.addRequest === addRequest) agentPrototype.addRequest = nodeAddRequest;
     if (requestPrototype.onSocket === onSocket) requestPrototype.onSocket = nodeOnSocket;
   };
