@@ -30,7 +30,7 @@ export interface HarvestOptions {
   /** Contact address for services, for the default hub. @default the variable DOCSTOKG_MAILTO */
   readonly mailto?: string | undefined;
   /**
-   * The resolvers to query, in this order. Values of your own are welcome.
+   * The resolvers to query, in this order. The list may contain resolvers of the caller.
    * @default `RESOLVERS` without those that need a variable that is not set, and the repository of a work first
    */
   readonly resolvers?: readonly Resolver[] | undefined;
@@ -68,7 +68,7 @@ export interface HarvestedFile {
   readonly role: string;
 }
 
-/** What became of one work. */
+/** The result of one work. */
 export interface HarvestResult {
   /** The key of the work in the manifest: `doi:10.1234/abc`. */
   readonly key: string;

@@ -9,7 +9,7 @@ import { codeOf } from "./error-code.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { OutgoingRequest } from "./stages/stage.ts";
 
-/** What events say about a request. */
+/** The fields of a request that events contain. */
 export type ReportedRequest = Pick<
   OutgoingRequest,
   "origin" | "host" | "path" | "role" | "method" | "call" | "startedUs" | "record" | "cause" | "retryDelayMs"

@@ -17,7 +17,7 @@ import { type RunSettings, usableResolvers } from "./run-settings.ts";
 
 const SERVICES_SHOWN = 12;
 
-/** What the manifest says about a list. */
+/** The works of a list, by their state in the manifest. */
 interface ListCounts {
   wanted: number;
   present: number;
@@ -25,7 +25,7 @@ interface ListCounts {
   problems: number;
 }
 
-/** `docstokg run --dry-run`: says what a list would cost, and sends nothing. */
+/** `docstokg run --dry-run`: prints the calls and the time that a list would need, and sends nothing. */
 export async function dryRun(
   list: AsyncIterable<Input>,
   settings: RunSettings,

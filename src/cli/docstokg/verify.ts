@@ -77,7 +77,7 @@ export const verify: CommandModule = {
     }),
 };
 
-/** A changed file is kept under another name, so that the good name is free for the file that is downloaded again. */
+/** A changed file is kept under another name, so that its name is free for the file that is downloaded again. */
 async function setAside(folder: string, path: string): Promise<void> {
   const file = join(folder, path);
   let target = `${file}.changed`;

@@ -88,8 +88,9 @@ export class Downloads {
   }
 
   /**
-   * Sends one request, or stores the body of a response that was received already. When this resolves with "stored", the file is in the manifest. Rejects with the refusal of the
-   * hub, with an error of the network, with the signal's reason, or with a DownloadError if the disk cannot be written.
+   * Sends one request, or stores the body of a response that was received already. When this resolves with "stored", the
+   * file is in the manifest. Rejects with the refusal of the hub, with an error of the network, with the signal's reason,
+   * or with a DownloadError if the disk cannot be written.
    */
   async fetch(request: DownloadRequest, received?: DownloadResponse): Promise<DownloadResult> {
     const { hub, manifest, fileStore, run, maxWaitMs, maxBytes, minBytesPerSecond, time } = this.#options;
@@ -232,7 +233,7 @@ export class Downloads {
     });
   }
 
-  /** The earlier file of the work if it has this path: it moves to a numbered one, so that the newest has the good name. */
+  /** The earlier file of the work if it has this path: it moves to a numbered one, so that the newest file has no number. */
   async #displacedBy({ id }: ListedWork, target: string): Promise<DownloadedFile["displaced"]> {
     const { manifest, fileStore } = this.#options;
     const earlier = (await manifest.files.ofWork(id)).find(({ path }) => path === target);

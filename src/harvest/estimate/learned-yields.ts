@@ -1,6 +1,6 @@
 import { type ResolverYields, TYPICAL_YIELDS } from "./call-plan.ts";
 
-/** So many works of experience count as much as the typical shares. */
+/** The typical shares count as much as this number of works in the manifest. */
 const PRIOR_WORKS = 50;
 
 /** The typical yields, corrected by what earlier runs of a manifest have counted. */

@@ -29,7 +29,7 @@ export function channelSink(): Sink {
 
 /**
  * `Channel.publish` turns the error of a subscriber into an uncaught exception, which ends the process. Node has no public
- * list of subscribers; where it does not have the private one either, its own behaviour is left.
+ * list of subscribers. If a version of Node has no private list either, `Channel.publish` is called.
  */
 function publish(to: Channel, event: TelemetryEvent): Promise<unknown> | undefined {
   const subscribers = (to as { readonly _subscribers?: unknown })._subscribers;
