@@ -2,8 +2,8 @@ import type { ListedWork } from "./manifest/manifest.ts";
 import type { WorkIds, WorkMetadata } from "./work.ts";
 
 /**
- * The work with what a resolver has found out; the same object if that is nothing new. What is known is not replaced: the
- * identifiers of the user and the metadata of better sources come first. Only a retraction overrides an earlier answer.
+ * Adds what a resolver has found out to a work. Returns the same object if nothing is new. Known values are not replaced:
+ * the identifiers of the user and the metadata of better sources come first. Only a retraction overrides an earlier answer.
  */
 export function withFacts(
   work: ListedWork,

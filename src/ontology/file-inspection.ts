@@ -98,7 +98,7 @@ export async function inspectFile(
   for (const name of parsers) {
     const attempt = await tryParser(path, name, encoding, depth, options);
     if (attempt.problem === undefined) {
-      // Without its context, the meaning of a JSON object is not known. Services describe their errors so, too.
+      // Without its context, the meaning of a JSON object is not known. Services also describe errors in this form.
       if (attempt.parser.note !== undefined && isErrorMessage(text)) return wrong("json-error");
       return finish(path, depth, attempt.parser, attempt.facts);
     }
@@ -120,7 +120,7 @@ function progressOf({ parser }: Attempt): number {
   return parser.statements + (parser.format === undefined ? 0 : 0.5);
 }
 
-/** Whether only the last resort, Turtle, was left to try first. */
+/** Whether nothing in the file suggested a format, so that Turtle was tried first. */
 function isFallback([first]: readonly ParserName[]): boolean {
   return first === "trig";
 }

@@ -8,7 +8,7 @@ type VariableParser = (text: string) => unknown;
 const asText: VariableParser = text => text;
 const asNumber: VariableParser = text => (/^\d+$/.test(text) ? Number(text) : text);
 const asBoolean: VariableParser = text => (/^(?:true|false)$/i.test(text) ? text.toLowerCase() === "true" : text);
-/** A variable cannot hold null, so "unlimited" has names. */
+/** A variable cannot hold null, so these words mean that there is no limit. */
 const asRate: VariableParser = text => (/^(?:null|none|unlimited)$/i.test(text) ? null : text);
 
 /** The setting of each variable, and how its text is parsed. */

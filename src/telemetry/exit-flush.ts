@@ -34,8 +34,8 @@ function flushAll(): void {
 
 /**
  * A handler takes away the default effect of a signal, so this one removes itself and sends the signal again, unless the
- * program has handlers of its own. Those run after this one and find no trace of it: libraries that end the process only
- * if they are alone still do.
+ * program has handlers of its own. Those run after this one was removed: a library that ends the process only if its
+ * handler is the only one still does.
  */
 function onSignal(signal: NodeJS.Signals): void {
   flushAll();

@@ -8,7 +8,7 @@ const HOSTS_MAX = 1000;
 const OTHER = "(other)";
 
 /**
- * Derives every number from the events: the only place that does. The metrics of Prometheus and OpenTelemetry and the
+ * The only place that derives numbers from events. The metrics of Prometheus and OpenTelemetry and the
  * numbers of the report are recorders of the same counts, so they cannot differ.
  */
 export class MetricCollector {

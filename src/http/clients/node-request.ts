@@ -183,7 +183,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
 
   /** False when the event must not reach the client. */
   #observe(name: string, [first]: readonly unknown[]): boolean {
-    // A client that has got its response may no longer listen, and would end with the process.
+    // A client that has got its response may no longer listen for errors, and an unhandled one would end the process.
     if (name === "error" && this.#isEndedByHub && this.#request.listenerCount("error") === 0) return false;
     if (this.#isOver) return true;
     if (name === "socket") this.#connected(first as Socket);
@@ -326,7 +326,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     };
   }
 
-  /** Reported before the client hears of it: a client may send the next request at once. */
+  /** Reported before the client is notified: it may send the next request at once. */
   #failed(error: unknown): void {
     this.#error ??= error;
     if (this.#response === undefined && !this.#isAborted)

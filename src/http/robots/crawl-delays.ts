@@ -3,9 +3,9 @@ import type { LimitPolicies, Route, TotalBudget } from "../../policy/limit-polic
 import type { Role } from "../../policy/roles.ts";
 import { isServiceName } from "../../policy/service-name.ts";
 
-/** A longer delay would take a host out of a run; such numbers are mistakes, or mean "do not come". */
+/** A longer delay would take a host out of a run; such numbers are mistakes, or mean that the host must not be crawled. */
 const CRAWL_DELAY_S_MAX = 60;
-/** Bounds the memory for a crawler that calls very many hosts. The oldest delay is forgotten, and read again. */
+/** Bounds the memory for a crawler that calls very many hosts. The oldest delay is deleted, and read again when it is needed. */
 const HOSTS_MAX = 4096;
 
 /**

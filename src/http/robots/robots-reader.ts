@@ -20,7 +20,7 @@ const ROBOTS_BYTES_MAX = 512_000;
 const REDIRECTS_MAX = 5;
 /** Requests to the host wait for its robots.txt, so a slow one must not hold them for long. */
 const DEADLINE_MS = 10_000;
-/** Bounds the memory for a crawler that calls very many origins; the oldest is forgotten, and read again. */
+/** Bounds the memory for a crawler that calls very many origins; the oldest is deleted, and read again when it is needed. */
 const ORIGINS_MAX = 4096;
 
 /**

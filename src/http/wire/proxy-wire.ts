@@ -14,7 +14,7 @@ export interface ProxySettings {
 }
 
 /**
- * Small letters win, as in curl. HTTPS_PROXY is used for `https:` URLs, HTTP_PROXY for all where it is alone.
+ * Small letters win, as in curl. HTTPS_PROXY is used for `https:` URLs, HTTP_PROXY for all if it is the only one.
  * @throws ConfigError for an address that is not a URL of a proxy.
  */
 export function proxySettings(env: Environment): ProxySettings | undefined {
