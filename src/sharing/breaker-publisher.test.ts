@@ -69,6 +69,17 @@ test("a cooldown that began during an outage is written when the store is back",
   assert.equal(await b.send("success"), "retry-after");
 });
 
+test("a Retry-After that a server sends after an operator's close holds, also where the order was not read yet", async () => {
+  const { time, a, b, operator } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  await time.advance(1);
+  await operator.order(ORDER, { kind: "close" });
+  await time.advance(1);
+  await a.send({ retryAfterMs: 600_000 });
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), "retry-after");
+});
+
 test("an order that was given during an outage is written when the store is back, unless a newer one exists", async () => {
   for (const isNewer of [false, true]) {
     const { time, a, b, operator } = fleetOf(2);

@@ -129,22 +129,27 @@ export class BreakerPublisher {
     isMissing: (record: BreakerRecord, nowUs: number) => boolean,
   ): void {
     const leftUs = untilUs - this.#deps.time.monotonicUs();
-    this.#write(host, (record, nowUs) =>
+    const step: RecordStep = (record, nowUs) =>
       isMissing(record, nowUs)
         ? setCooldown(record, "serverCooldown", { untilUs: nowUs + leftUs, reason }, nowUs)
-        : record,
-    );
+        : record;
+    this.#write(host, step, reason === "retry-after");
   }
 
-  /** Writes state of this process, unless the store holds an order that the process had not applied when it changed. */
-  #write(blocker: Blocker, step: RecordStep): void {
+  /**
+   * Writes state of this process, unless the store holds an order that the process had not applied when it changed.
+   * @param isStatement it is what a server has said, and not counted from earlier calls: it holds if the order is older
+   */
+  #write(blocker: Blocker, step: RecordStep, isStatement = false): void {
     const name = recordNameOf(blocker);
     const known = this.#deps.known(name);
     const circuit = "policy" in blocker ? circuitName(blocker) : undefined;
     const changedUs = this.#unwrittenUs.get(blocker) ?? this.#deps.time.monotonicUs();
-    const writing = this.#deps.write(name, (record, nowUs) =>
-      isClearedSince(record, known, circuit) ? record : step(record, nowUs),
-    );
+    const writing = this.#deps.write(name, (record, nowUs) => {
+      // Versions of orders follow the clock of the store.
+      const isNewer = isStatement && record.epoch < nowUs - (this.#deps.time.monotonicUs() - changedUs);
+      return isClearedSince(record, known, circuit) && !isNewer ? record : step(record, nowUs);
+    });
     void writing.then(isWritten => {
       if (isWritten) this.#unwrittenUs.delete(blocker);
       else this.#unwrittenUs.set(blocker, changedUs);
