@@ -13,6 +13,8 @@ export function reportText({ summary, skipped }: RunReport, otherRuns: number, c
       .join(""),
     formatPairs(figures(summary), { columns }),
     hostTable(summary, columns),
+    breakerTable(summary, columns),
+    shadowTable(summary, columns),
     keyTable(summary, columns),
   ];
   return sections.filter(section => section !== "").join("\n");
@@ -67,6 +69,7 @@ function figures(summary: RunSummary): readonly (readonly [string, string])[] {
     ["breakers", breakerText(breaker)],
     ["after openings", afterOpenText(breaker)],
     ["saved by breakers", durationOf(breaker.timeSavedMs)],
+    ...shadowFigures(summary),
     ["most delayed", topHosts(topByDelay, durationOf)],
     ["most blocked", topHosts(topByBlocks, countOf)],
   ];
@@ -110,6 +113,43 @@ function hostTable({ hosts }: RunSummary, columns: number | undefined): string {
       percentOf(row.attempts === 0 ? 0 : (row.answers429 + row.answers503) / row.attempts),
       durationOf(row.delayMs.p50),
       durationOf(row.delayMs.p95),
+    ]);
+  return tableWithRest(header, rows, hosts.length, columns);
+}
+
+/** What enforcing would have done, if a part of the policy was in shadow mode and would have acted. */
+function shadowFigures({ shadow }: RunSummary): readonly (readonly [string, string])[] {
+  const { waits, waitMs, limiterRefusals, breakerRefusals } = shadow;
+  if (waits + limiterRefusals + breakerRefusals === 0) return [];
+  const waited = `${counted(waits, "wait", "waits")} of ${durationOf(waitMs)} in total`;
+  const refused = `${countOf(limiterRefusals)} refused by limits, ${countOf(breakerRefusals)} by breakers`;
+  return [["shadow mode", `enforcing would have caused ${waited}; ${refused}`]];
+}
+
+function shadowTable({ shadow: { hosts } }: RunSummary, columns: number | undefined): string {
+  const header = ["in shadow mode", "would wait", "for", "refused by limits", "refused by breakers"];
+  const rows = hosts
+    .slice(0, MAX_ROWS)
+    .map(row => [
+      plainText(row.host),
+      countOf(row.waits),
+      durationOf(row.waitMs),
+      countOf(row.limiterRefusals),
+      countOf(row.breakerRefusals),
+    ]);
+  return tableWithRest(header, rows, hosts.length, columns);
+}
+
+function breakerTable({ breaker: { hosts } }: RunSummary, columns: number | undefined): string {
+  const header = ["breakers of", "openings", "per hour", "calls refused", "time saved"];
+  const rows = hosts
+    .slice(0, MAX_ROWS)
+    .map(row => [
+      plainText(row.host),
+      countOf(row.opens),
+      row.opensPerHour.toFixed(1),
+      countOf(row.denied),
+      durationOf(row.timeSavedMs),
     ]);
   return tableWithRest(header, rows, hosts.length, columns);
 }

@@ -173,3 +173,78 @@ test("a run that does not exist is named in the error", async () => {
   assert.equal(exitCode, 2);
   assert.match(stderr, /^docstokg: no-such-folder: no such file or folder/);
 });
+
+const shadowed: readonly TelemetryEvent[] = [
+  ...small,
+  at(100, "ratelimit.shadow", {
+    key: "a.example",
+    role: "metadata",
+    would: "wait",
+    wait_ms: 750,
+    constraint: "1/SECOND of a.example",
+  }),
+  at(200, "breaker_shadow", { host: "b.example", role: "metadata", reason: "failures", remaining_ms: 9000 }),
+];
+
+test("the report says what enforcing would have done to a run in shadow mode, by host", async t => {
+  const folder = folderFor(t);
+  writeRun(join(folder, "telemetry.jsonl"), shadowed);
+  const { stdout } = await report(folder);
+  assert.match(
+    stdout,
+    /^shadow mode +enforcing would have caused 1 wait of 750 ms in total; 0 refused by limits, 1 by breakers$/m,
+  );
+  assert.match(stdout, /^in shadow mode +would wait +for +refused by limits +refused by breakers$/m);
+  assert.match(stdout, /^a\.example +1 +750 ms +0 +0$/m);
+  assert.match(stdout, /^b\.example +0 +0 ms +0 +1$/m);
+  assert.doesNotMatch((await report(await smallRun(folder))).stdout, /shadow/);
+});
+
+/** Writes the small run to a folder of its own. */
+async function smallRun(folder: string): Promise<string> {
+  const inner = join(folder, "small");
+  mkdirSync(inner);
+  writeRun(join(inner, "telemetry.jsonl"), small);
+  return inner;
+}
+
+test("two runs are compared by host: throttles, waits, openings, refused calls and time saved", async t => {
+  const folder = folderFor(t);
+  const before = await smallRun(folder);
+  const after = join(folder, "after");
+  mkdirSync(after);
+  const change = { host: "b.example", role: "metadata", reset_timeout_s: 30, last_rate_delay_ms: 0 } as const;
+  writeRun(join(after, "telemetry.jsonl"), [
+    at(0, "run_started", { program: "docstokg run", version: "1.2.3" }),
+    attempt(10, "a.example", { status: 429, outcome: "throttled", rate_wait_ms: 50 }),
+    attempt(20, "a.example", { rate_wait_ms: 150 }),
+    attempt(30, "b.example", { status: 503, outcome: "throttled", elapsed_ms: 400 }),
+    at(40, "breaker_state_change", { ...change, old: "closed", new: "open" }),
+    call(50, "b.example", {
+      status: undefined,
+      error: "DOCSTOKG_BREAKER_OPEN",
+      attempts: 0,
+      breaker_recorded: undefined,
+      breaker_open_remaining_ms: 30_000,
+    }),
+    at(3_600_000, "run_ended", {}),
+  ]);
+  const { exitCode, stdout, stderr } = await report(before, after);
+  assert.deepEqual([exitCode, stderr], [0, ""]);
+  assert.match(stdout, /^A {2}run-1, .* UTC, for 1 min\nB {2}run-1, .* UTC, for 1 h/);
+  assert.match(stdout, /^host +run +requests +429 +503 +mean wait +openings +per hour +refused +time saved$/m);
+  assert.match(stdout, /^a\.example +A +1 +0 % +0 % +250 ms +0 +0\.0 +0 +0 ms$/m);
+  assert.match(stdout, /^ +B +2 +50 % +0 % +100 ms +0 +0\.0 +0 +0 ms$/m);
+  assert.match(stdout, /^b\.example +A +0 +0 % +0 % +0 ms +0 +0\.0 +0 +0 ms$/m);
+  assert.match(stdout, /^ +B +1 +0 % +100 % +0 ms +1 +1\.0 +1 +400 ms$/m);
+  const json = JSON.parse((await report(before, after, "--json")).stdout);
+  assert.deepEqual(
+    json.hosts.map(({ host }: { host: string }) => host),
+    ["a.example", "b.example"],
+  );
+  assert.deepEqual([json.total.before.attempts, json.total.after.attempts, json.total.after.opens], [1, 3, 1]);
+  const withPage = await report(before, after, "--html", join(folder, "x.html"));
+  assert.equal(withPage.exitCode, 2);
+  assert.match(withPage.stderr, /--html: has no effect when two runs are compared/);
+  assert.equal((await report(before, join(folder, "nowhere"))).exitCode, 2);
+});

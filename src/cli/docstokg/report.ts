@@ -2,14 +2,17 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { writeAtomically } from "../../files/atomic-file.ts";
-import { type ListedRun, openTelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
+import { type ListedRun, openTelemetryFile, type TelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
+import { compareRuns } from "../../telemetry/report/comparison.ts";
 import { plainText } from "../../telemetry/report/number-text.ts";
-import { reportOn } from "../../telemetry/report/run-report.ts";
+import { type RunReport, reportOn } from "../../telemetry/report/run-report.ts";
+import type { RunSummary } from "../../telemetry/summary/run-summary.ts";
 import { ExitCode } from "../exit-code.ts";
 import { printJson } from "../output/json.ts";
 import { terminalWidth } from "../output/table.ts";
-import type { CommandModule } from "../program.ts";
+import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
+import { comparisonText } from "./comparison-text.ts";
 import { reportText } from "./report-text.ts";
 
 /** `docstokg report`: the summary of a run, from its telemetry. */
@@ -17,23 +20,19 @@ export const report: CommandModule = {
   configure: command => {
     command
       .argument("[run]", "folder of a run, telemetry file, or run id (a prefix is enough)")
+      .argument("[other]", "a second run: print both side by side, by host")
       .option("--telemetry <file>", "file or folder in which to find the run id (default: current folder)")
       .option("--html <file>", "write an HTML report with charts")
       .option("--json", "print JSON");
   },
-  run: async ([run], flags, io) => {
-    const { path, wanted } = telemetryPathOf(run, flags["telemetry"]);
-    const file = await openTelemetryFile(path).catch(error => {
-      throw run === undefined || path !== "." ? error : runNotFound(run, error);
-    });
+  run: async ([run, other], flags, io) => {
+    if (other !== undefined) return compare(run ?? "", other, flags, io);
+    const { file, runs, runReport } = await readRun(run, flags["telemetry"]);
     try {
-      const runs = await file.runs();
-      const { runId } = chosen(runs, wanted, path);
-      const runReport = await reportOn(file, runId);
       const html = flags["html"];
       if (typeof html === "string") await writePage(html, runReport.page());
       if (flags["json"]) {
-        const otherRuns = runs.map(({ runId: id }) => id).filter(id => id !== runId);
+        const otherRuns = runs.map(({ runId: id }) => id).filter(id => id !== runReport.summary.runId);
         const { unreadable, unknown } = runReport.skipped;
         printJson(io, { ...runReport.summary, unreadableLines: unreadable, unknownEvents: unknown, otherRuns });
       } else {
@@ -46,6 +45,44 @@ export const report: CommandModule = {
     }
   },
 };
+
+/** Prints two runs side by side, for before and after a change of policy. */
+async function compare(before: string, after: string, flags: Flags, io: Io): Promise<ExitCode> {
+  if (flags["html"] !== undefined) throw usageError("--html", "has no effect when two runs are compared");
+  const summaries: RunSummary[] = [];
+  for (const run of [before, after]) {
+    const { file, runReport } = await readRun(run, flags["telemetry"]);
+    file.close();
+    summaries.push(runReport.summary);
+  }
+  const [first, second] = summaries as [RunSummary, RunSummary];
+  const comparison = compareRuns(first, second);
+  if (flags["json"]) printJson(io, comparison);
+  else io.stdout.write(comparisonText(comparison, terminalWidth(io.stdout)));
+  return ExitCode.ok;
+}
+
+interface ReadRun {
+  /** To be closed by the caller. */
+  readonly file: TelemetryFile;
+  readonly runs: readonly ListedRun[];
+  readonly runReport: RunReport;
+}
+
+async function readRun(run: string | undefined, telemetry: unknown): Promise<ReadRun> {
+  const { path, wanted } = telemetryPathOf(run, telemetry);
+  const file = await openTelemetryFile(path).catch(error => {
+    throw run === undefined || path !== "." ? error : runNotFound(run, error);
+  });
+  try {
+    const runs = await file.runs();
+    const { runId } = chosen(runs, wanted, path);
+    return { file, runs, runReport: await reportOn(file, runId) };
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
 
 /** An argument that is an existing path is a path; any other argument is a run id. */
 function telemetryPathOf(

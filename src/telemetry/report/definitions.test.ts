@@ -95,6 +95,18 @@ const events: readonly TelemetryEvent[] = [
   at(62_000, "breaker_state_change", { ...change, old: "closed", new: "open", heard: true }),
   at(63_000, "aimd_adjust", { host: A, role: "metadata", old: 1, new: 0.8, reason: "429" }),
   at(64_000, "aimd_adjust", { host: A, role: "metadata", old: 0.8, new: 0.9, reason: "calm" }),
+  // Shadow mode: a wait of 40 ms, one for a slot, a refusal by the limiter of B, and one by its breaker.
+  ...[40, undefined].map(wait_ms =>
+    at(64_500, "ratelimit.shadow", { key: B, role: "metadata", would: "wait", wait_ms, constraint: "1/SECOND of b" }),
+  ),
+  at(64_600, "ratelimit.shadow", {
+    key: B,
+    role: "metadata",
+    would: "refuse",
+    wait_ms: 900,
+    constraint: "1/SECOND of b",
+  }),
+  at(64_700, "breaker_shadow", { host: B, role: "metadata", reason: "failures", remaining_ms: 1000 }),
   at(65_000, "telemetry_dropped", { sink: "jsonl", dropped: 7 }),
   at(3_600_000, "run_ended", {}),
 ];
@@ -102,7 +114,7 @@ const events: readonly TelemetryEvent[] = [
 /** Requests sent to A: 100 + 20 + 60 + 60 + 10 + 50 + 50 + 50 ms, eight of them: 50 ms on average. */
 const expected: Readonly<Record<string, unknown>> = {
   durationMs: 3_600_000,
-  events: 49,
+  events: 53,
   dropped: 7,
   calls: 14,
   "outcomes.*": { answered: 3, cached: 5, throttled: 1, failed: 1, refused: 3, aborted: 1 },
@@ -135,6 +147,15 @@ const expected: Readonly<Record<string, unknown>> = {
   "breaker.afterOpen.succeeded": 1,
   "breaker.afterOpen.failed": 1,
   "breaker.afterOpen.successRate": 0.5,
+  "breaker.hosts[].opens": [1, 1],
+  "breaker.hosts[].opensPerHour": [1, 1],
+  "breaker.hosts[].denied": [2, 0],
+  "breaker.hosts[].timeSavedMs": [50 + 20, 0],
+  "shadow.waits": 2,
+  "shadow.waitMs": 40,
+  "shadow.limiterRefusals": 1,
+  "shadow.breakerRefusals": 1,
+  "shadow.hosts[].*": [{ host: B, waits: 2, waitMs: 40, limiterRefusals: 1, breakerRefusals: 1 }],
   "hosts[].calls": [12, 2],
   "hosts[].outcomes.*": [
     { answered: 3, cached: 5, throttled: 0, failed: 0, refused: 3, aborted: 1 },

@@ -15,6 +15,7 @@ export class BreakerTally {
   /** Durations of requests that were sent. */
   readonly #durations = new Map<string, Mean>();
   readonly #overall = new Mean();
+  readonly #opensByHost = new Map<string, { opens: number }>();
   #denied = 0;
   /** Remaining open time at each call that a breaker refused, by host. */
   readonly #deniedCalls = new Map<string, Distribution>();
@@ -26,9 +27,11 @@ export class BreakerTally {
   #succeeded = 0;
   #failed = 0;
 
-  count(name: CountedMetric, { reason }: MetricLabels): void {
-    if (name === "breaker_open_total") this.#opens[reason as OpenReasonKind] += 1;
-    else if (name === "breaker_denied_total") this.#denied += 1;
+  count(name: CountedMetric, { reason, host }: MetricLabels): void {
+    if (name === "breaker_open_total") {
+      this.#opens[reason as OpenReasonKind] += 1;
+      entryOf(this.#opensByHost, host, () => ({ opens: 0 })).opens += 1;
+    } else if (name === "breaker_denied_total") this.#denied += 1;
     else if (name === "http_requests_total") this.#hasCalls = true;
   }
 
@@ -67,16 +70,25 @@ export class BreakerTally {
   summary(durationMs: number): RunSummary["breaker"] {
     const opens = REASONS.reduce((sum, reason) => sum + this.#opens[reason], 0);
     const refused = this.#hasCalls ? this.#deniedCalls : this.#deniedChecks;
-    let checks = 0;
-    let timeSavedMs = 0;
-    for (const [host, remaining] of refused) {
-      checks += remaining.count;
-      timeSavedMs += remaining.sumUpTo(this.#durations.get(host)?.value ?? this.#overall.value ?? 0);
-    }
+    const perHour = (count: number) => (durationMs > 0 ? (count * 3_600_000) / durationMs : 0);
+    const hosts = [...new Set([...this.#opensByHost.keys(), ...refused.keys()])].map(host => {
+      const remaining = refused.get(host);
+      const hostOpens = this.#opensByHost.get(host)?.opens ?? 0;
+      const meanMs = this.#durations.get(host)?.value ?? this.#overall.value ?? 0;
+      return {
+        host,
+        opens: hostOpens,
+        opensPerHour: perHour(hostOpens),
+        denied: remaining?.count ?? 0,
+        timeSavedMs: remaining?.sumUpTo(meanMs) ?? 0,
+      };
+    });
+    const checks = hosts.reduce((sum, row) => sum + row.denied, 0);
+    const timeSavedMs = hosts.reduce((sum, row) => sum + row.timeSavedMs, 0);
     const tried = this.#succeeded + this.#failed;
     return {
       opens,
-      opensPerHour: durationMs > 0 ? (opens * 3_600_000) / durationMs : 0,
+      opensPerHour: perHour(opens),
       opensByReason: { ...this.#opens },
       denied: this.#hasCalls ? this.#denied : checks,
       timeSavedMs,
@@ -85,6 +97,7 @@ export class BreakerTally {
         failed: this.#failed,
         successRate: tried === 0 ? 0 : this.#succeeded / tried,
       },
+      hosts: hosts.sort((a, b) => b.opens - a.opens || b.denied - a.denied || (a.host < b.host ? -1 : 1)),
     };
   }
 

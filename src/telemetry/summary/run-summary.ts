@@ -72,6 +72,33 @@ export interface Ranked {
   readonly value: number;
 }
 
+/** The breakers of one host. */
+export interface BreakerHostSummary {
+  /** The host or service; `(other hosts)` for hosts beyond the limit of the table. */
+  readonly host: string;
+  /** Circuits of the host that opened, and cooldowns that began. */
+  readonly opens: number;
+  readonly opensPerHour: number;
+  /** Calls that a breaker refused. */
+  readonly denied: number;
+  /** As `breaker.timeSavedMs`, for this host. */
+  readonly timeSavedMs: number;
+}
+
+/** What enforcing would have done to the requests of one host that shadow mode sent. */
+export interface ShadowSummary {
+  /** The host or service; `(other hosts)` for hosts beyond the limit of the table. */
+  readonly host: string;
+  /** Requests that would have waited for a rate limit or a slot. */
+  readonly waits: number;
+  /** The sum of their estimated waits; a wait for a slot cannot be estimated and counts 0. */
+  readonly waitMs: number;
+  /** Requests that a rate limit would have refused. */
+  readonly limiterRefusals: number;
+  /** Calls that an open circuit or a cooldown would have refused. */
+  readonly breakerRefusals: number;
+}
+
 /** The summary of one run. */
 export interface RunSummary {
   /** The id of the run. */
@@ -147,7 +174,11 @@ export interface RunSummary {
     readonly timeSavedMs: number;
     /** Results of the first calls after an opening. */
     readonly afterOpen: { readonly succeeded: number; readonly failed: number; readonly successRate: number };
+    /** Hosts with openings or refused calls, most openings first. */
+    readonly hosts: readonly BreakerHostSummary[];
   };
+  /** What enforcing would have done to requests that shadow mode sent, most affected hosts first. */
+  readonly shadow: Omit<ShadowSummary, "host"> & { readonly hosts: readonly ShadowSummary[] };
   /** Calls by host and role, most calls first. */
   readonly hosts: readonly HostSummary[];
   /** Rate limits by host or service and role, most requests first. */

@@ -6,6 +6,7 @@ import { Distribution } from "./distribution.ts";
 import { delaySummary, type HostRow, noOutcomes } from "./host-row.ts";
 import { HostTally } from "./host-tally.ts";
 import type { Ranked, RunSummary } from "./run-summary.ts";
+import { ShadowTally } from "./shadow-tally.ts";
 import { type RunTimeline, TimelineTally } from "./timeline.ts";
 
 const TOP = 10;
@@ -19,6 +20,7 @@ export class RunTally {
   readonly #runId: string;
   readonly #hosts = new HostTally();
   readonly #breaker = new BreakerTally();
+  readonly #shadow = new ShadowTally();
   readonly #timeline = new TimelineTally();
   readonly #delay = new Distribution();
   readonly #hashes = new Set<string>();
@@ -56,6 +58,7 @@ export class RunTally {
     this.#lastMs = Math.max(this.#lastMs, event.ts);
     if (event.config_hash !== "" && this.#hashes.size < HASHES_MAX) this.#hashes.add(event.config_hash);
     this.#breaker.take(event);
+    this.#shadow.take(event);
     this.#timeline.take(event, this.#collector.take(event));
     if (event.event_type === "aimd_adjust" && typeof event.new === "number")
       this.#hosts.setMultiplier(event.host, event.role, event.new);
@@ -100,6 +103,7 @@ export class RunTally {
         headSkipped: total(keys, row => row.headSkipped),
       },
       breaker: this.#breaker.summary(durationMs),
+      shadow: this.#shadow.summary(),
       hosts: hosts
         .map(row => row.summary())
         .sort((a, b) => b.calls - a.calls || compare(a.host, b.host) || compare(a.role, b.role)),
