@@ -31,7 +31,15 @@ export {
 } from "./telemetry/sinks/prometheus-sink.ts";
 export type { QueueOptions } from "./telemetry/sinks/queued-sink.ts";
 export { sqliteSink } from "./telemetry/sinks/sqlite-sink.ts";
-export type { DelaySummary, HostSummary, KeySummary, Ranked, RunSummary } from "./telemetry/summary/run-summary.ts";
+export type {
+  BreakerHostSummary,
+  DelaySummary,
+  HostSummary,
+  KeySummary,
+  Ranked,
+  RunSummary,
+  ShadowSummary,
+} from "./telemetry/summary/run-summary.ts";
 export { summarize } from "./telemetry/summary/run-tally.ts";
 export { createTelemetry, type Telemetry, type TelemetryOptions } from "./telemetry/telemetry.ts";
 export type { Time, Timer } from "./time/time.ts";
