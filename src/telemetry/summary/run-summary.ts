@@ -78,6 +78,7 @@ export interface BreakerHostSummary {
   readonly host: string;
   /** Circuits of the host that opened, and cooldowns that began. */
   readonly opens: number;
+  /** `opens`, divided by the duration of the run in hours. */
   readonly opensPerHour: number;
   /** Calls that a breaker refused. */
   readonly denied: number;
