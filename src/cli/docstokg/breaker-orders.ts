@@ -73,7 +73,11 @@ async function giveOrder(text: string, request: OrderRequest, flags: Flags, io: 
   const last = given.at(-1) as GivenOrder;
   const { time = systemTime } = io;
   const sequences = given.map(({ sequence }) => sequence);
-  const acknowledgements = await operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
+  const found = await operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
+  // A process in shadow mode refuses nothing, so an order to close has its effect there too.
+  const acknowledgements = found.map(each =>
+    request.kind === "close" && each.effect === "shadow" ? ({ ...each, effect: "applied" } as const) : each,
+  );
   const stillOpen = (await operator.hosts()).filter(
     ({ kind, state, name }) =>
       request.kind === "close" && kind === "resolver" && state !== "closed" && name !== last.status.name,
