@@ -23,3 +23,59 @@ test("a change of a breaker without waiting calls causes no warning", async () =
   process.off("warning", record);
   assert.deepEqual(warnings, []);
 });
+
+/** A gate whose rate is used up for an hour, and a call that waits for the circuit of its host. */
+function blockedGate(maxWaitMs: number) {
+  const time = new FakeTime();
+  const options = { ...plain, defaults: { ...plain.defaults, fail_max: 1, reset_timeout_s: 1, roles: {} } };
+  const breakers = new BreakerRegistry(options, { time, random: () => 0 });
+  const metadata = { rates: "1/HOUR", guard_ms: 0, max_delay_ms: 0 };
+  const gate = new Gate(limitPoliciesFrom({ defaults: { metadata } }, "test"), time, { breakers });
+  const ended: string[] = [];
+  breakers.onFailure({ host, status: 500 });
+  const wait = () =>
+    void (gate.enter({ host, role: "metadata", maxWaitMs }) as Promise<Grant>).then(
+      () => ended.push(`granted at ${time.monotonicUs() / 1000}`),
+      error => ended.push(`${error.name} at ${time.monotonicUs() / 1000}: ${error.retryAfterMs}`),
+    );
+  return { time, breakers, ended, wait };
+}
+
+test("a call that waits for a circuit is refused when an operator opens its host for longer than it may wait", async () => {
+  const { time, breakers, ended, wait } = blockedGate(5000);
+  wait();
+  await time.advance(300);
+  breakers.open(host, 60);
+  await time.advance(0);
+  assert.deepEqual(ended, ["BreakerOpenError at 300: 60000"]);
+});
+
+test("a call that waits for a circuit is refused when its host goes into a cooldown that is longer than it may wait", async () => {
+  const { time, breakers, ended, wait } = blockedGate(5000);
+  wait();
+  await time.advance(300);
+  breakers.onFailure({ host, status: 429, retryAfterS: 20 });
+  await time.advance(0);
+  assert.deepEqual(ended, ["BreakerOpenError at 300: 20000"]);
+});
+
+test("a call behind a used-up rate is refused when the circuit that it waits for opens for longer than it may wait", async () => {
+  const time = new FakeTime();
+  const defaults = { fail_max: 1, reset_timeout_s: 2, roles: {}, half_open: { jitter_ms: 0 } };
+  const breakers = new BreakerRegistry({ ...plain, defaults }, { time, random: () => 0 });
+  const limits = { defaults: { metadata: { rates: "2/3SECOND", guard_ms: 0 } } };
+  const gate = new Gate(limitPoliciesFrom(limits, "test"), time, { breakers });
+  const enter = (maxWaitMs: number) => gate.enter({ host, role: "metadata", maxWaitMs });
+  const first = enter(0) as Grant;
+  first.report({ outcome: outcomeOfResponse({ status: 500 }), status: 500 });
+  first.release();
+  const ended: string[] = [];
+  const probe = enter(5000) as Promise<Grant>;
+  const waiting = enter(3500) as Promise<Grant>;
+  waiting.catch(error => ended.push(`${error.name} at ${time.monotonicUs() / 1000}`));
+  await time.advance(2100);
+  const grant = await probe;
+  grant.report({ outcome: outcomeOfResponse({ status: 500 }), status: 500 });
+  await time.advance(0);
+  assert.deepEqual(ended, ["BreakerOpenError at 2100"], "not at 3000 ms, when the rate has capacity");
+});

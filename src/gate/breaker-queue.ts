@@ -46,9 +46,8 @@ export class BreakerQueue {
     return this.#blockerOf.has(waiter);
   }
 
-  /** A copy, so that the caller may refuse them. */
-  waitersOf(blocker: Blocker): readonly Waiter[] {
-    return [...(this.#lists.get(blocker)?.waiters ?? [])];
+  waiters(): IterableIterator<Waiter> {
+    return this.#blockerOf.keys();
   }
 
   add(waiter: Waiter, { blocker, untilUs, isRampUp }: Denial): void {

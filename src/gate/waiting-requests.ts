@@ -1,4 +1,4 @@
-import type { Blocker } from "../breaker/breaker-change.ts";
+import type { BreakerChange } from "../breaker/breaker-change.ts";
 import type { Breakers } from "../breaker/breakers.ts";
 import { Permit } from "../breaker/permit.ts";
 import type { RejectedError } from "../errors.ts";
@@ -186,21 +186,24 @@ export class WaitingRequests {
     const changes = breakers?.takeChanges() ?? [];
     if (changes.length === 0) return;
     peers?.publish(changes);
+    if (this.size === 0) return;
     // A circuit that opens again unblocks too: a call that waits for the lease of the failed probe would wait too long.
-    for (const { origin, kind, blocker } of changes) {
-      if (kind === "cooldown") this.#judgeBlocked(blocker);
-      else if (origin !== "timeout") breakerQueue?.unblock(blocker);
-    }
+    for (const { origin, kind, blocker } of changes)
+      if (kind !== "cooldown" && origin !== "timeout") breakerQueue?.unblock(blocker);
+    if (changes.some(delaysCalls)) this.#judgeDenied();
   }
 
-  /** Refuses the requests that wait for a cooldown which now ends after their bounds (law L4). */
-  #judgeBlocked(blocker: Blocker): void {
-    const { breakers, breakerQueue, time } = this.#deps;
+  /**
+   * Refuses the requests whose circuit or cooldown now ends after their bounds (law L4): those that wait for it, and those
+   * that wait for a rate. The end of a probe is not known, so a half-open circuit refuses none of them.
+   */
+  #judgeDenied(): void {
+    const { breakers, breakerQueue, queues, time } = this.#deps;
     const nowUs = time.monotonicUs();
-    for (const waiter of breakerQueue?.waitersOf(blocker) ?? []) {
+    for (const waiter of [...(breakerQueue?.waiters() ?? []), ...queues.waiters()]) {
       const denial = breakers?.check(waiter.call);
-      if (denial !== undefined && !mayWaitFor(denial, waiter.call, waiter.latestUs(nowUs), nowUs))
-        this.#refuse(waiter, denial.error());
+      if (denial === undefined || denial.state === "half_open" || waiter.isOver) continue;
+      if (!mayWaitFor(denial, waiter.call, waiter.latestUs(nowUs), nowUs)) this.#refuse(waiter, denial.error());
     }
   }
 
@@ -357,6 +360,13 @@ export class WaitingRequests {
     const denial = breakerQueue?.has(waiter) ? breakers?.check(waiter.call) : undefined;
     return denial?.error() ?? admission.rejectLate(waiter, nowUs);
   }
+}
+
+/** Whether calls may have to wait for longer than before. */
+function delaysCalls(change: BreakerChange): boolean {
+  if (change.origin === "timeout") return false;
+  if (change.kind === "circuit") return change.now.kind === "open";
+  return change.kind === "cooldown" || change.kind === "order";
 }
 
 /** The instant since which only slots and turns have delayed the request: no rate and no breaker. */

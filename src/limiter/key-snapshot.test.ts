@@ -66,3 +66,17 @@ test("the global ceiling is the constraint when it is reached", async () => {
   await limiter.acquire({ host });
   assert.deepEqual(shown().constraint, { kind: "concurrency", owner: "global", limit: "max_inflight 1" });
 });
+
+test("the measured pace is that of the shortest window, without its guard", async () => {
+  const limits = { rates: "60/MINUTE+4/2SECOND", guard_ms: 1000 };
+  const { time, limiter, shown } = limiterOf({ hosts: { [host]: { metadata: limits } } });
+  for (let call = 0; call < 3; call += 1) limiter.tryAcquire({ host });
+  assert.equal(shown().unitsPerSecond, 1.5);
+  await time.advance(1000);
+  limiter.tryAcquire({ host });
+  assert.equal(shown().unitsPerSecond, 2);
+  await time.advance(1000);
+  assert.equal(shown().unitsPerSecond, 0.5);
+  limiter.reload({ hosts: { [host]: { metadata: { rates: "none" } } } });
+  assert.equal(shown().unitsPerSecond, undefined);
+});

@@ -1,3 +1,4 @@
+import type { Window } from "../core/limits/window-log.ts";
 import type { Constraint, LearnedFrom } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import { freeUs } from "./budget.ts";
@@ -26,6 +27,11 @@ export interface KeySnapshot {
   readonly role: Role;
   /** The windows in force: those of the policy, and tighter ones that the server announced. */
   readonly windows: readonly WindowSnapshot[];
+  /**
+   * Measured pace: units per second in the shortest window in force, up to now. Undefined for a key without rates, whose
+   * requests are not logged.
+   */
+  readonly unitsPerSecond: number | undefined;
   /** Requests granted so far, without HEAD requests that used no units. */
   readonly acquired: number;
   /** Requests refused so far, by windows, cooldowns or slots. */
@@ -89,6 +95,7 @@ export function keySnapshotOf(
         })),
       ),
     ],
+    unitsPerSecond: unitsPerSecondOf(roleBudget, nowUs),
     acquired,
     refused,
     headSkipped,
@@ -103,4 +110,14 @@ export function keySnapshotOf(
     guardMs: (pace?.guardUs ?? policy.guardUs) / 1000,
     shape: roleBudget.spacingUs > 0 ? "smooth" : "burst",
   };
+}
+
+function unitsPerSecondOf({ policy, windows, log }: RoleBudget, nowUs: number): number | undefined {
+  const lengths = policy.rates.map(({ windowUs }) => windowUs);
+  if (lengths.length === 0) return undefined;
+  const windowUs = Math.min(...lengths);
+  const index = lengths.indexOf(windowUs);
+  // Without guard and pace, which only delay requests.
+  const window = { ...(windows[index] as Window), spanUs: windowUs };
+  return (log.usedUnits(index, window, nowUs) * 1e6) / windowUs;
 }

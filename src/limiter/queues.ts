@@ -81,6 +81,10 @@ export class Queues {
     return [...this.counted.takeLate(nowUs), ...this.#uncounted.takeLate(nowUs)];
   }
 
+  waiters(): readonly Waiter[] {
+    return [...this.counted.waiters(), ...this.#uncounted.waiters()];
+  }
+
   /** Empties all queues, and returns the requests in the order of their arrival. */
   removeAll(): readonly Waiter[] {
     return [...this.counted.removeAll(), ...this.#uncounted.removeAll()].sort((a, b) => a.arrivedUs - b.arrivedUs);

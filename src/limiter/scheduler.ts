@@ -170,11 +170,15 @@ export class Scheduler {
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) this.#unpark(at);
   }
 
+  waiters(): readonly Waiter[] {
+    return [...this.#nodes.values()].flatMap(node => node.queue?.all() ?? []);
+  }
+
   /** Empties all queues; each in its order. The caller queues the requests again under new limits. */
   removeAll(): readonly Waiter[] {
     const nowUs = this.#time.monotonicUs();
     const nodes = [...this.#nodes.values()];
-    const waiters = nodes.flatMap(node => node.queue?.all() ?? []);
+    const waiters = this.waiters();
     for (const waiter of waiters) waiter.leftQueue(nowUs);
     for (const { timer, judging, budget, waiting } of nodes) {
       timer?.cancel();

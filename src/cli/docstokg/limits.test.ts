@@ -51,11 +51,11 @@ test("limits show prints used units, calls in flight, the queue, the next free s
   assert.equal(exitCode, 0);
   assert.match(stdout, /^pid +program +machine +calls +in flight +queued +updated$/m);
   assert.match(stdout, new RegExp(`^${process.pid} +\\S+ +\\S+ +3 +1 +2 +\\S+ m?s ago$`, "m"));
-  assert.match(stdout, /^key +pid +used +in flight +queued +next free +new call +pace +guard +limited by$/m);
+  assert.match(stdout, /^key +pid +used +per s +in flight +queued +next free +new call +pace +guard +limited by$/m);
   assert.match(
     stdout,
     new RegExp(
-      `^127\\.0\\.0\\.1 metadata +${process.pid} +1/1 MINUTE +1 +2 +\\d+ s +\\d+ s +1 +25 ms +1/MINUTE \\(policy\\.ratelimits\\)$`,
+      `^127\\.0\\.0\\.1 metadata +${process.pid} +1/1 MINUTE +0.0167 +1 +2 +\\d+ s +\\d+ s +1 +25 ms +1/MINUTE \\(policy\\.ratelimits\\)$`,
       "m",
     ),
   );

@@ -72,7 +72,8 @@ function tables(
     const which = host === undefined ? "No rate limit" : `No rate limit of ${host}`;
     return `${head}${processTable(processes, { columns })}\n${which} has been used.\n`;
   }
-  const header = ["key", "pid", "used", "in flight", "queued", "next free", "new call", "pace", "guard", "limited by"];
+  const load = ["used", "per s", "in flight", "queued", "next free", "new call"];
+  const header = ["key", "pid", ...load, "pace", "guard", "limited by"];
   const cells = rows.map(({ process, key }) => keyCells(process, key));
   const paint = painter(io);
   const tableOptions = {
@@ -107,11 +108,13 @@ function processTable(processes: readonly ProcessRow[], tableOptions: TableOptio
 }
 
 function keyCells({ pid, ageMs }: ProcessRow, key: KeyRow): readonly string[] {
-  const { windows, inFlight, maxConcurrent, waiting, nextFreeMs, estimatedWaitMs, multiplier, guardMs, shape } = key;
+  const { windows, unitsPerSecond, inFlight, maxConcurrent, waiting, nextFreeMs, estimatedWaitMs } = key;
+  const { multiplier, guardMs, shape } = key;
   return [
     keyName(key),
     String(pid),
     windows.map(usedText).join(" + ") || "unlimited",
+    unitsPerSecond === undefined ? "" : String(Number(unitsPerSecond.toPrecision(3))),
     // JSON has no Infinity: a key without a limit arrives as null.
     Number.isFinite(maxConcurrent) && maxConcurrent !== null ? `${inFlight}/${maxConcurrent}` : String(inFlight),
     String(waiting),
