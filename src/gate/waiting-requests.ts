@@ -279,7 +279,7 @@ export class WaitingRequests {
   #rejoin(waiter: Waiter): void {
     try {
       waiter.roleBudget = this.#deps.roleBudgets.of(waiter.call);
-      if (waiter.units > 0) waiter.charge = waiter.roleBudget.chargeOf(waiter.call);
+      waiter.charge = waiter.roleBudget.chargeOf(waiter.call);
     } catch (error) {
       // The new limits can never grant its weight, or have no such service: it would wait for ever.
       if (!(error instanceof RangeError)) throw error;

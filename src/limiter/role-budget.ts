@@ -7,6 +7,7 @@ import { type Charge, type Costs, chargeOf, costsOf, NO_CHARGE, ONE_UNIT } from 
 import { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { LearnedLimits } from "./learned-limits.ts";
+import type { SentUnits } from "./sent-history.ts";
 
 /** The units that a role budget has leased from the shared store. */
 export class UnitLease {
@@ -199,20 +200,25 @@ export class RoleBudget extends Budget {
     return undefined;
   }
 
+  /** Also counts units that it does not limit: a later reload may move them under a limit. */
+  override absorb(sent: readonly SentUnits[]): void {
+    for (const { costLogs } of sent) this.#track(costLogs);
+    super.absorb(sent);
+  }
+
   /**
    * Counts every unit that a budget above limits, also where this one does not: if a reload moves the key to another
    * total, what was used counts there too (law L1).
    */
   trackCosts(): void {
-    for (let at = this.above; at; at = at.above) {
-      const missing = at.policy.costs.filter(({ unit }) => this.costLogs.every(cost => cost.unit !== unit));
-      if (missing.length > 0) this.costLogs = [...this.costLogs, ...missing.map(({ unit }) => unlimitedCost(unit))];
-    }
+    for (let at = this.above; at; at = at.above) this.#track(at.policy.costs);
   }
-}
 
-function unlimitedCost(unit: string): CostLog {
-  return new CostLog({ unit, rates: [], windows: [], labels: [] });
+  #track(units: readonly { readonly unit: string }[]): void {
+    for (const { unit } of units)
+      if (this.costLogs.every(cost => cost.unit !== unit))
+        this.costLogs = [...this.costLogs, new CostLog({ unit, rates: [], windows: [], labels: [] })];
+  }
 }
 
 function tooLarge(shown: string, label: string | undefined, name: string): RangeError {

@@ -167,7 +167,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       transfer(roleBudget, old, chainOf(roleBudget));
     }
     this.#countAgain([...chains.keys(), ...this.#history.all(nowUs)], before);
-    this.#dropRemovedTotals([...chains.values()].flat());
+    this.#dropRemovedTotals([...chains.values()].flat(), nowUs);
     // The new limits may route a pinned host to another budget.
     this.#pinned.clear();
     for (const { host, role } of this.#pins) this.#pinned.add(this.forHost(host, role));
@@ -217,9 +217,14 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    * A total that a reload removes starts again if it comes back, with what its role budgets have sent. Otherwise these
    * requests would count twice.
    */
-  #dropRemovedTotals(totals: readonly Budget[]): void {
-    const used = new Set([...this].flatMap(chainOf));
-    for (const total of totals) if (!used.has(total)) this.#parents.delete(total.name);
+  #dropRemovedTotals(totals: readonly Budget[], nowUs: number): void {
+    // A total whose role budgets were forgotten is still used.
+    const used = new Set(
+      [...this, ...this.#history.all(nowUs)].flatMap(
+        ({ name, role }) => this.#limits.routeByName(name, role)?.above.map(total => total.name) ?? [],
+      ),
+    );
+    for (const { name } of totals) if (!used.has(name)) this.#parents.delete(name);
   }
 
   /** Creates the budget before its first request. It is never forgotten. */

@@ -1,0 +1,26 @@
+/**
+ * `npm run oracle -- [--seed 1] [--traces 100000]`: random traces of a `RateLimiter` on virtual time, compared with a
+ * plain list of sends. Prints the figures; a violated law ends it with exit code 1 and the seed of its trace.
+ */
+import { parseArgs } from "node:util";
+import { runTrace } from "../test/limiter/oracle/run-trace.ts";
+import { drawTrace } from "../test/limiter/oracle/trace-plan.ts";
+
+const { values } = parseArgs({ options: { seed: { type: "string" }, traces: { type: "string" } } });
+const first = Number(values.seed ?? 1);
+const traces = Number(values.traces ?? 1000);
+if (!Number.isSafeInteger(first) || !(traces > 0)) throw new RangeError("--seed and --traces must be whole numbers");
+const sums = { granted: 0, refused: 0, compared: 0 };
+for (let seed = first; seed < first + traces; seed += 1) {
+  const { violations, granted, refused, isCompared } = await runTrace(drawTrace(seed));
+  sums.granted += granted;
+  sums.refused += refused;
+  sums.compared += isCompared ? 1 : 0;
+  if (violations.length === 0) continue;
+  console.error(`seed ${seed}: ${violations.slice(0, 5).join("; ")}`);
+  process.exitCode = 1;
+  break;
+}
+console.log(
+  `${traces} traces from seed ${first}: ${sums.granted} grants, ${sums.refused} refusals and aborts, ${sums.compared} refusals compared with the real start`,
+);
