@@ -100,7 +100,7 @@ export class GrantIssuer implements GrantOwner {
   }
 
   refund(roleBudget: RoleBudget, charge: Charge, stampedUs: number): void {
-    if (charge.units === 0) return;
+    if (charge.units === 0 || !this.#isRefundable(stampedUs)) return;
     for (let at: Budget | undefined = roleBudget; at; at = at.above) {
       at.refund(charge, stampedUs);
       this.#queues.counted.paceChanged(at);
@@ -112,9 +112,10 @@ export class GrantIssuer implements GrantOwner {
     const nowUs = this.#time.monotonicUs();
     // A debt counts in the budgets of today; what is returned was charged to those of the grant.
     const debtor = this.#roleBudgets.current(roleBudget);
+    const isRefundable = stampedUs === undefined || this.#isRefundable(stampedUs);
     for (const [unit, amount] of used) {
       const more = amount - (charged.get(unit) ?? 0);
-      if (more === 0) continue;
+      if (more === 0 || (more < 0 && !isRefundable)) continue;
       for (let at: Budget | undefined = more > 0 ? debtor : roleBudget; at; at = at.above) {
         at.settle(unit, more, stampedUs, nowUs);
         this.#queues.counted.paceChanged(at);
@@ -122,6 +123,11 @@ export class GrantIssuer implements GrantOwner {
       if (!this.#emitter.isEmpty) this.#emitter.settled(roleBudget, unit, amount - more, amount);
     }
     this.#wake();
+  }
+
+  /** After a reload the budgets of the grant may count other requests in its place: nothing is returned to them. */
+  #isRefundable(stampedUs: number): boolean {
+    return stampedUs > this.#roleBudgets.reloadedUs;
   }
 
   freeSlots(roleBudget: RoleBudget): void {

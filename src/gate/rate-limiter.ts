@@ -38,8 +38,8 @@ export interface RateGrant extends Disposable {
   release(): void;
   /**
    * Returns the units, costs and slots of a request that was not sent after all, so that another one can use them. After
-   * `release()`, or `written()` inside `run`, nothing is returned. Even spacing (`shape: smooth`) still counts the
-   * request.
+   * `release()`, or `written()` inside `run`, nothing is returned; nor are units of a grant of `acquire` after a
+   * reload, which may count them elsewhere. Even spacing (`shape: smooth`) still counts the request.
    */
   giveBack(): void;
   /**

@@ -24,6 +24,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   /** The limits of the policy, undivided. */
   #configured: LimitPolicies;
   #shareCount = 1;
+  /** When the limits last changed. What was charged before may be counted in other budgets now. */
+  reloadedUs = Number.NEGATIVE_INFINITY;
   /** The limits in force: a share of the configured ones while the store is away. */
   #limits: LimitPolicies;
   readonly #time: Time;
@@ -148,6 +150,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const before = this.#limits;
     const nowUs = this.#time.monotonicUs();
     this.#shareCount = count;
+    this.reloadedUs = nowUs;
     this.#limits = limits;
     const chains = new Map([...this].map(roleBudget => [roleBudget, chainOf(roleBudget)]));
     for (const [roleBudget, old] of chains) {
