@@ -41,7 +41,7 @@ export class Admission {
   isFree(call: EntryRequest, roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
     return (
       this.hasCapacity(roleBudget, charge, nowUs) &&
-      this.#peers?.isReady(call, roleBudget, charge.units, nowUs) !== false &&
+      this.#peers?.isReady(call, roleBudget, charge, nowUs) !== false &&
       !this.#queues.of(charge.units).isContended(roleBudget)
     );
   }
@@ -63,10 +63,7 @@ export class Admission {
   ): Permit | Denial | "taken" | undefined {
     const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
     if (!(permit instanceof Permit)) return permit;
-    if (
-      this.hasCapacity(roleBudget, charge, nowUs) &&
-      this.#peers?.hasLeases(roleBudget, charge.units, nowUs) !== false
-    )
+    if (this.hasCapacity(roleBudget, charge, nowUs) && this.#peers?.hasLeases(roleBudget, charge, nowUs) !== false)
       return permit;
     permit.release();
     return "taken";

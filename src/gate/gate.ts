@@ -158,11 +158,7 @@ export class Gate {
     const nowUs = this.#time.monotonicUs();
     this.#peers?.retryStore(nowUs);
     const away = this.#peers?.away;
-    if (
-      away?.mode === "refuse" &&
-      !roleBudget.policy.isShadow &&
-      !this.#peers?.hasLeases(roleBudget, charge.units, nowUs)
-    )
+    if (away?.mode === "refuse" && !roleBudget.policy.isShadow && !this.#peers?.hasLeases(roleBudget, charge, nowUs))
       throw this.#admission.rejectWithoutStore(roleBudget, charge, away);
     const isFree = this.#admission.isFree(request, roleBudget, charge, nowUs);
     const permit = isFree ? this.#admission.permit(request, roleBudget, charge, nowUs) : this.#breakers?.check(request);
@@ -242,7 +238,7 @@ export class Gate {
         ? freeUs(roleBudget, charge, nowUs)
         : this.#admission.earliestStartUs(roleBudget, charge, nowUs);
     // Only the store knows the shared capacity, so it is asked before refusing, also when maxWaitMs is 0.
-    const mustAskStore = readyUs <= nowUs && this.#peers?.isReady(call, roleBudget, charge.units, nowUs) === false;
+    const mustAskStore = readyUs <= nowUs && this.#peers?.isReady(call, roleBudget, charge, nowUs) === false;
     if (readyUs > latestStartUs || (call.maxWaitMs === 0 && !mustAskStore))
       throw this.#admission.reject(call, roleBudget, charge, boundMs, nowUs);
     return this.#waiting.add({ roleBudget, charge, call, arrivedUs: nowUs, boundMs });

@@ -66,7 +66,7 @@ export class GrantIssuer implements GrantOwner {
     }
     if (units > 0) roleBudget.acquired += 1;
     else roleBudget.headSkipped += 1;
-    this.#peers?.charged(roleBudget, units);
+    this.#peers?.charged(roleBudget, charge);
     if (isStamped) this.#peers?.written(roleBudget, units);
     permit?.recordWait(waitedMs);
     this.#emitter.granted(roleBudget, charge, waitedMs, maxWaitMs !== 0);
@@ -106,6 +106,10 @@ export class GrantIssuer implements GrantOwner {
       this.#queues.counted.paceChanged(at);
     }
     this.#wake();
+  }
+
+  reportCosts(roleBudget: RoleBudget, leased: Costs, used: Costs): void {
+    this.#peers?.costsUsed(roleBudget, leased, used);
   }
 
   settle(roleBudget: RoleBudget, charged: Costs, used: Costs, stampedUs: number | undefined): void {

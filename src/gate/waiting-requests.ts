@@ -136,9 +136,10 @@ export class WaitingRequests {
 
   #refuse(waiter: Waiter, error: RejectedError): void {
     waiter.end();
-    this.#remove(waiter);
+    this.#leave(waiter);
     this.#deps.explainTo(error, waiter.call);
     waiter.refused(error);
+    this.serve();
   }
 
   #applyPeerChange(change: PeerChange): void {
@@ -175,8 +176,8 @@ export class WaitingRequests {
   #refuseWithoutStore(away: StoreAway): void {
     const { queues, admission, peers, time } = this.#deps;
     for (const waiter of queues.removeAll()) {
-      const { roleBudget, units, charge } = waiter;
-      if (peers?.hasLeases(roleBudget, units, time.monotonicUs())) this.#rejoin(waiter);
+      const { roleBudget, charge } = waiter;
+      if (peers?.hasLeases(roleBudget, charge, time.monotonicUs())) this.#rejoin(waiter);
       else if (waiter.end()) waiter.refused(admission.rejectWithoutStore(roleBudget, charge, away));
     }
   }
@@ -294,17 +295,17 @@ export class WaitingRequests {
     const { emitter, time } = this.#deps;
     if (!waiter.end()) return;
     // It leaves the queue before the event: listeners may call the gate.
-    this.#remove(waiter);
+    this.#leave(waiter);
     waiter.refused(reason);
+    this.serve();
     emitter.aborted(waiter.roleBudget, waiter.charge, waiter.waitedMs(time.monotonicUs()));
   }
 
-  /** Removes a request that ends without a grant, and serves those that it blocked. */
-  #remove(waiter: Waiter): void {
+  /** Removes a request that ends without a grant. Its caller learns of that before those that it blocked are served. */
+  #leave(waiter: Waiter): void {
     const { breakerQueue, queues } = this.#deps;
     if (breakerQueue?.has(waiter)) breakerQueue.leave(waiter);
     else queues.of(waiter.units).leave(waiter);
-    this.serve();
   }
 
   #checkBoundIn(waiter: Waiter, ms: number): void {
@@ -331,14 +332,14 @@ export class WaitingRequests {
   /** Grants the request now if that is possible. */
   #retry(waiter: Waiter): void {
     const { breakerQueue, breakers, queues, peers, time } = this.#deps;
-    const { call, roleBudget, units } = waiter;
+    const { call, roleBudget, units, charge } = waiter;
     if (breakerQueue?.has(waiter)) {
       if (breakers?.check(call) !== undefined) return;
       breakerQueue.leave(waiter);
       this.#unblocked(waiter);
     }
     // The lease that it waits for may have been granted to a request of another key.
-    if (peers?.isReady(call, roleBudget, units, time.monotonicUs())) queues.unpark(roleBudget);
+    if (peers?.isReady(call, roleBudget, charge, time.monotonicUs())) queues.unpark(roleBudget);
     queues.of(units).hasten(roleBudget);
     this.serve();
   }

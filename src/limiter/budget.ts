@@ -179,7 +179,7 @@ export class Budget {
       const readyUs = cost.earliestUs(amount, nowUs);
       if (readyUs <= untilUs) continue;
       untilUs = readyUs;
-      binding = cost.labels[cost.bindingIndex(amount, nowUs)];
+      binding = cost.bindingLabel(amount, nowUs);
     }
     return binding;
   }

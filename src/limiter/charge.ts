@@ -11,6 +11,7 @@ export interface Charge {
   readonly costs: Costs | undefined;
 }
 
+export const NO_COSTS: Costs = new Map();
 /** A request that no window counts. */
 export const NO_CHARGE: Charge = Object.freeze({ units: 0, costs: undefined });
 /** A request of weight 1, shared because nearly every request is one. */

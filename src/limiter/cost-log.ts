@@ -1,5 +1,6 @@
 import { type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { CostPolicy } from "../policy/budget-policy.ts";
+import type { UnitLease } from "./role-budget.ts";
 import { absorbed, type SentUnits } from "./sent-history.ts";
 
 /** What a budget has used of one unit other than requests, and the windows that limit it. */
@@ -8,6 +9,8 @@ export class CostLog {
   windows: readonly Window[];
   labels: readonly string[];
   log = new WindowLog();
+  /** The amount leased from a shared store, of a role budget. Undefined without a store. */
+  unitLease: UnitLease | undefined = undefined;
 
   constructor({ unit, windows, labels }: CostPolicy) {
     this.unit = unit;
@@ -29,7 +32,7 @@ export class CostLog {
   }
 
   earliestUs(amount: number, nowUs: number): number {
-    return amount === 0 ? 0 : this.log.earliestUs(this.windows, 0, amount, nowUs);
+    return amount === 0 ? 0 : Math.max(this.leaseUs(amount), this.log.earliestUs(this.windows, 0, amount, nowUs));
   }
 
   /** A reload may have added this log after the request was granted: then it was not reserved. */
@@ -51,8 +54,14 @@ export class CostLog {
     else this.log.refund(this.windows, -more, stampedUs);
   }
 
-  /** The window that admits the amount last; -1 if there is none. */
-  bindingIndex(amount: number, nowUs: number): number {
+  /** The limit that admits the amount last. */
+  bindingLabel(amount: number, nowUs: number): string {
+    const ownUs = this.log.earliestUs(this.windows, 0, amount, nowUs);
+    if (this.leaseUs(amount) > ownUs) return `${this.labels.join("+") || this.unit} (shared by all processes)`;
+    return this.labels[this.#bindingIndex(amount, nowUs)] ?? this.unit;
+  }
+
+  #bindingIndex(amount: number, nowUs: number): number {
     let binding = -1;
     let untilUs = Number.NEGATIVE_INFINITY;
     for (const [index, window] of this.windows.entries()) {
@@ -64,7 +73,14 @@ export class CostLog {
     return binding;
   }
 
+  /** When the store may have the amount again; 0 if it is leased, or if no store is asked. */
+  leaseUs(amount: number): number {
+    const { unitLease } = this;
+    return unitLease === undefined || amount <= unitLease.unusedUnits ? 0 : unitLease.notBeforeUs;
+  }
+
   isExpired(nowUs: number): boolean {
+    if (this.unitLease !== undefined && (!this.unitLease.isIdle || this.unitLease.notBeforeUs > nowUs)) return false;
     return this.log.isExpired(this.windows, 0, nowUs);
   }
 }

@@ -33,7 +33,7 @@ export class ForecastBudget {
     if (spacingUs > 0) readyUs = Math.max(readyUs, this.#log.spacedUs(spacingUs, units));
     for (const { cost, log } of this.#costs) {
       const amount = costs?.get(cost.unit) ?? 0;
-      if (amount > 0) readyUs = Math.max(readyUs, log.readyUs(amount));
+      if (amount > 0) readyUs = Math.max(readyUs, cost.leaseUs(log.charged + amount), log.readyUs(amount));
     }
     return readyUs;
   }

@@ -1,7 +1,7 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
 import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
 import type { Role } from "../policy/roles.ts";
-import { actualCosts, type Charge, type Costs, NO_CHARGE } from "./charge.ts";
+import { actualCosts, type Charge, type Costs, NO_CHARGE, NO_COSTS } from "./charge.ts";
 import type { RoleBudget } from "./role-budget.ts";
 
 /** What a response says about the limits of its server. */
@@ -32,6 +32,8 @@ export interface GrantOwner {
   giveBack(roleBudget: RoleBudget, charge: Charge): void;
   /** The same for a request that counts since `stampedUs`. */
   refund(roleBudget: RoleBudget, charge: Charge, stampedUs: number): void;
+  /** Reports to the peers what a request used of the costs that were leased for it. */
+  reportCosts(roleBudget: RoleBudget, leased: Costs, used: Costs): void;
   /** The request used other amounts than it was charged; `stampedUs` is undefined if it is not written yet. */
   settle(roleBudget: RoleBudget, charged: Costs, used: Costs, stampedUs: number | undefined): void;
   freeSlots(roleBudget: RoleBudget): void;
@@ -64,6 +66,8 @@ export class Grant implements Disposable {
   #state: GrantState;
   /** It was stamped when it was granted, and may not have been used. */
   #isReturnable: boolean;
+  /** What was leased for it and not yet reported: the true cost may still come. */
+  #leasedCosts: Costs | undefined;
 
   constructor(
     owner: GrantOwner,
@@ -82,6 +86,9 @@ export class Grant implements Disposable {
     this.#state = state;
     this.#atUs = grantedUs;
     this.#isReturnable = state !== "granted";
+    this.#leasedCosts = charge.costs;
+    // Such a grant may never be released.
+    if (this.#isReturnable && charge.costs !== undefined) this.#reportCosts(charge.costs);
   }
 
   /** Name of the host or service whose budget was charged. */
@@ -127,6 +134,7 @@ export class Grant implements Disposable {
     if (this.#state !== "granted" && this.#state !== "unstamped") return;
     this.#state = this.#state === "granted" ? "settled" : "over";
     this.#atUs = this.#owner.stamp(this.#roleBudget, this.#charge, this.#atUs);
+    if (this.#state === "over") this.#reportCosts(this.#charge.costs);
   }
 
   /** Frees the slots when the request and its body have ended. A request without a stamp is stamped now. */
@@ -135,6 +143,7 @@ export class Grant implements Disposable {
     if (this.#state === "over" || this.#state === "unstamped") return;
     this.written();
     this.#state = "over";
+    this.#reportCosts(this.#charge.costs);
     this.#permit?.release();
     this.#owner.freeSlots(this.#roleBudget);
   }
@@ -163,6 +172,7 @@ export class Grant implements Disposable {
       this.#state = "settled";
       this.#charge = NO_CHARGE;
       this.#owner.giveBack(this.#roleBudget, charge);
+      this.#reportCosts(NO_COSTS);
     } else if (this.#isReturnable) {
       this.#isReturnable = false;
       this.#charge = NO_CHARGE;
@@ -182,7 +192,18 @@ export class Grant implements Disposable {
     const actual = actualCosts(costs, used, `${this.host} (${this.role})`);
     this.#charge = { units, costs: actual };
     const isStamped = this.#state !== "granted" && this.#state !== "unstamped";
+    // What was reported as used cannot be returned any more, but a debt can be added.
+    if (isStamped && this.#leasedCosts === undefined) this.#owner.reportCosts(this.#roleBudget, costs, actual);
+    else if (isStamped) this.#reportCosts(actual);
     this.#owner.settle(this.#roleBudget, costs, actual, isStamped ? this.#atUs : undefined);
+  }
+
+  /** Once: the costs of the request are known, or nothing is known of them that differs from the estimate. */
+  #reportCosts(used: Costs | undefined): void {
+    const leased = this.#leasedCosts;
+    if (leased === undefined) return;
+    this.#leasedCosts = undefined;
+    this.#owner.reportCosts(this.#roleBudget, leased, used ?? NO_COSTS);
   }
 
   /** Whether a limit counts this unit for the request. */

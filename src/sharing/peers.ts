@@ -1,6 +1,7 @@
 import type { Blocker, BreakerChange, ProbePermissions } from "../breaker/breaker-change.ts";
 import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
+import type { Charge, Costs } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { WaitQueue } from "../limiter/wait-queue.ts";
@@ -9,6 +10,7 @@ import type { BreakerRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import { BreakerSync } from "./breaker-sync.ts";
+import { CostLeases } from "./cost-leases.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { SlotLeases } from "./slot-leases.ts";
 import type { AwayPolicy, StoreAway } from "./store-outage.ts";
@@ -29,6 +31,7 @@ export interface PeersOptions {
  */
 export class Peers {
   readonly #unitLeases: UnitLeases | undefined;
+  readonly #costLeases: CostLeases | undefined;
   readonly #slotLeases: SlotLeases | undefined;
   readonly #breakerSync: BreakerSync | undefined;
   /** Number of requests to the store that were started for each role budget. */
@@ -38,6 +41,7 @@ export class Peers {
     if (store !== undefined) {
       const unitLeases = new UnitLeases({ store, time, random, awayPolicy, wake });
       this.#unitLeases = unitLeases;
+      this.#costLeases = new CostLeases(store, time, wake);
       this.#slotLeases = new SlotLeases(store, time, () => unitLeases.reached(), wake);
     }
     if (breakerStore !== undefined && breakers !== undefined)
@@ -50,7 +54,11 @@ export class Peers {
   }
 
   takeChanges(): readonly PeerChange[] {
-    const changes = [...(this.#slotLeases?.takeChanges() ?? []), ...(this.#breakerSync?.takeChanges() ?? [])];
+    const changes = [
+      ...(this.#costLeases?.takeChanges() ?? []),
+      ...(this.#slotLeases?.takeChanges() ?? []),
+      ...(this.#breakerSync?.takeChanges() ?? []),
+    ];
     if (this.#unitLeases === undefined) return changes;
     // If limits are shared, only the unit leases decide when their store is away and when it is back.
     for (const change of changes)
@@ -59,23 +67,28 @@ export class Peers {
   }
 
   /** Whether leases and breaker records allow the request now. Does not ask the store. */
-  isReady(call: EntryRequest, roleBudget: RoleBudget, units: number, nowUs: number): boolean {
-    return this.hasLeases(roleBudget, units, nowUs) && (this.#breakerSync?.isFresh(call) ?? true);
+  isReady(call: EntryRequest, roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
+    return this.hasLeases(roleBudget, charge, nowUs) && (this.#breakerSync?.isFresh(call) ?? true);
   }
 
   /** Whether units and slots are leased for the request. Does not ask the store. */
-  hasLeases(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
-    return this.#unitLeases?.has(roleBudget, units, nowUs) !== false && this.#hasSlots(roleBudget);
+  hasLeases(roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
+    return (
+      this.#unitLeases?.has(roleBudget, charge.units, nowUs) !== false &&
+      (this.#isSharing || this.#costLeases?.has(roleBudget, charge.costs, nowUs) !== false) &&
+      this.#hasSlots(roleBudget)
+    );
   }
 
   /** As `isReady`, for a request that has the turn. If false, the store is being asked, and a change follows. */
   ensureReady(waiter: Waiter, queue: WaitQueue, nowUs: number): boolean {
-    const { roleBudget, units, call } = waiter;
+    const { roleBudget, units, charge, call } = waiter;
     const wasRequesting = this.isRequesting(waiter);
     // Record and slots are requested together, in one exchange. Units are not leased while a slot is missing.
     const isFresh = this.#breakerSync?.ensureFresh(call, roleBudget) ?? true;
     const hasSlots = this.#hasSlots(roleBudget) || this.#ensureSlots(roleBudget, queue.length);
-    const isReady = hasSlots && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true) && isFresh;
+    const hasUnits = hasSlots && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true);
+    const isReady = hasUnits && this.#ensureCosts(roleBudget, charge, queue.length, nowUs) && isFresh;
     if (!wasRequesting && this.isRequesting(waiter))
       this.#requestCount.set(roleBudget, this.requestCount(roleBudget) + 1);
     return isReady;
@@ -89,6 +102,7 @@ export class Peers {
   isRequesting({ roleBudget }: Waiter): boolean {
     return (
       roleBudget.unitLease?.isRequesting === true ||
+      this.#costLeases?.isRequesting(roleBudget) === true ||
       this.#slotLeases?.isRequesting(roleBudget) === true ||
       this.#breakerSync?.isRefreshing(roleBudget) === true
     );
@@ -127,8 +141,14 @@ export class Peers {
     this.#breakerSync?.poll(blockers);
   }
 
-  charged(roleBudget: RoleBudget, units: number): void {
+  charged(roleBudget: RoleBudget, { units, costs }: Charge): void {
     if (units > 0) this.#unitLeases?.charged(roleBudget, units);
+    if (costs !== undefined) this.#costLeases?.charged(roleBudget, costs);
+  }
+
+  /** What a request really used of its costs. To be called once for each grant; nothing is returned afterwards. */
+  costsUsed(roleBudget: RoleBudget, leased: Costs, used: Costs): void {
+    this.#costLeases?.used(roleBudget, leased, used);
   }
 
   written(roleBudget: RoleBudget, units: number): void {
@@ -147,7 +167,22 @@ export class Peers {
   async close(): Promise<void> {
     await this.#breakerSync?.close();
     await this.#slotLeases?.close();
+    await this.#costLeases?.close();
     await this.#unitLeases?.close();
+  }
+
+  #ensureCosts(roleBudget: RoleBudget, { costs }: Charge, queued: number, nowUs: number): boolean {
+    if (costs === undefined || this.#costLeases === undefined || this.#isSharing) return true;
+    // A store that is away is tried by the unit leases alone.
+    if (this.#unitLeases?.away === undefined) return this.#costLeases.ensure(roleBudget, costs, queued, nowUs);
+    if (this.#costLeases.has(roleBudget, costs, nowUs)) return true;
+    this.#unitLeases.awaitStore(roleBudget);
+    return false;
+  }
+
+  /** While the store is away, each process may use its share of the limits. */
+  get #isSharing(): boolean {
+    return this.#unitLeases?.away?.mode === "share";
   }
 
   #ensureSlots(roleBudget: RoleBudget, wanted: number): boolean {
@@ -159,8 +194,6 @@ export class Peers {
 
   /** While the store is away no slots are leased: each process has its share of them. */
   #hasSlots(roleBudget: RoleBudget): boolean {
-    return (
-      this.#slotLeases === undefined || this.#unitLeases?.away?.mode === "share" || this.#slotLeases.has(roleBudget)
-    );
+    return this.#slotLeases === undefined || this.#isSharing || this.#slotLeases.has(roleBudget);
   }
 }

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { RateLimitExceeded } from "../errors.ts";
+import { Gate } from "../gate/gate.ts";
+import type { Grant } from "../limiter/grant.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import type { Store } from "../stores/store.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+
+const HOST = "a.example";
+
+/** Several gates that share a store, as in separate processes, with these limits of costs. */
+function processesOf(count: number, costs: string, totalCosts?: string, wrap = (store: Store) => store) {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const metadata = { rates: "100/s", costs: { credits: costs }, guard_ms: 0, max_delay_ms: 60_000 };
+  const total = totalCosts === undefined ? {} : { total: { costs: { credits: totalCosts }, guard_ms: 0 } };
+  const policy = limitPoliciesFrom({ hosts: { [HOST]: { metadata, ...total } } }, "test");
+  const gates = Array.from(
+    { length: count },
+    (_, index) => new Gate(policy, time, { store: wrap(store.member(`p${index}`)), random: () => 0.5 }),
+  );
+  const sent: { ms: number; credits: number }[] = [];
+  const call = async (which: number, credits: number, maxWaitMs = Number.POSITIVE_INFINITY): Promise<Grant> => {
+    const entered = gates[which]?.enter({ host: HOST, role: "metadata", costs: { credits }, maxWaitMs });
+    const grant = (await entered) as Grant;
+    grant.written();
+    sent.push({ ms: time.monotonicUs() / 1000, credits });
+    return grant;
+  };
+  return { time, gates, sent, call };
+}
+
+test("the costs of all processes together keep the limit", async () => {
+  const { time, sent, call } = processesOf(3, "10/s");
+  for (let one = 0; one < 18; one += 1) void call(one % 3, 1 + (one % 4)).then(grant => grant.release());
+  await time.advance(20_000);
+  assert.equal(sent.length, 18);
+  for (const { ms } of sent) {
+    const inside = sent.filter(other => other.ms > ms - 1000 && other.ms <= ms);
+    assert.ok(inside.reduce((sum, { credits }) => sum + credits, 0) <= 10, JSON.stringify(inside));
+  }
+});
+
+test("the total of a host counts the costs of all processes", async () => {
+  const { time, sent, call } = processesOf(2, "100/s", "6/s");
+  for (let one = 0; one < 6; one += 1) void call(one % 2, 3).then(grant => grant.release());
+  await time.advance(10_000);
+  const seconds = sent.map(({ ms }) => Math.floor(ms / 1000));
+  assert.equal(sent.length, 6);
+  for (const second of new Set(seconds))
+    assert.ok(seconds.filter(other => other === second).length <= 2, String(seconds));
+});
+
+test("a call that the costs of another process delay beyond its bound is refused, with the time that is true", async () => {
+  const { time, call } = processesOf(2, "10/MINUTE");
+  const first = call(0, 10).then(grant => grant.release());
+  await time.advance(100);
+  await first;
+  const refused = call(1, 1, 1000).catch(error => error);
+  await time.advance(100);
+  const error = await refused;
+  assert.ok(error instanceof RateLimitExceeded, String(error));
+  assert.equal(error.constraint.limit, "credits 10/MINUTE (shared by all processes)");
+  assert.ok(error.retryAfterMs > 59_000 && error.retryAfterMs <= 60_000, String(error.retryAfterMs));
+});
+
+test("what a request did not use is free for the other processes when it is settled", async () => {
+  const { time, sent, call } = processesOf(2, "10/MINUTE");
+  const first = call(0, 10);
+  await time.advance(100);
+  (await first).settle({ credits: 3 });
+  await time.advance(100);
+  const other = call(1, 7, 100);
+  await time.advance(100);
+  (await other).release();
+  assert.equal(sent.length, 2);
+  await assert.rejects(Promise.all([call(1, 1, 0), time.advance(100)]), RateLimitExceeded);
+});
+
+test("a debt is taken from the store, so that the other processes wait for it", async () => {
+  const { time, sent, call } = processesOf(2, "10/s");
+  const first = call(0, 2);
+  await time.advance(10);
+  (await first).settle({ credits: 25 });
+  (await first).release();
+  await time.advance(10);
+  const other = call(1, 5);
+  await time.advance(900);
+  assert.equal(sent.length, 1, "8 of the debt have used up the window");
+  await time.advance(5000);
+  (await other).release();
+  assert.equal(sent.length, 2);
+});
+
+test("a request that is given back, or a process that ends, leaves its costs to the others", async () => {
+  const { time, gates, sent, call } = processesOf(2, "10/HOUR");
+  const entered = gates[0]?.enter({ host: HOST, role: "metadata", costs: { credits: 10 }, maxWaitMs: 1000 });
+  await time.advance(50);
+  ((await entered) as Grant).giveBack();
+  await time.advance(50);
+  const closing = gates[0]?.close();
+  await time.advance(50);
+  await closing;
+  const other = call(1, 10, 1000);
+  await time.advance(50);
+  (await other).release();
+  assert.equal(sent.length, 1);
+});

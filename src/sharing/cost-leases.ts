@@ -1,0 +1,250 @@
+import type { StoreError } from "../errors.ts";
+import type { Budget } from "../limiter/budget.ts";
+import type { Costs } from "../limiter/charge.ts";
+import type { CostLog } from "../limiter/cost-log.ts";
+import { type RoleBudget, UnitLease } from "../limiter/role-budget.ts";
+import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type StoreClaim } from "../stores/store.ts";
+import type { Time, Timer } from "../time/time.ts";
+import type { PeerChange } from "./peer-change.ts";
+
+/** As for units: an amount that is not used within this time is returned. */
+const USE_WITHIN_US = 1_000_000;
+/** At most the costs of so many requests are leased at once. */
+const MAX_REQUESTS_PER_LEASE = 16;
+
+/** One unit of a role budget, such as its credits. */
+interface LeasedCost {
+  readonly roleBudget: RoleBudget;
+  readonly cost: CostLog;
+}
+
+/**
+ * Leases amounts of other units than requests. In the store, a unit is a budget of its own, beside that of the requests:
+ * `lane api.example.org metadata credits`. A request needs its units and all its costs, and holds none while it waits for
+ * longer than a second. While the store is away, nothing is leased. After each exchange it calls `wake`, and
+ * `takeChanges` says what has changed.
+ */
+export class CostLeases {
+  readonly #store: BudgetStore;
+  readonly #time: Time;
+  readonly #wake: () => void;
+  readonly #changes: PeerChange[] = [];
+  readonly #wanted = new Map<CostLog, LeasedCost & { readonly least: number; readonly most: number }>();
+  /** What was used beyond the estimates, and is to be taken from the store as soon as it is free. */
+  readonly #debts = new Map<CostLog, LeasedCost & { amount: number }>();
+  readonly #settlements: Settlement[] = [];
+  readonly #leased = new Map<CostLog, RoleBudget>();
+  #isExchanging = false;
+  #isScheduled = false;
+  #renewal: Timer | undefined;
+  #retry: Timer | undefined;
+
+  constructor(store: BudgetStore, time: Time, wake: () => void) {
+    this.#store = store;
+    this.#time = time;
+    this.#wake = wake;
+  }
+
+  /** Whether the costs of a request are leased. Does not ask the store. */
+  has(roleBudget: RoleBudget, costs: Costs | undefined, nowUs: number): boolean {
+    return costs === undefined || this.#missing(roleBudget, costs, nowUs).length === 0;
+  }
+
+  /** As `has`, for a request that has the turn. Missing amounts are requested, also for the requests behind it. */
+  ensure(roleBudget: RoleBudget, costs: Costs | undefined, queued: number, nowUs: number): boolean {
+    if (costs === undefined) return true;
+    const missing = this.#missing(roleBudget, costs, nowUs);
+    for (const cost of missing) {
+      const lease = leaseOf(cost);
+      this.#returnUnused(cost, lease);
+      if (lease.isRequesting || lease.notBeforeUs > nowUs) continue;
+      const least = costs.get(cost.unit) ?? 0;
+      lease.isRequesting = true;
+      this.#wanted.set(cost, { roleBudget, cost, least, most: least * Math.min(queued, MAX_REQUESTS_PER_LEASE) });
+      this.#scheduleExchange();
+    }
+    return missing.length === 0;
+  }
+
+  charged(roleBudget: RoleBudget, costs: Costs): void {
+    for (const { unit, unitLease } of roleBudget.costLogs)
+      if (unitLease !== undefined) unitLease.unusedUnits = Math.max(0, unitLease.unusedUnits - (costs.get(unit) ?? 0));
+  }
+
+  /** What a request really used of the amounts that were leased for it. */
+  used(roleBudget: RoleBudget, leased: Costs, used: Costs): void {
+    for (const cost of roleBudget.costLogs) {
+      const amount = used.get(cost.unit) ?? 0;
+      const reserved = leased.get(cost.unit) ?? 0;
+      this.#settle(cost, Math.min(amount, reserved), Math.max(0, reserved - amount));
+      if (amount > reserved && claimsOf({ roleBudget, cost }).length > 0)
+        this.#owe({ roleBudget, cost }, amount - reserved);
+    }
+  }
+
+  isRequesting({ costLogs }: RoleBudget): boolean {
+    return costLogs.some(({ unitLease }) => unitLease?.isRequesting === true);
+  }
+
+  takeChanges(): readonly PeerChange[] {
+    return this.#changes.splice(0);
+  }
+
+  /** Returns all amounts. The store is closed by the unit leases. */
+  async close(): Promise<void> {
+    this.#renewal?.cancel();
+    this.#retry?.cancel();
+    for (const cost of this.#leased.keys()) this.#settle(cost, 0, cost.unitLease?.leasedUnits ?? 0);
+    const last = this.#settlements.splice(0);
+    // If the store is away, the amounts return when the lease expires.
+    if (last.length > 0) await this.#store.exchange(last, []).catch(() => undefined);
+  }
+
+  #missing(roleBudget: RoleBudget, costs: Costs, nowUs: number): readonly CostLog[] {
+    return roleBudget.costLogs.filter(cost => {
+      const amount = costs.get(cost.unit) ?? 0;
+      if (amount === 0 || claimsOf({ roleBudget, cost }).length === 0) return false;
+      const { unitLease } = cost;
+      return unitLease === undefined || unitLease.unusedUnits < amount || nowUs - unitLease.leasedUs >= USE_WITHIN_US;
+    });
+  }
+
+  #owe(owing: LeasedCost, amount: number): void {
+    const debt = this.#debts.get(owing.cost) ?? { ...owing, amount: 0 };
+    debt.amount += amount;
+    this.#debts.set(owing.cost, debt);
+    this.#scheduleExchange();
+  }
+
+  #returnUnused(cost: CostLog, lease: UnitLease): void {
+    const { unusedUnits } = lease;
+    lease.unusedUnits = 0;
+    this.#settle(cost, 0, unusedUnits);
+  }
+
+  #settle(cost: CostLog, written: number, returned: number): void {
+    const { unitLease } = cost;
+    if (unitLease === undefined || written + returned === 0) return;
+    // Amounts that were granted while the store was away were never leased.
+    const writtenUnits = Math.min(written, unitLease.leasedUnits);
+    const returnedUnits = Math.min(returned, unitLease.leasedUnits - writtenUnits);
+    if (writtenUnits + returnedUnits === 0) return;
+    unitLease.leasedUnits -= writtenUnits + returnedUnits;
+    if (unitLease.leasedUnits === 0) this.#leased.delete(cost);
+    this.#settlements.push({ keys: unitLease.keys, written: writtenUnits, returned: returnedUnits });
+    this.#scheduleExchange();
+  }
+
+  /** In a microtask, so that everything of the present turn of the event loop goes in one exchange. */
+  #scheduleExchange(): void {
+    if (this.#isScheduled || this.#isExchanging) return;
+    this.#isScheduled = true;
+    queueMicrotask(() => {
+      this.#isScheduled = false;
+      void this.#exchange();
+    });
+  }
+
+  async #exchange(): Promise<void> {
+    const settlements = this.#settlements.splice(0);
+    const wanted = [...this.#wanted.values()];
+    const debts = [...this.#debts.values()];
+    if (settlements.length + wanted.length + debts.length === 0) return;
+    this.#wanted.clear();
+    this.#isExchanging = true;
+    // A debt is paid in parts: it may be larger than the limit.
+    const requests = [...debts.map(debt => ({ ...debt, least: 1, most: debt.amount })), ...wanted];
+    try {
+      const replies = await this.#store.exchange(
+        settlements,
+        requests.map(({ roleBudget, cost, least, most }) => ({ claims: claimsOf({ roleBudget, cost }), least, most })),
+      );
+      for (const [index, debt] of debts.entries()) this.#pay(debt, replies[index]);
+      for (const [index, want] of wanted.entries()) this.#applyReply(want, replies[debts.length + index]);
+    } catch (error) {
+      this.#settlements.unshift(...settlements);
+      this.#changes.push({ kind: "store", shares: "limits", away: { processes: 1, error: error as StoreError } });
+      for (const { roleBudget, cost } of wanted) {
+        leaseOf(cost).isRequesting = false;
+        this.#changes.push({ kind: "ready", roleBudget });
+      }
+    }
+    this.#isExchanging = false;
+    if (this.#changes.length > 0) this.#wake();
+    // No request uses what is left over now: the other processes may.
+    for (const { roleBudget, cost } of wanted) if (roleBudget.waiting === 0) this.#returnUnused(cost, leaseOf(cost));
+    if (this.#settlements.length + this.#wanted.size > 0 && this.#changes.length === 0) this.#scheduleExchange();
+  }
+
+  #applyReply({ roleBudget, cost }: LeasedCost, reply: LeaseReply | undefined): void {
+    const lease = leaseOf(cost);
+    lease.isRequesting = false;
+    if (reply?.kind === "granted") this.#granted({ roleBudget, cost }, reply.units);
+    else if (reply !== undefined) lease.notBeforeUs = this.#time.monotonicUs() + Math.ceil(reply.waitMs * 1000);
+    this.#changes.push({ kind: "ready", roleBudget });
+  }
+
+  #granted({ roleBudget, cost }: LeasedCost, units: number): void {
+    const lease = leaseOf(cost);
+    lease.keys = claimsOf({ roleBudget, cost }).map(({ key }) => key);
+    lease.unusedUnits += units;
+    lease.leasedUnits += units;
+    lease.leasedUs = this.#time.monotonicUs();
+    this.#leased.set(cost, roleBudget);
+    this.#renewal ??= this.#renewLater();
+  }
+
+  #pay(debt: LeasedCost & { amount: number }, reply: LeaseReply | undefined): void {
+    if (reply?.kind === "granted") {
+      this.#granted(debt, reply.units);
+      leaseOf(debt.cost).unusedUnits -= reply.units;
+      this.#settle(debt.cost, reply.units, 0);
+      debt.amount -= reply.units;
+    }
+    if (debt.amount === 0) this.#debts.delete(debt.cost);
+    else this.#retry ??= this.#payLater(reply?.kind === "wait" ? reply.waitMs : 1);
+  }
+
+  #payLater(ms: number): Timer {
+    return this.#time.setTimer(ms, () => {
+      this.#retry = undefined;
+      this.#scheduleExchange();
+    });
+  }
+
+  /** Renews the leases of this process well before they expire, and returns what is unused. */
+  #renewLater(): Timer {
+    return this.#time.setTimer(LEASE_MS / 3, () => {
+      this.#renewal = undefined;
+      for (const cost of this.#leased.keys()) {
+        const lease = leaseOf(cost);
+        this.#returnUnused(cost, lease);
+        // A settlement of nothing renews the lease.
+        if (lease.leasedUnits > 0) this.#settlements.push({ keys: lease.keys, written: 0, returned: 0 });
+      }
+      if (this.#leased.size > 0) this.#renewal = this.#renewLater();
+      this.#scheduleExchange();
+    });
+  }
+}
+
+function leaseOf(cost: CostLog): UnitLease {
+  cost.unitLease ??= new UnitLease();
+  return cost.unitLease;
+}
+
+/** Store keys and limits of the budgets that limit this unit; none if no budget does. */
+function claimsOf({ roleBudget, cost: { unit } }: LeasedCost): readonly StoreClaim[] {
+  const claims: StoreClaim[] = [];
+  for (let at: Budget | undefined = roleBudget; at; at = at.above) {
+    const policy = at.policy.costs.find(one => one.unit === unit);
+    if (policy === undefined) continue;
+    const windows = policy.windows.map(({ limit, spanUs }, index) => ({
+      limit,
+      spanUs,
+      windowUs: policy.rates[index]?.windowUs ?? spanUs,
+    }));
+    claims.push({ key: `${at.storeKey} ${unit}`, windows, spacingUs: 0 });
+  }
+  return claims;
+}
