@@ -13,6 +13,7 @@ export type { Listener } from "./listeners.ts";
 export type { OntologyFileFormat, TargetFormat } from "./ontology/format.ts";
 export {
   type OntologyAcquireOptions,
+  type OntologyEvent,
   type OntologyGrant,
   OntologyManager,
   type OntologyManagerOptions,

@@ -87,7 +87,7 @@ export class Queues {
 
   /** Empties all queues, and returns the requests in the order of their arrival. */
   removeAll(): readonly Waiter[] {
-    return [...this.counted.removeAll(), ...this.#uncounted.removeAll()].sort((a, b) => a.arrivedUs - b.arrivedUs);
+    return [...this.counted.removeAll(), ...this.#uncounted.removeAll()].sort((a, b) => a.number - b.number);
   }
 
   #slotFreed(budget: Budget): void {

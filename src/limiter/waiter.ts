@@ -18,6 +18,9 @@ export interface WaiterDetails {
 
 /** A request that waits. It ends once, with its grant or with an error. */
 export class Waiter {
+  static #created = 0;
+  /** Grows with each request: the order of arrival, also of requests that arrive at the same instant. */
+  readonly number: number;
   /** Changes when the limits are reloaded. */
   roleBudget: RoleBudget;
   /** What it uses of its budgets. Changes when a reload changes the units that they count. */
@@ -52,6 +55,8 @@ export class Waiter {
   #isOver = false;
 
   constructor({ roleBudget, charge, call, arrivedUs, boundMs }: WaiterDetails) {
+    Waiter.#created += 1;
+    this.number = Waiter.#created;
     this.roleBudget = roleBudget;
     this.charge = charge;
     this.call = call;

@@ -6,14 +6,17 @@ import { test } from "node:test";
 import { ConfigError, RateLimitExceeded } from "../errors.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { OntologyManager } from "./manager.ts";
+import { type OntologyEvent, OntologyManager } from "./manager.ts";
 import { acquire, cooldownFor, initManager } from "./process-manager.ts";
 import type { OntologySettings } from "./service-rates.ts";
 
 function setUp(settings: OntologySettings = {}) {
   const time = new FakeTime();
   const events: LimiterEvent[] = [];
-  const manager = new OntologyManager({ guard_ms: 0, ...settings }, { time, listener: event => events.push(event) });
+  const manager = new OntologyManager(
+    { guard_ms: 0, ...settings },
+    { time, listener: ({ run_id, config_hash, ...event }) => void events.push(event) },
+  );
   const rates = (key: string) =>
     manager
       .snapshot()
@@ -67,6 +70,36 @@ test("null means unlimited, by default or for one service", async () => {
   for (let call = 0; call < 1000; call += 1) await manager.acquire("unnamed", "a.example", { mode: "fail" });
   await manager.acquire("ols", "a.example", { mode: "fail" });
   await assert.rejects(manager.acquire("ols", "a.example", { mode: "fail" }), RateLimitExceeded);
+});
+
+test("none means unlimited too, in a map and in a text of services", async () => {
+  for (const settings of [{ default: "none" }, { per_service: { ols: "None" } }, { per_service: "ols:none" }]) {
+    const manager = new OntologyManager(settings, { time: new FakeTime() });
+    for (let call = 0; call < 400; call += 1) await manager.acquire("ols", "www.ebi.ac.uk", { mode: "fail" });
+  }
+});
+
+test("a request of no service has the key _, whether its service is null or missing", async () => {
+  const manager = new OntologyManager({}, { time: new FakeTime() });
+  assert.equal((await manager.acquire(undefined, "purl.obolibrary.org")).key, "_:purl.obolibrary.org");
+  assert.equal((await manager.acquire(null, "purl.obolibrary.org")).key, "_:purl.obolibrary.org");
+  assert.equal((await manager.acquire()).key, "_:default");
+});
+
+test("events name the run, and equal settings by the same hash", async () => {
+  const eventOf = async (settings: OntologySettings, runId?: string) => {
+    const events: OntologyEvent[] = [];
+    const options = { time: new FakeTime(), listener: (event: OntologyEvent) => void events.push(event), runId };
+    await new OntologyManager(settings, options).acquire("ols", "www.ebi.ac.uk");
+    const [event] = events;
+    assert.ok(event);
+    return event;
+  };
+  const first = await eventOf({ per_service: "ols:4/second" }, "run 1");
+  assert.equal(first.run_id, "run 1");
+  assert.match(first.config_hash, /^[0-9a-f]{16}$/);
+  assert.equal((await eventOf({ per_service: { ols: "4/second" } })).config_hash, first.config_hash);
+  assert.notEqual((await eventOf({ per_service: "ols:5/second" })).config_hash, first.config_hash);
 });
 
 test("in mode fail a cooldown refuses at once, is named as the constraint, and emits one event", async () => {

@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { canonicalHost } from "../core/text/host.ts";
+import { textHash } from "../core/text/text-hash.ts";
 import { Gate } from "../gate/gate.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
@@ -12,7 +14,7 @@ import { lazySqliteStore } from "../stores/open-store.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { appendRateUsage, RATE_USAGE_FILE, RateUsageCounter } from "./rate-usage.ts";
-import { checkServiceName, type OntologySettings, parseOntologySettings } from "./service-rates.ts";
+import { checkServiceName, type OntologyRates, type OntologySettings, parseOntologySettings } from "./service-rates.ts";
 import { SharedCooldowns } from "./shared-cooldowns.ts";
 
 /** Options of `initManager` and `OntologyManager`. */
@@ -20,8 +22,18 @@ export interface OntologyManagerOptions {
   /** The clock and the timers; tests pass `FakeTime`. @default the clocks of this machine */
   readonly time?: Time | undefined;
   /** Receives the events of the rate limiter: grants, refusals, cooldowns. @default no listener */
-  readonly listener?: Listener<LimiterEvent> | undefined;
+  readonly listener?: Listener<OntologyEvent> | undefined;
+  /** The name of the run in events. @default a random UUID */
+  readonly runId?: string | undefined;
 }
+
+/** An event of the rate limiter, with the run and the settings that it belongs to. */
+export type OntologyEvent = LimiterEvent & {
+  /** The run: `runId` of the options. */
+  readonly run_id: string;
+  /** Sixteen hexadecimal digits; equal settings have equal ones. */
+  readonly config_hash: string;
+};
 
 /** Options of `acquire`. */
 export interface OntologyAcquireOptions {
@@ -58,14 +70,17 @@ const NO_SERVICE = "_";
 export class OntologyManager {
   readonly #gate: Gate;
   readonly #time: Time;
-  readonly #listener: Listener<LimiterEvent> | undefined;
+  readonly #listener: Listener<OntologyEvent> | undefined;
+  readonly #runId: string;
+  readonly #configHash: string;
   readonly #sharedDir: string | undefined;
   readonly #cooldowns: SharedCooldowns | undefined;
   /** What `ontofetch rl doctor` shows of this process. */
   readonly #usage = new RateUsageCounter();
 
   /** @throws ConfigError that lists every value of a wrong type, or else the first invalid rate or service name. */
-  constructor(settings: OntologySettings = {}, { time = systemTime, listener }: OntologyManagerOptions = {}) {
+  constructor(settings: OntologySettings = {}, options: OntologyManagerOptions = {}) {
+    const { time = systemTime, listener, runId = randomUUID() } = options;
     const rates = parseOntologySettings(settings);
     const policyOf = (list: typeof rates.default) => roleBudgetPolicy({ rates: list, guard_ms: rates.guardMs });
     const fallback = policyOf(rates.default);
@@ -95,6 +110,8 @@ export class OntologyManager {
       warn: message => process.emitWarning(message, "DocstokgWarning"),
     });
     this.#listener = listener;
+    this.#runId = runId;
+    this.#configHash = settingsHash(rates);
     this.#time = time;
     this.#sharedDir = rates.sharedDir;
     this.#cooldowns = store && new SharedCooldowns(store, time);
@@ -103,13 +120,13 @@ export class OntologyManager {
 
   /**
    * Waits until one request to `host` of `service` is permitted.
-   * @param service null for a request of no service, whose keys are `_:host`.
+   * @param service null or undefined for a request of no service, whose keys are `_:host`.
    * @param host without it, the request counts under the key `service:default`.
    * @throws RateLimitExceeded in mode `fail`; the signal's reason after an abort; RangeError for an invalid name or
    * weight.
    */
   async acquire(
-    service: string | null,
+    service?: string | null,
     host: string = ANY_HOST,
     { mode = "block", weight = 1, signal }: OntologyAcquireOptions = {},
   ): Promise<OntologyGrant> {
@@ -153,7 +170,9 @@ export class OntologyManager {
   #emit(event: LimiterEvent): void {
     const named = "key" in event ? { ...event, key: serviceOfName(event.key) ?? event.key } : event;
     this.#usage.listen(named);
-    this.#listener?.(named);
+    if (this.#listener === undefined) return;
+    const configHash = this.#configHash;
+    this.#listener({ ...named, run_id: this.#runId, config_hash: configHash }, { configHash });
   }
 
   /** One entry for the `service:default` key of each configured service, and one for each host that was used. */
@@ -162,9 +181,15 @@ export class OntologyManager {
   }
 }
 
-function keyOf(service: string | null, host: string): string {
-  if (service !== null) checkServiceName(service);
+function keyOf(service: string | null | undefined, host: string): string {
+  if (service !== null && service !== undefined) checkServiceName(service);
   return `${service ?? NO_SERVICE}:${host === ANY_HOST ? host : canonicalHost(host)}`;
+}
+
+/** The folder of the store is no limit. */
+function settingsHash({ default: fallback, perService, guardMs }: OntologyRates): string {
+  const services = [...perService].sort(([a], [b]) => (a < b ? -1 : 1));
+  return textHash(JSON.stringify([fallback, services, guardMs]));
 }
 
 function hostOf(key: string): string {

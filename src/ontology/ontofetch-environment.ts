@@ -8,9 +8,6 @@ type VariableParser = (text: string) => unknown;
 const asText: VariableParser = text => text;
 const asNumber: VariableParser = text => (/^\d+$/.test(text) ? Number(text) : text);
 const asBoolean: VariableParser = text => (/^(?:true|false)$/i.test(text) ? text.toLowerCase() === "true" : text);
-/** A variable cannot hold null, so these words mean that there is no limit. */
-const asRate: VariableParser = text => (/^(?:null|none|unlimited)$/i.test(text) ? null : text);
-
 /** The setting of each variable, and how its text is parsed. */
 const VARIABLES: Readonly<Record<string, { readonly path: readonly string[]; readonly read: VariableParser }>> = {
   ONTOFETCH_STORE: { path: ["store"], read: asText },
@@ -19,7 +16,7 @@ const VARIABLES: Readonly<Record<string, { readonly path: readonly string[]; rea
   ONTOFETCH_MAX_FILE_MB: { path: ["max_file_mb"], read: asNumber },
   ONTOFETCH_PARALLEL: { path: ["parallel"], read: asNumber },
   ONTOFETCH_ALLOW_PRIVATE: { path: ["allow_private"], read: asBoolean },
-  ONTOFETCH_RATELIMIT_DEFAULT: { path: ["ratelimit", "default"], read: asRate },
+  ONTOFETCH_RATELIMIT_DEFAULT: { path: ["ratelimit", "default"], read: asText },
   ONTOFETCH_RATELIMIT_PER_SERVICE: { path: ["ratelimit", "per_service"], read: asText },
   ONTOFETCH_RATELIMIT_SHARED_DIR: { path: ["ratelimit", "shared_dir"], read: asText },
 };

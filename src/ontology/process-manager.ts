@@ -22,12 +22,12 @@ export function initManager(settings: OntologySettings = {}, options: OntologyMa
 /**
  * Waits until one request to `host` of `service` is permitted. Call it before each request. Without `initManager` the
  * limit of every key is 8/second and 300/minute.
- * @param service null for a request of no service, whose keys are `_:host`.
+ * @param service null or undefined for a request of no service, whose keys are `_:host`.
  * @param host without it, the request counts under the key `service:default`.
  * @throws RateLimitExceeded in mode `fail`, when the request would have to wait.
  */
 export function acquire(
-  service: string | null,
+  service?: string | null,
   host?: string,
   options?: OntologyAcquireOptions,
 ): Promise<OntologyGrant> {

@@ -5,7 +5,7 @@ import { parseOptions } from "../policy/parse-options.ts";
 
 /**
  * Rate limits of ontology services. A rate is a string such as `8/second` or `8/second+300/minute`, or a list of such
- * strings; null means unlimited. A single per-second rate above 5/second also gets the window 300/minute.
+ * strings; null or `none` means unlimited. A single per-second rate above 5/second also gets the window 300/minute.
  */
 export interface OntologySettings {
   /** The limit of services that `per_service` does not name. @default "8/second", with 300/minute */
@@ -84,7 +84,8 @@ export function checkServiceName(name: string): void {
 }
 
 function ratesOf(text: string | readonly string[] | null): readonly Rate[] {
-  return text === null ? [] : withMinuteLimit(parseRates(text));
+  const isUnlimited = text === null || (typeof text === "string" && /^(?:null|none|unlimited)$/i.test(text));
+  return isUnlimited ? [] : withMinuteLimit(parseRates(text));
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The schema of `ratelimits.yaml`. Its descriptions are those of `ratelimit-options.ts`, for editors. */
 import { z } from "zod";
-import { MAX_COST_LIMIT, parseRates } from "../core/limits/rate.ts";
+import { MAX_COST_LIMIT, NO_LIMIT, parseRates } from "../core/limits/rate.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND } from "./defaults.ts";
 import { parseMember } from "./member.ts";
 import {
@@ -15,9 +15,6 @@ import {
 import type { RatelimitsOptions } from "./ratelimit-options.ts";
 
 export type { HostLimits, RatelimitsOptions, RoleLimits } from "./ratelimit-options.ts";
-
-/** A missing value is inherited, so the absence of a limit needs a word of its own. */
-const NO_LIMIT = "none";
 
 const ratesSchema = z
   .union([z.string(), z.array(z.string()).readonly()], {

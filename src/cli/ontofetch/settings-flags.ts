@@ -22,7 +22,7 @@ const SETTINGS_FLAGS = {
     "--check <depth>",
     "what is validated: full (the whole file), end (its beginning and end) or none (its beginning)",
   ],
-  rate: ["--rate <rate>", "default rate limit per service, e.g. 8/second"],
+  rate: ["--rate <rate>", "default rate limit per service, e.g. 8/second; none for no limit"],
   ratePerService: ["--rate-per-service <rates>", "rate limits by service, e.g. ols:4/second;bioportal:2/second"],
   sharedDir: ["--shared-dir <folder>", "folder through which processes share rate limits"],
 } as const;

@@ -23,6 +23,9 @@ const SPELLINGS = new Map<string, Unit>([
   ...spell("DAY", "d", "day", "days"),
 ]);
 
+/** A missing value is inherited or has a default, so the absence of a limit needs a word of its own. */
+export const NO_LIMIT = "none";
+
 /** Larger numbers are typing errors, and integer microseconds would no longer be exact. */
 const MAX_LIMIT = 1_000_000_000;
 /** Costs may be sums of money in millionths. */
@@ -58,7 +61,7 @@ function formatRate({ limit, windowUs }: Rate): string {
   return `${limit}/${count === 1 ? "" : count}${unit}`;
 }
 
-/** Parses `ols:4/second;bioportal:2/second`, a list of names and rates. Throws a RangeError as `parseRates` does. */
+/** Parses `ols:4/second;bioportal:2/second`, a list of names and rates; `none` is an empty list of rates. Throws a RangeError as `parseRates` does. */
 export function parseRateMap(text: string): ReadonlyMap<string, readonly Rate[]> {
   const map = new Map<string, readonly Rate[]>();
   for (const entry of text.split(";")) {
@@ -69,7 +72,8 @@ export function parseRateMap(text: string): ReadonlyMap<string, readonly Rate[]>
       throw new RangeError(`${quote(entry)} is not <name>:<rate>; write for example ols:4/second;bioportal:2/second`);
     }
     if (map.has(name)) throw new RangeError(`duplicate name ${quote(name)} in ${quote(text)}`);
-    map.set(name, parseRates(entry.slice(colon + 1).trim()));
+    const rates = entry.slice(colon + 1).trim();
+    map.set(name, rates === NO_LIMIT ? [] : parseRates(rates));
   }
   return map;
 }
