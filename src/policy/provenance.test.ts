@@ -43,6 +43,20 @@ test("a limit names the line of the file, the variable or the flag that set it",
   assert.equal(decidedByOf(fromFlag, windowOf("3/SECOND"), request).where, "--rate");
 });
 
+test("a limit of another unit names the setting of its role or total", async () => {
+  const metadata = { rates: "5/DAY", costs: { credits: ["5/DAY", "9/HOUR"] } };
+  const hosts = { "api.x": { metadata, total: { costs: { usd_micros: "5/DAY" } } } };
+  const policy = await loadPolicy({ ratelimits: { hosts }, overrides: { rate: ["api.x:total=costs.tokens:7/DAY"] } });
+  const decided = (limit: string) => {
+    const { value, where } = decidedByOf(policy, windowOf(limit), request);
+    return [value, where];
+  };
+  assert.deepEqual(decided("credits 9/HOUR"), [["5/DAY", "9/HOUR"], "policy.ratelimits"]);
+  assert.deepEqual(decided("credits 5/DAY+credits 9/HOUR (shared by all processes)")[1], "policy.ratelimits");
+  assert.deepEqual(decided("usd_micros 5/DAY"), ["5/DAY", "policy.ratelimits"]);
+  assert.deepEqual(decided("tokens 7/DAY"), ["7/DAY", "--rate"]);
+});
+
 test("a limit that the server announced names the header fields and the time", async () => {
   const learned = { source: "X-RateLimit", wallMs: Date.UTC(2026, 0, 2) };
   const { where } = decidedByOf(await loadPolicy(), windowOf("2/SECOND"), request, learned);

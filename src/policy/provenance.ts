@@ -43,8 +43,11 @@ function limitSetting(
   if (kind === "cooldown") return { value: limit, where: "a response of the server, or hub.limits.hold" };
   const number = /^max_(?:concurrent|inflight) (\d+)$/.exec(limit)?.[1];
   if (limit.startsWith("max_inflight")) return settingOf(policy, "global.max_inflight", Number(number));
-  const field = number === undefined ? "rates" : "max_concurrent";
-  const wanted = number ?? limit;
+  // The limit of another unit than requests: `credits 100000/DAY`.
+  const unit = /^([a-z][a-z0-9_]*) \d+\//.exec(limit)?.[1];
+  const rates = unit === undefined ? "rates" : `costs.${unit}`;
+  const field = number === undefined ? rates : "max_concurrent";
+  const wanted = number ?? (unit === undefined ? limit : limit.replaceAll(`${unit} `, ""));
   const found = limitValues(policy, request)
     .filter(value => value.field === field || value.field.endsWith(`.${field}`))
     .find(({ value }) => [value].flat().some(each => isSameLimit(String(each), wanted)));
