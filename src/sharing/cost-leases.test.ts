@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RateLimitExceeded } from "../errors.ts";
+import { RateLimitExceeded, StoreError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
@@ -107,4 +107,38 @@ test("a request that is given back, or a process that ends, leaves its costs to 
   await time.advance(50);
   (await other).release();
   assert.equal(sent.length, 1);
+});
+
+test("while the store is away each process has its share of the costs, and the store is not asked in a loop", async () => {
+  let isDown = false;
+  let exchanges = 0;
+  const { time, sent, call } = processesOf(2, "10/MINUTE", undefined, store => ({
+    processId: store.processId,
+    get processes() {
+      return 2;
+    },
+    exchange: (...parts) => {
+      exchanges += 1;
+      return isDown ? Promise.reject(new StoreError("down")) : store.exchange(...parts);
+    },
+    read: name => store.read(name),
+    change: (name, step) => store.change(name, step),
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+  }));
+  const before = call(0, 3);
+  await time.advance(100);
+  isDown = true;
+  (await before).release();
+  const during = call(0, 2);
+  await time.advance(2000);
+  (await during).release();
+  const [tooMuch] = await Promise.all([call(0, 6, 0).catch(error => error), time.advance(100)]);
+  assert.ok(tooMuch instanceof RangeError, "more than the share of 5");
+  assert.ok(exchanges < 30, String(exchanges));
+  isDown = false;
+  const after = call(0, 1);
+  await time.advance(5000);
+  (await after).release();
+  assert.equal(sent.length, 3);
 });

@@ -27,6 +27,7 @@ interface LeasedCost {
 export class CostLeases {
   readonly #store: BudgetStore;
   readonly #time: Time;
+  readonly #isAway: () => boolean;
   readonly #wake: () => void;
   readonly #changes: PeerChange[] = [];
   readonly #wanted = new Map<CostLog, LeasedCost & { readonly least: number; readonly most: number }>();
@@ -39,9 +40,11 @@ export class CostLeases {
   #renewal: Timer | undefined;
   #retry: Timer | undefined;
 
-  constructor(store: BudgetStore, time: Time, wake: () => void) {
+  /** `isAway`: the unit leases have found that the store does not answer, and try it again. */
+  constructor(store: BudgetStore, time: Time, isAway: () => boolean, wake: () => void) {
     this.#store = store;
     this.#time = time;
+    this.#isAway = isAway;
     this.#wake = wake;
   }
 
@@ -84,6 +87,11 @@ export class CostLeases {
 
   isRequesting({ costLogs }: RoleBudget): boolean {
     return costLogs.some(({ unitLease }) => unitLease?.isRequesting === true);
+  }
+
+  /** The store is back: what was used meanwhile is reported. */
+  resume(): void {
+    this.#scheduleExchange();
   }
 
   takeChanges(): readonly PeerChange[] {
@@ -146,6 +154,7 @@ export class CostLeases {
   }
 
   async #exchange(): Promise<void> {
+    if (this.#isAway()) return;
     const settlements = this.#settlements.splice(0);
     const wanted = [...this.#wanted.values()];
     const debts = [...this.#debts.values()];
@@ -173,7 +182,7 @@ export class CostLeases {
     if (this.#changes.length > 0) this.#wake();
     // No request uses what is left over now: the other processes may.
     for (const { roleBudget, cost } of wanted) if (roleBudget.waiting === 0) this.#returnUnused(cost, leaseOf(cost));
-    if (this.#settlements.length + this.#wanted.size > 0 && this.#changes.length === 0) this.#scheduleExchange();
+    if (this.#settlements.length + this.#wanted.size > 0) this.#scheduleExchange();
   }
 
   #applyReply({ roleBudget, cost }: LeasedCost, reply: LeaseReply | undefined): void {
@@ -220,7 +229,8 @@ export class CostLeases {
         const lease = leaseOf(cost);
         this.#returnUnused(cost, lease);
         // A settlement of nothing renews the lease.
-        if (lease.leasedUnits > 0) this.#settlements.push({ keys: lease.keys, written: 0, returned: 0 });
+        if (lease.leasedUnits > 0 && !this.#isAway())
+          this.#settlements.push({ keys: lease.keys, written: 0, returned: 0 });
       }
       if (this.#leased.size > 0) this.#renewal = this.#renewLater();
       this.#scheduleExchange();

@@ -41,7 +41,7 @@ export class Peers {
     if (store !== undefined) {
       const unitLeases = new UnitLeases({ store, time, random, awayPolicy, wake });
       this.#unitLeases = unitLeases;
-      this.#costLeases = new CostLeases(store, time, wake);
+      this.#costLeases = new CostLeases(store, time, () => unitLeases.away !== undefined, wake);
       this.#slotLeases = new SlotLeases(store, time, () => unitLeases.reached(), wake);
     }
     if (breakerStore !== undefined && breakers !== undefined)
@@ -63,7 +63,9 @@ export class Peers {
     // If limits are shared, only the unit leases decide when their store is away and when it is back.
     for (const change of changes)
       if (change.kind === "store" && change.away !== undefined) this.#unitLeases.failed(change.away.error);
-    return [...this.#unitLeases.takeChanges(), ...changes.filter(({ kind }) => kind !== "store")];
+    const ofUnits = this.#unitLeases.takeChanges();
+    if (ofUnits.some(change => change.kind === "store" && change.away === undefined)) this.#costLeases?.resume();
+    return [...ofUnits, ...changes.filter(({ kind }) => kind !== "store")];
   }
 
   /** Whether leases and breaker records allow the request now. Does not ask the store. */
