@@ -36,6 +36,7 @@ export type {
   HostBreakerOptions,
   RampUpOptions,
   RollingWindowOptions,
+  ThrottleRuleOptions,
   TrialCallOptions,
 } from "./policy/breaker-options.ts";
 export type { Role } from "./policy/roles.ts";

@@ -29,7 +29,7 @@ export {
   StoreError,
   type WaitBound,
 } from "./errors.ts";
-export type { CallOptions, CostResponse } from "./http/call-options.ts";
+export type { CallOptions, CostResponse, JudgedOutcome } from "./http/call-options.ts";
 export type { HubAgents } from "./http/clients/hub-agents.ts";
 export { createHub } from "./http/create-hub.ts";
 export type { AttemptCause, AttemptOutcome, HttpEvent, RecordedOutcome } from "./http/http-events.ts";

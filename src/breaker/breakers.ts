@@ -1,5 +1,6 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
 import type { Circuit } from "../core/breaker/circuit.ts";
+import type { ThrottleRule } from "../core/breaker/throttle-rule.ts";
 import type { BreakerPolicies } from "../policy/breaker-policy.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
@@ -154,6 +155,12 @@ export class Breakers implements PermitOwner {
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
     const circuit = this.table.circuit(units.circuit, role);
     return denialOf(units, role, circuit, resolverCircuit, this.#time.monotonicUs());
+  }
+
+  /** The rules that recognise throttles in the responses of a request. */
+  throttleRules(host: string, path?: string): readonly ThrottleRule[] {
+    const { policies } = this.table;
+    return policies.throttleRules(policies.route(host, path).circuit);
   }
 
   /** Why a call of a host or service in this role would be denied, for tables. A name that has no state gives none. */

@@ -56,11 +56,27 @@ export interface CallOptions {
   readonly refusals?: "throw" | "respond" | undefined;
   /** Redirects that `hub.request` and dispatchers follow: a whole number of at least 0. `fetch` has its own. @default 0 */
   readonly maxRedirections?: number | undefined;
+  /**
+   * Judges a response by its status and headers, for retries and circuits; undefined leaves it to the policy. An error
+   * that it throws becomes a warning. @default the policy's classification
+   */
+  readonly outcome?: ((response: CostResponse) => JudgedOutcome | undefined) | undefined;
   /** True when the request may be sent twice. @default true for GET, HEAD and OPTIONS, false for other methods */
   readonly idempotent?: boolean | undefined;
 }
 
-/** The head of a response, as `settleCosts` gets it. */
+/**
+ * The judgement of the call option `outcome`: the host works (`success`), has failed (`failure`), works and requires fewer
+ * requests (`throttled`, also with a pause in milliseconds), or the response says neither (`neutral`).
+ */
+export type JudgedOutcome =
+  | "success"
+  | "failure"
+  | "throttled"
+  | "neutral"
+  | { readonly throttled: true; readonly retryAfterMs: number };
+
+/** The head of a response, as `settleCosts` and `outcome` get it. */
 export interface CostResponse {
   /** Status code. */
   readonly status: number;
@@ -82,6 +98,7 @@ export const CALL_KEYS = Object.keys({
   weight: 0,
   costs: 0,
   settleCosts: 0,
+  outcome: 0,
   maxWaitMs: 0,
   maxBreakerWaitMs: 0,
   deadlineMs: 0,
@@ -117,7 +134,9 @@ export function mergeCallOptions(...layers: readonly (InnerCallOptions | undefin
 
 /** Throws a RangeError that names the option. The gate checks the other options. */
 export function checkCall(call: CallOptions): void {
-  const { deadlineMs, maxWaitMs, maxRedirections, refusals, partition, costs, settleCosts } = call;
+  const { deadlineMs, maxWaitMs, maxRedirections, refusals, partition, costs, settleCosts, outcome } = call;
+  if (outcome !== undefined && typeof outcome !== "function")
+    throw new RangeError(`outcome must be a function, not ${String(outcome)}`);
   if (deadlineMs !== undefined && !(typeof deadlineMs === "number" && deadlineMs > 0))
     throw new RangeError(`deadlineMs must be a number above 0, not ${String(deadlineMs)}`);
   if (maxWaitMs !== undefined && typeof maxWaitMs !== "number")

@@ -24,6 +24,24 @@ export interface CircuitsByRole {
   readonly artifact?: CircuitOptions | undefined;
 }
 
+/** Recognises a throttle that its status does not show. Every part that is given must match; header or body is needed. */
+export interface ThrottleRuleOptions {
+  /** Statuses (100 to 599) that the rule applies to. @default all */
+  readonly status?: readonly number[] | undefined;
+  /**
+   * A header field that the response must have: its name, or `name: text` if its value must contain a text.
+   * @default none
+   */
+  readonly header?: string | undefined;
+  /**
+   * A text that the first 4 KiB of a text or JSON body must contain, in any case of letters. The response is held back
+   * until they have arrived. @default none
+   */
+  readonly body?: string | undefined;
+  /** Cooldown for a response without Retry-After, in seconds, above 0 and at most 31 days. @default none */
+  readonly retry_after_s?: number | undefined;
+}
+
 /** The circuits of one host or service. */
 export interface HostBreakerOptions extends CircuitOptions {
   /**
@@ -42,6 +60,11 @@ export interface HostBreakerOptions extends CircuitOptions {
    * @default enforce
    */
   readonly mode?: "enforce" | "shadow" | undefined;
+  /**
+   * Rules that recognise throttles, in addition to 429, 403 without quota and 503 with Retry-After. Those of defaults, of
+   * the service and of the host apply together. @default none
+   */
+  readonly throttles?: readonly ThrottleRuleOptions[] | undefined;
   /** Numbers by role; a role wins over the numbers of its host. @default none */
   readonly roles?: CircuitsByRole | undefined;
 }
@@ -91,6 +114,11 @@ export interface BreakerDefaults extends CircuitOptions {
   readonly per?: "all" | "partition" | undefined;
   /** Which HTTP statuses are failures. @default built-in lists */
   readonly classify?: ClassifyOptions | undefined;
+  /**
+   * Rules that recognise throttles, in addition to 429, 403 without quota and 503 with Retry-After. Those of defaults, of
+   * the service and of the host apply together. @default none
+   */
+  readonly throttles?: readonly ThrottleRuleOptions[] | undefined;
   /** Numbers by role; a role wins over the numbers of its host. @default none */
   readonly roles?: CircuitsByRole | undefined;
   /** The half-open state, in which trial calls decide whether the circuit closes. @default built-in numbers */

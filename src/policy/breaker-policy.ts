@@ -1,7 +1,9 @@
 import type { CircuitPolicy } from "../core/breaker/circuit.ts";
 import type { ClassifyRules } from "../core/breaker/classify.ts";
 import type { RampPolicy } from "../core/breaker/ramp.ts";
+import { NO_THROTTLE_RULES, type ThrottleRule } from "../core/breaker/throttle-rule.ts";
 import { canonicalHost } from "../core/text/host.ts";
+import type { ThrottleRuleOptions } from "./breaker-options.ts";
 import { type BreakersOptions, parseBreakers } from "./breaker-schema.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
 import { commonName } from "./partition-name.ts";
@@ -12,7 +14,9 @@ import {
   type KeyPath,
   type LimitScope,
   resolverPaths,
+  scopePlaces,
   unitPaths,
+  valueAt,
 } from "./precedence.ts";
 import type { Role } from "./roles.ts";
 import { type RoutedRequest, Routing } from "./routing.ts";
@@ -50,6 +54,8 @@ export interface BreakerPolicies {
   scopeOf(unit: string): LimitScope;
   circuit(unit: string, role: Role): CircuitPolicy;
   resolver(name: string): CircuitPolicy;
+  /** The rules that recognise throttles of a unit. */
+  throttleRules(unit: string): readonly ThrottleRule[];
   /** Whether traffic is held back after a cooldown. */
   readonly hasRampUp: boolean;
   readonly rampUp: (role: Role) => RampPolicy;
@@ -59,6 +65,22 @@ export interface BreakerPolicies {
   isPerPartition(unit: string): boolean;
   /** The longest cooldown that a server's Retry-After can cause. */
   retryAfterCapMs(unit: string): number;
+}
+
+function throttleRulesAt(document: unknown, scope: LimitScope): readonly ThrottleRule[] {
+  const places: readonly KeyPath[] = [["defaults"], ...scopePlaces(scope).map(({ path }) => path)];
+  const rules = places.flatMap(path => (valueAt(document, [...path, "throttles"]) ?? []) as ThrottleRuleOptions[]);
+  return rules.length === 0 ? NO_THROTTLE_RULES : rules.map(throttleRuleOf);
+}
+
+function throttleRuleOf({ status, header, body, retry_after_s }: ThrottleRuleOptions): ThrottleRule {
+  const [name = "", ...rest] = (header ?? "").toLowerCase().split(":");
+  return {
+    statuses: status && new Set(status),
+    header: header === undefined ? undefined : { name, text: rest.join(":").trim() },
+    body: body?.toLowerCase(),
+    retryAfterMs: retry_after_s === undefined ? undefined : retry_after_s * 1000,
+  };
 }
 
 /** A resolver's calls go to many hosts, so one trial call decides for all of them. */
@@ -73,6 +95,7 @@ interface ScopeSettings {
   readonly isShadow: boolean;
   readonly isPerPartition: boolean;
   readonly capMs: number;
+  readonly throttleRules: readonly ThrottleRule[];
   readonly circuits: Map<Role, CircuitPolicy>;
 }
 
@@ -126,6 +149,7 @@ export function breakerPoliciesFrom(
       isShadow: mode === "shadow",
       isPerPartition: per === "partition",
       capMs: 1000 * capS,
+      throttleRules: throttleRulesAt(document, scope),
       circuits: new Map(),
     };
     known.set(unit, settings);
@@ -139,6 +163,7 @@ export function breakerPoliciesFrom(
     rollingWindow: { enabled, windowUs: window_s * 1e6, threshold: threshold_failures, cooldownMs: cooldown_s * 1000 },
     jitterMs: jitter_ms,
     isAdaptive,
+    throttleRules: unit => settingsOf(unit).throttleRules,
     hasRampUp: advanced.ramp_up.enabled,
     // Without a ramp-up it is over before it begins.
     rampUp: role => ({

@@ -62,6 +62,46 @@ const perSchema = z
     "all: one set of circuits and cooldowns for all calls; partition: one for each partition that calls name. An operator's command for the host applies to all of them. Default: inherited; otherwise all",
   );
 
+const throttlesSchema = z
+  .array(
+    z
+      .strictObject({
+        status: z
+          .array(status)
+          .readonly()
+          .optional()
+          .describe("Statuses (100 to 599) that the rule applies to. Default: all"),
+        header: z
+          .string()
+          .regex(/^[!#$%&'*+.^`|~\w-]+(?::.*)?$/)
+          .optional()
+          .describe(
+            "A header field that the response must have: its name, or `name: text` if its value must contain a text. Default: none",
+          ),
+        body: z
+          .string()
+          .min(1)
+          .max(200)
+          .optional()
+          .describe(
+            "A text that the first 4 KiB of a text or JSON body must contain, in any case of letters. The response is held back until they have arrived. Default: none",
+          ),
+        retry_after_s: seconds
+          .optional()
+          .describe(
+            "Cooldown for a response without Retry-After, in seconds, above 0 and at most 31 days. Default: none",
+          ),
+      })
+      .refine(({ header, body }) => header !== undefined || body !== undefined, {
+        error: "expected header or body: a status alone belongs to classify.failure_statuses",
+      }),
+  )
+  .readonly()
+  .optional()
+  .describe(
+    "Rules that recognise throttles, in addition to 429, 403 without quota and 503 with Retry-After. Those of defaults, of the service and of the host apply together. Default: none",
+  );
+
 const classifySchema = z.strictObject({
   failure_statuses: z
     .array(status)
@@ -111,6 +151,7 @@ const defaultsSchema = z.strictObject({
   ...circuit,
   retry_after_cap_s: retryAfterCapSchema,
   per: perSchema,
+  throttles: throttlesSchema,
   classify: classifySchema.prefault({}).describe("Which HTTP statuses are failures. Default: built-in lists"),
   roles: rolesSchema.prefault({}).describe(ROLES_TEXT),
   half_open: halfOpenSchema
@@ -180,6 +221,7 @@ const hostSchema = z.strictObject({
   retry_after_cap_s: retryAfterCapSchema,
   per: perSchema,
   mode: modeSchema,
+  throttles: throttlesSchema,
   roles: rolesSchema.optional().describe(ROLES_TEXT),
 });
 

@@ -119,8 +119,13 @@ class YamlReader implements PolicyLayer {
     const target = this.#resolveAlias(node, path, at);
     if (isScalar(target)) return target.value;
     if (isSeq(target)) return target.items.map(item => this.#valueOf(item, path, offsetOf(item) ?? at, depth + 1));
-    // No policy has a map inside a list; the schema reports it.
-    return isMap(target) ? {} : null;
+    if (!isMap(target)) return null;
+    const entries = target.items.flatMap(({ key, value }) => {
+      const name = isScalar(key) ? String(key.value) : "";
+      if (FORBIDDEN_KEYS.has(name)) return [];
+      return [[name, this.#valueOf(value, path, offsetOf(value) ?? at, depth + 1)] as const];
+    });
+    return Object.fromEntries(entries);
   }
 
   /** False beyond the limits. Reported once, because nothing beyond the limits is read. */

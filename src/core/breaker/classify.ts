@@ -46,7 +46,7 @@ export const defaultClassifyRules: ClassifyRules = {
 const SUCCESS: Outcome = Object.freeze({ kind: "success" });
 const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
 const FAILED: Outcome = Object.freeze({ kind: "failure", cause: "status", throttled: false });
-const THROTTLED: Outcome = Object.freeze({ kind: "failure", cause: "status", throttled: true });
+export const THROTTLED: Outcome = Object.freeze({ kind: "failure", cause: "status", throttled: true });
 const UNREACHABLE: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
 
 /** A 403 with Retry-After or with no remaining quota is a throttle, whatever the lists say about 403. */

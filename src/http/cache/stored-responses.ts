@@ -39,6 +39,8 @@ export class StoredResponses {
 
   isStorable(request: OutgoingRequest, head: ResponseHead, control: RequestControl): boolean {
     const { status, headers } = head;
+    // A throttle that is sent with a good status.
+    if (status < 400 && request.record.outcome?.kind === "failure") return false;
     return isStorable({
       method: request.method,
       url: urlOf(request),

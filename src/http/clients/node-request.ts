@@ -299,7 +299,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     countReceived(response, bytes => this.#log?.received(bytes));
     const { breakers, time, unreadBodies, callerIdentity } = this.#deps;
     const head = { status, statusText, headers, rawHeaders: undefined };
-    const { outcome, retryAfterMs, announced } = hostFeedback(head, breakers, time);
+    const { outcome, retryAfterMs, announced } = hostFeedback(head, this.#plan, breakers, time);
     this.#record.settled(outcome, retryAfterMs);
     const isThrottled = outcome.kind === "failure" && outcome.throttled;
     this.#grant?.recordResponse({ isThrottled, retryAfterMs, announced });

@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { type Dispatcher, errors } from "undici";
 import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
 import { type Outcome, outcomeOfError } from "../../core/breaker/classify.ts";
+import { matchesBody } from "../../core/breaker/throttle-rule.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { BodyUnreadError } from "../../errors.ts";
 import type { Gate } from "../../gate/gate.ts";
@@ -12,7 +13,8 @@ import { withMissingHeaders } from "../headers.ts";
 import type { RequestTelemetry } from "../request-telemetry.ts";
 import { ownDispatch } from "../wire/own-sockets.ts";
 import { outcomeOfAbort } from "./abort-outcome.ts";
-import { hostFeedback } from "./host-feedback.ts";
+import { BodySample } from "./body-sample.ts";
+import { type HostFeedback, hostFeedback, throttled } from "./host-feedback.ts";
 import { isReplayableBody } from "./replayable.ts";
 import { settleCosts } from "./settle-costs.ts";
 import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
@@ -71,6 +73,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   /** Status of the response; undefined before its head has arrived. */
   #status: number | undefined;
   #isPaused = false;
+  /** The beginning of a response whose body may say that the host throttles. */
+  #heldBack: { readonly sample: BodySample; readonly feedback: HostFeedback } | undefined;
   /** How often the HTTP/2 session ended before the server processed the request, and whether it has just done so. */
   #unprocessed = 0;
   #isUnprocessed = false;
@@ -152,17 +156,21 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     this.#status = status;
     this.#stamp?.stamp();
     this.#log?.head(status);
-    this.#reportHead(head);
-    if (this.#isPaused) this.#watchUnread();
-    this.#sink?.started(head);
+    const feedback = hostFeedback(head, this.#request, this.#deps.breakers, this.#deps.time);
+    const mayHoldBack = feedback.bodyRules.length > 0 && !this.#isPaused && this.#sink !== undefined;
+    if (mayHoldBack && BodySample.isPossible(head, this.#request.method))
+      this.#heldBack = { sample: new BodySample(head), feedback };
+    else this.#deliverHead(head, feedback);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#log?.received(chunk.length);
-    this.#sink?.data(chunk);
+    if (this.#heldBack === undefined) this.#sink?.data(chunk);
+    else if (this.#heldBack.sample.add(chunk)) this.#deliverHeldBack();
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController, trailers: HeaderFields): void {
+    this.#deliverHeldBack();
     const sink = this.#sink;
     this.#sink = undefined;
     // The outcome of the head: a response that is neither a success nor a failure is reported when it is complete.
@@ -347,10 +355,26 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     }
   }
 
+  #deliverHead(head: ResponseHead, feedback: HostFeedback): void {
+    this.#reportHead(head, feedback);
+    if (this.#isPaused) this.#watchUnread();
+    this.#sink?.started(head);
+  }
+
+  /** The beginning of the body is known, and decides what the response says about the host. */
+  #deliverHeldBack(): void {
+    if (this.#heldBack === undefined) return;
+    const { sample, feedback } = this.#heldBack;
+    this.#heldBack = undefined;
+    const text = sample.text();
+    const rule = feedback.bodyRules.find(each => matchesBody(each, text));
+    this.#deliverHead(sample.head, rule === undefined ? feedback : throttled(feedback, rule));
+    for (const chunk of sample.chunks) this.#sink?.data(chunk);
+  }
+
   /** A failure and its cooldown are reported at once, every other response only when its body is complete. */
-  #reportHead(head: ResponseHead): void {
+  #reportHead(head: ResponseHead, { outcome, retryAfterMs, announced }: HostFeedback): void {
     const { record } = this.#request;
-    const { outcome, retryAfterMs, announced } = hostFeedback(head, this.#deps.breakers, this.#deps.time);
     record.settled(outcome, retryAfterMs);
     const isThrottled = outcome.kind === "failure" && outcome.throttled;
     if (this.#grant !== undefined) settleCosts(this.#grant, head, this.#request.call.settleCosts);

@@ -1,10 +1,14 @@
 import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
-import type { Outcome } from "../../core/breaker/classify.ts";
+import { breakersOf } from "../../breaker/registry-breakers.ts";
+import { type Outcome, THROTTLED } from "../../core/breaker/classify.ts";
 import { parseRetryAfterMs } from "../../core/breaker/retry-after.ts";
+import { matchesHead, NO_THROTTLE_RULES, type ThrottleRule } from "../../core/breaker/throttle-rule.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { type AnnouncedLimit, announcedLimits } from "../../core/limits/ratelimit-fields.ts";
 import type { Time } from "../../time/time.ts";
+import type { CallOptions } from "../call-options.ts";
 import { fieldLine } from "../headers.ts";
+import { judgementOf } from "./judged-outcome.ts";
 import type { ResponseHead } from "./stage.ts";
 
 /** The facts about a host in the head of its response. */
@@ -14,9 +18,24 @@ export interface HostFeedback {
   readonly retryAfterMs: number | undefined;
   /** Rate limits in the headers; undefined when there are none. */
   readonly announced: readonly AnnouncedLimit[] | undefined;
+  /** Rules that recognise a throttle if they match the body too. */
+  readonly bodyRules: readonly ThrottleRule[];
 }
 
-export function hostFeedback({ status, headers }: ResponseHead, breakers: BreakerRegistry, time: Time): HostFeedback {
+/** The request that a response answers, as far as it decides how the response is classified. */
+export interface JudgedRequest {
+  readonly host: string;
+  readonly path: string;
+  readonly call: Pick<CallOptions, "outcome">;
+}
+
+export function hostFeedback(
+  head: ResponseHead,
+  { host, path, call }: JudgedRequest,
+  breakers: BreakerRegistry,
+  time: Time,
+): HostFeedback {
+  const { status, headers } = head;
   const retryAfter = headers["retry-after"];
   const waitMs =
     retryAfter === undefined
@@ -29,7 +48,22 @@ export function hostFeedback({ status, headers }: ResponseHead, breakers: Breake
     remaining: announced && leastRemaining(announced),
     isMemento: headers["memento-datetime"] !== undefined,
   });
-  return { outcome, retryAfterMs: waitMs, announced };
+  const feedback = { outcome, retryAfterMs: waitMs, announced, bodyRules: NO_THROTTLE_RULES };
+  const judgement = call.outcome && judgementOf(head, call.outcome);
+  if (judgement !== undefined) return { ...feedback, ...judgement };
+  const rules = breakersOf(breakers).throttleRules(host, path);
+  // The response that an archive replays is that of another server.
+  if (rules.length === 0 || headers["memento-datetime"] !== undefined) return feedback;
+  if (outcome.kind === "failure" && outcome.throttled) return feedback;
+  const matching = rules.filter(rule => matchesHead(rule, status, name => fieldLine(headers[name])));
+  const certain = matching.find(({ body }) => body === undefined);
+  return certain === undefined ? { ...feedback, bodyRules: matching } : throttled(feedback, certain);
+}
+
+/** The feedback of a response that a rule has recognised as a throttle. */
+export function throttled(feedback: HostFeedback, { retryAfterMs }: ThrottleRule): HostFeedback {
+  const pauseMs = feedback.retryAfterMs ?? retryAfterMs;
+  return { ...feedback, outcome: THROTTLED, retryAfterMs: pauseMs, bodyRules: NO_THROTTLE_RULES };
 }
 
 /** Checks the names first, because parsing is expensive and most responses announce no limits. */

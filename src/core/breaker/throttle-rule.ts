@@ -1,0 +1,31 @@
+/**
+ * Recognises a throttle that its status does not show: a 200 with "API rate limit exceeded", a 403 of a firewall.
+ * Every part that a rule has must match. Pure.
+ */
+export interface ThrottleRule {
+  /** Statuses that it applies to; undefined for all. */
+  readonly statuses: ReadonlySet<number> | undefined;
+  /** A header field, in lower case, and a text that its value must contain; an empty text only requires the field. */
+  readonly header: { readonly name: string; readonly text: string } | undefined;
+  /** A text that the beginning of the body must contain, in lower case. */
+  readonly body: string | undefined;
+  /** The Retry-After of a response that has none, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/** For hosts without rules. */
+export const NO_THROTTLE_RULES: readonly ThrottleRule[] = [];
+
+/** Whether status and header match. A rule with a body needs `matchesBody` too. */
+export function matchesHead(
+  { statuses, header }: ThrottleRule,
+  status: number,
+  field: (name: string) => string | undefined,
+): boolean {
+  if (statuses !== undefined && !statuses.has(status)) return false;
+  return header === undefined || field(header.name)?.toLowerCase().includes(header.text) === true;
+}
+
+export function matchesBody({ body }: ThrottleRule, text: string): boolean {
+  return body === undefined || text.toLowerCase().includes(body);
+}
