@@ -151,7 +151,7 @@ export class RateLimitExceeded extends RejectedError {
 }
 
 /** Why a circuit is open. For a circuit that an operator opened, the operator's reason follows the colon. */
-export type OpenReason = "failures" | "retry-after" | "rolling-window" | `cli-open:${string}`;
+export type OpenReason = "failures" | "retry-after" | "rolling-window" | "slow-calls" | `cli-open:${string}`;
 
 /** The state of the circuit that refused a request. */
 export interface OpenCircuit {
@@ -248,6 +248,8 @@ function describeOpenCircuit(details: RejectionDetails & OpenCircuit): string {
     return `circuit open for ${subject}: ${failures}, next trial in ${left}`;
   }
   if (reason === "retry-after") return `${subject} is in cooldown: the server sent Retry-After, next call in ${left}`;
+  if (reason === "slow-calls")
+    return `${subject} is in cooldown: too many slow calls within the rolling window, next call in ${left}`;
   if (reason === "rolling-window")
     return `${subject} is in cooldown: too many failures within the rolling window, next call in ${left}`;
   const operatorReason = reason.slice(reason.indexOf(":") + 1);

@@ -12,6 +12,7 @@ import { task } from "./task.ts";
 const OURS = "docstokg allow({ host }), report(success)";
 const OURS_AWAITED = "docstokg await guarded(task): using permit, await, report";
 const OURS_FINALLY = "docstokg await guarded(task): try, await, report, finally release";
+const OURS_RUN = "docstokg await run({ host }, task)";
 const COCKATIEL = "cockatiel await execute(task)";
 const COCKATIEL_SYNC = "cockatiel await execute(synchronous task)";
 const OPOSSUM = "opossum await fire()";
@@ -38,6 +39,7 @@ function ours(hosts: readonly string[]): readonly TimedCase[] {
   const busy = registryOf();
   const awaited = registryOf();
   const released = registryOf();
+  const wrapped = registryOf();
   // A healthy host may be evicted when there are many others; a host with a call in flight is not.
   for (const host of hosts) busy.allow({ host });
   const tryAllow = (host: string) => {
@@ -61,6 +63,7 @@ function ours(hosts: readonly string[]): readonly TimedCase[] {
     syncCase({ name: "docstokg tryAllow({ host }), report(success)" }, hosts, tryAllow, true),
     syncCase({ name: "docstokg allow({ host }), report(judge({ status }))" }, hosts, judge, true),
     asyncCase({ name: OURS_AWAITED }, hosts, host => guarded(awaited, host, task), true),
+    asyncCase({ name: OURS_RUN }, hosts, host => wrapped.run({ host }, task), true),
     asyncCase({ name: OURS_FINALLY }, hosts, host => guardedByFinally(released, host, task), true),
   ];
 }
@@ -103,7 +106,7 @@ function figuresOf(title: string, result: TimingResult): readonly Figure[] {
   return [
     ...[COCKATIEL, COCKATIEL_SYNC, OPOSSUM].map(peer => figure(OURS, peer)),
     // The same on both sides: a task that returns a promise.
-    ...[OURS_AWAITED, OURS_FINALLY].flatMap(name => [COCKATIEL, OPOSSUM].map(peer => figure(name, peer))),
+    ...[OURS_AWAITED, OURS_RUN, OURS_FINALLY].flatMap(name => [COCKATIEL, OPOSSUM].map(peer => figure(name, peer))),
   ];
 }
 

@@ -142,9 +142,11 @@ export class Breakers implements PermitOwner {
     const isTrial = passed.isProbe || passedResolver?.isProbe || rampUps.some(rampUp => rampUp.isTrial);
     for (const rampUp of rampUps) rampUp.enter({ id: number, sentUs: nowUs, expiresUs });
     const jitterMs = isTrial ? Math.floor(this.#random() * (this.table.policies.jitterMs + 1)) : 0;
+    const isTimed = this.table.policies.rollingWindow.slowCalls !== undefined;
+    const latency = isTimed ? { sentUs: nowUs + jitterMs * 1000, isCounted: false } : undefined;
     return new Permit(
       this,
-      { number, host, cooldownHost, role, circuit: passed, resolver: passedResolver, rampUps },
+      { number, host, cooldownHost, role, circuit: passed, resolver: passedResolver, latency, rampUps },
       jitterMs,
     );
   }

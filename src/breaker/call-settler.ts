@@ -49,7 +49,13 @@ export class CallSettler implements PermitOwner {
   }
 
   answered(call: IssuedCall): void {
+    const { cooldownHost, latency } = call;
     this.#deps.rampUps.answered(call);
+    if (latency === undefined || latency.isCounted) return;
+    latency.isCounted = true;
+    const { time, cooldownStarter, lastPermit } = this.#deps;
+    const nowUs = time.monotonicUs();
+    cooldownStarter.countLatency(cooldownHost, nowUs - latency.sentUs, nowUs, lastPermit());
   }
 
   /**
@@ -70,7 +76,7 @@ export class CallSettler implements PermitOwner {
         passed?.holder.returnProbe(passed.generation, oldestProbe(passed.holder.at(nowUs)));
     }
     const rampUps = rampUpsOf([host, cooldownHost], role);
-    this.settle({ number: 0, host, cooldownHost, role, circuit, resolver, rampUps }, result);
+    this.settle({ number: 0, host, cooldownHost, role, circuit, resolver, latency: undefined, rampUps }, result);
   }
 
   #succeed(call: IssuedCall, result: CallResult): void {

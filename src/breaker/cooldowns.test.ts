@@ -182,3 +182,40 @@ test("after a raise, only consecutive longer Retry-Afters raise the reset time a
     [[10, 60]],
   );
 });
+
+function setUpSlow(slow: object = { slow_call_ms: 2000 }) {
+  return setUp({ defaults: { fail_max: 99 }, advanced: { rolling_window: { slow_call_min: 4, ...slow } } });
+}
+
+test("a share of slow calls within the rolling window starts a cooldown, which traffic leaves slowly", async () => {
+  const { time, registry, isAllowed } = setUpSlow();
+  const call = async (ms: number) => {
+    const permit = registry.allow({ host });
+    await time.advance(ms);
+    permit.report({ outcome: { kind: "success" }, status: 200 });
+  };
+  for (const ms of [2001, 100, 100]) await call(ms);
+  assert.equal(isAllowed(), true);
+  await call(2001);
+  assert.equal(registry.state(host).reason, "slow-calls");
+  assert.equal(registry.remainingMs(host), 60_000);
+  assert.match(String(registry.check({ host })?.error()), /too many slow calls within the rolling window/);
+  await time.advance(60_000);
+  registry.allow({ host });
+  assert.equal(isAllowed(), false);
+});
+
+test("slow calls do not count unless slow_call_ms is set, nor do calls that were not answered", async () => {
+  for (const [slow, outcome] of [
+    [{}, { outcome: { kind: "success" }, status: 200 }],
+    [{ slow_call_ms: 1 }, { outcome: { kind: "neutral" } }],
+  ] as const) {
+    const { time, registry, isAllowed } = setUpSlow(slow);
+    for (let call = 0; call < 20; call += 1) {
+      const permit = registry.allow({ host });
+      await time.advance(1000);
+      permit.report(outcome);
+    }
+    assert.equal(isAllowed(), true);
+  }
+});

@@ -150,6 +150,13 @@ export class CooldownStarter {
       this.start(host, cooldownMs, "rolling-window", lastPermit);
   }
 
+  /** Counts the time of an answered call, and starts a cooldown when too many calls of the rolling window were slow. */
+  countLatency(host: HostBreaker, tookUs: number, nowUs: number, lastPermit: number): void {
+    const { slowCalls, cooldownMs } = this.#table.policies.rollingWindow;
+    if (slowCalls !== undefined && host.slowCalls.add(nowUs, tookUs, slowCalls))
+      this.start(host, cooldownMs, "slow-calls", lastPermit);
+  }
+
   start(host: HostBreaker, ms: number, reason: OpenReason, lastPermit: number, origin: ChangeOrigin = "local"): void {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
     const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);

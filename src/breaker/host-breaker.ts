@@ -1,5 +1,6 @@
 import type { CircuitPolicy } from "../core/breaker/circuit.ts";
 import { FailureWindow } from "../core/breaker/failure-window.ts";
+import { SlowCallWindow } from "../core/breaker/slow-call-window.ts";
 import { ThrottleEvents } from "../core/breaker/throttle-events.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
@@ -22,6 +23,7 @@ export class HostBreaker {
   #cooldowns: Cooldowns | undefined;
   #failures: FailureWindow | undefined;
   #throttles: ThrottleEvents | undefined;
+  #slowCalls: SlowCallWindow | undefined;
   #rampUps: Partial<Record<Role, RampUp>> | undefined;
   /** Permits that are neither reported nor released. */
   permits = 0;
@@ -46,6 +48,11 @@ export class HostBreaker {
   get failures(): FailureWindow {
     this.#failures ??= new FailureWindow();
     return this.#failures;
+  }
+
+  get slowCalls(): SlowCallWindow {
+    this.#slowCalls ??= new SlowCallWindow();
+    return this.#slowCalls;
   }
 
   /** Whether a throttled answer is part of a burst that was counted: its permit is older than the last event. */
@@ -121,6 +128,7 @@ export class HostBreaker {
   reset(): void {
     this.#cooldowns?.clear();
     this.#failures?.clear();
+    this.#slowCalls?.clear();
     this.learnedResetUs = 0;
     this.#longRetryAfters = 0;
   }

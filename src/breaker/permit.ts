@@ -30,6 +30,13 @@ export interface PassedCircuit {
   readonly isProbe: boolean;
 }
 
+/** How long a call has waited for its answer. */
+export interface CallLatency {
+  /** When it was sent, after its jitter, in monotonic microseconds. */
+  readonly sentUs: number;
+  isCounted: boolean;
+}
+
 /** A call that has a permit. */
 export interface IssuedCall {
   /**
@@ -44,6 +51,8 @@ export interface IssuedCall {
   readonly role: Role;
   readonly circuit: PassedCircuit;
   readonly resolver: PassedCircuit | undefined;
+  /** For slow calls; undefined when they do not count. */
+  readonly latency: CallLatency | undefined;
   /** The limits on traffic that resumes after a cooldown in which the call has a place. */
   readonly rampUps: readonly RampUp[];
 }
@@ -86,7 +95,8 @@ export class Permit implements BreakerPermit {
 
   /** A head has arrived that is no failure. More calls may follow now; the body may take minutes. */
   answered(): void {
-    if (!this.#isOver && this.#call.rampUps.length > 0) this.#owner.answered(this.#call);
+    const { rampUps, latency } = this.#call;
+    if (!this.#isOver && (rampUps.length > 0 || latency !== undefined)) this.#owner.answered(this.#call);
   }
 
   report(result: CallResult): void {

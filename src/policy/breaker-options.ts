@@ -135,6 +135,15 @@ export interface RollingWindowOptions {
   readonly threshold_failures?: number | undefined;
   /** Length of that cooldown, in seconds, above 0 and at most 31 days. @default 60 */
   readonly cooldown_s?: number | undefined;
+  /**
+   * Slow calls start the cooldown too: a call is slow if its response begins later than this, in milliseconds, above 0.
+   * @default off
+   */
+  readonly slow_call_ms?: number | undefined;
+  /** Share of slow calls within the window that starts the cooldown, above 0 and at most 1. @default 0.5 */
+  readonly slow_call_share?: number | undefined;
+  /** Calls within the window below which their share does not count, 1 to 1000000. @default 10 */
+  readonly slow_call_min?: number | undefined;
 }
 
 /** The store of cooldowns and circuits. */

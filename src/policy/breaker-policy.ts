@@ -1,6 +1,7 @@
 import type { CircuitPolicy } from "../core/breaker/circuit.ts";
 import type { ClassifyRules } from "../core/breaker/classify.ts";
 import type { RampPolicy } from "../core/breaker/ramp.ts";
+import type { SlowCallPolicy } from "../core/breaker/slow-call-window.ts";
 import { NO_THROTTLE_RULES, type ThrottleRule } from "../core/breaker/throttle-rule.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import type { ThrottleRuleOptions } from "./breaker-options.ts";
@@ -27,6 +28,8 @@ export interface RollingWindowPolicy {
   readonly windowUs: number;
   readonly threshold: number;
   readonly cooldownMs: number;
+  /** Undefined when slow calls do not count. */
+  readonly slowCalls: SlowCallPolicy | undefined;
 }
 
 /** The circuits and cooldowns of a request, by name: a host, or `service <name>`. */
@@ -89,6 +92,8 @@ const RESOLVER_TRIAL_CALLS = 1;
 /** The name of no host and no service: its settings are the defaults. */
 export const NO_UNIT = "";
 const NO_SERVICES = new Routing([], []);
+/** Bounds the memory for a crawler that calls very many hosts. */
+const UNLISTED_MAX = 16_384;
 
 /** The settings of one scope. */
 interface ScopeSettings {
@@ -112,6 +117,12 @@ export function breakerPoliciesFrom(
   const { defaults, advanced, hosts } = document;
   const { trial_calls, success_threshold, jitter_ms } = defaults.half_open;
   const { enabled, window_s, threshold_failures, cooldown_s } = advanced.rolling_window;
+  const { slow_call_ms, slow_call_share, slow_call_min } = advanced.rolling_window;
+  const windowUs = window_s * 1e6;
+  const slowCalls =
+    enabled && slow_call_ms !== undefined
+      ? { slowUs: slow_call_ms * 1000, share: slow_call_share, minCalls: slow_call_min, windowUs }
+      : undefined;
   const isAdaptive = advanced.adaptive_reset.enabled;
   const numberAt = (paths: readonly KeyPath[], builtIn: number) => effectiveValue(document, paths, builtIn);
   const circuitPolicyOf = (failMax: number, resetS: number, trialCalls: number, resetCapMs: number): CircuitPolicy =>
@@ -141,7 +152,11 @@ export function breakerPoliciesFrom(
     if (found !== undefined) return found;
     const scope = scopeOf(unit);
     const isListed = scope.service !== undefined || (scope.listed?.length ?? 0) > 0;
-    if (!isListed && unit !== NO_UNIT) return settingsOf(NO_UNIT);
+    if (!isListed && unit !== NO_UNIT) {
+      const defaults = settingsOf(NO_UNIT);
+      if (known.size < UNLISTED_MAX) known.set(unit, defaults);
+      return defaults;
+    }
     const mode = effectiveValue<string>(document, breakerModePaths(scope), DEFAULT_BREAKERS.mode);
     const capS = numberAt(unitPaths("retry_after_cap_s", scope), DEFAULT_BREAKERS.retry_after_cap_s);
     const per = effectiveValue<string>(document, unitPaths("per", scope), DEFAULT_BREAKERS.per);
@@ -160,7 +175,7 @@ export function breakerPoliciesFrom(
       failureStatuses: new Set(defaults.classify.failure_statuses),
       neutralStatuses: new Set(defaults.classify.neutral_statuses),
     },
-    rollingWindow: { enabled, windowUs: window_s * 1e6, threshold: threshold_failures, cooldownMs: cooldown_s * 1000 },
+    rollingWindow: { enabled, windowUs, threshold: threshold_failures, cooldownMs: cooldown_s * 1000, slowCalls },
     jitterMs: jitter_ms,
     isAdaptive,
     throttleRules: unit => settingsOf(unit).throttleRules,

@@ -173,6 +173,22 @@ const rollingWindowSchema = z.strictObject({
   cooldown_s: seconds
     .default(rolling_window.cooldown_s)
     .describe("Length of that cooldown, in seconds, above 0 and at most 31 days. Default: 60"),
+  slow_call_ms: z
+    .number()
+    .positive()
+    .optional()
+    .describe(
+      "Slow calls start the cooldown too: a call is slow if its response begins later than this, in milliseconds, above 0. Default: off",
+    ),
+  slow_call_share: z
+    .number()
+    .positive()
+    .max(1)
+    .default(rolling_window.slow_call_share)
+    .describe("Share of slow calls within the window that starts the cooldown, above 0 and at most 1. Default: 0.5"),
+  slow_call_min: count
+    .default(rolling_window.slow_call_min)
+    .describe("Calls within the window below which their share does not count, 1 to 1000000. Default: 10"),
 });
 
 const advancedSchema = z.strictObject({

@@ -93,6 +93,7 @@ describe("layers", () => {
       windowUs: 10e6,
       threshold: 3,
       cooldownMs: 20_000,
+      slowCalls: undefined,
     });
     assert.deepEqual({ ...breakers.options.advanced?.cooldown_store }, { backend: "redis", dsn: "redis://127.0.0.1" });
   });

@@ -47,8 +47,8 @@ interface KnownHost {
   readonly parts: Map<string, RoutedRequest>;
 }
 
-/** Bounds the memory for a crawler that calls very many hosts. */
-const REMEMBERED_MAX = 4096;
+/** Bounds the memory for a crawler that calls very many hosts. As many as the breakers keep, so that both fit together. */
+const REMEMBERED_MAX = 16_384;
 
 /** The table of hosts, suffixes and paths that a policy names. */
 export class Routing {
