@@ -1,5 +1,5 @@
 /**
- * Fails when `src/` exports a name that nothing outside its own file imports.
+ * Fails when `src/` or `web/` exports a name that nothing outside its own file imports.
  * Names that the entry points of the package re-export count as used: they are the public surface.
  */
 import { globSync, readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { relative, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "..");
 const entries = new Set(["src/index.ts", ...entryPoints(), "src/cli/docstokg.ts", "src/cli/ontofetch.ts"]);
-const files = globSync(["{src,test,scripts,bench,sim,chaos,mutation}/**/*.ts"], {
+const files = globSync(["{src,web,test,scripts,bench,sim,chaos,mutation}/**/*.ts"], {
   cwd: root,
   exclude: path => path.includes("node_modules"),
 });
@@ -44,7 +44,7 @@ for (const [file, text] of texts) {
 
 const unused: string[] = [];
 for (const [file, text] of texts) {
-  if (!file.startsWith("src/") || entries.has(file) || importedNamespaces.has(file)) continue;
+  if (!/^(?:src|web)\//.test(file) || entries.has(file) || importedNamespaces.has(file)) continue;
   for (const [, kind = "", name = ""] of text.matchAll(
     /^export\s+(?:abstract\s+|async\s+)?(const|function\*?|class|interface|type)\s+(\w+)/gm,
   )) {

@@ -17,7 +17,7 @@ import {
 } from "./code-rules.ts";
 
 const root = resolve(import.meta.dirname, "..");
-const files = globSync(["*.{md,json}", "{.ci,bin,src,test,scripts,sim,bench,examples,docs,configs}/**/*"], {
+const files = globSync(["*.{md,json}", "{.ci,bin,src,web,test,scripts,sim,bench,examples,docs,configs}/**/*"], {
   cwd: root,
   exclude: path => /node_modules|package-lock/.test(path),
 }).filter(path => statSync(join(root, path)).isFile());

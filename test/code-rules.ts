@@ -28,9 +28,10 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   testing: ["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "telemetry"],
   ontology: ["core", "time", "policy", "stores", "limiter", "breaker", "sharing", "gate", "http", "files", "telemetry"],
   harvest: ["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "files", "telemetry"],
+  dashboard: ["core", "time", "policy", "stores", "limiter", "breaker", "http", "telemetry", "harvest"],
   cli: [
     ...["core", "time", "policy", "stores", "limiter", "breaker", "gate", "http", "files", "telemetry"],
-    ...["testing", "ontology", "harvest"],
+    ...["testing", "ontology", "harvest", "dashboard"],
   ],
 };
 /** Files directly in `src/` that every module but the pure core may import. */

@@ -67,6 +67,11 @@ export const docstokg: Program = {
       load: async () => (await import("./docstokg/limits.ts")).limits,
     },
     {
+      name: "dashboard",
+      summary: "serve a live page about running processes, to see and steer them in a browser",
+      load: async () => (await import("./docstokg/dashboard.ts")).dashboard,
+    },
+    {
       name: "why",
       summary: "explain what would happen to a request now (served from the cache, sent, delayed or refused) and why",
       load: async () => (await import("./docstokg/why.ts")).why,

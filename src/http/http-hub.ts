@@ -6,11 +6,12 @@ import { breakersOf } from "../breaker/registry-breakers.ts";
 import { ConfigError, HubClosedError, isDocstokgError } from "../errors.ts";
 import type { Gate } from "../gate/gate.ts";
 import type { EventOrigin, Listener, Listeners } from "../listeners.ts";
+import { type ExplainedValue, explainTarget } from "../policy/explanation.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { PolicyChange } from "../policy/policy-changes.ts";
 import { hostPolicyRows, type PolicyRow } from "../policy/policy-row.ts";
-import { type Role, unknownRoleMessage } from "../policy/roles.ts";
+import { isRole, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { policyTarget } from "../policy/target.ts";
 import type { StoreNames } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
@@ -176,6 +177,11 @@ export class HttpHub implements Hub {
     const row = hostPolicyRows(loaded, policyTarget(loaded, target)).find(candidate => candidate.role === role);
     if (row === undefined) throw new RangeError(unknownRoleMessage(role));
     return row;
+  }
+
+  explain(target: string | URL, role: Role = "metadata"): readonly ExplainedValue[] {
+    if (!isRole(role)) throw new RangeError(unknownRoleMessage(role));
+    return explainTarget(this.#parts.policy.loaded, target, role);
   }
 
   async reload(options?: PolicyOptions): Promise<readonly PolicyChange[]> {

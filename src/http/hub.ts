@@ -4,6 +4,7 @@ import type { Dispatcher, request as undiciRequest } from "undici";
 import type { HostStatus } from "../breaker/host-status.ts";
 import type { CacheMode } from "../core/cache/cache-mode.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
+import type { ExplainedValue } from "../policy/explanation.ts";
 import type { PolicyChange } from "../policy/policy-changes.ts";
 import type { PolicyRow } from "../policy/policy-row.ts";
 import type { Role } from "../policy/roles.ts";
@@ -120,6 +121,13 @@ export interface Hub extends AsyncDisposable {
    * @param role @default "metadata"
    */
   policyFor(target: string | URL, role?: Role): PolicyRow;
+
+  /**
+   * The effective values behind `policyFor`, each with every place that sets it: file and line, variable or flag.
+   * Also for names as snapshots have them: `service <name>`, `resolver <name>`. Throws a RangeError for other texts.
+   * @param role @default "metadata"
+   */
+  explain(target: string | URL, role?: Role): readonly ExplainedValue[];
 
   /**
    * Reads the policy again, or another one, which later reloads read again. Usage of windows, open circuits, cooldowns

@@ -2,6 +2,7 @@ import { defaultClassifyRules } from "../core/breaker/classify.ts";
 import { withoutCredentials } from "../core/text/passwords.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND, DEFAULT_BREAKERS, DEFAULT_LIMITS } from "./defaults.ts";
 import type { LoadedPolicy } from "./load.ts";
+import { commonName } from "./partition-name.ts";
 import {
   adaptsPaths,
   breakerModePaths,
@@ -20,7 +21,8 @@ import {
   unitPaths,
 } from "./precedence.ts";
 import type { Role } from "./roles.ts";
-import { isServiceName } from "./service-name.ts";
+import { isServiceName, serviceOfName, withoutTier } from "./service-name.ts";
+import { policyTarget } from "./target.ts";
 
 /** One place that sets a value. */
 export interface ValueSource {
@@ -47,6 +49,7 @@ export interface ExplainedValue {
 type Section = "ratelimits" | "breakers";
 
 const BUILT_IN = "built-in default";
+const RESOLVER = "resolver ";
 
 /** The values that hold for a host and role, and where each came from. */
 export function explainPolicy(
@@ -61,6 +64,23 @@ export function explainPolicy(
     ...explainLimits(policy, ratelimits.resolved.scopeOf(host, path), role),
     ...explainCircuit(policy, breakers.resolved.scopeOf(circuit), role),
   ];
+}
+
+/**
+ * The same for a name as snapshots and events have it: a host, `service <name>` or `resolver <name>`, also of a tier or
+ * partition; or for a URL. Throws a RangeError for any other text.
+ */
+export function explainTarget(policy: LoadedPolicy, target: string | URL, role: Role): readonly ExplainedValue[] {
+  const unit = typeof target === "string" ? withoutTier(commonName(withoutTier(target))) : target;
+  if (typeof unit === "string") {
+    if (unit.startsWith(RESOLVER)) return explainResolver(policy, unit.slice(RESOLVER.length));
+    // A service with `per_host` has a budget for each host, named `service <name>:<host>`.
+    const service = serviceOfName(unit)?.split(":", 1)[0];
+    if (service !== undefined)
+      return [...explainLimits(policy, { service }, role), ...explainCircuit(policy, { service }, role)];
+  }
+  const { host, path } = policyTarget(policy, unit);
+  return explainPolicy(policy, host, role, path);
 }
 
 /** The limits of one entry of the policy: a host, a service, or the defaults. */

@@ -1,3 +1,4 @@
+import { breakerReasonText } from "../../breaker/breaker-reason.ts";
 import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
 import type { BreakerTarget } from "../../breaker/orders.ts";
 import type { Acknowledgement, GivenOrder } from "../../http/operator.ts";
@@ -5,8 +6,8 @@ import { systemTime } from "../../time/system-time.ts";
 import { painter } from "../output/colour.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
 import type { Flags, Io } from "../program.ts";
-import { breakerReasonText, STATE_COLOURS } from "./breaker-reason.ts";
 import { targetArgument, targetName } from "./breaker-target.ts";
+import { STATE_COLOURS } from "./state-colours.ts";
 
 /** The result of an operator's order. */
 export interface OrderOutcome {

@@ -1,3 +1,5 @@
+import { breakerReasonText } from "../../breaker/breaker-reason.ts";
+import { breakerRows, type CircuitRow } from "../../http/breaker-rows.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { painter } from "../output/colour.ts";
 import { formatUtc } from "../output/duration.ts";
@@ -5,9 +7,8 @@ import { formatTable, terminalWidth } from "../output/table.ts";
 import { addWatchFlags, showView } from "../output/watch.ts";
 import type { CommandModule, Io, Subcommand } from "../program.ts";
 import { close, halfOpen, open } from "./breaker-orders.ts";
-import { breakerReasonText, STATE_COLOURS } from "./breaker-reason.ts";
-import { breakerRows, type CircuitRow } from "./breaker-rows.ts";
 import { policyInUse } from "./policy-in-use.ts";
+import { STATE_COLOURS } from "./state-colours.ts";
 import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store-connection.ts";
 
 const show: Subcommand = {

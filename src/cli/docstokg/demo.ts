@@ -18,6 +18,7 @@ import { ExitCode } from "../exit-code.ts";
 import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Io } from "../program.ts";
 import { wholeNumberFlag } from "../usage-error.ts";
+import { DemoPage } from "./demo-page.ts";
 import { demoJson, demoText, reportFile } from "./demo-summary.ts";
 import { FastestSchedule } from "./fastest-schedule.ts";
 import { compareFiles } from "./file-comparison.ts";
@@ -32,17 +33,15 @@ const SCENARIO: readonly ScriptStep[] = [
   { host: "www.meridian-science.example", effect: "outage", fromMs: 2000, untilMs: 8000 },
   { host: "journals.harbourpress.example", effect: "throttle", retryAfterS: 3, skip: 2, times: 1 },
 ];
+/** With the dashboard everything lasts longer, so that an operator can open the page, see it and act. */
+const WATCHED_WORKS = 300;
+const WATCHED_SCENARIO: readonly ScriptStep[] = [
+  { host: "www.meridian-science.example", effect: "outage", fromMs: 10_000, untilMs: 40_000 },
+  { host: "journals.harbourpress.example", effect: "throttle", retryAfterS: 15, skip: 2, times: 1 },
+];
 /** Shorter open times than in the shipped file, with which the demo would last two minutes. */
-const BREAKERS: BreakersOptions = {
-  defaults: {
-    roles: {
-      metadata: { reset_timeout_s: 2 },
-      landing: { reset_timeout_s: 2 },
-      artifact: { reset_timeout_s: 2 },
-    },
-  },
-  advanced: { rolling_window: { cooldown_s: 3 } },
-};
+const RESET_S = 2;
+const WATCHED_RESET_S = 15;
 /** Client and servers share the cores of one machine: a process that waits for a core looks like network jitter. */
 const GUARD_MS = 150;
 
@@ -50,20 +49,27 @@ const GUARD_MS = 150;
 export const demo: CommandModule = {
   configure: command => {
     command
-      .option("--works <count>", "number of works", String(WORKS_DEFAULT))
+      .option("--works <count>", `number of works (default: ${WORKS_DEFAULT}, with --dashboard ${WATCHED_WORKS})`)
       .option("--seed <number>", "seed of the simulated internet", "1")
+      .option("--dashboard", "serve the live page during the run, and until Ctrl-C after it")
       .option("--keep", "keep the output folder (files, manifest, HTML report)")
       .option("--json", "print the summary as JSON");
   },
   run: async (_, flags, io) => {
-    const works = wholeNumberFlag("--works", flags["works"], 1, WORKS_MAX);
+    const isWatched = flags["dashboard"] === true;
+    const works = wholeNumberFlag(
+      "--works",
+      flags["works"] ?? (isWatched ? WATCHED_WORKS : WORKS_DEFAULT),
+      1,
+      WORKS_MAX,
+    );
     const seed = wholeNumberFlag("--seed", flags["seed"], 0);
     const folder = await mkdtemp(join(tmpdir(), "docstokg-demo-"));
     const isKept = flags["keep"] === true;
     try {
-      const internet = await startInternet({ seed, works, script: SCENARIO });
+      const internet = await startInternet({ seed, works, script: isWatched ? WATCHED_SCENARIO : SCENARIO });
       try {
-        return await runDemo({ internet, folder, isKept, isJson: flags["json"] === true }, io);
+        return await runDemo({ internet, folder, isKept, isWatched, isJson: flags["json"] === true }, io);
       } finally {
         await internet.close();
       }
@@ -80,10 +86,12 @@ interface DemoOptions {
   readonly internet: Internet;
   readonly folder: string;
   readonly isKept: boolean;
+  /** The live page is served. */
+  readonly isWatched: boolean;
   readonly isJson: boolean;
 }
 
-async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io): Promise<ExitCode> {
+async function runDemo({ internet, folder, isKept, isWatched, isJson }: DemoOptions, io: Io): Promise<ExitCode> {
   // The environment configures requests to the real internet, so the demo ignores it.
   const env = { DOCSTOKG_MAILTO: "demo@example.org", NO_COLOR: io.env["NO_COLOR"] };
   // Not by a spread, which would read the getter `stdin` and open stdin.
@@ -93,7 +101,7 @@ async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io
     folder,
     manifest: join(folder, "manifest.sqlite"),
     resolvers: RESOLVERS.filter(({ needs }) => needs.every(variable => variable === "DOCSTOKG_MAILTO")),
-    maxBreakerWaitMs: 20_000,
+    maxBreakerWaitMs: isWatched ? 90_000 : 20_000,
     metadata: undefined,
     mailto: undefined,
     allowPrivate: false,
@@ -106,20 +114,23 @@ async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io
     isJson,
   };
   const { ratelimits } = await loadPolicy({ env });
-  const policy = { ratelimits: withWiderGuard(ratelimits.options), breakers: BREAKERS };
+  const breakers = breakersFor(isWatched ? WATCHED_RESET_S : RESET_S);
+  const policy = { ratelimits: withWiderGuard(ratelimits.options), breakers };
   const fastest = new FastestSchedule(ratelimits.resolved, systemTime);
   io.stderr.write(
     `${internet.works.length} works on a simulated internet of ${internet.hosts.length} hosts; each host enforces the ` +
       "rate limits that the real service documents.\n" +
-      "One publisher is down for six seconds, another answers 429 with Retry-After.\n\n",
+      `One publisher is down for ${isWatched ? "30" : "six"} seconds, another answers 429 with Retry-After.\n\n`,
   );
+  await using page = isWatched ? new DemoPage(folder) : undefined;
   const outcome = await runSession({
     settings,
     flags: {},
     io: demoIo,
     command: "demo",
-    hub: { policy, network: internet.network, telemetry: [fastest.listener] },
-    feed: async ({ run, tally }) => {
+    hub: { policy, network: internet.network, telemetry: [fastest.listener], store: page?.store },
+    feed: async ({ run, tally, hub, log }) => {
+      if (page !== undefined) log(`Dashboard: ${await page.serve(hub, run)}`);
       const works = internet.works.map(({ ids, title, year }) => workOf(ids, { title, year }));
       tally.wanted += (await run.addWorks(works)).pending;
       return true;
@@ -131,8 +142,17 @@ async function runDemo({ internet, folder, isKept, isJson }: DemoOptions, io: Io
   const ledger = await internet.ledger();
   const facts = { outcome, comparison, ledger, bound: fastest.bound(), folder: isKept ? folder : undefined };
   io.stdout.write(isJson ? demoJson(facts) : demoText(facts, terminalWidth(io.stdout)));
+  await page?.waitForInterrupt(io);
   const isSuccess = ledger.rejected === 0 && ledger.blocked === 0 && comparison.matching === comparison.expected;
   return isSuccess ? ExitCode.ok : ExitCode.partial;
+}
+
+function breakersFor(resetS: number): BreakersOptions {
+  const circuit = { reset_timeout_s: resetS };
+  return {
+    defaults: { roles: { metadata: circuit, landing: circuit, artifact: circuit } },
+    advanced: { rolling_window: { cooldown_s: resetS + 1 } },
+  };
 }
 
 /** Overrides that widen the guard of every host and service whose requests a simulated server counts. */

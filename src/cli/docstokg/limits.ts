@@ -1,5 +1,6 @@
 import { urlHost } from "../../core/text/host.ts";
 import { describeConstraint } from "../../errors.ts";
+import { type KeyRow, type ProcessRow, processRow } from "../../http/process-row.ts";
 import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
 import { canonicalHostIfValid } from "../../policy/layer.ts";
 import { serviceName } from "../../policy/service-name.ts";
@@ -10,7 +11,6 @@ import { formatTable, type TableOptions, terminalWidth } from "../output/table.t
 import { addWatchFlags, showView } from "../output/watch.ts";
 import type { CommandModule, Io, Subcommand } from "../program.ts";
 import { policyInUse } from "./policy-in-use.ts";
-import { type KeyRow, type ProcessRow, processRow } from "./process-row.ts";
 import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store-connection.ts";
 
 const show: Subcommand = {

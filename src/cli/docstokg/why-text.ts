@@ -1,3 +1,4 @@
+import { breakerReasonText } from "../../breaker/breaker-reason.ts";
 import { type DecidedBy, describeConstraint } from "../../errors.ts";
 import type { Role } from "../../policy/roles.ts";
 import { isServiceName } from "../../policy/service-name.ts";
@@ -6,7 +7,6 @@ import { formatWait } from "../output/duration.ts";
 import { formatCount } from "../output/format.ts";
 import { formatPairs, formatTable, terminalWidth } from "../output/table.ts";
 import type { Io } from "../program.ts";
-import { breakerReasonText } from "./breaker-reason.ts";
 import { type PolicyInUse, policySourceText } from "./policy-in-use.ts";
 import type { CacheFacts, PolicyFacts, ProcessFacts, SharedFacts } from "./why-facts.ts";
 import { roleState, type WhyVerdict } from "./why-verdict.ts";

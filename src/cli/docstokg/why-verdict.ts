@@ -1,9 +1,9 @@
+import { breakerReasonText } from "../../breaker/breaker-reason.ts";
 import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
 import { type Constraint, describeConstraint } from "../../errors.ts";
 import type { CacheInspection } from "../../http/cache/cache-inspection.ts";
 import type { Role } from "../../policy/roles.ts";
 import { formatWait } from "../output/duration.ts";
-import { breakerReasonText } from "./breaker-reason.ts";
 import type { CacheFacts, PolicyFacts, SharedFacts } from "./why-facts.ts";
 
 /** The result that a request would have now, and the limit that decides. */

@@ -1,6 +1,6 @@
-import type { CircuitState } from "../../breaker/breaker-events.ts";
-import type { SharedBreakerStatus, SharedCircuitStatus } from "../../breaker/host-status.ts";
-import type { RunningProcess } from "../../http/observer.ts";
+import type { CircuitState } from "../breaker/breaker-events.ts";
+import type { SharedBreakerStatus, SharedCircuitStatus } from "../breaker/host-status.ts";
+import type { RunningProcess } from "./observer.ts";
 
 /** One host or resolver in the output of `breaker show`. */
 export interface CircuitRow {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
-import type { RunningProcess } from "../../http/observer.ts";
+import type { SharedBreakerStatus } from "../breaker/host-status.ts";
 import { breakerRows } from "./breaker-rows.ts";
+import type { RunningProcess } from "./observer.ts";
 
 const NOW = { wallMs: Date.UTC(2026, 0, 1, 12), windowUs: 30e6 };
 

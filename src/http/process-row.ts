@@ -1,9 +1,9 @@
-import type { DecidedBy } from "../../errors.ts";
-import type { RunningProcess } from "../../http/observer.ts";
-import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
-import type { LoadedPolicy } from "../../policy/load.ts";
-import { commonName } from "../../policy/partition-name.ts";
-import { decidedByOf } from "../../policy/provenance.ts";
+import type { DecidedBy } from "../errors.ts";
+import type { KeySnapshot } from "../limiter/key-snapshot.ts";
+import type { LoadedPolicy } from "../policy/load.ts";
+import { commonName } from "../policy/partition-name.ts";
+import { decidedByOf } from "../policy/provenance.ts";
+import type { RunningProcess } from "./observer.ts";
 
 /** A running process, with the status that it published last. */
 export interface ProcessRow extends Pick<RunningProcess, "pid" | "machine" | "program"> {

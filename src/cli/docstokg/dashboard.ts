@@ -1,0 +1,142 @@
+import { readFile } from "node:fs/promises";
+import type { Command } from "commander";
+import { dashboardOf, type PerformedAction } from "../../dashboard/dashboard.ts";
+import { RunSource } from "../../dashboard/run-source.ts";
+import type { DashboardSource } from "../../dashboard/source.ts";
+import { StoreSource } from "../../dashboard/store-source.ts";
+import { ConfigError, messageOf } from "../../errors.ts";
+import { loadPolicy } from "../../policy/load.ts";
+import { openTelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
+import { systemTime } from "../../time/system-time.ts";
+import { ExitCode } from "../exit-code.ts";
+import type { CommandModule, Flags, Io } from "../program.ts";
+import { usageError, wholeNumberFlag } from "../usage-error.ts";
+import { serveDashboard } from "./dashboard-server.ts";
+import { openExistingManifest, pathsOf, telemetryFolderOf } from "./path-flags.ts";
+import { policySources } from "./policy-flags.ts";
+import { addStoreFlag, openOperatorConnection, openStoreConnection } from "./store-connection.ts";
+
+const LOOPBACK = "127.0.0.1";
+const LOOPBACK_ADDRESSES: ReadonlySet<string> = new Set([LOOPBACK, "::1", "localhost"]);
+
+/** `docstokg dashboard`: serves the live page until Ctrl-C. */
+export const dashboard: CommandModule = {
+  configure: command => {
+    command
+      .option("--run <folder>", "output folder of a running or finished run, instead of a store")
+      .option("--manifest <manifest>", "its manifest: a file, or postgres://user@host/database");
+    addStoreFlag(command);
+    addServerFlags(command);
+  },
+  run: async (_, flags, io) => {
+    const server = await serverOptions(flags);
+    if (flags["run"] !== undefined || flags["manifest"] !== undefined)
+      return await serveUntilInterrupt(await openRunSource(flags, io), server, io);
+    await using connection = await openStoreConnection(flags, io);
+    await using orders = server.isReadOnly ? undefined : await openOperatorConnection(flags, io);
+    const source = new StoreSource({
+      observer: connection.observer,
+      operator: orders?.operator,
+      policy: connection.policy,
+      storeName: connection.storeName,
+      time: io.time ?? systemTime,
+      check: () => connection.checkStoreFile(),
+    });
+    return await serveUntilInterrupt(source, server, io);
+  },
+};
+
+function addServerFlags(command: Command): void {
+  command
+    .option("--port <number>", "port; 0 for any free one", "0")
+    .option("--listen <address>", "address to listen on, for other machines too; needs --token-file", LOOPBACK)
+    .option(
+      "--token-file <file>",
+      "file with the token of the address, at least 16 characters (default: a random token)",
+    )
+    .option("--read-only", "show everything, change nothing");
+}
+
+/** The telemetry is beside the manifest. */
+async function openRunSource(flags: Flags, io: Io): Promise<RunSource> {
+  if (flags["store"] !== undefined) throw usageError("--store", "has no effect with --run or --manifest");
+  const paths = pathsOf({ out: flags["run"], manifest: flags["manifest"] }, io);
+  const manifest = await openExistingManifest(paths.manifest);
+  const folder = telemetryFolderOf(paths);
+  const { time = systemTime } = io;
+  const policy = await loadPolicy(policySources(flags, io));
+  const telemetry = await openTelemetryFile(folder).catch(error => {
+    // A run with --no-telemetry has none.
+    if (error instanceof ConfigError) return undefined;
+    throw error;
+  });
+  return new RunSource({ folder, manifest, telemetry, policy, time });
+}
+
+interface ServerOptions {
+  readonly port: number;
+  readonly address: string;
+  readonly token: string | undefined;
+  readonly isReadOnly: boolean;
+}
+
+async function serverOptions(flags: Flags): Promise<ServerOptions> {
+  const port = wholeNumberFlag("--port", flags["port"], 0, 65_535);
+  const address = String(flags["listen"]);
+  const file = flags["tokenFile"];
+  if (!LOOPBACK_ADDRESSES.has(address) && file === undefined)
+    throw usageError("--listen", `${address} can be reached from other machines, which needs --token-file`);
+  const token = typeof file === "string" ? await tokenIn(file) : undefined;
+  return { port, address, token, isReadOnly: flags["readOnly"] === true };
+}
+
+async function tokenIn(file: string): Promise<string> {
+  try {
+    return (await readFile(file, "utf8")).trim();
+  } catch (error) {
+    throw usageError("--token-file", messageOf(error));
+  }
+}
+
+async function serveUntilInterrupt(source: DashboardSource, options: ServerOptions, io: Io): Promise<ExitCode> {
+  const { port, address, token, isReadOnly } = options;
+  const isLoopback = LOOPBACK_ADDRESSES.has(address);
+  const handler = openDashboard(source, options, io);
+  const server = await serveDashboard(handler, { port, address });
+  io.stdout.write(`Dashboard: ${server.url}\n`);
+  if (!isLoopback)
+    io.stderr.write("The connection is not encrypted. For other machines, use a proxy with TLS in front of it.\n");
+  if (token === undefined && !isReadOnly && source.actions !== undefined)
+    io.stdout.write("The address contains a secret: with it the processes can be steered.\n");
+  const { promise: isInterrupted, resolve: interrupt } = Promise.withResolvers<void>();
+  const stopListening = io.onInterrupt?.(interrupt);
+  io.outputClosed?.addEventListener("abort", () => interrupt());
+  try {
+    await isInterrupted;
+  } finally {
+    stopListening?.();
+    await server.close();
+  }
+  return ExitCode.interrupted;
+}
+
+function openDashboard(source: DashboardSource, { address, token, isReadOnly }: ServerOptions, io: Io) {
+  try {
+    return dashboardOf(source, {
+      token,
+      isReadOnly,
+      // Other machines know the server by names of their own; the token and its strict cookie keep other sites out.
+      hosts: LOOPBACK_ADDRESSES.has(address) ? undefined : "any",
+      time: io.time,
+      onAction: action => io.stderr.write(`${auditLine(action)}\n`),
+    });
+  } catch (error) {
+    if (error instanceof RangeError) throw usageError("--token-file", error.message);
+    throw error;
+  }
+}
+
+function auditLine({ action, target, seconds, reason, from, result }: PerformedAction): string {
+  const duration = action === "open" ? ` for ${seconds} s` : "";
+  return `${new Date(systemTime.wallMs()).toISOString()} ${action} ${target}${duration} by ${from}: ${reason} (${result})`;
+}

@@ -1,0 +1,202 @@
+/**
+ * The state that the page shows, as it is sent to the browser: plain JSON. The page imports these types, so this file
+ * imports nothing. Instants are epoch milliseconds of the server, and `null` stands for "none".
+ */
+
+export type CircuitStateName = "closed" | "open" | "half_open";
+
+/** One window of a key. */
+export interface WindowState {
+  /** The rate as the policy writes it, `10/SECOND`. */
+  readonly rate: string;
+  /** Units used in the window that ends now, over all processes. */
+  readonly used: number;
+  readonly limit: number;
+  /** True if the server announced this limit and the policy would allow more. */
+  readonly isLearned: boolean;
+}
+
+/** The limits of one role of a host or service. */
+export interface KeyState {
+  readonly role: string;
+  readonly windows: readonly WindowState[];
+  readonly acquired: number;
+  readonly refused: number;
+  readonly inFlight: number;
+  /** Null if there is no limit. */
+  readonly maxConcurrent: number | null;
+  readonly waiting: number;
+  /** How long a new call would wait. */
+  readonly newCallMs: number;
+  /** The limit that a new call would wait for. */
+  readonly limitedBy: string | null;
+  /** True if a server or an operator has asked for a pause that is not over. */
+  readonly isHeld: boolean;
+  /** The pace learned by AIMD; 1 is full pace. */
+  readonly pace: number;
+  readonly guardMs: number;
+  readonly shape: "burst" | "smooth";
+  /** Number of processes that use the key. */
+  readonly processes: number;
+}
+
+/** The circuit of one role of a host, or of a resolver, whose role is empty. */
+export interface CircuitRowState {
+  readonly role: string;
+  readonly state: CircuitStateName;
+  /** Consecutive failures while closed; null where the store does not record them. */
+  readonly failures: number | null;
+  /** Trial calls in flight. */
+  readonly probes: number;
+  /** When the circuit becomes half-open. */
+  readonly untilMs: number | null;
+}
+
+/** A host, a service or a resolver: its circuits, and the limits of its roles. */
+export interface HostState {
+  readonly name: string;
+  readonly kind: "host" | "service" | "resolver";
+  readonly state: CircuitStateName;
+  /** Why it is open or half-open: `failures`, `retry-after`, `rolling-window` or the words of an operator. */
+  readonly reason: string | null;
+  /** When every role may be called again. */
+  readonly untilMs: number | null;
+  /** Failures in the rolling window. */
+  readonly windowFailures: number;
+  readonly circuits: readonly CircuitRowState[];
+  readonly keys: readonly KeyState[];
+  /** The list is sorted by it, the highest first. 0 if there is nothing to see. */
+  readonly attention: number;
+  /** Why it needs attention; empty if it does not. */
+  readonly why: string;
+}
+
+/** A process that uses the limits. */
+export interface ProcessState {
+  readonly id: string;
+  readonly pid: number;
+  readonly machine: string;
+  readonly program: string;
+  readonly startedMs: number;
+  /** When it published its status; null for the process of the dashboard itself. */
+  readonly writtenMs: number | null;
+  readonly calls: number;
+  readonly inFlight: number;
+  readonly waiting: number;
+  /** Number of keys that it has used. */
+  readonly keys: number;
+}
+
+export type SeriesName = "requests" | "waitMs" | "throttles" | "hits" | "failures" | "refused";
+
+/** What happened in one step of the charts. Counts are totals of the step, `waitMs` is the longest wait in the queue. */
+export interface SeriesPoint extends Readonly<Record<SeriesName, number>> {
+  /** Start of the step, in epoch milliseconds. */
+  readonly atMs: number;
+}
+
+export interface SeriesState {
+  readonly stepMs: number;
+  /** Oldest first. Steps in which nothing happened are absent. */
+  readonly points: readonly SeriesPoint[];
+}
+
+export interface EventRow {
+  /** Increases by at least 1 from event to event. */
+  readonly seq: number;
+  readonly atMs: number;
+  readonly type: string;
+  /** The host, key or resolver that it concerns; empty for the whole process. */
+  readonly host: string;
+  readonly role: string;
+  readonly text: string;
+  /** `bad`: a failure or an opening. `warn`: a throttle, a refusal or a slower pace. `info`: everything else. */
+  readonly level: "bad" | "warn" | "info";
+  /** True for events of ordinary requests and for refusals, which the page hides unless asked; only a sample is sent. */
+  readonly isRoutine: boolean;
+}
+
+/** The works of a run of `docstokg run`. */
+export interface RunState {
+  readonly folder: string;
+  /** `running`, `ended`, `interrupted` or `stopped` (killed). */
+  readonly state: string;
+  readonly command: string;
+  readonly startedMs: number;
+  readonly endedMs: number | null;
+  readonly total: number;
+  readonly done: number;
+  readonly failed: number;
+  readonly pending: number;
+  readonly files: number;
+  readonly bytes: number;
+  /** Estimated time until the limits have admitted the pending works; null if unknown or if the run does not work. */
+  readonly timeLeftMs: number | null;
+  readonly failures: readonly { readonly reason: string; readonly works: number }[];
+  readonly resolvers: readonly { readonly resolver: string; readonly asked: number; readonly stored: number }[];
+  readonly lastFailed: readonly { readonly key: string; readonly reason: string; readonly message: string }[];
+}
+
+/** Where the state comes from, and what the page may do with it. */
+export interface AboutState {
+  readonly kind: "hub" | "store" | "run";
+  /** `program, pid 123`, the name of the store, or the folder. */
+  readonly name: string;
+  /** Whether the source has an event stream of every request, or only changes that the page could see itself. */
+  readonly hasEvents: boolean;
+  /** Whether the series count throttles, hits and failures, or only requests and refusals. */
+  readonly hasOutcomes: boolean;
+  /** Actions that the page may send; empty in read-only mode. */
+  readonly actions: readonly ActionName[];
+  /** Proves that an action comes from the page. */
+  readonly actionToken: string;
+}
+
+/** What an operator can do to a host, a role of it, or a resolver. */
+export type ActionName = "open" | "close" | "half-open";
+
+/** What became of an action. */
+export interface ActionResult {
+  /** True if every process has applied it. */
+  readonly isApplied: boolean;
+  /** `applied by 3 of 3 processes`. */
+  readonly text: string;
+}
+
+export interface Totals {
+  readonly calls: number;
+  readonly inFlight: number;
+  readonly waiting: number;
+}
+
+/** Everything, sent when a page connects. */
+export interface DashboardState {
+  readonly nowMs: number;
+  readonly about: AboutState;
+  readonly totals: Totals;
+  readonly hosts: readonly HostState[];
+  readonly processes: readonly ProcessState[];
+  readonly series: SeriesState;
+  readonly events: readonly EventRow[];
+  readonly run: RunState | null;
+  /** Why the source cannot be read now; null if it can. The rest is then the last state that was read. */
+  readonly trouble: string | null;
+}
+
+/** What has changed since the message before. Absent members have not changed. */
+export interface DashboardPatch {
+  readonly nowMs: number;
+  readonly totals?: Totals;
+  /** New and changed hosts. */
+  readonly hosts?: readonly HostState[];
+  /** Names of hosts that are no longer listed. */
+  readonly gone?: readonly string[];
+  readonly processes?: readonly ProcessState[];
+  /** The charts anew, because the length of their steps has changed. */
+  readonly series?: SeriesState;
+  /** New steps, and the last ones again while they grow. */
+  readonly points?: readonly SeriesPoint[];
+  readonly events?: readonly EventRow[];
+  readonly run?: RunState | null;
+  readonly trouble?: string | null;
+}

@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type TestContext, test } from "node:test";
+import { hubFor, serve } from "../../test/http/kit.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { createDashboard, type Dashboard, type DashboardOptions } from "./dashboard.ts";
+import type { DashboardPatch, DashboardState } from "./dashboard-state.ts";
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+async function listen(t: TestContext, handler: Handler): Promise<string> {
+  const server = createServer(handler).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function dashboardFor(t: TestContext, options: DashboardOptions = {}) {
+  const hub = await hubFor(t, { limits: { defaults: { metadata: { rates: "10/SECOND" } } } });
+  const dashboard = createDashboard(hub, options);
+  t.after(() => dashboard.close());
+  return { hub, dashboard, origin: await listen(t, dashboard) };
+}
+
+function withToken({ token = "" }: Dashboard, origin: string, path: string): string {
+  return `${origin}${path}${path.includes("?") ? "&" : "?"}token=${token}`;
+}
+
+/** The messages of a stream, one after the other. */
+async function openStream(t: TestContext, url: string) {
+  const aborted = new AbortController();
+  const response = await fetch(url, { signal: aborted.signal });
+  const reader = (response.body ?? assert.fail()).pipeThrough(new TextDecoderStream()).getReader();
+  t.after(() => aborted.abort());
+  let text = "";
+  const next = async (): Promise<{ event: string; data: unknown }> => {
+    for (;;) {
+      const end = text.indexOf("\n\n");
+      if (end >= 0) {
+        const message = text.slice(0, end);
+        text = text.slice(end + 2);
+        const [, event = "", data = ""] = /^event: (\w+)\ndata: (.*)$/s.exec(message) ?? [];
+        return { event, data: JSON.parse(data) };
+      }
+      const { value, done } = await reader.read();
+      if (done) throw new Error("the stream has ended");
+      text += value;
+    }
+  };
+  return { response, next, close: () => aborted.abort() };
+}
+
+test("the page is served with the token of the address, which becomes a strict cookie", async t => {
+  const { dashboard, origin } = await dashboardFor(t);
+  const refused = await fetch(`${origin}/`);
+  assert.equal(refused.status, 403);
+  assert.match(await refused.text(), /open the address that the dashboard has printed/);
+  const page = await fetch(withToken(dashboard, origin, "/"));
+  assert.equal(page.status, 200);
+  const cookie = page.headers.get("set-cookie") ?? "";
+  assert.match(cookie, /^docstokg-[0-9a-f]{12}=\w+; Path=\/; HttpOnly; SameSite=Strict$/);
+  const [pair = ""] = cookie.split(";");
+  const script = await fetch(`${origin}/main.js`, { headers: { cookie: pair } });
+  assert.equal(script.headers.get("content-type"), "text/javascript; charset=utf-8");
+  assert.equal((await fetch(`${origin}/main.js`)).status, 403);
+});
+
+test("every response forbids inline scripts, foreign resources, frames and caching", async t => {
+  const { dashboard, origin } = await dashboardFor(t);
+  for (const path of ["/", "/main.js", "/state", "/nothing"]) {
+    const { headers } = await fetch(withToken(dashboard, origin, path));
+    const policy = headers.get("content-security-policy") ?? "";
+    assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'/);
+    assert.match(policy, /frame-ancestors 'none'/);
+    assert.doesNotMatch(policy, /unsafe|\*|https?:/);
+    assert.equal(headers.get("x-content-type-options"), "nosniff");
+    assert.equal(headers.get("cache-control"), "no-store");
+    assert.equal(headers.get("referrer-policy"), "no-referrer");
+  }
+});
+
+test("only the files of the page are served", async t => {
+  const { dashboard, origin } = await dashboardFor(t);
+  for (const path of [
+    "/../package.json",
+    "/..%2fpackage.json",
+    "/%2e%2e/dashboard.js",
+    "/main.ts",
+    "//main.js",
+    "/main.js/",
+  ]) {
+    const [, port = ""] = /:(\d+)$/.exec(origin) ?? [];
+    // Not by fetch, which would resolve the dots.
+    const sent = request({ host: "127.0.0.1", port, path: `${path}?token=${dashboard.token}` });
+    sent.end();
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    response.resume();
+    assert.equal(response.statusCode, 404, path);
+  }
+});
+
+test("a stream sends the state once, and then what has changed", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const time = new FakeTime();
+  const { hub, dashboard, origin } = await dashboardFor(t, { time });
+  const stream = await openStream(t, withToken(dashboard, origin, "/stream"));
+  assert.equal(stream.response.headers.get("content-type"), "text/event-stream; charset=utf-8");
+  const first = await stream.next();
+  assert.equal(first.event, "state");
+  const state = first.data as DashboardState;
+  assert.deepEqual(state.hosts, []);
+  assert.equal(state.about.kind, "hub");
+
+  await (await hub.fetch(server.origin)).text();
+  await time.advance(1000);
+  const { event, data } = await stream.next();
+  const patch = data as DashboardPatch;
+  assert.equal(event, "patch");
+  assert.deepEqual(
+    patch.hosts?.map(({ name }) => name),
+    ["127.0.0.1"],
+  );
+  assert.deepEqual(
+    patch.hosts?.[0]?.keys.map(({ role, acquired }) => ({ role, acquired })),
+    [{ role: "metadata", acquired: 1 }],
+  );
+  assert.equal(patch.points?.[0]?.requests, 1);
+  assert.equal(patch.run, undefined);
+
+  // Nothing happens for some seconds, then a second host is called: no message in between.
+  await time.advance(5000);
+  await (await hub.fetch(server.origin.replace("127.0.0.1", "localhost"))).text();
+  await time.advance(1000);
+  const second = (await stream.next()).data as DashboardPatch;
+  assert.ok(
+    second.hosts?.some(({ name }) => name === "localhost"),
+    JSON.stringify(second),
+  );
+});
+
+test("without a page the hub is not read and no timer is set", async t => {
+  const time = new FakeTime();
+  const { hub, dashboard, origin } = await dashboardFor(t, { time });
+  let snapshots = 0;
+  const snapshot = hub.snapshot.bind(hub);
+  hub.snapshot = () => {
+    snapshots += 1;
+    return snapshot();
+  };
+  await time.advance(10_000);
+  assert.equal(snapshots, 0);
+  const stream = await openStream(t, withToken(dashboard, origin, "/stream"));
+  await stream.next();
+  await time.advance(3000);
+  assert.ok(snapshots >= 2);
+});
+
+test("the policy of a host is served with the place that decides each value", async t => {
+  const { dashboard, origin } = await dashboardFor(t);
+  const read = (query: string) => fetch(withToken(dashboard, origin, `/policy?${query}`));
+  const values = (await (await read("name=a.example&role=metadata")).json()) as { field: string; sources: object[] }[];
+  const rates = values.find(({ field }) => field === "rates");
+  assert.deepEqual(rates?.sources.at(-1), {
+    where: "policy.ratelimits",
+    path: "defaults.metadata.rates",
+    value: "10/SECOND",
+  });
+  assert.equal((await read("name=resolver%20landing_page")).status, 200);
+  const badRole = await read("name=a.example&role=owner");
+  assert.equal(badRole.status, 400);
+  assert.match(await badRole.text(), /owner/);
+  assert.equal((await read("name=%00")).status, 400);
+});
+
+test("the handler works below a path, with and without a framework that removes it", async t => {
+  const { dashboard, origin } = await dashboardFor(t, { basePath: "/ops/live" });
+  const page = await fetch(withToken(dashboard, origin, "/ops/live"));
+  assert.equal(new URL(page.url).pathname, "/ops/live/");
+  assert.equal(page.status, 200);
+  assert.equal((await fetch(withToken(dashboard, origin, "/main.js"))).status, 404);
+
+  const { dashboard: mounted } = await dashboardFor(t);
+  const express = await listen(t, (message, response) => {
+    const original = message.url ?? "";
+    const url = original.replace(/^\/ops/, "").replace(/^(?!\/)/, "/");
+    mounted(Object.assign(message, { originalUrl: original, url }), response);
+  });
+  const below = await fetch(withToken(mounted, express, "/ops"));
+  assert.equal(new URL(below.url).pathname, "/ops/");
+  assert.equal((await fetch(withToken(mounted, express, "/ops/main.js"))).status, 200);
+});
+
+test("a page that comes while too many are connected is refused", async t => {
+  const { dashboard, origin } = await dashboardFor(t, { time: new FakeTime() });
+  const url = withToken(dashboard, origin, "/stream");
+  for (let page = 0; page < 32; page += 1) await (await openStream(t, url)).next();
+  assert.equal((await fetch(url)).status, 503);
+});
+
+test("close ends the streams of all pages", async t => {
+  const { dashboard, origin } = await dashboardFor(t, { time: new FakeTime() });
+  const stream = await openStream(t, withToken(dashboard, origin, "/stream"));
+  await stream.next();
+  await dashboard.close();
+  await assert.rejects(stream.next(), /has ended/);
+});
+
+test("a short token and a base path that is no path are refused", async t => {
+  const hub = await hubFor(t);
+  assert.throws(() => createDashboard(hub, { token: "secret" }), /at least 16 characters/);
+  assert.throws(() => createDashboard(hub, { basePath: "ops" }), /basePath must be a path such as "\/ops", not "ops"/);
+});

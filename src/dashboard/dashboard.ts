@@ -1,0 +1,247 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Hub } from "../http/hub.ts";
+import { systemTime } from "../time/system-time.ts";
+import type { Time } from "../time/time.ts";
+import { type DashboardActions, parseAction } from "./actions.ts";
+import type { ActionName } from "./dashboard-state.ts";
+import { HubSource } from "./hub-source.ts";
+import { LiveFeed } from "./live-feed.ts";
+import { pageFiles } from "./page-files.ts";
+import { jsonBody } from "./request-body.ts";
+import { cookieName, type GuardOptions, LOOPBACK_NAMES, refusalOf } from "./request-guard.ts";
+import type { DashboardSource } from "./source.ts";
+
+/** Options of `createDashboard`. */
+export interface DashboardOptions {
+  /**
+   * The path under which the handler is mounted, without a slash at its end, for servers that pass the whole path
+   * (`node:http`, Fastify). Express removes the path of `app.use("/ops", …)` itself. @default ""
+   */
+  readonly basePath?: string | undefined;
+  /**
+   * The secret of the address `?token=…`, at least 16 characters; it becomes a cookie of the browser. False if the
+   * application has checked the user before it calls the handler. @default a random one, see `Dashboard.token`
+   */
+  readonly token?: string | false | undefined;
+  /**
+   * The host names under which the server may be called, without a port. Others are refused, so that no other site can
+   * reach the page through DNS. `any` for a server that is known by many names, behind a token or a proxy that checks
+   * them. @default ["127.0.0.1", "[::1]", "localhost"]
+   */
+  readonly hosts?: readonly string[] | "any" | undefined;
+  /** Shows everything and changes nothing: every action is refused. @default false */
+  readonly isReadOnly?: boolean | undefined;
+  /** Called with each action that was carried out, for a log of who did what and why. @default none */
+  readonly onAction?: ((action: PerformedAction) => void) | undefined;
+  /** The clock, for tests. @default systemTime */
+  readonly time?: Time | undefined;
+}
+
+/** An action of an operator, after it was carried out. */
+export interface PerformedAction {
+  /** `open`, `close` or `half-open`. */
+  readonly action: ActionName;
+  /** The host, service or resolver, with its role: `api.example.org (landing)`. */
+  readonly target: string;
+  /** For `open`: how long. */
+  readonly seconds: number;
+  /** What the operator has written. */
+  readonly reason: string;
+  /** The address of the browser. */
+  readonly from: string;
+  /** `applied by 3 of 3 processes`. */
+  readonly result: string;
+}
+
+/** A handler for requests of a Node server. Mount it in `node:http`, Express or Fastify. */
+export interface Dashboard {
+  (request: IncomingMessage, response: ServerResponse): void;
+  /** The secret of the address; undefined with `token: false`. */
+  readonly token: string | undefined;
+  /** Ends the connections of all pages and stops listening to the hub. The hub stays open. */
+  close(): Promise<void>;
+}
+
+const TOKEN_CHARS_MIN = 16;
+const SECURITY_HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+    "form-action 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+} as const;
+
+/** A live page about a hub: hosts, limits, queues, circuits, events and policy. Throws a RangeError for a bad option. */
+export function createDashboard(hub: Hub, options: DashboardOptions = {}): Dashboard {
+  return dashboardOf(new HubSource(hub, options.time ?? systemTime), options);
+}
+
+/** A dashboard about any source. Closing it closes the source. */
+export function dashboardOf(source: DashboardSource, options: DashboardOptions): Dashboard {
+  const server = new DashboardServer(source, options);
+  const handler = (request: IncomingMessage, response: ServerResponse) => void server.handle(request, response);
+  return Object.assign(handler, { token: server.token, close: () => server.close() });
+}
+
+class DashboardServer {
+  readonly token: string | undefined;
+  readonly #source: DashboardSource;
+  readonly #basePath: string;
+  readonly #guard: GuardOptions;
+  readonly #feed: LiveFeed;
+  readonly #actionToken = randomBytes(16).toString("hex");
+  readonly #actions: DashboardActions | undefined;
+  readonly #onAction: DashboardOptions["onAction"];
+  readonly #time: Time;
+
+  constructor(source: DashboardSource, options: DashboardOptions) {
+    const { basePath = "", token = randomBytes(16).toString("hex"), hosts, time = systemTime } = options;
+    if (token !== false && !(token.length >= TOKEN_CHARS_MIN && /^[\w.~-]+$/.test(token)))
+      throw new RangeError(`token must have at least ${TOKEN_CHARS_MIN} characters, of A-Z a-z 0-9 _ . ~ -`);
+    if (basePath !== "" && !/^(?:\/[\w.~-]+)+$/.test(basePath))
+      throw new RangeError(`basePath must be a path such as "/ops", not ${JSON.stringify(basePath)}`);
+    this.token = token === false ? undefined : token;
+    this.#source = source;
+    this.#basePath = basePath;
+    this.#guard = {
+      token: this.token,
+      hosts: allowedHosts(hosts),
+    };
+    this.#actions = options.isReadOnly ? undefined : source.actions;
+    this.#onAction = options.onAction;
+    this.#time = time;
+    const about = { ...source.about, actions: this.#actions?.names ?? [], actionToken: this.#actionToken };
+    this.#feed = new LiveFeed(source, about, time);
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
+    if (request.method !== "POST") request.resume();
+    // Not relative to a base: a path of two slashes would be another host.
+    const url = request.url?.startsWith("/") ? URL.parse(`http://dashboard.invalid${request.url}`) : null;
+    const path = url === null ? undefined : this.#pathBelowBase(url.pathname);
+    if (url === null || path === undefined) return sendText(response, 404, "404: not found\n");
+    const { method = "GET", headers } = request;
+    const givenToken = url.searchParams.get("token") ?? undefined;
+    const refused = refusalOf({ method, headers, givenToken }, this.#guard, this.#actionToken);
+    if (refused !== undefined) return sendText(response, refused.status, refused.text);
+    try {
+      await this.#serve(path, url, request, response);
+    } catch (error) {
+      if (response.headersSent) response.destroy();
+      else if (error instanceof RangeError) sendText(response, 400, `400: ${error.message}\n`);
+      else sendText(response, 500, "500: the dashboard failed\n");
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#feed.close();
+    await this.#source.close();
+  }
+
+  async #serve(path: string, url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method === "POST") return this.#act(path, request, response);
+    switch (path) {
+      case "":
+      case "/":
+        return hasSlash(request) ? this.#sendPage(request, response) : redirectToFolder(request, response);
+      case "/stream":
+        if (request.method !== "GET") sendText(response, 405, "405: only GET is served here\n");
+        else if (!(await this.#feed.connect(response))) sendText(response, 503, "503: too many pages are connected\n");
+        return;
+      case "/state":
+        return sendJson(response, await this.#feed.read());
+      case "/policy": {
+        const name = url.searchParams.get("name") ?? "";
+        return sendJson(response, await this.#source.explain(name, url.searchParams.get("role") ?? "metadata"));
+      }
+      default:
+        return this.#sendFile(path.slice(1), request, response);
+    }
+  }
+
+  async #act(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const actions = this.#actions;
+    if (path !== "/actions") return sendText(response, 404, "404: not found\n");
+    if (actions === undefined) return sendText(response, 403, "403: this dashboard is read-only\n");
+    const { hosts } = await this.#feed.read();
+    const action = parseAction(await jsonBody(request), actions.names, name => hosts.some(host => host.name === name));
+    const result = await actions.run(action);
+    const from = request.socket.remoteAddress ?? "unknown";
+    const { name, targetText: target, seconds, reason } = action;
+    const verb = { open: `opened for ${seconds} s`, close: "closed", "half-open": "half-opened" }[name];
+    this.#source.log.addLine({
+      atMs: this.#time.wallMs(),
+      type: "operator",
+      host: "resolver" in action.target ? `resolver ${action.target.resolver}` : action.target.unit,
+      role: "role" in action.target ? (action.target.role ?? "") : "",
+      text: `${verb} by an operator (${from}): ${reason}; ${result.text}`,
+      level: result.isApplied ? "info" : "warn",
+      isRoutine: false,
+    });
+    this.#onAction?.({ action: name, target, seconds, reason, from, result: result.text });
+    await this.#feed.refresh();
+    sendJson(response, result);
+  }
+
+  /** Undefined for a path that is not below the base. */
+  #pathBelowBase(path: string): string | undefined {
+    if (!path.startsWith(this.#basePath)) return undefined;
+    return path.slice(this.#basePath.length);
+  }
+
+  async #sendPage(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // Not by a redirect: a browser that came from another site would not send a strict cookie after it.
+    if (this.token !== undefined)
+      response.setHeader("set-cookie", `${cookieName(this.token)}=${this.token}; Path=/; HttpOnly; SameSite=Strict`);
+    await this.#sendFile("index.html", request, response);
+  }
+
+  async #sendFile(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const file = (await pageFiles()).get(name);
+    if (file === undefined) return sendText(response, 404, "404: not found\n");
+    const isZipped = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
+    response.setHeader("content-type", file.type);
+    if (isZipped) response.setHeader("content-encoding", "gzip");
+    const bytes = isZipped ? file.zipped : file.bytes;
+    response.setHeader("content-length", bytes.length);
+    response.writeHead(200).end(request.method === "HEAD" ? undefined : bytes);
+  }
+}
+
+function allowedHosts(hosts: DashboardOptions["hosts"]): ReadonlySet<string> | undefined {
+  if (hosts === undefined) return LOOPBACK_NAMES;
+  return hosts === "any" ? undefined : new Set(hosts.map(name => name.toLowerCase()));
+}
+
+/** Express removes the path of the mount from `url` and keeps the whole one. */
+type MountedRequest = IncomingMessage & { readonly originalUrl?: string };
+
+function fullUrl({ originalUrl, url = "" }: MountedRequest): string {
+  return originalUrl ?? url;
+}
+
+/** The page loads its files by relative addresses, which need the slash. */
+function hasSlash(request: MountedRequest): boolean {
+  return fullUrl(request).split("?", 1)[0]?.endsWith("/") ?? false;
+}
+
+function redirectToFolder(request: MountedRequest, response: ServerResponse): void {
+  const [path = "", query] = fullUrl(request).split("?", 2);
+  // A path of two slashes would be another host.
+  const location = `/${path.replace(/^\/+/, "")}/${query === undefined ? "" : `?${query}`}`;
+  response.writeHead(302, { location }).end();
+}
+
+function sendText(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(text);
+}
+
+function sendJson(response: ServerResponse, value: unknown): void {
+  response.writeHead(200, { "content-type": "application/json; charset=utf-8" }).end(JSON.stringify(value));
+}

@@ -1,0 +1,120 @@
+import type { KeySnapshot } from "../limiter/key-snapshot.ts";
+import { isRole } from "../policy/roles.ts";
+import type { TelemetryEvent } from "../telemetry/events.ts";
+import type { CircuitStateName } from "./dashboard-state.ts";
+import type { BreakerFacts } from "./host-states.ts";
+
+interface HostEvents {
+  readonly circuits: Map<string, { readonly state: CircuitStateName; readonly untilMs: number }>;
+  cooldown: { readonly untilMs: number; readonly reason: string } | undefined;
+}
+
+type Counts = { -readonly [Name in keyof KeySnapshot]: KeySnapshot[Name] };
+
+/** A crawler calls very many hosts; the first ones are enough for a page. */
+const HOSTS_MAX = 5000;
+const RESOLVER = "resolver ";
+
+/** The circuits and requests of each host, as the events of a run tell them. */
+export class EventHosts {
+  readonly #hosts = new Map<string, HostEvents>();
+  readonly #keys = new Map<string, Counts>();
+
+  take(event: TelemetryEvent): void {
+    switch (event.event_type) {
+      case "http_attempt": {
+        if (event.connection === "none") return;
+        const key = this.#key(event.key, event.role);
+        if (key !== undefined) key.acquired += 1;
+        return;
+      }
+      case "ratelimit.acquire": {
+        const key = event.outcome === "refused" ? this.#key(event.key, event.role) : undefined;
+        if (key !== undefined) key.refused += 1;
+        return;
+      }
+      case "aimd_adjust": {
+        const key = typeof event.new === "number" && event.new <= 1 ? this.#key(event.host, event.role) : undefined;
+        if (key !== undefined) key.multiplier = Number(event.new);
+        return;
+      }
+      case "breaker_state_change": {
+        const name = event.host ?? `${RESOLVER}${event.resolver ?? ""}`;
+        const untilMs = event.ts + event.reset_timeout_s * 1000;
+        this.#host(name)?.circuits.set(event.role ?? "", { state: event.new, untilMs });
+        return;
+      }
+      case "breaker_cooldown_set": {
+        const host = this.#host(event.host);
+        if (host !== undefined) host.cooldown = { untilMs: event.until, reason: event.reason };
+        return;
+      }
+      case "breaker_cooldown_ended": {
+        const host = this.#hosts.get(event.host);
+        if (host !== undefined) host.cooldown = undefined;
+      }
+    }
+  }
+
+  keys(): readonly KeySnapshot[] {
+    return [...this.#keys.values()];
+  }
+
+  /** The breakers at an instant. @param isOver the run has ended, so that nothing is left to wait for */
+  breakers(nowMs: number, isOver: boolean): readonly BreakerFacts[] {
+    return [...this.#hosts].map(([name, { circuits, cooldown }]) => {
+      const isResolver = name.startsWith(RESOLVER);
+      const rows = [...circuits].map(([role, { state, untilMs }]) => {
+        const remainingMs = state === "open" ? Math.max(0, untilMs - nowMs) : 0;
+        // No event says that the time of an open circuit is over: the next call is a trial call.
+        const now = state === "open" && remainingMs === 0 ? ("half_open" as const) : state;
+        return { name: role, state: now, remainingMs: isOver ? 0 : remainingMs, probes: 0 };
+      });
+      const isCooling = cooldown !== undefined && cooldown.untilMs > nowMs;
+      const worst = rows.find(({ state }) => state === "open") ?? rows.find(({ state }) => state === "half_open");
+      const cooldownMs = isCooling && !isOver ? cooldown.untilMs - nowMs : 0;
+      return {
+        kind: isResolver ? ("resolver" as const) : ("host" as const),
+        name: isResolver ? name.slice(RESOLVER.length) : name,
+        state: isCooling ? ("open" as const) : (worst?.state ?? "closed"),
+        reason: isCooling ? cooldown.reason : worst === undefined ? null : "failures",
+        remainingMs: Math.max(cooldownMs, ...rows.map(({ remainingMs }) => remainingMs)),
+        windowFailures: 0,
+        circuits: rows,
+      };
+    });
+  }
+
+  #host(name: string): HostEvents | undefined {
+    const known = this.#hosts.get(name);
+    if (known !== undefined || this.#hosts.size >= HOSTS_MAX) return known;
+    const host: HostEvents = { circuits: new Map(), cooldown: undefined };
+    this.#hosts.set(name, host);
+    return host;
+  }
+
+  #key(name: string, role: string): Counts | undefined {
+    const id = `${role} ${name}`;
+    const known = this.#keys.get(id);
+    if (known !== undefined || this.#keys.size >= HOSTS_MAX || !isRole(role)) return known;
+    const key: Counts = {
+      key: name,
+      role,
+      windows: [],
+      acquired: 0,
+      refused: 0,
+      headSkipped: 0,
+      inFlight: 0,
+      maxConcurrent: Number.POSITIVE_INFINITY,
+      waiting: 0,
+      nextFreeMs: 0,
+      estimatedWaitMs: 0,
+      constraint: undefined,
+      multiplier: 1,
+      guardMs: 0,
+      shape: "burst",
+    };
+    this.#keys.set(id, key);
+    return key;
+  }
+}

@@ -1,0 +1,64 @@
+import type { TelemetryEvent } from "../telemetry/events.ts";
+import { redact } from "../telemetry/redaction.ts";
+import type { EventRow } from "./dashboard-state.ts";
+import { eventRow } from "./event-row.ts";
+
+const KEPT_MAX = 500;
+/** Ordinary requests between two messages to the page; further ones are only in the charts. */
+const ROUTINE_MAX = 40;
+
+/** The latest events, as lines of the page. Holds a bounded number of them. */
+export class EventLog {
+  #notable: EventRow[] = [];
+  /** Not kept for pages that connect later. */
+  #routine: EventRow[] = [];
+  #seq = 0;
+
+  /** @param wantsRoutine false while no page is connected: then lines of ordinary requests are not built */
+  take(event: TelemetryEvent, wantsRoutine: boolean): void {
+    const isFull = !wantsRoutine || this.#routine.length >= ROUTINE_MAX;
+    if (isFull && ROUTINE_TYPES.has(event.event_type)) return;
+    const fields = { ...event };
+    redact(event.event_type, fields as unknown as Record<string, unknown>);
+    const row = eventRow(fields, this.#seq + 1);
+    if (isFull && row.isRoutine) return;
+    this.#seq += 1;
+    this.#add(row);
+  }
+
+  /** Adds a line with a number of its own. */
+  addLine(line: Omit<EventRow, "seq">): void {
+    this.#seq += 1;
+    this.#add({ seq: this.#seq, ...line });
+  }
+
+  /** The notable events that are kept, oldest first. */
+  get kept(): readonly EventRow[] {
+    return this.#notable.slice(-KEPT_MAX);
+  }
+
+  /** The events that are kept, and ordinary requests since the last call, oldest first. */
+  takeAll(): readonly EventRow[] {
+    const routine = this.#routine;
+    this.#routine = [];
+    return [...this.kept, ...routine].sort((a, b) => a.seq - b.seq);
+  }
+
+  #add(row: EventRow): void {
+    if (row.isRoutine) {
+      if (this.#routine.length < ROUTINE_MAX) this.#routine.push(row);
+      return;
+    }
+    this.#notable.push(row);
+    if (this.#notable.length > KEPT_MAX * 2) this.#notable = this.#notable.slice(-KEPT_MAX);
+  }
+}
+
+/** Types without a notable variant. */
+const ROUTINE_TYPES: ReadonlySet<string> = new Set([
+  "breaker_before_call",
+  "breaker_success",
+  "breaker_failure",
+  "ratelimit.acquire",
+  "rate_head_skipped",
+]);

@@ -1,0 +1,164 @@
+import { breakerReasonText } from "../breaker/breaker-reason.ts";
+import { describeConstraint } from "../errors.ts";
+import type { KeySnapshot } from "../limiter/key-snapshot.ts";
+import { isServiceName } from "../policy/service-name.ts";
+import { attentionOf } from "./attention.ts";
+import type { CircuitRowState, CircuitStateName, HostState, KeyState, WindowState } from "./dashboard-state.ts";
+
+/** The breaker of a host, service or resolver, as a hub or a store reports it. */
+export interface BreakerFacts {
+  readonly kind: "host" | "resolver";
+  readonly name: string;
+  readonly state: CircuitStateName;
+  readonly reason: string | null | undefined;
+  readonly remainingMs: number;
+  readonly windowFailures: number;
+  readonly circuits: readonly {
+    readonly name: string;
+    readonly state: CircuitStateName;
+    readonly remainingMs: number;
+    readonly probes: number;
+    readonly failures?: number;
+  }[];
+}
+
+/** The keys of one process, and the age of what is known about them. */
+export interface KeyFacts {
+  readonly keys: readonly KeySnapshot[];
+  readonly ageMs: number;
+}
+
+/** An instant that is computed again from a duration differs by the time that passed in between. */
+const SAME_INSTANT_MS = 1500;
+
+/**
+ * Every host, service and resolver with a breaker or a key, the one that needs most attention first. `before` keeps
+ * instants stable: a host is equal to itself in the state before as long as nothing has happened to it.
+ */
+export function hostStates(
+  breakers: readonly BreakerFacts[],
+  processes: readonly KeyFacts[],
+  nowMs: number,
+  before: ReadonlyMap<string, HostState> = new Map(),
+): readonly HostState[] {
+  const keys = new Map<string, Map<string, KeyState>>();
+  for (const { keys: snapshots, ageMs } of processes) {
+    for (const snapshot of snapshots) {
+      const roles = keys.get(snapshot.key) ?? new Map<string, KeyState>();
+      keys.set(snapshot.key, roles);
+      const one = keyState(snapshot, ageMs);
+      const known = roles.get(snapshot.role);
+      roles.set(snapshot.role, known === undefined ? one : joined(known, one));
+    }
+  }
+  const shownName = ({ kind, name }: BreakerFacts) => (kind === "resolver" ? `resolver ${name}` : name);
+  const withBreaker = new Set(breakers.map(shownName));
+  const others = [...keys.keys()].filter(name => !withBreaker.has(name)).map(closedStatus);
+  return [...breakers, ...others]
+    .map(breaker => {
+      const name = shownName(breaker);
+      return hostState({ ...breaker, name }, [...(keys.get(name)?.values() ?? [])], nowMs, before.get(name));
+    })
+    .sort((a, b) => b.attention - a.attention || (a.name < b.name ? -1 : 1));
+}
+
+function hostState(
+  breaker: BreakerFacts,
+  keys: readonly KeyState[],
+  nowMs: number,
+  before: HostState | undefined,
+): HostState {
+  const { name, kind, state, reason, remainingMs, windowFailures } = breaker;
+  const circuits = breaker.circuits.map((circuit): CircuitRowState => {
+    const known = before?.circuits.find(({ role }) => role === circuit.name);
+    return {
+      role: circuit.name,
+      state: circuit.state,
+      failures: circuit.failures ?? null,
+      probes: circuit.probes,
+      untilMs: instantOf(circuit.remainingMs, nowMs, known?.untilMs),
+    };
+  });
+  const unranked = {
+    name,
+    kind: kind === "host" && isServiceName(name) ? ("service" as const) : kind,
+    state,
+    reason: reason ? breakerReasonText(reason) : null,
+    untilMs: instantOf(remainingMs, nowMs, before?.untilMs),
+    windowFailures,
+    circuits,
+    keys: keys.toSorted((a, b) => ROLE_ORDER.indexOf(a.role) - ROLE_ORDER.indexOf(b.role)),
+  };
+  return { ...unranked, ...attentionOf(unranked) };
+}
+
+const ROLE_ORDER: readonly string[] = ["metadata", "landing", "artifact"];
+
+function instantOf(remainingMs: number, nowMs: number, before: number | null | undefined): number | null {
+  if (remainingMs <= 0) return null;
+  const atMs = Math.round(nowMs + remainingMs);
+  return typeof before === "number" && Math.abs(before - atMs) < SAME_INSTANT_MS ? before : atMs;
+}
+
+function keyState(snapshot: KeySnapshot, ageMs: number): KeyState {
+  const { key, role, acquired, refused, inFlight, maxConcurrent, waiting, multiplier, guardMs, shape } = snapshot;
+  const { constraint } = snapshot;
+  const newCallMs = Math.max(0, snapshot.estimatedWaitMs - ageMs);
+  return {
+    role,
+    windows: snapshot.windows.map(({ rate, used, limit, isLearned }) => ({ rate, used, limit, isLearned })),
+    acquired,
+    refused,
+    inFlight,
+    // JSON has no Infinity: a key without a limit arrives from a store as null.
+    maxConcurrent: maxConcurrent !== null && Number.isFinite(maxConcurrent) ? maxConcurrent : null,
+    waiting,
+    newCallMs,
+    limitedBy:
+      constraint === undefined ? null : constraint.owner === key ? constraint.limit : describeConstraint(constraint),
+    isHeld: constraint?.kind === "cooldown" && newCallMs > 0,
+    pace: Number(multiplier.toFixed(3)),
+    guardMs,
+    shape,
+    processes: 1,
+  };
+}
+
+/** One key in two processes: usage adds up, and of the rest the worse value is shown. */
+function joined(a: KeyState, b: KeyState): KeyState {
+  const later = b.newCallMs > a.newCallMs ? b : a;
+  return {
+    role: a.role,
+    windows: joinedWindows(a.windows, b.windows),
+    acquired: a.acquired + b.acquired,
+    refused: a.refused + b.refused,
+    inFlight: a.inFlight + b.inFlight,
+    maxConcurrent: least(a.maxConcurrent, b.maxConcurrent),
+    waiting: a.waiting + b.waiting,
+    newCallMs: later.newCallMs,
+    limitedBy: later.limitedBy ?? a.limitedBy ?? b.limitedBy,
+    isHeld: a.isHeld || b.isHeld,
+    pace: Math.min(a.pace, b.pace),
+    guardMs: Math.max(a.guardMs, b.guardMs),
+    shape: a.shape === "smooth" ? "smooth" : b.shape,
+    processes: a.processes + b.processes,
+  };
+}
+
+/** Processes with different policies have different windows; windows of the same rate are joined. */
+function joinedWindows(a: readonly WindowState[], b: readonly WindowState[]): readonly WindowState[] {
+  const byRate = new Map(a.map(window => [window.rate, window]));
+  for (const window of b) {
+    const known = byRate.get(window.rate);
+    byRate.set(window.rate, known === undefined ? window : { ...known, used: known.used + window.used });
+  }
+  return [...byRate.values()];
+}
+
+function least(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b);
+}
+
+function closedStatus(name: string): BreakerFacts {
+  return { kind: "host", name, state: "closed", reason: null, remainingMs: 0, windowFailures: 0, circuits: [] };
+}

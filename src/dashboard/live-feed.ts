@@ -1,0 +1,138 @@
+import type { ServerResponse } from "node:http";
+import { messageOf } from "../errors.ts";
+import type { Time, Timer } from "../time/time.ts";
+import type { AboutState, DashboardState } from "./dashboard-state.ts";
+import type { DashboardSource, SourceState } from "./source.ts";
+import { StateDelta } from "./state-delta.ts";
+
+/** Pages that may be connected at once. */
+const CLIENTS_MAX = 32;
+/** A page that reads slower than this many bytes behind is closed; the browser connects again and gets the whole state. */
+const BACKLOG_MAX = 8_000_000;
+/** The state is read again this long after it was read. */
+const REFRESH_MS = 1000;
+/** Comments keep connections open through proxies, and notice pages that are gone. */
+const HEARTBEAT_REFRESHES = 15;
+
+const EMPTY: SourceState = {
+  totals: { calls: 0, inFlight: 0, waiting: 0 },
+  hosts: [],
+  processes: [],
+  series: { stepMs: 1000, points: [] },
+  events: [],
+  run: null,
+};
+
+/**
+ * Sends the state to connected pages as server-sent events: everything once, then changes only. While no page is
+ * connected, the source is not read and no timer is set.
+ */
+export class LiveFeed {
+  readonly #source: DashboardSource;
+  readonly #about: AboutState;
+  readonly #time: Time;
+  readonly #clients = new Set<ServerResponse>();
+  #delta = new StateDelta();
+  #state: DashboardState | undefined;
+  #timer: Timer | undefined;
+  #reading: Promise<DashboardState> | undefined;
+  #refreshes = 0;
+  #isClosed = false;
+
+  constructor(source: DashboardSource, about: AboutState, time: Time) {
+    this.#source = source;
+    this.#about = about;
+    this.#time = time;
+  }
+
+  /** Takes over the response. False if too many pages are connected. */
+  async connect(response: ServerResponse): Promise<boolean> {
+    if (this.#clients.size >= CLIENTS_MAX || this.#isClosed) return false;
+    this.#clients.add(response);
+    this.#source.setWatched(true);
+    response.on("close", () => this.#disconnect(response));
+    response.writeHead(200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-store",
+      "x-accel-buffering": "no",
+    });
+    // Everybody gets the changes up to now first, so that the next change fits the state that this page gets.
+    await this.refresh();
+    if (!response.closed && this.#state !== undefined) write(response, "state", this.#state);
+    return true;
+  }
+
+  /** The state now. */
+  async read(): Promise<DashboardState> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  /** Reads the state and sends what has changed. Also called after an action, so that its effect shows at once. */
+  async refresh(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const isFirst = this.#state === undefined;
+    const state = await this.read();
+    if (state !== this.#state) {
+      const patch = this.#delta.next(state);
+      this.#state = state;
+      if (patch !== undefined && !isFirst) this.#send("patch", patch);
+    }
+    this.#schedule();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    for (const client of this.#clients) client.end();
+    this.#clients.clear();
+  }
+
+  #schedule(): void {
+    if (this.#isClosed || this.#clients.size === 0 || this.#timer !== undefined) return;
+    this.#timer = this.#time.setTimer(REFRESH_MS, () => {
+      this.#timer = undefined;
+      this.#refreshes += 1;
+      if (this.#refreshes % HEARTBEAT_REFRESHES === 0) for (const client of this.#clients) client.write(":\n\n");
+      void this.refresh();
+    });
+  }
+
+  async #read(): Promise<DashboardState> {
+    const about = this.#about;
+    try {
+      const state = await this.#source.read();
+      return { nowMs: this.#time.wallMs(), about, ...state, trouble: null };
+    } catch (error) {
+      const last: SourceState = this.#state ?? EMPTY;
+      return { ...last, nowMs: this.#time.wallMs(), about, trouble: messageOf(error) };
+    }
+  }
+
+  #send(event: string, data: unknown): void {
+    const text = messageText(event, data);
+    for (const client of this.#clients) {
+      if (client.writableLength > BACKLOG_MAX) client.destroy();
+      else client.write(text);
+    }
+  }
+
+  #disconnect(client: ServerResponse): void {
+    this.#clients.delete(client);
+    if (this.#clients.size > 0) return;
+    this.#source.setWatched(false);
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+}
+
+function write(client: ServerResponse, event: string, data: unknown): void {
+  client.write(messageText(event, data));
+}
+
+function messageText(event: string, data: unknown): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}

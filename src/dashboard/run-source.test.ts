@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { at, attempt, folderFor, START_MS } from "../../test/telemetry/kit.ts";
+import { syntheticRun } from "../../test/telemetry/synthetic-run.ts";
+import { openManifest } from "../harvest/manifest/manifest.ts";
+import { loadPolicy } from "../policy/load.ts";
+import type { TelemetryEvent } from "../telemetry/events.ts";
+import { openTelemetryFile } from "../telemetry/reading/telemetry-file.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { systemTime } from "../time/system-time.ts";
+import { RunSource } from "./run-source.ts";
+
+function append(folder: string, events: readonly TelemetryEvent[]): void {
+  appendFileSync(join(folder, "telemetry.jsonl"), events.map(event => `${JSON.stringify(event)}\n`).join(""));
+}
+
+/** A run in which one work of three has failed, and that no process works on. */
+async function runFor(t: TestContext, events: readonly TelemetryEvent[]) {
+  const folder = folderFor(t);
+  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  const run = await manifest.beginRun("run list.csv");
+  const list = ["a", "b", "c"].map(name => ({ key: `doi:10.1/${name}`, ids: { doi: `10.1/${name}` } }));
+  await manifest.works.add(run, list, { isPresent: () => false });
+  const [first] = await manifest.queue.take(run, "", systemTime.wallMs(), 3);
+  const work = first?.work.id ?? assert.fail();
+  const fields = {
+    step: "ask",
+    resolver: "openalex",
+    url: "https://x.example/a",
+    reason: "not-open",
+    elapsedMs: 3,
+  } as const;
+  await manifest.recordAttempt(run, work, fields);
+  await manifest.fail(work, "not-open", "no open copy");
+  append(folder, events);
+  const time = new FakeTime();
+  const telemetry = await openTelemetryFile(folder);
+  const source = new RunSource({ folder, manifest, telemetry, policy: await loadPolicy({ env: {} }), time });
+  t.after(() => source.close());
+  return { source, folder, manifest, run, time };
+}
+
+test("a run shows its works, failures by reason and resolvers; killed runs are stopped", async t => {
+  const { source, manifest, run, folder } = await runFor(t, syntheticRun());
+  const state = await source.read();
+  const { startedMs, ...rest } = state.run ?? assert.fail();
+  assert.ok(startedMs > 0);
+  assert.deepEqual(rest, {
+    folder,
+    state: "stopped",
+    command: "run list.csv",
+    endedMs: null,
+    total: 3,
+    done: 0,
+    failed: 1,
+    pending: 2,
+    files: 0,
+    bytes: 0,
+    timeLeftMs: null,
+    failures: [{ reason: "not-open", works: 1 }],
+    resolvers: [{ resolver: "openalex", asked: 1, stored: 0 }],
+    lastFailed: [{ key: "doi:10.1/a", reason: "not-open", message: "no open copy" }],
+  });
+  const lock = await manifest.tryLock();
+  assert.equal((await source.read()).run?.state, "running");
+  lock?.release();
+  await manifest.endRun(run, "ended");
+  assert.equal((await source.read()).run?.state, "ended");
+});
+
+test("charts cover the whole run in at most 600 steps, and count what the events count", async t => {
+  const events = syntheticRun();
+  const { source } = await runFor(t, events);
+  const { series, hosts } = await source.read();
+  assert.equal(series.stepMs, 2000);
+  assert.ok(series.points.length <= 600);
+  const sum = (name: "requests" | "throttles") => series.points.reduce((total, point) => total + point[name], 0);
+  const attempts = events.filter(event => event.event_type === "http_attempt");
+  assert.equal(sum("requests"), attempts.filter(({ connection }) => connection !== "none").length);
+  assert.equal(sum("throttles"), attempts.filter(({ status }) => status === 429 || status === 503).length);
+  assert.equal(hosts.length, 6);
+});
+
+test("events that are added while the page looks are read, and none is counted twice", async t => {
+  const open = at(100, "breaker_state_change", {
+    host: "a.example",
+    role: "metadata",
+    old: "closed",
+    new: "open",
+    reset_timeout_s: 60,
+    last_rate_delay_ms: 0,
+  });
+  const { source, folder, manifest, time } = await runFor(t, [attempt(0, "a.example"), open]);
+  const lock = await manifest.tryLock();
+  t.after(() => lock?.release());
+  time.stepWall(START_MS + 1000 - time.wallMs());
+  const first = await source.read();
+  assert.deepEqual(
+    first.hosts.map(({ name, state, untilMs }) => ({ name, state, untilMs })),
+    [{ name: "a.example", state: "open", untilMs: START_MS + 60_100 }],
+  );
+  append(folder, [
+    attempt(2000, "a.example"),
+    at(2100, "breaker_state_change", { ...open, old: "open", new: "closed" }),
+  ]);
+  await time.advance(1000);
+  const second = await source.read();
+  assert.equal(second.hosts[0]?.state, "closed");
+  assert.equal(second.hosts[0]?.keys[0]?.acquired, 2);
+  assert.equal(second.events.length, 2);
+  assert.deepEqual(await source.read(), second);
+});

@@ -1,0 +1,156 @@
+import { stat } from "node:fs/promises";
+import type { Manifest } from "../harvest/manifest/manifest.ts";
+import { type ExplainedValue, explainTarget } from "../policy/explanation.ts";
+import type { LoadedPolicy } from "../policy/load.ts";
+import { isRole, unknownRoleMessage } from "../policy/roles.ts";
+import type { TelemetryFile } from "../telemetry/reading/telemetry-file.ts";
+import type { Time } from "../time/time.ts";
+import type { HostState, SeriesPoint } from "./dashboard-state.ts";
+import { EventHosts } from "./event-hosts.ts";
+import { EventLog } from "./event-log.ts";
+import { hostStates } from "./host-states.ts";
+import { RateSeries } from "./rate-series.ts";
+import { readRunState } from "./run-state.ts";
+import type { DashboardSource, SourceState } from "./source.ts";
+
+/** Steps of the charts over the whole run, at most. */
+const STEPS_MAX = 600;
+const SECOND_MS = 1000;
+const DAY_MS = 86_400_000;
+/** The telemetry is read again after this many times the time that reading it took: below 5 % of one core. */
+const IDLE_FACTOR = 20;
+
+export interface RunSourceOptions {
+  readonly folder: string;
+  readonly manifest: Manifest;
+  /** Undefined if the run has recorded none. */
+  readonly telemetry: TelemetryFile | undefined;
+  readonly policy: LoadedPolicy;
+  readonly time: Time;
+}
+
+/** A running or finished run: its works from the manifest, its requests from the telemetry. */
+export class RunSource implements DashboardSource {
+  readonly about;
+  readonly actions = undefined;
+  readonly #options: RunSourceOptions;
+  #events: RunEvents = emptyEvents();
+  #hosts: ReadonlyMap<string, HostState> = new Map();
+  #fileState = "";
+  #nextReadUs = 0;
+
+  constructor(options: RunSourceOptions) {
+    this.#options = options;
+    this.about = {
+      kind: "run" as const,
+      name: options.folder,
+      hasEvents: options.telemetry !== undefined,
+      hasOutcomes: true,
+    };
+  }
+
+  get log(): EventLog {
+    return this.#events.log;
+  }
+
+  async read(): Promise<SourceState> {
+    const { manifest, folder, time } = this.#options;
+    const run = await readRunState(manifest, { folder });
+    await this.#readTelemetry();
+    const { hosts: eventHosts, series, log, lastMs } = this.#events;
+    const isOver = run?.state !== "running";
+    const nowMs = isOver ? lastMs : time.wallMs();
+    const hosts = hostStates(
+      eventHosts.breakers(nowMs, isOver),
+      [{ keys: eventHosts.keys(), ageMs: 0 }],
+      nowMs,
+      this.#hosts,
+    );
+    this.#hosts = new Map(hosts.map(host => [host.name, host]));
+    return {
+      totals: { calls: 0, inFlight: 0, waiting: 0 },
+      hosts,
+      processes: [],
+      series: coarsened(series.since(0)),
+      events: log.takeAll(),
+      run,
+    };
+  }
+
+  explain(name: string, role: string): readonly ExplainedValue[] {
+    if (!isRole(role)) throw new RangeError(unknownRoleMessage(role));
+    return explainTarget(this.#options.policy, name, role);
+  }
+
+  setWatched(): void {
+    // Nothing is prepared for pages in advance.
+  }
+
+  async close(): Promise<void> {
+    this.#options.telemetry?.close();
+    await this.#options.manifest.close();
+  }
+
+  /** Reads the events that were added since. The file of a finished run is read once. */
+  async #readTelemetry(): Promise<void> {
+    const { telemetry, time } = this.#options;
+    if (telemetry === undefined || time.monotonicUs() < this.#nextReadUs) return;
+    const fileState = await stateOf(telemetry.path);
+    if (fileState === this.#fileState) return;
+    const startUs = time.monotonicUs();
+    const runId = (await telemetry.runs()).at(-1)?.runId;
+    if (runId !== undefined) await this.#takeNew(telemetry, runId);
+    this.#fileState = fileState;
+    const endUs = time.monotonicUs();
+    this.#nextReadUs = endUs + (endUs - startUs) * IDLE_FACTOR;
+  }
+
+  async #takeNew(telemetry: TelemetryFile, runId: string): Promise<void> {
+    if (this.#events.runId !== runId) this.#events = emptyEvents(runId);
+    const events = this.#events;
+    let at = 0;
+    for await (const event of telemetry.events(runId)) {
+      at += 1;
+      if (at <= events.taken) continue;
+      events.taken = at;
+      events.lastMs = Math.max(events.lastMs, event.ts);
+      events.series.take(event);
+      events.hosts.take(event);
+      events.log.take(event, false);
+    }
+  }
+}
+
+interface RunEvents {
+  readonly runId: string;
+  readonly series: RateSeries;
+  readonly hosts: EventHosts;
+  readonly log: EventLog;
+  taken: number;
+  lastMs: number;
+}
+
+function emptyEvents(runId = ""): RunEvents {
+  const series = new RateSeries({ stepMs: SECOND_MS, keepMs: DAY_MS });
+  return { runId, series, hosts: new EventHosts(), log: new EventLog(), taken: 0, lastMs: 0 };
+}
+
+async function stateOf(path: string): Promise<string> {
+  const stats = await stat(path).catch(() => undefined);
+  return stats === undefined ? "" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+}
+
+/** The whole run in at most `STEPS_MAX` steps. */
+function coarsened(points: readonly SeriesPoint[]): SourceState["series"] {
+  const [first, last] = [points[0], points.at(-1)];
+  if (first === undefined || last === undefined) return { stepMs: SECOND_MS, points };
+  let stepMs = SECOND_MS;
+  while ((last.atMs - first.atMs) / stepMs > STEPS_MAX) stepMs *= 2;
+  if (stepMs === SECOND_MS) return { stepMs, points };
+  const series = new RateSeries({ stepMs, keepMs: STEPS_MAX * 2 * stepMs });
+  for (const { atMs, waitMs, ...counts } of points) {
+    series.raise("waitMs", waitMs, atMs);
+    for (const [name, count] of Object.entries(counts)) series.add(name as keyof typeof counts, count, atMs);
+  }
+  return { stepMs, points: series.since(0) };
+}

@@ -1,0 +1,53 @@
+import type { Manifest } from "../harvest/manifest/manifest.ts";
+import type { RunState } from "./dashboard-state.ts";
+
+const FAILED_SHOWN = 20;
+
+export interface RunStateOptions {
+  readonly folder: string;
+  /** Only for a run of this process: how long the limits take for the works that are not settled. */
+  readonly timeLeftMs?: (() => number | undefined) | undefined;
+}
+
+/** The works of a manifest, and its last run. Null if no run has used it. */
+export async function readRunState(manifest: Manifest, options: RunStateOptions): Promise<RunState | null> {
+  const { reports } = manifest;
+  const { works, reasons, files, runs } = await reports.report();
+  const [last] = runs;
+  if (last === undefined) return null;
+  const isRunning = last.state === "running" && (options.timeLeftMs !== undefined || (await isLocked(manifest)));
+  const resolvers = await reports.resolverCounts();
+  const failed = await reports.failedWorks(FAILED_SHOWN);
+  return {
+    folder: options.folder,
+    // A run that was killed could not record its end.
+    state: last.state === "running" && !isRunning ? "stopped" : last.state,
+    command: last.command,
+    startedMs: last.startedMs,
+    endedMs: last.endedMs ?? null,
+    total: works.total,
+    done: works.done,
+    failed: works.failed,
+    pending: works.pending,
+    files: files.count,
+    bytes: files.bytes,
+    timeLeftMs: roundedLeftMs(isRunning ? options.timeLeftMs?.() : undefined),
+    failures: reasons
+      .filter(({ state }) => state === "failed")
+      .map(({ reason, works: count }) => ({ reason, works: count })),
+    resolvers: resolvers.toSorted((a, b) => b.stored - a.stored || b.asked - a.asked),
+    lastFailed: failed.map(({ key, reason, message = "" }) => ({ key, reason, message })),
+  };
+}
+
+/** While a run works, it holds the lock of the manifest. */
+async function isLocked(manifest: Manifest): Promise<boolean> {
+  const lock = await manifest.tryLock();
+  lock?.release();
+  return lock === undefined;
+}
+
+/** An estimate in milliseconds would change with every reading. */
+function roundedLeftMs(ms: number | undefined): number | null {
+  return ms === undefined || !Number.isFinite(ms) ? null : Math.ceil(ms / 1000) * 1000;
+}

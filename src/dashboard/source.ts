@@ -1,0 +1,26 @@
+import type { ExplainedValue } from "../policy/explanation.ts";
+import type { DashboardActions } from "./actions.ts";
+import type { DashboardState } from "./dashboard-state.ts";
+import type { EventLog } from "./event-log.ts";
+
+/** The state at one instant, without what the dashboard adds itself. */
+export type SourceState = Omit<DashboardState, "nowMs" | "about" | "trouble">;
+
+/** Where a dashboard reads its state from: a hub, a store, or the folder of a run. */
+export interface DashboardSource {
+  readonly about: Omit<DashboardState["about"], "actions" | "actionToken">;
+  /** Undefined if the source cannot be changed. */
+  readonly actions: DashboardActions | undefined;
+  /** The events that the page shows; actions are recorded there. */
+  readonly log: EventLog;
+  /** Rejects when the source cannot be read now; the page then shows the last state and the message. */
+  read(): Promise<SourceState>;
+  /**
+   * The values of the policy for a host or service and a role, with their sources. Throws a RangeError for bad names, or
+   * rejects with it.
+   */
+  explain(name: string, role: string): readonly ExplainedValue[] | Promise<readonly ExplainedValue[]>;
+  /** Tells whether pages are connected: without them, a source needs not prepare lines of ordinary requests. */
+  setWatched(isWatched: boolean): void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,63 @@
+import type { DashboardPatch, DashboardState, HostState, SeriesPoint } from "./dashboard-state.ts";
+
+/** Remembers what the pages know, and finds what has changed since. */
+export class StateDelta {
+  readonly #hosts = new Map<string, string>();
+  readonly #parts = new Map<string, string>();
+  #lastPoints: readonly SeriesPoint[] = [];
+  #stepMs: number | undefined;
+  #seq = 0;
+
+  /** The change from the state before to this one; undefined if there is none. */
+  next(state: DashboardState): DashboardPatch | undefined {
+    const hosts = this.#changedHosts(state.hosts);
+    const names = new Set(state.hosts.map(({ name }) => name));
+    const gone = [...this.#hosts.keys()].filter(name => !names.has(name));
+    for (const name of gone) this.#hosts.delete(name);
+    const isNewStep = this.#stepMs !== undefined && this.#stepMs !== state.series.stepMs;
+    this.#stepMs = state.series.stepMs;
+    const points = this.#newPoints(state.series.points);
+    const events = state.events.filter(({ seq }) => seq > this.#seq);
+    this.#seq = events.at(-1)?.seq ?? this.#seq;
+    const changes: Omit<DashboardPatch, "nowMs"> = {
+      ...(hosts.length > 0 && { hosts }),
+      ...(gone.length > 0 && { gone }),
+      ...(isNewStep ? { series: state.series } : points.length > 0 && { points }),
+      ...(events.length > 0 && { events }),
+      ...this.#changedPart("totals", state),
+      ...this.#changedPart("processes", state),
+      ...this.#changedPart("run", state),
+      ...this.#changedPart("trouble", state),
+    };
+    return Object.keys(changes).length === 0 ? undefined : { nowMs: state.nowMs, ...changes };
+  }
+
+  #changedHosts(hosts: readonly HostState[]): readonly HostState[] {
+    return hosts.filter(host => {
+      const text = JSON.stringify(host);
+      if (this.#hosts.get(host.name) === text) return false;
+      this.#hosts.set(host.name, text);
+      return true;
+    });
+  }
+
+  #changedPart<Name extends "totals" | "processes" | "run" | "trouble">(
+    name: Name,
+    state: DashboardState,
+  ): Pick<DashboardPatch, Name> | undefined {
+    const text = JSON.stringify(state[name]);
+    if (this.#parts.get(name) === text) return undefined;
+    this.#parts.set(name, text);
+    return { [name]: state[name] } as Pick<DashboardPatch, Name>;
+  }
+
+  /** Steps after the last one that was sent, and that one again if it has grown. */
+  #newPoints(points: readonly SeriesPoint[]): readonly SeriesPoint[] {
+    const sent = this.#lastPoints.at(-1);
+    this.#lastPoints = points.slice(-1);
+    if (sent === undefined) return points;
+    return points.filter(
+      point => point.atMs > sent.atMs || (point.atMs === sent.atMs && JSON.stringify(point) !== JSON.stringify(sent)),
+    );
+  }
+}

@@ -1,0 +1,224 @@
+/** `docstokg dashboard` and real processes that share a store. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { type TestContext, test } from "node:test";
+import { docstokg } from "../../src/cli/docstokg.ts";
+import { type Io, runProgram } from "../../src/cli/program.ts";
+import type { DashboardState } from "../../src/dashboard/dashboard-state.ts";
+import { createStoreFile, runCli, temporaryFolder } from "../cli/kit.ts";
+import { serve } from "../http/kit.ts";
+import { RedisServer, whyNoRedis } from "../stores/redis-server.ts";
+import { whyNoBrowser } from "../telemetry/chromium.ts";
+import { openPage } from "./kit.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const skip = whyNoBrowser();
+
+/** A process that calls the server in a loop, and its printed results. */
+function startProcess(t: TestContext, store: string, origin: string) {
+  const program = spawn(process.execPath, [join(root, "test/cli/fetch-process.ts"), store, origin], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const lines = createInterface({ input: program.stdout })[Symbol.asyncIterator]();
+  t.after(async () => {
+    program.stdin.end();
+    if (program.exitCode === null && program.signalCode === null) await once(program, "exit");
+  });
+  const waitForLine = async (wanted: string) => {
+    for (;;) {
+      const { value, done } = await lines.next();
+      assert.ok(!done, "the program has ended");
+      if (value === wanted) return;
+    }
+  };
+  return { program, waitForLine };
+}
+
+/** Runs the command until the test ends. */
+async function startDashboard(t: TestContext, ...argv: string[]) {
+  const { promise: printed, resolve: print } = Promise.withResolvers<string>();
+  let interrupt: () => void = () => undefined;
+  let audit = "";
+  const io: Io = {
+    argv: ["dashboard", ...argv],
+    env: {},
+    stdout: {
+      write: text => {
+        const [, url] = /^Dashboard: (\S+)$/m.exec(text) ?? [];
+        if (url !== undefined) print(url);
+      },
+    },
+    stderr: { write: text => (audit += text) },
+    onInterrupt: listener => {
+      interrupt = listener;
+      return () => undefined;
+    },
+  };
+  const ended = runProgram(docstokg, io);
+  t.after(async () => {
+    interrupt();
+    assert.equal(await ended, 130);
+  });
+  const url = await Promise.race([printed, ended.then(code => assert.fail(`exit code ${code}: ${audit}`))]);
+  return { url, audit: () => audit };
+}
+
+test("an operator opens and closes a circuit in the page: every process applies it, and the audit names the reason", {
+  skip,
+}, async t => {
+  const { store } = await temporaryFolder(t);
+  const { origin } = await serve(t, (_, response) => response.end());
+  const processes = [startProcess(t, store, origin), startProcess(t, store, origin)];
+  for (const { waitForLine } of processes) await waitForLine("200");
+  const { url, audit } = await startDashboard(t, "--store", store);
+  const { page, trouble } = await openPage(t, url);
+  await page.getByRole("link", { name: "Processes" }).click();
+  await page.getByText("2 processes on 1 machine").waitFor();
+  await page.getByRole("link", { name: "Hosts" }).click();
+  await page.getByRole("button", { name: /^127\.0\.0\.1, circuit closed/ }).click();
+
+  await page.getByRole("button", { name: "Open …", exact: true }).click();
+  await page.getByLabel("Seconds").fill("600");
+  await page.getByLabel("Reason").fill("maintenance <b>until</b> noon");
+  await page.getByRole("button", { name: "Open the circuit" }).click();
+  await page.getByText("Open the circuit: applied by 2 of 2 processes.").waitFor();
+  for (const { waitForLine } of processes) await waitForLine("DOCSTOKG_BREAKER_OPEN");
+  await page
+    .getByText(/opened by operator: maintenance <b>until<\/b> noon, 9 min|opened by operator.*left/)
+    .first()
+    .waitFor();
+  assert.match(
+    audit(),
+    /^\S+Z open 127\.0\.0\.1 for 600 s by 127\.0\.0\.1: maintenance <b>until<\/b> noon \(applied by 2 of 2 processes\)$/m,
+  );
+
+  await page.getByRole("button", { name: "Close …" }).click();
+  await page.getByLabel("Reason").fill("done");
+  await page.getByRole("button", { name: "Close the circuit" }).click();
+  await page.getByText("Close the circuit: applied by 2 of 2 processes.").waitFor();
+  for (const { waitForLine } of processes) await waitForLine("200");
+  await page.getByRole("link", { name: "Events" }).click();
+  await page.getByText("closed by an operator (127.0.0.1): done; applied by 2 of 2 processes").waitFor();
+  assert.deepEqual(trouble, []);
+});
+
+test("a process that is killed while the page looks at it is shown with the age of its status, and the page goes on", {
+  skip,
+}, async t => {
+  const { store } = await temporaryFolder(t);
+  const { origin } = await serve(t, (_, response) => response.end());
+  const [killed, other] = [startProcess(t, store, origin), startProcess(t, store, origin)];
+  for (const { waitForLine } of [killed, other]) await waitForLine("200");
+  const { url } = await startDashboard(t, "--store", store, "--read-only");
+  const { page, trouble } = await openPage(t, `${url}#/processes`);
+  await page.getByText("2 processes on 1 machine").waitFor();
+  killed.program.kill("SIGKILL");
+  await once(killed.program, "exit");
+  // Its last status is shown with its age; a status with calls in progress is silence.
+  const age = new RegExp(`pid ${killed.program.pid}\\b.*(silent for [5-9]|[5-9]\\.\\d s ago|\\d\\d s)`);
+  await page.getByRole("row", { name: age }).waitFor();
+  await other.waitForLine("200");
+  assert.equal(await page.locator("#connection").textContent(), "live");
+  // Nothing can be changed in read-only mode.
+  await page.goto(`${new URL(url).origin}/#/hosts/127.0.0.1`);
+  await page.getByRole("heading", { name: "127.0.0.1" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: "Open …", exact: true }).count(), 0);
+  assert.deepEqual(trouble, []);
+});
+
+test("actions are refused without the page's token, in read-only mode, for unknown hosts and without a reason", async t => {
+  const { store } = await temporaryFolder(t);
+  const { origin } = await serve(t, (_, response) => response.end());
+  const { waitForLine } = startProcess(t, store, origin);
+  await waitForLine("200");
+  const send = async (url: string, body: object, headers: Record<string, string> = {}) => {
+    const { origin: page, searchParams } = new URL(url);
+    const state = (await (await fetch(`${page}/state?${searchParams}`)).json()) as DashboardState;
+    const response = await fetch(`${page}/actions?${searchParams}`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        origin: page,
+        "x-docstokg-action": state.about.actionToken,
+        ...headers,
+      },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  const { url } = await startDashboard(t, "--store", store);
+  const order = { action: "open", host: "127.0.0.1", seconds: 60, reason: "test" };
+  const seen = async () => {
+    const { origin: page, searchParams } = new URL(url);
+    return (await (await fetch(`${page}/state?${searchParams}`)).json()) as DashboardState;
+  };
+  while ((await seen()).hosts.length === 0) await waitForLine("200");
+  assert.equal((await send(url, order, { "x-docstokg-action": "guess" })).status, 403);
+  assert.equal((await send(url, order, { origin: "http://evil.example" })).status, 403);
+  assert.equal((await send(url, order, { "content-type": "text/plain" })).status, 400);
+  const refused: readonly (readonly [object, RegExp])[] = [
+    [{ ...order, host: "other.example" }, /unknown host "other\.example"/],
+    [{ ...order, role: "owner" }, /unknown role "owner"; expected metadata/],
+    [{ ...order, seconds: 0 }, /seconds must be above 0/],
+    [{ ...order, seconds: "60" }, /seconds must be above 0/],
+    [{ ...order, reason: " " }, /the reason must be one line/],
+    [{ ...order, reason: "a\nb" }, /the reason must be one line/],
+    [{ ...order, action: "drop" }, /unknown action "drop"; expected open, close, half-open/],
+    [{ ...order, reason: "x".repeat(5000) }, /at most 4096 bytes/],
+    [[order], /must be a JSON object/],
+  ];
+  for (const [body, message] of refused) {
+    const { status, text } = await send(url, body);
+    assert.equal(status, 400, text);
+    assert.match(text, message);
+  }
+  const readOnly = await startDashboard(t, "--store", store, "--read-only");
+  assert.deepEqual(await send(readOnly.url, order), { status: 403, text: "403: this dashboard is read-only\n" });
+  const applied = await send(url, { ...order, role: "metadata" });
+  assert.deepEqual(JSON.parse(applied.text), { isApplied: true, text: "applied by 1 of 1 process" });
+  await waitForLine("DOCSTOKG_BREAKER_OPEN");
+});
+
+test("processes that share Redis are shown, and obey", { skip: whyNoRedis() }, async t => {
+  const redis = await RedisServer.start();
+  t.after(() => redis.stop());
+  const store = `redis://127.0.0.1:${redis.port}`;
+  const { origin } = await serve(t, (_, response) => response.end());
+  const { waitForLine } = startProcess(t, store, origin);
+  await waitForLine("200");
+  const { url } = await startDashboard(t, "--store", store);
+  const { origin: page, searchParams } = new URL(url);
+  const read = async () => (await (await fetch(`${page}/state?${searchParams}`)).json()) as DashboardState;
+  while ((await read()).hosts.length === 0) await waitForLine("200");
+  const { about, hosts, processes } = await read();
+  assert.deepEqual(
+    hosts.map(({ name }) => name),
+    ["127.0.0.1"],
+  );
+  assert.equal(processes.length, 1);
+  const response = await fetch(`${page}/actions?${searchParams}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", origin: page, "x-docstokg-action": about.actionToken },
+    body: JSON.stringify({ action: "open", host: "127.0.0.1", seconds: 60, reason: "test" }),
+  });
+  assert.deepEqual(await response.json(), { isApplied: true, text: "applied by 1 of 1 process" });
+  await waitForLine("DOCSTOKG_BREAKER_OPEN");
+});
+
+test("an address for other machines needs a token file, and bad values are named", async t => {
+  const { store, folder } = await temporaryFolder(t);
+  await createStoreFile(store);
+  const run = async (...argv: string[]) => {
+    const { exitCode, stderr } = await runCli(["dashboard", "--store", store, ...argv]);
+    return `${exitCode} ${stderr}`;
+  };
+  assert.match(await run("--listen", "0.0.0.0"), /^2 .*--listen: 0\.0\.0\.0 can be reached from other machines/);
+  assert.match(await run("--port", "70000"), /^2 .*--port: "70000" is not a whole number from 0 to 65535/);
+  assert.match(await run("--token-file", join(folder, "none")), /^2 .*--token-file: .*no such file/);
+  await writeFile(join(folder, "short"), "secret\n");
+  assert.match(await run("--token-file", join(folder, "short")), /^2 .*--token-file: token must have at least 16/);
+});

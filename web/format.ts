@@ -1,0 +1,52 @@
+/** Numbers and times as texts. */
+
+const counts = new Intl.NumberFormat("en");
+
+export function count(value: number): string {
+  return counts.format(value);
+}
+
+/** A rate per second: `0`, `0.4`, `12`. */
+export function perSecond(value: number): string {
+  if (value === 0) return "0";
+  return value < 10 ? String(Number(value.toFixed(1))) : count(Math.round(value));
+}
+
+/** `now`, `340 ms`, `4.2 s`, `3 min 20 s`, `2 h 5 min`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h ${minutes % 60} min`;
+  return `${Math.round(hours / 24)} days`;
+}
+
+/** Time left, in whole seconds, so that it does not flicker. */
+export function timeLeft(untilMs: number, nowMs: number): string {
+  const ms = untilMs - nowMs;
+  return ms <= 0 ? "now" : duration(Math.max(1000, Math.ceil(ms / 1000) * 1000)).replace(".0 s", " s");
+}
+
+export function clock(atMs: number): string {
+  const date = new Date(atMs);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map(part => String(part).padStart(2, "0")).join(":");
+}
+
+export function bytes(value: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let amount = value;
+  let unit = 0;
+  while (amount >= 1000 && unit < units.length - 1) {
+    amount /= 1000;
+    unit += 1;
+  }
+  return `${amount >= 100 || unit === 0 ? Math.round(amount) : amount.toFixed(1)} ${units[unit]}`;
+}
+
+export function plural(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}

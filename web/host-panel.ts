@@ -1,0 +1,239 @@
+/** Everything about one host: circuits, limits of each role, policy with sources, its latest events. */
+import type { ActionName, CircuitRowState, HostState, KeyState } from "../src/dashboard/dashboard-state.ts";
+import { openActionDialog } from "./action-dialog.ts";
+import { fill, h, setText, visible } from "./dom.ts";
+import { eventLine } from "./events-view.ts";
+import { count, duration, plural, timeLeft } from "./format.ts";
+import { isStopped, meter, setMeter } from "./meter.ts";
+import type { Model } from "./model.ts";
+
+const EVENTS_SHOWN = 12;
+const LABELS: Readonly<Record<ActionName, string>> = { open: "Open …", close: "Close …", "half-open": "Half-open …" };
+const ROLES = ["metadata", "landing", "artifact"];
+
+interface PolicyValue {
+  readonly field: string;
+  readonly value: unknown;
+  readonly sources: readonly { readonly where: string; readonly path: string; readonly note?: string }[];
+}
+
+export class HostPanel {
+  readonly element: HTMLElement;
+  readonly #title = h("h2", { tabindex: -1 });
+  readonly #state = h("p", { class: "state" });
+  readonly #actions = h("div", { class: "actions" });
+  readonly #roles = h("div", { class: "roles" });
+  readonly #policy = h("div", { class: "policy" });
+  readonly #events = h("ol", { class: "events" });
+  readonly #role = h("select", { "aria-label": "Role of the policy" }, ...ROLES.map(role => h("option", {}, role)));
+  readonly #result = h("p", { class: "result", role: "status" });
+  #name = "";
+  #actionsFor = "";
+  #drawn = "";
+
+  constructor(onClose: () => void) {
+    const close = h(
+      "button",
+      { type: "button", class: "close", "aria-label": "Close the panel", onclick: onClose },
+      "×",
+    );
+    this.element = h(
+      "aside",
+      { class: "panel", "aria-label": "Selected host", hidden: true },
+      h("header", {}, this.#title, close),
+      this.#state,
+      this.#actions,
+      this.#result,
+      this.#roles,
+      h("h3", {}, "Policy ", this.#role),
+      this.#policy,
+      h("h3", {}, "Latest events"),
+      this.#events,
+    );
+    this.element.addEventListener("keydown", event => {
+      if (event.key === "Escape") onClose();
+    });
+    this.#role.addEventListener("change", () => void this.#loadPolicy());
+  }
+
+  show(name: string, host: HostState | undefined, model: Model): void {
+    this.element.hidden = name === "";
+    if (name === "") {
+      this.#name = "";
+      return;
+    }
+    const isNew = name !== this.#name;
+    this.#name = name;
+    setText(this.#title, name);
+    this.#showState(host, model.nowMs);
+    this.#showActions(host, model, isNew);
+    // Rebuilt only when something changed, so that the focus stays where it is.
+    const drawn = JSON.stringify(host);
+    if (drawn !== this.#drawn || isNew) {
+      this.#drawn = drawn;
+      fill(this.#roles, ...(host === undefined ? [] : sectionsOf(host, model.nowMs)));
+    }
+    const events = model.events.filter(event => event.host === name && !event.isRoutine).slice(-EVENTS_SHOWN);
+    fill(this.#events, ...events.reverse().map(event => eventLine(event, false)));
+    if (events.length === 0) fill(this.#events, h("li", { class: "soft" }, "None."));
+    if (!isNew) return;
+    const firstRole = host?.keys[0]?.role;
+    if (firstRole !== undefined) this.#role.value = firstRole;
+    this.#title.focus();
+    void this.#loadPolicy();
+  }
+
+  #showActions(host: HostState | undefined, { state: { about } }: Model, isNew: boolean): void {
+    if (isNew) setText(this.#result, "");
+    const actions = host === undefined ? [] : about.actions;
+    const wanted = JSON.stringify([host?.name, actions]);
+    if (wanted === this.#actionsFor) return;
+    this.#actionsFor = wanted;
+    const onResult = (text: string, isApplied: boolean) => {
+      setText(this.#result, text);
+      this.#result.classList.toggle("warn", !isApplied);
+    };
+    fill(
+      this.#actions,
+      ...actions.map(action =>
+        h(
+          "button",
+          {
+            type: "button",
+            onclick: () => {
+              if (host !== undefined) openActionDialog(action, { host, token: about.actionToken, onResult });
+            },
+          },
+          LABELS[action],
+        ),
+      ),
+    );
+  }
+
+  #showState(host: HostState | undefined, nowMs: number): void {
+    if (host === undefined) {
+      fill(this.#state, "Nothing is known about this host now: it was not called lately.");
+      return;
+    }
+    const badge = h("b", { class: `badge ${host.state}` }, `circuit ${host.state.replace("_", "-")}`);
+    const reason = host.reason === null ? "" : ` ${host.reason}`;
+    const left = host.untilMs === null ? "" : `, ${timeLeft(host.untilMs, nowMs)} left`;
+    const failures = host.windowFailures > 0 ? ` ${plural(host.windowFailures, "failure")} in the rolling window.` : "";
+    fill(this.#state, badge, `${reason}${left}${reason === "" ? "" : "."}${failures}`);
+  }
+
+  async #loadPolicy(): Promise<void> {
+    const name = this.#name;
+    const role = this.#role.value;
+    fill(this.#policy, h("p", { class: "soft" }, "Loading …"));
+    try {
+      const query = new URLSearchParams({ name, role });
+      const response = await fetch(`policy?${query}`);
+      if (!response.ok) throw new Error((await response.text()).trim());
+      const values: readonly PolicyValue[] = await response.json();
+      if (name !== this.#name || role !== this.#role.value) return;
+      fill(this.#policy, policyTable(values));
+    } catch (error) {
+      if (name === this.#name)
+        fill(this.#policy, h("p", { class: "soft" }, error instanceof Error ? error.message : ""));
+    }
+  }
+}
+
+function sectionsOf(host: HostState, nowMs: number): readonly HTMLElement[] {
+  const roles = new Set([...host.keys.map(({ role }) => role), ...host.circuits.map(({ role }) => role)]);
+  return [...roles].map(role => {
+    const key = host.keys.find(one => one.role === role);
+    const circuit = host.circuits.find(one => one.role === role);
+    return h(
+      "section",
+      {},
+      h("h3", {}, role === "" ? "circuit" : role),
+      ...(key?.windows.map(window => windowLine(window, key)) ?? []),
+      key !== undefined && key.windows.length === 0 && h("p", { class: "soft" }, "No rate limit."),
+      h("dl", {}, ...facts(host, key, circuit, nowMs)),
+    );
+  });
+}
+
+function windowLine({ rate, used, limit, isLearned }: KeyState["windows"][number], key: KeyState): HTMLElement {
+  const bar = meter("");
+  setMeter(
+    bar,
+    limit === 0 ? 0 : used / limit,
+    isStopped(key),
+    `${used} of ${limit} used in any ${rate.split("/")[1] ?? ""}`,
+  );
+  const note = isLearned
+    ? h("abbr", { title: "announced by the server; the policy would allow more" }, "*")
+    : undefined;
+  return h(
+    "p",
+    { class: "window" },
+    h("span", {}, rate, note),
+    bar,
+    h("span", { class: "number" }, `${count(used)} / ${count(limit)}`),
+  );
+}
+
+function facts(
+  host: HostState,
+  key: KeyState | undefined,
+  circuit: CircuitRowState | undefined,
+  nowMs: number,
+): readonly HTMLElement[] {
+  const rows: [string, string][] = [];
+  // A host without an open circuit that is open is in cooldown, which refuses every role.
+  const isCooling = host.state === "open" && host.circuits.every(({ state }) => state !== "open");
+  const isRefused = isCooling || circuit?.state === "open";
+  if (key !== undefined) {
+    const cap = key.maxConcurrent === null ? "" : ` of ${count(key.maxConcurrent)}`;
+    rows.push(
+      ["queued", count(key.waiting)],
+      ["new call", isRefused ? "refused: open" : key.newCallMs > 0 ? `in ${duration(key.newCallMs)}` : "now"],
+      ["in flight", `${count(key.inFlight)}${cap}`],
+      ["limited by", key.limitedBy ?? "nothing"],
+      ["pace", `${Math.round(key.pace * 100)} %${key.shape === "smooth" ? ", evenly spaced" : ""}`],
+      ["guard", `${key.guardMs} ms`],
+      ["granted", count(key.acquired)],
+      ["refused", count(key.refused)],
+    );
+    if (key.processes > 1) rows.push(["processes", count(key.processes)]);
+  }
+  if (circuit !== undefined) {
+    const left = circuit.untilMs === null ? "" : `, ${timeLeft(circuit.untilMs, nowMs)} left`;
+    const trials = circuit.probes > 0 ? `, ${circuit.probes} trial calls` : "";
+    rows.push(["circuit", `${circuit.state.replace("_", "-")}${left}${trials}`]);
+    if (circuit.failures !== null && circuit.state === "closed")
+      rows.push(["failures in a row", count(circuit.failures)]);
+  }
+  return rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
+}
+
+/** Each value, and the place that decides it. The places below it are in its title. */
+function policyTable(values: readonly PolicyValue[]): HTMLElement {
+  const rows = values.map(({ field, value, sources }) => {
+    const winner = sources.at(-1);
+    const all = sources.map(({ where, path }) => `${where} ${path}`).join("\n");
+    const title = visible(winner?.note === undefined ? all : `${winner.note}\n${all}`);
+    const shown = Array.isArray(value)
+      ? value.join(" + ")
+      : typeof value === "object"
+        ? JSON.stringify(value)
+        : String(value);
+    return h(
+      "tr",
+      { title },
+      h("th", { scope: "row" }, field),
+      h("td", {}, shown),
+      h("td", { class: "soft" }, shortPlace(winner?.where ?? "")),
+    );
+  });
+  const head = h("tr", {}, ...["setting", "value", "decided by"].map(text => h("th", { scope: "col" }, text)));
+  return h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows));
+}
+
+/** The end of a path is what tells files apart. */
+function shortPlace(where: string): string {
+  return where.includes("/") ? `…/${where.split("/").at(-1)}` : where;
+}

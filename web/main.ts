@@ -1,0 +1,177 @@
+/** Connects to the server, keeps the model up to date, and shows the chosen view. */
+import type { DashboardPatch, DashboardState, SeriesName } from "../src/dashboard/dashboard-state.ts";
+import { Charts } from "./chart.ts";
+import { byId, fill, h, setAttribute, setText } from "./dom.ts";
+import { EventsView } from "./events-view.ts";
+import { count } from "./format.ts";
+import { HostsView } from "./hosts-view.ts";
+import { Model, needsAttention } from "./model.ts";
+import { ProcessesView } from "./processes-view.ts";
+import { RunView } from "./run-view.ts";
+import { hashOf, routeOf, type View } from "./view.ts";
+
+const CHART_MS = 5 * 60_000;
+/** Less than this would look like much happening. */
+const CHART_MIN_STEPS = 60;
+const ALL: readonly SeriesName[] = ["requests", "waitMs", "throttles", "hits", "failures", "refused"];
+/** What a store records about requests, without the events of the processes. */
+const COUNTED: readonly SeriesName[] = ["requests", "waitMs", "refused"];
+const TABS: Readonly<Record<string, string>> = { hosts: "Hosts", events: "Events", processes: "Processes", run: "Run" };
+
+class Page {
+  #model: Model | undefined;
+  #charts: Charts | undefined;
+  #views: ReadonlyMap<string, View> = new Map();
+  #shown = "";
+  #isLive = false;
+  #isScheduled = false;
+
+  start(): void {
+    // The token is a cookie now; the address should not show it.
+    if (location.search.includes("token=")) history.replaceState(null, "", location.pathname + location.hash);
+    window.addEventListener("hashchange", () => this.#showRoute());
+    document.addEventListener("keydown", event => this.#onKey(event));
+    setInterval(() => this.#schedule(), 1000);
+    this.#connect();
+  }
+
+  #connect(): void {
+    const stream = new EventSource("stream");
+    stream.addEventListener("state", event => this.#onState(JSON.parse(event.data)));
+    stream.addEventListener("patch", event => this.#onPatch(JSON.parse(event.data)));
+    stream.addEventListener("error", () => {
+      this.#isLive = false;
+      this.#showConnection(stream.readyState === EventSource.CLOSED ? "refused" : "lost");
+    });
+  }
+
+  #onState(state: DashboardState): void {
+    this.#model = new Model(state);
+    this.#isLive = true;
+    const { about } = state;
+    document.title = `${about.name} · docstokg`;
+    setText(byId("source"), `${about.kind} ${about.name}`);
+    this.#charts = new Charts(byId("charts"), new Set(about.hasOutcomes ? ALL : COUNTED));
+    const views: [string, View][] = [
+      ["hosts", new HostsView(this.#model)],
+      ["events", new EventsView(this.#model)],
+    ];
+    // The folder of a run does not say which processes are at work.
+    if (about.kind !== "run") views.push(["processes", new ProcessesView()]);
+    if (state.run !== null) views.unshift(["run", new RunView()]);
+    this.#views = new Map(views);
+    this.#shown = "";
+    this.#showConnection("live");
+    this.#showRoute();
+  }
+
+  #onPatch(patch: DashboardPatch): void {
+    this.#model?.apply(patch);
+    if (!this.#isLive) {
+      this.#isLive = true;
+      this.#showConnection("live");
+    }
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || document.hidden) return;
+    this.#isScheduled = true;
+    requestAnimationFrame(() => {
+      this.#isScheduled = false;
+      this.#draw();
+    });
+  }
+
+  #draw(): void {
+    const model = this.#model;
+    if (model === undefined) return;
+    const { totals, trouble, about, series } = model.state;
+    const figures: readonly (readonly [string, number])[] =
+      about.kind === "run"
+        ? []
+        : [
+            ["calls", totals.calls],
+            ["in flight", totals.inFlight],
+            ["queued", totals.waiting],
+          ];
+    fill(byId("totals"), ...figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, count(value)))));
+    byId("trouble").hidden = trouble === null;
+    setText(
+      byId("trouble"),
+      trouble === null ? "" : `The state cannot be read now, and the page shows the last one: ${trouble}`,
+    );
+    const first = model.points[0]?.atMs ?? model.nowMs;
+    const { stepMs } = series;
+    const lastMs =
+      about.kind === "run" && model.state.run?.endedMs ? (model.points.at(-1)?.atMs ?? first) + stepMs : model.nowMs;
+    const toMs = Math.floor(lastMs / stepMs) * stepMs + stepMs;
+    const fromMs = Math.max(
+      about.kind === "run" ? 0 : toMs - CHART_MS,
+      Math.min(first, toMs - CHART_MIN_STEPS * stepMs),
+    );
+    // While the connection is lost, the past stays in view.
+    if (this.#isLive) this.#charts?.draw(model.points, { fromMs, toMs, stepMs });
+    this.#views.get(this.#shown)?.update(model);
+    this.#drawTabs(model);
+  }
+
+  #showRoute(): void {
+    const model = this.#model;
+    if (model === undefined) return;
+    const route = routeOf(location.hash);
+    const first = [...this.#views.keys()][0] ?? "hosts";
+    const tab = this.#views.has(location.hash === "" ? first : route.tab)
+      ? location.hash === ""
+        ? first
+        : route.tab
+      : first;
+    const view = this.#views.get(tab);
+    if (view !== undefined && tab !== this.#shown) {
+      this.#shown = tab;
+      fill(byId("main"), view.element);
+    }
+    if (view instanceof HostsView) view.select(route.name);
+    this.#draw();
+  }
+
+  #drawTabs(model: Model): void {
+    const attention = [...model.hosts.values()].filter(needsAttention).length;
+    const tabs = byId("tabs");
+    const names = [...this.#views.keys()];
+    if (tabs.childElementCount !== names.length)
+      fill(tabs, ...names.map(name => h("a", { href: hashOf({ tab: name, name: "" }) })));
+    for (const [index, name] of names.entries()) {
+      const tab = tabs.children[index] as HTMLElement;
+      setText(tab, `${TABS[name]}${name === "hosts" && attention > 0 ? ` (${count(attention)})` : ""}`);
+      setAttribute(tab, "aria-current", name === this.#shown ? "page" : "false");
+    }
+  }
+
+  #showConnection(state: "live" | "lost" | "refused"): void {
+    const texts = {
+      live: "live",
+      lost: "disconnected: trying again",
+      refused: "refused: open the address that the command has printed",
+    };
+    const place = byId("connection");
+    setAttribute(place, "data-state", state);
+    setText(place, texts[state]);
+    if (state !== "live" && this.#model === undefined) fill(byId("main"), h("p", { class: "empty" }, texts[state]));
+  }
+
+  /** `/` goes to the filter, numbers choose a view. */
+  #onKey(event: KeyboardEvent): void {
+    const target = event.target as HTMLElement;
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(?:INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
+    const view = this.#views.get(this.#shown);
+    if (event.key === "/" && (view instanceof HostsView || view instanceof EventsView)) {
+      event.preventDefault();
+      view.focusFilter();
+    }
+    const tab = [...this.#views.keys()][Number(event.key) - 1];
+    if (tab !== undefined) location.hash = hashOf({ tab, name: "" });
+  }
+}
+
+new Page().start();

@@ -1,0 +1,96 @@
+/** A run of `docstokg run`: works, failures by reason, yield of the resolvers, time left. */
+import { fill, h, setText } from "./dom.ts";
+import { bytes, count, duration } from "./format.ts";
+import type { Model } from "./model.ts";
+import type { View } from "./view.ts";
+
+export class RunView implements View {
+  readonly element = h("div", { class: "view" });
+  readonly #head = h("p", { class: "soft" });
+  readonly #body = h("div", { class: "scroller run" });
+  #drawn = "";
+
+  constructor() {
+    this.element.append(h("div", { class: "tools" }, this.#head), this.#body);
+  }
+
+  update({ state, nowMs }: Model): void {
+    const { run } = state;
+    if (run === null) {
+      setText(this.#head, "");
+      fill(this.#body, h("p", { class: "empty" }, "No run."));
+      return;
+    }
+    const elapsedMs = (run.endedMs ?? nowMs) - run.startedMs;
+    const left = run.timeLeftMs === null ? "" : `, about ${duration(run.timeLeftMs)} left`;
+    setText(
+      this.#head,
+      `${run.command}: ${run.state} ${run.endedMs === null ? "for" : "after"} ${duration(elapsedMs)}${left}`,
+    );
+    const drawn = JSON.stringify(run);
+    if (drawn === this.#drawn) return;
+    this.#drawn = drawn;
+    const share = (part: number) => (run.total === 0 ? 0 : part / run.total);
+    const bar = h("div", {
+      class: "progress",
+      role: "img",
+      "aria-label": `${run.done} of ${run.total} works done, ${run.failed} failed, ${run.pending} unfinished`,
+    });
+    for (const [name, part] of [
+      ["done", run.done],
+      ["failed", run.failed],
+    ] as const) {
+      const piece = h("span", { class: name });
+      piece.style.width = `${share(part) * 100}%`;
+      bar.append(piece);
+    }
+    const figures: readonly (readonly [string, string])[] = [
+      [count(run.done), `of ${count(run.total)} works done`],
+      [count(run.failed), "failed"],
+      [count(run.pending), "unfinished"],
+      [count(run.files), `files, ${bytes(run.bytes)}`],
+    ];
+    fill(
+      this.#body,
+      bar,
+      h(
+        "ul",
+        { class: "tiles" },
+        ...figures.map(([figure, label]) => h("li", {}, h("b", {}, figure), h("span", {}, label))),
+      ),
+      h(
+        "div",
+        { class: "pair" },
+        table(
+          "Failed works by reason",
+          ["reason", "works"],
+          run.failures.map(({ reason, works }) => [reason, count(works)]),
+        ),
+        table(
+          "Resolvers",
+          ["resolver", "works asked about", "files found", "yield"],
+          run.resolvers.map(({ resolver, asked, stored }) => [
+            resolver,
+            count(asked),
+            count(stored),
+            asked === 0 ? "" : `${Math.round((stored / asked) * 100)} %`,
+          ]),
+        ),
+      ),
+      table(
+        "Latest failed works",
+        ["work", "reason", "message"],
+        run.lastFailed.map(({ key, reason, message }) => [key, reason, message]),
+      ),
+    );
+  }
+}
+
+function table(title: string, names: readonly string[], rows: readonly (readonly string[])[]): HTMLElement {
+  if (rows.length === 0) return h("section", {}, h("h3", {}, title), h("p", { class: "soft" }, "None."));
+  const head = h("tr", {}, ...names.map(name => h("th", { scope: "col" }, name)));
+  const body = rows.map(([first = "", ...cells]) =>
+    h("tr", {}, h("th", { scope: "row" }, first), ...cells.map(cell => h("td", {}, cell))),
+  );
+  return h("section", {}, h("h3", {}, title), h("table", {}, h("thead", {}, head), h("tbody", {}, ...body)));
+}
