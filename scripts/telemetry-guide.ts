@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { EVENT_SPECS, type FieldSpec } from "../src/telemetry/event-fields.ts";
-import { METRIC_PREFIX, METRICS, type MetricSpec } from "../src/telemetry/metrics.ts";
+import { exportedName, METRICS, type MetricName, type MetricSpec } from "../src/telemetry/metrics.ts";
 import { NUMBER_DEFINITIONS } from "../src/telemetry/report/definitions.ts";
 import { TABLE_OF } from "../src/telemetry/sqlite-tables.ts";
 
@@ -42,9 +42,9 @@ function numberTable(): string {
 }
 
 function metricTable(): string {
-  const rows = (Object.entries(METRICS) as [string, MetricSpec][]).map(
+  const rows = (Object.entries(METRICS) as [MetricName, MetricSpec][]).map(
     ([name, { kind, labels, about }]) =>
-      `| \`${METRIC_PREFIX}${name}\` | ${kind} | ${labels.map(label => `\`${label}\``).join(", ")} | ${about} |`,
+      `| \`${exportedName(name)}\` | ${kind} | ${labels.map(label => `\`${label}\``).join(", ")} | ${about} |`,
   );
   return `| metric | kind | labels | meaning |\n|---|---|---|---|\n${rows.join("\n")}\n`;
 }

@@ -13,7 +13,7 @@ import { Registry } from "prom-client";
 import { hubFor, serve } from "../../test/http/kit.ts";
 import { acquire, at, attempt, call, START_MS } from "../../test/telemetry/kit.ts";
 import type { TelemetryEvent } from "./events.ts";
-import { METRICS } from "./metrics.ts";
+import { exportedName, METRICS, type MetricName } from "./metrics.ts";
 import { channelSink } from "./sinks/channel-sink.ts";
 import { otelSink } from "./sinks/otel-sink.ts";
 import { prometheusSink } from "./sinks/prometheus-sink.ts";
@@ -67,9 +67,9 @@ const events: readonly TelemetryEvent[] = [
 ];
 
 const lines = [
-  'docstokg_rate_delay_ms_sum{host="a.example",role="metadata"} 35',
-  'docstokg_rate_delay_ms_count{host="a.example",role="metadata"} 8',
-  'docstokg_rate_concurrency_wait_ms_sum{host="a.example",role="metadata"} 7',
+  'docstokg_rate_delay_seconds_sum{host="a.example",role="metadata"} 0.035',
+  'docstokg_rate_delay_seconds_count{host="a.example",role="metadata"} 8',
+  'docstokg_rate_concurrency_wait_seconds_sum{host="a.example",role="metadata"} 0.007',
   'docstokg_rate_acquired_total{host="a.example",role="metadata"} 1',
   'docstokg_rate_blocked_total{host="a.example",role="metadata"} 1',
   'docstokg_rate_aborted_total{host="a.example",role="metadata"} 1',
@@ -79,7 +79,7 @@ const lines = [
   'docstokg_http_attempts_total{host="a.example",role="metadata",cause="retry",outcome="throttled"} 1',
   'docstokg_http_attempts_total{host="a.example",role="metadata",cause="refresh",outcome="answered"} 1',
   'docstokg_http_attempts_total{host="b.example",role="metadata",cause="redirect",outcome="throttled"} 1',
-  'docstokg_http_attempt_ms_sum{host="a.example",role="metadata"} 40',
+  'docstokg_http_attempt_seconds_sum{host="a.example",role="metadata"} 0.04',
   'docstokg_http_connect_failures_total{host="a.example",role="metadata"} 1',
   'docstokg_http_429_total{host="a.example"} 2',
   'docstokg_http_503_total{host="a.example"} 1',
@@ -102,6 +102,11 @@ const lines = [
   "docstokg_http_waiting 5",
 ];
 
+/** A sum of seconds has an error in its last digits. */
+function rounded(line: string): string {
+  return line.replace(/ \d+\.\d{7,}$/, text => ` ${Number(Number(text).toFixed(6))}`);
+}
+
 const owner = { id: "metrics", dropped: () => ({ jsonl: 4, "jsonl-2": 1 }) };
 
 test("Prometheus gets every metric by its name, in a new registry or a given one", async () => {
@@ -112,12 +117,24 @@ test("Prometheus gets every metric by its name, in a new registry or a given one
   sink.watch?.({ snapshot: () => ({ inFlight: 2, waiting: 5 }) });
   for (const event of events) sink.take(event);
   const text = await registry.metrics();
-  const printed = text.split("\n");
+  const printed = text.split("\n").map(rounded);
   for (const line of lines) assert.ok(printed.includes(line), `${line}\n${text}`);
-  for (const name of Object.keys(METRICS))
+  for (const name of Object.keys(METRICS) as MetricName[])
     assert.ok(
-      printed.some(line => line.startsWith(`# HELP docstokg_${name} `)),
+      printed.some(line => line.startsWith(`# HELP ${exportedName(name)} `)),
       name,
+    );
+});
+
+test("a prefix replaces docstokg_, so that two programs do not collide, and a bad one is refused", async () => {
+  const { registry } = await prometheusSink({ prefix: "harvest_" });
+  const names = (await registry.metrics()).split("\n").filter(line => line.startsWith("# HELP"));
+  assert.equal(names.length, Object.keys(METRICS).length);
+  assert.ok(names.every(line => line.startsWith("# HELP harvest_")));
+  for (const sink of [prometheusSink, otelSink])
+    await assert.rejects(
+      sink({ prefix: "my-app." }),
+      /prefix must be letters, digits and _, such as "my_app_", not "my-app\."/,
     );
 });
 
@@ -159,12 +176,12 @@ test("OpenTelemetry gets the same metrics, and a span for each call", async t =>
           const at = labels === "" ? "" : `{${labels}}`;
           return typeof value === "number"
             ? `${descriptor.name}${at} ${value}`
-            : `${descriptor.name}_sum${at} ${(value as { sum: number }).sum}`;
+            : rounded(`${descriptor.name}_sum${at} ${(value as { sum: number }).sum}`);
         }),
       ),
     ),
   );
-  for (const line of lines.filter(text => !text.startsWith("docstokg_rate_delay_ms_count"))) {
+  for (const line of lines.filter(text => !text.startsWith("docstokg_rate_delay_seconds_count"))) {
     assert.ok(points.includes(line), `${line}\n${points.join("\n")}`);
   }
   const [first, , , refused] = spans.getFinishedSpans();

@@ -8,7 +8,18 @@ export interface MetricSpec {
 }
 
 /** Exported metrics begin with it, so that they cannot be mistaken for those of the program itself. */
-export const METRIC_PREFIX = "docstokg_";
+const METRIC_PREFIX = "docstokg_";
+
+/** The name under which a metric is exported. Durations are recorded in milliseconds and exported in seconds. */
+export function exportedName(name: MetricName, prefix = METRIC_PREFIX): string {
+  return `${prefix}${name.replace(/_ms$/, "_seconds")}`;
+}
+
+/** Throws a RangeError for a prefix that Prometheus does not permit. */
+export function checkPrefix(prefix: string | undefined): void {
+  if (prefix !== undefined && !/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(prefix))
+    throw new RangeError(`prefix must be letters, digits and _, such as "my_app_", not ${JSON.stringify(prefix)}`);
+}
 
 export const METRICS = {
   http_requests_total: {
@@ -41,17 +52,17 @@ export const METRICS = {
   http_attempt_ms: {
     kind: "histogram",
     labels: ["host", "role"],
-    about: "duration of a request that was sent, from the end of its waits to the end of the body, in ms",
+    about: "duration of a request that was sent, from the end of its waits to the end of the body, in seconds",
   },
   rate_delay_ms: {
     kind: "histogram",
     labels: ["host", "role"],
-    about: "time in the queue before an attempt, and time in the queue that ended without one, in ms",
+    about: "time in the queue before an attempt, and time in the queue that ended without one, in seconds",
   },
   rate_concurrency_wait_ms: {
     kind: "histogram",
     labels: ["host", "role"],
-    about: "part of rate_delay_ms spent waiting for a concurrency slot, in ms",
+    about: "part of rate_delay_seconds spent waiting for a concurrency slot, in seconds",
   },
   rate_acquired_total: { kind: "counter", labels: ["host", "role"], about: "grants that used a unit of a rate limit" },
   rate_blocked_total: { kind: "counter", labels: ["host", "role"], about: "requests that the limiter refused" },
@@ -82,8 +93,8 @@ export type MetricOf<Kind extends MetricSpec["kind"]> = {
   [Name in MetricName]: (typeof METRICS)[Name]["kind"] extends Kind ? Name : never;
 }[MetricName];
 
-/** Upper bounds of the histograms, in ms. */
-export const DELAY_BUCKETS_MS = [1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000];
+/** Upper bounds of the histograms, in seconds. */
+export const DELAY_BUCKETS_S = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 /** Labels of a count. A metric uses those that its `labels` name. */
 export interface MetricLabels {
@@ -100,6 +111,7 @@ export type CountedMetric = Exclude<MetricOf<"counter">, "telemetry_dropped_tota
 
 export interface MetricRecorder {
   count(name: CountedMetric, labels: MetricLabels): void;
+  /** @param value in milliseconds */
   observe(name: MetricOf<"histogram">, value: number, labels: MetricLabels): void;
 }
 

@@ -3,9 +3,10 @@ import type { Attributes } from "@opentelemetry/api";
 import { ConfigError } from "../../errors.ts";
 import { MetricCollector } from "../metric-collector.ts";
 import {
-  DELAY_BUCKETS_MS,
+  checkPrefix,
+  DELAY_BUCKETS_S,
+  exportedName,
   labelsOf,
-  METRIC_PREFIX,
   METRICS,
   type MetricName,
   type MetricRecorder,
@@ -21,13 +22,16 @@ export interface OtelSinkOptions {
    * propagator does. @default true
    */
   readonly propagate?: boolean | undefined;
+  /** The beginning of every name of a metric: letters, digits and `_`. @default "docstokg_" */
+  readonly prefix?: string | undefined;
 }
 
 /**
  * Sends the metrics, and a span for each call with one child for each attempt, to the OpenTelemetry SDK that the program
  * has registered. Without an SDK it does nothing. Rejects with a ConfigError when `@opentelemetry/api` is not installed.
  */
-export async function otelSink({ propagate = true }: OtelSinkOptions = {}): Promise<Sink> {
+export async function otelSink({ propagate = true, prefix }: OtelSinkOptions = {}): Promise<Sink> {
+  checkPrefix(prefix);
   if (typeof propagate !== "boolean") throw new TypeError(`propagate must be true or false, not ${String(propagate)}`);
   const api = await loadApi();
   const meter = api.metrics.getMeter("docstokg");
@@ -39,7 +43,7 @@ export async function otelSink({ propagate = true }: OtelSinkOptions = {}): Prom
   const gauges = { http_in_flight: "inFlight", http_waiting: "waiting" } as const;
   for (const [name, { kind, about }] of Object.entries(METRICS) as [MetricName, MetricSpec][]) {
     const description = about;
-    const exported = `${METRIC_PREFIX}${name}`;
+    const exported = exportedName(name, prefix);
     if (name === "telemetry_dropped_total") {
       const counter = meter.createObservableCounter(exported, { description });
       const read = (result: { observe(value: number, labels: Attributes): void }) => {
@@ -49,8 +53,8 @@ export async function otelSink({ propagate = true }: OtelSinkOptions = {}): Prom
       stops.push(() => counter.removeCallback(read));
     } else if (kind === "counter") counters.set(name, meter.createCounter(exported, { description }));
     else if (kind === "histogram") {
-      const advice = { explicitBucketBoundaries: DELAY_BUCKETS_MS };
-      histograms.set(name, meter.createHistogram(exported, { description, unit: "ms", advice }));
+      const advice = { explicitBucketBoundaries: DELAY_BUCKETS_S };
+      histograms.set(name, meter.createHistogram(exported, { description, unit: "s", advice }));
     } else {
       const field = gauges[name as keyof typeof gauges];
       const gauge = meter.createObservableGauge(exported, { description });
@@ -63,7 +67,7 @@ export async function otelSink({ propagate = true }: OtelSinkOptions = {}): Prom
   }
   const recorder: MetricRecorder = {
     count: (name, labels) => counters.get(name)?.add(1, labelsOf(name, labels)),
-    observe: (name, value, labels) => histograms.get(name)?.record(value, labelsOf(name, labels)),
+    observe: (name, value, labels) => histograms.get(name)?.record(value / 1000, labelsOf(name, labels)),
   };
   const collector = new MetricCollector(recorder);
   const spans = new OtelSpans(api, propagate);

@@ -2,9 +2,10 @@
 import { ConfigError } from "../../errors.ts";
 import { MetricCollector } from "../metric-collector.ts";
 import {
-  DELAY_BUCKETS_MS,
+  checkPrefix,
+  DELAY_BUCKETS_S,
+  exportedName,
   labelsOf,
-  METRIC_PREFIX,
   METRICS,
   type MetricName,
   type MetricRecorder,
@@ -24,6 +25,8 @@ export interface MetricsRegistry {
 export interface PrometheusSinkOptions {
   /** The `prom-client` Registry that the metrics are added to. @default a new one */
   readonly registry?: MetricsRegistry | undefined;
+  /** The beginning of every name: letters, digits and `_`. @default "docstokg_" */
+  readonly prefix?: string | undefined;
 }
 
 /** A sink and the registry that its metrics are in. */
@@ -32,8 +35,12 @@ export interface PrometheusSink extends Sink {
   readonly registry: MetricsRegistry;
 }
 
-/** Counts events as Prometheus metrics. Rejects with a ConfigError when `prom-client` is not installed. */
+/**
+ * Counts events as Prometheus metrics. Rejects with a ConfigError when `prom-client` is not installed, and with a
+ * RangeError for a bad prefix.
+ */
 export async function prometheusSink(options: PrometheusSinkOptions = {}): Promise<PrometheusSink> {
+  checkPrefix(options.prefix);
   const { Counter, Gauge, Histogram, Registry } = await loadClient();
   const registry = (options.registry ?? new Registry()) as InstanceType<typeof Registry>;
   const counters = new Map<MetricName, InstanceType<typeof Counter>>();
@@ -45,7 +52,7 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
     http_waiting: () => hub?.snapshot().waiting,
   };
   for (const [name, { kind, labels, about }] of Object.entries(METRICS) as [MetricName, MetricSpec][]) {
-    const config = { name: `${METRIC_PREFIX}${name}`, help: about, labelNames: labels, registers: [registry] };
+    const config = { name: exportedName(name, options.prefix), help: about, labelNames: labels, registers: [registry] };
     if (name === "telemetry_dropped_total") {
       new Counter({
         ...config,
@@ -56,7 +63,7 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
         },
       });
     } else if (kind === "counter") counters.set(name, new Counter(config));
-    else if (kind === "histogram") histograms.set(name, new Histogram({ ...config, buckets: DELAY_BUCKETS_MS }));
+    else if (kind === "histogram") histograms.set(name, new Histogram({ ...config, buckets: DELAY_BUCKETS_S }));
     else {
       const read = gauges[name as keyof typeof gauges];
       new Gauge({
@@ -69,7 +76,7 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
   }
   const recorder: MetricRecorder = {
     count: (name, labels) => counters.get(name)?.inc(labelsOf(name, labels)),
-    observe: (name, value, labels) => histograms.get(name)?.observe(labelsOf(name, labels), value),
+    observe: (name, value, labels) => histograms.get(name)?.observe(labelsOf(name, labels), value / 1000),
   };
   const collector = new MetricCollector(recorder);
   return {

@@ -144,7 +144,7 @@ function hostEntries(host: string, ledger: Ledger, report: RunSummary, db: Datab
           ),
       ],
       ["report", row?.delayMs.total ?? 0],
-      ["metrics", metric(metrics, "rate_delay_ms_sum", { host })],
+      ["metrics", metric(metrics, "rate_delay_seconds_sum", { host }) * 1000],
     ],
   ];
 }
