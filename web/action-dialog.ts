@@ -6,11 +6,13 @@ const TITLES: Readonly<Record<ActionName, string>> = {
   open: "Open the circuit",
   close: "Close the circuit",
   "half-open": "Half-open the circuit",
+  hold: "Hold the calls",
 };
 const EFFECTS: Readonly<Record<ActionName, string>> = {
   open: "All processes refuse requests to it until the time is over or the circuit is closed.",
   close: "All processes send requests again. Cooldowns and failure counts are cleared.",
   "half-open": "The next calls are trial calls, and their results decide.",
+  hold: "Calls wait in the queue until the time is over, or are refused if they may not wait that long.",
 };
 
 export interface ActionTarget {
@@ -21,6 +23,7 @@ export interface ActionTarget {
 }
 
 export function openActionDialog(action: ActionName, { host, token, onResult }: ActionTarget): void {
+  const hasDuration = action === "open" || action === "hold";
   const roles = host.kind === "resolver" ? [] : ["metadata", "landing", "artifact"];
   const role = h(
     "select",
@@ -39,7 +42,7 @@ export function openActionDialog(action: ActionName, { host, token, onResult }: 
     h("h2", {}, `${TITLES[action]} of ${host.name}`),
     h("p", { class: "soft" }, EFFECTS[action]),
     roles.length > 0 && h("label", {}, "Role", role),
-    action === "open" && h("label", {}, "Seconds", seconds),
+    hasDuration && h("label", {}, "Seconds", seconds),
     h("label", {}, "Reason", reason),
     problem,
     h("div", { class: "buttons" }, confirm, cancel),
@@ -54,7 +57,7 @@ export function openActionDialog(action: ActionName, { host, token, onResult }: 
       host: host.name,
       role: role.value,
       reason: reason.value,
-      ...(action === "open" && { seconds: Number(seconds.value) }),
+      ...(hasDuration && { seconds: Number(seconds.value) }),
     };
     send(order, token)
       .then(result => {

@@ -8,7 +8,12 @@ import { isStopped, meter, setMeter } from "./meter.ts";
 import type { Model } from "./model.ts";
 
 const EVENTS_SHOWN = 12;
-const LABELS: Readonly<Record<ActionName, string>> = { open: "Open …", close: "Close …", "half-open": "Half-open …" };
+const LABELS: Readonly<Record<ActionName, string>> = {
+  open: "Open …",
+  close: "Close …",
+  "half-open": "Half-open …",
+  hold: "Hold …",
+};
 const ROLES = ["metadata", "landing", "artifact"];
 
 interface PolicyValue {
@@ -198,6 +203,7 @@ function facts(
       ["granted", count(key.acquired)],
       ["refused", count(key.refused)],
     );
+    if (key.decidedBy !== null) rows.push(["decided by", shortPlace(key.decidedBy)]);
     if (key.processes > 1) rows.push(["processes", count(key.processes)]);
   }
   if (circuit !== undefined) {

@@ -1,7 +1,9 @@
 import { operatorReason } from "../breaker/cooldowns.ts";
 import type { BreakerTarget, OrderRequest } from "../breaker/orders.ts";
+import type { Hub } from "../http/hub.ts";
 import type { Acknowledgement, Operator } from "../http/operator.ts";
 import { isRole, ROLES } from "../policy/roles.ts";
+import { serviceOfName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
 import type { ActionName, ActionResult } from "./dashboard-state.ts";
 
@@ -11,7 +13,7 @@ export interface Action {
   readonly target: BreakerTarget;
   /** How the page names the target: `api.example.org (landing)`. */
   readonly targetText: string;
-  /** Only for `open`. */
+  /** Only for `open` and `hold`. */
   readonly seconds: number;
   /** Why: one line. */
   readonly reason: string;
@@ -39,7 +41,7 @@ export function parseAction(body: unknown, names: readonly ActionName[], knowsHo
     throw new RangeError(`unknown host ${JSON.stringify(host)}: no running process has called it`);
   if (typeof role !== "string" || (role !== "" && !isRole(role)))
     throw new RangeError(`unknown role ${JSON.stringify(role)}; expected ${ROLES.join(", ")}`);
-  if (name === "open" && !(typeof seconds === "number" && seconds > 0 && seconds <= SECONDS_MAX))
+  if ((name === "open" || name === "hold") && !(typeof seconds === "number" && seconds > 0 && seconds <= SECONDS_MAX))
     throw new RangeError(`seconds must be above 0 and at most ${SECONDS_MAX}, not ${JSON.stringify(seconds)}`);
   const text = typeof reason === "string" ? reason.trim() : "";
   if (text === "" || text.length > REASON_CHARS_MAX || /\p{Cc}/u.test(text))
@@ -65,6 +67,7 @@ export class StoreActions implements DashboardActions {
   }
 
   async run({ name, target, seconds, reason }: Action): Promise<ActionResult> {
+    if (name === "hold") throw new RangeError("a hold is for one hub; open the circuit instead");
     const request: OrderRequest =
       name === "open"
         ? { kind: "open", ms: seconds * 1000, reason: operatorReason(reason), isReplacing: true }
@@ -74,6 +77,34 @@ export class StoreActions implements DashboardActions {
     const acknowledgements = await this.#operator.acknowledgements([sequence], this.#time, ACKNOWLEDGED_WITHIN_MS);
     return resultOf(acknowledgements);
   }
+}
+
+/** Orders to the hub of this process. With a shared store they apply to the other processes too. */
+export class HubActions implements DashboardActions {
+  readonly names = ["open", "close", "half-open", "hold"] as const;
+  readonly #hub: Hub;
+
+  constructor(hub: Hub) {
+    this.#hub = hub;
+  }
+
+  async run({ name, target, seconds, reason }: Action): Promise<ActionResult> {
+    const { breakers, limits } = this.#hub;
+    const text = targetText(target);
+    if (name === "open") breakers.open(text, { seconds, reason, replace: true });
+    else if (name === "close") breakers.close(text);
+    else if (name === "half-open") breakers.halfOpen(text);
+    else limits.hold(text, seconds);
+    return { isApplied: true, text: "applied by this process" };
+  }
+}
+
+/** The target as `hub.breakers` takes it. */
+function targetText(target: BreakerTarget): string {
+  if ("resolver" in target) return `resolver:${target.resolver}`;
+  const service = serviceOfName(target.unit);
+  const unit = service === undefined ? target.unit : `service:${service}`;
+  return target.role === undefined ? unit : `${unit}:${target.role}`;
 }
 
 function resultOf(acknowledgements: readonly Acknowledgement[]): ActionResult {

@@ -30,6 +30,8 @@ export interface KeyState {
   readonly newCallMs: number;
   /** The limit that a new call would wait for. */
   readonly limitedBy: string | null;
+  /** Where that limit is set: `ratelimits.yaml:34`, a variable, a flag; null where the source does not say. */
+  readonly decidedBy: string | null;
   /** True if a server or an operator has asked for a pause that is not over. */
   readonly isHeld: boolean;
   /** The pace learned by AIMD; 1 is full pace. */
@@ -152,8 +154,8 @@ export interface AboutState {
   readonly actionToken: string;
 }
 
-/** What an operator can do to a host, a role of it, or a resolver. */
-export type ActionName = "open" | "close" | "half-open";
+/** What an operator can do to a host, a role of it, or a resolver. `hold` is for one hub: calls wait instead of failing. */
+export type ActionName = "open" | "close" | "half-open" | "hold";
 
 /** What became of an action. */
 export interface ActionResult {

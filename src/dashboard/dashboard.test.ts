@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { hubFor, serve } from "../../test/http/kit.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { createDashboard, type Dashboard, type DashboardOptions } from "./dashboard.ts";
+import { createDashboard, type Dashboard, type DashboardOptions, type PerformedAction } from "./dashboard.ts";
 import type { DashboardPatch, DashboardState } from "./dashboard-state.ts";
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -175,6 +175,44 @@ test("the policy of a host is served with the place that decides each value", as
   assert.equal(badRole.status, 400);
   assert.match(await badRole.text(), /owner/);
   assert.equal((await read("name=%00")).status, 400);
+});
+
+test("an operator stops, holds and releases hosts of the hub, and each action is an event and a call of onAction", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const performed: PerformedAction[] = [];
+  const { hub, dashboard, origin } = await dashboardFor(t, { onAction: action => performed.push(action) });
+  const send = async () => (await hub.fetch(server.origin, { maxWaitMs: 0, cache: "no-store" })).status;
+  assert.equal(await send(), 200);
+  const read = async () => (await (await fetch(withToken(dashboard, origin, "/state"))).json()) as DashboardState;
+  const { about } = await read();
+  assert.deepEqual(about.actions, ["open", "close", "half-open", "hold"]);
+  const act = async (order: object) => {
+    const headers = { "content-type": "application/json", origin, "x-docstokg-action": about.actionToken };
+    const body = JSON.stringify({ host: "127.0.0.1", reason: "test", ...order });
+    const response = await fetch(withToken(dashboard, origin, "/actions"), { method: "POST", headers, body });
+    return response.text();
+  };
+  assert.equal(await act({ action: "open", seconds: 60 }), '{"isApplied":true,"text":"applied by this process"}');
+  await assert.rejects(send(), { code: "DOCSTOKG_BREAKER_OPEN" });
+  assert.equal((await read()).hosts[0]?.reason, "opened by operator: test");
+  await act({ action: "close" });
+  assert.equal(await send(), 200);
+  await act({ action: "open", seconds: 60, role: "landing" });
+  assert.equal(await send(), 200);
+  await act({ action: "hold", seconds: 60, role: "metadata" });
+  await assert.rejects(send(), { code: "DOCSTOKG_RATE_LIMITED" });
+  assert.deepEqual(
+    performed.map(({ action, target, seconds, reason, from }) => `${action} ${target} ${seconds} ${reason} ${from}`),
+    [
+      "open 127.0.0.1 60 test 127.0.0.1",
+      "close 127.0.0.1 0 test 127.0.0.1",
+      "open 127.0.0.1 (landing) 60 test 127.0.0.1",
+      "hold 127.0.0.1 (metadata) 60 test 127.0.0.1",
+    ],
+  );
+  const operator = (await read()).events.filter(({ type }) => type === "operator").map(({ text }) => text);
+  assert.equal(operator[0], "opened for 60 s by an operator (127.0.0.1): test; applied by this process");
+  assert.equal(operator.length, 4);
 });
 
 test("the handler works below a path, with and without a framework that removes it", async t => {

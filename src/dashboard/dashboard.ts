@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Hub } from "../http/hub.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { type DashboardActions, parseAction } from "./actions.ts";
+import { type DashboardActions, HubActions, parseAction } from "./actions.ts";
 import type { ActionName } from "./dashboard-state.ts";
 import { HubSource } from "./hub-source.ts";
 import { LiveFeed } from "./live-feed.ts";
@@ -40,11 +40,11 @@ export interface DashboardOptions {
 
 /** An action of an operator, after it was carried out. */
 export interface PerformedAction {
-  /** `open`, `close` or `half-open`. */
+  /** What was done. */
   readonly action: ActionName;
   /** The host, service or resolver, with its role: `api.example.org (landing)`. */
   readonly target: string;
-  /** For `open`: how long. */
+  /** For `open` and `hold`: how long. */
   readonly seconds: number;
   /** What the operator has written. */
   readonly reason: string;
@@ -78,7 +78,7 @@ const SECURITY_HEADERS = {
 
 /** A live page about a hub: hosts, limits, queues, circuits, events and policy. Throws a RangeError for a bad option. */
 export function createDashboard(hub: Hub, options: DashboardOptions = {}): Dashboard {
-  return dashboardOf(new HubSource(hub, options.time ?? systemTime), options);
+  return dashboardOf(new HubSource(hub, options.time ?? systemTime, { actions: new HubActions(hub) }), options);
 }
 
 /** A dashboard about any source. Closing it closes the source. */
@@ -174,7 +174,13 @@ class DashboardServer {
     const result = await actions.run(action);
     const from = request.socket.remoteAddress ?? "unknown";
     const { name, targetText: target, seconds, reason } = action;
-    const verb = { open: `opened for ${seconds} s`, close: "closed", "half-open": "half-opened" }[name];
+    const verbs = {
+      open: `opened for ${seconds} s`,
+      close: "closed",
+      "half-open": "half-opened",
+      hold: `held for ${seconds} s`,
+    };
+    const verb = verbs[name];
     this.#source.log.addLine({
       atMs: this.#time.wallMs(),
       type: "operator",

@@ -110,6 +110,7 @@ export class EventHosts {
       nextFreeMs: 0,
       estimatedWaitMs: 0,
       constraint: undefined,
+      learnedFrom: undefined,
       multiplier: 1,
       guardMs: 0,
       shape: "burst",

@@ -19,6 +19,7 @@ function key(name: string, known: Partial<KeySnapshot> = {}): KeySnapshot {
     nextFreeMs: 0,
     estimatedWaitMs: 0,
     constraint: undefined,
+    learnedFrom: undefined,
     multiplier: 1,
     guardMs: 25,
     shape: "burst",
@@ -95,13 +96,19 @@ test("hosts are sorted by the attention they need: open, half-open, slowed, queu
 
 test("usage of a key adds up over processes, and of the rest the worse value is shown", () => {
   const constraint = { kind: "window", owner: "service x", limit: "50/MINUTE" } as const;
+  const decidedBy = { limit: "50/MINUTE", value: "50/MINUTE", where: "ratelimits.yaml:7", mode: "enforce" } as const;
   const [host] = hostStates(
     [],
     [
       { ageMs: 0, keys: [key("a.example", { inFlight: 1, maxConcurrent: 4, multiplier: 0.8 })] },
       {
         ageMs: 300,
-        keys: [key("a.example", { inFlight: 2, waiting: 1, estimatedWaitMs: 900, guardMs: 50, constraint })],
+        keys: [
+          {
+            ...key("a.example", { inFlight: 2, waiting: 1, estimatedWaitMs: 900, guardMs: 50, constraint }),
+            decidedBy,
+          },
+        ],
       },
     ],
     NOW_MS,
@@ -117,6 +124,7 @@ test("usage of a key adds up over processes, and of the rest the worse value is 
     waiting: 1,
     newCallMs: 600,
     limitedBy: "50/MINUTE of service x",
+    decidedBy: "ratelimits.yaml:7",
     isHeld: false,
     pace: 0.8,
     guardMs: 50,

@@ -1,5 +1,5 @@
 import { breakerReasonText } from "../breaker/breaker-reason.ts";
-import { describeConstraint } from "../errors.ts";
+import { type DecidedBy, describeConstraint } from "../errors.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import { attentionOf } from "./attention.ts";
@@ -22,9 +22,12 @@ export interface BreakerFacts {
   }[];
 }
 
+/** A key, and the setting behind the limit that a new request would wait for, if the source knows it. */
+type KeyFact = KeySnapshot & { readonly decidedBy?: DecidedBy | null };
+
 /** The keys of one process, and the age of what is known about them. */
 export interface KeyFacts {
-  readonly keys: readonly KeySnapshot[];
+  readonly keys: readonly KeyFact[];
   readonly ageMs: number;
 }
 
@@ -100,7 +103,7 @@ function instantOf(remainingMs: number, nowMs: number, before: number | null | u
   return typeof before === "number" && Math.abs(before - atMs) < SAME_INSTANT_MS ? before : atMs;
 }
 
-function keyState(snapshot: KeySnapshot, ageMs: number): KeyState {
+function keyState(snapshot: KeyFact, ageMs: number): KeyState {
   const { key, role, acquired, refused, inFlight, maxConcurrent, waiting, multiplier, guardMs, shape } = snapshot;
   const { constraint } = snapshot;
   const newCallMs = Math.max(0, snapshot.estimatedWaitMs - ageMs);
@@ -116,6 +119,7 @@ function keyState(snapshot: KeySnapshot, ageMs: number): KeyState {
     newCallMs,
     limitedBy:
       constraint === undefined ? null : constraint.owner === key ? constraint.limit : describeConstraint(constraint),
+    decidedBy: snapshot.decidedBy?.where ?? null,
     isHeld: constraint?.kind === "cooldown" && newCallMs > 0,
     pace: Number(multiplier.toFixed(3)),
     guardMs,
@@ -137,6 +141,7 @@ function joined(a: KeyState, b: KeyState): KeyState {
     waiting: a.waiting + b.waiting,
     newCallMs: later.newCallMs,
     limitedBy: later.limitedBy ?? a.limitedBy ?? b.limitedBy,
+    decidedBy: later.decidedBy ?? a.decidedBy ?? b.decidedBy,
     isHeld: a.isHeld || b.isHeld,
     pace: Math.min(a.pace, b.pace),
     guardMs: Math.max(a.guardMs, b.guardMs),

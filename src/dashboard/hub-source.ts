@@ -56,7 +56,12 @@ export class HubSource implements DashboardSource {
     const { calls, inFlight, waiting, keys, hosts } = this.#hub.snapshot();
     const nowMs = this.#time.wallMs();
     const used = keys.filter(key => key.acquired + key.refused + key.waiting + key.inFlight > 0);
-    const states = hostStates(hosts.map(breakerFacts), [{ keys: used, ageMs: 0 }], nowMs, this.#hosts);
+    const states = hostStates(
+      [...hosts.map(breakerFacts), ...this.#resolvers()],
+      [{ keys: used, ageMs: 0 }],
+      nowMs,
+      this.#hosts,
+    );
     this.#hosts = new Map(states.map(host => [host.name, host]));
     return {
       totals: { calls, inFlight, waiting },
@@ -78,6 +83,16 @@ export class HubSource implements DashboardSource {
 
   async close(): Promise<void> {
     this.#stopListening();
+  }
+
+  #resolvers(): readonly BreakerFacts[] {
+    return this.#hub.breakers
+      .list()
+      .filter(({ kind }) => kind === "resolver")
+      .map(({ name, state, reason, remainingMs }) => ({
+        ...{ kind: "resolver" as const, name, state, reason, remainingMs, windowFailures: 0 },
+        circuits: [{ name: "", state, remainingMs, probes: 0 }],
+      }));
   }
 
   #take(event: HubEvent): void {

@@ -56,7 +56,7 @@ export class StoreSource implements DashboardSource {
     const [statuses, running] = await Promise.all([observer.hosts(), observer.processes()]);
     const nowMs = time.wallMs();
     const { windowUs } = policy.breakers.resolved.rollingWindow;
-    const rows = running.map(process => processRow(process, nowMs));
+    const rows = running.map(process => processRow(process, nowMs, policy));
     const hosts = hostStates(
       breakerRows(statuses, running, { wallMs: nowMs, windowUs }),
       rows,

@@ -16,6 +16,7 @@ export function key(name: string, known: Partial<KeySnapshot> = {}): KeySnapshot
     nextFreeMs: 0,
     estimatedWaitMs: 0,
     constraint: undefined,
+    learnedFrom: undefined,
     multiplier: 1,
     guardMs: 25,
     shape: "burst",

@@ -76,6 +76,7 @@ export function scriptedHub(first: Partial<HubSnapshot> = {}) {
     },
     snapshot: () => snapshot,
     explain: () => [],
+    breakers: { list: () => [] },
   } as unknown as Hub;
   return {
     hub,

@@ -1,38 +1,29 @@
-import { join } from "node:path";
-import { StoreActions } from "../../dashboard/actions.ts";
+import { HubActions } from "../../dashboard/actions.ts";
 import { dashboardOf } from "../../dashboard/dashboard.ts";
 import type { RunState } from "../../dashboard/dashboard-state.ts";
 import { HubSource } from "../../dashboard/hub-source.ts";
 import { readRunState } from "../../dashboard/run-state.ts";
 import type { HarvestRun } from "../../harvest/run.ts";
 import type { Hub } from "../../http/hub.ts";
-import { Operator } from "../../http/operator.ts";
-import { lazySqliteStore } from "../../stores/open-store.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Io } from "../program.ts";
 import { type ServedDashboard, serveDashboard } from "./dashboard-server.ts";
 
 /** The live page of the demo. It can be looked at after the run too, until Ctrl-C. */
 export class DemoPage implements AsyncDisposable {
-  /** The store of the demo's hub, through which the page gives its orders. */
-  readonly store: `sqlite:${string}`;
   readonly #folder: string;
-  readonly #orders;
   #served: ServedDashboard | undefined;
   #lastRun: RunState | null = null;
 
   constructor(folder: string) {
-    const file = join(folder, "shared.db");
     this.#folder = folder;
-    this.store = `sqlite:${file}`;
-    this.#orders = lazySqliteStore(file, systemTime);
   }
 
   /** Returns the address of the page. */
   async serve(hub: Hub, run: HarvestRun): Promise<string> {
     const source = new HubSource(hub, systemTime, {
       readRun: () => this.#readRun(run),
-      actions: new StoreActions(new Operator(this.#orders), systemTime),
+      actions: new HubActions(hub),
     });
     this.#served = await serveDashboard(dashboardOf(source, {}), { port: 0, address: "127.0.0.1" });
     return this.#served.url;
@@ -53,7 +44,6 @@ export class DemoPage implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#served?.close();
-    await this.#orders.close();
   }
 
   /** The manifest is closed at the end of the run; then the page shows what it has read last. */

@@ -128,7 +128,7 @@ async function runDemo({ internet, folder, isKept, isWatched, isJson }: DemoOpti
     flags: {},
     io: demoIo,
     command: "demo",
-    hub: { policy, network: internet.network, telemetry: [fastest.listener], store: page?.store },
+    hub: { policy, network: internet.network, telemetry: [fastest.listener] },
     feed: async ({ run, tally, hub, log }) => {
       if (page !== undefined) log(`Dashboard: ${await page.serve(hub, run)}`);
       const works = internet.works.map(({ ids, title, year }) => workOf(ids, { title, year }));

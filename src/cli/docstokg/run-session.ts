@@ -50,7 +50,7 @@ export interface SessionOptions {
   /** Lists the works and leaves the requests to workers. @default false */
   readonly isEnqueueOnly?: boolean | undefined;
   /** Hub options in addition to those of the settings. */
-  readonly hub?: Pick<HubOptions, "policy" | "network" | "telemetry" | "store"> | undefined;
+  readonly hub?: Pick<HubOptions, "policy" | "network" | "telemetry"> | undefined;
   readonly time?: Time | undefined;
 }
 
@@ -108,7 +108,6 @@ function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOpt
   return createHub({
     ...policySources(flags, io),
     policy: hub?.policy,
-    store: hub?.store,
     mailto: settings.mailto,
     cache: settings.cache,
     telemetry: [...listeners, ...(hub?.telemetry ?? [])],

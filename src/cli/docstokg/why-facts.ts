@@ -3,7 +3,6 @@ import { type Constraint, isDocstokgError } from "../../errors.ts";
 import { type CacheInspection, inspectCache } from "../../http/cache/cache-inspection.ts";
 import { SqliteCache } from "../../http/cache/sqlite-cache.ts";
 import { HostNames } from "../../http/host-names.ts";
-import { processRow } from "../../http/process-row.ts";
 import type { BreakerRoute } from "../../policy/breaker-policy.ts";
 import { type ExplainedValue, explainPolicy } from "../../policy/explanation.ts";
 import type { Route } from "../../policy/limit-policies.ts";
