@@ -1,7 +1,7 @@
 import type { TelemetryEvent } from "../telemetry/events.ts";
 import { redact } from "../telemetry/redaction.ts";
 import type { EventRow } from "./dashboard-state.ts";
-import { eventRow } from "./event-row.ts";
+import { eventRow, isRoutineEvent } from "./event-row.ts";
 
 const KEPT_MAX = 500;
 /** Ordinary requests between two messages to the page; further ones are only in the charts. */
@@ -17,13 +17,11 @@ export class EventLog {
   /** @param wantsRoutine false while no page is connected: then lines of ordinary requests are not built */
   take(event: TelemetryEvent, wantsRoutine: boolean): void {
     const isFull = !wantsRoutine || this.#routine.length >= ROUTINE_MAX;
-    if (isFull && ROUTINE_TYPES.has(event.event_type)) return;
+    if (isFull && isRoutineEvent(event)) return;
     const fields = { ...event };
     redact(event.event_type, fields as unknown as Record<string, unknown>);
-    const row = eventRow(fields, this.#seq + 1);
-    if (isFull && row.isRoutine) return;
     this.#seq += 1;
-    this.#add(row);
+    this.#add(eventRow(fields, this.#seq));
   }
 
   /** Adds a line with a number of its own. */
@@ -53,12 +51,3 @@ export class EventLog {
     if (this.#notable.length > KEPT_MAX * 2) this.#notable = this.#notable.slice(-KEPT_MAX);
   }
 }
-
-/** Types without a notable variant. */
-const ROUTINE_TYPES: ReadonlySet<string> = new Set([
-  "breaker_before_call",
-  "breaker_success",
-  "breaker_failure",
-  "ratelimit.acquire",
-  "rate_head_skipped",
-]);

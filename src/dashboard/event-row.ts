@@ -2,7 +2,7 @@ import { breakerReasonText } from "../breaker/breaker-reason.ts";
 import type { TelemetryEvent } from "../telemetry/events.ts";
 import type { EventRow } from "./dashboard-state.ts";
 
-type Described = Pick<EventRow, "text" | "level" | "isRoutine">;
+type Described = Pick<EventRow, "text" | "level">;
 
 /** Longer texts come from a server or an operator; the page needs the beginning only. */
 const TEXT_MAX = 300;
@@ -11,7 +11,7 @@ const TEXT_MAX = 300;
 export function eventRow(event: TelemetryEvent, seq: number): EventRow {
   const fields = event as unknown as Readonly<Record<string, unknown>>;
   const host = fields["host"] ?? fields["key"] ?? (fields["resolver"] ? `resolver ${fields["resolver"]}` : "");
-  const { text, level, isRoutine } = described(event);
+  const { text, level } = described(event);
   return {
     seq,
     atMs: event.ts,
@@ -20,8 +20,26 @@ export function eventRow(event: TelemetryEvent, seq: number): EventRow {
     role: String(fields["role"] ?? ""),
     text: text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text,
     level,
-    isRoutine,
+    isRoutine: isRoutineEvent(event),
   };
+}
+
+/** Events of ordinary requests, and refusals: an outage refuses every call, and the opening of the circuit says it once. */
+export function isRoutineEvent(event: TelemetryEvent): boolean {
+  switch (event.event_type) {
+    case "ratelimit.acquire":
+    case "breaker_before_call":
+    case "breaker_success":
+    case "breaker_failure":
+    case "rate_head_skipped":
+      return true;
+    case "http_attempt":
+      return event.outcome !== "throttled" && event.outcome !== "failed";
+    case "http_request":
+      return event.error === undefined || event.aborted || event.error in REFUSALS;
+    default:
+      return false;
+  }
 }
 
 function described(event: TelemetryEvent): Described {
@@ -30,48 +48,48 @@ function described(event: TelemetryEvent): Described {
       const how = event.new === "open" ? ` for ${Math.ceil(event.reset_timeout_s)} s` : "";
       const heard = event.heard ? ", reported by another process" : "";
       const level = event.new === "open" ? "bad" : "info";
-      return notable(`circuit ${event.old} → ${event.new}${how}${heard}`, level);
+      return line(`circuit ${event.old} → ${event.new}${how}${heard}`, level);
     }
     case "breaker_cooldown_set": {
       const seconds = Math.max(0, Math.ceil((event.until - event.ts) / 1000));
-      return notable(`cooldown for ${seconds} s: ${breakerReasonText(event.reason)}`, "bad");
+      return line(`cooldown for ${seconds} s: ${breakerReasonText(event.reason)}`, "bad");
     }
     case "breaker_cooldown_ended":
-      return notable(`cooldown ended by ${event.by === "operator" ? "an operator" : "a successful call"}`, "info");
+      return line(`cooldown ended by ${event.by === "operator" ? "an operator" : "a successful call"}`, "info");
     case "ratelimit.cooldown":
-      return notable(`held for ${Math.ceil(event.seconds)} s`, "warn");
+      return line(`held for ${Math.ceil(event.seconds)} s`, "warn");
     case "aimd_adjust":
-      return notable(`pace ${event.old} → ${event.new}: ${event.reason}`, "warn");
+      return line(`pace ${event.old} → ${event.new}: ${event.reason}`, "warn");
     case "http_request":
       return requestText(event);
     case "http_attempt":
       return attemptText(event);
     case "http_retry":
-      return notable(
+      return line(
         `attempt ${event.attempt} failed (${answer(event)}); next in ${Math.round(event.delay_ms)} ms`,
         "warn",
       );
     case "ratelimit.acquire":
-      if (event.outcome === "granted") return routine(`granted after ${Math.round(event.blocked_ms)} ms`);
-      return routine(`${event.outcome} after ${Math.round(event.blocked_ms)} ms: ${event.rates}`, "warn");
+      if (event.outcome === "granted") return line(`granted after ${Math.round(event.blocked_ms)} ms`);
+      return line(`${event.outcome} after ${Math.round(event.blocked_ms)} ms: ${event.rates}`, "warn");
     case "breaker_before_call":
-      if (event.allowed) return routine("permitted");
-      return routine(
+      if (event.allowed) return line("permitted");
+      return line(
         `refused: ${breakerReasonText(event.reason ?? event.state)}, ${Math.ceil(event.remaining_ms / 1000)} s left`,
         "warn",
       );
     case "breaker_success":
     case "breaker_failure":
     case "rate_head_skipped":
-      return routine(fieldText(event));
+      return line(fieldText(event));
     case "store_away":
     case "policy_rejected":
     case "cache_trouble":
     case "bypassed":
     case "body_unread":
-      return notable(fieldText(event), "bad");
+      return line(fieldText(event), "bad");
     default:
-      return notable(fieldText(event), "info");
+      return line(fieldText(event), "info");
   }
 }
 
@@ -81,19 +99,18 @@ function requestText(event: Extract<TelemetryEvent, { readonly event_type: "http
   const waited = rate_delay_ms >= 1 ? `, waited ${Math.round(rate_delay_ms)} ms` : "";
   const sent = attempts > 1 ? `, ${attempts} attempts` : "";
   const text = `${method} ${answer(event)}${source} in ${Math.round(elapsed_ms)} ms${waited}${sent}`;
-  if (error === undefined || aborted) return routine(text);
-  // An outage refuses every call, and the opening of the circuit says it once.
+  if (error === undefined || aborted) return line(text);
   const refusal = REFUSALS[error];
-  return refusal === undefined ? notable(text, "bad") : routine(`${method} refused: ${refusal}${waited}`, "warn");
+  return refusal === undefined ? line(text, "bad") : line(`${method} refused: ${refusal}${waited}`, "warn");
 }
 
 function attemptText(event: Extract<TelemetryEvent, { readonly event_type: "http_attempt" }>): Described {
   const text = `${event.method} ${answer(event)} (${event.cause})`;
   if (event.outcome === "throttled") {
     const asked = event.retry_after_s === undefined ? "" : `, Retry-After ${event.retry_after_s} s`;
-    return notable(`${text}: throttled${asked}`, "warn");
+    return line(`${text}: throttled${asked}`, "warn");
   }
-  return event.outcome === "failed" ? notable(`${text}: failed`, "bad") : routine(text);
+  return event.outcome === "failed" ? line(`${text}: failed`, "bad") : line(text);
 }
 
 function answer({
@@ -122,10 +139,6 @@ function fieldText(event: TelemetryEvent): string {
 
 const ENVELOPE: ReadonlySet<string> = new Set(["ts", "run_id", "config_hash", "event_type", "host", "key", "role"]);
 
-function notable(text: string, level: EventRow["level"]): Described {
-  return { text, level, isRoutine: false };
-}
-
-function routine(text: string, level: EventRow["level"] = "info"): Described {
-  return { text, level, isRoutine: true };
+function line(text: string, level: EventRow["level"] = "info"): Described {
+  return { text, level };
 }
