@@ -1,9 +1,9 @@
 /**
- * Writes pictures of every view of the dashboard, light and dark, wide and narrow, to docs/images/ or the given folder.
- * The state is made up, so that the pictures are the same every time.
+ * Writes pictures of every view of the dashboard, light and dark, wide and narrow, to screenshots/ or the given folder,
+ * and those that the documents show to docs/images/. The state is made up, so that the pictures show the same every time.
  */
 import { once } from "node:events";
-import { mkdirSync } from "node:fs";
+import { copyFileSync, mkdirSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
@@ -21,13 +21,17 @@ const VIEWS = {
 };
 const SIZES = { wide: { width: 1280, height: 800 }, narrow: { width: 380, height: 760 } };
 
+/** Few, because the package contains them. */
+const DOCUMENTED: ReadonlySet<string> = new Set(["host-wide-light", "hosts-wide-dark", "run-narrow-light"]);
+const DOCUMENTS = "docs/images";
+
 const missing = whyNoBrowser();
 if (missing !== false) {
   console.error(missing);
   process.exit(1);
 }
-const folder = resolve(process.argv[2] ?? "docs/images");
-mkdirSync(folder, { recursive: true });
+const folder = resolve(process.argv[2] ?? "screenshots");
+for (const each of [folder, DOCUMENTS]) mkdirSync(each, { recursive: true });
 const dashboard = dashboardOf(exampleSource(), {});
 const server = createServer(dashboard).listen(0, "127.0.0.1");
 await once(server, "listening");
@@ -52,8 +56,10 @@ async function shoot(from: Browser, theme: "light" | "dark", size: "wide" | "nar
     if (view === "host") await page.getByRole("rowheader", { name: "rates", exact: true }).waitFor();
     // The next frame draws what the address has chosen.
     await page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))");
-    const path = join(folder, `dashboard-${view}-${size}-${theme}.png`);
+    const name = `${view}-${size}-${theme}`;
+    const path = join(folder, `dashboard-${name}.png`);
     await page.screenshot({ path });
+    if (DOCUMENTED.has(name)) copyFileSync(path, join(DOCUMENTS, `dashboard-${name}.png`));
     console.log(path);
   }
   await page.close();
