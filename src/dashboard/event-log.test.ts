@@ -33,6 +33,26 @@ test("notable events are kept as sentences, and ordinary requests and refusals a
   assert.equal(log.takeAll().length, 3);
 });
 
+test("shadow mode says what it would have done, among the refusals", () => {
+  const log = new EventLog();
+  const limit = {
+    key: host,
+    role: "metadata",
+    would: "wait",
+    wait_ms: 340.4,
+    constraint: "10/SECOND of a.example",
+  } as const;
+  log.take(at(0, "ratelimit.shadow", limit), true);
+  log.take(at(1, "breaker_shadow", { host, role: "metadata", reason: "failures", remaining_ms: 10 }), true);
+  assert.deepEqual(
+    log.takeAll().map(({ text, level, isRoutine }) => ({ text, level, isRoutine })),
+    [
+      { text: "shadow mode: would wait 340 ms for 10/SECOND of a.example", level: "warn", isRoutine: true },
+      { text: "shadow mode: would refuse: failures", level: "warn", isRoutine: true },
+    ],
+  );
+});
+
 test("ordinary requests are not prepared while no page is connected, and at most 40 between two messages", () => {
   const log = new EventLog();
   log.take(call(0, host), false);

@@ -32,6 +32,8 @@ export function isRoutineEvent(event: TelemetryEvent): boolean {
     case "breaker_success":
     case "breaker_failure":
     case "rate_head_skipped":
+    case "ratelimit.shadow":
+    case "breaker_shadow":
       return true;
     case "http_attempt":
       return event.outcome !== "throttled" && event.outcome !== "failed";
@@ -60,6 +62,20 @@ function described(event: TelemetryEvent): Described {
       return line(`held for ${Math.ceil(event.seconds)} s`, "warn");
     case "aimd_adjust":
       return line(`pace ${event.old} → ${event.new}: ${event.reason}`, "warn");
+    case "limit_learned":
+      return line(`limit ${event.old} → ${event.new}: ${event.source}`);
+    case "policy_loaded":
+      return line(`policy ${event.config_hash.slice(0, 12)} loaded`);
+    case "policy_changed":
+      return line(`${event.setting}: ${event.old ?? "not set"} → ${event.new ?? "not set"} (${event.source})`);
+    case "crawl_delay":
+      return line(`Crawl-delay of ${event.seconds} s`);
+    case "ratelimit.shadow": {
+      const wait = event.would === "wait" && event.wait_ms !== undefined ? ` ${Math.round(event.wait_ms)} ms` : "";
+      return line(`shadow mode: would ${event.would}${wait} for ${event.constraint}`, "warn");
+    }
+    case "breaker_shadow":
+      return line(`shadow mode: would refuse: ${breakerReasonText(event.reason)}`, "warn");
     case "http_request":
       return requestText(event);
     case "http_attempt":

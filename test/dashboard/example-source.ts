@@ -172,7 +172,7 @@ function series(nowMs: number): readonly SeriesPoint[] {
 function events(nowMs: number): readonly EventRow[] {
   const host = "www.meridian-science.example";
   const rows: readonly (readonly [number, string, string, string, string, EventRow["level"]])[] = [
-    [296, "policy_loaded", "", "", "config_hash=8a31c2", "info"],
+    [296, "policy_loaded", "", "", "policy 8a31c20f loaded", "info"],
     [180, "aimd_adjust", "api.semanticscholar.org", "metadata", "pace 0.8 → 0.64: 429", "warn"],
     [
       122,
@@ -187,14 +187,7 @@ function events(nowMs: number): readonly EventRow[] {
     [95, "http_retry", host, "landing", "attempt 1 failed (500); next in 420 ms", "warn"],
     [93, "http_attempt", host, "landing", "GET ECONNRESET (retry): failed", "bad"],
     [22, "breaker_state_change", host, "landing", "circuit closed → open for 60 s", "bad"],
-    [
-      14,
-      "limit_learned",
-      "api.crossref.org",
-      "metadata",
-      "what=rate old=50/SECOND new=10/SECOND source=x-rate-limit",
-      "info",
-    ],
+    [14, "limit_learned", "api.crossref.org", "metadata", "limit 50/SECOND → 10/SECOND: x-rate-limit", "info"],
     [
       6,
       "operator",
