@@ -1,15 +1,14 @@
-import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import { isRole } from "../policy/roles.ts";
 import type { TelemetryEvent } from "../telemetry/events.ts";
 import type { CircuitStateName } from "./dashboard-state.ts";
-import type { BreakerFacts } from "./host-states.ts";
+import type { BreakerFacts, KeyFact } from "./host-states.ts";
 
 interface HostEvents {
   readonly circuits: Map<string, { readonly state: CircuitStateName; readonly untilMs: number }>;
   cooldown: { readonly untilMs: number; readonly reason: string } | undefined;
 }
 
-type Counts = { -readonly [Name in keyof KeySnapshot]: KeySnapshot[Name] };
+type Counts = { -readonly [Name in keyof KeyFact]: KeyFact[Name] };
 
 /** A crawler calls very many hosts; the first ones are enough for a page. */
 const HOSTS_MAX = 5000;
@@ -56,7 +55,7 @@ export class EventHosts {
     }
   }
 
-  keys(): readonly KeySnapshot[] {
+  keys(): readonly KeyFact[] {
     return [...this.#keys.values()];
   }
 
@@ -103,14 +102,11 @@ export class EventHosts {
       windows: [],
       acquired: 0,
       refused: 0,
-      headSkipped: 0,
       inFlight: 0,
       maxConcurrent: Number.POSITIVE_INFINITY,
       waiting: 0,
-      nextFreeMs: 0,
       estimatedWaitMs: 0,
       constraint: undefined,
-      learnedFrom: undefined,
       multiplier: 1,
       guardMs: 0,
       shape: "burst",

@@ -1,25 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KeySnapshot } from "../limiter/key-snapshot.ts";
-import { type BreakerFacts, hostStates } from "./host-states.ts";
+import { type BreakerFacts, hostStates, type KeyFact } from "./host-states.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1, 12);
 
-function key(name: string, known: Partial<KeySnapshot> = {}): KeySnapshot {
+function key(name: string, known: Partial<KeyFact> = {}): KeyFact {
   return {
     key: name,
     role: "metadata",
     windows: [{ rate: "10/SECOND", unit: "requests", used: 1, limit: 10, isLearned: false }],
     acquired: 1,
     refused: 0,
-    headSkipped: 0,
     inFlight: 0,
     maxConcurrent: Number.POSITIVE_INFINITY,
     waiting: 0,
-    nextFreeMs: 0,
     estimatedWaitMs: 0,
     constraint: undefined,
-    learnedFrom: undefined,
     multiplier: 1,
     guardMs: 25,
     shape: "burst",

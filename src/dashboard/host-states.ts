@@ -22,8 +22,15 @@ export interface BreakerFacts {
   }[];
 }
 
-/** A key, and the setting behind the limit that a new request would wait for, if the source knows it. */
-type KeyFact = KeySnapshot & { readonly decidedBy?: DecidedBy | null };
+/** The shown part of a key, and the setting behind the limit that a new request would wait for, if the source knows it. */
+export interface KeyFact
+  extends Pick<
+      KeySnapshot,
+      "key" | "role" | "windows" | "acquired" | "refused" | "inFlight" | "maxConcurrent" | "waiting"
+    >,
+    Pick<KeySnapshot, "estimatedWaitMs" | "constraint" | "multiplier" | "guardMs" | "shape"> {
+  readonly decidedBy?: DecidedBy | null;
+}
 
 /** The keys of one process, and the age of what is known about them. */
 export interface KeyFacts {
