@@ -29,6 +29,9 @@ export class BreakerTable {
   readonly #onChange: OnCircuitChange;
   readonly #hosts: EvictingMap<HostBreaker>;
   #hasPartitions = false;
+  #hostsAdded = 0;
+  /** The last call and its units. */
+  #last: { readonly text: string; readonly path: string | undefined; readonly units: CallUnits } | undefined;
   readonly #resolvers = new EvictingMap<CircuitHolder>(circuit => circuit.isFresh, KEPT_RESOLVERS);
 
   constructor(policies: BreakerPolicies, time: Time, onChange: OnCircuitChange) {
@@ -72,6 +75,18 @@ export class BreakerTable {
 
   /** The hosts and services that decide about a call, created on first use. */
   unitsOf(text: string, path?: string, partition?: string): CallUnits {
+    if (partition !== undefined) return this.#findUnits(text, path, partition);
+    // Calls to one host often follow each other. Forgotten when a host is added or evicted, and by a reload.
+    const last = this.#last;
+    if (last !== undefined && last.text === text && last.path === path) return last.units;
+    const hostsAdded = this.#hostsAdded;
+    const units = this.#findUnits(text, path, undefined);
+    // The second of two hosts that were added may have evicted the first.
+    if (this.#hostsAdded === hostsAdded) this.#last = { text, path, units };
+    return units;
+  }
+
+  #findUnits(text: string, path: string | undefined, partition: string | undefined): CallUnits {
     const route = this.#policies.route(text, path);
     const { host, circuit: circuitName, cooldown: cooldownName } = route;
     if (partition !== undefined && this.#policies.isPerPartition(circuitName))
@@ -118,6 +133,8 @@ export class BreakerTable {
 
   #add(name: string): HostBreaker {
     const host = new HostBreaker(name, this.#time.monotonicUs());
+    this.#last = undefined;
+    this.#hostsAdded += 1;
     this.#hosts.add(name, host);
     this.#hasPartitions ||= nameWithoutPartition(name) !== undefined;
     return host;
@@ -151,6 +168,7 @@ export class BreakerTable {
   /** Every circuit keeps its state under the new policies. */
   reload(policies: BreakerPolicies): void {
     this.#policies = policies;
+    this.#last = undefined;
     for (const circuit of this.circuits()) {
       const { host, role, resolver } = circuit.name;
       if (resolver !== undefined) circuit.policy = policies.resolver(resolver);
