@@ -15,6 +15,8 @@ interface Pair {
 export class StoreLink {
   readonly #servers: Server[] = [];
   readonly #pairs = new Set<Pair>();
+  /** Also those whose other half is closed already. */
+  readonly #sockets = new Set<Socket>();
   readonly #routes: Record<string, number> = {};
   #state: "open" | "cut" | "silent" = "open";
   #delayMs = 0;
@@ -68,16 +70,13 @@ export class StoreLink {
   }
 
   close(): void {
-    for (const { near, far } of this.#pairs) {
-      near.destroy();
-      far?.destroy();
-    }
+    for (const socket of this.#sockets) socket.destroy();
     for (const server of this.#servers) server.close();
   }
 
   #accept(near: Socket, port: number): void {
     const pair: Pair = { near, far: undefined, port };
-    near.on("error", () => undefined).on("close", () => this.#closed(pair));
+    this.#watch(near).on("close", () => this.#closed(pair));
     this.#pairs.add(pair);
     if (this.#state === "cut") near.resetAndDestroy();
     else if (this.#state === "silent") near.pause();
@@ -86,11 +85,16 @@ export class StoreLink {
 
   #join(pair: Pair): void {
     if (pair.near.destroyed) return;
-    const far = connect(pair.port, "127.0.0.1");
+    const far = this.#watch(connect(pair.port, "127.0.0.1"));
     pair.far = far;
-    far.on("error", () => undefined).on("close", () => pair.near.destroy());
+    far.on("close", () => pair.near.destroy());
     this.#pass(pair.near, far);
     this.#pass(far, pair.near);
+  }
+
+  #watch(socket: Socket): Socket {
+    this.#sockets.add(socket);
+    return socket.on("error", () => undefined).on("close", () => this.#sockets.delete(socket));
   }
 
   /** One queue for each direction, so that bytes keep their order when the delay changes. */
@@ -116,7 +120,7 @@ export class StoreLink {
   #closed(pair: Pair): void {
     this.#pairs.delete(pair);
     // A connection that its process has closed during a partition still delivers what was sent before.
-    if (this.#state === "open") pair.far?.end();
+    if (this.#state === "open") pair.far?.end().resume();
     else pair.far?.destroy();
   }
 }

@@ -11,12 +11,15 @@ const DEAD_PORT = "1";
 export async function startSentinels(): Promise<FaultyStore> {
   const set = await RedisSentinelSet.start();
   const primaries = () => [set.primary];
+  const hangs = hang(primaries);
+  // The sentinels may have promoted the replica meanwhile. The next fault finds a replica with all data.
+  const repair = () => set.isComplete();
   return {
     url: set.url,
     ports: [...set.servers, ...set.sentinels].map(({ port }) => port),
     faults: [
       ...dataFaults(primaries),
-      hang(primaries),
+      { name: hangs.name, draw: (random, fleet) => ({ ...hangs.draw(random, fleet), repair }) },
       failover("failover", set, async () => undefined),
       failover("lagging-replica", set, async replica => {
         replica.cli("replicaof", "127.0.0.1", DEAD_PORT);
@@ -53,8 +56,7 @@ function failover(name: string, set: RedisSentinelSet, prepare: (replica: RedisS
           if (old !== undefined) await set.failedOver(old);
         },
         repair: async () => {
-          await old?.start();
-          await set.isComplete();
+          if (old !== undefined) await set.rejoin(old);
         },
       };
     },

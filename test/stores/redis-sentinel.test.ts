@@ -82,7 +82,7 @@ describe("sentinels", { skip: whyNoRedis() }, () => {
     for (let n = 0; !set.primary.cli("keys", "hub:*").includes("lane"); n += 1)
       assert.equal(await status(`/${n}`), 200);
     assert.equal(await status("/after"), 200);
-    await old.start();
+    await set.rejoin(old);
   });
 });
 
