@@ -44,6 +44,8 @@ async function openStream(t: TestContext, url: string) {
       if (end >= 0) {
         const message = text.slice(0, end);
         text = text.slice(end + 2);
+        // A comment keeps the connection open.
+        if (message.startsWith(":")) continue;
         const [, event = "", data = ""] = /^event: (\w+)\ndata: (.*)$/s.exec(message) ?? [];
         return { event, data: JSON.parse(data) };
       }
@@ -238,6 +240,63 @@ test("a page that comes while too many are connected is refused", async t => {
   const url = withToken(dashboard, origin, "/stream");
   for (let page = 0; page < 32; page += 1) await (await openStream(t, url)).next();
   assert.equal((await fetch(url)).status, 503);
+});
+
+test("pages that go away at any moment leave nothing behind, and the others get their changes", async t => {
+  const time = new FakeTime();
+  const { hub, dashboard, origin } = await dashboardFor(t, { time });
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const url = withToken(dashboard, origin, "/stream");
+  const stays = await openStream(t, url);
+  await stays.next();
+  for (let round = 0; round < 20; round += 1) {
+    const gone = await openStream(t, url);
+    if (round % 2 === 0) await gone.next();
+    gone.close();
+    await time.advance(1000);
+  }
+  // More rounds than pages may be connected: each one was forgotten.
+  for (let round = 0; round < 40; round += 1) {
+    const sent = request(url);
+    sent.on("error", () => undefined);
+    sent.end();
+    if (round % 2 === 0) await once(sent, "response");
+    sent.destroy();
+  }
+  await (await hub.fetch(server.origin)).text();
+  await time.advance(1000);
+  for (;;) {
+    const { data } = await stays.next();
+    if ((data as DashboardPatch).hosts?.some(({ name }) => name === "127.0.0.1")) break;
+  }
+  assert.equal((await fetch(withToken(dashboard, origin, "/state"))).status, 200);
+});
+
+test("an action whose body is cut off or huge changes nothing", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const { hub, dashboard, origin } = await dashboardFor(t);
+  await (await hub.fetch(server.origin)).text();
+  const { about } = (await (await fetch(withToken(dashboard, origin, "/state"))).json()) as DashboardState;
+  const headers = { "content-type": "application/json", origin, "x-docstokg-action": about.actionToken };
+  const cut = request(withToken(dashboard, origin, "/actions"), {
+    method: "POST",
+    headers: { ...headers, "content-length": 5000 },
+  });
+  cut.on("error", () => undefined);
+  cut.write('{"action":"open","host":"127.0.0.1","seconds":60,"reason":"x"}');
+  await new Promise(resolve => setImmediate(resolve));
+  cut.destroy();
+  const huge = await fetch(withToken(dashboard, origin, "/actions"), {
+    method: "POST",
+    headers,
+    body: " ".repeat(1_000_000),
+  }).then(
+    response => response.status,
+    // The server may close the connection before the whole body is sent.
+    () => 400,
+  );
+  assert.equal(huge, 400);
+  assert.equal((await hub.fetch(server.origin, { cache: "no-store" })).status, 200);
 });
 
 test("close ends the streams of all pages", async t => {

@@ -121,6 +121,8 @@ class DashboardServer {
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
+    // A browser that goes away in the middle must not end the process.
+    response.on("error", () => undefined);
     if (request.method !== "POST") request.resume();
     // Not relative to a base: a path of two slashes would be another host.
     const url = request.url?.startsWith("/") ? URL.parse(`http://dashboard.invalid${request.url}`) : null;

@@ -48,6 +48,8 @@ export class LiveFeed {
   /** Takes over the response. False if too many pages are connected. */
   async connect(response: ServerResponse): Promise<boolean> {
     if (this.#clients.size >= CLIENTS_MAX || this.#isClosed) return false;
+    // A browser that has gone already reports no close any more.
+    if (response.destroyed) return true;
     this.#clients.add(response);
     this.#source.setWatched(true);
     response.on("close", () => this.#disconnect(response));
@@ -115,14 +117,16 @@ export class LiveFeed {
   #send(event: string, data: unknown): void {
     const text = messageText(event, data);
     for (const client of this.#clients) {
-      if (client.writableLength > BACKLOG_MAX) client.destroy();
-      else client.write(text);
+      if (client.writableLength <= BACKLOG_MAX) client.write(text);
+      else {
+        client.destroy();
+        this.#disconnect(client);
+      }
     }
   }
 
   #disconnect(client: ServerResponse): void {
-    this.#clients.delete(client);
-    if (this.#clients.size > 0) return;
+    if (!this.#clients.delete(client) || this.#clients.size > 0) return;
     this.#source.setWatched(false);
     this.#timer?.cancel();
     this.#timer = undefined;
