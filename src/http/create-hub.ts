@@ -44,7 +44,7 @@ import { makeProxyWire, makeWire } from "./wire/wire.ts";
 
 const UNREAD_BODY_MS = 60_000;
 
-/** Keys of each role whose counts a snapshot has although they are idle. */
+/** How many idle keys of each role a snapshot still lists. */
 const KEPT_KEYS = 1024;
 
 /**

@@ -10,7 +10,7 @@ export type VersionExportFormat = (typeof EXPORT_FORMATS)[number];
 /** Receives a part of the export. The next part is written when the promise resolves. */
 export type WritePart = (text: string) => Promise<void>;
 
-/** A write for so many lines, because each write has its cost. */
+/** How many lines are written together, because each write has its cost. */
 const LINES_AT_A_TIME = 1000;
 
 /**
