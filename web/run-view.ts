@@ -50,6 +50,7 @@ export class RunView implements View {
       [count(run.pending), "unfinished"],
       [count(run.files), `files, ${bytes(run.bytes)}`],
     ];
+    const isOver = run.state !== "running" && run.failed + run.pending > 0;
     fill(
       this.#body,
       bar,
@@ -77,6 +78,16 @@ export class RunView implements View {
           ]),
         ),
       ),
+      isOver &&
+        h(
+          "p",
+          { class: "soft" },
+          "To continue the unfinished works: ",
+          h("code", {}, "docstokg retry"),
+          ", for failed works of one reason: ",
+          h("code", {}, "docstokg retry --reason <reason>"),
+          ".",
+        ),
       table(
         "Latest failed works",
         ["work", "reason", "message"],

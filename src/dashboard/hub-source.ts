@@ -9,6 +9,7 @@ import type { Time } from "../time/time.ts";
 import type { DashboardActions } from "./actions.ts";
 import type { HostState, ProcessState, RunState } from "./dashboard-state.ts";
 import { EventLog } from "./event-log.ts";
+import { isRoutineEvent } from "./event-row.ts";
 import { type BreakerFacts, hostStates } from "./host-states.ts";
 import { RateSeries } from "./rate-series.ts";
 import type { DashboardSource, SourceState } from "./source.ts";
@@ -96,9 +97,12 @@ export class HubSource implements DashboardSource {
   }
 
   #take(event: HubEvent): void {
-    const stamped = { ...event, ts: this.#time.wallMs(), run_id: "", config_hash: "" } as TelemetryEvent;
-    this.#series.take(stamped);
-    this.log.take(stamped, this.#isWatched);
+    const ts = this.#time.wallMs();
+    // Most events belong to ordinary requests. Without a page only their counts are needed, and those need no envelope.
+    const isCounted = !this.#isWatched && isRoutineEvent(event as TelemetryEvent);
+    const stamped = (isCounted ? event : { ...event, ts, run_id: "", config_hash: "" }) as TelemetryEvent;
+    this.#series.take(stamped, ts);
+    if (!isCounted) this.log.take(stamped, this.#isWatched);
   }
 
   #process(counts: Pick<ProcessState, "calls" | "inFlight" | "waiting" | "keys">): ProcessState {

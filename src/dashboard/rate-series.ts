@@ -37,8 +37,9 @@ export class RateSeries {
     this.#stepsMax = Math.ceil(keepMs / stepMs);
   }
 
-  take(event: TelemetryEvent): void {
-    this.#nowMs = event.ts;
+  /** @param nowMs when it happened */
+  take(event: TelemetryEvent, nowMs = event.ts): void {
+    this.#nowMs = nowMs;
     this.#collector.take(event);
   }
 
