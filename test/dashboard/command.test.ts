@@ -209,6 +209,13 @@ test("processes that share Redis are shown, and obey", { skip: whyNoRedis() }, a
   await waitForLine("DOCSTOKG_BREAKER_OPEN");
 });
 
+test("a folder without a run, and a store beside a run, are named", async t => {
+  const { folder } = await temporaryFolder(t);
+  const run = async (...argv: string[]) => (await runCli(["dashboard", ...argv])).stderr;
+  assert.match(await run("--run", folder), /--run: manifest not found: .*manifest\.sqlite\n/);
+  assert.match(await run("--run", folder, "--store", "multiprocess"), /--store: has no effect with --run/);
+});
+
 test("an address for other machines needs a token file, and bad values are named", async t => {
   const { store, folder } = await temporaryFolder(t);
   await createStoreFile(store);

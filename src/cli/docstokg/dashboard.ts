@@ -5,6 +5,7 @@ import { RunSource } from "../../dashboard/run-source.ts";
 import type { DashboardSource } from "../../dashboard/source.ts";
 import { StoreSource } from "../../dashboard/store-source.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
+import { findManifest, manifestName } from "../../harvest/manifest/manifest.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { openTelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -12,7 +13,7 @@ import { ExitCode } from "../exit-code.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError, wholeNumberFlag } from "../usage-error.ts";
 import { serveDashboard } from "./dashboard-server.ts";
-import { openExistingManifest, pathsOf, telemetryFolderOf } from "./path-flags.ts";
+import { pathsOf, telemetryFolderOf } from "./path-flags.ts";
 import { policySources } from "./policy-flags.ts";
 import { addStoreFlag, openOperatorConnection, openStoreConnection } from "./store-connection.ts";
 
@@ -61,9 +62,13 @@ function addServerFlags(command: Command): void {
 async function openRunSource(flags: Flags, io: Io): Promise<RunSource> {
   if (flags["store"] !== undefined) throw usageError("--store", "has no effect with --run or --manifest");
   const paths = pathsOf({ out: flags["run"], manifest: flags["manifest"] }, io);
-  const manifest = await openExistingManifest(paths.manifest);
-  const folder = telemetryFolderOf(paths);
   const { time = systemTime } = io;
+  const manifest = await findManifest(paths.manifest, time);
+  if (manifest === undefined) {
+    const flag = flags["manifest"] === undefined ? "--run" : "--manifest";
+    throw usageError(flag, `manifest not found: ${manifestName(paths.manifest)}`);
+  }
+  const folder = telemetryFolderOf(paths);
   const policy = await loadPolicy(policySources(flags, io));
   const telemetry = await openTelemetryFile(folder).catch(error => {
     // A run with --no-telemetry has none.
