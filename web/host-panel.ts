@@ -91,7 +91,7 @@ export class HostPanel {
   #showActions(host: HostState | undefined, { state: { about } }: Model, isNew: boolean): void {
     if (isNew) setText(this.#result, "");
     const actions = host === undefined ? [] : about.actions;
-    const wanted = JSON.stringify([host?.name, actions]);
+    const wanted = JSON.stringify([host?.name, actions, about.actionToken]);
     if (wanted === this.#actionsFor) return;
     this.#actionsFor = wanted;
     const onResult = (text: string, isApplied: boolean) => {

@@ -46,23 +46,31 @@ class Page {
   }
 
   #onState(state: DashboardState): void {
+    const before = this.#model?.state;
     this.#model = new Model(state);
     this.#isLive = true;
     const { about } = state;
     document.title = `${about.name} · docstokg`;
     setText(byId("source"), `${about.kind} ${about.name}`);
+    // After a lost connection the views stay as they are, with their filters and the focus.
+    const isSame = before?.about.kind === about.kind && (before.run === null) === (state.run === null);
+    if (!isSame) this.#createViews(this.#model);
+    this.#showConnection("live");
+    this.#showRoute();
+  }
+
+  #createViews(model: Model): void {
+    const { about, run } = model.state;
     this.#charts = new Charts(byId("charts"), new Set(about.hasOutcomes ? ALL : COUNTED));
     const views: [string, View][] = [
-      ["hosts", new HostsView(this.#model)],
-      ["events", new EventsView(this.#model)],
+      ["hosts", new HostsView(model)],
+      ["events", new EventsView(model)],
     ];
     // The folder of a run does not say which processes are at work.
     if (about.kind !== "run") views.push(["processes", new ProcessesView()]);
-    if (state.run !== null) views.unshift(["run", new RunView()]);
+    if (run !== null) views.unshift(["run", new RunView()]);
     this.#views = new Map(views);
     this.#shown = "";
-    this.#showConnection("live");
-    this.#showRoute();
   }
 
   #onPatch(patch: DashboardPatch): void {

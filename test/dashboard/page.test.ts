@@ -106,6 +106,7 @@ test("a server that ends is shown as disconnected, and one that returns as live,
   const token = "a-token-that-stays";
   const { page, port, stop, dashboard } = await dashboardPage(t, hub, { token });
   await page.getByText("first.example").waitFor();
+  await page.getByLabel("Filter hosts").fill("example");
   stop();
   await page.getByText("disconnected: trying again").waitFor();
   assert.ok(await page.getByText("first.example").isVisible());
@@ -116,6 +117,8 @@ test("a server that ends is shown as disconnected, and one that returns as live,
   await serveDashboard(t, again, port);
   await page.getByText("second.example").waitFor();
   assert.equal(await page.locator("#connection").textContent(), "live");
+  assert.equal(await page.getByText("first.example").count(), 0);
+  assert.equal(await page.getByLabel("Filter hosts").inputValue(), "example");
 });
 
 test("two browsers at once see the same changes", { skip }, async t => {
