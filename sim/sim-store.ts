@@ -1,7 +1,7 @@
 import { StoreError } from "../src/errors.ts";
 import { MemoryStore } from "../src/stores/memory/memory-store.ts";
 import { changeRecord, recordAt, recordsAt } from "../src/stores/records.ts";
-import type { LeaseReply, LeaseRequest, Settlement, Store } from "../src/stores/store.ts";
+import type { LeaseReply, LeaseRequest, Settlement, Store, UseReport } from "../src/stores/store.ts";
 import type { Clock } from "./clock.ts";
 import type { Machine } from "./machine.ts";
 import type { StorePlan } from "./plan.ts";
@@ -16,6 +16,7 @@ interface Exchange {
   readonly process: string;
   readonly settlements: readonly Settlement[];
   readonly requests: readonly LeaseRequest[];
+  readonly reports: readonly UseReport[];
 }
 
 /** A recorded operation, for replay after a loss of data. */
@@ -59,8 +60,8 @@ export class SimStore {
       get processes() {
         return Math.max(1, shared.#store.membersSeen());
       },
-      exchange: (settlements, requests) =>
-        shared.#roundTrip(time, () => shared.#apply({ process: processId, settlements, requests })),
+      exchange: (settlements, requests, reports = []) =>
+        shared.#roundTrip(time, () => shared.#apply({ process: processId, settlements, requests, reports })),
       read: name => shared.#roundTrip(time, () => recordAt(shared.#store.records.find(name), shared.#store.nowUs)),
       change: (name, step) =>
         shared.#roundTrip(time, () => shared.#perform(store => changeRecord(store.records, name, store.nowUs, step))),
@@ -139,9 +140,9 @@ export class SimStore {
     return run(this.#store);
   }
 
-  #apply({ process, settlements, requests }: Exchange): readonly LeaseReply[] {
+  #apply({ process, settlements, requests, reports }: Exchange): readonly LeaseReply[] {
     if (this.#isGenerous) return requests.map(({ most }) => ({ kind: "granted", units: most, isStricter: false }));
-    const answers = this.#perform(store => store.exchange(process, settlements, requests));
+    const answers = this.#perform(store => store.exchange(process, settlements, requests, reports));
     for (const { keys, written, returned } of settlements) {
       for (const key of keys) this.#addLeased(process, key, -written - returned);
     }

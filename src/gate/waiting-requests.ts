@@ -14,12 +14,14 @@ import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { PeerChange } from "../sharing/peer-change.ts";
 import type { Peers } from "../sharing/peers.ts";
 import { awayText, backText, type StoreAway } from "../sharing/store-outage.ts";
-import type { Time } from "../time/time.ts";
+import type { Time, Timer } from "../time/time.ts";
 import { onAbort } from "./abort-watch.ts";
 import { type Admission, mayWaitFor } from "./admission.ts";
 import type { BreakerQueue } from "./breaker-queue.ts";
 import type { GrantIssuer } from "./grant-issuer.ts";
 
+/** A process that is away tries the store at least every 1.5 s: a probe takes a second at most, and half a second later the next one follows. */
+const SETTLING_MS = 2000;
 /** How much longer a request waits whose bound ends while the store is asked for what it needs. */
 const STORE_REPLY_MS = 5;
 const NO_BLOCKED: ReadonlyMap<RoleBudget, number> = new Map();
@@ -48,6 +50,10 @@ export class WaitingRequests {
   #isServing = false;
   #isJudging = false;
   #awaySinceUs = 0;
+  /** The number of processes that the limits are divided by. */
+  #sharedBy = 1;
+  /** Fires when a process that has reached the store again may use the full limits. */
+  #settling: Timer | undefined;
 
   constructor(deps: WaitingRequestsDeps) {
     this.#deps = deps;
@@ -159,7 +165,11 @@ export class WaitingRequests {
     warn?.(awayText(away));
     if (!sharesLimits) return;
     roleBudgets.store.isBlocking = mode !== "share";
-    if (mode === "share") this.#requeue(() => roleBudgets.share(processes));
+    this.#settling?.cancel();
+    if (mode === "share" || away.hasLostData) {
+      this.#sharedBy = processes;
+      this.#requeue(() => roleBudgets.share(processes, this.#awaySinceUs));
+    }
     if (mode === "refuse") this.#refuseWithoutStore(away);
   }
 
@@ -168,8 +178,18 @@ export class WaitingRequests {
     const awayMs = (time.monotonicUs() - this.#awaySinceUs) / 1000;
     emitter.storeBack(awayMs);
     warn?.(backText(awayMs));
+    if (!sharesLimits) return;
     roleBudgets.store.isBlocking = false;
-    if (sharesLimits) this.#requeue(() => roleBudgets.share(1));
+    // The other processes return within this time and report what they sent: until then each keeps to its share.
+    if (this.#sharedBy > 1) this.#settling = time.setTimer(SETTLING_MS, () => this.#useFullLimits());
+    if (this.#sharedBy > 1) this.#requeue(() => undefined);
+    else this.#useFullLimits();
+  }
+
+  #useFullLimits(): void {
+    this.#settling = undefined;
+    this.#sharedBy = 1;
+    this.#requeue(() => this.#deps.roleBudgets.share(1));
   }
 
   /** Refuses the requests that would wait for the store. */

@@ -6,6 +6,7 @@ import type { Charge, Costs } from "./charge.ts";
 import { type CostLog, NO_COST_LOGS, reloadedCostLogs } from "./cost-log.ts";
 import type { Pace } from "./pace.ts";
 import { absorbed, type SentUnits } from "./sent-history.ts";
+import { assumedUnits, knownUse, type SharedUse, USE_WITHIN_US } from "./shared-use.ts";
 
 /** `readyUs` of a budget without a free slot: the time of the next release is unknown. */
 export const NEEDS_SLOT = Number.POSITIVE_INFINITY;
@@ -25,6 +26,10 @@ export class Budget {
   inFlight = 0;
   /** No request is granted before this: a cooldown, or the reset time that the server announced for a used-up quota. */
   holdUntilUs = 0;
+  /** What the shared store last said about this budget. Undefined without a store, or before its first reply. */
+  sharedUse: SharedUse | undefined = undefined;
+  /** When the store last granted units of this budget, or said that it has none free. */
+  sharedContactUs = Number.NEGATIVE_INFINITY;
   /** Learned pace of this server. Undefined until something was learned. */
   pace: Pace | undefined = undefined;
 
@@ -42,6 +47,11 @@ export class Budget {
 
   get windows(): readonly Window[] {
     return this.pace === undefined ? this.policy.windows : this.pace.windows;
+  }
+
+  /** The windows that all processes share, undivided: the claim of this process in the store. */
+  get claimedWindows(): readonly Window[] {
+    return this.policy.undivided?.windows ?? this.windows;
   }
 
   get spacingUs(): number {
@@ -138,6 +148,21 @@ export class Budget {
       const amount = costs.get(cost.unit) ?? 0;
       if (amount !== 0) apply(cost, amount);
     }
+  }
+
+  /**
+   * The units that this process must count as used, because other processes may have used them, when the store is lost
+   * and the limits are divided by `processes`. To be asked before the limits are divided.
+   */
+  unknownUnits(processes: number, nowUs: number): number {
+    const { windows, log } = this;
+    const own = windows.map((window, index) => log.usedUnits(index, window, nowUs));
+    return assumedUnits(windows, knownUse(windows, this.sharedUse, nowUs), own, processes);
+  }
+
+  /** Counts units of other processes as written when the store was lost, or a moment later. */
+  countUnknown(units: number, lostUs: number): void {
+    if (units > 0) this.log.write(this.windows, units, lostUs + USE_WITHIN_US);
   }
 
   /** The constraint of requests that wait because the shared store does not answer; undefined while it does. */

@@ -15,6 +15,7 @@ import type { LimiterEmitter } from "./limiter-emitter.ts";
 import { Pace } from "./pace.ts";
 import { RoleBudget, type StoreState } from "./role-budget.ts";
 import { type FormerBudget, SentHistory } from "./sent-history.ts";
+import { knownUse } from "./shared-use.ts";
 
 /** The role budgets of a process, the shared budgets above them, and the global ceiling. */
 export class RoleBudgets implements Iterable<RoleBudget> {
@@ -26,6 +27,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   #shareCount = 1;
   /** When the limits last changed. What was charged before may be counted in other budgets now. */
   reloadedUs = Number.NEGATIVE_INFINITY;
+  /** When the store was lost, while the limits are divided. */
+  #lostUs: number | undefined = undefined;
   /** The limits in force: a share of the configured ones while the store is away. */
   #limits: LimitPolicies;
   readonly #time: Time;
@@ -114,6 +117,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const existing = roleBudgets.get(route.name);
     if (existing !== undefined) return this.#withoutLapsed(existing);
     const roleBudget = new RoleBudget(route.name, role, route.roleBudget, this.#chain(route), this.store);
+    this.#countUnknown(roleBudget);
     const former = this.#history.of(route.name, role, this.#time.monotonicUs());
     if (former !== undefined) roleBudget.absorb([former]);
     const { aimd } = this.#limits;
@@ -144,8 +148,25 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     this.share(this.#shareCount);
   }
 
-  /** Divides the configured limits by `count`; 1 restores them. */
-  share(count: number): void {
+  /**
+   * Divides the configured limits by `count`; 1 restores them. With `lostUs`, the store was lost at that instant: what
+   * other processes may have used since its last reply counts as used.
+   */
+  share(count: number, lostUs?: number): void {
+    if (lostUs !== undefined && this.#shareCount > 1) this.share(1);
+    const unknown = new Map<Budget, number>();
+    if (lostUs !== undefined && count > 1) {
+      for (const roleBudget of this)
+        for (const budget of [roleBudget, ...chainOf(roleBudget)])
+          unknown.set(budget, budget.unknownUnits(count, lostUs));
+    }
+    this.#divide(count);
+    for (const [budget, units] of unknown) budget.countUnknown(units, lostUs ?? 0);
+    // A reload keeps the instant: budgets that are created later count from it.
+    if (lostUs !== undefined || count === 1) this.#lostUs = count === 1 ? undefined : lostUs;
+  }
+
+  #divide(count: number): void {
     const limits = shareOf(this.#configured, count);
     const before = this.#limits;
     const nowUs = this.#time.monotonicUs();
@@ -240,9 +261,18 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     for (const role of ROLES) yield* this.#byRole[role].values();
   }
 
+  /** A budget that is created while the store is away: nothing is known of its use by other processes. */
+  #countUnknown(budget: Budget): Budget {
+    if (this.#lostUs !== undefined) {
+      const full = knownUse(budget.windows, undefined, this.#lostUs);
+      budget.countUnknown(Math.max(0, ...full), this.#lostUs);
+    }
+    return budget;
+  }
+
   #chain(route: Route): Budget | undefined {
     return route.above.reduceRight<Budget | undefined>((outer, { name, policy }) => {
-      const budget = this.#parents.get(name) ?? new Budget(name, policy, outer);
+      const budget = this.#parents.get(name) ?? this.#countUnknown(new Budget(name, policy, outer));
       // A reload visits only the chains of existing role budgets; the others still have the old policy.
       if (budget.policy !== policy) budget.reload(policy, this.#limits.aimd);
       budget.above = outer;

@@ -17,6 +17,8 @@ export interface CostPolicy {
 
 /** The limits of one budget, complete and frozen. */
 export interface BudgetPolicy {
+  /** The policy that this one is a share of, while the store is away or has just come back. */
+  readonly undivided?: BudgetPolicy | undefined;
   readonly rates: readonly Rate[];
   readonly guardUs: number;
   /** Shortest distance between two sends of a budget with `shape: smooth`; 0 for bursts. */

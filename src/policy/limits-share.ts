@@ -41,6 +41,7 @@ function dividedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: n
   const note = ` (1/${processes} of the limit while the store is unavailable)`;
   return Object.freeze({
     ...policy,
+    undivided: policy,
     rates,
     spacingUs: policy.spacingUs * processes,
     // At least one slot for each process, so more processes than slots exceed `max_concurrent` together.

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BreakerEvent } from "../breaker/breaker-events.ts";
 import { BreakerRegistry } from "../breaker/breaker-registry.ts";
-import { BreakerOpenError, StoreError } from "../errors.ts";
+import { BreakerOpenError, RateLimitExceeded, StoreError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
@@ -290,6 +290,9 @@ test("while the store is away each process uses what it knows, and publishes it 
   assert.equal(await refusal(b), undefined);
   isAway = true;
   await time.advance(1000);
+  // What the other process has sent is not known for a moment.
+  for (const process of [a, b]) await assert.rejects(process.enter(), RateLimitExceeded);
+  await time.advance(2100);
   end(await a.enter(), "failure", 60_000);
   await time.advance(100);
   assert.notEqual(await refusal(a), undefined, "it knows itself");

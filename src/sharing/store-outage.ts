@@ -21,6 +21,8 @@ export interface StoreAway {
   readonly processes: number;
   /** True if calls wait because the number of processes is not known. */
   readonly isUncounted?: boolean;
+  /** True if the store answers, but has lost the use of a budget. */
+  readonly hasLostData?: boolean;
   readonly error: StoreError;
 }
 
@@ -48,6 +50,7 @@ export class StoreOutage {
   #failedUs = Number.NEGATIVE_INFINITY;
   #probeUs = 0;
   #timer: Timer | undefined;
+  #isClosed = false;
 
   constructor(options: StoreOutageOptions) {
     this.#options = options;
@@ -73,8 +76,8 @@ export class StoreOutage {
     this.#count.add(processes, this.#contactUs);
   }
 
-  /** An exchange has failed. True if the store was not away before. */
-  failed(error: StoreError): boolean {
+  /** An exchange has failed, or has shown that the store has lost its data. True if the store was not away before. */
+  failed(error: StoreError, hasLostData = false): boolean {
     const { time, policy } = this.#options;
     const nowUs = time.monotonicUs();
     this.#probeUs = nowUs + PROBE_MS * 1000;
@@ -86,7 +89,7 @@ export class StoreOutage {
     const isHopeless = error.isPermanent && this.#contactUs === Number.NEGATIVE_INFINITY;
     const isUncounted = mode === "share" && processes === undefined;
     const withoutStore = isHopeless ? "refuse" : isUncounted ? "wait" : mode;
-    this.#away = { mode: withoutStore, processes: processes ?? 1, isUncounted, error };
+    this.#away = { mode: withoutStore, processes: processes ?? 1, isUncounted, hasLostData, error };
     this.#sinceUs = nowUs;
     return true;
   }
@@ -118,7 +121,7 @@ export class StoreOutage {
 
   /** Tries the store again soon. `keepsAlive`: requests wait for it, so the program must not end before. */
   probeLater(keepsAlive: boolean): void {
-    if (this.#away === undefined) return;
+    if (this.#away === undefined || this.#isClosed) return;
     if (this.#timer !== undefined) {
       if (keepsAlive) this.#timer.ref?.();
       return;
@@ -132,6 +135,7 @@ export class StoreOutage {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#timer?.cancel();
     this.#timer = undefined;
   }

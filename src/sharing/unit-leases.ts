@@ -1,13 +1,14 @@
-import type { StoreError } from "../errors.ts";
-import type { Budget } from "../limiter/budget.ts";
+import { StoreError } from "../errors.ts";
 import { type RoleBudget, UnitLease } from "../limiter/role-budget.ts";
-import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type StoreClaim } from "../stores/store.ts";
+import { USE_WITHIN_US } from "../limiter/shared-use.ts";
+import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { PeerChange } from "./peer-change.ts";
+import { applyContact, applyUse, claimsOf, SharedUseReports } from "./shared-use-reports.ts";
 import { type AwayPolicy, type StoreAway, StoreOutage } from "./store-outage.ts";
 
-/** Leased units are used within this time or returned, so that a process that was suspended sends none of them late. */
-const USE_WITHIN_US = 1_000_000;
+/** The use over all processes is asked for again after this. */
+const USE_REFRESH_US = 1_000_000;
 /** Bounds one lease: units that this process cannot send at once would be missing in the other processes. */
 const MAX_UNITS_PER_LEASE = 64;
 
@@ -22,14 +23,14 @@ export interface UnitLeasesOptions {
 /**
  * Leases units from the shared store. Everything that has accumulated since the last call goes in one exchange, and
  * only one exchange is in flight. While the store is away nothing is leased: requests are sent on this process's share
- * of the limits, wait or are refused, as the policy says (law S4). The store is tried again every half second while
- * requests come or wait. After each exchange it calls `wake`, and `takeChanges` says what has changed.
+ * of the limits, wait or are refused, as the policy says (law S4). The store is tried again every half second. After each exchange it calls `wake`, and `takeChanges` says what has changed.
  */
 export class UnitLeases {
   readonly #store: BudgetStore;
   readonly #time: Time;
   readonly #wake: () => void;
   readonly #outage: StoreOutage;
+  readonly #reports = new SharedUseReports();
   readonly #changes: PeerChange[] = [];
   readonly #wanted = new Map<RoleBudget, { readonly least: number; readonly most: number }>();
   readonly #settlements = new Map<string, { keys: readonly string[]; written: number; returned: number }>();
@@ -80,7 +81,10 @@ export class UnitLeases {
   }
 
   written(roleBudget: RoleBudget, units: number): void {
+    const leased = roleBudget.unitLease?.leasedUnits ?? 0;
+    if (units > leased && !roleBudget.policy.isShadow) this.#reports.sent(roleBudget, units - leased);
     this.#settle(roleBudget, units, 0);
+    if (this.#reports.hasSent) this.#scheduleReport();
   }
 
   returned(roleBudget: RoleBudget, units: number): void {
@@ -178,12 +182,14 @@ export class UnitLeases {
     if (this.#isExchanging) return;
     if (away !== undefined && !this.#outage.isProbeDue(this.#time.monotonicUs())) {
       // A timer may fire early, or after another exchange has failed.
-      if (this.#awaiting.size > 0) this.#outage.probeLater(true);
+      this.#outage.probeLater(this.#awaiting.size > 0);
       return;
     }
     const settlements: readonly Settlement[] = [...this.#settlements.values()];
     const wanted = [...this.#wanted];
-    if (settlements.length + wanted.length === 0 && away === undefined) return;
+    const sentUs = this.#time.monotonicUs();
+    const reports = away !== undefined || this.#reports.hasSent ? this.#reports.take(sentUs) : undefined;
+    if (settlements.length + wanted.length === 0 && reports === undefined) return;
     this.#settlements.clear();
     this.#wanted.clear();
     this.#isExchanging = true;
@@ -191,13 +197,23 @@ export class UnitLeases {
     try {
       const replies = await this.#store.exchange(
         settlements,
-        wanted.map(([roleBudget, { least, most }]) => ({ claims: claimsOf(roleBudget), least, most })),
+        wanted.map(([roleBudget, { least, most }]) => ({
+          claims: claimsOf(roleBudget, sentUs),
+          least,
+          most,
+          wantsUse: sentUs - (roleBudget.sharedUse?.sentUs ?? Number.NEGATIVE_INFINITY) >= USE_REFRESH_US,
+        })),
+        reports?.reports,
       );
       this.#isExchanging = false;
+      reports?.delivered(this.#time.monotonicUs());
       this.#storeRestored();
-      for (const [index, roleBudget] of roleBudgets.entries()) this.#applyReply(roleBudget, replies[index]);
+      for (const [index, roleBudget] of roleBudgets.entries()) this.#applyReply(roleBudget, replies[index], sentUs);
+      const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
+      if (lost.length > 0) this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), true), [], lost);
     } catch (error) {
       this.#isExchanging = false;
+      reports?.failed();
       this.#storeLost(this.#outage.failed(error as StoreError), settlements, roleBudgets);
     }
     if (this.#changes.length > 0) this.#wake();
@@ -207,12 +223,25 @@ export class UnitLeases {
     if (this.#settlements.size + this.#wanted.size > 0) this.#scheduleExchange();
   }
 
-  #applyReply(roleBudget: RoleBudget, reply: LeaseReply | undefined): void {
+  /** A store that is away is tried at the next probe; else the report goes with the next exchange, which is now. */
+  #scheduleReport(): void {
+    if (this.#outage.away === undefined) this.#scheduleExchange();
+    else this.#outage.probeLater(false);
+  }
+
+  #applyReply(roleBudget: RoleBudget, reply: LeaseReply | undefined, sentUs: number): void {
     const unitLease = this.#leaseOf(roleBudget);
     const nowUs = this.#time.monotonicUs();
     unitLease.isRequesting = false;
+    if (reply !== undefined && !isLost(reply)) {
+      applyContact(roleBudget, reply.kind === "wait" ? reply.key : undefined, nowUs);
+      this.#reports.known(roleBudget, nowUs);
+    }
+    if (reply?.use !== undefined) {
+      applyUse(roleBudget, reply.use, sentUs, nowUs);
+    }
     if (reply?.kind === "granted") {
-      unitLease.keys = claimsOf(roleBudget).map(({ key }) => key);
+      unitLease.keys = claimsOf(roleBudget, nowUs).map(({ key }) => key);
       unitLease.unusedUnits += reply.units;
       unitLease.leasedUnits += reply.units;
       unitLease.leasedUs = nowUs;
@@ -241,6 +270,7 @@ export class UnitLeases {
       this.#leaseOf(roleBudget).isRequesting = false;
       this.#changes.push({ kind: "ready", roleBudget });
     }
+    this.#outage.probeLater(false);
   }
 
   #storeRestored(): void {
@@ -272,18 +302,8 @@ export class UnitLeases {
   }
 }
 
-/** Store keys and limits of the budgets that apply. Budgets without windows are not shared. */
-function claimsOf(roleBudget: RoleBudget): readonly StoreClaim[] {
-  const claims: StoreClaim[] = [];
-  for (let at: Budget | undefined = roleBudget; at; at = at.above) {
-    const { storeKey: key, windows, policy, spacingUs } = at;
-    if (windows.length === 0) continue;
-    const claimed = windows.map(({ limit, spanUs }, index) => ({
-      limit,
-      spanUs,
-      windowUs: policy.rates[index]?.windowUs ?? spanUs,
-    }));
-    claims.push({ key, windows: claimed, spacingUs });
-  }
-  return claims;
+const LOST_DATA = "the store has lost its data: what was sent before is not known any more";
+
+function isLost(reply: LeaseReply | undefined): boolean {
+  return reply?.kind === "wait" && reply.isLost === true;
 }

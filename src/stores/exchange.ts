@@ -3,7 +3,7 @@
  * that keeps `SharedBudget`s. Reads no clock and changes only the given budgets.
  */
 import type { SharedBudget } from "../core/limits/shared-budget.ts";
-import type { LeaseReply, LeaseRequest, Settlement, StoreClaim } from "./store.ts";
+import type { ClaimUse, LeaseReply, LeaseRequest, Settlement, StoreClaim, UseReport } from "./store.ts";
 
 /** The budgets during one exchange. */
 export interface Budgets {
@@ -38,6 +38,15 @@ export function settleAll(budgets: Budgets, settlements: Iterable<Settlement>, c
   }
 }
 
+/** Before the requests are answered, so that reported units count. */
+export function reportAll(budgets: Budgets, reports: Iterable<UseReport>, context: ExchangeContext): void {
+  for (const { claim, sent, known } of reports) {
+    const restored = isLost(budgets, claim, context.nowUs) ? known : [];
+    joinBudget(budgets, claim, context);
+    budgets.open(claim.key).report(claim, sent, restored, context.nowUs);
+  }
+}
+
 export function leaseAll(
   budgets: Budgets,
   requests: readonly LeaseRequest[],
@@ -51,11 +60,13 @@ export function leaseAll(
 
 function lease(
   budgets: Budgets,
-  { claims, least, most }: LeaseRequest,
+  { claims, least, most, wantsUse = false }: LeaseRequest,
   context: ExchangeContext,
   shortfall: Shortfall,
 ): LeaseReply {
   const { process, nowUs, leaseUs } = context;
+  const lost = claims.find(claim => isLost(budgets, claim, nowUs));
+  if (lost !== undefined) return { kind: "wait", waitMs: 0.001, key: lost.key, isStricter: false, isLost: true };
   const isStricter = claims.map(claim => joinBudget(budgets, claim, context)).includes(true);
   const capacities = claims.map(({ key }) => budgets.open(key).availableUnits(process, { least, most }, nowUs));
   const units = Math.min(most, ...capacities);
@@ -68,8 +79,17 @@ function lease(
     shortfall.add(key, isBinding, Math.min(freeUs, nowUs + leaseUs));
     if (units > 0) budget.reserve(process, units);
   }
-  if (units > 0) return { kind: "granted", units, isStricter };
-  return { kind: "wait", waitMs: Math.max(1, binding.freeUs - nowUs) / 1000, key: binding.key, isStricter };
+  const use = wantsUse ? { use: useOf(budgets, claims, nowUs) } : {};
+  if (units > 0) return { kind: "granted", units, isStricter, ...use };
+  return { kind: "wait", waitMs: Math.max(1, binding.freeUs - nowUs) / 1000, key: binding.key, isStricter, ...use };
+}
+
+function isLost(budgets: Budgets, { key, knownAgoUs }: StoreClaim, nowUs: number): boolean {
+  return knownAgoUs !== undefined && (budgets.find(key)?.isNewerThan(nowUs - knownAgoUs) ?? true);
+}
+
+function useOf(budgets: Budgets, claims: readonly StoreClaim[], nowUs: number): ClaimUse {
+  return claims.map(claim => budgets.open(claim.key).usedUnits(claim, nowUs));
 }
 
 /** Registers the process and its claim; true when another process has claimed stricter limits. */

@@ -10,6 +10,7 @@ import type {
   Store,
   StoreRecord,
   StoreSignals,
+  UseReport,
 } from "./store.ts";
 
 /** A store that is opened at the first use, and again after a failure. */
@@ -50,8 +51,9 @@ export class LazyStore implements Store {
   async exchange(
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
+    reports: readonly UseReport[] = [],
   ): Promise<readonly LeaseReply[]> {
-    return (await this.#opened()).exchange(settlements, requests);
+    return (await this.#opened()).exchange(settlements, requests, reports);
   }
 
   async read<Value>(name: string): Promise<StoreRecord<Value>> {

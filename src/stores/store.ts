@@ -8,6 +8,25 @@ import type { BudgetClaim } from "../core/limits/shared-budget.ts";
 export interface StoreClaim extends BudgetClaim {
   /** The name of the budget in all processes: `lane <host> <role>`, `total <name>`. */
   readonly key: string;
+  /**
+   * Microseconds since the store last replied about this budget with units in use. If the stored budget is younger, the
+   * store has lost it, and replies `isLost`. Undefined if this process knows of no unit in use.
+   */
+  readonly knownAgoUs?: number | undefined;
+}
+
+/** What a process reports about a budget after it had no contact with the store, or sent without a lease. */
+export interface UseReport {
+  readonly claim: StoreClaim;
+  /** The keys of a request that passes this budget, as in the claims of a `LeaseRequest`. */
+  readonly keys: readonly string[];
+  /** Units that it sent without a lease and has not reported yet. They count as written now. */
+  readonly sent: number;
+  /**
+   * Units that it knows were used in each window of the claim. If the store has lost this budget, by `knownAgoUs` of the
+   * claim, those that are missing count as written now.
+   */
+  readonly known: readonly number[];
 }
 
 /** Asks for units of every claimed budget. The store grants the same number in each, or none in any (law L3). */
@@ -18,7 +37,12 @@ export interface LeaseRequest {
   readonly least: number;
   /** The largest number of units that is of use. */
   readonly most: number;
+  /** Whether the reply is to contain `use`. @default false */
+  readonly wantsUse?: boolean | undefined;
 }
+
+/** Units that count now in each window of each claim, leased ones included. */
+export type ClaimUse = readonly (readonly number[])[];
 
 export type LeaseReply =
   | {
@@ -27,6 +51,7 @@ export type LeaseReply =
       readonly units: number;
       /** Another process has claimed stricter limits for one of these budgets, and the stricter limits apply. */
       readonly isStricter: boolean;
+      readonly use?: ClaimUse | undefined;
     }
   | {
       readonly kind: "wait";
@@ -36,6 +61,9 @@ export type LeaseReply =
       readonly key: string;
       /** Another process has claimed stricter limits for one of these budgets, and the stricter limits apply. */
       readonly isStricter: boolean;
+      readonly use?: ClaimUse | undefined;
+      /** The store has lost one of these budgets: its units in use are not known any more. */
+      readonly isLost?: true | undefined;
     };
 
 /** Reports what happened to leased units. With 0 and 0 it only renews the lease of the process. */
@@ -106,7 +134,11 @@ export interface SignalSubscription {
 
 export interface BudgetStore {
   /** Rejects with a StoreError when the store is unreachable, locked or damaged; then no unit was granted. */
-  exchange(settlements: readonly Settlement[], requests: readonly LeaseRequest[]): Promise<readonly LeaseReply[]>;
+  exchange(
+    settlements: readonly Settlement[],
+    requests: readonly LeaseRequest[],
+    reports?: readonly UseReport[],
+  ): Promise<readonly LeaseReply[]>;
   /** How many processes have used the store within a lease, this one included; 1 when that is unknown. */
   readonly processes: number;
   close(): Promise<void>;

@@ -327,12 +327,12 @@ describe("redis", { skip: whyNoRedis() }, () => {
     await store.exchange([{ keys: ["lane b.org metadata", "total group"], written: 0, returned: 1 }], []);
     assert.equal(await kindOf(store, way("d.org", "group")), "granted");
     assert.deepEqual(own.cli("KEYS", "docstokg{*").split("\n").sort(), [
-      "docstokg{a.org}:lane a.org metadata",
-      "docstokg{a.org}:total a.org",
-      "docstokg{group}:lane b.org metadata",
-      "docstokg{group}:lane c.org metadata",
-      "docstokg{group}:lane d.org metadata",
-      "docstokg{group}:total group",
+      "docstokg{a.org}:v2:lane a.org metadata",
+      "docstokg{a.org}:v2:total a.org",
+      "docstokg{group}:v2:lane b.org metadata",
+      "docstokg{group}:v2:lane c.org metadata",
+      "docstokg{group}:v2:lane d.org metadata",
+      "docstokg{group}:v2:total group",
     ]);
   });
 });

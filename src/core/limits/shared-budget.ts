@@ -50,6 +50,8 @@ export interface BudgetState {
   readonly windows: readonly Window[];
   readonly lengthsUs: readonly number[];
   readonly members: Readonly<Record<string, Member>>;
+  /** When the budget was created; missing in states of older versions. */
+  readonly createdUs?: number | undefined;
 }
 
 /** A waiting process that is this late with its next request no longer counts as waiting. */
@@ -62,11 +64,13 @@ export class SharedBudget {
   readonly #members: Map<string, Member>;
   #windows: readonly Window[];
   #lengthsUs: readonly number[];
+  #createdUs: number | undefined;
 
   constructor(state?: BudgetState) {
     this.#log = state === undefined ? new WindowLog() : WindowLog.restore(state.log);
     this.#windows = state?.windows ?? [];
     this.#lengthsUs = state?.lengthsUs ?? [];
+    this.#createdUs = state === undefined ? undefined : (state.createdUs ?? 0);
     this.#members = new Map(Object.entries(state?.members ?? {}).map(([name, member]) => [name, { ...member }]));
   }
 
@@ -76,11 +80,13 @@ export class SharedBudget {
       windows: this.#windows,
       lengthsUs: this.#lengthsUs,
       members: Object.fromEntries(this.#members),
+      createdUs: this.#createdUs,
     };
   }
 
   /** Adds a process or updates its claim and lease. Removes processes whose lease has ended. */
   join(processId: string, claim: BudgetClaim, leaseUs: number, nowUs: number): void {
+    this.#createdUs ??= nowUs;
     const existing = this.#members.get(processId);
     if (existing === undefined) this.#members.set(processId, { claim, pending: 0, leaseUs, usage: 0 });
     else Object.assign(existing, { claim, leaseUs });
@@ -92,6 +98,31 @@ export class SharedBudget {
       this.#members.delete(name);
     }
     this.#applyStrictestClaims();
+  }
+
+  /** Whether this budget did not exist at that instant: the store has lost the one that a process knew then. */
+  isNewerThan(us: number): boolean {
+    return (this.#createdUs ?? Number.POSITIVE_INFINITY) > us;
+  }
+
+  /** Units that count now in each window of a claim, leased ones included. */
+  usedUnits({ windows }: BudgetClaim, nowUs: number): readonly number[] {
+    return windows.map(({ windowUs }) => {
+      const index = this.#lengthsUs.indexOf(windowUs);
+      const window = this.#windows[index];
+      return window === undefined ? 0 : this.#log.usedUnits(index, window, nowUs);
+    });
+  }
+
+  /**
+   * Counts what a process reports: units that it sent without a lease, and, if the store has lost its data, the units
+   * that the process knows were used in each window of its claim. Both count as written now.
+   */
+  report(claim: BudgetClaim, sent: number, known: readonly number[], nowUs: number): void {
+    if (sent > 0) this.#log.write(this.#windows, sent, nowUs);
+    const used = this.usedUnits(claim, nowUs);
+    const missing = Math.max(0, ...known.map((units, index) => units - (used[index] ?? 0)));
+    if (missing > 0) this.#log.write(this.#windows, missing, nowUs);
   }
 
   /** Extends the lease of a process that has joined. */

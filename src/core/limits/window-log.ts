@@ -140,8 +140,9 @@ export class WindowLog {
     this.write(windows, units, nowUs);
   }
 
-  /** Records units that were not reserved as written now. */
-  write(windows: readonly Window[], units: number, nowUs: number): void {
+  /** Records units that were not reserved as written now; stamps never decrease. */
+  write(windows: readonly Window[], units: number, atUs: number): void {
+    const nowUs = this.written > 0 && this.lastUs > atUs ? this.lastUs : atUs;
     if (this.written > 0 && this.#rings === undefined && nowUs !== this.lastUs) this.#createRings(windows);
     const first = this.written + 1;
     this.written += units;

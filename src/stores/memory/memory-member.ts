@@ -1,6 +1,15 @@
 import { StoreError } from "../../errors.ts";
 import { changeRecord, recordAt, recordsAt } from "../records.ts";
-import type { LeaseReply, LeaseRequest, RecordUpdate, Settlement, Store, StoreRecord, StoreSignals } from "../store.ts";
+import type {
+  LeaseReply,
+  LeaseRequest,
+  RecordUpdate,
+  Settlement,
+  Store,
+  StoreRecord,
+  StoreSignals,
+  UseReport,
+} from "../store.ts";
 import type { MemoryStore } from "./memory-store.ts";
 
 /** A `MemoryStore` as one of its members uses it. */
@@ -25,9 +34,10 @@ export class MemoryMember implements Store {
   async exchange(
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
+    reports: readonly UseReport[] = [],
   ): Promise<readonly LeaseReply[]> {
     this.#checkOpen();
-    return this.#store.exchange(this.processId, settlements, requests);
+    return this.#store.exchange(this.processId, settlements, requests, reports);
   }
 
   async read<Value>(name: string): Promise<StoreRecord<Value>> {

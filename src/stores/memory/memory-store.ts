@@ -1,6 +1,6 @@
 import { SharedBudget } from "../../core/limits/shared-budget.ts";
 import type { Time } from "../../time/time.ts";
-import { type Budgets, leaseAll, settleAll } from "../exchange.ts";
+import { type Budgets, leaseAll, reportAll, settleAll } from "../exchange.ts";
 import {
   LEASE_MS,
   type LeaseReply,
@@ -8,6 +8,7 @@ import {
   type Settlement,
   type Store,
   type StoreSignals,
+  type UseReport,
 } from "../store.ts";
 import { MapSweeper } from "./map-sweeper.ts";
 import { MemoryMember } from "./memory-member.ts";
@@ -71,10 +72,12 @@ export class MemoryStore implements Budgets {
     process: string,
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
+    reports: readonly UseReport[] = [],
   ): readonly LeaseReply[] {
     const context = { process, nowUs: this.nowUs, leaseUs: this.#leaseUs };
     this.#seenUs.set(process, context.nowUs);
     settleAll(this, settlements, context);
+    reportAll(this, reports, context);
     const replies = leaseAll(this, requests, context);
     this.#sweeper.sweep(context.nowUs);
     return replies;

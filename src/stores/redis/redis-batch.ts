@@ -1,4 +1,4 @@
-import type { LeaseReply, LeaseRequest, Settlement, StoreClaim } from "../store.ts";
+import type { LeaseReply, LeaseRequest, Settlement, StoreClaim, UseReport } from "../store.ts";
 
 /** The server does nothing else while the script runs. This many entries take a third of a millisecond. */
 const MAX_BATCH = 16;
@@ -16,6 +16,7 @@ interface PendingRequest {
 export class RedisBatch {
   readonly settlements = new Map<string, { written: number; returned: number }>();
   readonly pending = new Map<string, PendingRequest>();
+  readonly reports: UseReport[] = [];
   readonly #outcome = Promise.withResolvers<void>();
   #size = 0;
 
@@ -41,6 +42,11 @@ export class RedisBatch {
     }
   }
 
+  report(report: UseReport): void {
+    this.reports.push(report);
+    this.#size += 1;
+  }
+
   request(requestKey: string, request: LeaseRequest, onReply: (reply: LeaseReply) => void): void {
     const existing = this.pending.get(requestKey);
     if (existing !== undefined) {
@@ -62,14 +68,15 @@ export class RedisBatch {
   /** The keys of all budgets in the batch. */
   keys(): ReadonlySet<string> {
     const keys = new Set(this.settlements.keys());
+    for (const { claim } of this.reports) keys.add(claim.key);
     for (const { request } of this.pending.values()) for (const { key } of request.claims) keys.add(key);
     return keys;
   }
 }
 
 /** Equal for requests that get the same reply at the same instant. */
-export function requestKeyOf({ claims, least, most }: LeaseRequest): string {
-  let requestKey = `${least} ${most}`;
+export function requestKeyOf({ claims, least, most, wantsUse = false }: LeaseRequest): string {
+  let requestKey = wantsUse ? `${least} ${most} use` : `${least} ${most}`;
   for (const claim of claims) requestKey += `\n${claim.key}\t${claimText(claim)}`;
   return requestKey;
 }

@@ -1,3 +1,6 @@
+/** The format of budgets. Another version uses other keys, so that no process misreads those of another one. */
+const FORMAT = "v2";
+
 /** The Redis keys of budgets. */
 export class RedisKeys {
   readonly #prefix: string;
@@ -24,6 +27,7 @@ export class RedisKeys {
   }
 
   keyOf(key: string, slot: string): string {
-    return this.#isCluster ? `${this.#prefix}{${slot}}:${key}` : `${this.#prefix}:${key}`;
+    const prefix = this.#isCluster ? `${this.#prefix}{${slot}}` : this.#prefix;
+    return `${prefix}:${FORMAT}:${key}`;
   }
 }

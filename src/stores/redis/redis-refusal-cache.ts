@@ -19,7 +19,7 @@ export class RedisRefusalCache {
   }
 
   record(requestKey: string, reply: LeaseReply, nowUs: number): void {
-    if (reply.kind === "granted") {
+    if (reply.kind === "granted" || reply.isLost) {
       this.#refusals.delete(requestKey);
       return;
     }
@@ -34,7 +34,8 @@ export class RedisRefusalCache {
     const { refusal, repliedUs } = entry;
     const sinceUs = nowUs - repliedUs;
     const leftMs = refusal.waitMs - sinceUs / 1000;
-    if (sinceUs < this.#trustedUs && leftMs > 0) return { ...refusal, waitMs: leftMs };
+    if (sinceUs < this.#trustedUs && leftMs > 0)
+      return { kind: "wait", waitMs: leftMs, key: refusal.key, isStricter: refusal.isStricter };
     this.#refusals.delete(requestKey);
     return undefined;
   }

@@ -14,13 +14,17 @@
  *
  *   KEYS   the budgets; or only the list of processes
  *   ARGV   process, lease in us, epoch, latest time (us of the server's clock, 0 for any), current time (tests only),
- *          the number of settlements, or -1 to renew the entry in the list of processes, then
+ *          the number of settlements, or -1 to renew the entry in the list of processes, the number of reports, then
  *          for each settlement  budget, leased units or -1, written, returned
- *          for each request     number of claims, least, most, number of callers,
- *                               then for each claim  budget, leased units or -1, claim
+ *          for each report      budget, leased units or -1, claim, units sent without a lease, units known in each window,
+ *                               age of that knowledge in us or -1
+ *          for each request     number of claims, least, most, number of callers, 1 if the use is wanted,
+ *                               then for each claim  budget, leased units or -1, claim, age of the knowledge in us or -1
  *   reply  the server's time, 0 (or -1 for a call that came too late and had no effect), then
  *          for each request     number of grants, the units of each, then, if some caller got none, the wait in us and
- *                               the position of the binding claim; then 1 if another process claims stricter limits
+ *                               the position of the binding claim; then 1 if another process claims stricter limits,
+ *                               then, if it is wanted, the units in use in each window of each claim;
+ *                               or -1 and the position of a claim whose budget is younger than the knowledge of it
  */
 import { createHash } from "node:crypto";
 
@@ -47,36 +51,42 @@ end
 
 local budgets = {}
 
+local function parse(b, packed)
+  local unpack_struct, at = struct.unpack, 1
+  b.written, b.pending, b.last_us, b.rings, b.shift_us, b.seen_us, b.expires_us, b.spacing_us, b.created_us, b.count, at =
+    unpack_struct('<dddddddddd', packed)
+  b.has_rings = b.rings == 1
+  for index = 1, b.count do
+    local limit, span_us, length_us, grain, capacity
+    limit, span_us, length_us, grain, capacity, at = unpack_struct('<ddddd', packed, at)
+    b.windows[index] = { limit = limit, span_us = span_us, length_us = length_us, grain = grain, capacity = capacity }
+  end
+  while at <= #packed do
+    local pending, lease_us, epoch, waiting, next_request_us, usage, overruled, name, claim
+    pending, lease_us, epoch, waiting, next_request_us, usage, overruled, name, claim, at =
+      unpack_struct('<dddddddss', packed, at)
+    local member = { name = name, claim = claim, pending = pending, lease_us = lease_us, epoch = epoch,
+      is_waiting = waiting == 1, next_request_us = next_request_us, usage = usage, is_overruled = overruled == 1 }
+    b.members[#b.members + 1] = member
+    if name == me.name then b.mine = member end
+  end
+end
+
 local function budget_of(position)
   local b = budgets[position]
   if b then return b end
   local key = KEYS[tonumber(position)]
-  local packed, members, windows = redis.call('HGET', key, 's'), {}, {}
-  if packed then
-    local unpack_struct = struct.unpack
-    b = { key = key, members = members, windows = windows, has_rings = false, now_us = 0, at = 0, count = 0,
-      written = 0, pending = 0, last_us = 0, rings = 0, shift_us = 0, seen_us = 0, expires_us = 0, spacing_us = 0 }
-    b.written, b.pending, b.last_us, b.rings, b.shift_us, b.seen_us, b.expires_us, b.spacing_us, b.count, b.at =
-      unpack_struct('<ddddddddd', packed)
-    b.has_rings = b.rings == 1
-    local at = b.at
-    for index = 1, b.count do
-      local limit, span_us, length_us, grain, capacity
-      limit, span_us, length_us, grain, capacity, at = unpack_struct('<ddddd', packed, at)
-      windows[index] = { limit = limit, span_us = span_us, length_us = length_us, grain = grain, capacity = capacity }
-    end
-    while at <= #packed do
-      local pending, lease_us, epoch, waiting, next_request_us, usage, overruled, name, claim
-      pending, lease_us, epoch, waiting, next_request_us, usage, overruled, name, claim, at =
-        unpack_struct('<dddddddss', packed, at)
-      local member = { name = name, claim = claim, pending = pending, lease_us = lease_us, epoch = epoch,
-        is_waiting = waiting == 1, next_request_us = next_request_us, usage = usage, is_overruled = overruled == 1 }
-      members[#members + 1] = member
-      if name == me.name then b.mine = member end
-    end
-  else
-    b = { key = key, members = members, windows = windows, has_rings = false, now_us = 0,
-      written = 0, pending = 0, last_us = 0, shift_us = 0, seen_us = 0, expires_us = 0, spacing_us = 0 }
+  local packed = redis.pcall('HGET', key, 's')
+  b = { key = key, members = {}, windows = {}, has_rings = false, now_us = 0, written = 0, pending = 0, last_us = 0,
+    rings = 0, shift_us = 0, seen_us = 0, expires_us = 0, spacing_us = 0, created_us = me.clock_us, count = 0 }
+  local is_wrong_type = type(packed) == 'table' and packed.err and packed.err:find('WRONGTYPE', 1, true)
+  if type(packed) == 'table' and not is_wrong_type then error(packed) end
+  if is_wrong_type or packed and not pcall(parse, b, packed) then
+    -- One key that cannot be read must not take the store away for all: it is set aside, and counts as lost.
+    redis.call('RENAME', key, key .. ':damaged')
+    redis.call('PEXPIRE', key .. ':damaged', 86400000)
+    b = { key = key, members = {}, windows = {}, has_rings = false, now_us = 0, written = 0, pending = 0, last_us = 0,
+      rings = 0, shift_us = 0, seen_us = 0, expires_us = 0, spacing_us = 0, created_us = me.clock_us, count = 0 }
   end
   -- If the clock was set back, or another machine took over, time stands still until it has caught up.
   local now_us = me.clock_us + b.shift_us
@@ -90,15 +100,15 @@ local function budget_of(position)
 end
 
 local function save(b)
-  local members, windows, pack_struct = '', '', struct.pack
+  local packs, windows, pack_struct = {}, '', struct.pack
   local alive_us, longest_us = me.lease_us, b.spacing_us
   for i = 1, #b.members do
     local m = b.members[i]
     if m.lease_us - b.now_us > alive_us then alive_us = m.lease_us - b.now_us end
-    members = members .. pack_struct('<dddddddss', m.pending, m.lease_us, m.epoch, m.is_waiting and 1 or 0,
+    packs[i] = pack_struct('<dddddddss', m.pending, m.lease_us, m.epoch, m.is_waiting and 1 or 0,
       m.next_request_us, m.usage, m.is_overruled and 1 or 0, m.name, m.claim)
   end
-  if members == '' and b.written == 0 then return end
+  if #packs == 0 and b.written == 0 then return end
   for i = 1, #b.windows do
     local w = b.windows[i]
     if w.span_us > longest_us then longest_us = w.span_us end
@@ -108,8 +118,8 @@ local function save(b)
   local needed_us = alive_us + longest_us + 1000000
   local is_short = b.expires_us < me.clock_us + needed_us
   if is_short then b.expires_us = me.clock_us + 2 * needed_us end
-  local packed = pack_struct('<ddddddddd', b.written, b.pending, b.last_us, b.has_rings and 1 or 0, b.shift_us,
-    b.now_us, b.expires_us, b.spacing_us, #b.windows) .. windows .. members
+  local packed = pack_struct('<dddddddddd', b.written, b.pending, b.last_us, b.has_rings and 1 or 0, b.shift_us,
+    b.now_us, b.expires_us, b.spacing_us, b.created_us, #b.windows) .. windows .. table.concat(packs)
   local puts, from = b.puts, 1
   -- In parts, because unpack puts all its values on Lua's small stack.
   while #puts - from > 200 do
@@ -148,8 +158,8 @@ local function stamp_of(b, index, unit)
   return stamp_us
 end
 
-local function write_reserved(b, units, at_us)
-  b.pending = b.pending - units
+local function write(b, units, at_us)
+  if b.written > 0 and b.last_us > at_us then at_us = b.last_us end
   if b.written > 0 and not b.has_rings and at_us ~= b.last_us then
     b.has_rings = true
     for index, window in ipairs(b.windows) do
@@ -167,6 +177,33 @@ local function write_reserved(b, units, at_us)
     for mark = math.max(math.ceil(first / window.grain), newest - window.capacity + 1), newest do
       put(b, index, mark, at_us)
     end
+  end
+end
+
+local function write_reserved(b, units, at_us)
+  b.pending = b.pending - units
+  write(b, units, at_us)
+end
+
+-- Units that count now in a window: at most its limit of written ones, and all pending ones.
+local function used_units(b, index)
+  local window = b.windows[index]
+  local low, high = math.max(1, b.written - window.limit + 1), b.written + 1
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if stamp_of(b, index, middle) > b.now_us - window.span_us then high = middle else low = middle + 1 end
+  end
+  return b.written + 1 - low + b.pending
+end
+
+-- Calls back with each window of a claim, in its order: the units in use, 0 for a window that the budget does not have.
+local function each_use(b, claim, visit)
+  for length_us in claim:gmatch(';[^,;]+,([^,;]+)') do
+    local used = 0
+    for index = 1, #b.windows do
+      if b.windows[index].length_us == tonumber(length_us) then used = used_units(b, index) end
+    end
+    visit(used)
   end
 end
 
@@ -300,14 +337,7 @@ local function available_units(b, least, most)
   -- Most requests are small and alone: they need no search for the number of free units.
   if others == 0 and (least == most or b.spacing_us == 0 and free_at(b, most) <= now_us) then return most end
   local free = math.huge
-  for index, window in ipairs(b.windows) do
-    local low, high = math.max(1, b.written - window.limit + 1), b.written + 1
-    while low < high do
-      local middle = math.floor((low + high) / 2)
-      if stamp_of(b, index, middle) > now_us - window.span_us then high = middle else low = middle + 1 end
-    end
-    free = math.min(free, window.limit - (b.written + 1 - low + b.pending))
-  end
+  for index, window in ipairs(b.windows) do free = math.min(free, window.limit - used_units(b, index)) end
   local at_once = math.min(b.spacing_us > 0 and least or free, most)
   if others == 0 then return at_once end
   if free <= ahead and now_us - free_us < TURN_US then return 0 end
@@ -341,7 +371,7 @@ local function lease(claims, least, most)
   return units, wait_us, binding
 end
 
-local at = 7
+local at = 8
 for _ = 1, tonumber(ARGV[6]) do
   local b = budget_of(ARGV[at])
   local mine = b.mine
@@ -359,21 +389,43 @@ for _ = 1, tonumber(ARGV[6]) do
   at = at + 4
 end
 
+for _ = 1, tonumber(ARGV[7]) do
+  local b, claim = budget_of(ARGV[at]), ARGV[at + 2]
+  if not (b.mine and b.mine.epoch > me.epoch) then
+    local ago_us = tonumber(ARGV[at + 5])
+    local is_new = ago_us >= 0 and b.created_us > b.now_us - ago_us
+    join(b, claim, ARGV[at + 1])
+    local sent, missing, known = tonumber(ARGV[at + 3]), 0, ARGV[at + 4]:gmatch('[^,]+')
+    if sent > 0 then write(b, sent, b.now_us) end
+    if is_new then
+      each_use(b, claim, function(used) missing = math.max(missing, tonumber(known() or 0) - used) end)
+    end
+    if missing > 0 then write(b, missing, b.now_us) end
+  end
+  at = at + 6
+end
+
 local reply = { me.clock_us, 0 }
 while ARGV[at] do
   local least, most, callers = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  local claims, is_lost, first = {}, false, at + 4
-  at = first + 3 * ARGV[at]
-  for position = first, at - 1, 3 do
+  local wants_use = ARGV[at + 4] == '1'
+  local claims, is_lost, lost_claim, first = {}, false, nil, at + 5
+  at = first + 4 * ARGV[at]
+  for position = first, at - 1, 4 do
     local b = budget_of(ARGV[position])
     claims[#claims + 1] = b
     is_lost = is_lost or b.mine and b.mine.epoch > me.epoch
+    local ago_us = tonumber(ARGV[position + 3])
+    if not lost_claim and ago_us >= 0 and b.created_us > b.now_us - ago_us then lost_claim = #claims end
   end
   local granted, wait_us, binding, stricter = 0, 1, 1, 0
   local reply_at = #reply + 1
+  if lost_claim then
+    reply[reply_at], reply[reply_at + 1] = -1, lost_claim
+  else
   if not is_lost then
     for index = 1, #claims do
-      join(claims[index], ARGV[first + 3 * index - 1], ARGV[first + 3 * index - 2])
+      join(claims[index], ARGV[first + 4 * index - 2], ARGV[first + 4 * index - 3])
       if claims[index].mine.is_overruled then stricter = 1 end
     end
     -- Equal requests at the same instant: after the first refusal all others are refused too.
@@ -390,6 +442,12 @@ while ARGV[at] do
     reply[reply_at + granted + 1], reply[reply_at + granted + 2] = math.ceil(wait_us), binding
   end
   reply[#reply + 1] = stricter
+  if wants_use then
+    for index = 1, #claims do
+      each_use(claims[index], ARGV[first + 4 * index - 2], function(used) reply[#reply + 1] = used end)
+    end
+  end
+  end
 end
 
 for _, b in pairs(budgets) do

@@ -11,6 +11,7 @@ import {
   type Settlement,
   type Store,
   type StoreRecord,
+  type UseReport,
 } from "../store.ts";
 import { type RedisBatch, requestKeyOf } from "./redis-batch.ts";
 import { RedisCallQueue } from "./redis-call-queue.ts";
@@ -136,6 +137,7 @@ export class RedisStore implements Store {
   async exchange(
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
+    reports: readonly UseReport[] = [],
   ): Promise<readonly LeaseReply[]> {
     if (this.#isClosed) throw new StoreError("the Redis store is closed");
     const replies: LeaseReply[] = [];
@@ -146,6 +148,12 @@ export class RedisStore implements Store {
       batch.settle(settlement);
       batches.add(batch);
       if (settlement.returned > 0) this.#refusals.clear();
+    }
+    for (const report of reports) {
+      const batch = this.#queueOf(report.keys).open();
+      batch.report(report);
+      batches.add(batch);
+      this.#refusals.clear();
     }
     const nowUs = this.#time.monotonicUs();
     for (const [index, request] of requests.entries()) {
@@ -162,7 +170,7 @@ export class RedisStore implements Store {
       batches.add(batch);
     }
     // An empty exchange contacts the server too: a process without a store uses it to find out whether it is back.
-    if (settlements.length + requests.length === 0)
+    if (settlements.length + requests.length + reports.length === 0)
       await this.#announce(this.#leaseUs).catch(error => Promise.reject(toStoreError(error)));
     else if (nowUs - this.#announcedUs >= PRESENCE_US) void this.#announce(this.#leaseUs).catch(() => undefined);
     if (batches.size > 0) await this.#awaitAll(batches, requests, replies);

@@ -19,6 +19,9 @@ export interface ScriptCall {
   readonly args: readonly string[];
 }
 
+/** In place of the number of grants: the server has lost a budget that this process knows. */
+const LOST = -1;
+
 export function scriptCallOf(
   batch: RedisBatch,
   ledger: RedisLedger,
@@ -33,14 +36,22 @@ export function scriptCallOf(
     positions.set(key, next);
     return next;
   };
-  const args = [...headOf(caller, ledger.epoch), String(batch.settlements.size)];
+  const args = [...headOf(caller, ledger.epoch), String(batch.settlements.size), String(batch.reports.length)];
   for (const [key, { written, returned }] of batch.settlements)
     args.push(position(key), String(ledger.claimed(key, 0)), String(written), String(returned));
+  for (const { claim, sent, known } of batch.reports) {
+    const { written = 0, returned = 0 } = batch.settlements.get(claim.key) ?? {};
+    const leased = ledger.claimed(claim.key, written + returned);
+    args.push(position(claim.key), String(leased), claimText(claim), String(sent), known.join(","));
+    args.push(String(claim.knownAgoUs ?? -1));
+  }
   for (const { request, onReply } of batch.pending.values()) {
     args.push(String(request.claims.length), String(request.least), String(request.most), String(onReply.length));
+    args.push(request.wantsUse ? "1" : "0");
     for (const claim of request.claims) {
       const { written = 0, returned = 0 } = batch.settlements.get(claim.key) ?? {};
       args.push(position(claim.key), String(ledger.claimed(claim.key, written + returned)), claimText(claim));
+      args.push(String(claim.knownAgoUs ?? -1));
     }
   }
   return { keys: Array.from(positions.keys(), keyOf), args };
@@ -69,14 +80,22 @@ export function leaseRepliesOf(batch: RedisBatch, numbers: readonly number[]): r
     return value;
   };
   return Array.from(batch.pending.values(), ({ request, onReply }) => {
-    const granted = Array.from({ length: next() }, next);
+    const first = next();
+    if (first === LOST) {
+      const key = request.claims[next() - 1]?.key ?? "";
+      return onReply.map(() => ({ kind: "wait", waitMs: 0.001, key, isStricter: false, isLost: true }));
+    }
+    const granted = Array.from({ length: first }, next);
     const isRefused = granted.length < onReply.length;
     const waitMs = isRefused ? next() / 1000 : 0;
     const key = isRefused ? (request.claims[next() - 1]?.key ?? "") : "";
     const isStricter = next() === 1;
+    const use = request.wantsUse ? { use: request.claims.map(({ windows }) => windows.map(next)) } : {};
     return onReply.map((_, index): LeaseReply => {
       const units = granted[index];
-      return units === undefined ? { kind: "wait", waitMs, key, isStricter } : { kind: "granted", units, isStricter };
+      return units === undefined
+        ? { kind: "wait", waitMs, key, isStricter, ...use }
+        : { kind: "granted", units, isStricter, ...use };
     });
   });
 }

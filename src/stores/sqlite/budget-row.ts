@@ -59,9 +59,10 @@ function unpacked({ state, stamps }: BudgetRow): BudgetState {
   return { ...rest, log: { ...rest.log, rings } };
 }
 
-function shifted({ log, members, ...rest }: BudgetState, byUs: number): BudgetState {
+function shifted({ log, members, createdUs = 0, ...rest }: BudgetState, byUs: number): BudgetState {
   return {
     ...rest,
+    createdUs: createdUs + byUs,
     log: {
       ...log,
       lastUs: log.written > 0 ? log.lastUs + byUs : 0,

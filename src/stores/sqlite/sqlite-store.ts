@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { messageOf, StoreError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
-import { leaseAll } from "../exchange.ts";
+import { leaseAll, reportAll } from "../exchange.ts";
 import { changeRecord, recordAt, recordsAt } from "../records.ts";
 import {
   LEASE_MS,
@@ -14,6 +14,7 @@ import {
   type Settlement,
   type Store,
   type StoreRecord,
+  type UseReport,
 } from "../store.ts";
 import { FileSignals } from "./file-signals.ts";
 import { LockFairness } from "./lock-fairness.ts";
@@ -101,9 +102,17 @@ export class SqliteStore implements Store {
     return Math.max(1, this.#processes);
   }
 
-  exchange(settlements: readonly Settlement[], requests: readonly LeaseRequest[]): Promise<readonly LeaseReply[]> {
-    const run = ({ budgets, context }: SqliteTables) => leaseAll(budgets, requests, context);
-    return this.#queued({ settlements, run, size: settlements.length + requests.length, isUrgent: false });
+  exchange(
+    settlements: readonly Settlement[],
+    requests: readonly LeaseRequest[],
+    reports: readonly UseReport[] = [],
+  ): Promise<readonly LeaseReply[]> {
+    const run = ({ budgets, context }: SqliteTables) => {
+      reportAll(budgets, reports, context);
+      return leaseAll(budgets, requests, context);
+    };
+    const size = settlements.length + requests.length + reports.length;
+    return this.#queued({ settlements, run, size, isUrgent: false });
   }
 
   read<Value>(name: string): Promise<StoreRecord<Value>> {

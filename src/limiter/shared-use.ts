@@ -1,0 +1,50 @@
+import type { Window } from "../core/limits/window-log.ts";
+
+/** What the shared store last said about the use of a budget, over all processes. */
+export interface SharedUse {
+  /** When the request was sent: at the earliest, the store decided then. */
+  readonly sentUs: number;
+  /** When the reply arrived: at the latest, the store decided then. */
+  readonly atUs: number;
+  /** Units that counted in each window, leased ones included. */
+  readonly used: readonly number[];
+}
+
+/** Leased units may be written this long after the lease, also if the store is lost meanwhile. */
+export const USE_WITHIN_US = 1_000_000;
+/** A budget that the store was never asked about: only shorter windows count as used when the store is lost. */
+const UNKNOWN_WINDOW_US = 60_000_000;
+
+/**
+ * The most units that can count in each window now. To what the store last said come the units that other processes can
+ * have leased since: no window grants more than its limit in any span. Nothing is known without a reply: then the window
+ * counts as full.
+ */
+export function knownUse(windows: readonly Window[], use: SharedUse | undefined, nowUs: number): readonly number[] {
+  if (use === undefined) return windows.map(({ limit, spanUs }) => (spanUs <= UNKNOWN_WINDOW_US ? limit : 0));
+  const sinceUs = nowUs - use.sentUs;
+  const since = Math.min(...windows.map(({ limit, spanUs }) => limit * (Math.floor(sinceUs / spanUs) + 1)));
+  return windows.map(({ limit, spanUs }, index) => {
+    const before = sinceUs < spanUs ? (use.used[index] ?? limit) : 0;
+    return Math.min(limit, before + since);
+  });
+}
+
+/**
+ * Units of the share of one of `processes` that must count as used when the store is lost, so that all processes
+ * together send no more than was free: its share of the limit less its share of the free units, and less what it has
+ * sent itself, which its own windows count.
+ */
+export function assumedUnits(
+  windows: readonly Window[],
+  use: readonly number[],
+  own: readonly number[],
+  processes: number,
+): number {
+  const assumed = windows.map(({ limit }, index) => {
+    const share = Math.max(1, Math.floor(limit / processes));
+    const free = Math.floor((limit - (use[index] ?? limit)) / processes);
+    return share - free - (own[index] ?? 0);
+  });
+  return Math.max(0, ...assumed);
+}

@@ -1,0 +1,130 @@
+import type { Budget } from "../limiter/budget.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
+import { knownUse } from "../limiter/shared-use.ts";
+import type { ClaimUse, StoreClaim, UseReport } from "../stores/store.ts";
+
+/** Role budgets of which the store has said the use, at most. An older one is dropped first. */
+const KNOWN_MAX = 4096;
+
+/** Reports that were taken for an exchange: exactly one of the two functions is to be called. */
+export interface TakenReports {
+  readonly reports: readonly UseReport[];
+  /** The store has the reports; its reply arrived at `atUs`. */
+  delivered(atUs: number): void;
+  failed(): void;
+}
+
+/**
+ * What this process has to report about shared budgets: units that it sent without a lease, and, in case the store has
+ * lost its data, the use that the store has said before.
+ */
+export class SharedUseReports {
+  #sent = new Map<RoleBudget, number>();
+  readonly #known = new Set<RoleBudget>();
+
+  get hasSent(): boolean {
+    return this.#sent.size > 0;
+  }
+
+  /** Units were sent without a lease. */
+  sent(roleBudget: RoleBudget, units: number): void {
+    this.#sent.set(roleBudget, (this.#sent.get(roleBudget) ?? 0) + units);
+  }
+
+  /** The store has said the use of this role budget. */
+  known(roleBudget: RoleBudget, nowUs: number): void {
+    this.#known.delete(roleBudget);
+    this.#known.add(roleBudget);
+    for (const oldest of this.#known) {
+      if (this.#known.size <= KNOWN_MAX && isUseful(oldest, nowUs)) break;
+      this.#known.delete(oldest);
+    }
+  }
+
+  take(nowUs: number): TakenReports {
+    const sent = this.#sent;
+    this.#sent = new Map();
+    const reported = new Map<Budget, { keys: readonly string[]; sent: number }>();
+    for (const roleBudget of new Set([...sent.keys(), ...this.#known])) {
+      const budgets = sharedBudgets(roleBudget);
+      const keys = budgets.map(({ storeKey }) => storeKey);
+      for (const budget of budgets) {
+        const sum = (reported.get(budget)?.sent ?? 0) + (sent.get(roleBudget) ?? 0);
+        reported.set(budget, { keys, sent: sum });
+      }
+    }
+    const reports = Array.from(reported, ([budget, { keys, sent: units }]) => ({
+      claim: claimOf(budget, nowUs),
+      keys,
+      sent: units,
+      known: knownUse(budget.claimedWindows, budget.sharedUse, nowUs),
+    }));
+    return {
+      reports,
+      delivered: atUs => {
+        // A store that had lost its data knows it again: from now on it can be asked whether it has lost it once more.
+        for (const [index, budget] of [...reported.keys()].entries()) {
+          const { known = [], sent: units = 0 } = reports[index] ?? {};
+          budget.sharedUse = { sentUs: nowUs, atUs, used: known.map(used => used + units) };
+          budget.sharedContactUs = atUs;
+        }
+      },
+      failed: () => {
+        for (const [roleBudget, units] of sent) this.sent(roleBudget, units);
+      },
+    };
+  }
+}
+
+/** Store keys and limits of the budgets that apply. Budgets without windows are not shared. */
+export function claimsOf(roleBudget: RoleBudget, nowUs: number): readonly StoreClaim[] {
+  return sharedBudgets(roleBudget).map(budget => claimOf(budget, nowUs));
+}
+
+/** Keeps what the store has said about the use of each budget, in the order of the claims. */
+export function applyUse(roleBudget: RoleBudget, use: ClaimUse, sentUs: number, atUs: number): void {
+  for (const [index, budget] of sharedBudgets(roleBudget).entries())
+    budget.sharedUse = { sentUs, atUs, used: use[index] ?? [] };
+}
+
+/** The store has granted units, or has said that the budget `key` has none free. */
+export function applyContact(roleBudget: RoleBudget, key: string | undefined, nowUs: number): void {
+  for (const budget of sharedBudgets(roleBudget))
+    if (key === undefined || budget.storeKey === key) budget.sharedContactUs = nowUs;
+}
+
+function claimOf(budget: Budget, nowUs: number): StoreClaim {
+  const { storeKey: key, claimedWindows, policy } = budget;
+  const { rates } = policy.undivided ?? policy;
+  const spacingUs = policy.undivided?.spacingUs ?? budget.spacingUs;
+  const claimed = claimedWindows.map(({ limit, spanUs }, index) => ({
+    limit,
+    spanUs,
+    windowUs: rates[index]?.windowUs ?? spanUs,
+  }));
+  const knownAgoUs = ageOfUse(budget, nowUs);
+  return { key, windows: claimed, spacingUs, ...(knownAgoUs === undefined ? {} : { knownAgoUs }) };
+}
+
+/** A store keeps a budget for longer than this after the last contact, also if no unit of it is in use. */
+const KEPT_US = 20_000_000;
+
+/** How old the knowledge of units in use is; undefined if none of them can still count. */
+function ageOfUse({ sharedUse, sharedContactUs, claimedWindows }: Budget, nowUs: number): number | undefined {
+  const contactAgoUs = nowUs - sharedContactUs;
+  if (contactAgoUs < KEPT_US && claimedWindows.some(({ spanUs }) => contactAgoUs < spanUs)) return contactAgoUs;
+  if (sharedUse === undefined) return undefined;
+  const ageUs = nowUs - sharedUse.atUs;
+  const counts = claimedWindows.some(({ spanUs }, index) => ageUs < spanUs && (sharedUse.used[index] ?? 0) > 0);
+  return counts ? ageUs : undefined;
+}
+
+function isUseful(roleBudget: RoleBudget, nowUs: number): boolean {
+  return sharedBudgets(roleBudget).some(budget => ageOfUse(budget, nowUs) !== undefined);
+}
+
+function sharedBudgets(roleBudget: RoleBudget): readonly Budget[] {
+  const budgets: Budget[] = [];
+  for (let at: Budget | undefined = roleBudget; at; at = at.above) if (at.windows.length > 0) budgets.push(at);
+  return budgets;
+}

@@ -1,0 +1,119 @@
+/** Over all processes no window holds more than its limit, whatever happens to the store (law S4). */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { assertWithin } from "../../test/stores/store-contract.ts";
+import { StoreError } from "../errors.ts";
+import { Gate } from "../gate/gate.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import type { Store } from "../stores/store.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import type { AwayPolicy } from "./store-outage.ts";
+
+const LIMIT = 20;
+const MINUTE_LIMIT = 300;
+
+/** Busy processes that share a store which can be away and can lose its data. */
+class Fleet {
+  readonly time = new FakeTime();
+  readonly stampsUs: number[] = [];
+  readonly #gates: readonly Gate[];
+  #store = new MemoryStore(this.time);
+  #isAway = false;
+  #isOver = false;
+
+  constructor(processes: number, mode: AwayPolicy["mode"], random: () => number) {
+    const metadata = { rates: [`${LIMIT}/SECOND`, `${MINUTE_LIMIT}/MINUTE`], guard_ms: 0, max_delay_ms: 3_600_000 };
+    const limits = limitPoliciesFrom({ defaults: { metadata } }, "test");
+    this.#gates = Array.from({ length: processes }, (_, index) => {
+      const awayPolicy = () => ({ mode, fleetSize: undefined });
+      return new Gate(limits, this.time, { store: this.#member(`p${index}`), random, awayPolicy });
+    });
+  }
+
+  /** Every process sends one request after the other. */
+  start(): void {
+    for (const gate of this.#gates) for (let caller = 0; caller < 8; caller += 1) void this.#send(gate);
+  }
+
+  setAway(isAway: boolean): void {
+    this.#isAway = isAway;
+  }
+
+  loseData(): void {
+    this.#store = new MemoryStore(this.time);
+  }
+
+  stop(): void {
+    this.#isOver = true;
+  }
+
+  async #send(gate: Gate): Promise<void> {
+    while (!this.#isOver) {
+      const grant = await gate.enter({ host: "a.example", role: "metadata", maxWaitMs: 3_600_000 });
+      // Connecting takes a moment.
+      await this.time.sleep(3);
+      grant.written();
+      this.stampsUs.push(this.time.monotonicUs());
+      grant.release();
+    }
+  }
+
+  #member(name: string): Store {
+    const reach = async <Value>(run: (store: Store) => Promise<Value>): Promise<Value> => {
+      await this.time.sleep(2);
+      if (this.#isAway) throw new StoreError("no connection");
+      return run(this.#store.member(name));
+    };
+    const members = () => Math.max(1, this.#store.membersSeen());
+    return {
+      processId: name,
+      get processes() {
+        return members();
+      },
+      exchange: (...about) => reach(store => store.exchange(...about)),
+      read: record => reach(store => store.read(record)),
+      change: (record, step) => reach(store => store.change(record, step)),
+      list: prefix => reach(store => store.list(prefix)),
+      close: async () => undefined,
+    };
+  }
+}
+
+const outage = fc.record({
+  afterMs: fc.integer({ min: 1500, max: 6000 }),
+  awayMs: fc.constantFrom(0, 0, 300, 1200, 2500, 8000),
+  losesData: fc.boolean(),
+});
+
+for (const mode of ["wait", "share"] as const) {
+  test(`with ${mode}, no window holds more than its limit when the store is away for all, or loses its data`, async () => {
+    const faults = fc.array(outage, { minLength: 1, maxLength: 3 });
+    await fc.assert(
+      fc.asyncProperty(faults, fc.integer({ min: 2, max: 5 }), fc.nat(), async (outages, processes, seed) => {
+        let draws = seed;
+        const random = () => {
+          draws = (draws * 1_103_515_245 + 12_345) % 2_147_483_648;
+          return draws / 2_147_483_648;
+        };
+        const fleet = new Fleet(processes, mode, random);
+        fleet.start();
+        for (const { afterMs, awayMs, losesData } of outages) {
+          await fleet.time.advance(afterMs);
+          if (awayMs > 0) fleet.setAway(true);
+          await fleet.time.advance(awayMs);
+          if (losesData) fleet.loseData();
+          fleet.setAway(false);
+        }
+        const before = fleet.stampsUs.length;
+        await fleet.time.advance(70_000);
+        fleet.stop();
+        assert.ok(fleet.stampsUs.length - before >= MINUTE_LIMIT / 2, `${fleet.stampsUs.length - before} afterwards`);
+        assertWithin(fleet.stampsUs, LIMIT, 1_000_000);
+        assertWithin(fleet.stampsUs, MINUTE_LIMIT, 60_000_000);
+      }),
+      { numRuns: 15 },
+    );
+  });
+}
