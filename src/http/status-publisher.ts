@@ -11,6 +11,7 @@ import {
 } from "../stores/process-record.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
+import { unreferenced } from "../time/unreferenced.ts";
 import type { HubSnapshot } from "./hub.ts";
 
 /** The part of a hub's snapshot that is written to the store. */
@@ -71,7 +72,7 @@ export class StatusPublisher {
       this.#hasStarted = true;
       this.#orders.ensureListening();
     }
-    this.#timer ??= this.#time.setTimer(delayMs, () => {
+    this.#timer ??= unreferenced(this.#time, delayMs, () => {
       this.#timer = undefined;
       this.#orders.ensureListening();
       const snapshot = this.#snapshot();

@@ -23,6 +23,7 @@ import {
 } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
+import { unreferenced } from "../time/unreferenced.ts";
 import { BreakerPublisher, circuitName, type RecordStep, recordNameOf } from "./breaker-publisher.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { type ApplyRecord, PeerRecords } from "./peer-records.ts";
@@ -208,7 +209,7 @@ export class BreakerSync implements ProbePermissions {
   }
 
   #returnUnused(circuit: CircuitHolder, id: string): Timer {
-    return this.#time.setTimer(UNUSED_MS, () => {
+    return unreferenced(this.#time, UNUSED_MS, () => {
       this.#probes.setPermission(circuit, undefined);
       this.#returnProbe(circuit, id);
     });

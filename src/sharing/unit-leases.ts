@@ -3,6 +3,7 @@ import { type RoleBudget, UnitLease } from "../limiter/role-budget.ts";
 import { USE_WITHIN_US } from "../limiter/shared-use.ts";
 import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
+import { unreferenced } from "../time/unreferenced.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { applyContact, applyUse, claimsOf, SharedUseReports } from "./shared-use-reports.ts";
 import { type AwayPolicy, type StoreAway, StoreOutage } from "./store-outage.ts";
@@ -287,7 +288,7 @@ export class UnitLeases {
 
   /** Renews the leases of this process well before they expire, and returns unused units. */
   #renewLater(): Timer {
-    return this.#time.setTimer(LEASE_MS / 3, () => {
+    return unreferenced(this.#time, LEASE_MS / 3, () => {
       this.#renewal = undefined;
       for (const roleBudget of this.#leased) {
         const { unitLease } = roleBudget;

@@ -6,6 +6,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
+import { type BreakerRecord, EMPTY_BREAKER_RECORD, setCooldown } from "../../src/core/breaker/breaker-record.ts";
 import { StoreError } from "../../src/errors.ts";
 import { RedisStore, type RedisStoreOptions } from "../../src/stores/redis/redis-store.ts";
 import type { LeaseRequest } from "../../src/stores/store.ts";
@@ -304,6 +305,22 @@ describe("redis", { skip: whyNoRedis() }, () => {
       await RedisStore.open("redis://127.0.0.1").catch(error => console.log(error.name, error.message));`;
     const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" });
     assert.match(stdout, /^StoreError .*npm install @redis\/client/);
+  });
+
+  test("with a prefix of its own, the cooldown for other tools has the prefix too", async t => {
+    const own = await ownServer(t);
+    for (const url of [`${own.url}?prefix=fleet-a`, own.url]) {
+      const store = await opened(t, {}, url);
+      await store.change<BreakerRecord, void>("host a.example", ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
+        const cooldown = { untilUs: nowUs + 60_000_000, reason: "retry-after" };
+        const next = setCooldown(record, "serverCooldown", cooldown, nowUs);
+        return { record: { next, keepUntilUs: cooldown.untilUs }, result: undefined };
+      });
+    }
+    assert.deepEqual(own.cli("KEYS", "*breaker:cooldown:*").split("\n").sort(), [
+      "breaker:cooldown:a.example",
+      "fleet-a:breaker:cooldown:a.example",
+    ]);
   });
 
   test("in a cluster the budgets of one request share a slot, and one exchange serves several slots", async t => {

@@ -1,6 +1,9 @@
 /** The format of budgets. Another version uses other keys, so that no process misreads those of another one. */
 const FORMAT = "v2";
 
+/** The beginning of every key, unless the URL says another one. */
+export const DEFAULT_PREFIX = "docstokg";
+
 /** The Redis keys of budgets. */
 export class RedisKeys {
   readonly #prefix: string;

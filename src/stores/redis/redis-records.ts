@@ -5,6 +5,7 @@ import { hostOfRecord } from "../record-names.ts";
 import { recordAt, type StoredRecord } from "../records.ts";
 import { LISTED_MAX, type RecordUpdate, type StoreRecord } from "../store.ts";
 import type { RedisConnection } from "./redis-connection.ts";
+import { DEFAULT_PREFIX } from "./redis-keys.ts";
 
 /**
  * Reads a record, or replaces it if it has not changed (compare and swap).
@@ -29,8 +30,8 @@ const SCRIPT = { text: TEXT, sha: createHash("sha1").update(TEXT).digest("hex") 
 
 /** Each conflict means that another process succeeded, so this many in a row are a sign of a defect. */
 const TRIES = 50;
-/** The copy of a cooldown for other tools (law S5). */
-const COOLDOWN_PREFIX = "breaker:cooldown:";
+/** The copy of a cooldown for other tools (law S5). Its name begins with the prefix, if the store has one of its own. */
+const COOLDOWN_KEY = "breaker:cooldown:";
 
 interface RecordReply {
   readonly nowUs: number;
@@ -46,11 +47,13 @@ interface RecordReply {
 export class RedisRecords {
   readonly #connection: RedisConnection;
   readonly #prefix: string;
+  readonly #cooldownPrefix: string;
   readonly #serverUs: (() => number) | undefined;
 
   constructor(connection: RedisConnection, prefix: string, serverUs: (() => number) | undefined) {
     this.#connection = connection;
     this.#prefix = `${prefix}:record:`;
+    this.#cooldownPrefix = prefix === DEFAULT_PREFIX ? COOLDOWN_KEY : `${prefix}:${COOLDOWN_KEY}`;
     this.#serverUs = serverUs;
   }
 
@@ -109,7 +112,7 @@ export class RedisRecords {
     ];
     const host = hostOfRecord(name);
     if (host !== undefined) {
-      const key = COOLDOWN_PREFIX + host;
+      const key = this.#cooldownPrefix + host;
       const cooldown = runningCooldown(record as BreakerRecord, nowUs);
       if (cooldown === undefined) commands.push([key, "DEL", key]);
       else {

@@ -16,7 +16,7 @@ import {
 import { type RedisBatch, requestKeyOf } from "./redis-batch.ts";
 import { RedisCallQueue } from "./redis-call-queue.ts";
 import { isPermanent, RedisConnection } from "./redis-connection.ts";
-import { RedisKeys } from "./redis-keys.ts";
+import { DEFAULT_PREFIX, RedisKeys } from "./redis-keys.ts";
 import { RedisLedger } from "./redis-ledger.ts";
 import { RedisRecords } from "./redis-records.ts";
 import { RedisRefusalCache } from "./redis-refusal-cache.ts";
@@ -92,7 +92,7 @@ export class RedisStore implements Store {
       refusals.clear();
     };
     const connection = new RedisConnection(address, { timeoutMs, time, onLost });
-    const prefix = options.prefix ?? address.prefix ?? "docstokg";
+    const prefix = options.prefix ?? address.prefix ?? DEFAULT_PREFIX;
     const keys = new RedisKeys(prefix, address.kind === "cluster");
     const store = new RedisStore(connection, ledger, refusals, keys, { ...options, prefix, timeoutMs });
     try {

@@ -1,0 +1,39 @@
+/** A shared store does not keep a program alive (law S8). */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { promisify } from "node:util";
+import { RedisServer, whyNoRedis } from "./redis-server.ts";
+
+/** The number of timers that keep a program alive after its last fetch. */
+async function timersAfterFetch(t: TestContext, store: string): Promise<string> {
+  const server = createServer((_, response) => response.end("ok")).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const file = join(import.meta.dirname, "exit-process.ts");
+  const { stdout } = await promisify(execFile)(process.execPath, [file, store, url]);
+  return stdout;
+}
+
+test("after its last fetch a program with a SQLite store has no more timers than one without a store", async t => {
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-exit-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const without = await timersAfterFetch(t, "memory");
+  assert.equal(await timersAfterFetch(t, `sqlite:${join(folder, "s.db")}`), without);
+});
+
+test("after its last fetch a program with a Redis store has no more timers than one without a store", {
+  skip: whyNoRedis(),
+}, async t => {
+  const redis = await RedisServer.start();
+  t.after(() => redis.stop());
+  const without = await timersAfterFetch(t, "memory");
+  assert.equal(await timersAfterFetch(t, redis.url), without);
+});
