@@ -106,13 +106,13 @@ function claimOf(budget: Budget, nowUs: number): StoreClaim {
   return { key, windows: claimed, spacingUs, ...(knownAgoUs === undefined ? {} : { knownAgoUs }) };
 }
 
-/** A store keeps a budget for longer than this after the last contact, also if no unit of it is in use. */
+/** A store keeps a budget for longer than this after the last contact, also if no unit of it is in use any more. */
 const KEPT_US = 20_000_000;
 
 /** How old the knowledge of units in use is; undefined if none of them can still count. */
 function ageOfUse({ sharedUse, sharedContactUs, claimedWindows }: Budget, nowUs: number): number | undefined {
   const contactAgoUs = nowUs - sharedContactUs;
-  if (contactAgoUs < KEPT_US && claimedWindows.some(({ spanUs }) => contactAgoUs < spanUs)) return contactAgoUs;
+  if (contactAgoUs < KEPT_US) return contactAgoUs;
   if (sharedUse === undefined) return undefined;
   const ageUs = nowUs - sharedUse.atUs;
   const counts = claimedWindows.some(({ spanUs }, index) => ageUs < spanUs && (sharedUse.used[index] ?? 0) > 0);

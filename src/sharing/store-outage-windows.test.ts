@@ -87,33 +87,41 @@ const outage = fc.record({
   losesData: fc.boolean(),
 });
 
-for (const mode of ["wait", "share"] as const) {
-  test(`with ${mode}, no window holds more than its limit when the store is away for all, or loses its data`, async () => {
-    const faults = fc.array(outage, { minLength: 1, maxLength: 3 });
-    await fc.assert(
-      fc.asyncProperty(faults, fc.integer({ min: 2, max: 5 }), fc.nat(), async (outages, processes, seed) => {
-        let draws = seed;
-        const random = () => {
-          draws = (draws * 1_103_515_245 + 12_345) % 2_147_483_648;
-          return draws / 2_147_483_648;
-        };
-        const fleet = new Fleet(processes, mode, random);
-        fleet.start();
-        for (const { afterMs, awayMs, losesData } of outages) {
-          await fleet.time.advance(afterMs);
-          if (awayMs > 0) fleet.setAway(true);
-          await fleet.time.advance(awayMs);
-          if (losesData) fleet.loseData();
-          fleet.setAway(false);
-        }
-        const before = fleet.stampsUs.length;
-        await fleet.time.advance(70_000);
-        fleet.stop();
-        assert.ok(fleet.stampsUs.length - before >= MINUTE_LIMIT / 2, `${fleet.stampsUs.length - before} afterwards`);
-        assertWithin(fleet.stampsUs, LIMIT, 1_000_000);
-        assertWithin(fleet.stampsUs, MINUTE_LIMIT, 60_000_000);
-      }),
-      { numRuns: 15 },
-    );
-  });
+async function assertWindows(mode: AwayPolicy["mode"]): Promise<void> {
+  const faults = fc.array(outage, { minLength: 1, maxLength: 3 });
+  await fc.assert(
+    fc.asyncProperty(faults, fc.integer({ min: 2, max: 5 }), fc.nat(), async (outages, processes, seed) => {
+      let draws = seed;
+      const random = () => {
+        draws = (draws * 1_103_515_245 + 12_345) % 2_147_483_648;
+        return draws / 2_147_483_648;
+      };
+      const fleet = new Fleet(processes, mode, random);
+      fleet.start();
+      for (const { afterMs, awayMs, losesData } of outages) {
+        await fleet.time.advance(afterMs);
+        if (awayMs > 0) fleet.setAway(true);
+        await fleet.time.advance(awayMs);
+        if (losesData) fleet.loseData();
+        fleet.setAway(false);
+      }
+      // After a loss of data the longer window may count as full for its whole length.
+      await fleet.time.advance(70_000);
+      const before = fleet.stampsUs.length;
+      await fleet.time.advance(60_000);
+      fleet.stop();
+      assert.ok(fleet.stampsUs.length - before >= MINUTE_LIMIT * 0.9, `${fleet.stampsUs.length - before} in a minute`);
+      assertWithin(fleet.stampsUs, LIMIT, 1_000_000);
+      assertWithin(fleet.stampsUs, MINUTE_LIMIT, 60_000_000);
+    }),
+    { numRuns: 12 },
+  );
 }
+
+test("with wait, no window holds more than its limit when the store is away for all, or loses its data", async () => {
+  await assertWindows("wait");
+});
+
+test("with share, no window holds more than its limit when the store is away for all, or loses its data", async () => {
+  await assertWindows("share");
+});
