@@ -1,4 +1,4 @@
-/** `docstokg/limiter`: the rate limiter without HTTP, breakers and stores. */
+/** `docstokg/limiter`: the rate limiter without HTTP and breakers. */
 export {
   BusyError,
   ConfigError,
@@ -6,6 +6,7 @@ export {
   isDocstokgError,
   RateLimitExceeded,
   RejectedError,
+  StoreError,
 } from "./errors.ts";
 export type { AcquireRequest, ImmediateRequest } from "./gate/acquire-request.ts";
 export {
@@ -34,4 +35,5 @@ export type {
   TierLimits,
 } from "./policy/ratelimit-options.ts";
 export type { Role } from "./policy/roles.ts";
+export type { StoreName } from "./stores/open-store.ts";
 export type { Time, Timer } from "./time/time.ts";

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { burst, host, limiterOf, metadataLimits } from "../../test/limiter/kit.ts";
 import { ConfigError } from "../errors.ts";
@@ -111,7 +114,7 @@ test("invalid limits of a reload are refused, and the old ones stay in force", (
   assert.throws(() => limiter.reload(metadataLimits({ rates: "nonsense" })), ConfigError);
   assert.ok(limiter.tryAcquire({ host }));
   assert.equal(limiter.tryAcquire({ host }), undefined);
-  assert.throws(() => limiter.reload({ backend: { kind: "redis" } }), /keeps its state in memory/);
+  assert.throws(() => limiter.reload({ backend: { kind: "redis" } }), /pass the option store to share limits/);
 });
 
 test("a listener receives every grant, refusal and abort, and one that throws has no other effect", async () => {
@@ -181,3 +184,34 @@ test("rates: none is no rate limit for its host, and leaves the others theirs", 
   assert.ok(limiter.tryAcquire({ host: "other.example" }));
   assert.equal(limiter.tryAcquire({ host: "other.example" }), undefined);
 });
+
+test("limiters with one SQLite store keep one limit together, and a file of another program rejects", async t => {
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-limiter-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const limits = { defaults: { metadata: { rates: "3/HOUR", max_delay_ms: 0 } } };
+  const limiters = [0, 1].map(() => new RateLimiter(limits, { store: `sqlite:${join(folder, "limits.db")}` }));
+  const outcomes: string[] = [];
+  for (let round = 0; round < 3; round += 1)
+    for (const limiter of limiters) outcomes.push(await outcomeOf(limiter.acquire({ host: "a.example" })));
+  assert.deepEqual(outcomes.toSorted(), [
+    "RateLimitExceeded",
+    "RateLimitExceeded",
+    "RateLimitExceeded",
+    ...Array(3).fill("granted"),
+  ]);
+  await Promise.all(limiters.map(limiter => limiter.close()));
+  const file = join(folder, "list.csv");
+  writeFileSync(file, "a list of the user\n".repeat(100));
+  const wrong = new RateLimiter(limits, { store: `sqlite:${file}` });
+  assert.equal(await outcomeOf(wrong.acquire({ host: "a.example", maxWaitMs: 1000 })), "StoreError");
+  await wrong.close();
+});
+
+async function outcomeOf(acquired: Promise<unknown>): Promise<string> {
+  try {
+    await acquired;
+    return "granted";
+  } catch (error) {
+    return (error as Error).name;
+  }
+}

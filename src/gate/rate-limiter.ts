@@ -7,6 +7,7 @@ import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import type { Role } from "../policy/roles.ts";
+import { STORE_OPTION, type StoreName, storeAt } from "../stores/open-store.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { type AcquireRequest, entryOf, type ImmediateRequest, immediateEntryOf } from "./acquire-request.ts";
@@ -21,6 +22,21 @@ export interface RateLimiterOptions {
    * process warning and has no other effect. @default none
    */
   readonly listener?: Listener<LimiterEvent> | undefined;
+  /**
+   * The store that processes share the limits through, also with hubs that use the same store. It is opened at the first
+   * request; a store that can never work rejects requests with a StoreError. Call `close()` at the end. @default "memory"
+   */
+  readonly store?: StoreName | undefined;
+  /**
+   * What requests do while the store does not answer: "share" uses this process's share of each limit, "wait" queues
+   * them until the store is back, "refuse" fails them at once. @default "share"
+   */
+  readonly whenStoreAway?: "share" | "wait" | "refuse" | undefined;
+  /**
+   * The largest number of processes that share the store, 1 or more. A process that has not reached the store yet uses
+   * this part of each limit; without it, such a process waits. @default not set
+   */
+  readonly fleetSize?: number | undefined;
 }
 
 /** Permission to send one request. */
@@ -87,10 +103,16 @@ export class RateLimiter {
   /**
    * @param limits the shape of `ratelimits.yaml`, without `backend`; hosts that it does not name get the built-in
    * defaults
-   * @throws ConfigError that lists every problem of `limits`
+   * @throws ConfigError that lists every problem of `limits`, or for an invalid name of a store
    */
-  constructor(limits: RatelimitsOptions = {}, { time = systemTime, listener }: RateLimiterOptions = {}) {
-    this.#gate = new Gate(inMemory(limits), time, { listener });
+  constructor(limits: RatelimitsOptions = {}, options: RateLimiterOptions = {}) {
+    const { time = systemTime, listener, store = "memory", whenStoreAway: mode = "share", fleetSize } = options;
+    this.#gate = new Gate(withoutBackend(limits), time, {
+      listener,
+      store: storeAt(store, STORE_OPTION, { env: process.env, time, random: Math.random }),
+      awayPolicy: () => ({ mode, fleetSize }),
+      warn: message => process.emitWarning(message, "DocstokgWarning"),
+    });
   }
 
   /**
@@ -178,7 +200,12 @@ export class RateLimiter {
    * @throws ConfigError that lists every problem of `limits`; the old limits stay in force
    */
   reload(limits: RatelimitsOptions): void {
-    this.#gate.reload(inMemory(limits));
+    this.#gate.reload(withoutBackend(limits));
+  }
+
+  /** Returns what is leased from the store, and closes it. No request may be made afterwards. */
+  async close(): Promise<void> {
+    await this.#gate.close();
   }
 
   /** The state of every key now. Takes time proportional to the number of keys. */
@@ -188,12 +215,12 @@ export class RateLimiter {
   }
 }
 
-/** Only a hub shares limits. Ignoring a configured store would send more than the limits allow. */
-function inMemory(options: RatelimitsOptions): LimitPolicies {
+/** The store is an option of the class. Ignoring a configured backend would send more than the limits allow. */
+function withoutBackend(options: RatelimitsOptions): LimitPolicies {
   const limits = limitPoliciesFrom(options, "RateLimiter");
   if (options.backend?.kind !== undefined && options.backend.kind !== "memory") {
     const kind = JSON.stringify(options.backend.kind);
-    const message = `backend ${kind} is not supported by RateLimiter, which keeps its state in memory: use createHub to share limits`;
+    const message = `backend ${kind} is not supported by RateLimiter: pass the option store to share limits`;
     throw new ConfigError([{ where: "RateLimiter", path: "backend.kind", message }]);
   }
   return limits;

@@ -34,14 +34,22 @@ export interface StoreDeps {
  * the first use, and again after a failure, so that an unreachable store does not stop the program (law S4).
  * Throws a ConfigError for an invalid name.
  */
-export function storeFor(name: StoreName | undefined, { policy, env, time, random }: StoreDeps): LazyStore | undefined {
-  const where = name ?? backendName(policy);
+export function storeFor(name: StoreName | undefined, { policy, ...deps }: StoreDeps): LazyStore | undefined {
+  return name === undefined ? storeAt(backendName(policy), POLICY_BACKEND, deps) : storeAt(name, STORE_OPTION, deps);
+}
+
+/** As `storeFor`, for a name that is given: `source` says where, for messages. */
+export function storeAt(
+  where: StoreName,
+  source: NameSource,
+  { env, time, random }: Omit<StoreDeps, "policy">,
+): LazyStore | undefined {
   if (where === "memory") return undefined;
-  if (where === "multiprocess") return storeFor(`sqlite:${userStoreFile(env)}`, { policy, env, time, random });
+  if (where === "multiprocess") return storeAt(`sqlite:${userStoreFile(env)}`, source, { env, time, random });
   const [, file] = /^sqlite:(.+)$/s.exec(where) ?? [];
   if (file !== undefined) return lazySqliteStore(file, time, random);
   if (isRedisUrl(where)) {
-    checkRedisUrl(where, name === undefined ? POLICY_BACKEND : STORE_OPTION);
+    checkRedisUrl(where, source);
     return new LazyStore(async () => {
       const { RedisStore } = await import("./redis/redis-store.ts");
       return RedisStore.open(where, { time });
