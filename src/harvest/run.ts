@@ -13,7 +13,6 @@ import { RunForecast } from "./estimate/run-forecast.ts";
 import { type Manifest, type ManifestLock, openManifest } from "./manifest/manifest.ts";
 import type { StoredFile } from "./manifest/manifest-files.ts";
 import type { ListedCounts } from "./manifest/manifest-works.ts";
-import { isPostgresUrl } from "./manifest/postgres/postgres-url.ts";
 import { Pipeline, type PipelineOptions } from "./pipeline.ts";
 import type { Reason } from "./reason.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
@@ -197,8 +196,9 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
   const manifest = await openManifest(options.manifest, time);
   let lock: ManifestLock | undefined;
   try {
-    // Any number of processes use a database: each has its own lease.
-    if (!isPostgresUrl(options.manifest)) lock = await lockedBy(manifest);
+    // Processes that share a run share its limits too. Any other run must be the only one.
+    const isShared = options.joins !== undefined || options.sharedSettings !== undefined;
+    if (!isShared) lock = await lockedBy(manifest);
     const release = () => lock?.release();
     const fileStore = new FileStore(folder);
     await prepared(fileStore);

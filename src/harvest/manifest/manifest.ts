@@ -61,7 +61,10 @@ export interface Manifest {
    * @param settings what workers on other machines need. @default none
    */
   beginRun(command: string, settings?: string): Promise<number>;
-  /** The oldest run with works to do, or whose works are still being listed; undefined if there is none. */
+  /**
+   * The oldest run with works to do, or whose works are still being listed; undefined if there is none, and while a run
+   * that no process can join is active: its limits are not shared.
+   */
   nextRun(): Promise<ListedRun | undefined>;
   /** Works on a run that another process has begun. Rejects for a file, which one process uses at a time. */
   joinRun(run: number): Promise<void>;

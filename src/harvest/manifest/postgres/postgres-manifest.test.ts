@@ -56,10 +56,13 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     for (const [index, ids] of all.entries())
       for (const id of ids) await (index % 2 ? first : second).fail(id, "no-copy", undefined);
     assert.equal(await second.queue.isFinished(run), false, "the first one still lists");
+    await second.endRun(run, "ended");
+    assert.equal((await first.reports.report()).runs[0]?.state, "running");
+    await second.joinRun(run);
     await first.endListing();
     assert.equal(await second.queue.isFinished(run), true);
     await first.endRun(run, "ended");
-    assert.equal((await first.reports.report()).runs[0]?.state, "running");
+    assert.equal((await first.reports.report()).runs[0]?.state, "ended");
     await second.endRun(run, "ended");
     assert.equal((await first.reports.report()).runs[0]?.state, "ended");
     assert.equal(await second.nextRun(), undefined);

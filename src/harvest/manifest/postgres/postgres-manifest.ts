@@ -111,6 +111,8 @@ export class PostgresManifest implements Manifest {
       `SELECT id, settings FROM runs WHERE state = 'running' AND settings IS NOT NULL
          AND (EXISTS (SELECT 1 FROM works WHERE run = runs.id AND state = 'pending')
            OR EXISTS (SELECT 1 FROM workers WHERE run = runs.id AND is_listing AND lease_until_ms >= ${NOW_MS}))
+         AND NOT EXISTS (SELECT 1 FROM workers JOIN runs AS exclusive ON exclusive.id = workers.run
+           WHERE exclusive.settings IS NULL AND lease_until_ms >= ${NOW_MS})
        ORDER BY id LIMIT 1`,
     );
     return row && { id: Number(row["id"]), settings: String(row["settings"]) };
@@ -127,11 +129,11 @@ export class PostgresManifest implements Manifest {
   async endRun(run: number, state: Exclude<RunState, "running">): Promise<void> {
     await this.#list.rollback();
     await this.#worker.end();
-    // While works are pending, the run goes on: other workers have them, or will.
+    // While works are pending or added, the run goes on: other workers have them, or will.
     await this.#connection.write(
       `UPDATE runs SET state = $2, ended_ms = ${NOW_MS} WHERE id = $1 AND state = 'running'
          AND NOT EXISTS (SELECT 1 FROM works WHERE run = $1 AND state = 'pending')
-         AND NOT EXISTS (SELECT 1 FROM workers WHERE run = $1)`,
+         AND NOT EXISTS (SELECT 1 FROM workers WHERE run = $1 AND is_listing)`,
       [run, state],
     );
     await this.#worker.announce();
