@@ -63,7 +63,7 @@ export class PostgresServer {
 
   /** Runs SQL as the owner of the database, or as another role. */
   async query(sql: string, user = USER): Promise<readonly Row[]> {
-    const driver = await loadPgDriver(`postgres://${user}@127.0.0.1:${this.port}/postgres`, "public");
+    const driver = await loadPgDriver(`postgres://${user}@127.0.0.1:${this.port}/postgres`, "public", 0);
     const client = driver.client();
     await client.connect();
     try {

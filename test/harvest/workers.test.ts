@@ -118,6 +118,44 @@ describe("workers on one PostgreSQL manifest", { skip: whyNoPostgres() }, () => 
     assert.match(idle.stderr, /^No run of postgres:\/\/127\.0\.0\.1:\d+\/postgres\?schema=\w+ has works to do\.\n$/);
   });
 
+  test("a worker that was suspended for longer than its lease stores nothing, and joins again", async t => {
+    const fleet = await fleetFor(t, 150_000);
+    const { works, folder, start } = fleet;
+    const list = works.map(keyOf).join("\n");
+    await start(["run", "--input", "-", "--enqueue-only", ...SETTINGS], list).ended;
+    const suspended = start(["worker", "--workers", "4", ...MACHINE]);
+    await eventually(() => filesIn(folder).length >= 1);
+    suspended.child.kill("SIGSTOP");
+    const other = await start(["worker", ...MACHINE]).ended;
+    assert.equal(other.code, 0, other.stderr);
+    suspended.child.kill("SIGCONT");
+    const { code, stderr } = await suspended.ended;
+    assert.equal(code, 0, stderr);
+    assert.match(
+      stderr,
+      /the lease of this worker ended: it could not be renewed for 3 s, and its works were given back/,
+    );
+    await assertComplete(fleet);
+  });
+
+  test("a worker ends within seconds of an interrupt although the server is away", async t => {
+    const { works, folder, start } = await fleetFor(t, 150_000);
+    const list = works.map(keyOf).join("\n");
+    await start(["run", "--input", "-", "--enqueue-only", ...SETTINGS], list).ended;
+    const worker = start(["worker", "--workers", "4", ...MACHINE]);
+    await eventually(() => filesIn(folder).length >= 1);
+    await server.kill();
+    try {
+      worker.child.kill("SIGINT");
+      const { code, stderr } = await worker.ended;
+      // The summary cannot be read.
+      assert.equal(code, 1);
+      assert.match(stderr, /cannot reach the manifest postgres:/);
+    } finally {
+      await server.start();
+    }
+  });
+
   test("workers whose limits are not shared are refused, and a run with such limits has no workers", async t => {
     const { folder, url, works, internet } = await fleetFor(t, 10_000_000);
     const alone = (args: readonly string[], input?: string) =>

@@ -47,6 +47,8 @@ export interface SessionOptions {
   readonly joins?: number | undefined;
   /** What workers need to take part in the run. @default no worker can join it */
   readonly sharedSettings?: string | undefined;
+  /** Aborted if an interrupt came before the session could listen for one: then it ends at once. @default never */
+  readonly signal?: AbortSignal | undefined;
   /** Lists the works and leaves the requests to workers. @default false */
   readonly isEnqueueOnly?: boolean | undefined;
   /** Hub options in addition to those of the settings. */
@@ -126,7 +128,7 @@ function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOpt
 
 /** Lists and downloads the works, until they are done or an interrupt ends the run; then closes the run. */
 async function download(
-  { settings, io, feed, isListedFirst = false, isEnqueueOnly = false, time = systemTime }: SessionOptions,
+  { settings, io, feed, signal, isListedFirst = false, isEnqueueOnly = false, time = systemTime }: SessionOptions,
   { hub, run, tally, reloader }: Pick<Feed, "hub" | "run" | "tally"> & { readonly reloader: PolicyReloader },
 ): Promise<SessionOutcome> {
   const startedUs = time.monotonicUs();
@@ -152,6 +154,7 @@ async function download(
     onAgain: () => run.stop(),
   });
   const stopListening = io.onInterrupt?.(interrupts.receive);
+  if (signal?.aborted === true) interrupts.receive();
   let state: "ended" | "interrupted" = "interrupted";
   try {
     progress.start();

@@ -34,27 +34,29 @@ export const worker: CommandModule = {
     if (!isPostgresUrl(name))
       throw usageError("--manifest", "workers need a PostgreSQL manifest: postgres://user@host/database");
     const manifest = await openExistingManifest(name);
+    const interrupt = new AbortController();
+    const stopListening = io.onInterrupt?.(() => interrupt.abort());
     try {
-      return await workOn(manifest, flags, io);
+      return await workOn(manifest, flags, io, interrupt.signal);
     } finally {
+      stopListening?.();
       await manifest.close();
     }
   },
 };
 
 /** Joins one run after the other. The exit code is the worst one of them. */
-async function workOn(manifest: Manifest, flags: Flags, io: Io): Promise<ExitCode> {
+async function workOn(manifest: Manifest, flags: Flags, io: Io, signal: AbortSignal): Promise<ExitCode> {
   let exitCode: ExitCode = ExitCode.ok;
   for (let runs = 0; ; runs += 1) {
-    const next = flags["stay"] === true ? await awaitRun(manifest, io) : await manifest.nextRun();
-    if (next === "interrupted") return ExitCode.interrupted;
+    const next = flags["stay"] === true ? await awaitRun(manifest, signal) : await manifest.nextRun();
+    if (signal.aborted) return ExitCode.interrupted;
     if (next === undefined) {
       if (runs === 0) io.stderr.write(`No run of ${manifest.name} has works to do.\n`);
       return exitCode;
     }
     try {
-      const code = await joinRun(next, flags, io);
-      if (code === ExitCode.interrupted) return code;
+      const code = await joinRun(next, flags, io, signal);
       exitCode = Math.max(exitCode, code) as ExitCode;
     } catch (error) {
       // Its works are given back; the worker continues with a new lease.
@@ -64,7 +66,7 @@ async function workOn(manifest: Manifest, flags: Flags, io: Io): Promise<ExitCod
   }
 }
 
-async function joinRun(run: ListedRun, flags: Flags, io: Io): Promise<ExitCode> {
+async function joinRun(run: ListedRun, flags: Flags, io: Io, signal: AbortSignal): Promise<ExitCode> {
   const shared = parseSettings(run.settings, run.id);
   const own = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
   const allFlags = { ...shared.flags, ...own };
@@ -79,6 +81,7 @@ async function joinRun(run: ListedRun, flags: Flags, io: Io): Promise<ExitCode> 
     io,
     command: recordedCommand("worker", own),
     joins: run.id,
+    signal,
     hub: { policy: shared.policy },
     feed: async feed => {
       feed.tally.wanted = (await feed.run.manifest.reports.report(run.id)).works.pending;
@@ -101,24 +104,21 @@ async function checkStore(policy: ReturnType<typeof parseSettings>["policy"], fl
   );
 }
 
-/** The next run with works to do, now or later. */
-async function awaitRun(manifest: Manifest, io: Io): Promise<ListedRun | "interrupted"> {
+/** The next run with works to do, now or later; undefined if the signal is aborted. */
+async function awaitRun(manifest: Manifest, signal: AbortSignal): Promise<ListedRun | undefined> {
   let changed = Promise.withResolvers<void>();
-  let isInterrupted = false;
-  manifest.watch(() => changed.resolve());
-  const stopListening = io.onInterrupt?.(() => {
-    isInterrupted = true;
-    changed.resolve();
-  });
+  const wake = () => changed.resolve();
+  manifest.watch(wake);
+  signal.addEventListener("abort", wake);
   try {
-    for (;;) {
+    while (!signal.aborted) {
       const next = await manifest.nextRun();
-      if (isInterrupted) return "interrupted";
       if (next !== undefined) return next;
       await changed.promise;
       changed = Promise.withResolvers();
     }
+    return undefined;
   } finally {
-    stopListening?.();
+    signal.removeEventListener("abort", wake);
   }
 }

@@ -33,7 +33,7 @@ export class PostgresConnection {
   readonly #closing = new AbortController();
 
   static async open(address: PostgresAddress, time: Time): Promise<PostgresConnection> {
-    const driver = await loadPgDriver(address.url, address.schema);
+    const driver = await loadPgDriver(address.url, address.schema, address.leaseMs);
     return new PostgresConnection(driver.pool(CONNECTIONS), driver.client, address.name, time);
   }
 
@@ -47,9 +47,19 @@ export class PostgresConnection {
     pool.on("connect", client => client.on("error", () => undefined));
   }
 
-  /** A connection of its own: for notifications, and for transactions that last. */
+  /** A connection of its own, for notifications. */
   client(): PgSingleClient {
     return this.#newClient();
+  }
+
+  /** A connection of its own, for a transaction that may last. */
+  async transactionClient(): Promise<PgSingleClient> {
+    const client = this.#newClient();
+    // The query that uses the connection reports that it broke.
+    client.on("error", () => undefined);
+    await client.connect();
+    await client.query("SET idle_in_transaction_session_timeout = 0");
+    return client;
   }
 
   /** Runs one statement that changes nothing. */

@@ -60,12 +60,15 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** A report counts a million rows in less than a second. A server that needs longer is stuck. */
 const QUERY_TIMEOUT_MS = 60_000;
 
-/** @param url may contain a password: it must not be printed */
-export async function loadPgDriver(url: string, schema: string): Promise<PgDriver> {
+/**
+ * @param url may contain a password: it must not be printed
+ * @param leaseMs a process that is suspended within a transaction holds its locks no longer than its lease
+ */
+export async function loadPgDriver(url: string, schema: string, leaseMs: number): Promise<PgDriver> {
   const { Pool, Client, types } = await loadPg();
   const config = {
     connectionString: url,
-    options: `-c search_path=${schema} -c client_min_messages=warning`,
+    options: `-c search_path=${schema} -c client_min_messages=warning -c idle_in_transaction_session_timeout=${leaseMs}`,
     application_name: "docstokg",
     keepAlive: true,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,

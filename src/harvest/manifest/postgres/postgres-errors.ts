@@ -23,7 +23,7 @@ export function sqlStateOf(error: unknown): string | undefined {
 /** Whether the connection is of no use any more. */
 export function isConnectionError(error: unknown): boolean {
   const state = sqlStateOf(error);
-  return state === undefined ? isOfNetwork(error) : /^(?:08|57P0[1-5])/.test(state);
+  return state === undefined ? isOfNetwork(error) : /^(?:08|57P0[1-5]|25P03)/.test(state);
 }
 
 /** Whether the same operation may succeed later. */

@@ -34,9 +34,7 @@ export class PostgresList {
   }
 
   async begin(): Promise<void> {
-    const client = this.#connection.client();
-    client.on("error", () => undefined);
-    await client.connect();
+    const client = await this.#connection.transactionClient();
     await client.query("BEGIN");
     this.#client = client;
   }

@@ -3,6 +3,8 @@ import type { Time, Timer } from "../../../time/time.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 import type { PgSingleClient } from "./postgres-driver.ts";
 
+/** A connection that a firewall has dropped is noticed only when it is used. */
+const CHECK_MS = 15_000;
 const BACKOFF = { baseMs: 100, capMs: 5000 };
 
 /** Listens for notifications of other workers, and connects again when the connection breaks. */
@@ -47,18 +49,25 @@ export class PostgresListener {
     client.on("notification", () => this.#onChange());
     client
       .connect()
-      .then(() => client.query(`LISTEN ${this.#channel}`))
-      .then(() => {
-        this.#failures = 0;
-        // What happened before was not heard.
-        this.#onChange();
-      })
+      .then(() => this.#check(client, `LISTEN ${this.#channel}`))
       .catch(() => this.#connectLater(client));
+  }
+
+  /** What happened while there was no connection was not heard. */
+  async #check(client: PgSingleClient, sql: string): Promise<void> {
+    await client.query(sql);
+    if (this.#client !== client) return;
+    this.#failures = 0;
+    this.#timer = this.#time.setTimer(CHECK_MS, () => {
+      this.#check(client, "SELECT 1").catch(() => this.#connectLater(client));
+    });
+    this.#onChange();
   }
 
   #connectLater(client: PgSingleClient): void {
     if (this.#isStopped || this.#client !== client) return;
     this.#client = undefined;
+    this.#timer?.cancel();
     client.end().catch(() => undefined);
     this.#failures += 1;
     this.#timer = this.#time.setTimer(backoffMs(BACKOFF, this.#failures, Math.random(), undefined), () =>

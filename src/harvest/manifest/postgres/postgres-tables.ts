@@ -7,7 +7,6 @@ import {
   type TableRow,
 } from "../manifest-tables.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
-import type { PgSingleClient } from "./postgres-driver.ts";
 
 /** Reads and writes all rows of a PostgreSQL manifest, on a connection of its own. */
 export class PostgresTables implements ManifestTables {
@@ -18,7 +17,7 @@ export class PostgresTables implements ManifestTables {
   }
 
   async *read(): AsyncIterable<TablePage> {
-    const client = await this.#connected();
+    const client = await this.#connection.transactionClient();
     try {
       await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
       for (const table of TABLE_NAMES) {
@@ -36,7 +35,7 @@ export class PostgresTables implements ManifestTables {
   }
 
   async write(pages: AsyncIterable<TablePage>): Promise<void> {
-    const client = await this.#connected();
+    const client = await this.#connection.transactionClient();
     try {
       await client.query("BEGIN");
       await client.query("SET CONSTRAINTS ALL DEFERRED");
@@ -57,13 +56,6 @@ export class PostgresTables implements ManifestTables {
       // Without a COMMIT the server rolls back.
       await client.end();
     }
-  }
-
-  async #connected(): Promise<PgSingleClient> {
-    const client = this.#connection.client();
-    client.on("error", () => undefined);
-    await client.connect();
-    return client;
   }
 }
 

@@ -9,6 +9,8 @@ import { sqlStateOf } from "./postgres-errors.ts";
 
 /** A lease is renewed this often before it ends, so that one lost renewal costs nothing. */
 const RENEWALS_PER_LEASE = 4;
+/** A list is added in many transactions; workers need not hear of each. */
+const ANNOUNCE_MS = 250;
 const FOREIGN_KEY_VIOLATION = "23503";
 
 export interface PostgresWorkerOptions {
@@ -32,6 +34,7 @@ export class PostgresWorker {
   #renewal: Timer | undefined;
   #expiry: Timer | undefined;
   #lost: LeaseLostError | undefined;
+  #announcement: Timer | undefined;
   /** Published with each renewal, for `docstokg status`. */
   statusOf: () => WorkerStatus = () => ({ done: 0, failed: 0, bytes: 0, inFlight: 0 });
 
@@ -75,6 +78,8 @@ export class PostgresWorker {
   async end(): Promise<void> {
     const id = this.#id;
     this.#stop();
+    this.#announcement?.cancel();
+    this.#announcement = undefined;
     this.#id = undefined;
     this.#lost = undefined;
     if (id === undefined) return;
@@ -109,8 +114,19 @@ export class PostgresWorker {
     }
   }
 
+  /** Tells the other workers to look at the queue, once for all works that are added within a moment. */
+  announceSoon(): void {
+    this.#announcement ??= this.#options.time.setTimer(ANNOUNCE_MS, () => {
+      this.#announcement = undefined;
+      // Workers also look when they renew their leases.
+      this.announce().catch(() => undefined);
+    });
+  }
+
   /** Tells the other workers to look at the queue. */
   async announce(): Promise<void> {
+    this.#announcement?.cancel();
+    this.#announcement = undefined;
     await this.#options.connection.read("SELECT pg_notify($1, '')", [this.#options.channel]);
   }
 

@@ -31,7 +31,7 @@ export class PostgresWorks implements ManifestWorks {
   async add(run: number, works: readonly Work[], options: AddOptions): Promise<AddedWorks> {
     if (this.#list.isOpen) return this.#list.add(client => addBatch(client, run, works, options));
     const added = await this.#connection.transaction(each => addBatch(each, run, works, options));
-    if (added.pending > 0) await this.#worker.announce();
+    if (added.pending > 0) this.#worker.announceSoon();
     return added;
   }
 
