@@ -1,6 +1,7 @@
 import { backoffMs } from "../../../core/breaker/backoff.ts";
 import { ConfigError, isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
 import type { Time } from "../../../time/time.ts";
+import { type CommitMark, CommitMarks } from "./commit-marks.ts";
 import {
   loadPgDriver,
   type Parameter,
@@ -12,7 +13,7 @@ import {
   queryableOf,
   type Row,
 } from "./postgres-driver.ts";
-import { isConnectionError, isTransient, RepeatTransaction } from "./postgres-errors.ts";
+import { isConnectionError, isTransient } from "./postgres-errors.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
 
 /** A machine needs few connections: its requests wait for servers, not for the database. */
@@ -23,13 +24,14 @@ const BACKOFF = { baseMs: 50, capMs: 2000 };
 
 /**
  * Connections to the database of a manifest. A transaction whose connection breaks is repeated until the server is back;
- * it is applied exactly once, because the server is asked whether a commit without a reply took effect.
+ * it is applied exactly once, because it leaves a mark by which a commit without a reply is looked up.
  */
 export class PostgresConnection {
   readonly #pool: PgPool;
   readonly #newClient: () => PgSingleClient;
   readonly #name: string;
   readonly #time: Time;
+  readonly #marks = new CommitMarks();
   readonly #closing = new AbortController();
 
   static async open(address: PostgresAddress, time: Time): Promise<PostgresConnection> {
@@ -75,24 +77,30 @@ export class PostgresConnection {
 
   /** Runs a transaction, exactly once. The action is called again if the transaction was not committed. */
   transaction<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
-    let unknown: { readonly id: string; readonly value: Value } | undefined;
+    let unknown: { readonly mark: CommitMark; readonly value: Value } | undefined;
     return this.#repeated(async () => {
       if (unknown !== undefined) {
-        const { id, value } = unknown;
-        if (await this.#isCommitted(id)) return value;
+        const { mark, value } = unknown;
+        const isCommitted = await this.#withClient(client => this.#marks.isCommitted(client, mark));
         unknown = undefined;
+        this.#marks.release(mark);
+        if (isCommitted) return value;
       }
       return this.#withClient(async client => {
-        const begun: unknown = await client.query("BEGIN; SELECT pg_current_xact_id()::text AS id");
-        const id = String((begun as readonly QueryResult[])[1]?.rows[0]?.["id"]);
-        const value = await action(client);
+        const mark = this.#marks.next();
         try {
-          await client.query("COMMIT");
-        } catch (error) {
-          if (isConnectionError(error)) unknown = { id, value };
-          throw error;
+          await client.query(`BEGIN; ${this.#marks.statementFor(mark)}`);
+          const value = await action(client);
+          try {
+            await client.query("COMMIT");
+          } catch (error) {
+            if (isConnectionError(error)) unknown = { mark, value };
+            throw error;
+          }
+          return value;
+        } finally {
+          if (unknown === undefined) this.#marks.release(mark);
         }
-        return value;
       });
     });
   }
@@ -141,14 +149,6 @@ export class PostgresConnection {
       }
     }
     client.release(!isUsable);
-  }
-
-  /** Rejects while the server does not know yet: then it is asked again. */
-  async #isCommitted(id: string): Promise<boolean> {
-    const { rows } = await this.#withClient(client => client.query("SELECT pg_xact_status($1::xid8) AS status", [id]));
-    const status = rows[0]?.["status"];
-    if (status === "in progress") throw new RepeatTransaction();
-    return status === "committed";
   }
 
   async #repeated<Value>(action: () => Promise<Value>): Promise<Value> {

@@ -5,6 +5,7 @@ import { redactedUrl } from "../../redacted-url.ts";
 import type { AttemptRecord, ListedRun, Manifest, ManifestLock, RunState } from "../manifest.ts";
 import type { DownloadedFile, StoredFile } from "../manifest-files.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
+import { DELETE_OLD_MARKS } from "./commit-marks.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
 import type { Queryable } from "./postgres-driver.ts";
@@ -96,6 +97,7 @@ export class PostgresManifest implements Manifest {
            AND NOT EXISTS (SELECT 1 FROM works WHERE run = runs.id AND state = 'pending')
            AND NOT EXISTS (SELECT 1 FROM workers WHERE run = runs.id AND lease_until_ms >= ${NOW_MS})`,
       );
+      await client.query(DELETE_OLD_MARKS);
       return client.query(
         `INSERT INTO runs (command, settings, started_ms, state) VALUES ($1, $2, ${NOW_MS}, 'running') RETURNING id`,
         [command, settings ?? null],

@@ -1,0 +1,53 @@
+import { randomUUID } from "node:crypto";
+import { NOW_MS } from "./postgres-clock.ts";
+import type { Queryable } from "./postgres-driver.ts";
+
+/** What a transaction leaves behind if it is committed. */
+export interface CommitMark {
+  readonly slot: number;
+  readonly number: number;
+}
+
+/** Marks of processes that ended are deleted after this time; no operation is repeated for so long. */
+const KEPT_MS = 24 * 3_600_000;
+
+/**
+ * Says whether a transaction was committed whose connection broke before the reply. Each transaction writes its number to
+ * a row of this process, one row for each transaction at a time. The id of the transaction (`pg_xact_status`) is not
+ * enough: after a crash the server may give it to another transaction.
+ */
+export class CommitMarks {
+  readonly #client = randomUUID();
+  readonly #freeSlots: number[] = [];
+  #slots = 0;
+  #numbers = 0;
+
+  /** A mark in a row that no other transaction uses until it is released. */
+  next(): CommitMark {
+    this.#numbers += 1;
+    return { slot: this.#freeSlots.pop() ?? this.#slots++, number: this.#numbers };
+  }
+
+  release({ slot }: CommitMark): void {
+    this.#freeSlots.push(slot);
+  }
+
+  /** The first statement of the transaction. It has no parameters, so that it is sent together with BEGIN. */
+  statementFor({ slot, number }: CommitMark): string {
+    return `INSERT INTO commits (client, slot, number, at_ms) VALUES ('${this.#client}', ${slot}, ${number}, ${NOW_MS})
+      ON CONFLICT (client, slot) DO UPDATE SET number = excluded.number, at_ms = excluded.at_ms`;
+  }
+
+  /** Waits for the transaction if the server has not ended it yet, because both write the same row. */
+  async isCommitted(client: Queryable, { slot, number }: CommitMark): Promise<boolean> {
+    const { rows } = await client.query(
+      `INSERT INTO commits (client, slot, number, at_ms) VALUES ($1, $2, 0, ${NOW_MS})
+       ON CONFLICT (client, slot) DO UPDATE SET at_ms = excluded.at_ms RETURNING number`,
+      [this.#client, slot],
+    );
+    return Number(rows[0]?.["number"]) === number;
+  }
+}
+
+/** Deletes marks that no process looks up any more. */
+export const DELETE_OLD_MARKS = `DELETE FROM commits WHERE at_ms < ${NOW_MS} - ${KEPT_MS}`;
