@@ -209,6 +209,42 @@ test("processes that share Redis are shown, and obey", { skip: whyNoRedis() }, a
   await waitForLine("DOCSTOKG_BREAKER_OPEN");
 });
 
+test("demo --dashboard shows its run, also after the end, until Ctrl-C", async t => {
+  const { promise: printed, resolve: print } = Promise.withResolvers<string>();
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  let text = "";
+  let interrupt: () => void = () => assert.fail("no listener");
+  const write = (part: string) => {
+    text += part;
+    const [, url] = /^Dashboard: (\S+)$/m.exec(text) ?? [];
+    if (url !== undefined) print(url);
+    if (text.includes("stays open until Ctrl-C")) end();
+  };
+  const io: Io = {
+    argv: ["demo", "--works", "3", "--dashboard"],
+    env: {},
+    stdout: { write },
+    stderr: { write },
+    onInterrupt: listener => {
+      interrupt = listener;
+      return () => undefined;
+    },
+  };
+  const exitCode = runProgram(docstokg, io);
+  t.after(() => interrupt());
+  const { origin, searchParams } = new URL(await printed);
+  const read = async () => (await (await fetch(`${origin}/state?${searchParams}`)).json()) as DashboardState;
+  const { about, run } = await read();
+  assert.deepEqual([about.kind, run?.state, run?.command], ["hub", "running", "demo"]);
+  assert.deepEqual(about.actions, ["open", "close", "half-open", "hold"]);
+  await ended;
+  const after = await read();
+  assert.equal(after.trouble, null);
+  assert.equal(after.run?.state, "ended");
+  interrupt();
+  assert.equal(await exitCode, 0);
+});
+
 test("a folder without a run, and a store beside a run, are named", async t => {
   const { folder } = await temporaryFolder(t);
   const run = async (...argv: string[]) => (await runCli(["dashboard", ...argv])).stderr;
