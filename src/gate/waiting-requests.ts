@@ -21,7 +21,7 @@ import type { BreakerQueue } from "./breaker-queue.ts";
 import type { GrantIssuer } from "./grant-issuer.ts";
 
 /** A process that is away tries the store at least every 1.5 s: a probe takes a second at most, and half a second later the next one follows. */
-const SETTLING_MS = 2000;
+const SETTLING_MS = 1600;
 /** How much longer a request waits whose bound ends while the store is asked for what it needs. */
 const STORE_REPLY_MS = 5;
 const NO_BLOCKED: ReadonlyMap<RoleBudget, number> = new Map();
