@@ -79,12 +79,17 @@ export const fewProbes: LawMaker = {
 /** B3: a circuit changes state only for requests of its current state, time or an operator, never for older results. */
 export const noStaleResult: LawMaker = {
   title: "no result of an older generation counts",
-  make: () => new NoStaleResult(),
+  make: plan => new NoStaleResult(plan.store !== undefined),
 };
 
 class NoStaleResult implements Law {
   readonly #circuits = new ObservedCircuits();
+  readonly #isShared: boolean;
   #operatedUs = Number.NEGATIVE_INFINITY;
+
+  constructor(isShared: boolean) {
+    this.#isShared = isShared;
+  }
 
   check(fact: SimFact, touched: ReadonlySet<WireRequest>): string | undefined {
     let message: string | undefined;
@@ -99,12 +104,14 @@ class NoStaleResult implements Law {
         host !== undefined &&
         role !== undefined
       ) {
-        const { inFlight } = this.#circuits.of(fact.process, host, role);
+        const { inFlight, ended } = this.#circuits.of(fact.process, host, role);
+        // The store counts the failures of all processes: the circuit opens when its reply arrives.
+        const isCounted = this.#isShared && old === "closed" && state === "open" && ended > 0;
         const expired = [...inFlight].filter(one => isExpiredUnwritten(one, fact.atUs));
         const causes = [...touched, ...expired].filter(
           one => one.process === fact.process && one.host === host && one.role === role,
         );
-        if (!causes.some(one => this.#circuits.isCurrent(one)))
+        if (!isCounted && !causes.some(one => this.#circuits.isCurrent(one)))
           message = `${host} (${role}) changed from ${old} to ${state} for a result of an older generation`;
       }
     }

@@ -6,6 +6,8 @@ interface ObservedCircuit {
   sinceUs: number;
   /** Number of state changes. */
   generation: number;
+  /** Requests sent and ended since the last change. */
+  ended: number;
   /** Requests sent since the last change that have not ended. */
   readonly inFlight: Set<WireRequest>;
 }
@@ -17,7 +19,13 @@ export class ObservedCircuits {
 
   of(process: number, host: string, role: string): ObservedCircuit {
     const key = `${process} ${host} ${role}`;
-    const observed = this.#observed.get(key) ?? { state: "closed", sinceUs: 0, generation: 0, inFlight: new Set() };
+    const observed = this.#observed.get(key) ?? {
+      state: "closed",
+      sinceUs: 0,
+      generation: 0,
+      ended: 0,
+      inFlight: new Set(),
+    };
     this.#observed.set(key, observed);
     return observed;
   }
@@ -37,17 +45,23 @@ export class ObservedCircuits {
       const observed = this.ofRequest(fact.request);
       this.#generationOf.set(fact.request, observed.generation);
       observed.inFlight.add(fact.request);
-    } else if (fact.kind === "ended") this.ofRequest(fact.request).inFlight.delete(fact.request);
-    else if (fact.kind === "done") {
+    } else if (fact.kind === "ended") {
+      const observed = this.ofRequest(fact.request);
+      observed.inFlight.delete(fact.request);
+      if (this.isCurrent(fact.request)) observed.ended += 1;
+    } else if (fact.kind === "done") {
       // A request that was aborted before it was written has ended, although no `ended` fact has been emitted yet.
-      const { inFlight } = this.of(fact.process, fact.call.host, fact.call.role);
-      for (const request of inFlight)
-        if (request.call === fact.call && request.writtenUs === undefined) inFlight.delete(request);
+      const observed = this.of(fact.process, fact.call.host, fact.call.role);
+      for (const request of observed.inFlight)
+        if (request.call === fact.call && request.writtenUs === undefined) {
+          observed.inFlight.delete(request);
+          observed.ended += 1;
+        }
     } else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
       const { host, role, new: state } = fact.event;
       if (host === undefined || role === undefined) return;
       const observed = this.of(fact.process, host, role);
-      Object.assign(observed, { state, sinceUs: fact.atUs, generation: observed.generation + 1 });
+      Object.assign(observed, { state, sinceUs: fact.atUs, generation: observed.generation + 1, ended: 0 });
       observed.inFlight.clear();
     }
   }

@@ -10,14 +10,19 @@ interface SeenAnswers {
   failures: number;
 }
 
-/** B10: a burst of throttles counts once, so that throttles open a circuit only after `fail_max` separate bursts. */
+/**
+ * B10: a burst of throttles counts once, so that throttles open a circuit only after `fail_max` separate bursts. The
+ * processes that share a store count together.
+ */
 export const burstsCountOnce: LawMaker = {
   title: "throttles of one burst count once",
   make: plan => {
     const seen = new Map<string, SeenAnswers>();
     const connecting = new Set<WireRequest>();
+    const keyOf = (process: number, host: string, role: string) =>
+      plan.store === undefined ? `${process} ${host} ${role}` : `${host} ${role}`;
     const of = (process: number, host: string, role: string) => {
-      const key = `${process} ${host} ${role}`;
+      const key = keyOf(process, host, role);
       const answers = seen.get(key) ?? { throttles: 0, lastThrottleUs: Number.NEGATIVE_INFINITY, failures: 0 };
       seen.set(key, answers);
       return answers;
@@ -47,7 +52,8 @@ export const burstsCountOnce: LawMaker = {
             if (isExpiredUnwritten(request, fact.atUs)) count(request, false, fact.atUs);
           }
           const { throttles, failures } = of(fact.process, host, role);
-          seen.delete(`${fact.process} ${host} ${role}`);
+          // Several processes may open a shared circuit, one after the other, for the same answers.
+          if (plan.store === undefined || state === "closed") seen.delete(keyOf(fact.process, host, role));
           const { failMax } = plan.breakers;
           if (heard !== undefined || old !== "closed" || state !== "open") return undefined;
           if (throttles >= failMax || failures >= failMax) return undefined;

@@ -1,5 +1,5 @@
 import type { BreakerOrder } from "../core/breaker/breaker-order.ts";
-import type { Circuit } from "../core/breaker/circuit.ts";
+import type { Circuit, CircuitPolicy, FailureKind } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
@@ -9,10 +9,12 @@ import type { RampUp } from "./ramp-up.ts";
 export type Blocker = HostBreaker | CircuitHolder | RampUp;
 
 /**
- * What caused a change: a call or an operator of this process, a record of the peers, or the end of a timeout. Only
- * local changes are published to the peers. A timeout unblocks no waiting call: each has its own timer.
+ * What caused a change: a call or an operator of this process ("local"), a record of the peers, or the end of a timeout.
+ * "counted": a failure of this process, together with those of its peers; the change is in the record already. "alone":
+ * failures that never reached the host, which may be a fault of this process's own network.
+ * Only local changes are published to the peers. A timeout unblocks no waiting call: each has its own timer.
  */
-export type ChangeOrigin = "local" | "peer" | "timeout";
+export type ChangeOrigin = "local" | "peer" | "timeout" | "counted" | "alone";
 
 /** A change that may matter to waiting calls and to the peers. */
 export type BreakerChange = { readonly origin: ChangeOrigin } & (
@@ -23,6 +25,17 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
   | { readonly kind: "order"; readonly blocker: Blocker; readonly order: BreakerOrder | undefined }
   /** A call was answered, or the ramp-up began again or is over. Never shared: each process has its own. */
   | { readonly kind: "ramp-up"; readonly blocker: RampUp }
+  /** A call of a closed circuit has failed, and has opened the circuit for no other process. The peers count it too. */
+  | {
+      readonly kind: "failure";
+      readonly blocker: CircuitHolder;
+      readonly failure: FailureKind;
+      readonly policy: CircuitPolicy;
+    }
+  /** A failure of the rolling window that has started no cooldown for other processes. */
+  | { readonly kind: "recent-failure"; readonly blocker: HostBreaker; readonly isUnreached: boolean }
+  /** A call has succeeded, and the peers have counted failures of its circuit. */
+  | { readonly kind: "success"; readonly blocker: CircuitHolder }
   /** A new policy may admit more trial calls. */
   | { readonly kind: "policy"; readonly blocker: CircuitHolder }
 );

@@ -85,6 +85,7 @@ export class Breakers implements PermitOwner {
       lastPermit,
       endCooldown: host => this.#endCooldown(host, "local"),
       rampUps,
+      record,
     });
     this.#applier = new RecordApplier({
       time,

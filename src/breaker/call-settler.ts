@@ -1,7 +1,8 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
-import { oldestProbe } from "../core/breaker/circuit.ts";
+import { type CircuitPolicy, type FailureKind, oldestProbe } from "../core/breaker/circuit.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
+import type { BreakerChange } from "./breaker-change.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
 import type { CallUnits } from "./call-units.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
@@ -19,6 +20,7 @@ export interface CallSettlerDeps {
   readonly lastPermit: () => number;
   readonly endCooldown: (host: HostBreaker) => void;
   readonly rampUps: RampUps;
+  readonly record: (change: BreakerChange) => void;
 }
 
 /** Applies the result of a call to its host, its circuit and the circuit of its resolver (laws B2 to B6). */
@@ -39,7 +41,7 @@ export class CallSettler implements PermitOwner {
     }
     endPermit(call);
     if (outcome.kind === "success") this.#succeed(call, result);
-    else this.#fail(call, result, outcome.throttled);
+    else this.#fail(call, result, { isThrottled: outcome.throttled, isUnreached: outcome.unreached === true });
   }
 
   release(call: IssuedCall): void {
@@ -86,8 +88,17 @@ export class CallSettler implements PermitOwner {
     this.answered(call);
     if (cooldownHost.mayHaveCooldown && cooldownHost.cooldowns.endBySuccess(number, time.monotonicUs()))
       endCooldown(cooldownHost);
-    circuit.holder.succeed(circuit.generation, number);
-    resolver?.holder.succeed(resolver.generation, number);
+    this.#succeedAt(circuit, number);
+    if (resolver !== undefined) this.#succeedAt(resolver, number);
+  }
+
+  #succeedAt({ holder, generation }: PassedCircuit, number: number): void {
+    if (holder.hasSharedFailures && holder.generation === generation) {
+      // Once: when the peers have counted more failures, their record sets it again.
+      holder.hasSharedFailures = false;
+      this.#deps.record({ kind: "success", origin: "local", blocker: holder });
+    }
+    holder.succeed(generation, number);
   }
 
   /** A complete answer that is neither a success nor a failure (404): the host is alive (law B9). */
@@ -99,8 +110,9 @@ export class CallSettler implements PermitOwner {
     resolver?.holder.answer(resolver.generation, number);
   }
 
-  #fail(call: IssuedCall, result: CallResult, isThrottled: boolean): void {
-    const { time, random, emitter, cooldownStarter, lastPermit } = this.#deps;
+  #fail(call: IssuedCall, result: CallResult, kind: FailureKind): void {
+    const { isThrottled, isUnreached } = kind;
+    const { time, emitter, cooldownStarter, lastPermit } = this.#deps;
     const { cooldownHost, circuit, resolver } = call;
     const nowUs = time.monotonicUs();
     // All throttles of requests that were in flight together are one event (law B10).
@@ -117,10 +129,20 @@ export class CallSettler implements PermitOwner {
     }
     if (isThrottled) cooldownHost.countThrottle(lastPermit());
     const policy = cooldownHost.withLearnedReset(circuit.holder.policy);
-    circuit.holder.fail(circuit.generation, policy, nowUs, random(), isThrottled);
+    this.#failAt(circuit, policy, kind, nowUs);
     // The reset learned from one host does not apply to a resolver, which calls other hosts too.
-    resolver?.holder.fail(resolver.generation, resolver.holder.policy, nowUs, random(), isThrottled);
-    if (isCurrent) cooldownStarter.countFailure(cooldownHost, nowUs, lastPermit());
+    if (resolver !== undefined) this.#failAt(resolver, resolver.holder.policy, kind, nowUs);
+    if (isCurrent) cooldownStarter.countFailure(cooldownHost, nowUs, lastPermit(), isUnreached);
+  }
+
+  #failAt({ holder, generation }: PassedCircuit, policy: CircuitPolicy, failure: FailureKind, nowUs: number): void {
+    const isCounted = holder.isClosed && holder.generation === generation;
+    holder.fail(generation, policy, nowUs, this.#deps.random(), failure);
+    if (!isCounted) return;
+    // The record of a circuit that is open for all has no failures.
+    holder.hasSharedFailures = holder.isClosed || holder.isAlone;
+    if (holder.hasSharedFailures)
+      this.#deps.record({ kind: "failure", origin: "local", blocker: holder, failure, policy });
   }
 
   /** Whether the call was in flight when the host last throttled a call, here or in another process. */

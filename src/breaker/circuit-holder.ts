@@ -7,12 +7,14 @@ import {
   type CircuitPolicy,
   CLOSED,
   close,
+  type FailureKind,
   fail,
   hasFailures,
   type Probe,
   returnProbe,
   sendProbe,
   succeed,
+  succeedElsewhere,
 } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import type { ChangeOrigin } from "./breaker-change.ts";
@@ -32,6 +34,8 @@ export class CircuitHolder {
   readonly name: CircuitName;
   /** Replaced by a reload; the state stays. */
   policy: CircuitPolicy;
+  /** The peers have counted failures of this circuit, which the next success resets. */
+  hasSharedFailures = false;
   readonly #onChange: OnCircuitChange;
   #circuit: Circuit = CLOSED;
   #order: CircuitOrder | undefined;
@@ -69,11 +73,17 @@ export class CircuitHolder {
 
   /** True if a new circuit would behave the same, so that this one may be evicted (law L11). */
   get isFresh(): boolean {
-    return this.#circuit.kind === "closed" && !hasFailures(this.#circuit) && this.#order === undefined;
+    const isUnused = this.#circuit.kind === "closed" && !hasFailures(this.#circuit);
+    return isUnused && this.#order === undefined && !this.hasSharedFailures;
   }
 
   get isClosed(): boolean {
     return this.#circuit.kind === "closed";
+  }
+
+  /** Open or half-open for this process alone, by calls that never reached the host. */
+  get isAlone(): boolean {
+    return this.#circuit.kind !== "closed" && this.#circuit.isAlone === true;
   }
 
   get generation(): number {
@@ -92,8 +102,13 @@ export class CircuitHolder {
     this.#set(answer(this.#circuit, this.policy, generation, probeId), "local");
   }
 
-  fail(generation: number, policy: CircuitPolicy, nowUs: number, random: number, isThrottled: boolean): void {
-    this.#set(fail(this.#circuit, policy, generation, nowUs, random, isThrottled), "local");
+  fail(generation: number, policy: CircuitPolicy, nowUs: number, random: number, kind: FailureKind): void {
+    this.#set(fail(this.#circuit, policy, generation, nowUs, random, kind), "local");
+  }
+
+  /** A call of another process has succeeded. */
+  succeedElsewhere(): void {
+    this.#set(succeedElsewhere(this.#circuit), "peer");
   }
 
   returnProbe(generation: number, probeId: number | undefined): void {
@@ -101,8 +116,8 @@ export class CircuitHolder {
   }
 
   /** Takes over the state that the record of the peers holds. */
-  adopt(other: Parameters<typeof adopt>[1], nowUs: number): void {
-    this.#set(adopt(this.#circuit, other, nowUs), "peer");
+  adopt(other: Parameters<typeof adopt>[1], nowUs: number, origin: ChangeOrigin): void {
+    this.#set(adopt(this.#circuit, other, nowUs), origin);
   }
 
   /** Ends an operator's order too. */

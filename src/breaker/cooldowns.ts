@@ -27,6 +27,8 @@ export interface Cooldown {
   readonly reason: OpenReason;
   /** Number of the last permit issued before it was set: only the success of a later permit may end it (law B5). */
   readonly afterPermit: number;
+  /** For this process alone: its peers are not told of it. @default false */
+  readonly isAlone?: boolean;
 }
 
 /**
@@ -144,10 +146,13 @@ export class CooldownStarter {
   }
 
   /** Counts a failure in the rolling window, and starts a cooldown at the threshold (law B6). */
-  countFailure(host: HostBreaker, nowUs: number, lastPermit: number): void {
+  countFailure(host: HostBreaker, nowUs: number, lastPermit: number, isUnreached: boolean): void {
     const { enabled, threshold, windowUs, cooldownMs } = this.#table.policies.rollingWindow;
-    if (enabled && host.failures.add(nowUs, threshold, windowUs))
-      this.start(host, cooldownMs, "rolling-window", lastPermit);
+    if (!enabled) return;
+    const isReached = host.failures.add(nowUs, threshold, windowUs, isUnreached);
+    if (isReached !== false)
+      this.start(host, cooldownMs, "rolling-window", lastPermit, isReached === "alone" ? "alone" : "local");
+    if (isReached !== true) this.#record({ kind: "recent-failure", origin: "local", blocker: host, isUnreached });
   }
 
   /** Counts the time of an answered call, and starts a cooldown when too many calls of the rolling window were slow. */
@@ -160,7 +165,7 @@ export class CooldownStarter {
   start(host: HostBreaker, ms: number, reason: OpenReason, lastPermit: number, origin: ChangeOrigin = "local"): void {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
     const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
-    if (!host.cooldowns.set({ untilUs, reason, afterPermit: lastPermit })) return;
+    if (!host.cooldowns.set({ untilUs, reason, afterPermit: lastPermit, isAlone: origin === "alone" })) return;
     this.#rampUps.start(host, reason);
     this.#record({ kind: "cooldown", origin, blocker: host, untilUs, reason });
     this.#emitter.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason, origin === "peer");

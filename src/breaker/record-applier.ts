@@ -1,12 +1,14 @@
 import {
   type BreakerCooldownRecord,
   type BreakerRecord,
+  type CircuitRecord,
   circuitRecordOf,
   EMPTY_BREAKER_RECORD,
 } from "../core/breaker/breaker-record.ts";
 import type { OpenReason } from "../errors.ts";
 import { isRole } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
+import type { ChangeOrigin } from "./breaker-change.ts";
 import type { BreakerTable } from "./breaker-table.ts";
 import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
 import type { CooldownStarter } from "./cooldowns.ts";
@@ -22,6 +24,16 @@ export interface PeerRecord {
   readonly resolver?: string | undefined;
   readonly record: BreakerRecord;
   readonly known: BreakerRecord;
+  /** This process, as the record names it. */
+  readonly processId: string;
+  /** What a failure of this process has changed in the record, because its peers had counted failures before. */
+  readonly counted?: CountedChange | undefined;
+}
+
+/** What the failures of all processes have opened. */
+export interface CountedChange {
+  readonly circuits: ReadonlySet<string>;
+  readonly isCooldown: boolean;
 }
 
 export interface RecordApplierDeps {
@@ -42,26 +54,30 @@ export class RecordApplier {
     this.#deps = deps;
   }
 
-  apply({ host, resolver, record, known }: PeerRecord): void {
-    if (host !== undefined) this.#applyHost(host, record, known);
-    else if (resolver !== undefined) this.#applyCircuit(this.#deps.table.resolver(resolver), "", record, known);
+  apply(peerRecord: PeerRecord): void {
+    const { host, resolver } = peerRecord;
+    if (host !== undefined) this.#applyHost(host, peerRecord);
+    else if (resolver !== undefined) this.#applyCircuit(this.#deps.table.resolver(resolver), "", peerRecord);
   }
 
-  #applyHost(name: string, record: BreakerRecord, before: BreakerRecord): void {
+  #applyHost(name: string, peerRecord: PeerRecord): void {
+    const { record, known: before, counted } = peerRecord;
     const { table, orders, time } = this.#deps;
     const local = table.find(name);
     const isReset = record.epoch !== before.epoch;
     if (isReset) orders.reset(name, "peer");
     // After a reset nothing is left of what was known: the whole record applies.
     const known = isReset ? EMPTY_BREAKER_RECORD : before;
-    if (record.serverCooldown.serial !== known.serverCooldown.serial) this.#applyCooldown(name, record);
+    if (record.serverCooldown.serial !== known.serverCooldown.serial) {
+      this.#applyCooldown(name, record, counted?.isCooldown ? "counted" : "peer");
+    }
     if (record.operatorCooldown.serial !== known.operatorCooldown.serial) this.#applyOrder(name, record);
     for (const role of Object.keys(record.circuits)) {
       if (!isRole(role)) continue;
-      const { isClosed, order } = circuitRecordOf(record, role);
+      const { isClosed, order, counts } = circuitRecordOf(record, role);
       const hasOrder = order !== undefined && order.untilUs > time.monotonicUs();
-      if (local?.circuits[role] === undefined && isClosed && !hasOrder) continue;
-      this.#applyCircuit(table.circuit(table.host(name), role), role, record, known);
+      if (local?.circuits[role] === undefined && isClosed && !hasOrder && counts === undefined) continue;
+      this.#applyCircuit(table.circuit(table.host(name), role), role, { ...peerRecord, known });
     }
   }
 
@@ -74,7 +90,7 @@ export class RecordApplier {
     if (host !== undefined && isChanged(host.orderAt(nowUs), order)) orders.openHost(host, order, "peer");
   }
 
-  #applyCooldown(name: string, record: BreakerRecord): void {
+  #applyCooldown(name: string, record: BreakerRecord, origin: ChangeOrigin): void {
     const { table, time, cooldownStarter, lastPermit, endCooldown } = this.#deps;
     const { untilUs, reason } = record.serverCooldown;
     const nowUs = time.monotonicUs();
@@ -85,13 +101,17 @@ export class RecordApplier {
       if (untilUs > current.untilUs) local.cooldowns.set({ ...current, untilUs });
     } else if (untilUs > nowUs) {
       const ms = Math.min((untilUs - nowUs) / 1000, longestMs(table, name));
-      cooldownStarter.start(table.host(name), ms, reason as OpenReason, lastPermit(), "peer");
-    } else if (local?.mayHaveCooldown && local.cooldowns.endRequested(nowUs)) {
+      const host = table.host(name);
+      // The failures of all processes are cleared with it (law B6).
+      if (reason === "rolling-window") host.clearFailures();
+      cooldownStarter.start(host, ms, reason as OpenReason, lastPermit(), origin);
+    } else if (local?.mayHaveCooldown && !current?.isAlone && local.cooldowns.endRequested(nowUs)) {
       endCooldown(local);
     }
   }
 
-  #applyCircuit(holder: CircuitHolder, name: string, record: BreakerRecord, known: BreakerRecord): void {
+  #applyCircuit(holder: CircuitHolder, name: string, peerRecord: PeerRecord): void {
+    const { record, known, counted } = peerRecord;
     const circuit = circuitRecordOf(record, name);
     const before = circuitRecordOf(known, name);
     const nowUs = this.#deps.time.monotonicUs();
@@ -100,13 +120,24 @@ export class RecordApplier {
       const order = runningOrder(circuit.order, nowUs);
       if (isChanged(holder.orderAt(nowUs), order)) this.#deps.orders.openCircuit(holder, order, "peer");
     }
+    this.#applyCounts(holder, circuit, before, peerRecord.processId);
     if (circuit.serial === before.serial) return;
     const current = holder.at(nowUs);
     // Our own record: the same deadline, converted from the clock of the store.
-    if (current.kind === "open" && !circuit.isClosed && Math.abs(current.untilUs - circuit.untilUs) <= SAME_US) return;
+    const isOpen = current.kind === "open" && !current.isAlone && !circuit.isClosed;
+    if (isOpen && Math.abs(current.untilUs - circuit.untilUs) <= SAME_US) return;
     // Probes of peers have negative ids, which no local permit has. Their start is unknown.
     const probes = circuit.probes.map(({ expiresUs }, index) => ({ id: -1 - index, sentUs: nowUs, expiresUs }));
-    holder.adopt({ ...circuit, probes }, nowUs);
+    holder.adopt({ ...circuit, probes }, nowUs, counted?.circuits.has(name) ? "counted" : "peer");
+  }
+
+  #applyCounts(holder: CircuitHolder, { counts }: CircuitRecord, before: CircuitRecord, processId: string): void {
+    holder.hasSharedFailures = counts !== undefined;
+    if (before.counts !== undefined && counts?.sinceSerial !== before.counts.sinceSerial) holder.succeedElsewhere();
+    const isThrottled = counts !== undefined && counts.throttleSerial > (before.counts?.throttleSerial ?? 0);
+    if (!isThrottled || counts.throttledProcess === processId || holder.name.host === undefined) return;
+    // The throttles of our requests in flight are part of the same event (law B10).
+    this.#deps.table.cooldownUnitOf(holder.name.host)?.countThrottle(this.#deps.lastPermit());
   }
 }
 

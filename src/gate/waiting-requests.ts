@@ -210,7 +210,7 @@ export class WaitingRequests {
     if (this.size === 0) return;
     // A circuit that opens again unblocks too: a call that waits for the lease of the failed probe would wait too long.
     for (const { origin, kind, blocker } of changes)
-      if (kind !== "cooldown" && origin !== "timeout") breakerQueue?.unblock(blocker);
+      if (!UNBLOCKING_NONE.has(kind) && origin !== "timeout") breakerQueue?.unblock(blocker);
     if (changes.some(delaysCalls)) this.#judgeDenied();
   }
 
@@ -382,6 +382,14 @@ export class WaitingRequests {
     return denial?.error() ?? admission.rejectLate(waiter, nowUs);
   }
 }
+
+/** Changes that let no waiting call start. */
+const UNBLOCKING_NONE: ReadonlySet<BreakerChange["kind"]> = new Set([
+  "cooldown",
+  "failure",
+  "recent-failure",
+  "success",
+]);
 
 /** Whether calls may have to wait for longer than before. */
 function delaysCalls(change: BreakerChange): boolean {

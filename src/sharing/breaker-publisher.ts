@@ -83,13 +83,13 @@ export class BreakerPublisher {
     for (const pending of [...this.#pendingOrders.values()]) this.#writeOrder(pending);
     for (const host of table.hosts()) {
       const cooldown = host.mayHaveCooldown ? host.cooldowns.requested(nowUs) : undefined;
-      if (cooldown === undefined) continue;
+      if (cooldown === undefined || cooldown.isAlone) continue;
       const isMissing = this.#missing(host, ({ serverCooldown }) => serverCooldown.serial);
       this.#setCooldown(host, cooldown.untilUs, cooldown.reason, isMissing);
     }
     for (const circuit of table.circuits()) {
       const now = circuit.at(nowUs);
-      if (now.kind !== "open") continue;
+      if (now.kind !== "open" || now.isAlone) continue;
       const isMissing = this.#missing(circuit, record => circuitRecordOf(record, circuitName(circuit)).serial);
       this.#openCircuit(circuit, now, isMissing);
     }

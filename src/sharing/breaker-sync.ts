@@ -25,6 +25,7 @@ import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { unreferenced } from "../time/unreferenced.ts";
 import { BreakerPublisher, circuitName, type RecordStep, recordNameOf } from "./breaker-publisher.ts";
+import { FailurePublisher } from "./failure-publisher.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { type ApplyRecord, PeerRecords } from "./peer-records.ts";
 import { ProbeLeases } from "./probe-leases.ts";
@@ -49,6 +50,7 @@ export class BreakerSync implements ProbePermissions {
   readonly #store: Store;
   readonly #records: PeerRecords<BreakerRecord>;
   readonly #publisher: BreakerPublisher;
+  readonly #failures: FailurePublisher;
   readonly #probes = new ProbeLeases();
   readonly #breakers: Breakers;
   readonly #time: Time;
@@ -73,6 +75,13 @@ export class BreakerSync implements ProbePermissions {
     this.#breakers = breakers;
     this.#time = time;
     this.#wake = wake;
+    this.#failures = new FailurePublisher({
+      processId: store.processId,
+      table: breakers.table,
+      known: name => this.#records.known(name),
+      write: (name, step) => this.#write(name, step),
+      isAway: () => this.#isInRetryPause,
+    });
     this.#publisher = new BreakerPublisher({
       table: breakers.table,
       time,
@@ -119,6 +128,8 @@ export class BreakerSync implements ProbePermissions {
 
   /** If there is no permission to probe, the peers are asked, and a change follows. */
   mayProbe(circuit: CircuitHolder, nowUs: number): true | { readonly untilUs: number; readonly isPending: boolean } {
+    // The record of the peers is not that of a circuit which is open for this process alone.
+    if (circuit.isAlone) return true;
     const permission = this.#probes.permissionOf(circuit);
     if (permission?.kind === "granted") return true;
     if (permission?.kind === "refused" && permission.untilUs > nowUs)
@@ -138,6 +149,9 @@ export class BreakerSync implements ProbePermissions {
       const { origin, kind, blocker } = change;
       if (kind === "circuit") this.#publishCircuit(change);
       else if (origin !== "local") continue;
+      else if (kind === "failure") this.#failures.failed(change.blocker, change.failure, change.policy);
+      else if (kind === "recent-failure") this.#failures.recentlyFailed(change.blocker, change.isUnreached);
+      else if (kind === "success") this.#failures.succeeded(change.blocker);
       else if (kind === "cooldown") this.#publisher.startedCooldown(change);
       else if (kind === "cooldown-ended") this.#publisher.endedCooldown(blocker);
       else if (kind === "order" && change.order !== undefined) this.#publisher.ordered(blocker, change.order);
@@ -181,7 +195,7 @@ export class BreakerSync implements ProbePermissions {
   }
 
   #publishCircuit({ blocker: circuit, old, now, origin }: BreakerChange & { readonly kind: "circuit" }): void {
-    if (origin === "local" && now.kind === "open") this.#publisher.openedCircuit(circuit, now);
+    if (origin === "local" && now.kind === "open" && !now.isAlone) this.#publisher.openedCircuit(circuit, now);
     const probe = this.#probes.oldestOf(circuit);
     if (origin === "local" && old.kind === "half-open" && now.kind === "closed" && probe !== undefined)
       this.#publisher.closedCircuit(circuit, probe);
@@ -247,7 +261,8 @@ export class BreakerSync implements ProbePermissions {
     const names = { host: hostOfRecord(name), resolver: resolverOfRecord(name) };
     return (stored, known) => {
       const record = withoutProbes(stored, id => id.startsWith(this.#ownProbes));
-      this.#breakers.applyRecord({ ...names, record, known });
+      const counted = this.#failures.takeCounted(name);
+      this.#breakers.applyRecord({ ...names, record, known, processId: this.#store.processId, counted });
     };
   }
 

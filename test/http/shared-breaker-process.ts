@@ -44,7 +44,7 @@ async function outcomeOf(url: string): Promise<Reply> {
   } catch (error) {
     // fetch wraps the error of the dispatcher.
     const cause = (error as Error).cause ?? error;
-    if (!isDocstokgError(cause)) throw error;
+    if (!isDocstokgError(cause)) return { code: (cause as NodeJS.ErrnoException).code ?? String(cause) };
     return { code: cause.code, remainingMs: "cooldownRemainingMs" in cause ? Number(cause.cooldownRemainingMs) : 0 };
   }
 }

@@ -71,7 +71,8 @@ class Member {
 interface StoreView {
   readonly url: string;
   cooldown(host: string): Promise<{ readonly until_wall: number; readonly reason: string } | undefined>;
-  isOpen(host: string): Promise<boolean>;
+  /** What the processes know about a host, as JSON. */
+  record(host: string): Promise<string | undefined>;
 }
 
 /** Waits for what another process is about to write. */
@@ -114,7 +115,7 @@ async function assertOneProbe(t: TestContext, store: StoreView): Promise<void> {
   for (const member of members) assert.equal((await member.fetch(site.origin)).status, 200);
   site.answer = { status: 503 };
   for (let n = 0; n < 2; n += 1) assert.equal((await first.fetch(site.origin)).status, 503);
-  await eventually(() => store.isOpen("127.0.0.1"));
+  await eventually(() => isOpen(store));
   await stepAll(members, STALE_MS);
   const denied = await Promise.all(members.map(member => member.fetch(site.origin)));
   assert.deepEqual(
@@ -139,19 +140,80 @@ async function assertOneProbe(t: TestContext, store: StoreView): Promise<void> {
   assert.equal(site.requests, 1, "one probe for all processes");
   assert.equal(replies.filter(({ status }) => status === 200).length, 1);
   site.answer = { status: 200 };
-  await eventually(async () => !(await store.isOpen("127.0.0.1")));
+  await eventually(async () => !(await isOpen(store)));
   await stepAll(members, STALE_MS);
   for (const member of members) assert.equal((await member.fetch(site.origin)).status, 200);
 }
 
-function isOpenIn(record: string | undefined): boolean {
-  return record !== undefined && /"isClosed":false/.test(record);
+/** Two failures open the circuit, also if each was in another process. */
+async function assertFailuresAreCounted(t: TestContext, store: StoreView): Promise<void> {
+  const site = await new Site().start(t);
+  const members = await Promise.all([
+    Member.start(t, store.url),
+    Member.start(t, store.url),
+    Member.start(t, store.url),
+  ]);
+  const [a, b, c] = members;
+  const hasFailures = async () => (await store.record("127.0.0.1"))?.includes('"counts"');
+  const fail = async (member: Member) => {
+    site.answer = { status: 503 };
+    assert.equal((await member.fetch(site.origin)).status, 503);
+    site.answer = { status: 200 };
+  };
+  await fail(a);
+  await eventually(hasFailures);
+  await stepAll(members, STALE_MS);
+  assert.equal((await c.fetch(site.origin)).status, 200, "a success of another process resets the count");
+  await eventually(async () => !(await hasFailures()));
+  await stepAll(members, STALE_MS);
+  await fail(b);
+  await eventually(hasFailures);
+  await stepAll(members, STALE_MS);
+  await fail(a);
+  await eventually(() => isOpen(store));
+  await stepAll(members, STALE_MS);
+  const denied = await Promise.all(members.map(member => member.fetch(site.origin)));
+  assert.deepEqual(
+    denied.map(({ code }) => code),
+    Array(3).fill("DOCSTOKG_BREAKER_OPEN"),
+  );
+}
+
+/** The process cannot connect, and its peer can. */
+async function assertOwnNetworkIsOwn(t: TestContext, store: StoreView): Promise<void> {
+  const site = await new Site().start(t);
+  const members = await Promise.all([Member.start(t, store.url), Member.start(t, store.url)]);
+  const [a, b] = members;
+  const refusing = await closedPort();
+  for (let n = 0; n < 2; n += 1) assert.equal((await a.fetch(refusing)).code, "ECONNREFUSED");
+  assert.equal((await a.fetch(site.origin)).code, "DOCSTOKG_BREAKER_OPEN");
+  await eventually(async () => (await store.record("127.0.0.1"))?.includes('"unreached":[{'));
+  await stepAll(members, STALE_MS);
+  assert.equal((await b.fetch(site.origin)).status, 200);
+  await stepAll(members, STALE_MS);
+  assert.equal((await a.fetch(site.origin)).code, "DOCSTOKG_BREAKER_OPEN");
+}
+
+/** An origin on which no server listens. */
+async function closedPort(): Promise<string> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return `http://127.0.0.1:${port}/`;
+}
+
+async function isOpen(store: StoreView): Promise<boolean> {
+  return (await store.record("127.0.0.1"))?.includes('"isClosed":false') === true;
 }
 
 async function sqlite(t: TestContext): Promise<StoreView> {
   const folder = await mkdtemp(join(tmpdir(), "docstokg-shared-breakers-"));
   const file = join(folder, "shared.db");
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  // The processes may still write to it.
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const row = (query: string, parameter: string) => {
     const db = new DatabaseSync(file, { readOnly: true, timeout: 60_000 });
     try {
@@ -166,8 +228,7 @@ async function sqlite(t: TestContext): Promise<StoreView> {
       const found = row("SELECT until_wall, reason FROM breaker_cooldowns WHERE host = ?", host);
       return found && { until_wall: Number(found["until_wall"]), reason: String(found["reason"]) };
     },
-    isOpen: async host =>
-      isOpenIn(row("SELECT record FROM records WHERE name = ?", `host ${host}`)?.["record"] as string),
+    record: async host => row("SELECT record FROM records WHERE name = ?", `host ${host}`)?.["record"] as string,
   };
 }
 
@@ -188,7 +249,7 @@ async function redis(t: TestContext): Promise<StoreView> {
       assert.ok((await client.ttl(key)) > 0, "the key expires");
       return JSON.parse(text);
     },
-    isOpen: async host => isOpenIn((await client.get(`docstokg:record:host ${host}`)) ?? undefined),
+    record: async host => (await client.get(`docstokg:record:host ${host}`)) ?? undefined,
   };
 }
 
@@ -198,6 +259,14 @@ test("a cooldown set by one process holds in the other, over a file, in the tabl
 
 test("after the reset timeout the processes that share a file send one probe", async t => {
   await assertOneProbe(t, await sqlite(t));
+});
+
+test("failures of the processes that share a file are counted together", async t => {
+  await assertFailuresAreCounted(t, await sqlite(t));
+});
+
+test("a process that cannot connect opens the circuit for no process that shares a file with it", async t => {
+  await assertOwnNetworkIsOwn(t, await sqlite(t));
 });
 
 const skip = whyNoRedis();
@@ -210,4 +279,14 @@ test("a cooldown set by one process holds in the other, over redis, in the key t
 
 test("after the reset timeout the processes that share a redis server send one probe", { skip }, async t => {
   await assertOneProbe(t, await redis(t));
+});
+
+test("failures of the processes that share a redis server are counted together", { skip }, async t => {
+  await assertFailuresAreCounted(t, await redis(t));
+});
+
+test("a process that cannot connect opens the circuit for no process that shares a redis server with it", {
+  skip,
+}, async t => {
+  await assertOwnNetworkIsOwn(t, await redis(t));
 });

@@ -44,7 +44,7 @@ export class FleetProcess {
 
   /** Sends one request. Returns the reason of the refusal, or undefined if the request was sent. */
   async send(
-    result: "success" | "failure" | "neutral" | { readonly retryAfterMs: number },
+    result: "success" | "failure" | "unreached" | "throttle" | "neutral" | { readonly retryAfterMs: number },
     call: Partial<EntryRequest> = {},
   ): Promise<string | undefined> {
     try {
@@ -52,9 +52,11 @@ export class FleetProcess {
       grant.written();
       if (result === "success") grant.report({ outcome: { kind: "success" }, status: 200 });
       else if (result === "neutral") grant.report({ outcome: { kind: "neutral" }, status: 404 });
-      else {
+      else if (result === "unreached") {
+        grant.report({ outcome: { kind: "failure", cause: "network", throttled: false, unreached: true } });
+      } else {
         const retryAfterMs = typeof result === "string" ? undefined : result.retryAfterMs;
-        const throttled = retryAfterMs !== undefined;
+        const throttled = result === "throttle" || retryAfterMs !== undefined;
         grant.report({ outcome: { kind: "failure", cause: "status", throttled }, status: 503, retryAfterMs });
       }
       grant.release();

@@ -16,6 +16,8 @@ export interface BreakerRecord {
   readonly operatorCooldown: BreakerCooldownRecord;
   /** Keyed by role; a resolver has one circuit. */
   readonly circuits: Readonly<Record<string, CircuitRecord>>;
+  /** Failures of the rolling window, over all roles. Absent if there are none. */
+  readonly recentFailures?: readonly RecentFailures[];
   /** The record is kept at least until then, for the orders in it. Absent if there was none. */
   readonly ordersKeptUntilUs?: number;
 }
@@ -39,12 +41,46 @@ export interface CircuitRecord {
   readonly epoch?: number;
   /** An operator has opened this circuit alone. Absent if none has. */
   readonly order?: BreakerCooldownRecord;
+  /** Failures since the last success, while the circuit is closed. Absent if there are none. Does not raise `serial`. */
+  readonly counts?: FailureCounts;
+  /** The newest serial that `counts` ever had, so that none is used twice. Absent if there was no failure. */
+  readonly lastCountSerial?: number;
 }
 
 /** A running probe. Leased, because its process may end without reporting. */
 export interface ProbeRecord {
   readonly id: string;
   readonly expiresUs: number;
+}
+
+/** The failures of one circuit since the last success of any process. */
+export interface FailureCounts {
+  /** The serial of the first failure after the last success. A different one means that there was a success. */
+  readonly sinceSerial: number;
+  /** Failures of calls that reached the host; throttles are counted apart. */
+  readonly reached: number;
+  /** Throttles, where those of requests that were in flight together are one event (law B10). */
+  readonly throttles: number;
+  /** The newest throttle; 0 for none. A process that had not read it when it was throttled too has the same event. */
+  readonly throttleSerial: number;
+  /** The process that counted the newest throttle. */
+  readonly throttledProcess: string;
+  /** Failures of calls that never reached the host, by process. */
+  readonly unreached: readonly UnreachedCount[];
+}
+
+export interface UnreachedCount {
+  readonly processId: string;
+  readonly failures: number;
+}
+
+/** Failures of the rolling window. */
+export interface RecentFailures {
+  /** When the first of them was counted. */
+  readonly atUs: number;
+  readonly failures: number;
+  /** The process whose calls never reached the host; undefined for calls that did. */
+  readonly unreachedProcess?: string;
 }
 
 const NO_COOLDOWN: BreakerCooldownRecord = Object.freeze({ serial: 0, untilUs: 0, reason: "" });
@@ -64,7 +100,7 @@ export function circuitRecordOf({ circuits }: BreakerRecord, name: string): Circ
   return circuits[name] ?? NO_CIRCUIT;
 }
 
-/** Keeps the later of two deadlines. */
+/** Keeps the later of two deadlines. A cooldown of the rolling window clears its failures (law B6). */
 export function setCooldown(
   host: BreakerRecord,
   part: "serverCooldown" | "operatorCooldown",
@@ -73,7 +109,10 @@ export function setCooldown(
 ): BreakerRecord {
   const current = host[part];
   if (current.untilUs >= untilUs) return host;
-  return { ...host, [part]: { serial: nextSerial(current.serial, nowUs), untilUs, reason } };
+  const { recentFailures, ...kept } = host;
+  const isCleared = reason === "rolling-window" || recentFailures === undefined;
+  const next = { serial: nextSerial(current.serial, nowUs), untilUs, reason };
+  return { ...kept, ...(!isCleared && { recentFailures }), [part]: next };
 }
 
 /** A success ends the server's cooldown if `serial` is still the current one; never the operator's. */
@@ -93,14 +132,19 @@ export function openCircuit(
   const current = circuitRecordOf(host, name);
   if (!current.isClosed && current.untilUs >= untilUs) return host;
   const maxReopened = current.isClosed ? reopened : Math.max(reopened, current.reopened);
-  return withCircuit(host, name, { ...current, isClosed: false, untilUs, reopened: maxReopened, probes: [] }, nowUs);
+  const { counts: _, ...kept } = current;
+  return withCircuit(host, name, { ...kept, isClosed: false, untilUs, reopened: maxReopened, probes: [] }, nowUs);
 }
 
-/** A probe succeeded. No effect when the circuit was opened again after the probe was sent. */
+/**
+ * A probe succeeded. No effect when the circuit was opened again after the probe was sent. The failures of the outage no
+ * longer count for the rolling window.
+ */
 export function closeCircuit(host: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
   const current = circuitRecordOf(host, name);
   if (current.isClosed || current.probes.every(probe => probe.id !== id)) return host;
-  return withCircuit(host, name, { ...current, ...NO_CIRCUIT, serial: current.serial }, nowUs);
+  const { recentFailures: _, ...kept } = host;
+  return withCircuit(kept, name, { ...current, ...NO_CIRCUIT, serial: current.serial }, nowUs);
 }
 
 /**

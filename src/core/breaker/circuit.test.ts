@@ -14,6 +14,7 @@ import {
   returnProbe,
   sendProbe,
   succeed,
+  succeedElsewhere,
 } from "./circuit.ts";
 
 const S = 1_000_000;
@@ -52,10 +53,11 @@ test("a success between failures resets the count", () => {
 });
 
 test("throttles are counted apart from failures: only fail_max of one kind open a circuit", () => {
-  const throttle = (circuit: Circuit) => fail(circuit, policy, circuit.generation, 0, 0, true);
+  const throttle = (circuit: Circuit) =>
+    fail(circuit, policy, circuit.generation, 0, 0, { isThrottled: true, isUnreached: false });
   let circuit = failTimes(CLOSED, 4);
   for (let event = 0; event < 4; event += 1) circuit = throttle(circuit);
-  assert.deepEqual(circuit, { kind: "closed", generation: 0, failures: 4, throttles: 4 });
+  assert.deepEqual(circuit, { kind: "closed", generation: 0, failures: 4, unreached: 0, throttles: 4 });
   assert.equal(throttle(circuit).kind, "open");
   assert.equal(failTimes(circuit, 1).kind, "open");
   assert.deepEqual(succeed(circuit, policy, 0), CLOSED);
@@ -78,7 +80,7 @@ test("a half-open circuit admits trial_calls probes and no more", () => {
 test("a successful probe closes the circuit, a failed one opens it for a full reset", () => {
   const probing = sendProbe(halfOpen(), { id: 1, sentUs: 60 * S, expiresUs: 100 * S });
   const closed = succeed(probing, policy, probing.generation, 1);
-  assert.deepEqual(closed, { kind: "closed", generation: 3, failures: 0, throttles: 0 });
+  assert.deepEqual(closed, { kind: "closed", generation: 3, failures: 0, unreached: 0, throttles: 0 });
   const open = fail(probing, policy, probing.generation, 61 * S, 0);
   assert.deepEqual(open, { kind: "open", generation: 3, untilUs: 121 * S, reopened: 1 });
 });
@@ -145,7 +147,13 @@ test("without adaptive_reset every open time is the same", () => {
 test("an operator closes a circuit in any state, and calls in flight no longer count", () => {
   for (const circuit of [failTimes(CLOSED, 3), failTimes(CLOSED, 5), halfOpen()]) {
     const closed = close(circuit);
-    assert.deepEqual(closed, { kind: "closed", generation: circuit.generation + 1, failures: 0, throttles: 0 });
+    assert.deepEqual(closed, {
+      kind: "closed",
+      generation: circuit.generation + 1,
+      failures: 0,
+      unreached: 0,
+      throttles: 0,
+    });
     assert.equal(fail(closed, policy, circuit.generation, 0, 0), closed);
   }
   assert.equal(close(CLOSED), CLOSED);
@@ -167,7 +175,13 @@ test("a peer record of a closed circuit closes it once, and keeps the failure co
   const isClosed = { ...peerRecord, isClosed: true };
   const three = failTimes(CLOSED, 3);
   assert.equal(adopt(three, isClosed, 0), three);
-  assert.deepEqual(adopt(halfOpen(), isClosed, 0), { kind: "closed", generation: 3, failures: 0, throttles: 0 });
+  assert.deepEqual(adopt(halfOpen(), isClosed, 0), {
+    kind: "closed",
+    generation: 3,
+    failures: 0,
+    unreached: 0,
+    throttles: 0,
+  });
 });
 
 test("a peer record whose open time has ended makes the circuit half-open in a new generation", () => {
@@ -246,4 +260,39 @@ test("the first open time has no jitter, and a success does not change an open c
   const opened = fail(CLOSED, policy, 0, 0, 0.99);
   assert.deepEqual(opened, { kind: "open", generation: 1, untilUs: 1000, reopened: 0 });
   assert.equal(succeed(opened, policy, 1), opened);
+});
+
+const UNREACHED = { isThrottled: false, isUnreached: true };
+
+function unreachedTimes(circuit: Circuit, times: number): Circuit {
+  let at = circuit;
+  for (let i = 0; i < times; i += 1) at = fail(at, policy, at.generation, 0, 0, UNREACHED);
+  return at;
+}
+
+test("a circuit is open alone if calls that never reached the host were needed to open it", () => {
+  const isAlone = (circuit: Circuit) => circuit.kind === "open" && circuit.isAlone === true;
+  assert.ok(isAlone(unreachedTimes(CLOSED, 5)));
+  assert.ok(isAlone(failTimes(unreachedTimes(CLOSED, 1), 4)));
+  const reached = failTimes(CLOSED, 5);
+  assert.ok(reached.kind === "open" && !isAlone(reached));
+});
+
+test("a circuit that is open alone stays so until its own call succeeds, or the peers open it", () => {
+  const halfOpen = advance(unreachedTimes(CLOSED, 5), 60 * S);
+  assert.ok(halfOpen.kind === "half-open" && halfOpen.isAlone);
+  const closed = { isClosed: true, untilUs: 0, reopened: 0, probes: [] };
+  assert.equal(adopt(halfOpen, closed, 60 * S), halfOpen);
+  const again = fail(halfOpen, policy, halfOpen.generation, 60 * S, 0);
+  assert.ok(again.kind === "open" && again.isAlone);
+  assert.equal(succeed(halfOpen, policy, halfOpen.generation).kind, "closed");
+  const opened = adopt(halfOpen, { ...closed, isClosed: false, untilUs: 90 * S }, 60 * S);
+  assert.ok(opened.kind === "open" && opened.isAlone === undefined);
+});
+
+test("a success of another process resets all but the calls that never reached the host", () => {
+  const mixed = failTimes(unreachedTimes(CLOSED, 2), 2);
+  const reset = succeedElsewhere(mixed);
+  assert.deepEqual(reset, { kind: "closed", generation: 0, failures: 2, unreached: 2, throttles: 0 });
+  assert.equal(succeedElsewhere(reset), reset);
 });

@@ -12,6 +12,8 @@ export type Circuit =
       readonly generation: number;
       /** Consecutive failures that were not throttles. */
       readonly failures: number;
+      /** Those of them that never reached the host: a success of another process does not reset them. */
+      readonly unreached: number;
       /** Throttles since the last success. They are counted apart: a throttled host is not down (law B10). */
       readonly throttles: number;
     }
@@ -21,6 +23,8 @@ export type Circuit =
       readonly untilUs: number;
       /** Probes that have failed since the circuit was last closed; each of them doubles the open time. */
       readonly reopened: number;
+      /** Opened by failures that never reached the host, so that it applies to this process alone. Absent otherwise. */
+      readonly isAlone?: true;
     }
   | {
       readonly kind: "half-open";
@@ -28,6 +32,7 @@ export type Circuit =
       readonly probes: readonly Probe[];
       readonly successes: number;
       readonly reopened: number;
+      readonly isAlone?: true;
     };
 
 /** A running probe. Leased, because its caller may never report. */
@@ -52,7 +57,13 @@ export interface CircuitPolicy {
   readonly isAdaptive: boolean;
 }
 
-export const CLOSED: Circuit = Object.freeze({ kind: "closed", generation: 0, failures: 0, throttles: 0 });
+export const CLOSED: Circuit = Object.freeze({
+  kind: "closed",
+  generation: 0,
+  failures: 0,
+  unreached: 0,
+  throttles: 0,
+});
 
 /** At most a tenth of the open time, and only added: no call is allowed before the announced end. */
 const JITTER_SHARE = 0.1;
@@ -63,7 +74,7 @@ export function advance(circuit: Circuit, nowUs: number): Circuit {
   if (circuit.kind === "open") {
     if (nowUs < circuit.untilUs) return circuit;
     const { generation, reopened } = circuit;
-    return { kind: "half-open", generation: generation + 1, probes: [], successes: 0, reopened };
+    return { kind: "half-open", generation: generation + 1, probes: [], successes: 0, reopened, ...aloneOf(circuit) };
   }
   if (circuit.probes.every(({ expiresUs }) => expiresUs > nowUs)) return circuit;
   return { ...circuit, probes: circuit.probes.filter(({ expiresUs }) => expiresUs > nowUs) };
@@ -82,7 +93,9 @@ export function sendProbe(circuit: Circuit, probe: Probe): Circuit {
 
 export function succeed(circuit: Circuit, policy: CircuitPolicy, generation: number, probeId?: number): Circuit {
   if (circuit.generation !== generation) return circuit;
-  if (circuit.kind === "closed") return hasFailures(circuit) ? { ...circuit, failures: 0, throttles: 0 } : circuit;
+  if (circuit.kind === "closed") {
+    return hasFailures(circuit) ? { ...circuit, failures: 0, unreached: 0, throttles: 0 } : circuit;
+  }
   if (circuit.kind === "open") return circuit;
   const successes = circuit.successes + 1;
   if (successes >= policy.successThreshold) return close(circuit);
@@ -97,21 +110,42 @@ export function answer(circuit: Circuit, policy: CircuitPolicy, generation: numb
   return circuit.kind === "half-open" ? succeed(circuit, policy, generation, probeId) : circuit;
 }
 
-/** `random` in [0, 1) draws the jitter. Report throttles that are one event only once. */
+/** A call of another process has succeeded. What never reached the host is a fault of this process, and stays counted. */
+export function succeedElsewhere(circuit: Circuit): Circuit {
+  if (circuit.kind !== "closed") return circuit;
+  const { failures, unreached, throttles } = circuit;
+  return failures === unreached && throttles === 0 ? circuit : { ...circuit, failures: unreached, throttles: 0 };
+}
+
+/** What a failed call says about its host. */
+export interface FailureKind {
+  /** The host works, and requires fewer requests. Report throttles that are one event only once. */
+  readonly isThrottled: boolean;
+  /** The call never reached the host. */
+  readonly isUnreached: boolean;
+}
+
+const PLAIN_FAILURE: FailureKind = Object.freeze({ isThrottled: false, isUnreached: false });
+
+/** `random` in [0, 1) draws the jitter. */
 export function fail(
   circuit: Circuit,
   policy: CircuitPolicy,
   generation: number,
   nowUs: number,
   random: number,
-  isThrottled = false,
+  { isThrottled, isUnreached } = PLAIN_FAILURE,
 ): Circuit {
   if (circuit.generation !== generation || circuit.kind === "open") return circuit;
-  if (circuit.kind === "half-open") return open(circuit, policy, circuit.reopened + 1, nowUs, random);
+  if (circuit.kind === "half-open") {
+    return { ...open(circuit, policy, circuit.reopened + 1, nowUs, random), ...aloneOf(circuit) };
+  }
   const failures = circuit.failures + (isThrottled ? 0 : 1);
+  const unreached = circuit.unreached + (isUnreached && !isThrottled ? 1 : 0);
   const throttles = circuit.throttles + (isThrottled ? 1 : 0);
-  if (Math.max(failures, throttles) >= policy.failMax) return open(circuit, policy, 0, nowUs, random);
-  return { ...circuit, failures, throttles };
+  if (Math.max(failures, throttles) < policy.failMax) return { ...circuit, failures, unreached, throttles };
+  const isAlone = failures - unreached < policy.failMax && throttles < policy.failMax;
+  return { ...open(circuit, policy, 0, nowUs, random), ...(isAlone && { isAlone }) };
 }
 
 /** Removes a probe, so that another one can be sent before its lease ends. */
@@ -122,7 +156,8 @@ export function returnProbe(circuit: Circuit, generation: number, probeId: numbe
 
 /**
  * Applies the state that another process recorded: closed; open, if `untilUs` is in the future; otherwise half-open, with
- * the `probes` of other processes. Probes of this process, whose ids are above 0, are kept.
+ * the `probes` of other processes. Probes of this process, whose ids are above 0, are kept. A circuit that is open for
+ * this process alone is closed by its own calls only.
  */
 export function adopt(
   circuit: Circuit,
@@ -135,7 +170,7 @@ export function adopt(
   nowUs: number,
 ): Circuit {
   const { isClosed, untilUs, reopened, probes } = other;
-  if (isClosed) return circuit.kind === "closed" ? circuit : close(circuit);
+  if (isClosed) return circuit.kind === "closed" || circuit.isAlone ? circuit : close(circuit);
   if (untilUs > nowUs) return { kind: "open", generation: circuit.generation + 1, untilUs, reopened };
   if (circuit.kind === "open" && circuit.untilUs > nowUs) return circuit;
   const { generation, successes, own } =
@@ -177,7 +212,7 @@ export function oldestProbe(circuit: Circuit | undefined): number | undefined {
 /** Called when an operator or another process has closed the circuit, and when enough probes have succeeded. */
 export function close(circuit: Circuit): Circuit {
   if (circuit.kind === "closed" && !hasFailures(circuit)) return circuit;
-  return { kind: "closed", generation: circuit.generation + 1, failures: 0, throttles: 0 };
+  return { kind: "closed", generation: circuit.generation + 1, failures: 0, unreached: 0, throttles: 0 };
 }
 
 /** Whether a closed circuit has counted anything that a success would reset. */
@@ -185,10 +220,14 @@ export function hasFailures(circuit: Circuit): boolean {
   return circuit.kind === "closed" && (circuit.failures > 0 || circuit.throttles > 0);
 }
 
-function open(circuit: Circuit, policy: CircuitPolicy, reopened: number, nowUs: number, random: number): Circuit {
+function aloneOf(circuit: Circuit): { readonly isAlone?: true } {
+  return circuit.kind !== "closed" && circuit.isAlone ? { isAlone: true } : {};
+}
+
+function open(circuit: Circuit, policy: CircuitPolicy, reopened: number, nowUs: number, random: number) {
   const { resetUs, resetCapUs, isAdaptive } = policy;
   // The first open time has no jitter and no growth; only failed probes make it longer.
   const grownUs = isAdaptive ? Math.min(Math.max(resetUs, resetCapUs), resetUs * 2 ** reopened) : resetUs;
   const jitterUs = isAdaptive && reopened > 0 ? Math.floor(grownUs * JITTER_SHARE * random) : 0;
-  return { kind: "open", generation: circuit.generation + 1, untilUs: nowUs + grownUs + jitterUs, reopened };
+  return { kind: "open" as const, generation: circuit.generation + 1, untilUs: nowUs + grownUs + jitterUs, reopened };
 }

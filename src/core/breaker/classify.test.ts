@@ -7,7 +7,8 @@ const success = { kind: "success" };
 const neutral = { kind: "neutral" };
 const failed = { kind: "failure", cause: "status", throttled: false };
 const throttled = { kind: "failure", cause: "status", throttled: true };
-const unreachable = { kind: "failure", cause: "network", throttled: false };
+const interrupted = { kind: "failure", cause: "network", throttled: false };
+const unreached = { ...interrupted, unreached: true };
 
 const FAILURES = [408, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530];
 
@@ -86,27 +87,33 @@ test("classifying allocates nothing: outcomes are shared and frozen", () => {
     assert.equal(outcomeOfResponse({ status }), outcomeOfResponse({ status }));
     assert.ok(Object.isFrozen(outcomeOfResponse({ status })));
   }
-  assert.equal(outcomeOfError(coded("ECONNRESET")), outcomeOfError(coded("ENOTFOUND")));
+  assert.equal(outcomeOfError(coded("ECONNRESET")), outcomeOfError(coded("EPIPE")));
+  assert.equal(outcomeOfError(coded("ECONNREFUSED")), outcomeOfError(coded("ENOTFOUND")));
   assert.ok(Object.isFrozen(outcomeOfError(coded("ECONNRESET"))));
 });
 
-const networkCodes = [
-  ..."ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH EHOSTDOWN ENETDOWN".split(" "),
-  ..."ENOTFOUND EAI_AGAIN EAI_FAIL EPROTO".split(" "),
-  ..."UND_ERR_CONNECT_TIMEOUT UND_ERR_HEADERS_TIMEOUT UND_ERR_BODY_TIMEOUT UND_ERR_SOCKET".split(" "),
-  ..."UND_ERR_RES_CONTENT_LENGTH_MISMATCH UND_ERR_INFO".split(" "),
+/** DNS, connect and TLS: the request was not sent. */
+const unreachedCodes = [
+  ..."ECONNREFUSED EHOSTUNREACH ENETUNREACH EHOSTDOWN ENETDOWN EPROTO".split(" "),
+  ..."ENOTFOUND EAI_AGAIN EAI_FAIL UND_ERR_CONNECT_TIMEOUT".split(" "),
   ..."ERR_TLS_CERT_ALTNAME_INVALID ERR_TLS_HANDSHAKE_TIMEOUT ERR_SSL_WRONG_VERSION_NUMBER".split(" "),
   ..."CERT_HAS_EXPIRED CERT_NOT_YET_VALID DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN".split(" "),
   ..."UNABLE_TO_VERIFY_LEAF_SIGNATURE UNABLE_TO_GET_ISSUER_CERT_LOCALLY HOSTNAME_MISMATCH CRL_HAS_EXPIRED".split(" "),
+];
+
+const interruptedCodes = [
+  ..."ECONNRESET ECONNABORTED EPIPE ETIMEDOUT UND_ERR_HEADERS_TIMEOUT UND_ERR_BODY_TIMEOUT UND_ERR_SOCKET".split(" "),
+  ..."UND_ERR_RES_CONTENT_LENGTH_MISMATCH UND_ERR_INFO".split(" "),
   ..."HPE_INVALID_CONSTANT HPE_INVALID_EOF_STATE".split(" "),
   ..."ERR_HTTP2_STREAM_ERROR ERR_HTTP2_STREAM_CANCEL ERR_HTTP2_SESSION_ERROR ERR_HTTP2_GOAWAY_SESSION".split(" "),
   ..."ERR_HTTP2_ERROR ERR_HTTP2_INVALID_SESSION ERR_HTTP2_PING_CANCEL".split(" "),
 ];
 
-for (const code of networkCodes) {
+for (const code of [...unreachedCodes, ...interruptedCodes]) {
   test(`${code} is a network failure, bare or inside what fetch throws`, () => {
-    assert.deepEqual(outcomeOfError(coded(code)), unreachable);
-    assert.deepEqual(outcomeOfError(new TypeError("fetch failed", { cause: coded(code) })), unreachable);
+    const outcome = unreachedCodes.includes(code) ? unreached : interrupted;
+    assert.deepEqual(outcomeOfError(coded(code)), outcome);
+    assert.deepEqual(outcomeOfError(new TypeError("fetch failed", { cause: coded(code) })), outcome);
   });
 }
 
@@ -130,8 +137,13 @@ test("an abort and a timeout of the caller are neutral", () => {
   assert.deepEqual(outcomeOfError(Object.assign(new Error("aborted"), { name: "AbortError" })), neutral);
 });
 
+test("a connection that timed out never reached the host, a timeout of a response did", () => {
+  assert.deepEqual(outcomeOfError(Object.assign(coded("ETIMEDOUT"), { syscall: "connect" })), unreached);
+  assert.deepEqual(outcomeOfError(Object.assign(coded("ETIMEDOUT"), { syscall: "read" })), interrupted);
+});
+
 test("a timeout with a network code is a network failure", () => {
-  assert.deepEqual(outcomeOfError(Object.assign(coded("ETIMEDOUT"), { name: "TimeoutError" })), unreachable);
+  assert.deepEqual(outcomeOfError(Object.assign(coded("ETIMEDOUT"), { name: "TimeoutError" })), interrupted);
 });
 
 test("an abort anywhere in the chain of causes wins over a network code", () => {
@@ -156,12 +168,12 @@ test("an error of this package is neutral, whatever caused it and whatever wraps
 
 test("a connection that failed on every address is a network failure", () => {
   const both = new AggregateError([coded("ECONNREFUSED"), coded("ENETUNREACH")]);
-  assert.deepEqual(outcomeOfError(new TypeError("fetch failed", { cause: both })), unreachable);
+  assert.deepEqual(outcomeOfError(new TypeError("fetch failed", { cause: both })), unreached);
 });
 
 test("an HTTP/2 request that could not be opened is classified by its cause", () => {
   assert.deepEqual(outcomeOfError(coded("UND_ERR_INFO", { cause: coded("ERR_HTTP2_INVALID_HEADER_VALUE") })), neutral);
-  assert.deepEqual(outcomeOfError(coded("UND_ERR_INFO", { cause: coded("ECONNRESET") })), unreachable);
+  assert.deepEqual(outcomeOfError(coded("UND_ERR_INFO", { cause: coded("ECONNRESET") })), interrupted);
 });
 
 test("a programming error and a thrown value that is no error are neutral", () => {
@@ -185,7 +197,7 @@ test("a cyclic chain of causes is classified", () => {
   const first = new Error("first");
   const second = coded("ECONNRESET", { cause: first });
   first.cause = second;
-  assert.deepEqual(outcomeOfError(first), unreachable);
+  assert.deepEqual(outcomeOfError(first), interrupted);
   const self = new AggregateError([]);
   self.errors.push(self, self);
   assert.deepEqual(outcomeOfError(self), neutral);
@@ -200,7 +212,7 @@ test("an endless chain of causes and a huge list of errors are bounded", () => {
   assert.deepEqual(outcomeOfError(endless()), neutral);
   assert.deepEqual(
     outcomeOfError(new AggregateError(Array.from({ length: 100_000 }, () => ({ code: "EPIPE" })))),
-    unreachable,
+    interrupted,
   );
 });
 
@@ -226,13 +238,13 @@ test("throwing getters, hostile proxies and odd types do not make classification
   ]) {
     assert.deepEqual(outcomeOfError(value), neutral);
   }
-  assert.deepEqual(outcomeOfError(Object.assign(coded("EPIPE"), { errors: revoked.proxy, cause: traps })), unreachable);
+  assert.deepEqual(outcomeOfError(Object.assign(coded("EPIPE"), { errors: revoked.proxy, cause: traps })), interrupted);
 });
 
 test("any thrown value is a network failure or neutral", () => {
   const link = fc.record(
     {
-      code: fc.oneof(fc.constantFrom(...networkCodes, ...neutralCodes), fc.anything()),
+      code: fc.oneof(fc.constantFrom(...unreachedCodes, ...interruptedCodes, ...neutralCodes), fc.anything()),
       name: fc.anything(),
       cause: fc.anything(),
       errors: fc.anything(),

@@ -7,7 +7,13 @@
 /** A classified response or error. `throttled`: the host works, and requires fewer requests. */
 export type Outcome =
   | { readonly kind: "success" }
-  | { readonly kind: "failure"; readonly cause: "status" | "network"; readonly throttled: boolean }
+  | {
+      readonly kind: "failure";
+      readonly cause: "status" | "network";
+      readonly throttled: boolean;
+      /** The call never reached the host: DNS, connect or TLS failed. @default false */
+      readonly unreached?: boolean | undefined;
+    }
   | { readonly kind: "neutral" };
 
 /**
@@ -47,7 +53,8 @@ const SUCCESS: Outcome = Object.freeze({ kind: "success" });
 const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
 const FAILED: Outcome = Object.freeze({ kind: "failure", cause: "status", throttled: false });
 export const THROTTLED: Outcome = Object.freeze({ kind: "failure", cause: "status", throttled: true });
-const UNREACHABLE: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
+const INTERRUPTED: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
+const UNREACHED: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false, unreached: true });
 
 /** A 403 with Retry-After or with no remaining quota is a throttle, whatever the lists say about 403. */
 export function outcomeOfResponse(response: ResponseFacts, rules: ClassifyRules = defaultClassifyRules): Outcome {
@@ -73,6 +80,17 @@ const NETWORK_CODES: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
+/** Errors before a connection is ready for the request: DNS, connect, TLS. */
+const UNREACHED_CODES: ReadonlySet<string> = new Set(
+  (
+    "ECONNREFUSED EHOSTUNREACH ENETUNREACH EHOSTDOWN ENETDOWN EPROTO " +
+    "ENOTFOUND EAI_AGAIN EAI_FAIL EAI_NODATA EAI_NONAME ESERVFAIL EREFUSED ETIMEOUT UND_ERR_CONNECT_TIMEOUT " +
+    "DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN HOSTNAME_MISMATCH " +
+    "INVALID_CA INVALID_PURPOSE PATH_LENGTH_EXCEEDED"
+  ).split(" "),
+);
+const UNREACHED_FAMILIES = /^(?:ERR_TLS_|ERR_SSL_|CERT_|CRL_|UNABLE_TO_)/;
+
 /** Prefixes of TLS, certificate, HTTP parser, and HTTP/2 stream and session errors (not HTTP/2 usage errors). */
 const NETWORK_FAMILIES =
   /^(?:ERR_TLS_|ERR_SSL_|CERT_|CRL_|UNABLE_TO_|HPE_|ERR_HTTP2_(?:ERROR|STREAM_|SESSION_|GOAWAY_|PING_|INVALID_SESSION|INVALID_STREAM))/;
@@ -88,7 +106,9 @@ const LINKS_MAX = 64;
 export function outcomeOfError(error: unknown): Outcome {
   const links = linksOf(error);
   if (links.some(isCallerOrOwnError)) return NEUTRAL;
-  return links.some(isNetworkFault) ? UNREACHABLE : NEUTRAL;
+  const faults = links.filter(isNetworkFault);
+  if (faults.length === 0) return NEUTRAL;
+  return faults.some(isUnreached) ? UNREACHED : INTERRUPTED;
 }
 
 function linksOf(error: unknown): readonly unknown[] {
@@ -146,6 +166,12 @@ function isNetworkFault(link: unknown): boolean {
     );
   }
   return NETWORK_CODES.has(code) || NETWORK_FAMILIES.test(code);
+}
+
+/** A connection that the system refused or that timed out names the call `connect`. */
+function isUnreached(link: unknown): boolean {
+  const code = String(property(link, "code"));
+  return UNREACHED_CODES.has(code) || UNREACHED_FAMILIES.test(code) || property(link, "syscall") === "connect";
 }
 
 function nested(link: unknown): readonly unknown[] {

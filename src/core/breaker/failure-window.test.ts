@@ -25,6 +25,18 @@ test("the count restarts after the threshold was reached", () => {
   assert.equal(window.add(3, 3, 10 * S), false);
 });
 
+test("a threshold that calls which never reached the host are needed for is reached alone", () => {
+  const window = new FailureWindow();
+  assert.deepEqual(
+    [true, false, false].map(isUnreached => window.add(0, 3, 10 * S, isUnreached)),
+    [false, false, "alone"],
+  );
+  assert.deepEqual(
+    [false, false, false].map(isUnreached => window.add(0, 3, 10 * S, isUnreached)),
+    [false, false, true],
+  );
+});
+
 test("a threshold of one is reached by the first failure", () => {
   assert.equal(new FailureWindow().add(5, 1, 1), true);
 });

@@ -1,24 +1,28 @@
 /** Detects `threshold` failures within a rolling window (law B6). */
 export class FailureWindow {
   /** The newest failures, at most `threshold` of them. */
-  #timesUs: number[] = [];
+  #failures: { readonly atUs: number; readonly isUnreached: boolean }[] = [];
 
-  /** Records a failure. Returns true, and clears the window, when the threshold is reached. */
-  add(nowUs: number, threshold: number, windowUs: number): boolean {
-    this.#timesUs.push(nowUs);
-    while (this.#timesUs.length > threshold) this.#timesUs.shift();
-    const oldestUs = this.#timesUs[0] ?? nowUs;
-    if (this.#timesUs.length < threshold || nowUs - oldestUs >= windowUs) return false;
+  /**
+   * Records a failure. When the threshold is reached, clears the window and returns true, or "alone" if calls that never
+   * reached the host were needed for it.
+   */
+  add(nowUs: number, threshold: number, windowUs: number, isUnreached = false): boolean | "alone" {
+    this.#failures.push({ atUs: nowUs, isUnreached });
+    while (this.#failures.length > threshold) this.#failures.shift();
+    const oldestUs = this.#failures[0]?.atUs ?? nowUs;
+    if (this.#failures.length < threshold || nowUs - oldestUs >= windowUs) return false;
+    const isAlone = this.#failures.some(failure => failure.isUnreached);
     this.clear();
-    return true;
+    return isAlone ? "alone" : true;
   }
 
   /** Failures within the window now. */
   count(nowUs: number, windowUs: number): number {
-    return this.#timesUs.filter(us => nowUs - us < windowUs).length;
+    return this.#failures.filter(({ atUs }) => nowUs - atUs < windowUs).length;
   }
 
   clear(): void {
-    this.#timesUs = [];
+    this.#failures = [];
   }
 }

@@ -11,7 +11,7 @@ import type { AttemptLog } from "../attempt-log.ts";
 import type { CallOptions } from "../call-options.ts";
 import { CallRecord } from "../call-record.ts";
 import type { CallEnd, ReportedRequest } from "../request-telemetry.ts";
-import { outcomeOfAbort } from "../stages/abort-outcome.ts";
+import { outcomeOfAbort, silentOutcome } from "../stages/abort-outcome.ts";
 import type { AttemptTelemetry } from "../stages/attempt.ts";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { DeferredStamps } from "../stages/deferred-stamps.ts";
@@ -55,7 +55,6 @@ export interface NodeRequestPlan {
 
 const SUCCESS: Outcome = Object.freeze({ kind: "success" });
 const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
-const SILENT: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
 
 /**
  * Sockets that have carried a request. `reusedSocket` is also true for one whose only request was ended before it was
@@ -102,6 +101,8 @@ export class NodeRequest implements ActiveRequest, PausedBody {
   #isAborted = false;
   #isEndedByHub = false;
   #isTimedOut = false;
+  /** The headers were passed to a connection. */
+  #isWritten = false;
   #isOver = false;
 
   constructor(deps: NodeRequestDeps, request: ClientRequest, plan: NodeRequestPlan) {
@@ -281,6 +282,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
   #connected(socket: Socket): void {
     this.#hasSocket = true;
     onHeadersWritten(this.#request, socket, () => {
+      this.#isWritten = true;
       this.#stamp?.start();
       this.#stamp?.sent();
       this.#log?.started(!USED_SOCKETS.has(socket));
@@ -372,10 +374,11 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     if (this.#response !== undefined) return this.#isCut() ? outcomeOfError(this.#error) : outcome;
     if (!this.#isAborted) return outcomeOfError(this.#error);
     if (this.#sentUs === undefined) return NEUTRAL;
-    if (this.#isTimedOut) return SILENT;
+    const isUnreached = !this.#isWritten;
+    if (this.#isTimedOut) return silentOutcome(isUnreached);
     const nowUs = this.#deps.time.monotonicUs();
     const timeoutMs = (nowUs - this.#reported.startedUs) / 1000;
-    return outcomeOfAbort(this.#error, { silentMs: (nowUs - this.#sentUs) / 1000, timeoutMs });
+    return outcomeOfAbort(this.#error, { silentMs: (nowUs - this.#sentUs) / 1000, timeoutMs, isUnreached });
   }
 
   /** The connection ended in the middle of the response. */

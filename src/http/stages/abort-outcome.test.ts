@@ -24,6 +24,12 @@ test("a host that was silent for half of the AbortSignal.timeout has failed", ()
   assert.deepEqual(outcomeOfAbort(reason, { silentMs: 499, timeoutMs: 1000 }), neutral);
 });
 
+test("a request without a connection never reached the host", () => {
+  const after = { silentMs: 500, timeoutMs: 1000, isUnreached: true };
+  assert.deepEqual(outcomeOfAbort(deadline, after), { ...failure, unreached: true });
+  assert.deepEqual(outcomeOfAbort(deadline, { ...after, silentMs: 499 }), neutral);
+});
+
 test("an abort for another reason is neutral", () => {
   for (const reason of [new Error("aborted"), "TimeoutError", undefined, AbortSignal.abort().reason])
     assert.deepEqual(outcomeOfAbort(reason, { silentMs: 5000, timeoutMs: 5000 }), neutral);

@@ -3,6 +3,7 @@ import { DeadlineExceededError } from "../../errors.ts";
 
 const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
 const SILENT: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
+const UNREACHED: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false, unreached: true });
 
 /** How long a request was in flight when its caller aborted it. */
 export interface AbortedAfter {
@@ -10,6 +11,8 @@ export interface AbortedAfter {
   readonly silentMs: number;
   /** Time since the hub first saw the signal of the call, or since the call began if that is longer, in ms. */
   readonly timeoutMs: number;
+  /** The request had no connection yet. @default false */
+  readonly isUnreached?: boolean;
 }
 
 /**
@@ -17,9 +20,17 @@ export interface AbortedAfter {
  * of the call's deadline, or of its `AbortSignal.timeout`, it has failed: otherwise callers with short timeouts would
  * never open the circuit of a host that hangs. Every other abort is neutral.
  */
-export function outcomeOfAbort(reason: unknown, { silentMs, timeoutMs }: AbortedAfter): Outcome {
-  if (reason instanceof DeadlineExceededError) return silentMs * 2 >= reason.deadlineMs ? SILENT : NEUTRAL;
-  return isTimeout(reason) && silentMs * 2 >= timeoutMs ? SILENT : NEUTRAL;
+export function outcomeOfAbort(reason: unknown, after: AbortedAfter): Outcome {
+  const { silentMs, timeoutMs, isUnreached = false } = after;
+  const boundMs = reason instanceof DeadlineExceededError ? reason.deadlineMs : timeoutMs;
+  const isBound = reason instanceof DeadlineExceededError || isTimeout(reason);
+  if (!isBound || silentMs * 2 < boundMs) return NEUTRAL;
+  return silentOutcome(isUnreached);
+}
+
+/** The outcome of a request whose host was silent. */
+export function silentOutcome(isUnreached: boolean): Outcome {
+  return isUnreached ? UNREACHED : SILENT;
 }
 
 /** The reason that `AbortSignal.timeout` gives; node:http wraps it in an AbortError. */

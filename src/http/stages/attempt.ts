@@ -392,6 +392,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     return outcomeOfAbort(this.#reason, {
       silentMs: (nowUs - this.#dispatchedUs) / 1000,
       timeoutMs: (nowUs - sinceUs) / 1000,
+      isUnreached: this.#controller === undefined,
     });
   }
 

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { type BreakerRecord, circuitRecordOf, EMPTY_BREAKER_RECORD } from "./breaker-record.ts";
+import { countFailure, countRecentFailure, resetFailureCounts } from "./failure-counts.ts";
+
+const S = 1_000_000;
+const POLICY = { failMax: 4, resetUs: 60 * S };
+const WINDOW = { threshold: 4, windowUs: 60 * S, cooldownMs: 30_000 };
+const REACHED = { isThrottled: false, isUnreached: false };
+const processes = fc.constantFrom("a", "b", "c");
+
+test("a circuit opens exactly when a plain count of what counts for all says so", () => {
+  const step = fc.record({
+    processId: processes,
+    kind: fc.constantFrom("reached", "reached", "unreached", "unreached", "throttled", "success"),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 30 }), steps => {
+      let record: BreakerRecord = EMPTY_BREAKER_RECORD;
+      let since: typeof steps = [];
+      for (const [index, { processId, kind }] of steps.entries()) {
+        const nowUs = (index + 1) * S;
+        const isThrottled = kind === "throttled";
+        if (kind === "success") record = resetFailureCounts(record, "metadata");
+        else {
+          const failure = { processId, isThrottled, isUnreached: kind === "unreached" };
+          // Each process has read everything before: no throttle is part of an earlier event.
+          record = countFailure(record, "metadata", failure, nowUs - 1, POLICY, nowUs);
+        }
+        since = kind === "success" ? [] : [...since, { processId, kind }];
+        const unreached = since.filter(one => one.kind === "unreached");
+        const isConfirmed = new Set(unreached.map(one => one.processId)).size > 1;
+        const failures = since.filter(one => one.kind === "reached").length + (isConfirmed ? unreached.length : 0);
+        const throttles = since.filter(one => one.kind === "throttled").length;
+        const isOpen = Math.max(failures, throttles) >= POLICY.failMax;
+        assert.equal(circuitRecordOf(record, "metadata").isClosed, !isOpen);
+        if (isOpen) return;
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("an opened circuit has the reset of its policy, and no failures", () => {
+  let record: BreakerRecord = EMPTY_BREAKER_RECORD;
+  for (let failure = 1; failure <= POLICY.failMax; failure += 1)
+    record = countFailure(record, "metadata", { processId: "a", ...REACHED }, 0, POLICY, failure);
+  const { isClosed, untilUs, counts } = circuitRecordOf(record, "metadata");
+  assert.deepEqual({ isClosed, untilUs, counts }, { isClosed: false, untilUs: 4 + 60 * S, counts: undefined });
+  assert.equal(countFailure(record, "metadata", { processId: "b", ...REACHED }, 0, POLICY, 5), record);
+});
+
+test("a throttle of a process that had not read the newest one is the same event, its own next one is not", () => {
+  const throttle = { isThrottled: true, isUnreached: false };
+  const first = countFailure(EMPTY_BREAKER_RECORD, "", { processId: "a", ...throttle }, 0, POLICY, 100);
+  assert.equal(countFailure(first, "", { processId: "b", ...throttle }, 0, POLICY, 200), first);
+  const known = circuitRecordOf(first, "").counts?.throttleSerial ?? 0;
+  const second = countFailure(first, "", { processId: "b", ...throttle }, known, POLICY, 300);
+  assert.equal(circuitRecordOf(second, "").counts?.throttles, 2);
+  const third = countFailure(second, "", { processId: "b", ...throttle }, known, POLICY, 400);
+  assert.equal(circuitRecordOf(third, "").counts?.throttles, 3);
+});
+
+test("failures after a success are told from those before it, also at the same instant", () => {
+  const failed = (record: BreakerRecord) =>
+    countFailure(record, "metadata", { processId: "a", ...REACHED }, 0, POLICY, 100);
+  const first = failed(EMPTY_BREAKER_RECORD);
+  const reset = resetFailureCounts(first, "metadata");
+  assert.equal(resetFailureCounts(reset, "metadata"), reset);
+  const since = (record: BreakerRecord) => circuitRecordOf(record, "metadata").counts?.sinceSerial;
+  assert.notEqual(since(failed(reset)), since(first));
+});
+
+test("the rolling window starts a cooldown exactly when a plain count of what counts for all says so", () => {
+  const step = fc.record({ processId: processes, isUnreached: fc.boolean(), afterS: fc.integer({ min: 0, max: 40 }) });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 30 }), steps => {
+      let record: BreakerRecord = EMPTY_BREAKER_RECORD;
+      let seen: { readonly atUs: number; readonly processId: string; readonly isUnreached: boolean }[] = [];
+      let nowUs = S;
+      for (const { processId, isUnreached, afterS } of steps) {
+        nowUs += afterS * S;
+        seen = [...seen, { atUs: nowUs, processId, isUnreached }].filter(one => nowUs - one.atUs < WINDOW.windowUs);
+        const unreached = seen.filter(one => one.isUnreached);
+        const isConfirmed = new Set(unreached.map(one => one.processId)).size > 1;
+        const failures = seen.length - (isConfirmed ? 0 : unreached.length);
+        record = countRecentFailure(record, { processId, isUnreached }, WINDOW, nowUs);
+        const isCooling = failures >= WINDOW.threshold;
+        assert.equal(record.serverCooldown.untilUs, isCooling ? nowUs + 30 * S : 0);
+        assert.equal(record.recentFailures === undefined, isCooling);
+        if (isCooling) return;
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("a success removes what never reached the host from the rolling window", () => {
+  const failed = countFailure(
+    EMPTY_BREAKER_RECORD,
+    "",
+    { processId: "a", ...REACHED, isUnreached: true },
+    0,
+    POLICY,
+    1,
+  );
+  const counted = countRecentFailure(
+    countRecentFailure(failed, { processId: "a", isUnreached: true }, WINDOW, 1),
+    { processId: "b", isUnreached: false },
+    WINDOW,
+    2,
+  );
+  assert.deepEqual(resetFailureCounts(counted, "").recentFailures, [{ atUs: 2, failures: 1 }]);
+});
+
+test("a record stays small, however many processes and failures it counts", () => {
+  const policy = { ...POLICY, failMax: 1e6 };
+  const window = { ...WINDOW, threshold: 1e6 };
+  let record: BreakerRecord = EMPTY_BREAKER_RECORD;
+  for (let n = 1; n <= 5000; n += 1) {
+    const failure = { processId: `process-${n % 100}`, isThrottled: n % 3 === 0, isUnreached: n % 3 === 1 };
+    record = countFailure(record, "metadata", failure, 0, policy, n);
+    record = countRecentFailure(record, failure, window, n);
+  }
+  assert.ok(JSON.stringify(record).length < 4096, `${JSON.stringify(record).length} characters`);
+});

@@ -1,0 +1,123 @@
+import type { BreakerTable } from "../breaker/breaker-table.ts";
+import type { CircuitHolder } from "../breaker/circuit-holder.ts";
+import type { HostBreaker } from "../breaker/host-breaker.ts";
+import type { CountedChange } from "../breaker/record-applier.ts";
+import { isClearedSince } from "../core/breaker/breaker-order.ts";
+import { type BreakerRecord, circuitRecordOf } from "../core/breaker/breaker-record.ts";
+import type { CircuitPolicy, FailureKind } from "../core/breaker/circuit.ts";
+import {
+  countFailure,
+  countRecentFailure,
+  resetFailureCounts,
+  withoutUnreached,
+} from "../core/breaker/failure-counts.ts";
+import type { BreakerRecordName } from "../stores/record-names.ts";
+import { circuitName, type RecordStep, recordNameOf } from "./breaker-publisher.ts";
+
+export interface FailurePublisherDeps {
+  /** This process, as its peers know it. */
+  readonly processId: string;
+  readonly table: BreakerTable;
+  /** The record as this process has last applied it. */
+  readonly known: (name: BreakerRecordName) => BreakerRecord;
+  /** Resolves to false if the store could not be reached. */
+  readonly write: (name: BreakerRecordName, step: RecordStep) => Promise<boolean>;
+  /** The store is away and is not to be asked yet. This process then counts for itself. */
+  readonly isAway: () => boolean;
+}
+
+/** Results that are written together. More than these cannot change what the circuit does. */
+const BATCH_MAX = 100;
+
+/**
+ * Adds the failures of this process to those of its peers, in the record of the host or resolver. The write that reaches
+ * `fail_max`, or the threshold of the rolling window, opens the circuit for all. A success is written only if failures
+ * are counted. Results that come while a write of the same record is waiting are part of that write.
+ */
+export class FailurePublisher {
+  readonly #deps: FailurePublisherDeps;
+  /** Results that wait for the write of their record. */
+  readonly #batches = new Map<BreakerRecordName, RecordStep[]>();
+  /** What our writes have opened and this process has not applied yet, and the write that did it. */
+  readonly #counted = new Map<BreakerRecordName, CountedChange & { readonly batch: readonly RecordStep[] }>();
+
+  constructor(deps: FailurePublisherDeps) {
+    this.#deps = deps;
+  }
+
+  failed(circuit: CircuitHolder, failure: FailureKind, policy: CircuitPolicy): void {
+    const { processId } = this.#deps;
+    const [name, role] = [recordNameOf(circuit), circuitName(circuit)];
+    const known = this.#deps.known(name);
+    const throttleSerial = circuitRecordOf(known, role).counts?.throttleSerial ?? 0;
+    this.#add(name, (record, nowUs) =>
+      isClearedSince(record, known, role)
+        ? record
+        : countFailure(record, role, { ...failure, processId }, throttleSerial, policy, nowUs),
+    );
+  }
+
+  recentlyFailed(host: HostBreaker, isUnreached: boolean): void {
+    const { processId, table } = this.#deps;
+    const name = recordNameOf(host);
+    const known = this.#deps.known(name);
+    this.#add(name, (record, nowUs) =>
+      isClearedSince(record, known)
+        ? record
+        : countRecentFailure(record, { processId, isUnreached }, table.policies.rollingWindow, nowUs),
+    );
+  }
+
+  succeeded(circuit: CircuitHolder): void {
+    const name = recordNameOf(circuit);
+    this.#add(name, record => resetFailureCounts(record, circuitName(circuit)));
+    const { host } = circuit.name;
+    const unit = host === undefined ? undefined : this.#deps.table.cooldownUnitOf(host);
+    if (unit === undefined || recordNameOf(unit) === name) return;
+    const known = this.#deps.known(recordNameOf(unit));
+    if (withoutUnreached(known) !== known) this.#add(recordNameOf(unit), withoutUnreached);
+  }
+
+  /** What a write of this process has opened, once. */
+  takeCounted(name: BreakerRecordName): CountedChange | undefined {
+    const counted = this.#counted.get(name);
+    this.#counted.delete(name);
+    return counted;
+  }
+
+  #add(name: BreakerRecordName, step: RecordStep): void {
+    const waiting = this.#batches.get(name);
+    if (waiting !== undefined) {
+      if (waiting.length < BATCH_MAX) waiting.push(step);
+      return;
+    }
+    if (this.#deps.isAway()) return;
+    const batch = [step];
+    this.#batches.set(name, batch);
+    const end = () => this.#batches.get(name) === batch && this.#batches.delete(name);
+    const writing = this.#deps.write(name, (record, nowUs) => {
+      end();
+      const next = batch.reduce((at, one) => one(at, nowUs), record);
+      this.#noteOpened(name, batch, record, next);
+      return next;
+    });
+    void writing.then(isWritten => {
+      end();
+      if (!isWritten) this.#forgetOpened(name, batch);
+    });
+  }
+
+  #noteOpened(name: BreakerRecordName, batch: readonly RecordStep[], before: BreakerRecord, now: BreakerRecord): void {
+    // A store calls a step again when another process has changed the record meanwhile.
+    this.#forgetOpened(name, batch);
+    const opened = Object.keys(now.circuits).filter(
+      role => circuitRecordOf(before, role).isClosed && !circuitRecordOf(now, role).isClosed,
+    );
+    const isCooldown = now.serverCooldown.serial !== before.serverCooldown.serial;
+    if (opened.length > 0 || isCooldown) this.#counted.set(name, { circuits: new Set(opened), isCooldown, batch });
+  }
+
+  #forgetOpened(name: BreakerRecordName, batch: readonly RecordStep[]): void {
+    if (this.#counted.get(name)?.batch === batch) this.#counted.delete(name);
+  }
+}
