@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { type TestContext, test } from "node:test";
+import { after, type TestContext, test } from "node:test";
 import { createClient } from "@redis/client";
 import { systemTime } from "../../src/time/system-time.ts";
 import { RedisServer, whyNoRedis } from "../stores/redis-server.ts";
@@ -43,7 +43,10 @@ class Member {
 
   static async start(t: TestContext, store: string): Promise<Member> {
     const child = fork(resolve(import.meta.dirname, "shared-breaker-process.ts"), [store]);
-    t.after(() => child.kill("SIGKILL"));
+    t.after(async () => {
+      const exit = once(child, "exit");
+      if (child.kill("SIGKILL")) await exit;
+    });
     await once(child, "message");
     return new Member(child);
   }
@@ -209,11 +212,12 @@ async function isOpen(store: StoreView): Promise<boolean> {
   return (await store.record("127.0.0.1"))?.includes('"isClosed":false') === true;
 }
 
-async function sqlite(t: TestContext): Promise<StoreView> {
-  const folder = await mkdtemp(join(tmpdir(), "docstokg-shared-breakers-"));
-  const file = join(folder, "shared.db");
-  // The processes may still write to it.
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
+// Removed after the tests: their processes, which end with them, write to it.
+const folder = mkdtempSync(join(tmpdir(), "docstokg-shared-breakers-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function sqlite(name: string): StoreView {
+  const file = join(folder, name);
   const row = (query: string, parameter: string) => {
     const db = new DatabaseSync(file, { readOnly: true, timeout: 60_000 });
     try {
@@ -254,19 +258,19 @@ async function redis(t: TestContext): Promise<StoreView> {
 }
 
 test("a cooldown set by one process holds in the other, over a file, in the table that other tools read", async t => {
-  await assertCooldownIsShared(t, await sqlite(t));
+  await assertCooldownIsShared(t, sqlite("cooldown.db"));
 });
 
 test("after the reset timeout the processes that share a file send one probe", async t => {
-  await assertOneProbe(t, await sqlite(t));
+  await assertOneProbe(t, sqlite("probe.db"));
 });
 
 test("failures of the processes that share a file are counted together", async t => {
-  await assertFailuresAreCounted(t, await sqlite(t));
+  await assertFailuresAreCounted(t, sqlite("failures.db"));
 });
 
 test("a process that cannot connect opens the circuit for no process that shares a file with it", async t => {
-  await assertOwnNetworkIsOwn(t, await sqlite(t));
+  await assertOwnNetworkIsOwn(t, sqlite("network.db"));
 });
 
 const skip = whyNoRedis();
