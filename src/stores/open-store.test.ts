@@ -67,7 +67,7 @@ test("the dsn of the policy must fit its kind", async () => {
 });
 
 test("a damaged file of a shared store is reported by a process warning", async t => {
-  const { folder } = await temporaryFolder(t);
+  const { folder } = await temporaryFolder();
   const file = join(folder, "shared.db");
   await writeFile(file, damagedDatabase(STORE_FORMAT.applicationId));
   const warned = once(process, "warning");

@@ -1,8 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import type { TestContext } from "node:test";
+import { after } from "node:test";
 import { docstokg } from "../../src/cli/docstokg.ts";
 import { type CommandModule, type Io, type Program, runProgram } from "../../src/cli/program.ts";
 import { loadPolicy } from "../../src/policy/load.ts";
@@ -10,11 +11,13 @@ import type { StoreName } from "../../src/stores/open-store.ts";
 import { storeFor } from "../../src/stores/open-store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 
+/** Removed after all tests of a file: a hub that a test closes after it has ended may still create a file. */
+const root = mkdtempSync(join(tmpdir(), "docstokg-operating-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
 /** A folder for one test, and the name of a store in it that does not exist yet. */
-export async function temporaryFolder(t: TestContext) {
-  const folder = await mkdtemp(join(tmpdir(), "docstokg-operating-"));
-  // A hub that is still open may create a file meanwhile.
-  t.after(() => rm(folder, { recursive: true, maxRetries: 5 }));
+export async function temporaryFolder() {
+  const folder = await mkdtemp(join(root, "test-"));
   return { folder, store: `sqlite:${join(folder, "shared.db")}` as const };
 }
 

@@ -14,7 +14,7 @@ const root = resolve(import.meta.dirname, "../..");
 
 /** A program that calls a server in another process, and operator commands in this one. */
 async function startScenario(t: TestContext) {
-  const { store } = await temporaryFolder(t);
+  const { store } = await temporaryFolder();
   const server = { status: 200 };
   const { origin } = await serve(t, (_, response) => response.writeHead(server.status).end());
   const program = spawn(process.execPath, [join(import.meta.dirname, "fetch-process.ts"), store, origin], {
@@ -116,7 +116,7 @@ test("limits show --watch follows a running program, until Ctrl-C", async t => {
 });
 
 async function watching(t: TestContext): Promise<ChildProcess & { readonly stdout: NodeJS.ReadableStream }> {
-  const { store } = await temporaryFolder(t);
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const bin = join(root, "bin/docstokg.cjs");
   const child = spawn(process.execPath, [bin, "breaker", "show", "--watch", "--store", store], {

@@ -49,7 +49,7 @@ async function refusal(hub: Awaited<ReturnType<typeof createHub>>, origin: strin
 }
 
 async function storesOf(t: TestContext): Promise<readonly StoreName[]> {
-  const { store } = await temporaryFolder(t);
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   if (whyNoRedis() !== false) return [store];
   const redis = await RedisServer.start();
@@ -83,7 +83,7 @@ test("an order without effect in a process in shadow mode is reported as such", 
 });
 
 test("a process that does not answer is named", async t => {
-  const { store } = await temporaryFolder(t);
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const { operator } = await startHubs(t, store, [{}]);
   const [running] = await operator.processes();
@@ -102,7 +102,7 @@ test("a process that does not answer is named", async t => {
 });
 
 test("why and breaker open use the policy of the running process, not that of the command", async t => {
-  const { store } = await temporaryFolder(t);
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const { origin } = await serve(t, (_, response) => response.end("hello"));
   const host = new URL(origin).host;

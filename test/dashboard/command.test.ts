@@ -70,7 +70,7 @@ async function startDashboard(t: TestContext, ...argv: string[]) {
 test("an operator opens and closes a circuit in the page: every process applies it, and the audit names the reason", {
   skip,
 }, async t => {
-  const { store } = await temporaryFolder(t);
+  const { store } = await temporaryFolder();
   const { origin } = await serve(t, (_, response) => response.end());
   const processes = [startProcess(t, store, origin), startProcess(t, store, origin)];
   for (const { waitForLine } of processes) await waitForLine("200");
@@ -109,7 +109,7 @@ test("an operator opens and closes a circuit in the page: every process applies 
 test("a process that is killed while the page looks at it is shown with the age of its status, and the page goes on", {
   skip,
 }, async t => {
-  const { store } = await temporaryFolder(t);
+  const { store } = await temporaryFolder();
   const { origin } = await serve(t, (_, response) => response.end());
   const [killed, other] = [startProcess(t, store, origin), startProcess(t, store, origin)];
   for (const { waitForLine } of [killed, other]) await waitForLine("200");
@@ -131,7 +131,7 @@ test("a process that is killed while the page looks at it is shown with the age 
 });
 
 test("actions are refused without the page's token, in read-only mode, for unknown hosts and without a reason", async t => {
-  const { store } = await temporaryFolder(t);
+  const { store } = await temporaryFolder();
   const { origin } = await serve(t, (_, response) => response.end());
   const { waitForLine } = startProcess(t, store, origin);
   await waitForLine("200");
@@ -245,15 +245,15 @@ test("demo --dashboard shows its run, also after the end, until Ctrl-C", async t
   assert.equal(await exitCode, 0);
 });
 
-test("a folder without a run, and a store beside a run, are named", async t => {
-  const { folder } = await temporaryFolder(t);
+test("a folder without a run, and a store beside a run, are named", async () => {
+  const { folder } = await temporaryFolder();
   const run = async (...argv: string[]) => (await runCli(["dashboard", ...argv])).stderr;
   assert.match(await run("--run", folder), /--run: manifest not found: .*manifest\.sqlite\n/);
   assert.match(await run("--run", folder, "--store", "multiprocess"), /--store: has no effect with --run/);
 });
 
-test("an address for other machines needs a token file, and bad values are named", async t => {
-  const { store, folder } = await temporaryFolder(t);
+test("an address for other machines needs a token file, and bad values are named", async () => {
+  const { store, folder } = await temporaryFolder();
   await createStoreFile(store);
   const run = async (...argv: string[]) => {
     const { exitCode, stderr } = await runCli(["dashboard", "--store", store, ...argv]);

@@ -12,8 +12,8 @@ import { type Io, runProgram } from "../program.ts";
 const KNOWN = { DOCSTOKG_BREAKERS: "a.example=fail_max:5;b.example=fail_max:5;api.example.org=fail_max:5" };
 const LISTED = { env: KNOWN };
 
-test("a circuit is opened for 300 seconds, shown and closed again", async t => {
-  const { store } = await temporaryFolder(t);
+test("a circuit is opened for 300 seconds, shown and closed again", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const opened = await runCli(["breaker", "open", "API.example.org", "--seconds", "300", "--store", store], LISTED);
   assert.equal(opened.exitCode, 0);
@@ -37,8 +37,8 @@ test("a circuit is opened for 300 seconds, shown and closed again", async t => {
   assert.match(after.stdout, /^api\.example\.org +closed +0 +0$/m);
 });
 
-test("a service can be opened, and closing one of its hosts closes the service too", async t => {
-  const { store } = await temporaryFolder(t);
+test("a service can be opened, and closing one of its hosts closes the service too", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const opened = await runCli(["breaker", "open", "service:ArXiv", "--seconds", "300", "--store", store]);
   assert.match(
@@ -53,8 +53,8 @@ test("a service can be opened, and closing one of its hosts closes the service t
   assert.doesNotMatch(after.stdout, /^Refused/m);
 });
 
-test("--json prints the same with times in UTC", async t => {
-  const { store } = await temporaryFolder(t);
+test("--json prints the same with times in UTC", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const opened = await runCli(["breaker", "open", "a.example", "--seconds", "300", "--json", "--store", store], LISTED);
   const { openUntil, ...rest } = JSON.parse(opened.stdout);
@@ -68,8 +68,8 @@ test("--json prints the same with times in UTC", async t => {
   assert.deepEqual([row.state, row.reason, row.windowFailures, row.probes], ["open", "cli-open:operator", 0, 0]);
 });
 
-test("--open-only leaves out closed circuits", async t => {
-  const { store } = await temporaryFolder(t);
+test("--open-only leaves out closed circuits", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   for (const host of ["a.example", "b.example"]) {
     await runCli(["breaker", "open", host, "--seconds", "60", "--store", store], LISTED);
@@ -83,8 +83,8 @@ test("--open-only leaves out closed circuits", async t => {
   assert.deepEqual(await names("--open-only"), ["b.example"]);
 });
 
-test("an unknown target is an error with a suggestion, and nothing is written", async t => {
-  const { store } = await temporaryFolder(t);
+test("an unknown target is an error with a suggestion, and nothing is written", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   for (const [target, hint] of [
     ["api.exampel.org", "did you mean api.example.org?"],
@@ -111,8 +111,8 @@ test("an unknown target is an error with a suggestion, and nothing is written", 
   assert.equal((await runCli(["breaker", "show", "--json", "--store", store])).stdout, "[]\n");
 });
 
-test("one role or one resolver can be opened, and closing a host names a resolver that is still open", async t => {
-  const { store } = await temporaryFolder(t);
+test("one role or one resolver can be opened, and closing a host names a resolver that is still open", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const breaker = async (...argv: string[]) => (await runCli(["breaker", ...argv, "--store", store], LISTED)).stdout;
   assert.match(
@@ -135,8 +135,8 @@ test("one role or one resolver can be opened, and closing a host names a resolve
   );
 });
 
-test("--replace sets a shorter time", async t => {
-  const { store } = await temporaryFolder(t);
+test("--replace sets a shorter time", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const open = async (...argv: string[]) =>
     JSON.parse((await runCli(["breaker", "open", "a.example", "--json", "--store", store, ...argv], LISTED)).stdout);
@@ -149,16 +149,16 @@ test("--replace sets a shorter time", async t => {
   assert.ok(replaced.remainingMs <= 10_000);
 });
 
-test("without open circuits and cooldowns show prints that there are none", async t => {
-  const { store } = await temporaryFolder(t);
+test("without open circuits and cooldowns show prints that there are none", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const { exitCode, stdout } = await runCli(["breaker", "show", "--store", store]);
   assert.equal(exitCode, 0);
   assert.match(stdout, /\nNo open circuits and no cooldowns\.\n$/);
 });
 
-test("a shorter open does not end a longer one, and prints that", async t => {
-  const { store } = await temporaryFolder(t);
+test("a shorter open does not end a longer one, and prints that", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   await runCli(["breaker", "open", "a.example", "--seconds", "300", "--reason", "pause", "--store", store], LISTED);
   const { stdout } = await runCli(["breaker", "open", "a.example", "--seconds", "10", "--store", store], LISTED);
@@ -169,8 +169,8 @@ test("a shorter open does not end a longer one, and prints that", async t => {
   assert.match(stdout, /opened by operator: pause/);
 });
 
-test("a host keeps its port only if the policy lists it with that port, as for requests", async t => {
-  const { store } = await temporaryFolder(t);
+test("a host keeps its port only if the policy lists it with that port, as for requests", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const open = async (target: string, env: Record<string, string> = {}) => {
     const argv = ["breaker", "open", target, "--seconds", "9", "--json", "--store", store];
@@ -198,8 +198,8 @@ test("without a shared store every command fails with a hint, and prints no resu
   }
 });
 
-test("the store is that of the policy and the environment", async t => {
-  const { folder, store } = await temporaryFolder(t);
+test("the store is that of the policy and the environment", async () => {
+  const { folder, store } = await temporaryFolder();
   await createStoreFile(store);
   const file = join(folder, "shared.db");
   const yaml = join(folder, "ratelimits.yaml");
@@ -216,8 +216,8 @@ test("the store is that of the policy and the environment", async t => {
   }
 });
 
-test("multiprocess is the file in the user's runtime folder", async t => {
-  const { folder } = await temporaryFolder(t);
+test("multiprocess is the file in the user's runtime folder", async () => {
+  const { folder } = await temporaryFolder();
   const env = { DOCSTOKG_RLIMIT_BACKEND: "multiprocess", XDG_RUNTIME_DIR: folder };
   const { exitCode, stderr } = await runCli(["breaker", "show"], { env });
   assert.equal(exitCode, 2);
@@ -226,8 +226,8 @@ test("multiprocess is the file in the user's runtime folder", async t => {
   assert.equal((await runCli(["breaker", "show"], { env })).exitCode, 0);
 });
 
-test("a watch does not create a deleted file again, and continues when the file is back", async t => {
-  const { folder, store } = await temporaryFolder(t);
+test("a watch does not create a deleted file again, and continues when the file is back", async () => {
+  const { folder, store } = await temporaryFolder();
   await createStoreFile(store);
   const stderrTexts: string[] = [];
   let interrupt: () => void = () => assert.fail("no listener");
@@ -258,8 +258,8 @@ test("a watch does not create a deleted file again, and continues when the file 
   assert.match(stderrTexts[0] ?? "", /^file not found: .*shared\.db/);
 });
 
-test("a missing file is not created, and a file that is not a store is not changed", async t => {
-  const { folder, store } = await temporaryFolder(t);
+test("a missing file is not created, and a file that is not a store is not changed", async () => {
+  const { folder, store } = await temporaryFolder();
   const missing = await runCli(["breaker", "open", "a.example", "--seconds", "9", "--store", store]);
   assert.equal(missing.exitCode, 2);
   assert.match(missing.stderr, /^docstokg: store: file not found: .*shared\.db \(no process has used it yet\)\n$/);
@@ -292,8 +292,8 @@ test("a server that cannot be reached is an error of one line, without its passw
   assert.match(stderr, /^docstokg: redis at 127\.0\.0\.1:1: .*\n$/);
 });
 
-test("an invalid argument is named, with the values that are valid", async t => {
-  const { store } = await temporaryFolder(t);
+test("an invalid argument is named, with the values that are valid", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const wrong = async (...argv: string[]) => {
     const { exitCode, stdout, stderr } = await runCli(["breaker", ...argv, "--store", store]);
@@ -315,8 +315,8 @@ test("an invalid argument is named, with the values that are valid", async t => 
   assert.match(stderr, /--store: unknown store "mysql:\/\/…@x"; expected multiprocess/);
 });
 
-test("colour is printed only on terminals, and not with NO_COLOR or TERM=dumb", async t => {
-  const { store } = await temporaryFolder(t);
+test("colour is printed only on terminals, and not with NO_COLOR or TERM=dumb", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   await runCli(["breaker", "open", "a.example", "--seconds", "60", "--store", store], LISTED);
   const shown = async (isTTY: boolean, env: Record<string, string>) =>
@@ -345,8 +345,8 @@ test("policy flags are refused: they have no effect on the circuits of running p
   }
 });
 
-test("the table of open circuits fits terminals of 80 and 40 columns, with every value", async t => {
-  const { store } = await temporaryFolder(t);
+test("the table of open circuits fits terminals of 80 and 40 columns, with every value", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const host = "api.example.org";
   await runCli(

@@ -7,8 +7,8 @@ import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
 import { tlsFixture } from "../../../test/http/kit.ts";
 import { trustedCertificates } from "./ca-file.ts";
 
-test("--ca adds certificates to those that Node trusts", async t => {
-  const { folder } = await temporaryFolder(t);
+test("--ca adds certificates to those that Node trusts", async () => {
+  const { folder } = await temporaryFolder();
   const file = join(folder, "ca.pem");
   const { cert } = tlsFixture();
   await writeFile(file, `# our proxy\n${cert}\n${cert}`);
@@ -18,8 +18,8 @@ test("--ca adds certificates to those that Node trusts", async t => {
   for (const certificate of getCACertificates("default")) assert.ok(trusted.includes(certificate.trim()));
 });
 
-test("a file without a valid certificate is an error of --ca before the run starts", async t => {
-  const { folder } = await temporaryFolder(t);
+test("a file without a valid certificate is an error of --ca before the run starts", async () => {
+  const { folder } = await temporaryFolder();
   const file = join(folder, "ca.pem");
   const run = (ca: string) => runCli(["run", "10.1234/a", "-q", "--out", join(folder, "out"), "--ca", ca]);
   await writeFile(file, "garbage");

@@ -21,8 +21,8 @@ test("docstokg/register prints the policy with NODE_DEBUG=docstokg only", () => 
   assert.equal(stderrWith("other"), "");
 });
 
-test("ontofetch prints the limits of its services with NODE_DEBUG=docstokg only", async t => {
-  const { folder } = await temporaryFolder(t);
+test("ontofetch prints the limits of its services with NODE_DEBUG=docstokg only", async () => {
+  const { folder } = await temporaryFolder();
   const sources = join(folder, "sources.yaml");
   // Port 9 is closed: the plan fails without a request to the network.
   const source = '{ resolver: direct, extras: { url: "http://127.0.0.1:9/x.obo" } }';

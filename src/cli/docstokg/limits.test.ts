@@ -7,7 +7,7 @@ import { systemTime } from "../../time/system-time.ts";
 
 /** A hub with one call in flight and two that wait for the next minute. */
 async function busyHub(t: TestContext, limits: object = {}) {
-  const { store } = await temporaryFolder(t);
+  const { store } = await temporaryFolder();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { origin } = await serve(t, (_, response) => void released.then(() => response.end("slow")));
   const metadata = { rates: "1/MINUTE", max_delay_ms: 200_000, ...limits };
@@ -90,8 +90,8 @@ test("--host accepts every spelling of a host, and a URL", async t => {
   }
 });
 
-test("without a running process show prints that there is none", async t => {
-  const { store } = await temporaryFolder(t);
+test("without a running process show prints that there is none", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   const { exitCode, stdout } = await runCli(["limits", "show", "--store", store]);
   assert.equal(exitCode, 0);

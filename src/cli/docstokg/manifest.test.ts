@@ -9,8 +9,8 @@ import { workOf } from "../../harvest/identifiers/identifiers.ts";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
 import { systemTime } from "../../time/system-time.ts";
 
-test("a password on the command line is refused and not repeated", async t => {
-  const { folder } = await temporaryFolder(t);
+test("a password on the command line is refused and not repeated", async () => {
+  const { folder } = await temporaryFolder();
   const url = "postgres://me:hunter2@127.0.0.1:1/db";
   for (const args of [
     ["status", "--manifest", url],
@@ -36,8 +36,8 @@ describe("commands on a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
   });
   after(() => server?.stop());
 
-  test("status, export, verify, retry and copy work as on a file", async t => {
-    const { folder } = await temporaryFolder(t);
+  test("status, export, verify, retry and copy work as on a file", async () => {
+    const { folder } = await temporaryFolder();
     const url = server.url({ schema: "harvest" });
     const missing = await runCli(["status", "--manifest", url]);
     assert.deepEqual([missing.exitCode, missing.stdout], [2, ""]);

@@ -15,8 +15,8 @@ test("the recorded command has no contact address and no store URL", () => {
   assert.equal(recordedCommand("run", { mailto: "a@example.org", rateDsn: "redis://me:secret@x" }), "run");
 });
 
-test("the manifest does not contain the password of a shared store", async t => {
-  const { folder } = await temporaryFolder(t);
+test("the manifest does not contain the password of a shared store", async () => {
+  const { folder } = await temporaryFolder();
   const dsn = "sqlite:hunter2.db";
   const limits = ["--rate-backend", "sqlite", "--rate-dsn", join(folder, dsn)];
   const { exitCode, stderr } = await runCli([

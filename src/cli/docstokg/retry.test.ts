@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
 
-test("retry prints that no works are left, and which flag selects failed works", async t => {
-  const { folder } = await temporaryFolder(t);
+test("retry prints that no works are left, and which flag selects failed works", async () => {
+  const { folder } = await temporaryFolder();
   const flags = ["--out", join(folder, "papers"), "-q", "--no-telemetry", "--resolvers", "landing_page", "--json"];
   // A rejected list leaves a manifest without works.
   assert.equal((await runCli(["run", "not an identifier", "--strict", ...flags])).exitCode, 2);
@@ -14,8 +14,8 @@ test("retry prints that no works are left, and which flag selects failed works",
   assert.equal(failed.stderr, "No unfinished works, and no failed works with reason network.\n");
 });
 
-test("retry refuses an unknown reason, and --failed beside --reason", async t => {
-  const { folder } = await temporaryFolder(t);
+test("retry refuses an unknown reason, and --failed beside --reason", async () => {
+  const { folder } = await temporaryFolder();
   const both = await runCli(["retry", "--failed", "--reason", "network", "--out", folder]);
   assert.equal(both.exitCode, 2);
   assert.match(both.stderr, /^docstokg: --failed: has no effect with --reason/);

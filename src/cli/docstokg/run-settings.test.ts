@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
 
-test("an output folder that is a file, and an invalid mapping or port, are messages with exit code 2", async t => {
-  const { folder } = await temporaryFolder(t);
+test("an output folder that is a file, and an invalid mapping or port, are messages with exit code 2", async () => {
+  const { folder } = await temporaryFolder();
   const file = join(folder, "file");
   await writeFile(file, "");
   const run = ["run", "10.1234/a", "-q"];
@@ -26,8 +26,8 @@ test("an output folder that is a file, and an invalid mapping or port, are messa
   assert.equal(existsSync(out), false);
 });
 
-test("an invalid output folder is a one-line error before the first request", async t => {
-  const { folder } = await temporaryFolder(t);
+test("an invalid output folder is a one-line error before the first request", async () => {
+  const { folder } = await temporaryFolder();
   const file = join(folder, "papers");
   await writeFile(file, "not a folder");
   for (const args of [

@@ -6,8 +6,8 @@ import { workOf } from "../../harvest/identifiers/identifiers.ts";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
 import { systemTime } from "../../time/system-time.ts";
 
-test("status refuses flags that have no effect beside others", async t => {
-  const { folder } = await temporaryFolder(t);
+test("status refuses flags that have no effect beside others", async () => {
+  const { folder } = await temporaryFolder();
   const manifest = join(folder, "manifest.sqlite");
   const out = await runCli(["status", "--out", folder, "--manifest", manifest]);
   assert.deepEqual(
@@ -21,8 +21,8 @@ test("status refuses flags that have no effect beside others", async t => {
   );
 });
 
-test("an export that cannot be written is a one-line error", async t => {
-  const { folder } = await temporaryFolder(t);
+test("an export that cannot be written is a one-line error", async () => {
+  const { folder } = await temporaryFolder();
   await (await openManifest(join(folder, "manifest.sqlite"), systemTime)).close();
   const { exitCode, stderr } = await runCli([
     "status",
@@ -35,8 +35,8 @@ test("an export that cannot be written is a one-line error", async t => {
   assert.match(stderr, /^docstokg: ENOENT/);
 });
 
-test("status says that a killed run has stopped, and spells out characters that are not seen", async t => {
-  const { folder } = await temporaryFolder(t);
+test("status says that a killed run has stopped, and spells out characters that are not seen", async () => {
+  const { folder } = await temporaryFolder();
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   const run = await manifest.beginRun("run");
   await manifest.works.add(run, [workOf({ url: "https://x.example/a\u202eb" })], { isPresent: () => true });

@@ -5,8 +5,8 @@ import { test } from "node:test";
 import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
 import { serve } from "../../../test/http/kit.ts";
 
-test("telemetry that cannot be recorded neither stops the run nor its metrics", async t => {
-  const { folder } = await temporaryFolder(t);
+test("telemetry that cannot be recorded neither stops the run nor its metrics", async () => {
+  const { folder } = await temporaryFolder();
   mkdirSync(join(folder, "telemetry.jsonl"));
   mkdirSync(join(folder, "telemetry.sqlite"));
   const flags = ["--out", folder, "-q", "--resolvers", "landing_page", "--metrics-port", "0"];
@@ -16,15 +16,15 @@ test("telemetry that cannot be recorded neither stops the run nor its metrics", 
 });
 
 test("a metrics port that is in use is an error of --metrics-port", async t => {
-  const { folder } = await temporaryFolder(t);
+  const { folder } = await temporaryFolder();
   const { port } = await serve(t, (_, response) => response.end());
   const { exitCode, stderr } = await runCli(["run", "a", "--out", folder, "-q", "--metrics-port", String(port)]);
   assert.equal(exitCode, 2);
   assert.match(stderr, /^docstokg: --metrics-port: metrics cannot be served on /m);
 });
 
-test("a run with --no-telemetry records none, even if it serves metrics", async t => {
-  const { folder } = await temporaryFolder(t);
+test("a run with --no-telemetry records none, even if it serves metrics", async () => {
+  const { folder } = await temporaryFolder();
   const flags = ["--out", folder, "-q", "--resolvers", "landing_page", "--no-telemetry", "--metrics-port", "0"];
   const { stderr } = await runCli(["run", "http://127.0.0.1:9/a.pdf", ...flags]);
   assert.match(stderr, /^Metrics: http:\/\/127\.0\.0\.1:\d+\/metrics\n/);

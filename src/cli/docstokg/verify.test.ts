@@ -8,8 +8,8 @@ import { workOf } from "../../harvest/identifiers/identifiers.ts";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
 import { systemTime } from "../../time/system-time.ts";
 
-test("verify finds missing and changed files, and --repair makes their works pending again", async t => {
-  const { folder } = await temporaryFolder(t);
+test("verify finds missing and changed files, and --repair makes their works pending again", async () => {
+  const { folder } = await temporaryFolder();
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   const run = await manifest.beginRun("run");
   const names = ["a", "b", "c"];
@@ -49,8 +49,8 @@ test("verify finds missing and changed files, and --repair makes their works pen
   assert.deepEqual(status.works, { done: 1, failed: 0, pending: 2, merged: 0, total: 3 });
 });
 
-test("export writes the works of a manifest, and refuses an unknown format", async t => {
-  const { folder } = await temporaryFolder(t);
+test("export writes the works of a manifest, and refuses an unknown format", async () => {
+  const { folder } = await temporaryFolder();
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   const works = [workOf({ doi: "10.1000/a" }, { title: "A", year: 2020 })];
   await manifest.works.add(await manifest.beginRun("run"), works, { isPresent: () => true });
@@ -63,8 +63,8 @@ test("export writes the works of a manifest, and refuses an unknown format", asy
   assert.match(wrong.stderr, /--format: "bibtx" is not one of csv, jsonl, csl, bibtex; did you mean bibtex\?/);
 });
 
-test("a dry run says what a list would cost, and creates nothing", async t => {
-  const { folder } = await temporaryFolder(t);
+test("a dry run says what a list would cost, and creates nothing", async () => {
+  const { folder } = await temporaryFolder();
   const out = join(folder, "papers");
   const { exitCode, stdout } = await runCli([
     "run",

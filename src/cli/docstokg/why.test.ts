@@ -29,8 +29,8 @@ test("why prints host, group, breaker, cache, and each setting with its source",
   assert.doesNotMatch(stdout, /secret/);
 });
 
-test("a request to a host that an operator has opened is refused, with the reason and the time left", async t => {
-  const { store } = await temporaryFolder(t);
+test("a request to a host that an operator has opened is refused, with the reason and the time left", async () => {
+  const { store } = await temporaryFolder();
   await createStoreFile(store);
   await runCli(["breaker", "open", "a.example", "--seconds", "300", "--reason", "pause", "--store", store], {
     env: { DOCSTOKG_BREAKERS: "a.example=fail_max:5" },
@@ -48,7 +48,7 @@ test("a request to a host that an operator has opened is refused, with the reaso
 });
 
 test("a cached response is judged as the hub does: fresh, stale or absent", async t => {
-  const { folder } = await temporaryFolder(t);
+  const { folder } = await temporaryFolder();
   const cache = `sqlite:${join(folder, "cache.db")}` as const;
   const { origin } = await serve(t, ({ url }, response) => {
     response.setHeader("cache-control", url === "/fresh" ? "max-age=600" : "max-age=0");
@@ -76,8 +76,8 @@ test("a cached response is judged as the hub does: fresh, stale or absent", asyn
   assert.match(stdout, /^cache +200, fresh for \d+ s$/m);
 });
 
-test("a missing cache or store is not created", async t => {
-  const { folder, store } = await temporaryFolder(t);
+test("a missing cache or store is not created", async () => {
+  const { folder, store } = await temporaryFolder();
   const { exitCode, stderr } = await runCli([
     "why",
     "https://a.example/",

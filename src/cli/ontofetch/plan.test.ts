@@ -5,8 +5,8 @@ import { test } from "node:test";
 import { runIn, temporaryFolder } from "../../../test/cli/kit.ts";
 import { ontofetch } from "../ontofetch.ts";
 
-test("Ctrl-C ends a plan with 130", async t => {
-  const { folder } = await temporaryFolder(t);
+test("Ctrl-C ends a plan with 130", async () => {
+  const { folder } = await temporaryFolder();
   const sources = join(folder, "sources.yaml");
   await writeFile(sources, 'sources:\n  x: { resolver: direct, extras: { url: "http://127.0.0.1:9/x.obo" } }\n');
   let isListening = false;
