@@ -25,12 +25,12 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
   | { readonly kind: "order"; readonly blocker: Blocker; readonly order: BreakerOrder | undefined }
   /** A call was answered, or the ramp-up began again or is over. Never shared: each process has its own. */
   | { readonly kind: "ramp-up"; readonly blocker: RampUp }
-  /** A call of a closed circuit has failed, and has opened the circuit for no other process. The peers count it too. */
+  /** A call has failed, and has opened its circuit for no other process. The peers count it too. */
   | {
       readonly kind: "failure";
       readonly blocker: CircuitHolder;
       readonly failure: FailureKind;
-      readonly policy: CircuitPolicy;
+      readonly policy: Pick<CircuitPolicy, "failMax" | "resetUs">;
     }
   /** A failure of the rolling window that has started no cooldown for other processes. */
   | { readonly kind: "recent-failure"; readonly blocker: HostBreaker; readonly isUnreached: boolean }

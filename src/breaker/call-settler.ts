@@ -136,13 +136,18 @@ export class CallSettler implements PermitOwner {
   }
 
   #failAt({ holder, generation }: PassedCircuit, policy: CircuitPolicy, failure: FailureKind, nowUs: number): void {
-    const isCounted = holder.isClosed && holder.generation === generation;
+    const wasClosed = holder.isClosed;
+    const isCurrent = holder.generation === generation;
     holder.fail(generation, policy, nowUs, this.#deps.random(), failure);
-    if (!isCounted) return;
+    // A trial call that failed at the host has opened the circuit for all.
+    if (!isCurrent || !(wasClosed || failure.isUnreached)) return;
     // The record of a circuit that is open for all has no failures.
     holder.hasSharedFailures = holder.isClosed || holder.isAlone;
-    if (holder.hasSharedFailures)
-      this.#deps.record({ kind: "failure", origin: "local", blocker: holder, failure, policy });
+    if (!holder.hasSharedFailures) return;
+    const now = holder.at(nowUs);
+    const resetUs = !wasClosed && now.kind === "open" ? now.untilUs - nowUs : policy.resetUs;
+    const { failMax } = policy;
+    this.#deps.record({ kind: "failure", origin: "local", blocker: holder, failure, policy: { failMax, resetUs } });
   }
 
   /** Whether the call was in flight when the host last throttled a call, here or in another process. */

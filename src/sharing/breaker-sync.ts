@@ -6,6 +6,7 @@ import { restoreOrders } from "../core/breaker/breaker-order.ts";
 import {
   type BreakerRecord,
   breakerRecordExpiryUs,
+  circuitRecordOf,
   EMPTY_BREAKER_RECORD,
   leaseProbe,
   returnProbeLease,
@@ -128,8 +129,9 @@ export class BreakerSync implements ProbePermissions {
 
   /** If there is no permission to probe, the peers are asked, and a change follows. */
   mayProbe(circuit: CircuitHolder, nowUs: number): true | { readonly untilUs: number; readonly isPending: boolean } {
-    // The record of the peers is not that of a circuit which is open for this process alone.
-    if (circuit.isAlone) return true;
+    // If the circuit is closed for the peers, they have no probes to share.
+    if (circuit.isAlone && circuitRecordOf(this.#records.known(recordNameOf(circuit)), circuitName(circuit)).isClosed)
+      return true;
     const permission = this.#probes.permissionOf(circuit);
     if (permission?.kind === "granted") return true;
     if (permission?.kind === "refused" && permission.untilUs > nowUs)

@@ -125,6 +125,36 @@ test("a process that was cut off alone joins the circuit that is open for all", 
   assert.equal(sent.filter(refused => refused === undefined).length, 1, "one trial call for all");
 });
 
+test("after a trial call that never reached the host another process may send one at once", async () => {
+  const { a, b, c, time, refusals } = fleet();
+  await a.sendAll(5, "failure");
+  assert.deepEqual(await refusals(), OPEN);
+  await time.advance(60_000);
+  assert.equal(await a.send("unreached"), undefined);
+  await time.advance(REREAD_MS);
+  assert.equal(await b.send("success"), undefined, "the circuit is not open again for all");
+  await time.advance(REREAD_MS);
+  assert.equal(await c.send("success"), undefined);
+  assert.deepEqual(await refusals(), ["failures", undefined, undefined]);
+  await time.advance(60_000);
+  assert.equal(await a.send("success"), undefined);
+  assert.deepEqual(await refusals(), NONE);
+});
+
+test("trial calls of two processes that never reached the host open the circuit again for all", async () => {
+  const { a, b, time, refusals, inTurn } = fleet();
+  await a.sendAll(5, "failure");
+  assert.deepEqual(await refusals(), OPEN);
+  await time.advance(60_000);
+  await inTurn([a, "unreached"], [b, "unreached"]);
+  assert.deepEqual(await refusals(), OPEN);
+  await time.advance(50_000);
+  assert.deepEqual(await refusals(), OPEN, "for the whole reset timeout");
+  await time.advance(10_000);
+  assert.equal(await b.send("success"), undefined);
+  assert.deepEqual(await refusals(), NONE);
+});
+
 test("throttles of requests that were in flight together in several processes are one event", async () => {
   const { a, b, c, time, refusals } = fleet();
   for (let burst = 0; burst < 4; burst += 1) {

@@ -45,7 +45,7 @@ export class FailurePublisher {
     this.#deps = deps;
   }
 
-  failed(circuit: CircuitHolder, failure: FailureKind, policy: CircuitPolicy): void {
+  failed(circuit: CircuitHolder, failure: FailureKind, policy: Pick<CircuitPolicy, "failMax" | "resetUs">): void {
     const { processId } = this.#deps;
     const [name, role] = [recordNameOf(circuit), circuitName(circuit)];
     const known = this.#deps.known(name);

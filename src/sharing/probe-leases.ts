@@ -48,7 +48,8 @@ export class ProbeLeases {
     const ended = [...probes].filter(([permit]) => !left.has(permit));
     for (const [permit] of ended) probes.delete(permit);
     if (probes.size === 0) this.#inFlight.delete(circuit);
-    // The record of a circuit that has closed or opened has no probes.
-    return now.kind === "half-open" ? ended.map(([, id]) => id) : [];
+    // The record of a circuit that has closed or opened for all has no probes.
+    const isKept = now.kind === "half-open" || (now.kind === "open" && now.isAlone);
+    return isKept ? ended.map(([, id]) => id) : [];
   }
 }

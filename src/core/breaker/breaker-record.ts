@@ -41,7 +41,10 @@ export interface CircuitRecord {
   readonly epoch?: number;
   /** An operator has opened this circuit alone. Absent if none has. */
   readonly order?: BreakerCooldownRecord;
-  /** Failures since the last success, while the circuit is closed. Absent if there are none. Does not raise `serial`. */
+  /**
+   * Failures since the last success of a closed circuit; of a half-open one, the trial calls that never reached the host.
+   * Absent if there are none. Does not raise `serial`.
+   */
   readonly counts?: FailureCounts;
   /** The newest serial that `counts` ever had, so that none is used twice. Absent if there was no failure. */
   readonly lastCountSerial?: number;
@@ -144,7 +147,8 @@ export function closeCircuit(host: BreakerRecord, name: string, id: string, nowU
   const current = circuitRecordOf(host, name);
   if (current.isClosed || current.probes.every(probe => probe.id !== id)) return host;
   const { recentFailures: _, ...kept } = host;
-  return withCircuit(kept, name, { ...current, ...NO_CIRCUIT, serial: current.serial }, nowUs);
+  const { counts: __, ...uncounted } = current;
+  return withCircuit(kept, name, { ...uncounted, ...NO_CIRCUIT, serial: current.serial }, nowUs);
 }
 
 /**

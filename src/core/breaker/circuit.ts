@@ -138,7 +138,8 @@ export function fail(
 ): Circuit {
   if (circuit.generation !== generation || circuit.kind === "open") return circuit;
   if (circuit.kind === "half-open") {
-    return { ...open(circuit, policy, circuit.reopened + 1, nowUs, random), ...aloneOf(circuit) };
+    const isAlone = isUnreached || circuit.isAlone === true;
+    return { ...open(circuit, policy, circuit.reopened + 1, nowUs, random), ...(isAlone && { isAlone }) };
   }
   const failures = circuit.failures + (isThrottled ? 0 : 1);
   const unreached = circuit.unreached + (isUnreached && !isThrottled ? 1 : 0);

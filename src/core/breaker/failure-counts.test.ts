@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type BreakerRecord, circuitRecordOf, EMPTY_BREAKER_RECORD } from "./breaker-record.ts";
+import { type BreakerRecord, circuitRecordOf, EMPTY_BREAKER_RECORD, openCircuit } from "./breaker-record.ts";
 import { countFailure, countRecentFailure, resetFailureCounts } from "./failure-counts.ts";
 
 const S = 1_000_000;
@@ -49,6 +49,19 @@ test("an opened circuit has the reset of its policy, and no failures", () => {
   const { isClosed, untilUs, counts } = circuitRecordOf(record, "metadata");
   assert.deepEqual({ isClosed, untilUs, counts }, { isClosed: false, untilUs: 4 + 60 * S, counts: undefined });
   assert.equal(countFailure(record, "metadata", { processId: "b", ...REACHED }, 0, POLICY, 5), record);
+});
+
+test("trial calls of two processes that never reached the host open a half-open circuit again, those of one do not", () => {
+  const unreached = { isThrottled: false, isUnreached: true };
+  const opened = openCircuit(EMPTY_BREAKER_RECORD, "", { untilUs: 50, reopened: 2 }, 1);
+  assert.equal(countFailure(opened, "", { processId: "a", ...unreached }, 0, POLICY, 49), opened);
+  let record = opened;
+  for (const nowUs of [60, 70, 80])
+    record = countFailure(record, "", { processId: "a", ...unreached }, 0, POLICY, nowUs);
+  assert.equal(circuitRecordOf(record, "").untilUs, 50);
+  record = countFailure(record, "", { processId: "b", ...unreached }, 0, POLICY, 90);
+  const { untilUs, reopened, counts } = circuitRecordOf(record, "");
+  assert.deepEqual({ untilUs, reopened, counts }, { untilUs: 90 + POLICY.resetUs, reopened: 3, counts: undefined });
 });
 
 test("a throttle of a process that had not read the newest one is the same event, its own next one is not", () => {

@@ -45,7 +45,8 @@ const NO_COUNTS: FailureCounts = Object.freeze({
 });
 
 /**
- * Counts a failure of a closed circuit, and opens it when the processes have `failMax` failures together.
+ * Counts a failure of a closed circuit, and opens it when the processes have `failMax` failures together. Of a half-open
+ * circuit it counts the trial calls that never reached the host, and opens it again for those of two processes.
  * @param knownThrottleSerial the newest throttle that the process had read when the call failed
  */
 export function countFailure(
@@ -57,13 +58,15 @@ export function countFailure(
   nowUs: number,
 ): BreakerRecord {
   const circuit = circuitRecordOf(record, name);
-  if (!circuit.isClosed) return record;
+  const isHalfOpen = !circuit.isClosed && circuit.untilUs <= nowUs;
+  if (!circuit.isClosed && !(isHalfOpen && failure.isUnreached)) return record;
   const known = circuit.counts ?? { ...NO_COUNTS, sinceSerial: nextSerial(circuit.lastCountSerial ?? 0, nowUs) };
   const isSameEvent = failure.isThrottled && known.throttleSerial > knownThrottleSerial;
   if (isSameEvent && known.throttledProcess !== failure.processId) return record;
   const counts = added(known, failure, nowUs);
-  if (sharedFailures(counts) >= failMax)
-    return openCircuit(record, name, { untilUs: nowUs + resetUs, reopened: 0 }, nowUs);
+  const isOpened = isHalfOpen ? counts.unreached.length > 1 : sharedFailures(counts) >= failMax;
+  const reopened = isHalfOpen ? circuit.reopened + 1 : 0;
+  if (isOpened) return openCircuit(record, name, { untilUs: nowUs + resetUs, reopened }, nowUs);
   const lastCountSerial = Math.max(counts.sinceSerial, counts.throttleSerial);
   return { ...record, circuits: { ...record.circuits, [name]: { ...circuit, counts, lastCountSerial } } };
 }
