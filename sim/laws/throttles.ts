@@ -53,7 +53,8 @@ export const burstsCountOnce: LawMaker = {
           }
           const { throttles, failures } = of(fact.process, host, role);
           // Several processes may open a shared circuit, one after the other, for the same answers.
-          if (plan.store === undefined || state === "closed") seen.delete(keyOf(fact.process, host, role));
+          if (plan.store === undefined || (state === "closed" && heard === undefined))
+            seen.delete(keyOf(fact.process, host, role));
           const { failMax } = plan.breakers;
           if (heard !== undefined || old !== "closed" || state !== "open") return undefined;
           if (throttles >= failMax || failures >= failMax) return undefined;
