@@ -132,6 +132,11 @@ export abstract class RejectedError extends DocstokgError {
   }
 }
 
+/** One line for events: `10/SECOND (ratelimits.yaml:34)`. */
+export function decidedByText({ limit, value, where }: DecidedBy): string {
+  return `${limit ?? value} (${where})`;
+}
+
 /** Adds the setting behind a refusal. The gate that refuses knows the limit, and the hub knows the policy. */
 export function explainRejection(error: RejectedError, decidedBy: DecidedBy): void {
   (error as { decidedBy: DecidedBy | undefined }).decidedBy = decidedBy;

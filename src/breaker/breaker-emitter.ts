@@ -97,8 +97,9 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
     this.emit({ event_type: "breaker_cooldown_ended", host, ...(role !== undefined && { role }), by });
   }
 
-  shadowed({ host, role, reason, retryAfterMs: remaining_ms }: Denial): void {
-    this.emit({ event_type: "breaker_shadow", host, role, reason, remaining_ms });
+  shadowed({ host, role, reason, retryAfterMs: remaining_ms }: Denial, decidedBy: string | undefined): void {
+    const decided = decidedBy === undefined ? undefined : { decided_by: decidedBy };
+    this.emit({ event_type: "breaker_shadow", host, role, reason, remaining_ms, ...decided });
   }
 
   resetRaised(host: string, oldUs: number, newUs: number): void {

@@ -129,6 +129,8 @@ export type BreakerEvent =
       readonly reason: OpenReason;
       /** Milliseconds until the call would have been permitted. */
       readonly remaining_ms: number;
+      /** The setting that decided and where it was set: `10/SECOND (ratelimits.yaml:34)`. Absent without a hub. */
+      readonly decided_by?: string;
     }
   /** A host has asked for longer cooldowns than its reset timeout, which was raised for the run. */
   | {

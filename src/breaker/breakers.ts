@@ -1,6 +1,7 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
 import type { Circuit } from "../core/breaker/circuit.ts";
 import type { ThrottleRule } from "../core/breaker/throttle-rule.ts";
+import type { Constraint } from "../errors.ts";
 import type { BreakerPolicies } from "../policy/breaker-policy.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
@@ -54,6 +55,8 @@ const NO_CHANGES: readonly BreakerChange[] = [];
 export class Breakers implements PermitOwner {
   readonly emitter = new BreakerEmitter();
   readonly table: BreakerTable;
+  /** The setting behind a denial, for events. */
+  explain: ((constraint: Constraint, request: AllowRequest) => string) | undefined;
   readonly #time: Time;
   readonly #random: () => number;
   readonly #orders: Orders;
@@ -128,8 +131,9 @@ export class Breakers implements PermitOwner {
     const isShadow = this.table.policies.isShadow(host.name);
     // No event before the peers have answered: the call is tried again then.
     if (denial?.isProbePending && !isShadow) return denial;
-    if (denial !== undefined && isShadow) this.emitter.shadowed(denial);
-    else if (!this.emitter.isEmpty)
+    if (denial !== undefined && isShadow) {
+      if (!this.emitter.isEmpty) this.emitter.shadowed(denial, this.explain?.(denial.constraint, request));
+    } else if (!this.emitter.isEmpty)
       this.emitter.beforeCall(host.name, role, resolver, stateName(circuit.at(nowUs)), denial);
     if (denial !== undefined && !isShadow) return denial;
     this.#permitsIssued += 1;

@@ -3,7 +3,14 @@ import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
 import { breakersOf } from "../breaker/registry-breakers.ts";
-import { type Constraint, type DecidedBy, explainRejection, type LearnedFrom, RejectedError } from "../errors.ts";
+import {
+  type Constraint,
+  type DecidedBy,
+  decidedByText,
+  explainRejection,
+  type LearnedFrom,
+  RejectedError,
+} from "../errors.ts";
 import { freeUs } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
@@ -84,13 +91,17 @@ export class Gate {
     const breakers = registry && breakersOf(registry);
     const breakerQueue = breakers && new BreakerQueue(time, wake);
     breakers?.watch(wake);
+    const { explain } = options;
+    if (breakers !== undefined && explain !== undefined)
+      breakers.explain = (constraint, { role = "metadata", ...request }) =>
+        decidedByText(explain(constraint, { ...request, role }, undefined));
     const peers =
       (store ?? breakerStore) && new Peers({ store, breakerStore, breakers, time, random, awayPolicy }, wake);
     const admission = new Admission(root, queues, emitter, breakers, peers);
     const tuner = new Tuner(roleBudgets, time, emitter, queues, wake);
     const issuer = new GrantIssuer(roleBudgets, time, emitter, queues, tuner, peers, wake);
     this.#time = time;
-    this.#explain = options.explain;
+    this.#explain = explain;
     this.#roleBudgets = roleBudgets;
     this.#breakers = breakers;
     this.#peers = peers;
@@ -198,7 +209,11 @@ export class Gate {
     if (!this.#admission.hasCapacity(roleBudget, charge, nowUs)) {
       const estimate = this.#admission.estimate(roleBudget, charge, nowUs);
       const verdict = estimate.readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait";
-      this.#emitter.shadowed(roleBudget, verdict, refusalOf(estimate, nowUs));
+      const refusal = refusalOf(estimate, nowUs);
+      const decidedBy = this.#emitter.isEmpty
+        ? undefined
+        : this.#explain?.(refusal.constraint, call, roleBudget.learnedFrom);
+      this.#emitter.shadowed(roleBudget, verdict, refusal, decidedBy && decidedByText(decidedBy));
     }
     return this.#issueAtOnce(call, roleBudget, charge, nowUs, permit);
   }

@@ -42,6 +42,8 @@ export type HttpEvent =
       readonly status: number | undefined;
       /** The code of the error that ended the call; undefined when it succeeded. */
       readonly error: string | undefined;
+      /** For a refused call: the setting that decided and where it was set, as in `10/SECOND (ratelimits.yaml:34)`. */
+      readonly decided_by?: string;
       /** The caller ended the call: by its signal, or without reading the whole body. */
       readonly aborted: boolean;
       /** The hub made the call itself, to refresh a stored response that it had served stale. */

@@ -1,7 +1,7 @@
 import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { redactedText } from "../core/text/redaction.ts";
 import { textHash } from "../core/text/text-hash.ts";
-import { BreakerOpenError, type StoreError } from "../errors.ts";
+import { BreakerOpenError, decidedByText, RejectedError, type StoreError } from "../errors.ts";
 import type { Listeners } from "../listeners.ts";
 import type { Time } from "../time/time.ts";
 import { type AttemptEnd, type AttemptGrant, AttemptLog } from "./attempt-log.ts";
@@ -59,6 +59,8 @@ export class RequestTelemetry {
       method,
       status,
       error: error === undefined ? undefined : codeOf(error),
+      ...(error instanceof RejectedError &&
+        error.decidedBy !== undefined && { decided_by: decidedByText(error.decidedBy) }),
       aborted: isAborted,
       background: cause === "refresh",
       from_cache: cacheStatus === "hit" || cacheStatus === "stale" || cacheStatus === "revalidated",

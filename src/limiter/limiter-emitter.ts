@@ -48,9 +48,23 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
     this.emit({ event_type: "store_back", away_ms: awayMs });
   }
 
-  shadowed({ name: key, role }: RoleBudget, would: "wait" | "refuse", { retryAfterMs, constraint }: Refusal): void {
+  shadowed(
+    { name: key, role }: RoleBudget,
+    would: "wait" | "refuse",
+    { retryAfterMs, constraint }: Refusal,
+    decidedBy: string | undefined,
+  ): void {
     const binding = `${constraint.limit} of ${constraint.owner}`;
-    this.emit({ event_type: "ratelimit.shadow", key, role, would, wait_ms: retryAfterMs, constraint: binding });
+    const decided = decidedBy === undefined ? undefined : { decided_by: decidedBy };
+    this.emit({
+      event_type: "ratelimit.shadow",
+      key,
+      role,
+      would,
+      wait_ms: retryAfterMs,
+      constraint: binding,
+      ...decided,
+    });
   }
 
   settled({ name: key, role }: RoleBudget, unit: string, charged: number, used: number): void {

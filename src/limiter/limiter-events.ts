@@ -66,6 +66,8 @@ export type LimiterEvent =
       readonly wait_ms: number | undefined;
       /** The limit that decided: `10/SECOND of api.example.org`. */
       readonly constraint: string;
+      /** The setting that decided and where it was set: `10/SECOND (ratelimits.yaml:34)`. Absent without a hub. */
+      readonly decided_by?: string;
     }
   /** The shared store does not answer. Once for each outage. */
   | {

@@ -109,3 +109,35 @@ test("every refusal of a hub carries the setting behind it", async t => {
     mode: "enforce",
   });
 });
+
+test("the events of refusals and of shadow mode name the setting behind them", async t => {
+  const { origin } = await serve(t, (_, response) => response.end());
+  const decidedBy = async (mode: "enforce" | "shadow") => {
+    const found: Record<string, string | undefined> = {};
+    const hub = await createHub({
+      env: { DOCSTOKG_RLIMITS: "127.0.0.1:metadata=rates:1/HOUR" },
+      policy: { ratelimits: { mode }, breakers: { mode } },
+      cache: false,
+      retry: false,
+      telemetry: [
+        event => {
+          if ("decided_by" in event) found[event.event_type] = event.decided_by;
+        },
+      ],
+    });
+    t.after(() => hub.close());
+    await (await hub.fetch(origin)).text();
+    await hub.fetch(origin, { maxWaitMs: 0 }).then(
+      response => response.text(),
+      () => undefined,
+    );
+    hub.breakers.open("127.0.0.1", { seconds: 60, reason: "pause" });
+    if (mode === "shadow") await (await hub.fetch(origin)).text();
+    return found;
+  };
+  assert.deepEqual(await decidedBy("enforce"), { http_request: "1/HOUR (DOCSTOKG_RLIMITS)" });
+  assert.deepEqual(await decidedBy("shadow"), {
+    "ratelimit.shadow": "1/HOUR (DOCSTOKG_RLIMITS)",
+    breaker_shadow: "open circuit (cli-open:pause) (an operator's order)",
+  });
+});

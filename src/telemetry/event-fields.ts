@@ -65,6 +65,7 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
       method: ["text", "HTTP method"],
       status: ["number?", "status of the response; absent when there was none"],
       error: ["text?", "code of the error that ended the call"],
+      decided_by: ["text?", "for a refused call: the setting that decided, as in `10/SECOND (ratelimits.yaml:34)`"],
       aborted: ["flag", "the caller ended the call, by its signal or without reading the whole body"],
       background: ["flag", "the hub made the call itself, to refresh a stored response that it had served stale"],
       from_cache: ["flag", "served from the cache; also true for a revalidated response"],
@@ -211,6 +212,7 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
       would: ["text", "`wait` or `refuse`"],
       wait_ms: ["number?", "estimated wait, in ms; absent when unknown"],
       constraint: ["text", "the limit that decided, such as `10/SECOND of api.example.org`"],
+      decided_by: ["text?", "the setting that decided and where it was set, as in `10/SECOND (ratelimits.yaml:34)`"],
     },
   },
   rate_head_skipped: {
@@ -313,6 +315,7 @@ export const EVENT_SPECS: { readonly [Type in EventType]: SpecOf<Type> } = {
       role,
       reason: ["text", "`failures`, `retry-after`, `rolling-window` or `cli-open:…`"],
       remaining_ms: ["number", "remaining time of the circuit or cooldown, in ms"],
+      decided_by: ["text?", "the setting that decided and where it was set, as in `fail_max 5 (breakers.yaml:12)`"],
     },
   },
   breaker_reset_raised: {

@@ -74,6 +74,11 @@ ALTER TABLE breaker_calls ADD COLUMN "exc_type" TEXT;
 ALTER TABLE breaker_calls ADD COLUMN "msg" TEXT;
 ALTER TABLE breaker_calls ADD COLUMN "cooldown_s" REAL;
 `,
+    `
+ALTER TABLE http_events ADD COLUMN "decided_by" TEXT;
+ALTER TABLE rate_events ADD COLUMN "decided_by" TEXT;
+ALTER TABLE breaker_calls ADD COLUMN "decided_by" TEXT;
+`,
   ],
 };
 
