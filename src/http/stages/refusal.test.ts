@@ -31,6 +31,7 @@ test("with refusals: respond a rate limit is a 429 that says why and when to ret
     host: "127.0.0.1",
     role: "metadata",
     constraint: { kind: "window", owner: "127.0.0.1", limit: "1/SECOND" },
+    decided_by: { limit: "1/SECOND", value: "1/SECOND", where: "policy.ratelimits", mode: "enforce" },
     retry_after_ms: 700,
   });
   assert.equal(server.requests.length, 1);
