@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { host, setUp } from "../../test/breaker/kit.ts";
+import { breakersOf } from "./registry-breakers.ts";
 
 test("releasing a probe ends that probe only", async () => {
   const { registry, time } = setUp();
@@ -9,4 +10,14 @@ test("releasing a probe ends that probe only", async () => {
   const [first] = [registry.allow({ host, role: "artifact" }), registry.allow({ host, role: "artifact" })];
   first?.release();
   assert.equal(registry.state(host).roles[0]?.probes, 1);
+});
+
+test("a circuit that an operator has closed may be evicted, also after calls that never reached the host", () => {
+  const { registry } = setUp();
+  for (let call = 0; call < 5; call += 1)
+    registry.onFailure({ host, error: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) });
+  const circuit = breakersOf(registry).table.get(host)?.circuits.metadata;
+  assert.deepEqual([circuit?.isAlone, circuit?.isFresh], [true, false]);
+  registry.close(host);
+  assert.deepEqual([circuit?.isAlone, circuit?.isFresh], [false, true]);
 });

@@ -120,9 +120,10 @@ export class CircuitHolder {
     this.#set(adopt(this.#circuit, other, nowUs), origin);
   }
 
-  /** Ends an operator's order too. */
+  /** Ends an operator's order too, and forgets what the peers have counted: the record is cleared with it. */
   close(origin: ChangeOrigin): void {
     this.#order = undefined;
+    this.hasSharedFailures = false;
     this.#set(close(this.#circuit), origin);
   }
 
