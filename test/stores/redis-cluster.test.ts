@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { after, before, describe, type TestContext, test } from "node:test";
+import { RedisKeys } from "../../src/stores/redis/redis-keys.ts";
 import { slotOfKey } from "../../src/stores/redis/redis-slot.ts";
 import { RedisStore } from "../../src/stores/redis/redis-store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
@@ -55,7 +56,8 @@ describe("a cluster of three servers", { skip: whyNoRedis() }, () => {
   test("a slot that moves to another node is followed", async t => {
     const store = await RedisStore.open(cluster.url, { prefix: "moved", trustMs: 0, timeoutMs: PATIENT_MS });
     t.after(() => store.close());
-    const slot = String(slotOfKey("moved{k}:k"));
+    const key = new RedisKeys("moved", true).keyOf("k", "k");
+    const slot = String(slotOfKey(key));
     const owner = cluster.primaries[[5460, 10_922, 16_383].findIndex(last => Number(slot) <= last)];
     const target = cluster.primaries.find(server => server !== owner);
     assert.ok(owner !== undefined && target !== undefined);
@@ -63,7 +65,7 @@ describe("a cluster of three servers", { skip: whyNoRedis() }, () => {
     const before = await kindOf(store, one("k", 2, 3_600_000));
     target.cli("cluster", "setslot", slot, "importing", ownerId);
     owner.cli("cluster", "setslot", slot, "migrating", targetId);
-    owner.cli("migrate", "127.0.0.1", String(target.port), "moved{k}:k", "0", "5000");
+    owner.cli("migrate", "127.0.0.1", String(target.port), key, "0", "5000");
     const during = await kindOf(store, one("k", 2, 3_600_000));
     for (const server of [target, owner]) server.cli("cluster", "setslot", slot, "node", targetId);
     const after = await kindOf(store, one("k", 2, 3_600_000));
