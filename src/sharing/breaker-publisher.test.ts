@@ -80,6 +80,22 @@ test("a Retry-After that a server sends after an operator's close holds, also wh
   for (const process of [a, b]) assert.equal(await process.send("success"), "retry-after");
 });
 
+test("a close that was given during an outage does not end a Retry-After that a server has sent since", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  await a.send("success");
+  a.breakers.close(HOST);
+  await time.advance(1000);
+  await b.send({ retryAfterMs: 600_000 });
+  a.isAway = false;
+  await time.advance(REREAD_MS);
+  await a.send("success");
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), "retry-after");
+});
+
 test("an order that was given during an outage is written when the store is back, unless a newer one exists", async () => {
   for (const isNewer of [false, true]) {
     const { time, a, b, operator } = fleetOf(2);

@@ -127,8 +127,12 @@ function cleared(
     const isNewer = givenUs < nowUs && circuitVersion(known) > givenUs;
     return [name, isNewer ? known : clearedCircuit(record, name, kind, version, nowUs)];
   });
+  const cleared = clearBreakerRecord(record, nowUs);
+  // What a server has said after the order was given holds. Serials follow the clock of the store.
+  const isNewer = record.serverCooldown.reason === "retry-after" && record.serverCooldown.serial > givenUs;
   return {
-    ...clearBreakerRecord(record, nowUs),
+    ...cleared,
+    serverCooldown: isNewer ? record.serverCooldown : cleared.serverCooldown,
     epoch: version,
     operatorCooldown: { serial: version, untilUs: 0, reason: "" },
     circuits: Object.fromEntries(circuits),
