@@ -221,11 +221,14 @@ export class WaitingRequests {
   #judgeDenied(): void {
     const { breakers, breakerQueue, queues, time } = this.#deps;
     const nowUs = time.monotonicUs();
-    for (const waiter of [...(breakerQueue?.waiters() ?? []), ...queues.waiters()]) {
-      const denial = breakers?.check(waiter.call);
-      if (denial === undefined || denial.state === "half_open" || waiter.isOver) continue;
-      if (!mayWaitFor(denial, waiter.call, waiter.latestUs(nowUs), nowUs)) this.#refuse(waiter, denial.error());
-    }
+    const judge = (waiter: Waiter, call: EntryRequest) => {
+      const denial = breakers?.check(call);
+      if (denial === undefined || denial.state === "half_open" || waiter.isOver) return;
+      if (!mayWaitFor(denial, call, waiter.latestUs(nowUs), nowUs)) this.#refuse(waiter, denial.error());
+    };
+    for (const waiter of [...(breakerQueue?.waiters() ?? [])]) judge(waiter, waiter.call);
+    // Their maxBreakerWaitMs begins with their first denial, on their turn.
+    for (const waiter of [...queues.waiters()]) judge(waiter, { ...waiter.call, maxBreakerWaitMs: undefined });
   }
 
   /** Serves the request that has the turn, if it has what it needs from the peers. False if there is none. */

@@ -42,7 +42,7 @@ test("when a heavy request leaves the head of the queue, the light one behind it
   await time.advance(500);
   abort.abort();
   await time.advance(0);
-  assert.deepEqual(log, [0, 500, "AbortError"]);
+  assert.deepEqual(log, [0, "AbortError", 500]);
 });
 
 test("when a heavy request leaves its turn at a total, a light one of another role is granted at once", async () => {
@@ -54,7 +54,7 @@ test("when a heavy request leaves its turn at a total, a light one of another ro
   await time.advance(500);
   abort.abort();
   await time.advance(0);
-  assert.deepEqual(log, [0, 500, "AbortError"]);
+  assert.deepEqual(log, [0, "AbortError", 500]);
 });
 
 test("requests without a bound share one timer of their role budget", async () => {

@@ -33,7 +33,9 @@ export const landingPage: Resolver = {
     return { url: page, role: "landing", headers, maxBytes: PAGE_BYTES_MAX };
   },
   parse(response, work) {
-    const challenge = challengeOf(response.status, response.headers, response.body);
+    // A page that says that there is no such work may have a CAPTCHA for the form that reports it.
+    const isMissing = response.status === 404 || response.status === 410;
+    const challenge = isMissing ? undefined : challengeOf(response.status, response.headers, response.body);
     if (challenge !== undefined) return { kind: "failure", reason: "challenge-page", message: challenge };
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
