@@ -4,7 +4,9 @@ import { sqliteSink } from "../../src/telemetry/sinks/sqlite-sink.ts";
 import { createTelemetry } from "../../src/telemetry/telemetry.ts";
 
 const [file = "", ending, count = "1000"] = process.argv.slice(2);
-const sink = await (file.endsWith(".db") ? sqliteSink(file) : jsonlSink(file, { delayMs: 0 }));
+// A batch that is being written when a signal ends the process may be lost; queued events are not.
+const delayMs = ending === "signal" ? 60_000 : 0;
+const sink = await (file.endsWith(".db") ? sqliteSink(file, { delayMs: 60_000 }) : jsonlSink(file, { delayMs }));
 const telemetry = createTelemetry({ sinks: [sink], runId: "r" });
 const take = () => {
   for (let i = 0; i < Number(count); i += 1)
