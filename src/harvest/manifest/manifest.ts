@@ -27,7 +27,7 @@ export interface AttemptRecord {
   readonly elapsedMs: number;
 }
 
-export type RunState = "running" | "ended" | "interrupted";
+export type RunPhase = "running" | "ended" | "interrupted";
 
 /** A run that workers can join. */
 export interface ListedRun {
@@ -71,7 +71,7 @@ export interface Manifest {
   /** The works of the run are listed: other processes need not wait for more. */
   endListing(): Promise<void>;
   /** Gives the works of this process back. The run ends, unless other processes work on it or have to. */
-  endRun(run: number, state: Exclude<RunState, "running">): Promise<void>;
+  endRun(run: number, state: Exclude<RunPhase, "running">): Promise<void>;
   /** Starts a transaction: the added works are kept by `commitList` or removed by `rollbackList` and `endRun`. */
   beginList(): Promise<void>;
   commitList(): Promise<void>;

@@ -5,7 +5,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import { bitString, integer, objectId, octetString, sequence, set, TRUE, tagged, utcTime, utf8 } from "./der.ts";
 
-export interface Identity {
+export interface TlsIdentity {
   /** Certificate of the authority, as PEM. */
   readonly ca: string;
   /** Certificate of the server, as PEM. */
@@ -29,7 +29,7 @@ const OID = {
 } as const;
 
 /** Valid for a week, from yesterday on because clocks differ. */
-export function makeIdentity(hosts: readonly string[], nowWallMs: number): Identity {
+export function makeIdentity(hosts: readonly string[], nowWallMs: number): TlsIdentity {
   const authority = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const server = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const validity = sequence(utcTime(nowWallMs - DAY_MS), utcTime(nowWallMs + VALID_DAYS * DAY_MS));

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { createSecureServer, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
-import type { Identity } from "./certificate.ts";
+import type { TlsIdentity } from "./certificate.ts";
 import type { NodeResponse, ServerRequest } from "./node-http.ts";
 import type { RequestHandler } from "./request-handler.ts";
 
@@ -17,7 +17,7 @@ export interface Servers {
 /** Two servers on loopback for all hosts: HTTP/2 and HTTP/1.1 over TLS, and plain HTTP/1.1. */
 export async function startServers(
   handler: RequestHandler,
-  { cert, key }: Identity,
+  { cert, key }: TlsIdentity,
   onFault: (error: Error) => void,
 ): Promise<Servers> {
   const answer = (isTls: boolean) => (request: ServerRequest, response: NodeResponse) => {

@@ -4,7 +4,6 @@ import type { Time } from "../../../time/time.ts";
 import { type CommitMark, CommitMarks } from "./commit-marks.ts";
 import {
   loadPgDriver,
-  type Parameter,
   type PgPool,
   type PgPoolClient,
   type PgSingleClient,
@@ -12,6 +11,7 @@ import {
   type QueryResult,
   queryableOf,
   type Row,
+  type SqlParameter,
 } from "./postgres-driver.ts";
 import { isConnectionError, isTransient } from "./postgres-errors.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
@@ -65,13 +65,13 @@ export class PostgresConnection {
   }
 
   /** Runs one statement that changes nothing. */
-  async read(sql: string, parameters: readonly Parameter[] = []): Promise<readonly Row[]> {
+  async read(sql: string, parameters: readonly SqlParameter[] = []): Promise<readonly Row[]> {
     const { rows } = await this.#repeated(() => this.#withClient(client => client.query(sql, parameters)));
     return rows;
   }
 
   /** Runs one statement that changes rows, exactly once. */
-  write(sql: string, parameters: readonly Parameter[] = []): Promise<QueryResult> {
+  write(sql: string, parameters: readonly SqlParameter[] = []): Promise<QueryResult> {
     return this.transaction(client => client.query(sql, parameters));
   }
 

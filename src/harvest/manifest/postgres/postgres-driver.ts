@@ -5,7 +5,7 @@
 import { ConfigError } from "../../../errors.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
-export type Parameter = string | number | boolean | null | readonly (string | number | boolean | null)[];
+export type SqlParameter = string | number | boolean | null | readonly (string | number | boolean | null)[];
 
 export interface QueryResult {
   readonly rows: readonly Row[];
@@ -15,7 +15,7 @@ export interface QueryResult {
 
 /** What runs statements: a connection, or a transaction on one. */
 export interface Queryable {
-  query(text: string, values?: readonly Parameter[]): Promise<QueryResult>;
+  query(text: string, values?: readonly SqlParameter[]): Promise<QueryResult>;
 }
 
 /** One connection. */
@@ -97,7 +97,7 @@ export function queryableOf(client: PgClient): Queryable {
   return { query: (text, values) => client.query(text, values?.map(storable)) };
 }
 
-function storable(value: Parameter): Parameter {
+function storable(value: SqlParameter): SqlParameter {
   if (typeof value === "string") return value.replaceAll("\0", "");
   return Array.isArray(value)
     ? value.map(item => (typeof item === "string" ? item.replaceAll("\0", "") : item))

@@ -2,7 +2,7 @@ import { isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
 import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
 import { redactedUrl } from "../../redacted-url.ts";
-import type { AttemptRecord, ListedRun, Manifest, ManifestLock, RunState } from "../manifest.ts";
+import type { AttemptRecord, ListedRun, Manifest, ManifestLock, RunPhase } from "../manifest.ts";
 import type { DownloadedFile, StoredFile } from "../manifest-files.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { DELETE_OLD_MARKS } from "./commit-marks.ts";
@@ -128,7 +128,7 @@ export class PostgresManifest implements Manifest {
     return this.#worker.endListing();
   }
 
-  async endRun(run: number, state: Exclude<RunState, "running">): Promise<void> {
+  async endRun(run: number, state: Exclude<RunPhase, "running">): Promise<void> {
     await this.#list.rollback();
     await this.#worker.end();
     // While works are pending or added, the run goes on: other workers have them, or will.

@@ -4,7 +4,7 @@ import { LeaseLostError } from "../lease-lost-error.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
-import type { Parameter, Queryable, QueryResult } from "./postgres-driver.ts";
+import type { Queryable, QueryResult, SqlParameter } from "./postgres-driver.ts";
 import { sqlStateOf } from "./postgres-errors.ts";
 
 /** A lease is renewed this often before it ends, so that one lost renewal costs nothing. */
@@ -100,13 +100,13 @@ export class PostgresWorker {
   }
 
   /** Runs a statement that changes one work of this worker: its last parameter is the id of the worker. */
-  async change(client: Queryable, sql: string, parameters: readonly Parameter[]): Promise<void> {
+  async change(client: Queryable, sql: string, parameters: readonly SqlParameter[]): Promise<void> {
     const { rowCount } = await client.query(sql, [...parameters, this.id]);
     if (rowCount !== 1) throw this.#lose();
   }
 
   /** Takes works in the name of this worker: the last parameter of the statement is its id. */
-  async take(sql: string, parameters: readonly Parameter[]): Promise<QueryResult> {
+  async take(sql: string, parameters: readonly SqlParameter[]): Promise<QueryResult> {
     try {
       return await this.#options.connection.write(sql, [...parameters, this.id]);
     } catch (error) {

@@ -3,13 +3,13 @@ import { inTransaction } from "../../../stores/sqlite/database-file.ts";
 import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
 import { redactedUrl } from "../../redacted-url.ts";
-import type { AttemptRecord, Manifest, ManifestLock, RunState } from "../manifest.ts";
+import type { AttemptRecord, Manifest, ManifestLock, RunPhase } from "../manifest.ts";
 import type { DownloadedFile, PartialDownload, StoredFile } from "../manifest-files.ts";
 import { SqliteFiles } from "./sqlite-files.ts";
 import { lockManifest, manifestError, openManifestFile } from "./sqlite-manifest-file.ts";
 import { SqliteQueue } from "./sqlite-queue.ts";
 import { SqliteReports } from "./sqlite-reports.ts";
-import { SqliteTables } from "./sqlite-tables.ts";
+import { SqliteManifestTables } from "./sqlite-tables.ts";
 import { SqliteWorks } from "./sqlite-works.ts";
 
 /** A manifest in one SQLite file. Each change is one transaction. One run at a time uses the file. */
@@ -20,7 +20,7 @@ export class SqliteManifest implements Manifest {
   readonly works: SqliteWorks;
   readonly queue: SqliteQueue;
   readonly reports: SqliteReports;
-  readonly tables: SqliteTables;
+  readonly tables: SqliteManifestTables;
   readonly #time: Time;
   readonly #attempt: StatementSync;
   readonly #done: StatementSync;
@@ -41,7 +41,7 @@ export class SqliteManifest implements Manifest {
     this.works = new SqliteWorks(db, time);
     this.queue = new SqliteQueue(db);
     this.reports = new SqliteReports(db);
-    this.tables = new SqliteTables(db);
+    this.tables = new SqliteManifestTables(db);
     this.#attempt = db.prepare(
       `INSERT INTO attempts (work, run, step, resolver, url, status, reason, message, bytes, sha256, elapsed_ms, ended_ms)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -85,7 +85,7 @@ export class SqliteManifest implements Manifest {
     // Only the process that lists works on the run.
   }
 
-  async endRun(run: number, state: Exclude<RunState, "running">): Promise<void> {
+  async endRun(run: number, state: Exclude<RunPhase, "running">): Promise<void> {
     await this.rollbackList();
     this.db.prepare("UPDATE runs SET state = ?, ended_ms = ? WHERE id = ?").run(state, this.#time.wallMs(), run);
   }

@@ -9,7 +9,7 @@ import {
 } from "../manifest-tables.ts";
 
 /** Reads and writes all rows of a manifest file. */
-export class SqliteTables implements ManifestTables {
+export class SqliteManifestTables implements ManifestTables {
   readonly #db: DatabaseSync;
 
   constructor(db: DatabaseSync) {
