@@ -27,7 +27,7 @@ export interface Cooldown {
   readonly reason: OpenReason;
   /** Number of the last permit issued before it was set: only the success of a later permit may end it (law B5). */
   readonly afterPermit: number;
-  /** For this process alone: its peers are not told of it. @default false */
+  /** For this process alone: it is not shared with its peers. @default false */
   readonly isAlone?: boolean;
 }
 

@@ -12,11 +12,11 @@ export interface ProcessRow extends Pick<RunningProcess, "pid" | "machine" | "pr
   readonly calls: number;
   readonly inFlight: number;
   readonly waiting: number;
-  readonly keys: readonly KeyRow[];
+  readonly keys: readonly ProcessKeyRow[];
 }
 
 /** A key with the setting behind the limit that a new request would wait for. */
-export interface KeyRow extends KeySnapshot {
+export interface ProcessKeyRow extends KeySnapshot {
   /** Null if a new request could start now. */
   readonly decidedBy: DecidedBy | null;
 }

@@ -1,6 +1,6 @@
 import { urlHost } from "../../core/text/host.ts";
 import { describeConstraint } from "../../errors.ts";
-import { type KeyRow, type ProcessRow, processRow } from "../../http/process-row.ts";
+import { type ProcessKeyRow, type ProcessRow, processRow } from "../../http/process-row.ts";
 import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
 import { canonicalHostIfValid } from "../../policy/layer.ts";
 import { serviceName } from "../../policy/service-name.ts";
@@ -107,7 +107,7 @@ function processTable(processes: readonly ProcessRow[], tableOptions: TableOptio
   return formatTable(header, cells, tableOptions);
 }
 
-function keyCells({ pid, ageMs }: ProcessRow, key: KeyRow): readonly string[] {
+function keyCells({ pid, ageMs }: ProcessRow, key: ProcessKeyRow): readonly string[] {
   const { windows, unitsPerSecond, inFlight, maxConcurrent, waiting, nextFreeMs, estimatedWaitMs } = key;
   const { multiplier, guardMs, shape } = key;
   return [
@@ -132,7 +132,7 @@ function usedText({ rate, unit = "requests", used, limit, isLearned }: KeySnapsh
   return `${used}/${limit} ${counted}${rate.slice(rate.indexOf("/") + 1)}${isLearned ? "*" : ""}`;
 }
 
-function limitedBy({ key, constraint, decidedBy }: KeyRow): string {
+function limitedBy({ key, constraint, decidedBy }: ProcessKeyRow): string {
   if (constraint === undefined) return "";
   const limit = constraint.owner === key ? constraint.limit : describeConstraint(constraint);
   return decidedBy === null ? limit : `${limit} (${decidedBy.where})`;

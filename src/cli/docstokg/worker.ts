@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { LeaseLostError } from "../../harvest/manifest/lease-lost-error.ts";
-import type { ListedRun, Manifest } from "../../harvest/manifest/manifest.ts";
+import type { Manifest, UnfinishedRun } from "../../harvest/manifest/manifest.ts";
 import { isPostgresUrl } from "../../harvest/manifest/postgres/postgres-url.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { storeNamesOf } from "../../stores/open-store.ts";
@@ -66,7 +66,7 @@ async function workOn(manifest: Manifest, flags: Flags, io: Io, signal: AbortSig
   }
 }
 
-async function joinRun(run: ListedRun, flags: Flags, io: Io, signal: AbortSignal): Promise<ExitCode> {
+async function joinRun(run: UnfinishedRun, flags: Flags, io: Io, signal: AbortSignal): Promise<ExitCode> {
   const shared = parseSettings(run.settings, run.id);
   const own = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
   const allFlags = { ...shared.flags, ...own };
@@ -105,7 +105,7 @@ async function checkStore(policy: ReturnType<typeof parseSettings>["policy"], fl
 }
 
 /** The next run with works to do, now or later; undefined if the signal is aborted. */
-async function awaitRun(manifest: Manifest, signal: AbortSignal): Promise<ListedRun | undefined> {
+async function awaitRun(manifest: Manifest, signal: AbortSignal): Promise<UnfinishedRun | undefined> {
   let changed = Promise.withResolvers<void>();
   const wake = () => changed.resolve();
   manifest.watch(wake);

@@ -30,7 +30,7 @@ export interface AttemptRecord {
 export type RunPhase = "running" | "ended" | "interrupted";
 
 /** A run that workers can join. */
-export interface ListedRun {
+export interface UnfinishedRun {
   readonly id: number;
   /** What `beginRun` was given. */
   readonly settings: string;
@@ -65,7 +65,7 @@ export interface Manifest {
    * The oldest run with works to do, or whose works are still being listed; undefined if there is none, and while a run
    * that no process can join is active: its limits are not shared.
    */
-  nextRun(): Promise<ListedRun | undefined>;
+  nextRun(): Promise<UnfinishedRun | undefined>;
   /** Works on a run that another process has begun. Rejects for a file, which one process uses at a time. */
   joinRun(run: number): Promise<void>;
   /** The works of the run are listed: other processes need not wait for more. */

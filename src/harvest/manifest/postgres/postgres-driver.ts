@@ -1,6 +1,6 @@
 /**
  * The only file that uses `pg`. The package is optional and is loaded when a PostgreSQL manifest is opened. What is used
- * of it is declared here, so that nobody needs its types to compile.
+ * of it is declared here, so that programs compile without its types.
  */
 import { ConfigError } from "../../../errors.ts";
 

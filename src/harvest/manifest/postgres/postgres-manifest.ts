@@ -2,7 +2,7 @@ import { isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
 import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
 import { redactedUrl } from "../../redacted-url.ts";
-import type { AttemptRecord, ListedRun, Manifest, ManifestLock, RunPhase } from "../manifest.ts";
+import type { AttemptRecord, Manifest, ManifestLock, RunPhase, UnfinishedRun } from "../manifest.ts";
 import type { DownloadedFile, StoredFile } from "../manifest-files.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { DELETE_OLD_MARKS } from "./commit-marks.ts";
@@ -108,7 +108,7 @@ export class PostgresManifest implements Manifest {
     return run;
   }
 
-  async nextRun(): Promise<ListedRun | undefined> {
+  async nextRun(): Promise<UnfinishedRun | undefined> {
     const [row] = await this.#connection.read(
       `SELECT id, settings FROM runs WHERE state = 'running' AND settings IS NOT NULL
          AND (EXISTS (SELECT 1 FROM works WHERE run = runs.id AND state = 'pending')
