@@ -82,6 +82,12 @@ const answeredAt = (atMs: number, request: WireRequest, status: number): SimFact
   ...{ kind: "head", atUs: us(atMs), request, status, retryAfterMs: undefined, freshUntilUs: undefined },
 });
 const dispatched = (request: WireRequest): SimFact => ({ kind: "dispatched", atUs: request.dispatchedUs, request });
+const connecting = requestAt(10, { call: plainCall({ id: 7 }), writtenUs: undefined });
+const writtenLate: SimFact = { kind: "written", atUs: us(15), request: connecting };
+const hurried = plainCall({ id: 8, deadlineMs: 50 });
+const stalled: SimFact = {
+  ...{ kind: "fault", atUs: us(10), fault: { kind: "stall", atMs: 10, process: 0, ms: 40 }, isOver: false },
+};
 const snapshot = (atMs: number, isLast: boolean, changes: object = {}): SimFact => ({
   kind: "snapshot",
   atUs: us(atMs),
@@ -133,6 +139,23 @@ const cases: readonly Case[] = [
     law: resumesSlowly,
     violating: [cooled, dispatched(trial), answeredAt(15, trial, 503), dispatched(second), dispatched(third)],
     valid: [dispatched(trial), dispatched(second), dispatched(third)],
+  },
+  {
+    // The caller has left while its request was connecting; a call that was coalesced with it needs the answer.
+    law: resumesSlowly,
+    violating: [cooled, dispatched(connecting), done(12, connecting.call), writtenLate, dispatched(second)],
+    valid: [cooled, dispatched(connecting), done(12, connecting.call), dispatched(second)],
+  },
+  {
+    law: resumesSlowly,
+    violating: [
+      ...[cooled, dispatched(connecting), done(12, connecting.call), answeredAt(18, connecting, 200)],
+      ...[dispatched(second), dispatched(third)],
+    ],
+    valid: [
+      ...[cooled, dispatched(connecting), done(12, connecting.call), writtenLate, answeredAt(18, connecting, 200)],
+      ...[dispatched(second), dispatched(third)],
+    ],
   },
   { law: anyWindowOfProcess, violating: [0, 500, 1024].map(written), valid: [0, 500, 1025].map(written) },
   { law: anyWindowAtServer, violating: [0, 500, 999].map(arrived), valid: [0, 500, 1000].map(arrived) },
@@ -242,6 +265,12 @@ const cases: readonly Case[] = [
     law: noLateAttempt,
     violating: [called(0, early), done(1, early), sent(2, { call: early })],
     valid: [called(0, early), sent(1, { call: early }), done(2, early)],
+  },
+  {
+    // Also after a stall of the event loop, when the timer of the deadline is late.
+    law: noLateAttempt,
+    violating: [called(0, hurried), stalled, sent(51, { call: hurried })],
+    valid: [called(0, hurried), stalled, sent(50, { call: hurried })],
   },
   {
     law: noLateAttempt,

@@ -10,6 +10,8 @@ interface Resumed {
   limit: number;
   answered: number;
   readonly unanswered: Set<WireRequest>;
+  /** Connecting requests whose call has ended: aborted with it, or still needed by calls that were coalesced with it. */
+  readonly unclear: Set<WireRequest>;
 }
 
 /** B12: after a cooldown a role sends `trial_calls` at a time, and twice as many each time that all were answered. */
@@ -32,16 +34,19 @@ class ResumesSlowly implements Law {
     else if (fact.kind === "fault" && fact.fault.kind === "operator" && fact.fault.openS === 0)
       this.#end(fact.fault.host);
     else if (fact.kind === "dispatched") return this.#sent(fact.request, fact.atUs);
+    else if (fact.kind === "written") this.#written(fact.request);
     else if (fact.kind === "head") this.#answered(fact.request, fact.status === 429 || fact.status >= 500);
     else if (fact.kind === "ended") this.#ended(fact.request, fact.how === "failed");
-    else if (fact.kind === "done") this.#dropped(fact.process, fact.call);
+    else if (fact.kind === "done") this.#callEnded(fact.process, fact.call);
     return undefined;
   }
 
   #begin(hostKey: string): void {
     const { trialCalls } = this.#plan.breakers;
     for (const role of ["metadata", "landing", "artifact"])
-      this.#resumed.set(`${hostKey} ${role}`, { limit: trialCalls, answered: 0, unanswered: new Set() });
+      this.#resumed.set(`${hostKey} ${role}`, {
+        ...{ limit: trialCalls, answered: 0, unanswered: new Set(), unclear: new Set() },
+      });
   }
 
   /** An operator closes the circuits of a host: all traffic flows again. */
@@ -84,11 +89,20 @@ class ResumesSlowly implements Law {
     resumed.answered = 0;
   }
 
-  /** A request that was aborted while connecting has ended, although no `ended` fact is emitted. */
-  #dropped(process: number, call: WireRequest["call"]): void {
+  /** A request that was aborted while connecting emits no `ended` fact at that moment. */
+  #callEnded(process: number, call: WireRequest["call"]): void {
     const resumed = this.#resumed.get(`${process} ${call.host} ${call.role}`);
-    for (const request of resumed?.unanswered ?? [])
-      if (request.call === call && request.writtenUs === undefined) resumed?.unanswered.delete(request);
+    for (const request of resumed?.unanswered ?? []) {
+      if (request.call !== call || request.writtenUs !== undefined) continue;
+      resumed?.unanswered.delete(request);
+      resumed?.unclear.add(request);
+    }
+  }
+
+  /** The request was not aborted: another call needs its answer. */
+  #written(request: WireRequest): void {
+    const resumed = this.#of(request);
+    if (resumed?.unclear.delete(request)) resumed.unanswered.add(request);
   }
 
   #of({ process, host, role }: WireRequest): Resumed | undefined {

@@ -154,6 +154,43 @@ test("a deadline ends a call in the queue, before the response, and within the b
   assert.deepEqual({ calls, waiting, timers: time.armedTimers }, { calls: 0, waiting: 0, timers: 0 });
 });
 
+/** A clock that is ahead of its timers, as on a busy event loop. */
+class LateTimers extends FakeTime {
+  lateUs = 0;
+
+  override monotonicUs(): number {
+    return super.monotonicUs() + this.lateUs;
+  }
+}
+
+test("a call whose deadline has passed is not sent when its slot comes free before the timer of the deadline fires", async t => {
+  const time = new LateTimers();
+  const answer = Promise.withResolvers<void>();
+  const server = await serve(t, async (_, response) => {
+    await answer.promise;
+    response.end("ok");
+  });
+  const hub = await hubFor(t, { time, cache: false, limits: { global: { max_inflight: 1 } } });
+  const events = recordEvents(hub);
+  const first = hub.request(server.origin);
+  await until(() => server.requests.length === 1);
+  const second = hub.request(server.origin, { deadlineMs: 500 });
+  const failure = assert.rejects(second, {
+    name: "DeadlineExceededError",
+    message: /^deadline of 500 ms \(deadlineMs\) exceeded for .*: 0 attempts, 500 ms spent in the queue$/,
+  });
+  await until(() => hub.snapshot().waiting === 1);
+  time.lateUs = 500_000;
+  answer.resolve();
+  await (await first).body.text();
+  await failure;
+  assert.equal(server.requests.length, 1);
+  // Nothing was sent, so its slot and its unit are free again.
+  const { keys, inFlight } = hub.snapshot();
+  assert.deepEqual([inFlight, keys[0]?.windows[0]?.used], [0, 1]);
+  assert.equal(events.filter(({ event_type }) => event_type === "http_attempt").length, 1);
+});
+
 test("a call that cannot be sent before its deadline is refused at once, and a call with only a deadline may wait until then", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response) => response.end("ok"));

@@ -1,9 +1,9 @@
 import { type Duplex, Readable } from "node:stream";
 import { type Dispatcher, errors } from "undici";
 import type { HeaderFields } from "../core/cache/stored-fields.ts";
-import { DeadlineExceededError } from "../errors.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "./active-requests.ts";
+import { deadlineError } from "./deadline.ts";
 import type { CallEnd } from "./request-telemetry.ts";
 import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stages/stage.ts";
 
@@ -66,7 +66,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     }
     this.#callHandler(() => this.#handler.onRequestStart?.(this, null));
     if (this.#isOver) return;
-    if (call.deadlineMs !== undefined) this.#armDeadline(call.deadlineMs);
+    if (call.deadlineMs !== undefined) this.#armDeadline();
     this.#handle = send(this.#request, this);
     // The handler may have paused in onRequestStart.
     if (this.paused) this.pause();
@@ -167,19 +167,13 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     }
   }
 
-  #armDeadline(deadlineMs: number): void {
+  #armDeadline(): void {
     const leftMs = (this.#request.deadlineUs - this.#deps.time.monotonicUs()) / 1000;
     this.#deadline = this.#deps.time.setTimer(Math.max(0, leftMs), () => {
+      const error = deadlineError(this.#request, this.#deps.time.monotonicUs());
       // A timer may fire up to 1 ms early.
-      if (this.#deps.time.monotonicUs() < this.#request.deadlineUs) {
-        this.#armDeadline(deadlineMs);
-        return;
-      }
-      const { host, role, record } = this.#request;
-      const { attempts, queuedSinceUs } = record;
-      const nowUs = this.#deps.time.monotonicUs();
-      const waitedMs = record.waitedMs + (nowUs - (queuedSinceUs ?? nowUs)) / 1000;
-      this.#abort(new DeadlineExceededError({ host, role, deadlineMs, attempts, waitedMs }));
+      if (error === undefined) this.#armDeadline();
+      else this.#abort(error);
     });
   }
 

@@ -9,6 +9,7 @@ import type { Gate } from "../../gate/gate.ts";
 import type { Grant } from "../../limiter/grant.ts";
 import type { Timer } from "../../time/time.ts";
 import type { AttemptLog } from "../attempt-log.ts";
+import { deadlineError } from "../deadline.ts";
 import { withMissingHeaders } from "../headers.ts";
 import type { RequestTelemetry } from "../request-telemetry.ts";
 import { ownDispatch } from "../wire/own-sockets.ts";
@@ -303,7 +304,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     this.#stamp = new WriteStamp(this.#deps, grant);
     this.#request.record.granted(grant);
     if (this.#sink === undefined) this.#end(undefined);
-    else if (grant.jitterMs === 0) this.#dispatch();
+    else if (grant.jitterMs === 0) this.#dispatchInTime(0);
     else this.#jitter = this.#deps.time.setTimer(grant.jitterMs, () => this.#afterJitter());
   }
 
@@ -311,13 +312,29 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   #afterJitter(): void {
     const { host, path } = this.#request;
     const { reason } = this.#deps.breakers.state(host, path);
+    const jitterMs = this.#grant?.jitterMs ?? 0;
     if (reason === undefined || reason === "failures") {
+      this.#dispatchInTime(jitterMs);
+      return;
+    }
+    this.#request.record.jitterLost(jitterMs);
+    this.#end(undefined);
+    this.#enter();
+  }
+
+  /** On a busy event loop the request may get its slot before the timer of its deadline fires. */
+  #dispatchInTime(jitterMs: number): void {
+    const late =
+      this.#request.call.deadlineMs === undefined
+        ? undefined
+        : deadlineError(this.#request, this.#deps.time.monotonicUs());
+    if (late === undefined) {
       this.#dispatch();
       return;
     }
-    this.#request.record.jitterLost(this.#grant?.jitterMs ?? 0);
+    this.#request.record.jitterLost(jitterMs);
     this.#end(undefined);
-    this.#enter();
+    this.#fail(late);
   }
 
   #dispatch(): void {
