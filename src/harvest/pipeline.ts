@@ -450,7 +450,7 @@ export class Pipeline {
         await this.#failed(task, outcome, outcome.bytes, startedUs, "page" in outcome ? outcome.page : undefined);
         return;
       case "redirect": {
-        const failure = resolution.redirected(pending, outcome.url);
+        const failure = resolution.redirected(pending, outcome);
         if (failure === undefined) await this.#advance(resolution);
         else await this.#failed(task, { ...failure, status: outcome.status }, 0, startedUs);
         return;

@@ -26,6 +26,10 @@ function resolver(name: string, needs: keyof WorkIds = "doi", inferred?: Finding
   };
 }
 
+function redirectTo(hop: number, setsCookies = false) {
+  return { url: `https://x.example/${hop}`, status: 302, setsCookies };
+}
+
 function resolutionOf(resolvers: readonly Resolver[], options: Partial<ResolutionOptions> = {}): Resolution {
   return new Resolution(WORK, {
     order: () => resolvers,
@@ -175,14 +179,35 @@ test("redirects are followed, and fail after a loop or too many hops", () => {
   resolution.applyFinding(stepOf(resolution.next(0)), found("https://x.example/0"));
   let pending = stepOf(resolution.next(0));
   for (let hop = 1; hop <= 10; hop += 1) {
-    assert.equal(resolution.redirected(pending, `https://x.example/${hop}`), undefined);
+    assert.equal(resolution.redirected(pending, redirectTo(hop)), undefined);
     pending = stepOf(resolution.next(0));
     assert.equal(pending.step.url, `https://x.example/${hop}`);
   }
-  const failure = resolution.redirected(pending, "https://x.example/11");
+  const failure = resolution.redirected(pending, redirectTo(11));
   assert.ok(failure !== undefined);
   resolution.failed(pending, failure, 0);
   assert.equal(urlOf(resolution.next(0)), "redirects");
+});
+
+test("a redirect to a visited URL is followed if a response between them has set a cookie, and bounded like others", () => {
+  const resolution = resolutionOf([resolver("one")]);
+  resolution.applyFinding(stepOf(resolution.next(0)), found("https://x.example/0"));
+  const follow = (hop: number, setsCookies: boolean) => {
+    const failure = resolution.redirected(stepOf(resolution.next(0)), redirectTo(hop, setsCookies));
+    return failure?.message;
+  };
+  assert.equal(follow(1, true), undefined);
+  assert.equal(follow(0, false), undefined);
+  assert.match(follow(1, false) ?? "", /^redirect loop/);
+
+  const endless = resolutionOf([resolver("one")]);
+  endless.applyFinding(stepOf(endless.next(0)), found("https://x.example/0"));
+  let hops = 0;
+  for (let failure: AttemptFailure | undefined; failure === undefined; hops += 1) {
+    failure = endless.redirected(stepOf(endless.next(0)), redirectTo(0, true));
+    if (failure !== undefined) assert.match(failure.message, /^more than 10 redirects/);
+  }
+  assert.equal(hops, 11);
 });
 
 test("a resolver with endless follow-up requests is stopped", () => {

@@ -10,6 +10,7 @@ import type { ListedWork } from "./manifest/manifest.ts";
 import { PendingSteps } from "./pending-steps.ts";
 import { mainReason, type Reason } from "./reason.ts";
 import { parsedProgress, type RunClocks, storedProgress } from "./resolution-progress.ts";
+import type { Redirect } from "./resolver-query.ts";
 import type { Candidate, Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
 import type { FetchStep, NextStep, PendingStep, ResolutionStep, WaitReason } from "./step.ts";
 import type { Work } from "./work.ts";
@@ -141,15 +142,20 @@ export class Resolution {
   }
 
   /** Undefined if the step continues at the new URL; otherwise the failure, which the caller reports to `failed`. */
-  redirected(pending: PendingStep, url: string): AttemptFailure | undefined {
+  redirected(pending: PendingStep, { url, setsCookies }: Omit<Redirect, "kind">): AttemptFailure | undefined {
     const limits = { host: new URL(url).host, max: REDIRECTS_MAX };
-    const message = redirectChainProblem(pending.visitedUrls, url, limits);
+    const { visitedUrls, visitedWithOtherCookies = 0 } = pending;
+    const earlier = setsCookies ? visitedUrls.length : visitedWithOtherCookies;
+    // With other cookies a URL may give another response, so only the number of these requests counts.
+    const visited = visitedUrls.map((visitedUrl, index) => (index < earlier ? "" : visitedUrl));
+    const message = redirectChainProblem(visited, url, limits);
     if (message !== undefined) return { reason: "redirects", message, mayRetry: false };
     this.#clearBlocked();
     this.#pending.addFirst({
       ...pending,
       step: { ...pending.step, url },
-      visitedUrls: [...pending.visitedUrls, url],
+      visitedUrls: [...visitedUrls, url],
+      visitedWithOtherCookies: earlier,
       notBeforeUs: 0,
     });
     return undefined;

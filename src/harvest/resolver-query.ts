@@ -3,6 +3,7 @@ import { ACCEPTED_CODINGS } from "../files/content-coding.ts";
 import type { Hub } from "../http/hub.ts";
 import { type AttemptFailure, isTransientStatus } from "./attempt-failure.ts";
 import { challengeInFields } from "./challenge-page.ts";
+import type { Cookies } from "./cookies.ts";
 import { kindOfType } from "./resolvers/page-links.ts";
 import type { Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
 import { plainHeaders, readText, redirectTarget } from "./response-body.ts";
@@ -19,9 +20,18 @@ export type FindingResult = {
 };
 export type FailedQuery = { readonly kind: "failed"; readonly bytes: number } & AttemptFailure;
 
+/** The response leads to another URL. */
+export interface Redirect {
+  readonly kind: "redirect";
+  readonly url: string;
+  readonly status: number;
+  /** Whether the response has set a cookie: then the same URL may give another response. */
+  readonly setsCookies: boolean;
+}
+
 export type ResolverQueryResult =
   | FindingResult
-  | { readonly kind: "redirect"; readonly url: string; readonly status: number }
+  | Redirect
   /** The page is a file itself. Its body has not been read. */
   | { readonly kind: "file"; readonly fileKind: "pdf" | "xml"; readonly response: HubResponse }
   | FailedQuery;
@@ -30,6 +40,8 @@ export interface ResolverQueryOptions {
   readonly hub: Pick<Hub, "request">;
   /** How long a request may wait at the gate. If it would wait longer, the hub refuses it and it is queued again. */
   readonly maxWaitMs: number;
+  /** For pages; services are asked without cookies. */
+  readonly cookies: Cookies;
 }
 
 /** Responses of services have some kilobytes; a list of a thousand locations has a megabyte. */
@@ -43,15 +55,17 @@ export async function queryResolver(
   signal: AbortSignal,
 ): Promise<ResolverQueryResult> {
   const { resolver, request, url, about } = step;
-  const response = await send(options, resolver, request, url, signal);
+  const isPage = request.role === "landing";
+  const cookies = isPage ? options.cookies.fieldsFor(url) : {};
+  const response = await send(options, resolver, request, url, signal, cookies);
   const { statusCode: status, body } = response;
+  const setsCookies = isPage && options.cookies.keep(url, response.headers);
   const headers = plainHeaders(response.headers);
   const redirectUrl = redirectTarget(status, headers["location"], url);
   if (redirectUrl !== undefined) {
     await body.dump();
-    return { kind: "redirect", url: redirectUrl, status };
+    return { kind: "redirect", url: redirectUrl, status, setsCookies };
   }
-  const isPage = request.role === "landing";
   const fileKind = isPage && status === 200 ? kindOfType(headers["content-type"]) : undefined;
   if (fileKind !== undefined && challengeInFields(headers) === undefined) return { kind: "file", fileKind, response };
   const { text, bytes, isComplete } = await readText(response, request.maxBytes ?? RESPONSE_BYTES_MAX);
@@ -95,9 +109,10 @@ function send(
   { role, headers, body, weight }: ResolverRequest,
   url: string,
   signal: AbortSignal,
+  cookies: Readonly<Record<string, string>> = {},
 ): Promise<HubResponse> {
   const call = { role, resolver: name, weight, maxWaitMs, deadlineMs: DEADLINE_MS, signal };
-  const fields = { "accept-encoding": ACCEPTED_CODINGS, ...headers };
+  const fields = { "accept-encoding": ACCEPTED_CODINGS, ...cookies, ...headers };
   if (body === undefined) return hub.request(url, { ...call, headers: fields });
   return hub.request(url, {
     ...call,

@@ -2,6 +2,7 @@ import { ConfigError, messageOf } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Time } from "../time/time.ts";
+import { Cookies } from "./cookies.ts";
 import { Downloads } from "./downloads/downloads.ts";
 import type { FileKind } from "./downloads/file-check.ts";
 import { FileStore } from "./downloads/file-store.ts";
@@ -205,7 +206,8 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const run = options.joins ?? (await manifest.beginRun(command, options.sharedSettings));
     if (options.joins !== undefined) await manifest.joinRun(run);
     const settings = { ...RUN_DEFAULTS, ...defined(options), random, run, manifest, maxWaitMs: MAX_WAIT_MS };
-    const downloads = new Downloads({ ...settings, metadata: options.metadata, hub, fileStore, time });
+    const cookies = new Cookies(time);
+    const downloads = new Downloads({ ...settings, cookies, metadata: options.metadata, hub, fileStore, time });
     let recovered = 0;
     await manifest.recover(async parts => {
       recovered += await recoverParts(parts, manifest, fileStore, run);
@@ -226,6 +228,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       hub,
       time,
       downloads,
+      cookies,
       robots: new RobotsGuard({ hub, maxWaitMs: MAX_WAIT_MS }),
       pageReader: named("landing_page"),
       archive: named("wayback"),

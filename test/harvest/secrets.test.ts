@@ -7,7 +7,7 @@ import { landingPage } from "../../src/harvest/resolvers/landing-page.ts";
 import { hubFor, serve } from "../http/kit.ts";
 import { complete, folderFor, pdf, runFor } from "./kit.ts";
 
-const SECRETS = ["Sesame1", "Sesame2", "Sesame3", "Sesame4", "Sesame5", "Sesame6"];
+const SECRETS = ["Sesame1", "Sesame2", "Sesame3", "Sesame4", "Sesame5", "Sesame6", "Sesame7"];
 
 function everythingIn(folder: string): readonly (readonly [path: string, bytes: Buffer])[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
@@ -29,7 +29,9 @@ test("no secret of any URL is on the disk after a run, in no file and in no name
     if (pathname === "/robots.txt") response.writeHead(404).end();
     else if (isDown || pathname === "/gone") response.writeHead(404).end("no");
     else if (pathname === "/signed")
-      response.writeHead(302, { location: "/file.pdf?Signature=Sesame5&Policy=x" }).end();
+      response
+        .writeHead(302, { location: "/file.pdf?Signature=Sesame5&Policy=x", "set-cookie": "session=Sesame7; Path=/" })
+        .end();
     else if (pathname === "/page")
       response
         .setHeader("content-type", "text/html")

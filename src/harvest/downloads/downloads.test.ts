@@ -19,6 +19,7 @@ import {
 import { hubFor, serve, type TestServer } from "../../../test/http/kit.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { openManifest } from "../manifest/manifest.ts";
+import { landingPage } from "../resolvers/landing-page.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
 
 type FileHandlers = Readonly<
@@ -519,4 +520,44 @@ test("bytes that were buffered when the connection broke are not requested again
     fetches(server).map(({ headers }) => headers.range),
     [undefined, "bytes=1000-", "bytes=2000-"],
   );
+});
+
+test("a publisher that sets a cookie and redirects gets the cookie back, for files and for pages, and no other host does", async t => {
+  const received: string[] = [];
+  const server = await serve(t, (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? "", "http://x");
+    const name = pathname.split("/").at(-1) ?? "";
+    const origin = `http://localhost:${server.port}`;
+    const cookie = request.headers.cookie ?? "";
+    const own = `id=${request.headers.host?.split(":")[0]}`;
+    if (pathname === "/robots.txt") response.writeHead(404).end();
+    else if (pathname.startsWith("/index/")) {
+      received.push(`index ${cookie}`);
+      const kind = name === "page" ? "landing" : "pdf";
+      response.end(JSON.stringify([{ url: `${origin}/files/${name}`, kind }]));
+    } else if (searchParams.has("check"))
+      response.writeHead(302, { location: name, "set-cookie": ["seen=1", `${own}; Path=/; HttpOnly`] }).end();
+    else if (!cookie.includes(own)) response.writeHead(302, { location: `${name}?check=1` }).end();
+    else if (name === "page")
+      response
+        .setHeader("content-type", "text/html")
+        .end('<html><meta name="citation_pdf_url" content="/files/linked"></html>');
+    else if (name === "elsewhere") response.writeHead(302, { location: `${server.origin}/other/file` }).end();
+    else response.end(pdf(name));
+    if (pathname.startsWith("/other/"))
+      received.push(`other ${cookie.replace("; seen=1", "").replace("seen=1; ", "")}`);
+  });
+  const folder = folderFor(t);
+  const made = await runFor(t, folder, {
+    hub: await hubFor(t),
+    resolvers: [indexAt(server.origin), landingPage],
+    workers: 1,
+  });
+  await complete(made, ["a", "page", "elsewhere"].map(workCalled));
+  assert.deepEqual(Object.fromEntries(made.settled), {
+    "doi:10.5555/a": "ok",
+    "doi:10.5555/page": "ok",
+    "doi:10.5555/elsewhere": "ok",
+  });
+  assert.deepEqual(new Set(received), new Set(["index ", "other ", "other id=127.0.0.1"]));
 });

@@ -7,10 +7,12 @@ import type { ResumeRecordStore } from "../../files/resume-record.ts";
 import type { Hub } from "../../http/hub.ts";
 import type { Time } from "../../time/time.ts";
 import { challengeInFields } from "../challenge-page.ts";
+import type { Cookies } from "../cookies.ts";
 import type { ListedWork, Manifest } from "../manifest/manifest.ts";
 import type { DownloadedFile, KnownSource } from "../manifest/manifest-files.ts";
 import type { DoneReason } from "../reason.ts";
 import { redactedUrl } from "../redacted-url.ts";
+import type { Redirect } from "../resolver-query.ts";
 import type { Candidate, ResolverResponse } from "../resolvers/resolver.ts";
 import { plainHeaders, redirectTarget } from "../response-body.ts";
 import {
@@ -33,6 +35,7 @@ export interface DownloadOptions {
   readonly hub: Pick<Hub, "request">;
   readonly manifest: Manifest;
   readonly fileStore: FileStore;
+  readonly cookies: Cookies;
   readonly layout: Layout;
   readonly maxBytes: number;
   /** How long a request may wait at the gate. If it would wait longer, the hub refuses it and it is queued again. */
@@ -64,7 +67,7 @@ export interface StoredDownload {
 
 export type DownloadResult =
   | StoredDownload
-  | { readonly kind: "redirect"; readonly url: string; readonly status: number }
+  | Redirect
   | (FailedDownload & {
       /** The HTML page that the server has sent instead of the file: it may link to the file. */
       readonly page?: ResolverResponse | undefined;
@@ -93,9 +96,10 @@ export class Downloads {
    * or with a DownloadError if the disk cannot be written.
    */
   async fetch(request: DownloadRequest, received?: DownloadResponse): Promise<DownloadResult> {
-    const { hub, manifest, fileStore, run, maxWaitMs, maxBytes, minBytesPerSecond, time } = this.#options;
+    const { hub, manifest, fileStore, cookies, run, maxWaitMs, maxBytes, minBytesPerSecond, time } = this.#options;
     const { url, work, candidate, signal } = request;
     let first = received;
+    let setsCookies = false;
     const urlHash = sha256Of(url);
     const known = await manifest.files.source(urlHash);
     const source = known !== undefined && fileStore.has(known.file) ? known : undefined;
@@ -122,7 +126,12 @@ export class Downloads {
         if (response !== undefined) return response;
         const accept = ACCEPT[fileKindOf(candidate)];
         const call = { role: "artifact", maxWaitMs, deadlineMs: DEADLINE_MS, signal } as const;
-        return hub.request(url, { ...call, headers: { accept, ...headers } });
+        const answered = await hub.request(url, {
+          ...call,
+          headers: { accept, ...cookies.fieldsFor(url), ...headers },
+        });
+        setsCookies = cookies.keep(url, answered.headers);
+        return answered;
       },
     });
     switch (result.kind) {
@@ -135,7 +144,7 @@ export class Downloads {
       case "response": {
         const redirectUrl = redirectTarget(result.status, plainHeaders(result.headers)["location"], url);
         if (redirectUrl === undefined) return responseFailure(result);
-        return { kind: "redirect", url: redirectUrl, status: result.status };
+        return { kind: "redirect", url: redirectUrl, status: result.status, setsCookies };
       }
       case "too-large":
         return tooLargeFailure(result, maxBytes);
