@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { test } from "node:test";
+import { outdatedPages } from "../scripts/reference.ts";
 import { publicSurface } from "./public-surface.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -17,4 +18,8 @@ test("every public export and member has a doc comment", () => {
 
 test("every type of ours that a public declaration names is exported", () => {
   assert.deepEqual(unexported, []);
+});
+
+test("the generated reference pages are those that the code gives; npm run reference writes them", async () => {
+  assert.deepEqual(await outdatedPages(), []);
 });

@@ -65,12 +65,17 @@ export interface Program {
   readonly commands: readonly CliCommand[];
 }
 
+/** Each exit code and its meaning, for help, man pages and the reference. */
+export const EXIT_CODE_MEANINGS = [
+  [ExitCode.ok, "success"],
+  [ExitCode.partial, "failure: some work failed, or a store, file or disk cannot be used"],
+  [ExitCode.usage, "usage or configuration error; nothing was done"],
+  [ExitCode.interrupted, "interrupted by Ctrl-C or SIGTERM"],
+] as const;
+
 const EXIT_CODES = `
 Exit codes:
-  ${ExitCode.ok}    success
-  ${ExitCode.partial}    failure: some work failed, or a store, file or disk cannot be used
-  ${ExitCode.usage}    usage or configuration error; nothing was done
-  ${ExitCode.interrupted}  interrupted by Ctrl-C or SIGTERM
+${EXIT_CODE_MEANINGS.map(([code, meaning]) => `  ${String(code).padEnd(3)}  ${meaning}`).join("\n")}
 `;
 
 /** Runs a command line and returns its exit code. Usage and configuration errors are messages, never exceptions. */

@@ -60,6 +60,18 @@ const OTHER_VARIABLES = [
   "DOCSTOKG_MANIFEST",
 ];
 
+/** Every variable with a fixed name. */
+export const VARIABLE_NAMES: readonly string[] = [
+  ...Object.keys(VARIABLES.ratelimits),
+  ...Object.keys(VARIABLES.breakers),
+  ...OTHER_VARIABLES,
+];
+/** The beginnings of the variables whose names contain a host, a role or a resolver. */
+export const VARIABLE_PREFIXES: readonly string[] = [
+  ...Object.keys(PREFIXES.ratelimits),
+  ...Object.keys(PREFIXES.breakers),
+];
+
 /** Environment variables by name, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -84,13 +96,11 @@ export function readEnvironment(environment: Environment, section: Section, name
 
 /** A message for each variable that begins with DOCSTOKG_ and is not known: a mistyped limit has no effect. */
 export function unknownVariables(environment: Environment): readonly string[] {
-  const names = [...Object.keys(VARIABLES.ratelimits), ...Object.keys(VARIABLES.breakers), ...OTHER_VARIABLES];
-  const prefixes = [...Object.keys(PREFIXES.ratelimits), ...Object.keys(PREFIXES.breakers)];
   return Object.keys(environment)
-    .filter(name => name.startsWith("DOCSTOKG_") && !names.includes(name))
-    .filter(name => !prefixes.some(prefix => name.startsWith(prefix)))
+    .filter(name => name.startsWith("DOCSTOKG_") && !VARIABLE_NAMES.includes(name))
+    .filter(name => !VARIABLE_PREFIXES.some(prefix => name.startsWith(prefix)))
     .map(name => {
-      const suggested = nearest(name, names);
+      const suggested = nearest(name, VARIABLE_NAMES);
       return `unknown environment variable ${name}${suggested === undefined ? "" : `; did you mean ${suggested}?`}`;
     });
 }

@@ -5,7 +5,8 @@ import { quote } from "../core/text/quote.ts";
 import { type Assignment, canonicalHostIfValid } from "./layer.ts";
 import { ROLES } from "./roles.ts";
 
-const SHORT_NAMES: Readonly<Record<string, string>> = {
+/** Shorter names of fields, for variables and flags. */
+export const SHORT_NAMES: Readonly<Record<string, string>> = {
   reset: "reset_timeout_s",
   thresh: "threshold_failures",
   window: "window_s",

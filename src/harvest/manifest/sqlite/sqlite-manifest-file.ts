@@ -120,7 +120,7 @@ const WORK_RECORDS = `
 `;
 
 /** "dtkm" in the file header marks the file as a manifest. */
-const MANIFEST_FORMAT: DatabaseFormat = {
+export const MANIFEST_FORMAT: DatabaseFormat = {
   applicationId: 0x64_74_6b_6d,
   migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS],
 };

@@ -1,0 +1,43 @@
+/**
+ * Writes the generated pages of docs/reference: `npm run reference`. test/public-surface.test.ts checks that they are
+ * current, so that a changed key, flag, event or error cannot leave them behind.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { commandsPage } from "./reference/commands.ts";
+import { configurationPage } from "./reference/configuration.ts";
+import { errorsPage } from "./reference/errors.ts";
+import { eventsPage, metricsPage } from "./reference/events.ts";
+import { filesPage } from "./reference/files.ts";
+import { servicesPage } from "./reference/services.ts";
+
+interface ReferencePage {
+  readonly file: URL;
+  readonly text: string;
+}
+
+/** Every generated page, made from the code. */
+export async function referencePages(): Promise<readonly ReferencePage[]> {
+  const pages = {
+    commands: await commandsPage(),
+    configuration: await configurationPage(),
+    errors: errorsPage(),
+    events: eventsPage(),
+    files: filesPage(),
+    metrics: metricsPage(),
+    services: await servicesPage(),
+  };
+  return Object.entries(pages).map(([name, text]) => ({
+    file: new URL(`../docs/reference/${name}.md`, import.meta.url),
+    text,
+  }));
+}
+
+/** The generated pages whose files differ from the code. */
+export async function outdatedPages(): Promise<readonly string[]> {
+  const pages = await referencePages();
+  return pages.filter(({ file, text }) => readFileSync(file, "utf8") !== text).map(({ file }) => file.pathname);
+}
+
+if (process.argv[1] === import.meta.filename) {
+  for (const { file, text } of await referencePages()) writeFileSync(file, text);
+}
