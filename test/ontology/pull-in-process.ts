@@ -9,14 +9,19 @@ export interface PullReport {
   readonly writesUs: readonly number[];
   /** How often the process lost the shared store. */
   readonly outages: number;
-  /** The most memory in use after a collection, of all samples. */
+  /** The most memory in use after a collection, of all samples; 0 unless it is measured. */
   readonly liveBytes: number;
 }
 
-/** Runs a pull in a new process. */
-export async function pullInProcess(folder: string, network: object): Promise<PullReport> {
+/** Runs a pull in a new process. Measuring its memory costs much time. */
+export async function pullInProcess(
+  folder: string,
+  network: object,
+  { measuresMemory = false } = {},
+): Promise<PullReport> {
   const file = join(import.meta.dirname, "pull-process.ts");
-  const args = ["--disable-warning=ExperimentalWarning", "--expose-gc", file, folder, JSON.stringify(network)];
+  const flags = ["--disable-warning=ExperimentalWarning", ...(measuresMemory ? ["--expose-gc"] : [])];
+  const args = [...flags, file, folder, JSON.stringify(network)];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const [output] = await Promise.all([text(child.stdout), once(child, "close")]);
   return JSON.parse(output);

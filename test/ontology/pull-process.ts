@@ -1,7 +1,6 @@
 /**
- * Runs `ontofetch pull`: `node pull-process.ts <folder> <network as JSON>`. Prints the result
- * of each source, when it wrote each request, how often it lost the shared store, and how much memory it
- * holds at most.
+ * Runs `ontofetch pull`: `node pull-process.ts <folder> <network as JSON>`. Prints the result of each source, when it
+ * wrote each request, how often it lost the shared store, and with `--expose-gc` how much memory it holds at most.
  */
 import { Ontofetch } from "../../src/ontology/ontofetch.ts";
 import { loadOntofetchSettings } from "../../src/ontology/ontofetch-settings.ts";
@@ -10,7 +9,7 @@ import { outcomes } from "./outcomes.ts";
 import type { PullReport } from "./pull-in-process.ts";
 
 /** The pull of a large file takes seconds. */
-const SAMPLE_MS = 100;
+const SAMPLE_MS = 250;
 const [folder = "", network = "{}"] = process.argv.slice(2);
 const writes = recordWrites();
 let outages = 0;
@@ -20,7 +19,8 @@ let liveBytes = 0;
  * collected.
  */
 const sample = () => {
-  globalThis.gc?.();
+  if (globalThis.gc === undefined) return;
+  globalThis.gc();
   const { heapUsed, external } = process.memoryUsage();
   liveBytes = Math.max(liveBytes, heapUsed + external);
 };

@@ -2,6 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { brokenIn } from "./seeds.ts";
 
-test("no law is violated in the worlds of seeds 7501 to 10000", async () => {
-  assert.deepEqual(await brokenIn(7501, 10000), []);
+test("no law is violated in the worlds of seeds 3001 to 4000", async () => {
+  assert.deepEqual(await brokenIn(3_001, 4_000), []);
 });
