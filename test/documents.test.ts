@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { test } from "node:test";
+
+const root = resolve(import.meta.dirname, "..");
+const documents = globSync(["*.md", "docs/**/*.md", "examples/*.md"], { cwd: root }).sort();
+const texts = new Map(documents.map(path => [join(root, path), readFileSync(join(root, path), "utf8")]));
+
+test("every link of the documents leads to a file and a heading that exist", () => {
+  const problems = [...texts].flatMap(([file, text]) =>
+    linksOf(text).flatMap(link => {
+      const problem = problemOf(file, link);
+      return problem === undefined ? [] : [`${relative(root, file)}: ${link}: ${problem}`];
+    }),
+  );
+  assert.deepEqual(problems, []);
+});
+
+test("a link to a missing file or heading is found", () => {
+  const file = join(root, "README.md");
+  assert.equal(problemOf(file, "docs/missing.md"), "no such file");
+  assert.equal(problemOf(file, "docs/concepts.md#missing"), "no such heading");
+  assert.equal(problemOf(file, "https://example.org/"), undefined);
+});
+
+test("headings have the anchors that GitHub and the site give them", () => {
+  const text = "# `docstokg run`: from *identifiers* to files\n## DOCSTOKG_BUSY\n## Same\n## Same\n## L1. Any window";
+  assert.deepEqual(
+    [...anchorsOf(text)],
+    ["docstokg-run-from-identifiers-to-files", "docstokg_busy", "same", "same-1", "l1-any-window"],
+  );
+});
+
+/** The targets of links and images, without code. */
+function linksOf(text: string): readonly string[] {
+  const prose = text.replace(/^```[\s\S]*?^```/gm, "").replace(/`[^`\n]*`/g, "");
+  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+}
+
+function problemOf(file: string, link: string): string | undefined {
+  if (/^[a-z]+:/.test(link)) return undefined;
+  const [path = "", anchor] = link.split("#");
+  const target = path === "" ? file : resolve(dirname(file), path);
+  if (!existsSync(target)) return "no such file";
+  const text = texts.get(target);
+  if (anchor === undefined || text === undefined) return undefined;
+  return anchorsOf(text).has(anchor) ? undefined : "no such heading";
+}
+
+function anchorsOf(text: string): ReadonlySet<string> {
+  const anchors = new Set<string>();
+  for (const [, heading = ""] of text.replace(/^```[\s\S]*?^```/gm, "").matchAll(/^#{1,6} (.*)$/gm)) {
+    const plain = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*\\]/g, "");
+    const slug = plain
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .trim()
+      .replaceAll(" ", "-");
+    let anchor = slug;
+    for (let copy = 1; anchors.has(anchor); copy += 1) anchor = `${slug}-${copy}`;
+    anchors.add(anchor);
+  }
+  return anchors;
+}
