@@ -41,7 +41,7 @@ const ANYWHERE: readonly Draw[] = [
     host: random.pick(bounds.hosts).name,
     lie: random.pick(["junk", "absurd", "spent", "looser", "contradiction"] as const),
   }),
-  (random, _, atMs) => ({ kind: "reload", atMs, factor: random.pick([0.5, 1, 2]) }),
+  (random, _, atMs) => ({ kind: "reload", atMs, factor: random.pick([0.5, 1, 2]), hasTotals: random.chance(0.7) }),
   (random, bounds, atMs) => ({
     kind: "operator",
     atMs,

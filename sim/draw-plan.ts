@@ -3,6 +3,7 @@ import { drawFaults } from "./draw-faults.ts";
 import type {
   BreakerPlan,
   CallPlan,
+  CreditsPlan,
   HostPlan,
   NetworkPlan,
   Plan,
@@ -16,37 +17,45 @@ const ALL_ROLES: readonly Role[] = ["metadata", "landing", "artifact"];
 /** Part of the guard that is reserved for timers that fire 1 ms early; jitter may use the rest. */
 const GUARD_SPARE_MS = 2;
 
+/** A reload may halve every limit, and three processes without a store divide it: a call must still be possible. */
+const MAX_CALL_CREDITS = 6;
+const MIN_CREDITS = 36;
+
 /** Generates the plan of a seed. */
 export function drawPlan(seed: number): Plan {
   const random = new Random(seed);
+  const costs = new Random(seed, 1);
   const processCount = random.pick([1, 1, 1, 2, 2, 3]);
   const store =
     processCount > 1 || random.chance(0.1)
-      ? { delayMs: random.pick([0, 1, 5, 50]), jitterMs: random.pick([0, 2, 20, 200]) }
+      ? {
+          delayMs: random.pick([0, 1, 5, 50]),
+          jitterMs: random.pick([0, 2, 20, 200]),
+          whenAway: costs.pick(["share", "share", "wait"] as const),
+        }
       : undefined;
   // Without a store each process uses the full limits, so no law could hold at the server.
   const count = store === undefined ? 1 : processCount;
   const guardMs = random.pick([5, 25, 25, 100]);
   const spanMs = random.pick([3000, 10_000, 30_000, 90_000]);
-  const hosts = Array.from({ length: random.pick([1, 1, 2, 3]) }, (_, index) =>
-    drawHost(random, index, guardMs, count),
-  );
+  const hosts = Array.from({ length: random.pick([1, 1, 2, 3]) }, (_, index) => ({
+    ...drawHost(random, index, guardMs, count),
+    credits: costs.chance(0.3) ? drawCredits(costs) : undefined,
+  }));
   const processes = Array.from({ length: count }, () => drawProcess(random));
-  const calls = drawCalls(random, hosts, count, spanMs);
-  return {
-    seed,
+  const calls = drawCalls(random, hosts, count, spanMs).map(call => withCosts(costs, call));
+  const drawn = {
     network: drawNetwork(random, guardMs),
-    hosts,
     breakers: drawBreakers(random),
-    processes,
-    store,
     retryAttempts: random.pick([1, 2, 4, 4]),
     unreadBodyMs: random.pick([500, 3000]),
     maxInFlight: random.pick([1, 3, 500, 500]),
     isAimd: random.chance(0.3),
-    calls,
     faults: drawFaults(random, { hosts, processes: count, hasStore: store !== undefined, spanMs }),
   };
+  // Servers enforce their totals from the beginning.
+  const startsWithTotals = drawn.faults.every(({ kind }) => kind !== "reload") || costs.chance(0.5);
+  return { seed, hosts, processes, store, startsWithTotals, calls, ...drawn };
 }
 
 function drawNetwork(random: Random, guardMs: number): NetworkPlan {
@@ -60,7 +69,7 @@ function drawNetwork(random: Random, guardMs: number): NetworkPlan {
   };
 }
 
-function drawHost(random: Random, index: number, guardMs: number, processes: number): HostPlan {
+function drawHost(random: Random, index: number, guardMs: number, processes: number): Omit<HostPlan, "credits"> {
   const model = random.pick(["fixed-window", "sliding-log", "sliding-log", "tokens", "gcra", "two-buckets"] as const);
   const isSmooth = model === "two-buckets" || random.chance(0.05);
   const roles = ALL_ROLES.filter((_, role) => role === 0 || random.chance(0.35));
@@ -123,13 +132,40 @@ function drawProcess(random: Random): ProcessPlan {
   };
 }
 
+function drawCredits(random: Random): CreditsPlan {
+  const rate = (): RatePlan => ({ limit: random.whole(MIN_CREDITS, 60), windowMs: random.pick([1000, 4000, 20_000]) });
+  return {
+    rates: random.chance(0.7) ? [rate()] : [],
+    total: random.chance(0.5) ? [rate()] : [],
+    usual: random.whole(0, MAX_CALL_CREDITS),
+    isSettled: random.chance(0.7),
+  };
+}
+
+/** A quarter of all calls names its credits. Some use much more than they expect, some less, some nothing. */
+function withCosts(random: Random, call: DrawnCall): CallPlan {
+  return {
+    ...call,
+    credits: random.chance(0.25) ? random.whole(0, MAX_CALL_CREDITS) : undefined,
+    usedCredits: random.pick([0, 1, 3, MAX_CALL_CREDITS, 20, 50]),
+    bodyMs: call.method === "POST" ? random.pick([0, 20, 300, 2500]) : 0,
+  };
+}
+
+type DrawnCall = Omit<CallPlan, "credits" | "usedCredits" | "bodyMs">;
+
 /** Calls in a burst, spread over the time, or both. */
-function drawCalls(random: Random, hosts: readonly HostPlan[], processes: number, spanMs: number): readonly CallPlan[] {
+function drawCalls(
+  random: Random,
+  hosts: readonly HostPlan[],
+  processes: number,
+  spanMs: number,
+): readonly DrawnCall[] {
   const count = random.pick([4, 10, 18, 32]);
   const burstAtMs = random.whole(0, spanMs);
   const isBursty = random.chance(0.5);
   const pages = random.pick([1, 5, 1000]);
-  const calls: CallPlan[] = [];
+  const calls: DrawnCall[] = [];
   for (let id = 0; id < count; id += 1) {
     const { name, roleLimits, isSmooth } = random.pick(hosts);
     const roles = Object.keys(roleLimits) as Role[];

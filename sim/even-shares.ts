@@ -72,6 +72,7 @@ function drawSaturated(seed: number): Plan {
           },
         },
         total: [],
+        credits: undefined,
         guardMs: GUARD_MS,
         isSmooth: false,
         server: {
@@ -95,11 +96,12 @@ function drawSaturated(seed: number): Plan {
       rolling: undefined,
     },
     processes,
-    store: { delayMs: random.pick([0, 1, 5]), jitterMs: random.pick([0, 2, 20]) },
+    store: { whenAway: "share", delayMs: random.pick([0, 1, 5]), jitterMs: random.pick([0, 2, 20]) },
     retryAttempts: 1,
     unreadBodyMs: 500,
     maxInFlight: 500,
     isAimd: false,
+    startsWithTotals: true,
     calls: processes.flatMap((_, process) => drawCalls(random, process)),
     faults: [],
   };
@@ -113,6 +115,7 @@ function drawCalls(random: Random, process: number): readonly CallPlan[] {
     const id = process * count + index;
     return {
       ...{ id, atMs, process, host: "host-0.test", role: "metadata", method: "GET", page: id, weight: 1 },
+      ...{ credits: undefined, usedCredits: 0, bodyMs: 0 },
       ...{ maxWaitMs: Number.POSITIVE_INFINITY, deadlineMs: undefined, abortMs: undefined, isRead: true },
     };
   });

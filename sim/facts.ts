@@ -14,6 +14,10 @@ export interface WireRequest {
   readonly role: Role;
   /** Units that it counts in every window. */
   readonly units: number;
+  /** Credits that it was charged when it was granted. */
+  readonly credits: number;
+  /** Credits that it really uses. */
+  readonly usedCredits: number;
   readonly dispatchedUs: number;
   isCold: boolean;
   writtenUs: number | undefined;
@@ -38,6 +42,8 @@ export interface ResponseFact {
   readonly retryAfterMs: number | undefined;
   /** Until when the response is certainly fresh; undefined when it cannot be stored. */
   readonly freshUntilUs: number | undefined;
+  /** Credits that the request has used, if the response says so. */
+  readonly usedCredits: number | undefined;
 }
 
 export interface KeyFact {
@@ -56,6 +62,8 @@ export type SimFact =
       readonly call: CallPlan;
       readonly status: number | undefined;
       readonly error: string | undefined;
+      /** When the same call could start, as the error of a rate limit says. */
+      readonly retryAfterMs: number | undefined;
       readonly isFinal: boolean;
     }
   | { readonly kind: "dispatched" | "written" | "arrived"; readonly atUs: number; readonly request: WireRequest }
@@ -81,12 +89,15 @@ export type SimFact =
       readonly timers: number;
       readonly keys: readonly KeyFact[];
     }
-  /** A process reloads its policy with other rates. Until `isDone` either rates may apply. */
+  /** A process reloads its policy. Until `isDone` the old or the new limits apply. */
   | {
       readonly kind: "reloaded";
       readonly atUs: number;
       readonly process: number;
+      /** Every rate is multiplied by it. */
       readonly factor: number;
+      /** Whether the policy has the totals of the hosts. */
+      readonly hasTotals: boolean;
       readonly isDone: boolean;
     }
   | { readonly kind: "stuck"; readonly atUs: number; readonly message: string }

@@ -87,7 +87,7 @@ export function scheduleFault(fault: Fault, deps: FaultDeps): void {
       at(fault.atMs, true, () => store?.rollBack(fault.lostMs * 1000));
       return;
     case "reload":
-      for (const each of processes) clock.at(fault.atMs * 1000, each.time, () => void each.reload(fault.factor));
+      for (const each of processes) clock.at(fault.atMs * 1000, each.time, () => void each.reload(fault));
       return;
     case "operator":
       clock.at(fault.atMs * 1000, process(fault.process).time, () => {

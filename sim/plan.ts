@@ -13,6 +13,8 @@ export interface Plan {
   readonly unreadBodyMs: number;
   readonly maxInFlight: number;
   readonly isAimd: boolean;
+  /** False when the totals of hosts are not in the policy until a reload adds them. */
+  readonly startsWithTotals: boolean;
   readonly calls: readonly CallPlan[];
   readonly faults: readonly Fault[];
   /** A fault built into the hub, to test that a law detects it. Never generated from a seed. */
@@ -49,9 +51,23 @@ export interface HostPlan {
   readonly name: string;
   readonly roleLimits: Readonly<Partial<Record<Role, RoleLimitsPlan>>>;
   readonly total: readonly RatePlan[];
+  /** Undefined when only requests are limited. */
+  readonly credits: CreditsPlan | undefined;
   readonly guardMs: number;
   readonly isSmooth: boolean;
   readonly server: ServerPlan;
+}
+
+/** Limits of a unit other than requests. */
+export interface CreditsPlan {
+  /** Of each role on its own. */
+  readonly rates: readonly RatePlan[];
+  /** Of all roles together. */
+  readonly total: readonly RatePlan[];
+  /** What a call uses that does not say so: `call_costs`. */
+  readonly usual: number;
+  /** Responses say what the call has really used. */
+  readonly isSettled: boolean;
 }
 
 export interface ServerPlan {
@@ -88,6 +104,8 @@ export interface ProcessPlan {
 }
 
 export interface StorePlan {
+  /** `when_store_away`. */
+  readonly whenAway: "share" | "wait";
   readonly delayMs: number;
   readonly jitterMs: number;
 }
@@ -101,6 +119,12 @@ export interface CallPlan {
   readonly method: "GET" | "HEAD" | "POST";
   readonly page: number;
   readonly weight: number;
+  /** Credits that the caller expects to use. Undefined: the policy's. */
+  readonly credits: number | undefined;
+  /** Credits that the call really uses, where responses say so. */
+  readonly usedCredits: number;
+  /** How long after the start of the request the first chunk of its body comes, with the headers. */
+  readonly bodyMs: number;
   readonly maxWaitMs: number | undefined;
   readonly deadlineMs: number | undefined;
   readonly abortMs: number | undefined;
@@ -145,7 +169,7 @@ export type Fault =
   | { readonly kind: "store-away"; readonly atMs: number; readonly ms: number; readonly isSilent: boolean }
   | { readonly kind: "store-restart"; readonly atMs: number }
   | { readonly kind: "store-loss"; readonly atMs: number; readonly lostMs: number }
-  | { readonly kind: "reload"; readonly atMs: number; readonly factor: number }
+  | { readonly kind: "reload"; readonly atMs: number; readonly factor: number; readonly hasTotals: boolean }
   | {
       readonly kind: "operator";
       readonly atMs: number;
@@ -165,6 +189,15 @@ export type Sabotage =
   | "wide-slots"
   | "generous-store"
   | "forgetful-cache"
+  | "forgetful-reload"
+  | "loose-costs"
+  | "unheard-costs"
+  | "early-stamps"
+  | "share-when-away"
+  | "long-delays"
+  | "exhausted-bounds"
+  | "early-estimates"
+  | "late-estimates"
   | "lost-ends";
 
 /** When the last fault ends. A step of a clock ends at once; its `ms` is the distance. */

@@ -3,14 +3,28 @@ import type { BreakersOptions } from "../src/policy/breaker-schema.ts";
 import type { HostLimits, RatelimitsOptions, RoleLimits } from "../src/policy/ratelimit-schema.ts";
 import type { HostPlan, Plan, RatePlan, RoleLimitsPlan, Sabotage } from "./plan.ts";
 
-/** The policy of all hubs of a plan. `factor` scales every rate, for reloads. */
-export function policyOfPlan(plan: Plan, factor = 1): PolicyOptions {
-  const { hosts, maxInFlight, isAimd, sabotage } = plan;
+/** Response header that says how many credits a request has used. */
+export const CREDITS_HEADER = "x-credits-used";
+
+/** What a reload changes. */
+export interface PolicyVersion {
+  /** Scales every rate. */
+  readonly factor: number;
+  readonly hasTotals: boolean;
+}
+
+/** The policy of all hubs of a plan. */
+export function policyOfPlan(
+  plan: Plan,
+  version: PolicyVersion = { factor: 1, hasTotals: plan.startsWithTotals },
+): PolicyOptions {
+  const { hosts, maxInFlight, isAimd, sabotage, store } = plan;
   const ratelimits: RatelimitsOptions = {
     extends: "none",
-    hosts: Object.fromEntries(hosts.map(host => [host.name, limitsOf(host, factor, sabotage)])),
+    hosts: Object.fromEntries(hosts.map(host => [host.name, limitsOf(host, version, sabotage)])),
     global: { max_inflight: maxInFlight },
     aimd: { enabled: isAimd, window_s: 5 },
+    backend: { when_store_away: sabotage === "share-when-away" ? "share" : (store?.whenAway ?? "share") },
   };
   return { ratelimits, breakers: breakersOf(plan), identities: { extends: "none" } };
 }
@@ -20,12 +34,18 @@ export function scaled({ limit, windowMs }: RatePlan, factor: number): RatePlan 
   return { limit: Math.max(1, Math.round(limit * factor)), windowMs };
 }
 
-function limitsOf({ roleLimits, total, guardMs, isSmooth }: HostPlan, factor: number, sabotage?: Sabotage): HostLimits {
+function limitsOf(
+  { roleLimits, total, credits, guardMs, isSmooth }: HostPlan,
+  { factor, hasTotals }: PolicyVersion,
+  sabotage?: Sabotage,
+): HostLimits {
   const common = {
     guard_ms: sabotage === "no-guard" ? 0 : guardMs,
     shape: isSmooth ? ("smooth" as const) : ("burst" as const),
   };
   const rates = (plans: readonly RatePlan[]) => plans.map(rate => rateText(scaled(rate, factor), sabotage));
+  const costs = (plans: readonly RatePlan[] = []) =>
+    plans.length === 0 ? {} : { costs: { credits: plans.map(rate => costText(scaled(rate, factor), sabotage)) } };
   const limits: Record<string, RoleLimits> = {};
   for (const [role, { rates: own, maxDelayMs, maxConcurrent, countsHead }] of Object.entries<RoleLimitsPlan>(
     roleLimits,
@@ -33,16 +53,24 @@ function limitsOf({ roleLimits, total, guardMs, isSmooth }: HostPlan, factor: nu
     limits[role] = {
       ...common,
       rates: rates(own),
-      max_delay_ms: maxDelayMs,
+      ...costs(credits?.rates),
+      ...(credits && { call_costs: { credits: credits.usual }, cost_headers: { credits: CREDITS_HEADER } }),
+      max_delay_ms: sabotage === "long-delays" ? 4 * maxDelayMs + 1000 : maxDelayMs,
       max_concurrent: sabotage === "wide-slots" ? maxConcurrent + 3 : maxConcurrent,
       count_head: countsHead,
     };
   }
-  return total.length === 0 ? limits : { ...limits, total: { ...common, rates: rates(total) } };
+  if (!hasTotals || total.length + (credits?.total.length ?? 0) === 0) return limits;
+  const requests = total.length === 0 ? {} : { rates: rates(total) };
+  return { ...limits, total: { ...common, ...requests, ...costs(credits?.total) } };
 }
 
 function rateText({ limit, windowMs }: RatePlan, sabotage: Sabotage | undefined): string {
   return `${sabotage === "loose-rates" ? limit + 1 : limit}/${windowMs}ms`;
+}
+
+function costText({ limit, windowMs }: RatePlan, sabotage: Sabotage | undefined): string {
+  return `${sabotage === "loose-costs" ? 2 * limit : limit}/${windowMs}ms`;
 }
 
 function breakersOf({ breakers, sabotage }: Plan): BreakersOptions {

@@ -1,13 +1,14 @@
 import type { Dispatcher } from "undici";
 import { BreakerRegistry } from "../src/breaker/breaker-registry.ts";
+import { RateLimitExceeded } from "../src/errors.ts";
 import { assembleHub } from "../src/http/create-hub.ts";
 import type { Hub } from "../src/http/hub.ts";
-import type { HubPolicy } from "../src/http/hub-policy.ts";
+import { HubPolicy } from "../src/http/hub-policy.ts";
 import type { Store } from "../src/stores/store.ts";
 import type { Clock } from "./clock.ts";
 import type { SimFact } from "./facts.ts";
 import type { CallPlan, Plan } from "./plan.ts";
-import { policyOfPlan } from "./policy.ts";
+import { type PolicyVersion, policyOfPlan } from "./policy.ts";
 import type { ProcessTime } from "./process-time.ts";
 import type { Random } from "./random.ts";
 import { SimCaller } from "./sim-caller.ts";
@@ -25,31 +26,18 @@ export interface ProcessDeps {
   readonly emit: (fact: SimFact) => void;
 }
 
+/** Wrong estimates, to test that a law detects them. */
+const ESTIMATE_FACTORS: Readonly<Record<string, number>> = { "early-estimates": 0.5, "late-estimates": 50 };
+
 /** One simulated process: a complete hub and its callers. */
 export class SimProcess {
   readonly #deps: ProcessDeps;
-  readonly #hub: Hub;
+  #hub: Hub;
   readonly #breakers: BreakerRegistry;
   readonly #callers = new Set<SimCaller>();
 
   static async start(deps: ProcessDeps): Promise<SimProcess> {
-    const { plan, number, clock, time, random, wire, policy, store, emit } = deps;
-    const nextRandom = () => random.next();
-    const breakers = new BreakerRegistry(policy.loaded.breakers.options, { time, random: nextRandom });
-    const options = {
-      time,
-      random: nextRandom,
-      dispatcher: wire as unknown as Dispatcher,
-      cache: plan.sabotage === "forgetful-cache" ? (false as const) : ("memory" as const),
-      retry: { attempts: plan.retryAttempts },
-      unreadBodyMs: plan.unreadBodyMs,
-    };
-    const hub = await assembleHub(options, { policy, breakers, store });
-    hub.listen(event => {
-      // Emitted for every check of a breaker, and not used by any law.
-      if (event.event_type !== "breaker_before_call")
-        emit({ kind: "event", atUs: clock.nowUs, process: number, event });
-    });
+    const { hub, breakers } = await assemble(deps, deps.policy);
     return new SimProcess(deps, hub, breakers);
   }
 
@@ -73,17 +61,16 @@ export class SimProcess {
   }
 
   startCall(call: CallPlan, isFinal = false): void {
-    const { clock, emit, number } = this.#deps;
+    const { clock, emit, number, plan } = this.#deps;
     emit({ kind: "call", atUs: clock.nowUs, process: number, call });
-    const caller = new SimCaller(call, {
-      started: () => undefined,
-      done: (_, status, error) => {
-        this.#callers.delete(caller);
-        emit({ kind: "done", atUs: clock.nowUs, process: number, call, status, error, isFinal });
-      },
+    const caller = new SimCaller(call, (status, error, told) => {
+      this.#callers.delete(caller);
+      const retryAfterMs = told && told * (ESTIMATE_FACTORS[plan.sabotage ?? ""] ?? 1);
+      emit({ kind: "done", atUs: clock.nowUs, process: number, call, status, error, retryAfterMs, isFinal });
     });
     this.#callers.add(caller);
-    const { host, role, method, page, weight, maxWaitMs, deadlineMs, abortMs } = call;
+    const { host, role, method, page, weight, credits, deadlineMs, abortMs } = call;
+    const maxWaitMs = plan.sabotage === "exhausted-bounds" ? Number.POSITIVE_INFINITY : call.maxWaitMs;
     const options: SimDispatchOptions & Record<string, unknown> = {
       origin: `https://${host}`,
       path: `/${role}/${page}`,
@@ -91,11 +78,14 @@ export class SimProcess {
       role,
       weight,
       simCall: call,
+      ...(credits === undefined ? {} : { costs: { credits } }),
       ...(maxWaitMs === undefined ? {} : { maxWaitMs }),
       ...(deadlineMs === undefined ? {} : { deadlineMs }),
     };
     this.#hub.dispatcher().dispatch(options, caller);
     if (abortMs !== undefined) clock.at(clock.nowUs + abortMs * 1000, this.time, () => caller.abort());
+    if (plan.sabotage === "exhausted-bounds" && Number.isFinite(call.maxWaitMs))
+      clock.at(clock.nowUs + (call.maxWaitMs ?? 0) * 1000, this.time, () => caller.abort(overdue(host, role)));
   }
 
   operate(host: string, openS: number): void {
@@ -103,11 +93,14 @@ export class SimProcess {
     else this.#breakers.close(host);
   }
 
-  async reload(factor: number): Promise<void> {
+  async reload({ factor, hasTotals }: PolicyVersion): Promise<void> {
     const { plan, clock, emit, number } = this.#deps;
-    const reloadFact = { kind: "reloaded", atUs: clock.nowUs, process: number, factor } as const;
+    const reloadFact = { kind: "reloaded", atUs: clock.nowUs, process: number, factor, hasTotals } as const;
     emit({ ...reloadFact, isDone: false });
-    await this.#hub.reload(policyOfPlan(plan, factor));
+    const policy = policyOfPlan(plan, { factor, hasTotals });
+    if (plan.sabotage === "forgetful-reload")
+      this.#hub = (await assemble(this.#deps, await HubPolicy.load({ policy, env: {} }))).hub;
+    else await this.#hub.reload(policy);
     emit({ ...reloadFact, isDone: true });
   }
 
@@ -135,4 +128,32 @@ export class SimProcess {
   close(): Promise<void> {
     return this.#hub.close();
   }
+}
+
+async function assemble(
+  { plan, number, clock, time, random, wire, store, emit }: ProcessDeps,
+  policy: HubPolicy,
+): Promise<{ readonly hub: Hub; readonly breakers: BreakerRegistry }> {
+  const nextRandom = () => random.next();
+  const breakers = new BreakerRegistry(policy.loaded.breakers.options, { time, random: nextRandom });
+  const options = {
+    time,
+    random: nextRandom,
+    dispatcher: wire as unknown as Dispatcher,
+    cache: plan.sabotage === "forgetful-cache" ? (false as const) : ("memory" as const),
+    retry: { attempts: plan.retryAttempts },
+    unreadBodyMs: plan.unreadBodyMs,
+  };
+  const hub = await assembleHub(options, { policy, breakers, store });
+  hub.listen(event => {
+    // Emitted for every check of a breaker, and not used by any law.
+    if (event.event_type !== "breaker_before_call") emit({ kind: "event", atUs: clock.nowUs, process: number, event });
+  });
+  return { hub, breakers };
+}
+
+/** What a limiter would say that refuses a call only when its bound is over. */
+function overdue(host: string, role: string): RateLimitExceeded {
+  const constraint = { kind: "window", owner: host, limit: "" } as const;
+  return new RateLimitExceeded({ host, role, constraint, maxWaitMs: 0, retryAfterMs: 60_000 });
 }

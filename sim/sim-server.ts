@@ -2,6 +2,7 @@ import type { Role } from "../src/policy/roles.ts";
 import type { WireRequest } from "./facts.ts";
 import { wallMsAt } from "./machine.ts";
 import type { Fault, HostPlan, RatePlan } from "./plan.ts";
+import { CREDITS_HEADER } from "./policy.ts";
 import { falseRateLimitHeaders, rateLimitHeaders } from "./rate-limit-headers.ts";
 import { type RetryAfterHeaders, retryAfterHeaders } from "./retry-after.ts";
 import { type Enforcer, enforcerOf } from "./servers/enforcer.ts";
@@ -17,6 +18,8 @@ export interface SimResponse {
   readonly maxAgeS: number;
   /** The limit that rejected the request, if any. */
   readonly rejectedBy: string | undefined;
+  /** Credits that the request has used, if the response says so. */
+  readonly usedCredits: number | undefined;
 }
 
 /** Value of `rejectedBy` when too many requests are in flight. */
@@ -73,8 +76,10 @@ export class SimServer {
     const headers: Record<string, string | string[]> = { date, ...this.#announcedHeaders(request.role, nowUs) };
     const { maxAgeS } = server;
     if (maxAgeS > 0) Object.assign(headers, { "cache-control": `max-age=${maxAgeS}`, etag: '"1"' });
-    if (isConditional && maxAgeS > 0) return { ...plainResponse(304, headers), maxAgeS };
-    return { ...plainResponse(200, headers, { bodyBytes: 100 }), maxAgeS };
+    const usedCredits = this.plan.credits?.isSettled ? request.usedCredits : undefined;
+    if (usedCredits !== undefined) headers[CREDITS_HEADER] = `${usedCredits}`;
+    if (isConditional && maxAgeS > 0) return { ...plainResponse(304, headers), maxAgeS, usedCredits };
+    return { ...plainResponse(200, headers, { bodyBytes: 100 }), maxAgeS, usedCredits };
   }
 
   requestStarted(role: Role): void {
@@ -113,5 +118,8 @@ function plainResponse(
   headers: SimResponse["headers"],
   { bodyBytes = 0, rejectedBy }: { readonly bodyBytes?: number; readonly rejectedBy?: string } = {},
 ): SimResponse {
-  return { status, headers, bodyBytes, isCut: false, retryAfter: undefined, maxAgeS: 0, rejectedBy };
+  return {
+    ...{ status, headers, bodyBytes, isCut: false, retryAfter: undefined, maxAgeS: 0, rejectedBy },
+    usedCredits: undefined,
+  };
 }

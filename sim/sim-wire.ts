@@ -40,8 +40,12 @@ export class SimWire {
     const counts = call.method !== "HEAD" || server.plan.roleLimits[call.role]?.countsHead === true;
     const { host, role } = call;
     const units = counts ? call.weight : 0;
+    const { credits: plan } = server.plan;
+    const credits = counts && plan !== undefined ? (call.credits ?? plan.usual) : 0;
+    const usedCredits = counts && plan?.isSettled ? call.usedCredits : credits;
     const request: WireRequest = {
-      ...{ id: nextId(), process, call, attempt, host, role, units, dispatchedUs: clock.nowUs, isCold: false },
+      ...{ id: nextId(), process, call, attempt, host, role, units, credits, usedCredits },
+      ...{ dispatchedUs: clock.nowUs, isCold: false },
       ...{ writtenUs: undefined, arrivedUs: undefined, endedUs: undefined },
     };
     touch(request);

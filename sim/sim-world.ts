@@ -128,8 +128,8 @@ export class SimWorld {
           id += 1;
           const call: CallPlan = {
             ...{ id, atMs: this.#clock.nowUs / 1000, process: process.number, host: name, role, method: "GET" },
-            ...{ page: id, weight: 1, maxWaitMs: Number.POSITIVE_INFINITY, deadlineMs: undefined },
-            ...{ abortMs: undefined, isRead: true },
+            ...{ page: id, weight: 1, credits: undefined, usedCredits: 0, bodyMs: 0 },
+            ...{ maxWaitMs: Number.POSITIVE_INFINITY, deadlineMs: undefined, abortMs: undefined, isRead: true },
           };
           this.#clock.at(this.#clock.nowUs, process.time, () => process.startCall(call, true));
         }
@@ -148,7 +148,8 @@ export class SimWorld {
     if (this.#store === undefined) return;
     const keys = this.#plan.hosts.flatMap(({ name }) => [
       `total ${name}`,
-      ...ROLES.map(role => `lane ${name} ${role}`),
+      `total ${name} credits`,
+      ...ROLES.flatMap(role => [`lane ${name} ${role}`, `lane ${name} ${role} credits`]),
     ]);
     this.#emit({ kind: "store-snapshot", atUs, pending: this.#store.pending(keys) });
   }

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { plainCall, plainPlan } from "../test/sim/kit.ts";
 import { drawPlan } from "./draw-plan.ts";
-import type { Sabotage } from "./plan.ts";
+import type { CallPlan, Plan, Sabotage } from "./plan.ts";
 import { parsePlan } from "./plan-text.ts";
 import { simulate } from "./simulate.ts";
 import { traceLine } from "./trace.ts";
@@ -26,8 +26,15 @@ test("a seed gives the same trace every time, also when other seeds run at the s
   }
 });
 
-// Each fault that is built into the hub, and the law that detects it.
-const sabotages: readonly (readonly [Sabotage, string])[] = [
+/** Four calls of which the host allows two in a second. */
+const fourCalls = (changes: Partial<CallPlan>) => {
+  const plan = plainPlan({ calls: [0, 1, 2, 3].map(id => plainCall({ id, page: id, ...changes })), maxInFlight: 500 });
+  const limits = { rates: [{ limit: 2, windowMs: 1000 }], maxDelayMs: 200, maxConcurrent: 100, countsHead: true };
+  return { ...plan, hosts: plan.hosts.map(host => ({ ...host, roleLimits: { metadata: limits } })) };
+};
+
+// Each fault that is built into the hub, the law that detects it, and a plan where that can be seen; else some seed.
+const sabotages: readonly (readonly [Sabotage, string, Plan?])[] = [
   ["loose-rates", "any window, at each process"],
   ["loose-rates", "any window, at the server"],
   ["loose-rates", "no rejection by an honest server"],
@@ -40,18 +47,30 @@ const sabotages: readonly (readonly [Sabotage, string])[] = [
   ["wide-slots", "in flight within the slots"],
   ["generous-store", "any window, at the server"],
   ["forgetful-cache", "a cache hit costs nothing"],
+  ["forgetful-reload", "what was sent counts after a reload"],
+  ["loose-costs", "costs within every window"],
+  ["loose-costs", "any window, at the server"],
+  ["unheard-costs", "costs within every window"],
+  ["early-stamps", "any window, at each process"],
+  ["share-when-away", "nothing is sent without the store if calls wait for it"],
+  ["long-delays", "no call waits longer than its bound", fourCalls({})],
+  ["exhausted-bounds", "no call waits for its whole bound and is refused then", fourCalls({ maxWaitMs: 500 })],
+  ["early-estimates", "a refusal tells a possible time", fourCalls({})],
+  ["late-estimates", "a refusal tells a possible time", fourCalls({})],
   ["lost-ends", "liveness after the last fault"],
   ["lost-ends", "conservation"],
 ];
 const SEEDS_TRIED = 600;
 
-for (const [sabotage, law] of sabotages) {
+for (const [sabotage, law, plan] of sabotages) {
   test(`a hub with ${sabotage} violates: ${law}`, async () => {
-    for (let seed = 0; seed < SEEDS_TRIED; seed += 1) {
-      const { violations } = await simulate({ ...drawPlan(seed), sabotage });
+    if (plan !== undefined) assert.deepEqual((await simulate(plan)).violations, [], "without the fault");
+    const seeds = plan === undefined ? SEEDS_TRIED : 1;
+    for (let seed = 0; seed < seeds; seed += 1) {
+      const { violations } = await simulate({ ...(plan ?? drawPlan(seed)), sabotage });
       if (violations.some(violation => violation.law === law)) return;
     }
-    assert.fail(`no violation in ${SEEDS_TRIED} seeds`);
+    assert.fail(`no violation in ${seeds} seeds`);
   });
 }
 

@@ -2,6 +2,7 @@ import { type Dispatcher, errors } from "undici";
 import type { Clock } from "./clock.ts";
 import type { SimFact, WireRequest } from "./facts.ts";
 import type { NetworkPlan, Plan } from "./plan.ts";
+import { CREDITS_HEADER } from "./policy.ts";
 import type { ProcessTime } from "./process-time.ts";
 import type { Random } from "./random.ts";
 import { CONCURRENCY, type SimResponse, type SimServer } from "./sim-server.ts";
@@ -19,6 +20,8 @@ export interface SimWireDeps {
   readonly touch: (request: WireRequest) => void;
   readonly nextId: () => number;
 }
+
+const FIRST_CHUNK = Buffer.alloc(10);
 
 /** One request and its response on the simulated network. */
 export class WireExchange implements Dispatcher.DispatchController {
@@ -68,13 +71,30 @@ export class WireExchange implements Dispatcher.DispatchController {
     });
   }
 
+  /** undici writes the headers of a request with a body together with its first chunk. */
   write(): void {
-    const { clock, emit, random } = this.#deps;
+    const { clock, plan } = this.#deps;
     this.#handler.onRequestStart?.(this, null);
     if (this.aborted) return;
+    const { bodyMs } = this.#request.call;
+    if (bodyMs === 0) {
+      this.#writeHeaders();
+      return;
+    }
+    if (plan.sabotage === "early-stamps") this.#handler.onBodySent?.(FIRST_CHUNK);
+    this.#later(clock.nowUs, bodyMs * 1000, () => {
+      if (this.#isOver) return;
+      this.#deps.touch(this.#request);
+      this.#writeHeaders();
+    });
+  }
+
+  #writeHeaders(): void {
+    const { clock, emit, random } = this.#deps;
     const request = this.#request;
     request.writtenUs = clock.nowUs;
     emit({ kind: "written", atUs: clock.nowUs, request });
+    if (request.call.method === "POST") this.#handler.onBodySent?.(FIRST_CHUNK);
     this.#handler.onRequestSent?.();
     const lateUs = request.isCold ? random.whole(0, this.#network.coldMs * 1000) : 0;
     clock.at(clock.nowUs + this.#travelUs() + lateUs, undefined, nowUs => this.#arrive(nowUs));
@@ -131,7 +151,7 @@ export class WireExchange implements Dispatcher.DispatchController {
   #head(answer: SimResponse, sentUs: number): void {
     if (this.#isOver) return;
     const { clock, emit, touch, time } = this.#deps;
-    const { status, maxAgeS } = answer;
+    const { status, maxAgeS, headers, usedCredits } = answer;
     touch(this.#request);
     emit({
       kind: "head",
@@ -141,9 +161,12 @@ export class WireExchange implements Dispatcher.DispatchController {
       retryAfterMs: answer.retryAfter?.effectiveMs(time.wallMs()),
       // Dates are rounded down to whole seconds.
       freshUntilUs: maxAgeS > 0 ? sentUs + (maxAgeS - 2) * 1_000_000 : undefined,
+      usedCredits,
     });
+    const { [CREDITS_HEADER]: _credits, ...unheard } = headers;
+    const heard = this.#deps.plan.sabotage === "unheard-costs" ? unheard : headers;
     this.#handler.onResponseStarted?.();
-    this.#handler.onResponseStart?.(this, status, answer.headers as Record<string, string>, "");
+    this.#handler.onResponseStart?.(this, status, heard as Record<string, string>, "");
     if (!this.#isOver) this.#later(clock.nowUs, this.#deps.random.whole(0, 20_000), () => this.#body(answer));
   }
 

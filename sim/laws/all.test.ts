@@ -2,26 +2,32 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HubEvent } from "../../src/http/hub-options.ts";
 import { HOST, plainCall, plainPlan, requestAt, violationsOf } from "../../test/sim/kit.ts";
-import type { SimFact, WireRequest } from "../facts.ts";
-import type { CallPlan, Plan } from "../plan.ts";
+import type { ResponseFact, SimFact, WireRequest } from "../facts.ts";
+import type { CallPlan, HostPlan, Plan } from "../plan.ts";
 import { ALL_LAWS } from "./all.ts";
-import { anyWindowAtServer, anyWindowOfProcess } from "./any-window.ts";
+import { anyWindowOfProcess } from "./any-window.ts";
+import { anyWindowAtServer } from "./any-window-at-server.ts";
 import { fewAttempts } from "./attempts.ts";
 import { boundedWait } from "./bounded-wait.ts";
 import { hitsCostNothing } from "./cache-hits.ts";
 import { fewProbes, noSendWhileOpen, noStaleResult } from "./circuits.ts";
 import { conservation } from "./conservation.ts";
 import { noSendInCooldown } from "./cooldowns.ts";
+import { costsWithinWindows } from "./costs.ts";
+import { trueEstimates } from "./estimates.ts";
 import { unobservableEviction } from "./eviction.ts";
 import { fairness } from "./fairness.ts";
+import { keepsHistory } from "./history.ts";
 import { fewInFlight } from "./in-flight.ts";
 import { noLateAttempt } from "./late-attempts.ts";
+import { noExhaustedBound } from "./late-refusals.ts";
 import type { LawMaker } from "./law.ts";
 import { liveness } from "./liveness.ts";
 import { resumesSlowly } from "./ramp-up.ts";
 import { noRejection } from "./rejection.ts";
 import { share } from "./share.ts";
 import { burstsCountOnce } from "./throttles.ts";
+import { nothingWithoutStore } from "./without-store.ts";
 
 // A law that cannot fail proves nothing: each gets facts that violate it, and similar facts that do not.
 
@@ -42,13 +48,19 @@ const sent = (atMs: number, changes: Partial<WireRequest> = {}): SimFact => ({
   request: requestAt(atMs, changes),
 });
 const called = (atMs: number, call: CallPlan): SimFact => ({ kind: "call", atUs: us(atMs), process: 0, call });
-const done = (atMs: number, call: CallPlan, error?: string, status = 200): SimFact => ({
+const done = (
+  atMs: number,
+  call: CallPlan,
+  error?: string,
+  { status = 200, retryAfterMs }: { readonly status?: number; readonly retryAfterMs?: number } = {},
+): SimFact => ({
   kind: "done",
   atUs: us(atMs),
   process: 0,
   call,
   status: error === undefined ? status : undefined,
   error,
+  retryAfterMs,
   isFinal: true,
 });
 const eventFact = (atMs: number, event: object): SimFact => ({
@@ -75,11 +87,13 @@ const head = (atMs: number, retryAfterMs: number | undefined, request = requestA
   status: 429,
   retryAfterMs,
   freshUntilUs: undefined,
+  usedCredits: undefined,
 });
 const cooled = eventFact(0, { event_type: "breaker_cooldown_set", host: HOST, until: 1, reason: "retry-after" });
 const [trial, second, third] = [requestAt(10), requestAt(20), requestAt(21)];
 const answeredAt = (atMs: number, request: WireRequest, status: number): SimFact => ({
   ...{ kind: "head", atUs: us(atMs), request, status, retryAfterMs: undefined, freshUntilUs: undefined },
+  usedCredits: undefined,
 });
 const dispatched = (request: WireRequest): SimFact => ({ kind: "dispatched", atUs: request.dispatchedUs, request });
 const connecting = requestAt(10, { call: plainCall({ id: 7 }), writtenUs: undefined });
@@ -123,11 +137,34 @@ const fresh = (untilMs: number): readonly SimFact[] => {
     status: 200,
     retryAfterMs: undefined,
     freshUntilUs: us(untilMs),
+    usedCredits: undefined,
   } as const;
   return [answer, { kind: "ended", atUs: us(1), request, how: "complete" }];
 };
 const again = plainCall({ id: 5, page: 9 });
 const bare = plainPlan({ calls: [early, late] });
+const [plainHost] = bare.hosts;
+const hostWith = (changes: Partial<HostPlan>): readonly HostPlan[] => [{ ...(plainHost as HostPlan), ...changes }];
+const wide = { rates: [{ limit: 2, windowMs: 1000 }], maxDelayMs: 200, maxConcurrent: 100, countsHead: true };
+/** Only rates delay a call. */
+const calm = plainPlan({ maxInFlight: 500, hosts: hostWith({ roleLimits: { metadata: wide } }) });
+const withCredits = plainPlan({
+  hosts: hostWith({ credits: { rates: [{ limit: 10, windowMs: 1000 }], total: [], usual: 1, isSettled: true } }),
+});
+const withTotal = plainPlan({ startsWithTotals: false, hosts: hostWith({ total: [{ limit: 1, windowMs: 1000 }] }) });
+const waiting = plainPlan({ store: { whenAway: "wait", delayMs: 0, jitterMs: 0 } });
+/** Dispatched and written, with credits that its response settles after 10 ms. */
+const withCost = (atMs: number, credits: number, usedCredits: number): readonly SimFact[] => {
+  const request = requestAt(atMs, { credits, usedCredits });
+  return [dispatched(request), { ...(answeredAt(atMs + 10, request, 200) as ResponseFact), usedCredits }];
+};
+const reloaded = (atMs: number, hasTotals: boolean, isDone: boolean): SimFact => ({
+  ...{ kind: "reloaded", atUs: us(atMs), process: 0, factor: 1, hasTotals, isDone },
+});
+const refusedAt = (atMs: number, call: CallPlan, retryAfterMs: number) =>
+  done(atMs, call, "DOCSTOKG_RATE_LIMITED", { retryAfterMs });
+const patient = plainCall({ id: 6, maxWaitMs: 900 });
+const atLimit = [...sentAlone(0), ...sentAlone(10)];
 
 const cases: readonly Case[] = [
   {
@@ -238,6 +275,68 @@ const cases: readonly Case[] = [
     plan: bare,
     violating: [called(0, early), called(1, late), sent(2, { call: late }), sent(3, { call: early })],
     valid: [called(0, early), called(1, late), sent(2, { call: early }), sent(3, { call: late })],
+  },
+  {
+    law: boundedWait,
+    plan: calm,
+    violating: [called(0, early), sent(250, { call: early })],
+    valid: [called(0, early), sent(200, { call: early })],
+  },
+  {
+    law: noExhaustedBound,
+    plan: calm,
+    violating: [called(0, patient), refusedAt(900, patient, 100)],
+    valid: [called(0, patient), called(500, late), refusedAt(500, patient, 500)],
+  },
+  {
+    // Two were sent at 0 and 10 ms: the next one fits at 1025 ms.
+    law: trueEstimates,
+    plan: calm,
+    violating: [...atLimit, called(20, early), refusedAt(20, early, 1004)],
+    valid: [...atLimit, called(20, early), refusedAt(20, early, 1005)],
+  },
+  {
+    law: trueEstimates,
+    plan: calm,
+    violating: [...atLimit, called(20, early), refusedAt(20, early, 60_000)],
+    valid: [...atLimit, called(20, early), refusedAt(20, early, 1030)],
+  },
+  {
+    law: trueEstimates,
+    plan: calm,
+    violating: [called(0, patient), refusedAt(100, patient, 700)],
+    valid: [called(0, patient), refusedAt(100, patient, 800)],
+  },
+  {
+    law: costsWithinWindows,
+    plan: withCredits,
+    violating: [...withCost(0, 6, 6), ...withCost(500, 5, 5)],
+    valid: [...withCost(0, 6, 6), ...withCost(500, 4, 4), ...withCost(1025, 6, 6)],
+  },
+  {
+    // A response that says less returns the rest; one that says more counts from then on.
+    law: costsWithinWindows,
+    plan: withCredits,
+    violating: [...withCost(0, 2, 9), ...withCost(500, 2, 2)],
+    valid: [...withCost(0, 9, 2), ...withCost(500, 8, 8)],
+  },
+  {
+    law: costsWithinWindows,
+    plan: withCredits,
+    violating: [...withCost(0, 2, 12), ...withCost(1030, 1, 1)],
+    valid: [...withCost(0, 2, 12), ...withCost(1035, 1, 1)],
+  },
+  {
+    law: keepsHistory,
+    plan: withTotal,
+    violating: [sent(0), reloaded(500, true, false), reloaded(500, true, true), sent(900)],
+    valid: [sent(0), reloaded(500, false, false), reloaded(500, false, true), sent(900)],
+  },
+  {
+    law: nothingWithoutStore,
+    plan: waiting,
+    violating: [away, sent(500)],
+    valid: [away, eventFact(400, { event_type: "store_back" }), sent(500)],
   },
   { law: liveness, violating: [done(9, early, "DOCSTOKG_BREAKER_OPEN")], valid: [done(9, early)] },
   { law: liveness, violating: [{ kind: "stuck", atUs: 0, message: "a hub does not close" }], valid: [] },

@@ -1,17 +1,17 @@
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { CallPlan, Plan } from "../plan.ts";
-import { type Law, type LawMaker, ms } from "./law.ts";
+import { CalmHosts } from "./calm-hosts.ts";
+import { type Law, type LawMaker, ms, turnUs } from "./law.ts";
 
 /** Tolerance for early and late timers. */
 const SLACK_US = 20_000;
-/** Reads of the clock in one turn of the event loop. Each costs up to `computeUs` of simulated time. */
-const CLOCK_READS = 100;
 
 /** How long a process waits for a silent store. */
 const SILENCE_US = 1_000_000;
 
 /**
- * L4: a call with a bound of its own is sent or refused within it.
+ * L4: a call is sent or refused within its own bound. Without one, `max_delay_ms` bounds the wait for rates, which can be
+ * checked where nothing else delays a call.
  */
 export const boundedWait: LawMaker = {
   title: "no call waits longer than its bound",
@@ -20,6 +20,7 @@ export const boundedWait: LawMaker = {
 
 class BoundedWait implements Law {
   readonly #plan: Plan;
+  readonly #calm: CalmHosts;
   readonly #arrivedUs = new Map<CallPlan, number>();
   /** When a process was last stalled or suspended, the store failed, or the limits changed. */
   #disturbedUs = Number.NEGATIVE_INFINITY;
@@ -30,9 +31,11 @@ class BoundedWait implements Law {
 
   constructor(plan: Plan) {
     this.#plan = plan;
+    this.#calm = new CalmHosts(plan);
   }
 
   check(fact: SimFact): string | undefined {
+    this.#calm.record(fact);
     if (fact.kind === "call") this.#arrivedUs.set(fact.call, fact.atUs);
     if (fact.kind === "fault" && /stall|suspend|store/.test(fact.fault.kind)) this.#disturbedUs = fact.atUs;
     if (fact.kind === "fault" && fact.fault.kind === "store-away" && fact.fault.isSilent)
@@ -65,16 +68,23 @@ class BoundedWait implements Law {
     // A coalesced call that could not use the response starts waiting when the shared request ended.
     if (call.method === "GET" && this.#hasJoined(call, arrivedUs)) return undefined;
     const waitedUs = atUs - arrivedUs;
-    const boundMs = Math.min(call.maxWaitMs ?? Number.POSITIVE_INFINITY, call.deadlineMs ?? Number.POSITIVE_INFINITY);
+    const boundMs = Math.min(call.maxWaitMs ?? this.#maxDelayMs(call), call.deadlineMs ?? Number.POSITIVE_INFINITY);
     const { store, breakers, processes } = this.#plan;
-    const slackUs = SLACK_US + CLOCK_READS * processes.reduce((sum, { computeUs }) => sum + computeUs, 0);
+    const slackUs = SLACK_US + processes.reduce((sum, _, process) => sum + turnUs(this.#plan, process), 0);
     // A call asks the store even when maxWaitMs is 0. It may wait for the exchange in progress, an earlier request, its
-    // own, and once more when leased units were returned because no slot was free: eight one-way trips.
-    const storeDelayUs = store === undefined ? 0 : 8 * (store.delayMs + store.jitterMs) * 1000 + this.#silenceUs;
+    // own, and once more when leased units were returned because no slot was free: eight one-way trips. Costs are leased
+    // after the units, which takes four more.
+    const trips = this.#plan.hosts.find(({ name }) => name === call.host)?.credits === undefined ? 8 : 12;
+    const storeDelayUs = store === undefined ? 0 : trips * (store.delayMs + store.jitterMs) * 1000 + this.#silenceUs;
     const maxUs = (boundMs + (how === "sent" ? breakers.jitterMs : 0)) * 1000 + storeDelayUs + slackUs;
     return waitedUs > maxUs
       ? `call ${call.id} was ${how} after ${ms(waitedUs)}; its bound is ${boundMs} ms`
       : undefined;
+  }
+
+  #maxDelayMs({ host, role }: CallPlan): number {
+    const limits = this.#plan.hosts.find(({ name }) => name === host)?.roleLimits[role];
+    return this.#calm.isCalm(host) && limits !== undefined ? limits.maxDelayMs : Number.POSITIVE_INFINITY;
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { SimFact } from "../facts.ts";
 import type { CallPlan, Plan } from "../plan.ts";
-import type { Law, LawMaker } from "./law.ts";
+import { type Law, type LawMaker, turnUs } from "./law.ts";
 
 /** L2, L4: calls of one host and role are sent in the order of their arrival. */
 export const fairness: LawMaker = {
@@ -38,7 +38,7 @@ class Fairness implements Law {
     const queue = this.#queueOf(call);
     const index = queue.indexOf(call);
     if (index < 0) return undefined;
-    const overtaken = this.#wasOvertaken(call, fact.atUs + 1);
+    const overtaken = this.#wasOvertaken(call, Number.POSITIVE_INFINITY);
     if (overtaken !== undefined) return overtaken;
     const isDisturbed = this.#disturbed.has(`${process}`) || this.#disturbed.has(`${process} ${host}`);
     const earlier = queue.slice(0, index).find(other => !this.#mayBeCoalesced(other, queue));
@@ -53,7 +53,9 @@ class Fairness implements Law {
   #wasOvertaken(call: CallPlan, atUs: number): string | undefined {
     const overtaken = this.#overtaken.get(call);
     this.#overtaken.delete(call);
-    return overtaken !== undefined && overtaken.atUs < atUs ? overtaken.message : undefined;
+    return overtaken !== undefined && overtaken.atUs + turnUs(this.#plan, call.process) < atUs
+      ? overtaken.message
+      : undefined;
   }
 
   /** True for a call that may be coalesced with another one: it waits for that response, not in the queue. */

@@ -1,6 +1,9 @@
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 
+/** Reads of the clock in one turn of the event loop. Each costs up to `computeUs` of simulated time. */
+const CLOCK_READS = 100;
+
 /** One law of docs/concepts.md, checked on every fact of a simulation. */
 export interface Law {
   /** A message when the fact violates the law. `touched`: the requests that changed in the same turn. */
@@ -15,4 +18,9 @@ export interface LawMaker {
 
 export function ms(us: number): string {
   return `${Math.round(us) / 1000} ms`;
+}
+
+/** How long one turn of the event loop of a process takes at most: reads of the clock cost time. */
+export function turnUs({ processes }: Plan, process: number): number {
+  return CLOCK_READS * (processes[process]?.computeUs ?? 0);
 }

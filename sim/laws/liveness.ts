@@ -12,7 +12,9 @@ export const liveness: LawMaker = {
       const mayLoseCounts = plan.faults.some(({ kind }) => kind.startsWith("store-"));
       if (mayLoseCounts && fact.status === 429) return undefined;
       // A server that allows less than the policy keeps rejecting.
-      const isPolicyRaised = plan.faults.some(fault => fault.kind === "reload" && fault.factor > 1);
+      const isPolicyRaised = plan.faults.some(
+        fault => fault.kind === "reload" && (fault.factor > 1 || !fault.hasTotals),
+      );
       if (server === undefined || server.enforcedShare < 1 || isPolicyRaised) return undefined;
       return `${fact.call.host} (${fact.call.role}) answers process ${fact.process} with ${fact.error ?? fact.status} after the last fault`;
     },

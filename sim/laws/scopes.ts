@@ -6,9 +6,11 @@ import { StampLog } from "./stamp-log.ts";
 /** Maximum time between the grant and the sending of a probe. */
 export const JITTER_US = 200_000;
 
-interface RateScope {
+/** One window that applies to a request. */
+export interface RateScope {
   readonly name: string;
   readonly rate: RatePlan;
+  readonly isTotal: boolean;
 }
 
 export function hostOf(plan: Plan, { host }: WireRequest): HostPlan {
@@ -16,9 +18,19 @@ export function hostOf(plan: Plan, { host }: WireRequest): HostPlan {
 }
 
 export function scopesOf({ roleLimits, total }: HostPlan, { role }: WireRequest): readonly RateScope[] {
+  return scopes(role, roleLimits[role]?.rates ?? [], total);
+}
+
+/** The same for windows of credits. */
+export function creditScopesOf({ credits }: HostPlan, { role }: WireRequest): readonly RateScope[] {
+  return credits === undefined ? [] : scopes(`credits, ${role}`, credits.rates, credits.total);
+}
+
+function scopes(role: string, rates: readonly RatePlan[], total: readonly RatePlan[]): readonly RateScope[] {
+  const prefix = role.startsWith("credits") ? "credits, " : "";
   return [
-    ...(roleLimits[role]?.rates ?? []).map(rate => ({ name: `${role} ${rate.limit}/${rate.windowMs}ms`, rate })),
-    ...total.map(rate => ({ name: `total ${rate.limit}/${rate.windowMs}ms`, rate })),
+    ...rates.map(rate => ({ name: `${role} ${rate.limit}/${rate.windowMs}ms`, rate, isTotal: false })),
+    ...total.map(rate => ({ name: `${prefix}total ${rate.limit}/${rate.windowMs}ms`, rate, isTotal: true })),
   ];
 }
 

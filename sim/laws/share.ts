@@ -2,6 +2,7 @@ import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import { scaled } from "../policy.ts";
 import type { Law, LawMaker } from "./law.ts";
+import { PoliciesInForce } from "./policies-in-force.ts";
 import { hostOf, JITTER_US, logOf, scopesOf } from "./scopes.ts";
 import type { StampLog } from "./stamp-log.ts";
 
@@ -19,13 +20,16 @@ class Share implements Law {
   /** Since when the store is away, and the number of processes that share the limits. */
   readonly #away = new Map<number, { readonly sinceUs: number; readonly processes: number }>();
   readonly #checked = new WeakSet<WireRequest>();
+  readonly #policies: PoliciesInForce;
   #maxFactor = 1;
 
   constructor(plan: Plan) {
     this.#plan = plan;
+    this.#policies = new PoliciesInForce(plan);
   }
 
   check(fact: SimFact): string | undefined {
+    this.#policies.record(fact);
     if (fact.kind === "reloaded") this.#maxFactor = Math.max(this.#maxFactor, fact.factor);
     if (fact.kind === "event") {
       const { event, process, atUs } = fact;
@@ -42,9 +46,10 @@ class Share implements Law {
   #written(request: WireRequest, atUs: number): string | undefined {
     const host = hostOf(this.#plan, request);
     const away = this.#away.get(request.process);
-    for (const { name, rate } of scopesOf(host, request)) {
+    for (const { name, rate, isTotal } of scopesOf(host, request)) {
       const log = logOf(this.#logs, `${request.process} ${host.name} ${name}`);
       log.add(atUs, request.units);
+      if (isTotal && !this.#policies.of(request.process).hasTotals) continue;
       if (away === undefined || away.processes < 2 || !this.#checked.has(request)) continue;
       const { processes, sinceUs } = away;
       const { limit, windowMs } = scaled(rate, this.#maxFactor);

@@ -88,7 +88,10 @@ export class WaitingRequests {
 
   /** Applies new limits: requests already sent still count, waiting requests stay queued. */
   reload(limits: LimitPolicies): void {
-    this.#requeue(() => this.#deps.roleBudgets.reload(limits));
+    this.#requeue(() => {
+      this.#deps.roleBudgets.reload(limits);
+      this.#deps.peers?.limitsChanged();
+    });
   }
 
   /**

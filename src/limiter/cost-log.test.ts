@@ -48,6 +48,21 @@ test("the total of a host counts the costs of all its roles", () => {
   assert.ok(limiter.tryAcquire({ host, role: "landing", costs: { credits: 4 } }));
 });
 
+test("a learned rate and a refund do not end the counting of costs that only the total limits", async () => {
+  const { gate } = gateOf(costLimits({}, { costs: { credits: "10/min" } }));
+  const grant = await gate.enter({ host, role: "metadata", costs: { credits: 1 } });
+  grant.written();
+  grant.settle({ credits: 0 });
+  grant.recordResponse({ isThrottled: false, announced: [{ limit: 50, windowUs: 1_000_000, source: "ratelimit" }] });
+  grant.release();
+  const next = await gate.enter({ host, role: "metadata", costs: { credits: 8 } });
+  next.release();
+  await assert.rejects(
+    async () => gate.enter({ host, role: "metadata", costs: { credits: 3 }, maxWaitMs: 0 }),
+    RateLimitExceeded,
+  );
+});
+
 test("a HEAD that is not counted uses no costs", () => {
   const { limiter } = limiterOf(costLimits({ costs: { credits: "1/min" } }));
   for (let call = 0; call < 3; call += 1)

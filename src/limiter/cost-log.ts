@@ -1,7 +1,7 @@
 import { type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { CostPolicy } from "../policy/budget-policy.ts";
-import type { UnitLease } from "./role-budget.ts";
 import { absorbed, type SentUnits } from "./sent-history.ts";
+import type { UnitLease } from "./unit-lease.ts";
 
 /** What a budget has used of one unit other than requests, and the windows that limit it. */
 export class CostLog {

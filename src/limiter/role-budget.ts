@@ -8,26 +8,7 @@ import { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { LearnedLimits } from "./learned-limits.ts";
 import type { SentUnits } from "./sent-history.ts";
-
-/** The units that a role budget has leased from the shared store. */
-export class UnitLease {
-  /** Leased and not yet part of a grant. */
-  unusedUnits = 0;
-  /** Leased and neither written nor returned: the unused units, and those of grants. */
-  leasedUnits = 0;
-  leasedUs = 0;
-  isRequesting = false;
-  /** The store has no units for this budget before this instant. */
-  notBeforeUs = 0;
-  /** Store keys of the budgets that the units were leased from. */
-  keys: readonly string[] = [];
-  /** True once `limit_overruled` was emitted for a stricter policy of another process. */
-  isOverruled = false;
-
-  get isIdle(): boolean {
-    return this.leasedUnits === 0 && !this.isRequesting;
-  }
-}
+import type { UnitLease } from "./unit-lease.ts";
 
 /** Whether requests wait because the shared store does not answer; the same object for all budgets of a process. */
 export interface StoreState {
@@ -124,6 +105,7 @@ export class RoleBudget extends Budget {
   override reload(policy: RoleBudgetPolicy, aimd: AimdPolicy): void {
     if (policy.labels.join() !== this.configured.labels.join()) this.hasUnchangedRates = false;
     super.reload(this.learned?.overlay(policy) ?? policy, aimd);
+    this.trackCosts();
   }
 
   /** Applies learned limits on top of the policy. */
@@ -139,6 +121,7 @@ export class RoleBudget extends Budget {
     this.learnedFrom = undefined;
     this.hasUnchangedRates = true;
     super.reload(configured, aimd);
+    this.trackCosts();
   }
 
   override get storeKey(): string {

@@ -2,7 +2,8 @@ import type { StoreError } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
 import type { Costs } from "../limiter/charge.ts";
 import type { CostLog } from "../limiter/cost-log.ts";
-import { type RoleBudget, UnitLease } from "../limiter/role-budget.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
+import { UnitLease } from "../limiter/unit-lease.ts";
 import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type StoreClaim } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { PeerChange } from "./peer-change.ts";
@@ -35,6 +36,8 @@ export class CostLeases {
   readonly #debts = new Map<CostLog, LeasedCost & { amount: number }>();
   readonly #settlements: Settlement[] = [];
   readonly #leased = new Map<CostLog, RoleBudget>();
+  /** Number of times that the limits of the policy have changed. */
+  #limitsVersion = 0;
   #isExchanging = false;
   #isScheduled = false;
   #renewal: Timer | undefined;
@@ -83,6 +86,12 @@ export class CostLeases {
       if (amount > reserved && claimsOf({ roleBudget, cost }).length > 0)
         this.#owe({ roleBudget, cost }, amount - reserved);
     }
+  }
+
+  /** The policy has other limits. The store has granted unused amounts under the former ones, which may be looser. */
+  limitsChanged(): void {
+    this.#limitsVersion += 1;
+    for (const cost of this.#leased.keys()) this.#returnUnused(cost, leaseOf(cost));
   }
 
   isRequesting({ costLogs }: RoleBudget): boolean {
@@ -134,12 +143,10 @@ export class CostLeases {
     const { unitLease } = cost;
     if (unitLease === undefined || written + returned === 0) return;
     // Amounts that were granted while the store was away were never leased.
-    const writtenUnits = Math.min(written, unitLease.leasedUnits);
-    const returnedUnits = Math.min(returned, unitLease.leasedUnits - writtenUnits);
-    if (writtenUnits + returnedUnits === 0) return;
-    unitLease.leasedUnits -= writtenUnits + returnedUnits;
+    for (const { keys, units } of unitLease.end(written)) this.#settlements.push({ keys, written: units, returned: 0 });
+    for (const { keys, units } of unitLease.end(returned))
+      this.#settlements.push({ keys, written: 0, returned: units });
     if (unitLease.leasedUnits === 0) this.#leased.delete(cost);
-    this.#settlements.push({ keys: unitLease.keys, written: writtenUnits, returned: returnedUnits });
     this.#scheduleExchange();
   }
 
@@ -161,15 +168,21 @@ export class CostLeases {
     if (settlements.length + wanted.length + debts.length === 0) return;
     this.#wanted.clear();
     this.#isExchanging = true;
+    const version = this.#limitsVersion;
     // A debt is paid in parts: it may be larger than the limit.
     const requests = [...debts.map(debt => ({ ...debt, least: 1, most: debt.amount })), ...wanted];
     try {
-      const replies = await this.#store.exchange(
-        settlements,
-        requests.map(({ roleBudget, cost, least, most }) => ({ claims: claimsOf({ roleBudget, cost }), least, most })),
-      );
-      for (const [index, debt] of debts.entries()) this.#pay(debt, replies[index]);
-      for (const [index, want] of wanted.entries()) this.#applyReply(want, replies[debts.length + index]);
+      const asked = requests.map(({ roleBudget, cost, least, most }) => ({
+        claims: claimsOf({ roleBudget, cost }),
+        least,
+        most,
+      }));
+      const replies = await this.#store.exchange(settlements, asked);
+      const keysOf = (index: number) => asked[index]?.claims.map(({ key }) => key) ?? [];
+      for (const [index, debt] of debts.entries()) this.#pay(debt, keysOf(index), replies[index]);
+      for (const [index, want] of wanted.entries())
+        this.#applyReply(want, keysOf(debts.length + index), replies[debts.length + index]);
+      if (version !== this.#limitsVersion) for (const { cost } of wanted) this.#returnUnused(cost, leaseOf(cost));
     } catch (error) {
       this.#settlements.unshift(...settlements);
       this.#changes.push({ kind: "store", shares: "limits", away: { processes: 1, error: error as StoreError } });
@@ -185,27 +198,24 @@ export class CostLeases {
     if (this.#settlements.length + this.#wanted.size > 0) this.#scheduleExchange();
   }
 
-  #applyReply({ roleBudget, cost }: LeasedCost, reply: LeaseReply | undefined): void {
+  /** `keys` are those of the request: a reload may have changed the budgets since. */
+  #applyReply({ roleBudget, cost }: LeasedCost, keys: readonly string[], reply: LeaseReply | undefined): void {
     const lease = leaseOf(cost);
     lease.isRequesting = false;
-    if (reply?.kind === "granted") this.#granted({ roleBudget, cost }, reply.units);
+    if (reply?.kind === "granted") this.#granted({ roleBudget, cost }, keys, reply.units);
     else if (reply !== undefined) lease.notBeforeUs = this.#time.monotonicUs() + Math.ceil(reply.waitMs * 1000);
     this.#changes.push({ kind: "ready", roleBudget });
   }
 
-  #granted({ roleBudget, cost }: LeasedCost, units: number): void {
-    const lease = leaseOf(cost);
-    lease.keys = claimsOf({ roleBudget, cost }).map(({ key }) => key);
-    lease.unusedUnits += units;
-    lease.leasedUnits += units;
-    lease.leasedUs = this.#time.monotonicUs();
+  #granted({ roleBudget, cost }: LeasedCost, keys: readonly string[], units: number): void {
+    leaseOf(cost).add(keys, units, this.#time.monotonicUs());
     this.#leased.set(cost, roleBudget);
     this.#renewal ??= this.#renewLater();
   }
 
-  #pay(debt: LeasedCost & { amount: number }, reply: LeaseReply | undefined): void {
+  #pay(debt: LeasedCost & { amount: number }, keys: readonly string[], reply: LeaseReply | undefined): void {
     if (reply?.kind === "granted") {
-      this.#granted(debt, reply.units);
+      this.#granted(debt, keys, reply.units);
       leaseOf(debt.cost).unusedUnits -= reply.units;
       this.#settle(debt.cost, reply.units, 0);
       debt.amount -= reply.units;
@@ -229,8 +239,7 @@ export class CostLeases {
         const lease = leaseOf(cost);
         this.#returnUnused(cost, lease);
         // A settlement of nothing renews the lease.
-        if (lease.leasedUnits > 0 && !this.#isAway())
-          this.#settlements.push({ keys: lease.keys, written: 0, returned: 0 });
+        if (!this.#isAway()) for (const keys of lease.keys) this.#settlements.push({ keys, written: 0, returned: 0 });
       }
       if (this.#leased.size > 0) this.#renewal = this.#renewLater();
       this.#scheduleExchange();

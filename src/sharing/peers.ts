@@ -143,6 +143,12 @@ export class Peers {
     this.#breakerSync?.poll(blockers);
   }
 
+  /** The policy has other limits: units that were leased under the former ones are returned, and leased again. */
+  limitsChanged(): void {
+    this.#unitLeases?.limitsChanged();
+    this.#costLeases?.limitsChanged();
+  }
+
   charged(roleBudget: RoleBudget, { units, costs }: Charge): void {
     if (units > 0) this.#unitLeases?.charged(roleBudget, units);
     if (costs !== undefined) this.#costLeases?.charged(roleBudget, costs);

@@ -81,16 +81,32 @@ export function claimsOf(roleBudget: RoleBudget, nowUs: number): readonly StoreC
   return sharedBudgets(roleBudget).map(budget => claimOf(budget, nowUs));
 }
 
-/** Keeps what the store has said about the use of each budget, in the order of the claims. */
-export function applyUse(roleBudget: RoleBudget, use: ClaimUse, sentUs: number, atUs: number): void {
-  for (const [index, budget] of sharedBudgets(roleBudget).entries())
-    budget.sharedUse = { sentUs, atUs, used: use[index] ?? [] };
+/** Keeps what the store has said about the use of each budget that was claimed and still applies. */
+export function applyUse(
+  roleBudget: RoleBudget,
+  claims: readonly StoreClaim[],
+  use: ClaimUse,
+  sentUs: number,
+  atUs: number,
+): void {
+  for (const budget of sharedBudgets(roleBudget)) {
+    const index = claims.findIndex(({ key }) => key === budget.storeKey);
+    if (index >= 0) budget.sharedUse = { sentUs, atUs, used: use[index] ?? [] };
+  }
 }
 
-/** The store has granted units, or has said that the budget `key` has none free. */
-export function applyContact(roleBudget: RoleBudget, key: string | undefined, nowUs: number): void {
-  for (const budget of sharedBudgets(roleBudget))
-    if (key === undefined || budget.storeKey === key) budget.sharedContactUs = nowUs;
+/** The store has granted units of all claimed budgets, or has said that the budget `fullKey` has none free. */
+export function applyContact(
+  roleBudget: RoleBudget,
+  claims: readonly StoreClaim[],
+  fullKey: string | undefined,
+  nowUs: number,
+): void {
+  for (const budget of sharedBudgets(roleBudget)) {
+    const isKnown =
+      fullKey === undefined ? claims.some(({ key }) => key === budget.storeKey) : budget.storeKey === fullKey;
+    if (isKnown) budget.sharedContactUs = nowUs;
+  }
 }
 
 function claimOf(budget: Budget, nowUs: number): StoreClaim {

@@ -237,6 +237,60 @@ test("a reload while the store is away gives a process its share of the new limi
   assert.equal(sent.length, 9);
 });
 
+/** Two processes whose policy changes from `before` to `after`, and a store that replies after 20 ms. */
+function reloadingProcesses(before: RatelimitsOptions, after: RatelimitsOptions) {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const slow = (member: Store) =>
+    withExchange(member, async (...about) => {
+      const replies = await member.exchange(...about);
+      await time.sleep(20);
+      return replies;
+    });
+  const gates = ["p0", "p1"].map(
+    name => new Gate(limitPoliciesFrom(before, "test"), time, { store: slow(store.member(name)), random: () => 0.5 }),
+  );
+  const reload = () => {
+    for (const gate of gates) gate.reload(limitPoliciesFrom(after, "test"));
+  };
+  const pending = (key: string) =>
+    Object.values(store.find(key)?.dump().members ?? {}).reduce((sum, member) => sum + member.pending, 0);
+  return { time, gates, reload, pending };
+}
+
+const metadataOf = (rates: string) => ({ metadata: { rates, guard_ms: 0, max_delay_ms: 60_000 } });
+
+test("units that are leased while a reload removes the total are returned to the total too", async () => {
+  const withTotal = { hosts: { [HOST]: { ...metadataOf("10/SECOND"), total: { rates: "5/SECOND", guard_ms: 0 } } } };
+  const { time, gates, reload, pending } = reloadingProcesses(withTotal, {
+    hosts: { [HOST]: metadataOf("10/SECOND") },
+  });
+  const sent = [send(gates[0], time), send(gates[0], time)];
+  await time.advance(10);
+  assert.equal(pending(`total ${HOST}`), 1, "leased, and the reply is on its way");
+  reload();
+  await time.advance(1000);
+  await Promise.all(sent);
+  assert.equal(pending(`lane ${HOST} metadata`), 0);
+  assert.equal(pending(`total ${HOST}`), 0);
+});
+
+test("units leased under looser limits are not used after a reload", async () => {
+  const { time, gates, reload } = reloadingProcesses(
+    { hosts: { [HOST]: metadataOf("6/SECOND") } },
+    { hosts: { [HOST]: metadataOf("3/SECOND") } },
+  );
+  const sentMs: number[] = [];
+  for (const gate of gates) for (let n = 0; n < 3; n += 1) send(gate, time).then(ms => sentMs.push(ms));
+  await time.advance(30);
+  assert.equal(sentMs.length, 2, "the other four are leased, and the reply is on its way");
+  reload();
+  await time.advance(900);
+  assert.equal(sentMs.length, 3, `${sentMs}`);
+  await time.advance(2000);
+  assert.equal(sentMs.length, 6, `${sentMs}`);
+});
+
 test("a stricter policy of another process applies, and is reported once", async () => {
   const time = new FakeTime();
   const store = new MemoryStore(time);

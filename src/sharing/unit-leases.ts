@@ -1,7 +1,8 @@
 import { StoreError } from "../errors.ts";
-import { type RoleBudget, UnitLease } from "../limiter/role-budget.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
 import { USE_WITHIN_US } from "../limiter/shared-use.ts";
-import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement } from "../stores/store.ts";
+import { UnitLease } from "../limiter/unit-lease.ts";
+import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type StoreClaim } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { unreferenced } from "../time/unreferenced.ts";
 import type { PeerChange } from "./peer-change.ts";
@@ -39,6 +40,8 @@ export class UnitLeases {
   readonly #awaiting = new Set<RoleBudget>();
   /** Role budgets with leased units. */
   readonly #leased = new Set<RoleBudget>();
+  /** Number of times that the limits of the policy have changed. */
+  #limitsVersion = 0;
   #isExchanging = false;
   #isScheduled = false;
   #renewal: Timer | undefined;
@@ -90,6 +93,12 @@ export class UnitLeases {
 
   returned(roleBudget: RoleBudget, units: number): void {
     this.#settle(roleBudget, 0, units);
+  }
+
+  /** The policy has other limits. The store has granted unused units under the former ones, which may be looser. */
+  limitsChanged(): void {
+    this.#limitsVersion += 1;
+    for (const roleBudget of this.#leased) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
   }
 
   /** A request of this role budget waits until the store is back. */
@@ -149,14 +158,11 @@ export class UnitLeases {
 
   #settle(roleBudget: RoleBudget, written: number, returned: number): void {
     const { unitLease } = roleBudget;
-    if (unitLease === undefined || unitLease.leasedUnits === 0) return;
+    if (unitLease === undefined || unitLease.leasedUnits === 0 || written + returned === 0) return;
     // Units that were granted while the store was away were never leased.
-    const writtenUnits = Math.min(written, unitLease.leasedUnits);
-    const returnedUnits = Math.min(returned, unitLease.leasedUnits - writtenUnits);
-    if (writtenUnits + returnedUnits === 0) return;
-    unitLease.leasedUnits -= writtenUnits + returnedUnits;
+    for (const { keys, units } of unitLease.end(written)) this.#addSettlement(keys, units, 0);
+    for (const { keys, units } of unitLease.end(returned)) this.#addSettlement(keys, 0, units);
     if (unitLease.leasedUnits === 0) this.#leased.delete(roleBudget);
-    this.#addSettlement(unitLease.keys, writtenUnits, returnedUnits);
     this.#scheduleExchange();
   }
 
@@ -189,17 +195,19 @@ export class UnitLeases {
     const settlements: readonly Settlement[] = [...this.#settlements.values()];
     const wanted = [...this.#wanted];
     const sentUs = this.#time.monotonicUs();
+    const version = this.#limitsVersion;
     const reports = away !== undefined || this.#reports.hasSent ? this.#reports.take(sentUs) : undefined;
     if (settlements.length + wanted.length === 0 && reports === undefined) return;
     this.#settlements.clear();
     this.#wanted.clear();
     this.#isExchanging = true;
     const roleBudgets = wanted.map(([roleBudget]) => roleBudget);
+    const claims = roleBudgets.map(roleBudget => claimsOf(roleBudget, sentUs));
     try {
       const replies = await this.#store.exchange(
         settlements,
-        wanted.map(([roleBudget, { least, most }]) => ({
-          claims: claimsOf(roleBudget, sentUs),
+        wanted.map(([roleBudget, { least, most }], index) => ({
+          claims: claims[index] ?? [],
           least,
           most,
           wantsUse: sentUs - (roleBudget.sharedUse?.sentUs ?? Number.NEGATIVE_INFINITY) >= USE_REFRESH_US,
@@ -209,7 +217,10 @@ export class UnitLeases {
       this.#isExchanging = false;
       reports?.delivered(this.#time.monotonicUs());
       this.#storeRestored();
-      for (const [index, roleBudget] of roleBudgets.entries()) this.#applyReply(roleBudget, replies[index], sentUs);
+      for (const [index, roleBudget] of roleBudgets.entries())
+        this.#applyReply(roleBudget, claims[index] ?? [], replies[index], sentUs);
+      if (version !== this.#limitsVersion)
+        for (const roleBudget of roleBudgets) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
       if (lost.length > 0) this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), true), [], lost);
     } catch (error) {
@@ -230,22 +241,26 @@ export class UnitLeases {
     else this.#outage.probeLater(false);
   }
 
-  #applyReply(roleBudget: RoleBudget, reply: LeaseReply | undefined, sentUs: number): void {
+  /** A reload may have changed the budgets since the `claims` were sent. */
+  #applyReply(
+    roleBudget: RoleBudget,
+    claims: readonly StoreClaim[],
+    reply: LeaseReply | undefined,
+    sentUs: number,
+  ): void {
     const unitLease = this.#leaseOf(roleBudget);
     const nowUs = this.#time.monotonicUs();
     unitLease.isRequesting = false;
     if (reply !== undefined && !isLost(reply)) {
-      applyContact(roleBudget, reply.kind === "wait" ? reply.key : undefined, nowUs);
+      applyContact(roleBudget, claims, reply.kind === "wait" ? reply.key : undefined, nowUs);
       this.#reports.known(roleBudget, nowUs);
     }
     if (reply?.use !== undefined) {
-      applyUse(roleBudget, reply.use, sentUs, nowUs);
+      applyUse(roleBudget, claims, reply.use, sentUs, nowUs);
     }
     if (reply?.kind === "granted") {
-      unitLease.keys = claimsOf(roleBudget, nowUs).map(({ key }) => key);
-      unitLease.unusedUnits += reply.units;
-      unitLease.leasedUnits += reply.units;
-      unitLease.leasedUs = nowUs;
+      const keys = claims.map(({ key }) => key);
+      unitLease.add(keys, reply.units, nowUs);
       this.#leased.add(roleBudget);
       this.#renewal ??= this.#renewLater();
     } else if (reply !== undefined) {
@@ -295,7 +310,7 @@ export class UnitLeases {
         if (unitLease === undefined) continue;
         this.#returnUnused(roleBudget, unitLease);
         // A settlement of nothing renews the lease.
-        if (unitLease.leasedUnits > 0) this.#addSettlement(unitLease.keys, 0, 0);
+        for (const keys of unitLease.keys) this.#addSettlement(keys, 0, 0);
       }
       if (this.#leased.size > 0) this.#renewal = this.#renewLater();
       this.#scheduleExchange();

@@ -1,0 +1,66 @@
+/** Units that were leased from the same budgets of the store. */
+export interface LeasedPart {
+  /** Store keys of these budgets. */
+  readonly keys: readonly string[];
+  units: number;
+}
+
+/** The units that a role budget has leased from the shared store. */
+export class UnitLease {
+  /** Leased and not yet part of a grant. */
+  unusedUnits = 0;
+  /** When units were last leased. */
+  leasedUs = 0;
+  isRequesting = false;
+  /** The store has no units for this budget before this instant. */
+  notBeforeUs = 0;
+  /** True once `limit_overruled` was emitted for a stricter policy of another process. */
+  isOverruled = false;
+  /** Leased and neither written nor returned. A reload may change the budgets: then there are several, the oldest first. */
+  #parts: LeasedPart[] = [];
+  #leasedUnits = 0;
+
+  /** Leased and neither written nor returned: the unused units, and those of grants. */
+  get leasedUnits(): number {
+    return this.#leasedUnits;
+  }
+
+  get isIdle(): boolean {
+    return this.#leasedUnits === 0 && !this.isRequesting;
+  }
+
+  /** The store has granted units of these budgets. */
+  add(keys: readonly string[], units: number, nowUs: number): void {
+    const last = this.#parts.at(-1);
+    if (last !== undefined && isSame(last.keys, keys)) last.units += units;
+    else this.#parts.push({ keys, units });
+    this.#leasedUnits += units;
+    this.unusedUnits += units;
+    this.leasedUs = nowUs;
+  }
+
+  /** Ends the lease of so many units, at most all, and says which budgets they were leased from. */
+  end(units: number): readonly LeasedPart[] {
+    const ended: LeasedPart[] = [];
+    let left = Math.min(units, this.#leasedUnits);
+    this.#leasedUnits -= left;
+    for (const part of this.#parts) {
+      if (left === 0) break;
+      const taken = Math.min(left, part.units);
+      part.units -= taken;
+      left -= taken;
+      ended.push({ keys: part.keys, units: taken });
+    }
+    this.#parts = this.#parts.filter(part => part.units > 0);
+    return ended;
+  }
+
+  /** The store keys of the budgets that units are leased from, together for each part. */
+  get keys(): readonly (readonly string[])[] {
+    return this.#parts.map(part => part.keys);
+  }
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((key, index) => key === b[index]);
+}
