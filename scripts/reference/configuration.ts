@@ -1,8 +1,8 @@
 import { ONTOFETCH_VARIABLES } from "../../src/ontology/ontofetch-environment.ts";
 import { VARIABLE_NAMES, VARIABLE_PREFIXES } from "../../src/policy/environment.ts";
-import { readShippedLayer } from "../../src/policy/file-layer.ts";
 import { jsonSchemas } from "../../src/policy/json-schema.ts";
 import { SHORT_NAMES } from "../../src/policy/overrides.ts";
+import { shippedValues } from "../../src/policy/shipped-policy.ts";
 import { code, page, table } from "./markdown.ts";
 import { DESCRIBED_VARIABLES, overridesOf } from "./overrides.ts";
 import { type JsonSchema, type KeySection, keySections } from "./schema-keys.ts";
@@ -95,7 +95,7 @@ function variableRows(): readonly (readonly string[])[] {
 
 /** The variables that the shipped identities send to services. */
 async function keyRows(): Promise<readonly (readonly string[])[]> {
-  const { assignments } = await readShippedLayer("identities");
+  const assignments = shippedValues("identities");
   const hosts = new Map<string, string[]>();
   for (const { path, value } of assignments) {
     for (const [, name = ""] of String(value).matchAll(/\{([A-Z][A-Z0-9_]*)\}/g))

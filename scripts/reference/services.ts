@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { isScalar, type Pair, parseDocument, type YAMLMap } from "yaml";
-import { readShippedLayer } from "../../src/policy/file-layer.ts";
 import type { Assignment } from "../../src/policy/layer.ts";
 import { ROLES } from "../../src/policy/roles.ts";
+import { shippedValues } from "../../src/policy/shipped-policy.ts";
 import { code, escaped, page, table } from "./markdown.ts";
 
 const BUDGETS = ["total", ...ROLES] as const;
@@ -23,9 +23,9 @@ interface Entry {
 
 /** `docs/reference/services.md`: the shipped limits with their sources, and what a key or email address gains. */
 export async function servicesPage(): Promise<string> {
-  const { assignments } = await readShippedLayer("ratelimits");
+  const assignments = shippedValues("ratelimits");
   const entries = entriesOf(assignments);
-  const identities = (await readShippedLayer("identities")).assignments;
+  const identities = shippedValues("identities");
   return page(
     "Services and their limits",
     `The limits that the package ships for ${entries.length} hosts and services, from \`configs/networking/ratelimits.yaml\`. Each number has its source, and the date of that source or the day it was read.`,

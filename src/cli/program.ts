@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { isDocstokgError } from "../errors.ts";
+import { PACKAGE_VERSION } from "../http/package-version.ts";
 import type { Time } from "../time/time.ts";
 import { ExitCode } from "./exit-code.ts";
 
@@ -115,7 +115,7 @@ class CommandLine {
     this.#io = io;
     this.#root = new Command(program.name)
       .description(program.summary)
-      .version(packageVersion(), "-V, --version", "print the version")
+      .version(PACKAGE_VERSION, "-V, --version", "print the version")
       .helpOption("-h, --help", "print this help")
       .helpCommand(false)
       // Descriptions wrap at 80 columns even beside long flags, where commander would stop wrapping.
@@ -183,10 +183,4 @@ function pathOf(command: Command): readonly string[] {
 
 function usageHint(path: readonly string[]): string {
   return `Run "${path.join(" ")} --help" for usage.`;
-}
-
-/** Read at run time: the path is the same from `src/` and from the installed `dist/`. */
-function packageVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-  return version;
 }

@@ -1,5 +1,2 @@
-import { createRequire } from "node:module";
-
-/** The version of docstokg, from its package.json. */
-export const PACKAGE_VERSION = (createRequire(import.meta.url)("../../package.json") as { readonly version: string })
-  .version;
+/** The version of docstokg, as in package.json. A constant, so that programs that were bundled need no file for it. */
+export const PACKAGE_VERSION = "0.1.0";

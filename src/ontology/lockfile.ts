@@ -6,8 +6,12 @@ import { writeAtomically } from "../files/atomic-file.ts";
 import { ifExists } from "../files/disk-errors.ts";
 import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { Source } from "./resolver.ts";
-import { ontologyId } from "./sources-schema.ts";
+import { idProblem } from "./sources-schema.ts";
 import { labelOf } from "./version-label.ts";
+
+const ontologyId = z.string().refine(id => idProblem(id) === undefined, {
+  error: issue => idProblem(String(issue.input)),
+});
 
 /** A lockfile may come from an untrusted repository, so its addresses are checked before a request. */
 const webUrl = z.string().refine(text => /^https?:$/.test(URL.parse(text)?.protocol ?? ""), {

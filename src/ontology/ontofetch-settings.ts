@@ -3,6 +3,7 @@ import { ConfigError, type ConfigProblem } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
 import { FILE_NOT_FOUND, readFileLayer } from "../policy/file-layer.ts";
 import { type Assignment, assemble } from "../policy/layer.ts";
+import { parseMerged } from "../policy/parse-options.ts";
 import { SourceIndex } from "../policy/source-index.ts";
 import { problemsOf } from "../policy/validation.ts";
 import { nameHint } from "./name-hint.ts";
@@ -102,7 +103,7 @@ export async function loadOntofetchSettings(
   ];
   if (problems.length > 0) throw new ConfigError(problems);
   const assignments = layers.flatMap(layer => layer.assignments);
-  const settings = sourcesSchema.parse(assemble(assignments));
+  const settings = parseMerged(sourcesSchema, assemble(assignments), DEFAULT_SOURCES_FILE);
   const index = new SourceIndex(assignments);
   const reportProblem = (path: readonly string[], message: string) =>
     problems.push({ where: index.whereOf(path) ?? file, path: path.join("."), message });

@@ -1,7 +1,7 @@
-import { z } from "zod";
 import { parseRateMap, parseRates, type Rate } from "../core/limits/rate.ts";
 import { ConfigError } from "../errors.ts";
 import { parseOptions } from "../policy/parse-options.ts";
+import * as s from "../policy/schema.ts";
 
 /**
  * Rate limits of ontology services. A rate is a string such as `8/second` or `8/second+300/minute`, or a list of such
@@ -38,12 +38,12 @@ const SECOND_US = 1_000_000;
 const MINUTE_US = 60_000_000;
 const MINUTE_LIMIT: Rate = { limit: 300, windowUs: MINUTE_US };
 
-const rate = z.union([z.string(), z.array(z.string())]).nullable();
-const schema = z.strictObject({
+const rate = s.union([s.string(), s.list(s.string())]).nullable();
+const schema = s.object({
   default: rate.optional(),
-  per_service: z.union([z.string(), z.record(z.string().min(1), rate)]).optional(),
-  guard_ms: z.number().min(0).max(60_000).optional(),
-  shared_dir: z.string().min(1).optional(),
+  per_service: s.union([s.string(), s.map(s.string().min(1), rate)]).optional(),
+  guard_ms: s.number().min(0).max(60_000).optional(),
+  shared_dir: s.string().min(1).optional(),
 });
 
 /** @throws ConfigError that lists every value of a wrong type, or else the first invalid rate or service name. */

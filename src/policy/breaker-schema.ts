@@ -1,5 +1,4 @@
 /** The schema of `breakers.yaml`. Its descriptions are those of `breaker-options.ts`, for editors. */
-import { z } from "zod";
 import { defaultClassifyRules } from "../core/breaker/classify.ts";
 import type { BreakersOptions } from "./breaker-options.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
@@ -11,20 +10,21 @@ import {
   parseOptions,
   versionSchema,
 } from "./parse-options.ts";
+import * as s from "./schema.ts";
 
 export type { BreakersOptions } from "./breaker-options.ts";
 
 const { half_open, rolling_window, adaptive_reset, ramp_up, cooldown_store } = DEFAULT_BREAKERS;
 
-const count = z.int().min(1).max(1_000_000);
-const seconds = z
+const count = s.integer().min(1).max(1_000_000);
+const seconds = s
   .number()
-  .positive()
+  .above(0)
   .max(31 * 86_400);
-const status = z.int().min(100).max(599);
+const status = s.integer().min(100).max(599);
 
-const modeSchema = z
-  .enum(["enforce", "shadow"])
+const modeSchema = s
+  .oneOf("enforce", "shadow")
   .optional()
   .describe(
     "enforce refuses calls while a circuit is open or in cooldown; shadow only reports which calls would have been refused, and sends them. The mode of a host wins over that of its service, and both over the top-level one. Default: enforce",
@@ -42,8 +42,8 @@ const circuit = {
       "Time from opening the circuit to the first trial call, in seconds, above 0 and at most 31 days. Default: inherited; otherwise 45 (metadata), 60 (landing, resolvers), 120 (artifact)",
     ),
 };
-const circuitSchema = z.strictObject(circuit);
-const rolesSchema = z.strictObject({
+const circuitSchema = s.object(circuit);
+const rolesSchema = s.object({
   metadata: circuitSchema.optional().describe("Circuit of requests for metadata. Default: inherited"),
   landing: circuitSchema.optional().describe("Circuit of requests for landing pages. Default: inherited"),
   artifact: circuitSchema.optional().describe("Circuit of requests for files. Default: inherited"),
@@ -55,30 +55,26 @@ const retryAfterCapSchema = seconds
     "Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset is at most this long, and at most as long as that of defaults. Default: inherited; otherwise 900",
   );
 
-const perSchema = z
-  .enum(["all", "partition"])
+const perSchema = s
+  .oneOf("all", "partition")
   .optional()
   .describe(
     "all: one set of circuits and cooldowns for all calls; partition: one for each partition that calls name. An operator's command for the host applies to all of them. Default: inherited; otherwise all",
   );
 
-const throttlesSchema = z
-  .array(
-    z
-      .strictObject({
-        status: z
-          .array(status)
-          .readonly()
-          .optional()
-          .describe("Statuses (100 to 599) that the rule applies to. Default: all"),
-        header: z
+const throttlesSchema = s
+  .list(
+    s
+      .object({
+        status: s.list(status).optional().describe("Statuses (100 to 599) that the rule applies to. Default: all"),
+        header: s
           .string()
           .regex(/^[!#$%&'*+.^`|~\w-]+(?::.*)?$/)
           .optional()
           .describe(
             "A header field that the response must have: its name, or `name: text` if its value must contain a text. Default: none",
           ),
-        body: z
+        body: s
           .string()
           .min(1)
           .max(200)
@@ -92,27 +88,26 @@ const throttlesSchema = z
             "Cooldown for a response without Retry-After, in seconds, above 0 and at most 31 days. Default: none",
           ),
       })
-      .refine(({ header, body }) => header !== undefined || body !== undefined, {
-        error: "expected header or body: a status alone belongs to classify.failure_statuses",
-      }),
+      .check(({ header, body }) =>
+        header !== undefined || body !== undefined
+          ? undefined
+          : "expected header or body: a status alone belongs to classify.failure_statuses",
+      ),
   )
-  .readonly()
   .optional()
   .describe(
     "Rules that recognise throttles, in addition to 429, 403 without quota and 503 with Retry-After. Those of defaults, of the service and of the host apply together. Default: none",
   );
 
-const classifySchema = z.strictObject({
-  failure_statuses: z
-    .array(status)
-    .readonly()
+const classifySchema = s.object({
+  failure_statuses: s
+    .list(status)
     .default([...defaultClassifyRules.failureStatuses])
     .describe(
       "Statuses (100 to 599) that count as failures. Default: 408, 429, 500, 502, 503, 504, 507, 509, 520 to 527, 529, 530",
     ),
-  neutral_statuses: z
-    .array(status)
-    .readonly()
+  neutral_statuses: s
+    .list(status)
     .default([...defaultClassifyRules.neutralStatuses])
     .describe(
       "Statuses (100 to 599) that count neither as failure nor as success; this list wins over failure_statuses. A status of 400 or more in neither list is neutral too. Default: 401, 403, 404, 410, 451",
@@ -125,18 +120,18 @@ const trialCalls = (role: keyof typeof half_open.trial_calls) =>
     .describe(
       `Trial calls of ${role} that may be in flight at once, 1 to 1000000. Default: ${half_open.trial_calls[role]}`,
     );
-const halfOpenSchema = z.strictObject({
-  trial_calls: z
-    .strictObject({
+const halfOpenSchema = s.object({
+  trial_calls: s
+    .object({
       metadata: trialCalls("metadata"),
       landing: trialCalls("landing"),
       artifact: trialCalls("artifact"),
     })
-    .prefault({})
+    .default({})
     .describe(
       "How many trial calls may be in flight at once, by role. Default: 1 (metadata), 1 (landing), 2 (artifact)",
     ),
-  jitter_ms: z
+  jitter_ms: s
     .number()
     .min(0)
     .max(60_000)
@@ -147,20 +142,20 @@ const halfOpenSchema = z.strictObject({
     .describe("Successful trial calls that close the circuit, 1 to 1000000. Default: 1"),
 });
 
-const defaultsSchema = z.strictObject({
+const defaultsSchema = s.object({
   ...circuit,
   retry_after_cap_s: retryAfterCapSchema,
   per: perSchema,
   throttles: throttlesSchema,
-  classify: classifySchema.prefault({}).describe("Which HTTP statuses are failures. Default: built-in lists"),
-  roles: rolesSchema.prefault({}).describe(ROLES_TEXT),
+  classify: classifySchema.default({}).describe("Which HTTP statuses are failures. Default: built-in lists"),
+  roles: rolesSchema.default({}).describe(ROLES_TEXT),
   half_open: halfOpenSchema
-    .prefault({})
+    .default({})
     .describe("The half-open state, in which trial calls decide whether the circuit closes. Default: built-in numbers"),
 });
 
-const rollingWindowSchema = z.strictObject({
-  enabled: z
+const rollingWindowSchema = s.object({
+  enabled: s
     .boolean()
     .default(rolling_window.enabled)
     .describe("Whether failures are counted in a rolling window. Default: true"),
@@ -173,16 +168,16 @@ const rollingWindowSchema = z.strictObject({
   cooldown_s: seconds
     .default(rolling_window.cooldown_s)
     .describe("Length of that cooldown, in seconds, above 0 and at most 31 days. Default: 60"),
-  slow_call_ms: z
+  slow_call_ms: s
     .number()
-    .positive()
+    .above(0)
     .optional()
     .describe(
       "Slow calls start the cooldown too: a call is slow if its response begins later than this, in milliseconds, above 0. Default: off",
     ),
-  slow_call_share: z
+  slow_call_share: s
     .number()
-    .positive()
+    .above(0)
     .max(1)
     .default(rolling_window.slow_call_share)
     .describe("Share of slow calls within the window that starts the cooldown, above 0 and at most 1. Default: 0.5"),
@@ -191,34 +186,34 @@ const rollingWindowSchema = z.strictObject({
     .describe("Calls within the window below which their share does not count, 1 to 1000000. Default: 10"),
 });
 
-const advancedSchema = z.strictObject({
+const advancedSchema = s.object({
   rolling_window: rollingWindowSchema
-    .prefault({})
+    .default({})
     .describe("Cooldown of a host that fails often between successes. Default: on"),
-  cooldown_store: z
-    .strictObject({
-      backend: z
-        .enum(["none", "sqlite", "redis"])
+  cooldown_store: s
+    .object({
+      backend: s
+        .oneOf("none", "sqlite", "redis")
         .default(cooldown_store.backend)
         .describe(
           "Where cooldowns and circuits are stored: none uses the store of the limits, sqlite a file, redis a server. Default: none",
         ),
-      dsn: z.string().default(cooldown_store.dsn).describe("File (sqlite) or URL (redis) of the store. Default: empty"),
+      dsn: s.string().default(cooldown_store.dsn).describe("File (sqlite) or URL (redis) of the store. Default: empty"),
     })
-    .prefault({})
+    .default({})
     .describe("Store of cooldowns and circuits. Default: none"),
-  adaptive_reset: z
-    .strictObject({
-      enabled: z
+  adaptive_reset: s
+    .object({
+      enabled: s
         .boolean()
         .default(adaptive_reset.enabled)
         .describe("Whether each failed trial call doubles reset_timeout_s, up to retry_after_cap_s. Default: true"),
     })
-    .prefault({})
+    .default({})
     .describe("Longer reset for a host that stays down. Default: on"),
-  ramp_up: z
-    .strictObject({
-      enabled: z
+  ramp_up: s
+    .object({
+      enabled: s
         .boolean()
         .default(ramp_up.enabled)
         .describe("Whether calls are held back after a cooldown. Default: true"),
@@ -228,11 +223,11 @@ const advancedSchema = z.strictObject({
           "Calls waiting for an answer at once, by role, at which no call is held back any more, 1 to 1000000. Default: 64",
         ),
     })
-    .prefault({})
+    .default({})
     .describe("Few calls at first after a cooldown. Default: on"),
 });
 
-const hostSchema = z.strictObject({
+const hostSchema = s.object({
   ...circuit,
   retry_after_cap_s: retryAfterCapSchema,
   per: perSchema,
@@ -241,37 +236,37 @@ const hostSchema = z.strictObject({
   roles: rolesSchema.optional().describe(ROLES_TEXT),
 });
 
-export const breakersSchema = z.strictObject({
+export const breakersSchema = s.object({
   version: versionSchema,
   extends: extendsSchema,
   mode: modeSchema,
   defaults: defaultsSchema
-    .prefault({})
+    .default({})
     .describe(
       "Breakers of hosts that are not listed, and of fields that a host does not set. Default: built-in numbers",
     ),
-  advanced: advancedSchema.prefault({}).describe("Settings of all breakers together. Default: built-in settings"),
-  hosts: z
-    .record(hostNameSchema, hostSchema)
-    .prefault({})
+  advanced: advancedSchema.default({}).describe("Settings of all breakers together. Default: built-in settings"),
+  hosts: s
+    .map(hostNameSchema, hostSchema)
+    .default({})
     .describe(
       "Breakers by host; a port belongs to the name only if the policy names it. A listed host of a service has circuits of its own. Default: none",
     ),
-  services: z
-    .record(z.string().min(1), hostSchema)
-    .prefault({})
+  services: s
+    .map(s.string().min(1), hostSchema)
+    .default({})
     .describe(
       "Breakers by service, as ratelimits.yaml names it; its members share circuits and cooldowns. Default: none",
     ),
-  resolvers: z
-    .record(z.string().min(1), circuitSchema)
-    .prefault({})
+  resolvers: s
+    .map(s.string().min(1), circuitSchema)
+    .default({})
     .describe(
       "Circuits by resolver. A resolver's circuit counts the calls that name it, whichever host they go to. Default: none",
     ),
 });
 
-true satisfies Exact<z.input<typeof breakersSchema>, BreakersOptions>;
+true satisfies Exact<s.InputOf<typeof breakersSchema>, BreakersOptions>;
 
 /**
  * Parses the breakers. Throws a ConfigError that lists every problem.
@@ -281,6 +276,6 @@ export function parseBreakers(
   options: BreakersOptions,
   where: string,
   isMerged = false,
-): z.output<typeof breakersSchema> {
+): s.OutputOf<typeof breakersSchema> {
   return (isMerged ? parseMerged : parseOptions)(breakersSchema, options, where);
 }

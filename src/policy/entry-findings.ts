@@ -1,10 +1,10 @@
-import { isShippedSource } from "./file-layer.ts";
 import { notice, type PolicyFinding, warning } from "./finding.ts";
 import type { Assignment } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { memberText } from "./member.ts";
 import { CIRCUIT_FIELDS } from "./precedence.ts";
 import { ROLES } from "./roles.ts";
+import { isShippedSource } from "./shipped-policy.ts";
 
 /** Entries and overrides that have no effect, or another one than their author may expect. */
 export function entryFindings(policy: LoadedPolicy): readonly PolicyFinding[] {

@@ -1,25 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { withoutCredentials } from "../core/text/passwords.ts";
 import { objectLayer, type PolicyLayer } from "./layer.ts";
-import { readYamlLayer } from "./yaml-layer.ts";
 
 /** Exported because callers compare problems with it. */
 export const FILE_NOT_FOUND = "file not found";
-const SHIPPED = "(shipped)";
-const shippedLayers = new Map<string, Promise<PolicyLayer>>();
-
-/** Reads one of the files that come with the package, once: they do not change while a program runs. */
-export function readShippedLayer(key: string): Promise<PolicyLayer> {
-  const file = new URL(`../../configs/networking/${key}.yaml`, import.meta.url);
-  const layer = shippedLayers.get(key) ?? readFileLayer(file, `${key}.yaml ${SHIPPED}`);
-  shippedLayers.set(key, layer);
-  return layer;
-}
-
-/** Whether the source of a value is a file that comes with the package. */
-export function isShippedSource(where: string): boolean {
-  return where.includes(`.yaml ${SHIPPED}:`);
-}
 
 /** Reads the user's layer: the file or object that is given, or else the file that the environment variable names. */
 export async function readUserLayer(
@@ -53,5 +37,7 @@ export async function readFileLayer(
       ],
     };
   }
+  // Most programs have no file of their own, and the parser takes 30 ms to load.
+  const { readYamlLayer } = await import("./yaml-layer.ts");
   return readYamlLayer(text, name);
 }

@@ -94,7 +94,7 @@ export function canonicalHostIfValid(name: string): string {
 }
 
 /** Not an array, a Map, a Date or another object whose content is not in its keys. */
-function isMap(value: unknown): value is Record<string, unknown> {
+export function isMap(value: unknown): value is Record<string, unknown> {
   return Object.prototype.toString.call(value) === "[object Object]";
 }
 

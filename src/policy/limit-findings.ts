@@ -1,6 +1,5 @@
 import type { BudgetPolicy, RoleBudgetPolicy } from "./budget-policy.ts";
 import { winningSource } from "./explanation.ts";
-import { isShippedSource } from "./file-layer.ts";
 import { type PolicyFinding, warning } from "./finding.ts";
 import type { ScopeEntry } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
@@ -8,6 +7,7 @@ import { roleLimitPaths, totalPaths, totalPlaces } from "./precedence.ts";
 import { implies } from "./rate-order.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { serviceOfName, withoutTier } from "./service-name.ts";
+import { isShippedSource } from "./shipped-policy.ts";
 
 /** Assumed duration of a call, to judge whether max_concurrent can reach the rate. */
 const TYPICAL_LATENCY_MS = 300;

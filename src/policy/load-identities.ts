@@ -1,12 +1,14 @@
 import { ConfigError } from "../errors.ts";
 import type { Environment } from "./environment.ts";
-import { readShippedLayer, readUserLayer } from "./file-layer.ts";
+import { readUserLayer } from "./file-layer.ts";
 import { Identities, type Identity } from "./identity.ts";
 import type { IdentitiesOptions } from "./identity-options.ts";
 import { identitiesSchema } from "./identity-schema.ts";
 import { placeholdersOf } from "./identity-template.ts";
 import { type Assignment, assemble, standsAlone } from "./layer.ts";
 import { PlaceholderValues } from "./placeholder-values.ts";
+import { checkBySchema } from "./schema-check.ts";
+import { shippedValues } from "./shipped-policy.ts";
 import { problemsOf } from "./validation.ts";
 
 export interface IdentitySources {
@@ -26,20 +28,17 @@ export interface IdentitySources {
  */
 export async function loadIdentities(sources: IdentitySources = {}): Promise<Identities> {
   const { identities, env = {}, mailto, tool = "docstokg" } = sources;
-  const layers = [
-    await readShippedLayer("identities"),
-    await readUserLayer("identities", "DOCSTOKG_IDENTITIES_YAML", identities, env),
-  ] as const;
-  const [base, own] = [normalized(layers[0].assignments), normalized(layers[1].assignments)];
+  const layer = await readUserLayer("identities", "DOCSTOKG_IDENTITIES_YAML", identities, env);
+  const [base, own] = [normalized(shippedValues("identities")), normalized(layer.assignments)];
   const problems = [
-    ...layers.flatMap(layer => layer.problems),
+    ...layer.problems,
     // A user may have written a key into the file, so values are never quoted.
-    ...[base, own].flatMap(layer => problemsOf(identitiesSchema, layer, "identities", { quotesValues: false })),
+    ...problemsOf(identitiesSchema, own, "identities", { quotesValues: false }),
   ];
   const values = new PlaceholderValues(mailto, tool, env);
-  const { data } = identitiesSchema.safeParse(assemble([...(standsAlone(own) ? [] : base), ...own]));
-  const byHost = filled("hosts", data?.hosts ?? {}, values);
-  const byService = filled("services", data?.services ?? {}, values);
+  const { value } = checkBySchema(identitiesSchema, assemble([...(standsAlone(own) ? [] : base), ...own]));
+  const byHost = filled("hosts", value?.hosts ?? {}, values);
+  const byService = filled("services", value?.services ?? {}, values);
   problems.push(...values.problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return new Identities(byHost, byService, values.mailto);

@@ -1,11 +1,10 @@
-import type { z } from "zod";
 import { nearest } from "../core/text/nearest.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { type BreakerPolicies, breakerPoliciesFrom } from "./breaker-policy.ts";
 import { type BreakersOptions, breakersSchema } from "./breaker-schema.ts";
 import { checkSources } from "./check-sources.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
-import { readShippedLayer, readUserLayer } from "./file-layer.ts";
+import { readUserLayer } from "./file-layer.ts";
 import { type PolicyOverrides, readFlags } from "./flag-layer.ts";
 import type { Identities } from "./identity.ts";
 import type { IdentitiesOptions } from "./identity-options.ts";
@@ -17,6 +16,8 @@ import { mergeLayers } from "./merge-layers.ts";
 import type { KnownNames } from "./overrides.ts";
 import { LAYERS } from "./precedence.ts";
 import { type RatelimitsOptions, ratelimitsSchema } from "./ratelimit-schema.ts";
+import type { AnySchema } from "./schema.ts";
+import { shippedValues } from "./shipped-policy.ts";
 import { SourceIndex } from "./source-index.ts";
 import { problemsOf } from "./validation.ts";
 
@@ -71,7 +72,7 @@ export interface LoadedPolicy {
 
 interface PolicySection {
   readonly key: "ratelimits" | "breakers";
-  readonly schema: z.ZodType;
+  readonly schema: AnySchema;
   readonly variable: string;
 }
 
@@ -197,7 +198,10 @@ interface FileLayers {
 
 async function readFiles({ key, variable }: PolicySection, sources: PolicySources): Promise<FileLayers> {
   const { env = {} } = sources;
-  return { shipped: await readShippedLayer(key), user: await readUserLayer(key, variable, sources[key], env) };
+  return {
+    shipped: { assignments: shippedValues(key), problems: [] },
+    user: await readUserLayer(key, variable, sources[key], env),
+  };
 }
 
 function loadSection(
@@ -215,8 +219,9 @@ function loadSection(
   for (const name of LAYERS) {
     const layer = layers[name];
     problems.push(...layer.problems);
-    // Most layers are empty.
-    if (layer.assignments.length > 0) problems.push(...problemsOf(schema, layer.assignments, key));
+    // The shipped files were checked when the package was built, and most other layers are empty.
+    if (name !== "shipped" && layer.assignments.length > 0)
+      problems.push(...problemsOf(schema, layer.assignments, key));
   }
   return mergeLayers(usedLayers(layers).map(name => layers[name].assignments));
 }

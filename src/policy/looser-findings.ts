@@ -1,11 +1,11 @@
 import type { BudgetPolicy } from "./budget-policy.ts";
-import { isShippedSource } from "./file-layer.ts";
 import { type PolicyFinding, warning } from "./finding.ts";
 import type { ConfiguredLimits, Route } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { roleLimitPaths, totalPaths, totalPlaces } from "./precedence.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { withoutTier } from "./service-name.ts";
+import { isShippedSource } from "./shipped-policy.ts";
 
 /** A request that stands for all requests of one host, suffix or path. */
 interface Probe {

@@ -1,58 +1,47 @@
 /** Parts that the schemas of all policy files share. */
-import { z } from "zod";
 import { canonicalHost } from "../core/text/host.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { assemble, canonicalHostIfValid, objectLayer } from "./layer.ts";
+import * as s from "./schema.ts";
+import { checkBySchema } from "./schema-check.ts";
 import { problemsOf } from "./validation.ts";
 
-/** Runs a parser of the core, and reports its RangeError as a problem of this value. */
-export function parsedBy<Input, Output>(parse: (input: Input) => Output) {
-  return (input: Input, context: z.RefinementCtx): Output => {
-    try {
-      return parse(input);
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      context.addIssue({ code: "custom", message: error.message });
-      return z.NEVER;
-    }
-  };
-}
+export const hostNameSchema = s.string().convert(canonicalHost);
 
-export const hostNameSchema = z.string().transform(parsedBy(canonicalHost));
+export const versionSchema = s.oneOf(1).optional().describe("Version of the file format: 1. Default: 1");
 
-export const versionSchema = z.literal(1).optional().describe("Version of the file format: 1. Default: 1");
-
-export const extendsSchema = z
-  .enum(["default", "none"])
+export const extendsSchema = s
+  .oneOf("default", "none")
   .optional()
   .describe(
     "default: the file changes single fields of the shipped file; none: the shipped file is ignored. Default: default",
   );
 
 /** Parses options by a schema. Throws a ConfigError that lists every problem. */
-export function parseOptions<Schema extends z.ZodType>(
+export function parseOptions<Schema extends s.AnySchema>(
   schema: Schema,
   options: unknown,
   where: string,
-): z.output<Schema> {
+): s.OutputOf<Schema> {
   const layer = objectLayer(options, where);
+  const { value, issues } = checkBySchema(schema, assemble(layer.assignments));
   const problems = [
     ...layer.problems,
-    ...problemsOf(schema, layer.assignments, where),
+    ...(issues.length === 0 ? [] : problemsOf(schema, layer.assignments, where)),
     ...duplicateHosts(options, where),
   ];
   if (problems.length > 0) throw new ConfigError(problems);
-  return schema.parse(assemble(layer.assignments));
+  return value;
 }
 
 /** As `parseOptions`, for options that were assembled from layers that are valid by themselves. */
-export function parseMerged<Schema extends z.ZodType>(
+export function parseMerged<Schema extends s.AnySchema>(
   schema: Schema,
   options: unknown,
   where: string,
-): z.output<Schema> {
-  const result = schema.safeParse(options);
-  return result.success ? result.data : parseOptions(schema, options, where);
+): s.OutputOf<Schema> {
+  const { value, issues } = checkBySchema(schema, options);
+  return issues.length === 0 ? value : parseOptions(schema, options, where);
 }
 
 /** A host in two spellings would lose one of its entries. */

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import type { ConfigProblem } from "../errors.ts";
 import type { Environment } from "./environment.ts";
 import { IdentityField } from "./identity.ts";
@@ -9,6 +8,9 @@ const NOT_A_NAME = "expected a name in printable ASCII without spaces";
 const NOT_PRINTABLE =
   "the value contains control characters, leading or trailing spaces, or non-ASCII characters (value not shown)";
 const ADDRESS_LENGTH_MAX = 254;
+/** The expression that browsers check `<input type="email">` by. */
+const ADDRESS =
+  /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
 
 /**
  * The values of placeholders, and the problems of these values. Apart from DOCSTOKG_MAILTO, an environment variable is
@@ -23,7 +25,7 @@ export class PlaceholderValues {
 
   constructor(mailto: string | undefined, tool: string, env: Environment) {
     this.#env = env;
-    const isAddress = (text: string) => text.length <= ADDRESS_LENGTH_MAX && z.regexes.html5Email.test(text);
+    const isAddress = (text: string) => text.length <= ADDRESS_LENGTH_MAX && ADDRESS.test(text);
     // An empty `mailto` is a choice: DOCSTOKG_MAILTO is then not read.
     this.mailto =
       mailto === undefined

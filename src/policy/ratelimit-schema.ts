@@ -1,5 +1,4 @@
 /** The schema of `ratelimits.yaml`. Its descriptions are those of `ratelimit-options.ts`, for editors. */
-import { z } from "zod";
 import { MAX_COST_LIMIT, NO_LIMIT, parseRates } from "../core/limits/rate.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND } from "./defaults.ts";
 import { parseMember } from "./member.ts";
@@ -7,40 +6,39 @@ import {
   type Exact,
   extendsSchema,
   hostNameSchema,
-  parsedBy,
   parseMerged,
   parseOptions,
   versionSchema,
 } from "./parse-options.ts";
 import type { RatelimitsOptions } from "./ratelimit-options.ts";
+import * as s from "./schema.ts";
 
 export type { HostLimits, RatelimitsOptions, RoleLimits } from "./ratelimit-options.ts";
 
-const ratesSchema = z
-  .union([z.string(), z.array(z.string()).readonly()], {
-    error: "expected a rate such as 10/SECOND, a list of rates, or none for no rate limit",
-  })
-  .transform(parsedBy(texts => (texts === NO_LIMIT ? [] : parseRates(texts))))
+const ratesSchema = s
+  .union(
+    [s.string(), s.list(s.string())],
+    "expected a rate such as 10/SECOND, a list of rates, or none for no rate limit",
+  )
+  .convert(texts => (texts === NO_LIMIT ? [] : parseRates(texts)))
   .optional()
   .describe(
     "Rate limits such as 10/SECOND, 1/3SECOND or 300/min; a list, or one text joined by +. All of them hold at once. none is no rate limit, on purpose. Default: inherited; for total, no rate limit",
   );
 
 /** A unit is also a key of call options and of overrides such as `costs.credits:1000/DAY`. */
-const unitSchema = z
+const unitSchema = s
   .string()
   .regex(
     /^(?!requests$)[a-z][a-z0-9_]{0,31}$/,
     "expected a unit in lower case, such as credits; for requests use rates",
   );
-const costRatesSchema = z
-  .union([z.string(), z.array(z.string()).readonly()], {
-    error: "expected a rate such as 100000/DAY, a list of rates, or none for no limit",
-  })
-  .transform(parsedBy(texts => (texts === NO_LIMIT ? [] : parseRates(texts, MAX_COST_LIMIT))));
+const costRatesSchema = s
+  .union([s.string(), s.list(s.string())], "expected a rate such as 100000/DAY, a list of rates, or none for no limit")
+  .convert(texts => (texts === NO_LIMIT ? [] : parseRates(texts, MAX_COST_LIMIT)));
 
-const modeSchema = z
-  .enum(["enforce", "shadow"])
+const modeSchema = s
+  .oneOf("enforce", "shadow")
   .optional()
   .describe(
     "enforce applies the limits; shadow only reports which calls would have waited or been refused, and sends them. The most specific key wins. Default: enforce",
@@ -48,62 +46,62 @@ const modeSchema = z
 
 const budget = {
   rates: ratesSchema,
-  costs: z
-    .record(unitSchema, costRatesSchema)
+  costs: s
+    .map(unitSchema, costRatesSchema)
     .optional()
     .describe(
       "Rate limits of other units than requests, by the name of the unit: credits: 100000/DAY. Money is written in whole millionths. All of them hold at once, together with rates. none removes an inherited limit. Default: inherited; for total, none",
     ),
-  max_concurrent: z
-    .int()
+  max_concurrent: s
+    .integer()
     .min(1)
     .optional()
     .describe("Maximum number of requests in flight, 1 or more. Default: inherited; otherwise no maximum"),
-  shared: z
+  shared: s
     .boolean()
     .optional()
     .describe("Whether max_concurrent counts over all processes that share a store. Default: false"),
-  guard_ms: z
+  guard_ms: s
     .number()
     .min(0)
     .max(60_000)
     .optional()
     .describe("Milliseconds added to every window to absorb network jitter, 0 to 60000. Default: 25"),
-  shape: z
-    .enum(["burst", "smooth"])
+  shape: s
+    .oneOf("burst", "smooth")
     .optional()
     .describe(
       "burst sends as soon as a window allows; smooth spaces requests evenly, at (N - 2) / T for a rate of N in T. Default: burst",
     ),
 };
-const budgetSchema = z.strictObject(budget);
-const roleSchema = z.strictObject({
+const budgetSchema = s.object(budget);
+const roleSchema = s.object({
   ...budget,
-  max_delay_ms: z
+  max_delay_ms: s
     .number()
     .min(0)
     .optional()
     .describe(
       "Longest wait for a rate limit or cooldown, in milliseconds, 0 or more. A call that would wait longer is refused at once. Default: inherited; otherwise 200 (metadata), 250 (landing), 2000 (artifact)",
     ),
-  count_head: z
+  count_head: s
     .boolean()
     .optional()
     .describe("Whether HEAD requests count toward the rate limits. Default: inherited; otherwise false"),
-  call_costs: z
-    .record(unitSchema, z.int().min(0).max(MAX_COST_LIMIT))
+  call_costs: s
+    .map(unitSchema, s.integer().min(0).max(MAX_COST_LIMIT))
     .optional()
     .describe(
       "What a call uses of each unit of costs if it does not say so itself, whole numbers of 0 or more: credits: 10. Default: inherited; otherwise 1",
     ),
-  cost_headers: z
-    .record(unitSchema, z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "expected the name of a response header"))
+  cost_headers: s
+    .map(unitSchema, s.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "expected the name of a response header"))
     .optional()
     .describe(
       "Response headers that say what the call really used, by unit: credits: X-Credits-Used. The difference is returned or charged afterwards. Default: inherited; otherwise none",
     ),
-  per: z
-    .enum(["all", "partition"])
+  per: s
+    .oneOf("all", "partition")
     .optional()
     .describe(
       "all: one budget for all calls; partition: a budget of its own for each partition that calls name, below the common total. Calls without a partition share one. Default: inherited; otherwise all",
@@ -126,10 +124,10 @@ const host = {
   ...roles,
 };
 
-const tier = z.strictObject(host);
-const withSchema = z
-  .record(
-    z.string().regex(/^(?:mailto|[A-Z_][A-Z0-9_]*)$/, "expected mailto, or an environment variable in capitals"),
+const tier = s.object(host);
+const withSchema = s
+  .map(
+    s.string().regex(/^(?:mailto|[A-Z_][A-Z0-9_]*)$/, "expected mailto, or an environment variable in capitals"),
     tier,
   )
   .optional()
@@ -137,36 +135,31 @@ const withSchema = z
     "Limits of requests that carry a key or the email address, by the name that identities.yaml gives it: an environment variable such as API_KEY, or mailto. They replace single fields of this entry, and such requests are counted apart. Of several, the last one wins. Default: none",
   );
 
-const adaptsSchema = z
+const adaptsSchema = s
   .boolean()
   .optional()
   .describe("Whether the rates of this entry adapt to 429 responses. Default: inherited; otherwise aimd.enabled");
 
-const memberListSchema = z
-  .array(z.string().transform(parsedBy(parseMember)))
-  .min(1)
-  .readonly();
+const memberListSchema = s.list(s.string().convert(parseMember)).min(1);
 
-const serviceSchema = z.strictObject({
-  members: z
+const serviceSchema = s.object({
+  members: s
     .union(
       [
         memberListSchema,
-        z.strictObject({
+        s.object({
           replace: memberListSchema.describe(
             "The only members: those of the shipped service are dropped. At least one. Default: none",
           ),
         }),
       ],
-      {
-        error: "expected a list of hosts, *.suffix or host/path, or { replace: [...] }",
-      },
+      "expected a list of hosts, *.suffix or host/path, or { replace: [...] }",
     )
     .optional()
     .describe(
       "Hosts, *.suffix for every host below a name, or host/path for one part of a host; at least one, unless per_host is true. They are added to the shipped members; { replace: [...] }, or !replace in YAML, replaces those. Default: none",
     ),
-  per_host: z
+  per_host: s
     .boolean()
     .optional()
     .describe(
@@ -177,76 +170,79 @@ const serviceSchema = z.strictObject({
   ...host,
 });
 
-const servicesSchema = z.record(
-  z.string().regex(/^[^\s:=;,/]+$/, "expected a name without spaces and without any of : = ; , /"),
+const servicesSchema = s.map(
+  s.string().regex(/^[^\s:=;,/]+$/, "expected a name without spaces and without any of : = ; , /"),
   serviceSchema,
 );
 
-const aimdSchema = z
-  .strictObject({
-    enabled: z.boolean().default(DEFAULT_AIMD.enabled).describe("Whether rates adapt. Default: false"),
-    window_s: z
+const aimdSchema = s
+  .object({
+    enabled: s.boolean().default(DEFAULT_AIMD.enabled).describe("Whether rates adapt. Default: false"),
+    window_s: s
       .number()
-      .positive()
+      .above(0)
       .default(DEFAULT_AIMD.window_s)
       .describe("Length of one observation, in seconds, above 0. Default: 60"),
-    high_429_ratio: z
+    high_429_ratio: s
       .number()
-      .gt(0)
+      .above(0)
       .max(1)
       .default(DEFAULT_AIMD.high_429_ratio)
       .describe(
         "Share of 429 responses in a window above which the rate is lowered, above 0 and at most 1. Default: 0.05",
       ),
-    increase_step_pct: z
+    increase_step_pct: s
       .number()
       .min(0)
       .max(100)
       .default(DEFAULT_AIMD.increase_step_pct)
       .describe("Percent of the configured rate added after a window without too many 429, 0 to 100. Default: 5"),
-    decrease_step_pct: z
+    decrease_step_pct: s
       .number()
       .min(0)
-      .lt(100)
+      .below(100)
       .default(DEFAULT_AIMD.decrease_step_pct)
       .describe("Percent of the current rate taken away after a window with too many 429, 0 to below 100. Default: 20"),
-    min_multiplier: z
+    min_multiplier: s
       .number()
-      .gt(0)
+      .above(0)
       .max(1)
       .default(DEFAULT_AIMD.min_multiplier)
       .describe("Lowest factor of the configured rate, above 0 and at most max_multiplier. Default: 0.3"),
-    max_multiplier: z
+    max_multiplier: s
       .number()
-      .gt(0)
+      .above(0)
       .max(1)
       .default(DEFAULT_AIMD.max_multiplier)
       .describe("Highest factor of the configured rate, above 0 and at most 1. Default: 1"),
   })
-  .refine(({ min_multiplier, max_multiplier }) => min_multiplier > 1 || min_multiplier <= max_multiplier, {
-    path: ["min_multiplier"],
-    message: "min_multiplier must not be above max_multiplier",
-  });
+  .check(
+    ({ min_multiplier, max_multiplier }) =>
+      min_multiplier > 1 || min_multiplier <= max_multiplier
+        ? undefined
+        : "min_multiplier must not be above max_multiplier",
+    ["min_multiplier"],
+  );
 
-const backendSchema = z.strictObject({
-  kind: z
-    .enum(["memory", "multiprocess", "sqlite", "redis"])
+const backendSchema = s.object({
+  kind: s
+    .oneOf("memory", "multiprocess", "sqlite", "redis")
     .default(DEFAULT_BACKEND.kind)
     .describe(
       "memory: this process only; multiprocess: all processes of this user on this machine; sqlite: all processes that use the same file; redis: all processes that use the same server. Default: memory",
     ),
-  dsn: z
+  dsn: s
     .string()
     .default(DEFAULT_BACKEND.dsn)
     .describe("File (sqlite) or URL (redis) of the store; empty for memory and multiprocess. Default: empty"),
-  when_store_away: z
-    .enum(["share", "wait", "refuse"])
+  when_store_away: s
+    .oneOf("share", "wait", "refuse")
     .default(DEFAULT_BACKEND.when_store_away)
     .describe(
       "What a process does while the store does not answer. share: it uses its share of each limit; wait: calls are queued until the store is back; refuse: calls fail at once. Default: share",
     ),
-  fleet_size: z
-    .int()
+  fleet_size: s
+    .integer()
     .min(1)
     .optional()
     .describe(
@@ -254,9 +250,9 @@ const backendSchema = z.strictObject({
     ),
 });
 
-const globalSchema = z.strictObject({
-  max_inflight: z
-    .int()
+const globalSchema = s.object({
+  max_inflight: s
+    .integer()
     .min(1)
     .optional()
     .describe(
@@ -264,35 +260,35 @@ const globalSchema = z.strictObject({
     ),
 });
 
-export const ratelimitsSchema = z.strictObject({
+export const ratelimitsSchema = s.object({
   version: versionSchema,
   extends: extendsSchema,
   mode: modeSchema,
-  defaults: z
-    .strictObject(roles)
-    .prefault({})
+  defaults: s
+    .object(roles)
+    .default({})
     .describe("Limits of hosts that are not listed, and of fields that a host does not set. Default: built-in limits"),
-  hosts: z
-    .record(hostNameSchema, z.strictObject({ with: withSchema, aimd: adaptsSchema, ...host }))
-    .prefault({})
+  hosts: s
+    .map(hostNameSchema, s.object({ with: withSchema, aimd: adaptsSchema, ...host }))
+    .default({})
     .describe("Limits by host; a port belongs to the name only if the policy names it. Default: none"),
   services: servicesSchema
-    .prefault({})
+    .default({})
     .describe("Hosts, suffixes and paths that share one budget, by the name of the service. Default: none"),
   groups: servicesSchema.optional().describe("The former name of services. Default: none"),
   aimd: aimdSchema
-    .prefault({})
+    .default({})
     .describe("Adaptive rate: lowers the rate of a host that answers 429, and raises it again. Default: off"),
-  backend: backendSchema.prefault({}).describe("Store of the limits. Default: memory"),
-  global: globalSchema.prefault({}).describe("Limits over all hosts. Default: none"),
+  backend: backendSchema.default({}).describe("Store of the limits. Default: memory"),
+  global: globalSchema.default({}).describe("Limits over all hosts. Default: none"),
 });
 
-true satisfies Exact<z.input<typeof ratelimitsSchema>, RatelimitsOptions>;
+true satisfies Exact<s.InputOf<typeof ratelimitsSchema>, RatelimitsOptions>;
 
-export type ParsedRatelimits = z.output<typeof ratelimitsSchema>;
+export type ParsedRatelimits = s.OutputOf<typeof ratelimitsSchema>;
 export type ParsedAimd = ParsedRatelimits["aimd"];
-export type ParsedBudgetLimits = z.output<typeof budgetSchema>;
-export type ParsedRoleLimits = z.output<typeof roleSchema>;
+export type ParsedBudgetLimits = s.OutputOf<typeof budgetSchema>;
+export type ParsedRoleLimits = s.OutputOf<typeof roleSchema>;
 
 /**
  * Parses the limits. Throws a ConfigError that lists every problem.

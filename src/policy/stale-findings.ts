@@ -1,6 +1,6 @@
-import { isShippedSource } from "./file-layer.ts";
 import { notice, type PolicyFinding, warning } from "./finding.ts";
 import type { LoadedPolicy } from "./load.ts";
+import { isShippedSource } from "./shipped-policy.ts";
 
 const MAX_AGE_DAYS = 180;
 const DAY_MS = 86_400_000;

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { z } from "zod";
 import { objectLayer } from "./layer.ts";
+import * as s from "./schema.ts";
 import { problemsOf } from "./validation.ts";
 
-const schema = z.strictObject({
-  name: z.string().optional(),
-  key: z.string().regex(/^x/, "expected a text that begins with x").optional(),
-  backend: z.strictObject({ kind: z.enum(["memory", "redis"]).optional() }).optional(),
+const schema = s.object({
+  name: s.string().optional(),
+  key: s.string().regex(/^x/, "expected a text that begins with x").optional(),
+  backend: s.object({ kind: s.oneOf("memory", "redis").optional() }).optional(),
 });
 
 function messages(options: object, quotesValues?: boolean): readonly string[] {

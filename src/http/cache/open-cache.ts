@@ -4,7 +4,6 @@ import type { Time } from "../../time/time.ts";
 import type { HubOptions } from "../hub-options.ts";
 import type { CacheStore } from "./cache-store.ts";
 import { MemoryCache } from "./memory-cache.ts";
-import { SqliteCache } from "./sqlite-cache.ts";
 
 /** A cache and the function that closes it. */
 export interface OpenedCache {
@@ -30,6 +29,7 @@ export async function openCache(
   if (file === undefined) {
     throw new RangeError(`cache must be "memory", "sqlite:<file>" or false, not ${quote(String(kind))}`);
   }
+  const { SqliteCache } = await import("./sqlite-cache.ts");
   const store = await SqliteCache.open(file, { time, onTrouble });
   return {
     store,
