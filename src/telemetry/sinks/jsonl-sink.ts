@@ -7,6 +7,7 @@ import type { Time } from "../../time/time.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { rotatedFiles, rotatedName } from "../rotated-files.ts";
 import type { Sink } from "../sink.ts";
+import { LineBuffer } from "./line-buffer.ts";
 import { type BatchWriter, PartialWriteError, QueuedSink, type QueueOptions } from "./queued-sink.ts";
 
 /** Options of `jsonlSink`. */
@@ -38,7 +39,8 @@ export async function jsonlSink(file: string, options: JsonlSinkOptions = {}): P
   return new QueuedSink("jsonl", writer, options);
 }
 
-class JsonlWriter implements BatchWriter<string> {
+/** Its items are the lengths of the lines in bytes. */
+class JsonlWriter implements BatchWriter<number> {
   readonly #path: string;
   readonly #maxBytes: number;
   readonly #keep: number;
@@ -47,8 +49,9 @@ class JsonlWriter implements BatchWriter<string> {
   /** The inode of the open file: the path may later lead to another file. */
   #identity: bigint | undefined;
   #bytes = 0;
+  readonly #lines = new LineBuffer();
   /** Lines that `write` is about to write. */
-  #unbegun: string | undefined;
+  #unbegun: Buffer | undefined;
   /** The file ends within a line, because a process was killed or the disk was full. The next write begins a new line. */
   #isTorn = false;
 
@@ -73,17 +76,26 @@ class JsonlWriter implements BatchWriter<string> {
     this.#isTorn = size > 0 && last[0] !== NEWLINE;
   }
 
-  encode(event: TelemetryEvent): string {
-    return lineOf(event);
+  /** The JSON has its envelope first, because people read these files too. */
+  encode(event: TelemetryEvent): number {
+    const { ts, event_type, run_id, config_hash } = event;
+    const json = JSON.stringify(event);
+    const type = `{"event_type":"${event_type}"`;
+    const stamp = `,"ts":${ts},"run_id":"${run_id}","config_hash":"${config_hash}"}`;
+    const head = `{"ts":${ts},"event_type":"${event_type}","run_id":"${run_id}","config_hash":"${config_hash}"`;
+    // Telemetry adds the envelope at the end; policy_loaded has its hash among its fields.
+    if (json.startsWith(type) && json.endsWith(stamp))
+      return this.#lines.append(head, `${json.slice(type.length, -stamp.length)}}\n`);
+    return this.#lines.append(JSON.stringify({ ts, event_type, run_id, config_hash, ...(event as object) }), "\n");
   }
 
-  async write(items: readonly string[]): Promise<void> {
-    const lines = items.join("");
+  async write(items: readonly number[]): Promise<void> {
+    const lines = this.#taken(items);
     this.#unbegun = lines;
     // Another process may have rotated the file, or a user deleted it.
     if (this.#file !== undefined && (await identity(this.#path)) !== this.#identity) await this.close();
     if (this.#file === undefined) await this.open();
-    if (this.#bytes > 0 && this.#bytes + Buffer.byteLength(lines) > this.#maxBytes) await this.#rotate();
+    if (this.#bytes > 0 && this.#bytes + lines.length > this.#maxBytes) await this.#rotate();
     // `writeSync` has written them while the file was opened or renamed.
     if (this.#unbegun === undefined) return;
     this.#unbegun = undefined;
@@ -101,10 +113,10 @@ class JsonlWriter implements BatchWriter<string> {
   }
 
   /** Without rotation and without looking at the path again: the process is about to end. */
-  writeSync(items: readonly string[]): void {
-    const lines = (this.#unbegun ?? "") + items.join("");
+  writeSync(items: readonly number[]): void {
+    const lines = Buffer.concat([...(this.#unbegun === undefined ? [] : [this.#unbegun]), this.#taken(items)]);
     this.#unbegun = undefined;
-    if (lines === "") return;
+    if (lines.length === 0) return;
     const fd = this.#file?.fd ?? openSync(this.#path, "a", 0o600);
     const bytes = this.#begun(lines);
     let written = 0;
@@ -116,8 +128,12 @@ class JsonlWriter implements BatchWriter<string> {
     }
   }
 
-  #begun(lines: string): Buffer {
-    return Buffer.from(this.#isTorn ? `\n${lines}` : lines);
+  #taken(items: readonly number[]): Buffer {
+    return this.#lines.take(items.reduce((sum, bytes) => sum + bytes, 0));
+  }
+
+  #begun(lines: Buffer): Buffer {
+    return this.#isTorn ? Buffer.concat([Buffer.from([NEWLINE]), lines]) : lines;
   }
 
   #ended(bytes: Buffer, written: number): void {
@@ -139,19 +155,6 @@ class JsonlWriter implements BatchWriter<string> {
     for (const old of rotated.slice(0, Math.max(0, rotated.length - this.#keep))) await ifExists(unlink(old));
     await this.open();
   }
-}
-
-/** The line of an event: JSON with its envelope first, because people read these files too. */
-function lineOf(event: TelemetryEvent): string {
-  const json = JSON.stringify(event);
-  const { ts, event_type, run_id, config_hash } = event;
-  const type = `{"event_type":"${event_type}"`;
-  const stamp = `,"ts":${ts},"run_id":"${run_id}","config_hash":"${config_hash}"}`;
-  // Telemetry adds the envelope at the end; policy_loaded has its hash among its fields.
-  if (!json.startsWith(type) || !json.endsWith(stamp))
-    return `${JSON.stringify({ ts, event_type, run_id, config_hash, ...(event as object) })}\n`;
-  const fields = json.slice(type.length, -stamp.length);
-  return `{"ts":${ts},"event_type":"${event_type}","run_id":"${run_id}","config_hash":"${config_hash}"${fields}}\n`;
 }
 
 /** The number of lines that were written completely. */

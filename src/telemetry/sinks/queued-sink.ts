@@ -9,8 +9,8 @@ import type { Sink, SinkOwner } from "../sink.ts";
 /** Writes batches of items, one for each event. `write` is never called before the previous call has ended. */
 export interface BatchWriter<Item> {
   /**
-   * The form in which an event is queued. A text is cheaper to keep than an object, which the garbage collector has to
-   * follow until it is written.
+   * The form in which an event is queued: a small one, because the garbage collector follows objects and strings until
+   * they are written. A writer may keep the event itself and return only a number; items are written in their order.
    */
   encode(event: TelemetryEvent): Item;
   /** Rejects with a PartialWriteError when some of the items were written. */
