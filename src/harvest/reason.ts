@@ -25,7 +25,8 @@ export const REASONS = {
   refused: "the service refused the request or the API key",
   robots: "robots.txt disallows the page, or could not be read (429, 5xx)",
   "private-address": "the host is in a private network (`--allow-private` permits it)",
-  redirects: "a redirect loop, too many redirects, or a redirect to a URL that is not http or https",
+  redirects:
+    "a redirect loop (without a new cookie between the visits), too many redirects, or a redirect to a URL that is not http or https",
   "http-status": "the server returned an error status",
   network: "the connection failed or was interrupted",
   "time-out": "no response in time",
