@@ -66,6 +66,12 @@ export interface Constraint {
   readonly limit: string;
 }
 
+/** The `limit` of a half-open circuit whose trial calls are all in flight. */
+export const PROBE_IN_FLIGHT = "probe in flight";
+
+/** The `limit` of a host that resumes after a cooldown begins with this. */
+export const RAMP_UP = "ramp-up after a cooldown";
+
 /** A limit that a server has announced. */
 export interface LearnedFrom {
   /** The family of header fields that announced it, such as `X-RateLimit`. */

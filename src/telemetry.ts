@@ -33,6 +33,7 @@ export type { QueueOptions } from "./telemetry/sinks/queued-sink.ts";
 export { sqliteSink } from "./telemetry/sinks/sqlite-sink.ts";
 export type {
   BreakerHostSummary,
+  DecisionSummary,
   DelaySummary,
   HostSummary,
   KeySummary,

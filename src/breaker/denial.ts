@@ -1,5 +1,5 @@
 import { estimatedAdmissionUs, estimatedEndUs, firstLeaseEndUs, nextAdmissionUs } from "../core/breaker/circuit.ts";
-import { BreakerOpenError, type Constraint, type OpenReason } from "../errors.ts";
+import { BreakerOpenError, type Constraint, type OpenReason, PROBE_IN_FLIGHT, RAMP_UP } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Blocker, ProbePermissions } from "./breaker-change.ts";
 import { type CircuitState, stateName } from "./breaker-events.ts";
@@ -8,9 +8,6 @@ import type { CircuitHolder } from "./circuit-holder.ts";
 import type { Cooldown } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import { RampUp } from "./ramp-up.ts";
-
-/** The `limit` of a denial by a half-open circuit. */
-const PROBE_IN_FLIGHT = "probe in flight";
 
 /**
  * A call that is not permitted: why, and for how long. A value and not an Error, because a stack trace is expensive.
@@ -93,7 +90,7 @@ export class Denial implements BreakerDenial {
   get constraint(): Constraint {
     const limit =
       this.blocker instanceof RampUp
-        ? `ramp-up after a cooldown (${this.blocker.limit} in flight)`
+        ? `${RAMP_UP} (${this.blocker.limit} in flight)`
         : this.state === "half_open"
           ? PROBE_IN_FLIGHT
           : `open circuit (${this.reason})`;

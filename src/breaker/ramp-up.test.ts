@@ -125,7 +125,7 @@ test("calls wait for their place after a cooldown as for a slot: max_delay_ms do
   trial.answered();
   const grants = await Promise.all(waiting);
   assert.deepEqual(
-    grants.map(({ waitedMs, breakerWaitMs }) => [waitedMs, breakerWaitMs]),
+    grants.map(({ wait: { waitedMs, breakerWaitMs } }) => [waitedMs, breakerWaitMs]),
     [
       [5000, 5000],
       [5000, 5000],

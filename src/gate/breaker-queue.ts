@@ -50,11 +50,11 @@ export class BreakerQueue {
     return this.#blockerOf.keys();
   }
 
-  add(waiter: Waiter, { blocker, untilUs, isRampUp }: Denial): void {
+  add(waiter: Waiter, { blocker, untilUs, isRampUp, constraint }: Denial): void {
     const list = this.#lists.get(blocker) ?? { waiters: new Set(), timer: undefined };
     this.#lists.set(blocker, list);
     list.waiters.add(waiter);
-    waiter.block(this.#time.monotonicUs(), isRampUp);
+    waiter.block(this.#time.monotonicUs(), constraint, isRampUp);
     this.#blockerOf.set(waiter, blocker);
     list.timer ??= this.#arm(blocker, untilUs);
   }

@@ -3,18 +3,12 @@ import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
 import { breakersOf } from "../breaker/registry-breakers.ts";
-import {
-  type Constraint,
-  type DecidedBy,
-  decidedByText,
-  explainRejection,
-  type LearnedFrom,
-  RejectedError,
-} from "../errors.ts";
+import { decidedByText, explainRejection, RejectedError } from "../errors.ts";
 import { freeUs } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
+import { NO_WAIT } from "../limiter/granted-wait.ts";
 import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
 import { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
@@ -34,7 +28,7 @@ import type { Time } from "../time/time.ts";
 import { Admission, checkBounds, mayWaitFor } from "./admission.ts";
 import { BreakerQueue } from "./breaker-queue.ts";
 import { GrantIssuer } from "./grant-issuer.ts";
-import { WaitingRequests } from "./waiting-requests.ts";
+import { type ExplainConstraint, WaitingRequests } from "./waiting-requests.ts";
 
 export interface GateOptions {
   readonly listener?: Listener<LimiterEvent> | undefined;
@@ -48,20 +42,13 @@ export interface GateOptions {
   readonly awayPolicy?: (() => AwayPolicy) | undefined;
   /** Called with one sentence when the store goes away, and when it is back. @default none */
   readonly warn?: ((message: string) => void) | undefined;
-  /** The setting behind a refusal. @default refusals have no `decidedBy` */
-  readonly explain?: ExplainRefusal | undefined;
+  /** The setting behind a refusal or a wait. @default refusals and waits have no `decidedBy` */
+  readonly explain?: ExplainConstraint | undefined;
   /** Source of randomness in [0, 1), for the retry intervals of a store that is away. @default Math.random */
   readonly random?: (() => number) | undefined;
   /** Keys of each role that are kept although they are idle, so that the counts in snapshots go on. @default 0 */
   readonly keptKeys?: number | undefined;
 }
-
-/** Finds the setting behind a limit that refused or would have refused a request. */
-export type ExplainRefusal = (
-  constraint: Constraint,
-  request: EntryRequest,
-  learnedFrom: LearnedFrom | undefined,
-) => DecidedBy;
 
 /**
  * Joins limiter, breakers and peers: the breaker's permit and every budget of a request are taken at one instant, or
@@ -69,7 +56,7 @@ export type ExplainRefusal = (
  */
 export class Gate {
   readonly #time: Time;
-  readonly #explain: ExplainRefusal | undefined;
+  readonly #explain: ExplainConstraint | undefined;
   readonly #emitter = new LimiterEmitter();
   readonly #roleBudgets: RoleBudgets;
   readonly #breakers: Breakers | undefined;
@@ -110,7 +97,7 @@ export class Gate {
     this.#issuer = issuer;
     const parts = { time, roleBudgets, queues, breakers, breakerQueue, peers, admission, issuer, emitter, warn };
     const explainTo = (error: RejectedError, request: EntryRequest) => this.#explainTo(error, request);
-    this.#waiting = new WaitingRequests({ ...parts, explainTo });
+    this.#waiting = new WaitingRequests({ ...parts, explainTo, explain });
   }
 
   /** A grant, or undefined if the request cannot start now. Never waits; `check` says when and why. */
@@ -226,7 +213,7 @@ export class Gate {
     nowUs: number,
     permit: Permit | undefined,
   ): Grant {
-    const grant = this.#issuer.issue(call, roleBudget, charge, nowUs, 0, permit);
+    const grant = this.#issuer.issue(call, roleBudget, charge, nowUs, NO_WAIT, permit);
     if (roleBudget.above !== undefined && charge.units > 0) this.#waiting.capacityTaken(roleBudget);
     return grant;
   }

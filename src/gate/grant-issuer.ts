@@ -3,6 +3,7 @@ import type { Budget } from "../limiter/budget.ts";
 import type { Charge, Costs } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import { Grant, type GrantOwner, type ServerFeedback } from "../limiter/grant.ts";
+import type { GrantedWait } from "../limiter/granted-wait.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { Queues } from "../limiter/queues.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
@@ -50,7 +51,7 @@ export class GrantIssuer implements GrantOwner {
     roleBudget: RoleBudget,
     charge: Charge,
     nowUs: number,
-    waitedMs: number,
+    wait: GrantedWait,
     permit: Permit | undefined,
   ): Grant {
     const { units } = charge;
@@ -68,10 +69,10 @@ export class GrantIssuer implements GrantOwner {
     else roleBudget.headSkipped += 1;
     this.#peers?.charged(roleBudget, charge);
     if (isStamped) this.#peers?.written(roleBudget, units);
-    permit?.recordWait(waitedMs);
-    this.#emitter.granted(roleBudget, charge, waitedMs, maxWaitMs !== 0);
+    permit?.recordWait(wait.waitedMs);
+    this.#emitter.granted(roleBudget, charge, wait, maxWaitMs !== 0);
     const state = isStamped ? (holdsSlots ? "settled" : "over") : "granted";
-    return new Grant(this, roleBudget, charge, waitedMs, permit, state, nowUs);
+    return new Grant(this, roleBudget, charge, wait, permit, state, nowUs);
   }
 
   recordResponse(roleBudget: RoleBudget, feedback: ServerFeedback): void {

@@ -1,4 +1,4 @@
-import { ConfigError } from "../errors.ts";
+import { ConfigError, type Constraint } from "../errors.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import type { Refusal } from "../limiter/refusal.ts";
@@ -47,6 +47,8 @@ export interface RateGrant extends Disposable {
   readonly role: Role;
   /** How long the call waited for the grant, in milliseconds; 0 when it did not wait. */
   readonly waitedMs: number;
+  /** The limit that most of the wait was spent on; undefined when no limit delayed the call. */
+  readonly waitedFor: Constraint | undefined;
   /**
    * Frees the concurrency slots of the request; later calls have no effect. Needed only where the policy sets
    * `max_concurrent` or `max_inflight`. The end of a `using` block calls it too.

@@ -1,10 +1,10 @@
 import type { BreakerChange } from "../breaker/breaker-change.ts";
 import type { Breakers } from "../breaker/breakers.ts";
 import { Permit } from "../breaker/permit.ts";
-import type { RejectedError } from "../errors.ts";
-import type { Budget } from "../limiter/budget.ts";
+import type { Constraint, DecidedBy, LearnedFrom, RejectedError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
+import { QueuedWait } from "../limiter/granted-wait.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { Queues } from "../limiter/queues.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
@@ -39,7 +39,16 @@ export interface WaitingRequestsDeps {
   readonly warn: ((message: string) => void) | undefined;
   /** Adds the setting behind a refusal to its error. */
   readonly explainTo: (error: RejectedError, request: EntryRequest) => void;
+  /** Finds the setting behind a wait; undefined without a hub. */
+  readonly explain: ExplainConstraint | undefined;
 }
+
+/** Finds the setting behind a limit that delayed, refused or would have refused a request. */
+export type ExplainConstraint = (
+  constraint: Constraint,
+  request: EntryRequest,
+  learnedFrom: LearnedFrom | undefined,
+) => DecidedBy;
 
 /**
  * The requests that wait, and the only loop that serves them. It asks its parts: the queues which request has the turn,
@@ -247,7 +256,7 @@ export class WaitingRequests {
       const queue = scheduler.queueOf(waiter.roleBudget);
       if (queue !== undefined && peers?.ensureReady(waiter, queue, nowUs) === false) {
         waiter.isStoreAsked = this.#isStoreAsked(waiter);
-        scheduler.park(waiter);
+        scheduler.park(waiter, peers.limitOf(waiter));
         continue;
       }
       scheduler.take(waiter, nowUs);
@@ -259,7 +268,7 @@ export class WaitingRequests {
 
   /** Grants a request that every budget admits. False if the breaker denies it: then it is queued again or refused. */
   #grant(waiter: Waiter, nowUs: number): boolean {
-    const { admission, issuer, breakerQueue } = this.#deps;
+    const { admission, issuer, breakerQueue, explain } = this.#deps;
     const { call, roleBudget, charge } = waiter;
     const permit = admission.permit(call, roleBudget, charge, nowUs);
     if (waiter.isOver) {
@@ -277,11 +286,8 @@ export class WaitingRequests {
       else waiter.refused(permit.error());
       return false;
     }
-    // Read before the grant is charged, because the charge moves the windows.
-    const rateReadyUs = rateReadyUsOf(waiter, nowUs);
-    const grant = issuer.issue(call, roleBudget, charge, nowUs, waiter.waitedMs(nowUs), permit);
-    grant.slotWaitMs = Math.max(0, (nowUs - rateReadyUs) / 1000);
-    grant.breakerWaitMs = waiter.blockedMs(nowUs);
+    const wait = new QueuedWait(waiter, nowUs, explain && (limit => explain(limit, call, roleBudget.learnedFrom)));
+    const grant = issuer.issue(call, roleBudget, charge, nowUs, wait, permit);
     // A listener of the limiter may have aborted it.
     if (waiter.isOver) grant.giveBack();
     else waiter.granted(grant);
@@ -402,12 +408,4 @@ function delaysCalls(change: BreakerChange): boolean {
   if (change.origin === "timeout") return false;
   if (change.kind === "circuit") return change.now.kind === "open";
   return change.kind === "cooldown" || change.kind === "order";
-}
-
-/** The instant since which only slots and turns have delayed the request: no rate and no breaker. */
-function rateReadyUsOf({ roleBudget, charge, arrivedUs, blockedUntilUs }: Waiter, nowUs: number): number {
-  let rateReadyUs = Math.max(arrivedUs, blockedUntilUs);
-  for (let at: Budget | undefined = roleBudget; at; at = at.above)
-    rateReadyUs = Math.max(rateReadyUs, at.earliestUs(charge, nowUs));
-  return rateReadyUs;
 }

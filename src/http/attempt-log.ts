@@ -1,5 +1,7 @@
 import type { Outcome } from "../core/breaker/classify.ts";
 import { textHash } from "../core/text/text-hash.ts";
+import { decidedByText } from "../errors.ts";
+import type { GrantedWait } from "../limiter/granted-wait.ts";
 import type { Time } from "../time/time.ts";
 import type { CallRecord } from "./call-record.ts";
 import { codeOf } from "./error-code.ts";
@@ -8,14 +10,12 @@ import type { ReportedRequest } from "./request-telemetry.ts";
 import { statusOutcome } from "./status-outcome.ts";
 import type { AttemptTrace } from "./tracing.ts";
 
-/** The grant of an attempt, with the waits before it. `Grant` has all of these fields except the delays. */
+/** The grant of an attempt, with the waits before it. `Grant` has all of these fields. */
 export interface AttemptGrant {
   /** The key whose budget was charged. */
   readonly host: string;
   readonly isProbe: boolean;
-  readonly waitedMs: number;
-  readonly slotWaitMs: number;
-  readonly breakerWaitMs: number;
+  readonly wait: GrantedWait;
   readonly jitterMs: number;
 }
 
@@ -93,7 +93,8 @@ export class AttemptLog {
 
   eventAt({ outcome, error, isAborted, isUnprocessed }: AttemptEnd, retryAfterMs: number | undefined): AttemptEvent {
     const { host, role, method, call } = this.#request;
-    const { waitedMs, slotWaitMs, breakerWaitMs, jitterMs, host: key } = this.#grant;
+    const { wait, jitterMs, host: key } = this.#grant;
+    const { waitedMs, slotWaitMs, breakerWaitMs, decidedBy } = wait;
     const { connect_ms, first_byte_ms } = this.#timings();
     return {
       event_type: "http_attempt",
@@ -109,6 +110,7 @@ export class AttemptLog {
       rate_wait_ms: Math.max(0, waitedMs - slotWaitMs - breakerWaitMs),
       slot_wait_ms: slotWaitMs,
       breaker_wait_ms: breakerWaitMs,
+      ...(decidedBy !== undefined && { decided_by: decidedByText(decidedBy) }),
       jitter_wait_ms: jitterMs,
       retry_wait_ms: this.#request.retryDelayMs,
       connection: this.#startedUs === undefined ? "none" : this.#isNewConnection ? "new" : "reused",

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Outcome } from "../core/breaker/classify.ts";
 import type { RejectedError } from "../errors.ts";
+import type { GrantedWait } from "../limiter/granted-wait.ts";
 import type { CallTrace } from "./tracing.ts";
 
 /**
@@ -10,15 +11,7 @@ import type { CallTrace } from "./tracing.ts";
  */
 export type CacheStatus = "off" | "hit" | "revalidated" | "stale" | "miss" | "coalesced" | "offline" | "disconnected";
 
-/** The waits of one attempt, in ms. */
-export interface Waits {
-  /** All of them. */
-  readonly waitedMs: number;
-  /** The part spent on a concurrency slot. */
-  readonly slotWaitMs: number;
-  /** The part spent on an open circuit or a cooldown. */
-  readonly breakerWaitMs: number;
-}
+type Waits = Pick<GrantedWait, "waitedMs" | "slotWaitMs" | "breakerWaitMs">;
 
 /** Makes call ids unique among the processes that write to one file. */
 const PROCESS_ID = randomBytes(6).toString("hex");
@@ -50,6 +43,8 @@ export class CallRecord {
   slotWaitMs = 0;
   /** The part of `waitedMs` spent waiting for an open circuit or a cooldown. */
   breakerWaitMs = 0;
+  /** The longest wait before an attempt: it says which limit delayed the call most. */
+  longestWait: GrantedWait | undefined = undefined;
   /** When the current attempt was queued, in monotonic microseconds; undefined while none is queued. */
   queuedSinceUs: number | undefined = undefined;
   /** Outcome and Retry-After of the last attempt. */
@@ -83,9 +78,11 @@ export class CallRecord {
   }
 
   /** The attempt has left the queue with a grant. */
-  granted(waits: Waits): void {
+  granted(wait: GrantedWait): void {
+    const { account } = this;
     this.queuedSinceUs = undefined;
-    this.account.#grantedMs = this.account.#addWaits(waits);
+    account.#grantedMs = account.#addWaits(wait);
+    if (wait.waitedMs > (account.longestWait?.waitedMs ?? 0)) account.longestWait = wait;
   }
 
   /** The attempt is passed to the network, after its jitter. */

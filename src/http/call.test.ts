@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { test } from "node:test";
 import { dispatchActing, dispatchRecorded, dispatchTo, RecordingHandler } from "../../test/http/handlers.ts";
 import { hubFor, ONE_A_SECOND, only, recordEvents, serve, settles, until } from "../../test/http/kit.ts";
+import { LateTimers } from "../../test/http/late-timers.ts";
 import { DeadlineExceededError } from "../errors.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 
@@ -153,15 +154,6 @@ test("a deadline ends a call in the queue, before the response, and within the b
   const { calls, waiting } = hub.snapshot();
   assert.deepEqual({ calls, waiting, timers: time.armedTimers }, { calls: 0, waiting: 0, timers: 0 });
 });
-
-/** A clock that is ahead of its timers, as on a busy event loop. */
-class LateTimers extends FakeTime {
-  lateUs = 0;
-
-  override monotonicUs(): number {
-    return super.monotonicUs() + this.lateUs;
-  }
-}
 
 test("a call whose deadline has passed is not sent when its slot comes free before the timer of the deadline fires", async t => {
   const time = new LateTimers();

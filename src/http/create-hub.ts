@@ -6,7 +6,6 @@ import { Listeners } from "../listeners.ts";
 import { NO_UNIT } from "../policy/breaker-policy.ts";
 import { unknownVariables } from "../policy/environment.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
-import { decidedByOf } from "../policy/provenance.ts";
 import { publishedPolicyOf } from "../policy/published-policy.ts";
 import { breakerStoreFor, storeFor, storeNamesOf } from "../stores/open-store.ts";
 import { hostOfRecord } from "../stores/record-names.ts";
@@ -97,7 +96,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     random,
     warn,
     explain: (constraint, { host, role, path }, learnedFrom) =>
-      decidedByOf(policy.loaded, constraint, { host, role, path }, learnedFrom),
+      policy.decidedBy.of(constraint, { host, role, path }, learnedFrom),
     awayPolicy: () => {
       const { when_store_away: mode = "share", fleet_size: fleetSize } = policy.loaded.ratelimits.options.backend ?? {};
       return { mode, fleetSize };

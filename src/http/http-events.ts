@@ -42,7 +42,10 @@ export type HttpEvent =
       readonly status: number | undefined;
       /** The code of the error that ended the call; undefined when it succeeded. */
       readonly error: string | undefined;
-      /** For a refused call: the setting that decided and where it was set, as in `10/SECOND (ratelimits.yaml:34)`. */
+      /**
+       * The setting that refused the call, or that its longest wait was for, and where it was set, as in
+       * `10/SECOND (ratelimits.yaml:34)`. Absent for a call that was neither refused nor delayed.
+       */
       readonly decided_by?: string;
       /** The caller ended the call: by its signal, or without reading the whole body. */
       readonly aborted: boolean;
@@ -106,6 +109,8 @@ export type HttpEvent =
       readonly slot_wait_ms: number;
       /** Time in the queue for the end of an open circuit or a cooldown, in ms. */
       readonly breaker_wait_ms: number;
+      /** The setting that most of the time in the queue was spent on, and where it was set. Absent without a wait. */
+      readonly decided_by?: string;
       /** Random delay of a trial call, in ms. */
       readonly jitter_wait_ms: number;
       /** Delay between the attempt before and this one, in ms: backoff or Retry-After. */

@@ -1,4 +1,5 @@
 import { configHash } from "../policy/config-hash.ts";
+import { DecidedBySettings } from "../policy/decided-by.ts";
 import { identityChanges } from "../policy/identity-changes.ts";
 import { type LoadedPolicy, loadPolicy } from "../policy/load.ts";
 import { type PolicyChange, policyChanges } from "../policy/policy-changes.ts";
@@ -60,6 +61,11 @@ export class HubPolicy {
     return this.#current.hostNames;
   }
 
+  /** The settings behind waits and refusals. */
+  get decidedBy(): DecidedBySettings {
+    return this.#current.decidedBy;
+  }
+
   get callerIdentity(): CallerIdentity {
     return this.#current.callerIdentity;
   }
@@ -76,6 +82,7 @@ interface HubPolicyState {
   readonly loaded: LoadedPolicy;
   readonly configHash: string;
   readonly hostNames: HostNames;
+  readonly decidedBy: DecidedBySettings;
   readonly callerIdentity: CallerIdentity;
 }
 
@@ -99,6 +106,7 @@ async function load({
     loaded,
     configHash: configHash(loaded),
     hostNames: new HostNames(loaded),
+    decidedBy: new DecidedBySettings(loaded),
     callerIdentity: new CallerIdentity({
       identities: loaded.identities,
       routing: loaded.ratelimits.resolved.routing,

@@ -2,6 +2,7 @@ import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { redactedText } from "../core/text/redaction.ts";
 import { textHash } from "../core/text/text-hash.ts";
 import { BreakerOpenError, decidedByText, RejectedError, type StoreError } from "../errors.ts";
+import { NO_WAIT } from "../limiter/granted-wait.ts";
 import type { Listeners } from "../listeners.ts";
 import type { Time } from "../time/time.ts";
 import { type AttemptEnd, type AttemptGrant, AttemptLog } from "./attempt-log.ts";
@@ -47,6 +48,7 @@ export class RequestTelemetry {
     if (this.#listeners.isEmpty) return;
     const { host, role, method, record, call, startedUs, cause } = request;
     const { cacheStatus, attempts, retryAfterMs, waitedMs, outcome, finalHop = request } = record;
+    const { decidedBy } = error instanceof RejectedError ? error : (record.longestWait ?? NO_WAIT);
     const { state, remainingMs } = this.#breakers.briefState(finalHop.host, finalHop.path, call.partition);
     this.#listeners.emit({
       event_type: "http_request",
@@ -59,8 +61,7 @@ export class RequestTelemetry {
       method,
       status,
       error: error === undefined ? undefined : codeOf(error),
-      ...(error instanceof RejectedError &&
-        error.decidedBy !== undefined && { decided_by: decidedByText(error.decidedBy) }),
+      ...(decidedBy !== undefined && { decided_by: decidedByText(decidedBy) }),
       aborted: isAborted,
       background: cause === "refresh",
       from_cache: cacheStatus === "hit" || cacheStatus === "stale" || cacheStatus === "revalidated",

@@ -1,7 +1,9 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
 import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
+import type { Constraint } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import { actualCosts, type Charge, type Costs, NO_CHARGE, NO_COSTS } from "./charge.ts";
+import type { GrantedWait } from "./granted-wait.ts";
 import type { RoleBudget } from "./role-budget.ts";
 
 /** What a response says about the limits of its server. */
@@ -51,12 +53,8 @@ export type GrantState = "granted" | "settled" | "unstamped" | "over";
  * Permission to send one request, with a slot in every budget that applies. It ends once; later calls have no effect.
  */
 export class Grant implements Disposable {
-  /** Milliseconds that the request waited for the grant. */
-  readonly waitedMs: number;
-  /** The part of `waitedMs` that was spent on slots and turns, not on rates. */
-  slotWaitMs = 0;
-  /** The part of `waitedMs` that was spent on an open circuit or a cooldown. */
-  breakerWaitMs = 0;
+  /** How long the request waited for the grant, and for what. */
+  readonly wait: GrantedWait;
   readonly #owner: GrantOwner;
   readonly #roleBudget: RoleBudget;
   #charge: Charge;
@@ -73,7 +71,7 @@ export class Grant implements Disposable {
     owner: GrantOwner,
     roleBudget: RoleBudget,
     charge: Charge,
-    waitedMs: number,
+    wait: GrantedWait,
     permit: GrantPermit | undefined,
     state: GrantState,
     grantedUs: number,
@@ -81,7 +79,7 @@ export class Grant implements Disposable {
     this.#owner = owner;
     this.#roleBudget = roleBudget;
     this.#charge = charge;
-    this.waitedMs = waitedMs;
+    this.wait = wait;
     this.#permit = permit;
     this.#state = state;
     this.#atUs = grantedUs;
@@ -89,6 +87,16 @@ export class Grant implements Disposable {
     this.#leasedCosts = charge.costs;
     // Such a grant may never be released.
     if (this.#isReturnable && charge.costs !== undefined) this.#reportCosts(charge.costs);
+  }
+
+  /** Milliseconds that the request waited for the grant. */
+  get waitedMs(): number {
+    return this.wait.waitedMs;
+  }
+
+  /** The limit or circuit that the longest part of the wait was spent on; undefined if none delayed the request. */
+  get waitedFor(): Constraint | undefined {
+    return this.wait.waitedFor;
   }
 
   /** Name of the host or service whose budget was charged. */

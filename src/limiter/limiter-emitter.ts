@@ -1,5 +1,7 @@
+import { decidedByText } from "../errors.ts";
 import { Listeners } from "../listeners.ts";
 import type { Charge, Costs } from "./charge.ts";
+import type { GrantedWait } from "./granted-wait.ts";
 import type { LearnedChange } from "./learned-limits.ts";
 import type { LimiterEvent } from "./limiter-events.ts";
 import type { PaceChange } from "./pace.ts";
@@ -11,11 +13,19 @@ const EVENT_OF = { multiplier: "aimd_adjust", guard_ms: "guard_adjust", shape: "
 /** Emits the events of the limiter. Without listeners no event object is built. */
 export class LimiterEmitter extends Listeners<LimiterEvent> {
   /** `isPatient`: the call was allowed to wait. */
-  granted(roleBudget: RoleBudget, charge: Charge, waitedMs: number, isPatient: boolean): void {
+  granted(roleBudget: RoleBudget, charge: Charge, wait: GrantedWait, isPatient: boolean): void {
     if (this.isEmpty) return;
     const { name: host, role } = roleBudget;
+    const { waitedMs, decidedBy } = wait;
     if (charge.units === 0) this.emit({ event_type: "rate_head_skipped", host, role });
-    this.#acquire(roleBudget, charge, isPatient ? "block" : "fail", waitedMs, "granted");
+    this.#acquire(
+      roleBudget,
+      charge,
+      isPatient ? "block" : "fail",
+      waitedMs,
+      "granted",
+      decidedBy && decidedByText(decidedBy),
+    );
   }
 
   /** `waitedMs` for a request that was queued first; undefined if it is refused on arrival. */
@@ -81,10 +91,12 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
     mode: "block" | "fail",
     blocked_ms: number,
     outcome: "granted" | "refused" | "aborted",
+    decided_by?: string,
   ): void {
     const rates = policy.labels.join("+");
     const event = { event_type: "ratelimit.acquire", key, role, rates, weight, mode, blocked_ms, outcome } as const;
-    this.emit(costs === undefined ? event : { ...event, costs: costsText(costs) });
+    const costsUsed = costs === undefined ? undefined : { costs: costsText(costs) };
+    this.emit({ ...event, ...costsUsed, ...(decided_by === undefined ? undefined : { decided_by }) });
   }
 }
 

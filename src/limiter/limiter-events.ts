@@ -18,6 +18,11 @@ export type LimiterEvent =
       readonly mode: "block" | "fail";
       /** Milliseconds that the request waited. */
       readonly blocked_ms: number;
+      /**
+       * For a granted request that waited: the setting it waited for longest, and where it was set, as in
+       * `10/SECOND (ratelimits.yaml:34)`. Absent without a hub.
+       */
+      readonly decided_by?: string;
       readonly outcome: "granted" | "refused" | "aborted";
     }
   /** The true cost of a request is known, and differs from what it was charged. */

@@ -1,8 +1,16 @@
+import type { Constraint } from "../errors.ts";
 import type { Timer } from "../time/time.ts";
 import type { Budget } from "./budget.ts";
 import type { Forecast } from "./forecast.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { WaitQueue } from "./wait-queue.ts";
+
+/** The last wait of a node for one kind of limit. */
+export interface Parking {
+  readonly limit: Constraint;
+  /** When it ended; Infinity while it lasts. */
+  untilUs: number;
+}
 
 /**
  * One node in the tree of waiting requests: a role budget with its queue, or a shared budget or host with the children
@@ -28,6 +36,9 @@ export class SchedulerNode {
   /** When it was parked for a slot, and how long it was so in total before. */
   #slotlessSinceUs = 0;
   #slotlessUs = 0;
+  /** The last waits for a slot and for time: they say what delayed the requests of this node. */
+  slotParking: Parking | undefined = undefined;
+  timeParking: Parking | undefined = undefined;
   /** Of a node below the root: when its requests start, while that is known and holds. */
   forecast: Forecast | undefined = undefined;
   /** Of a node below the root: requests may start so much later than foreseen, and still within their bounds. */
@@ -46,14 +57,24 @@ export class SchedulerNode {
     this.queue = key instanceof RoleBudget ? new WaitQueue() : undefined;
   }
 
-  parkForSlot(nowUs: number): void {
+  /** `limit` is undefined while the store is only asked: no limit has delayed the request yet. */
+  parkForSlot(nowUs: number, limit: Constraint | undefined): void {
     this.parkedFor = "slot";
     this.#slotlessSinceUs = nowUs;
+    if (limit?.kind === "concurrency") this.slotParking = { limit, untilUs: Number.POSITIVE_INFINITY };
+    else if (limit !== undefined) this.timeParking = { limit, untilUs: Number.POSITIVE_INFINITY };
+  }
+
+  parkForTime(limit: Constraint): void {
+    this.parkedFor = "time";
+    this.timeParking = { limit, untilUs: Number.POSITIVE_INFINITY };
   }
 
   unpark(nowUs: number): void {
     if (this.parkedFor === "slot") this.#slotlessUs += nowUs - this.#slotlessSinceUs;
     this.parkedFor = undefined;
+    endParking(this.slotParking, nowUs);
+    endParking(this.timeParking, nowUs);
     this.timer?.cancel();
     this.timer = undefined;
   }
@@ -79,4 +100,8 @@ export class SchedulerNode {
 export function keyAbove(key: Budget | string): Budget | string | undefined {
   if (typeof key === "string") return undefined;
   return key.above ?? (key instanceof RoleBudget ? key.name : undefined);
+}
+
+function endParking(parking: Parking | undefined, nowUs: number): void {
+  if (parking !== undefined && parking.untilUs > nowUs) parking.untilUs = nowUs;
 }

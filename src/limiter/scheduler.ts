@@ -1,6 +1,7 @@
+import type { Constraint } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 import { type Budget, freeUs, NEEDS_SLOT } from "./budget.ts";
-import type { Charge } from "./charge.ts";
+import { type Charge, NO_CHARGE } from "./charge.ts";
 import { Forecast, type ForecastStart, type LateWaiter } from "./forecast.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { keyAbove, SchedulerNode } from "./scheduler-node.ts";
@@ -32,8 +33,9 @@ export class Scheduler {
   readonly #root: SchedulerNode;
   /** The request that the last search found ready. */
   #ready: Waiter | undefined;
-  /** When the budget that blocked the last search has capacity. */
+  /** When the budget that blocked the last search has capacity, and for which charge. */
   #untilUs = 0;
+  #blockedCharge: Charge = NO_CHARGE;
   #parkings = 0;
   /** Nodes below the root whose requests may start later than foreseen. */
   readonly #suspects = new Set<SchedulerNode>();
@@ -250,10 +252,13 @@ export class Scheduler {
     }
   }
 
-  /** The request that has the turn lacks what no budget of this process knows. `slotFreed` puts it in turn again. */
-  park({ roleBudget }: Waiter): void {
+  /**
+   * The request that has the turn lacks what no budget of this process knows: leases, or `limit`, if that is known to
+   * delay it. `slotFreed` puts it in turn again.
+   */
+  park({ roleBudget }: Waiter, limit: Constraint | undefined): void {
     const node = this.#nodeOf(roleBudget);
-    node.parkForSlot(this.#time.monotonicUs());
+    node.parkForSlot(this.#time.monotonicUs(), limit);
     node.above?.children.delete(node);
   }
 
@@ -284,6 +289,7 @@ export class Scheduler {
       const readyUs = at.budget?.readyUs(waiter.charge, nowUs) ?? 0;
       if (readyUs <= nowUs) continue;
       this.#untilUs = readyUs;
+      this.#blockedCharge = waiter.charge;
       if (at === node) this.#parkUntilReady(node);
       return at;
     }
@@ -292,15 +298,19 @@ export class Scheduler {
   }
 
   #parkUntilReady(node: SchedulerNode): void {
+    const { budget } = node;
+    // Only a budget blocks.
+    if (budget === undefined) return;
+    const nowUs = this.#time.monotonicUs();
     if (this.#untilUs === NEEDS_SLOT) {
-      node.parkForSlot(this.#time.monotonicUs());
+      node.parkForSlot(nowUs, budget.slotConstraint(node === this.#root ? "max_inflight" : "max_concurrent"));
       return;
     }
-    node.parkedFor = "time";
+    node.parkForTime(budget.constraint(this.#blockedCharge, nowUs));
     node.untilUs = this.#untilUs;
     this.#parkings += 1;
     node.parking = this.#parkings;
-    node.timer = this.#time.setTimer((this.#untilUs - this.#time.monotonicUs()) / 1000, () => {
+    node.timer = this.#time.setTimer((this.#untilUs - nowUs) / 1000, () => {
       this.#unpark(node);
       this.#wake();
     });

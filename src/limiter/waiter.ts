@@ -1,9 +1,10 @@
+import type { Constraint } from "../errors.ts";
 import type { Timer } from "../time/time.ts";
 import type { Charge } from "./charge.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { Grant } from "./grant.ts";
 import type { RoleBudget } from "./role-budget.ts";
-import type { SchedulerNode } from "./scheduler-node.ts";
+import type { Parking, SchedulerNode } from "./scheduler-node.ts";
 
 /** Timers are rarely exact: a request that is due at the end of its bound is granted this much later too. */
 const LATE_TIMER_US = 1000;
@@ -39,6 +40,10 @@ export class Waiter {
   #isBlockedLikeSlot = false;
   /** How long circuits and cooldowns have blocked it before. */
   #blockedUs = 0;
+  /** The circuit or cooldown that blocks it, and the one that did so longest. */
+  #blockedBy: Constraint | undefined = undefined;
+  #longestBlock: Constraint | undefined = undefined;
+  #longestBlockUs = 0;
   /** Number of the last request to the store that includes it. Later ones do not extend its wait. */
   lastStoreRequest = 0;
   /** The store is asked for what it needs: the reply decides, also if its bound ends meanwhile. */
@@ -49,8 +54,12 @@ export class Waiter {
   stopWatching: (() => void) | undefined = undefined;
   /** Its place in the scheduler, while it is queued there. */
   #node: SchedulerNode | undefined = undefined;
+  #joinedUs = 0;
   #slotWaitBaseUs = 0;
   #slotWaitUs = 0;
+  /** The slot and the rate that it waited for last. */
+  #slotParking: Parking | undefined = undefined;
+  #timeParking: Parking | undefined = undefined;
   readonly #outcome = Promise.withResolvers<Grant>();
   #isOver = false;
 
@@ -93,12 +102,34 @@ export class Waiter {
 
   joined(node: SchedulerNode, nowUs: number): void {
     this.#node = node;
+    this.#joinedUs = nowUs;
     this.#slotWaitBaseUs = node.slotWaitUs(nowUs);
   }
 
   leftQueue(nowUs: number): void {
     this.#slotWaitUs += this.#slotWaitAtNodeUs(nowUs);
+    for (let at = this.#node; at !== undefined; at = at.above) {
+      this.#slotParking = later(this.#slotParking, at.slotParking, this.#joinedUs);
+      this.#timeParking = later(this.#timeParking, at.timeParking, this.#joinedUs);
+    }
     this.#node = undefined;
+  }
+
+  /** When the last rate that it waited for had capacity; 0 if it waited for none. */
+  get rateReadyUs(): number {
+    return this.#timeParking?.untilUs ?? 0;
+  }
+
+  /**
+   * The limit or circuit that the longest part of its wait was spent on; undefined if none delayed it. Of several rates
+   * or slots, the one that it waited for last.
+   */
+  waitedFor(nowUs: number, slotWaitMs: number): Constraint | undefined {
+    const blockedMs = this.blockedMs(nowUs);
+    const rateMs = this.waitedMs(nowUs) - slotWaitMs - blockedMs;
+    const [slot, rate] = [this.#slotParking?.limit, this.#timeParking?.limit];
+    if (this.#longestBlock !== undefined && blockedMs >= Math.max(slotWaitMs, rateMs)) return this.#longestBlock;
+    return (slotWaitMs > rateMs ? (slot ?? rate) : (rate ?? slot)) ?? this.#longestBlock;
   }
 
   #slotWaitAtNodeUs(nowUs: number): number {
@@ -120,17 +151,22 @@ export class Waiter {
   }
 
   /**
-   * A circuit or cooldown blocks it from now on. `isLikeSlot`: it waits for the answer of another call, which
+   * The circuit or cooldown `by` blocks it from now on. `isLikeSlot`: it waits for the answer of another call, which
    * `max_delay_ms` does not bound (law L4).
    */
-  block(nowUs: number, isLikeSlot = false): void {
+  block(nowUs: number, by: Constraint, isLikeSlot = false): void {
     this.#blockedSinceUs ??= nowUs;
+    this.#blockedBy = by;
     this.#isBlockedLikeSlot = isLikeSlot;
   }
 
   unblock(nowUs: number): void {
     const blockedUs = nowUs - (this.#blockedSinceUs ?? nowUs);
     this.#blockedUs += blockedUs;
+    if (blockedUs > this.#longestBlockUs) {
+      this.#longestBlockUs = blockedUs;
+      this.#longestBlock = this.#blockedBy;
+    }
     if (this.#isBlockedLikeSlot) this.#slotWaitUs += blockedUs;
     this.#blockedSinceUs = undefined;
   }
@@ -159,4 +195,10 @@ export class Waiter {
     this.end();
     this.#outcome.reject(reason);
   }
+}
+
+/** The parking that ended last, of those that ended after `sinceUs`. */
+function later(known: Parking | undefined, other: Parking | undefined, sinceUs: number): Parking | undefined {
+  if (other === undefined || other.untilUs <= sinceUs) return known;
+  return known === undefined || other.untilUs > known.untilUs ? other : known;
 }

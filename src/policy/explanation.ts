@@ -131,7 +131,8 @@ export function explainResolver(policy: LoadedPolicy, resolver: string): readonl
 
 /** The settings that hold for every host. */
 export function explainSettings(policy: LoadedPolicy): readonly ExplainedValue[] {
-  const { half_open, rolling_window, adaptive_reset, cooldown_store } = DEFAULT_BREAKERS;
+  const { half_open, adaptive_reset, ramp_up, cooldown_store } = DEFAULT_BREAKERS;
+  const rolling_window = { ...DEFAULT_BREAKERS.rolling_window, slow_call_ms: undefined };
   const classify = {
     failure_statuses: [...defaultClassifyRules.failureStatuses],
     neutral_statuses: [...defaultClassifyRules.neutralStatuses],
@@ -148,6 +149,7 @@ export function explainSettings(policy: LoadedPolicy): readonly ExplainedValue[]
     ...below("breakers", "breaker", ["defaults", "half_open"], { jitter_ms, success_threshold }),
     ...below("breakers", "breaker.rolling_window", ["advanced", "rolling_window"], rolling_window),
     ...below("breakers", "breaker.adaptive_reset", ["advanced", "adaptive_reset"], adaptive_reset),
+    ...below("breakers", "breaker.ramp_up", ["advanced", "ramp_up"], ramp_up),
     ...below("breakers", "breaker.classify", ["defaults", "classify"], classify),
     ...below("breakers", "breaker.cooldown_store", ["advanced", "cooldown_store"], cooldown_store),
   ]);

@@ -3,9 +3,13 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { serve } from "../../test/http/kit.ts";
+import { only, serve, until } from "../../test/http/kit.ts";
 import { type Constraint, type OpenReason, RejectedError } from "../errors.ts";
 import { createHub } from "../http/create-hub.ts";
+import type { HubEvent } from "../http/hub-options.ts";
+import type { TelemetryEvent } from "../telemetry/events.ts";
+import { summarize } from "../telemetry/summary/run-tally.ts";
+import { FakeTime } from "../testing/fake-time.ts";
 import { loadPolicy } from "./load.ts";
 import { decidedByOf } from "./provenance.ts";
 
@@ -80,6 +84,22 @@ test("a circuit names its fail_max, the server or the operator", async () => {
   assert.match(decidedByOf(policy, circuit("rolling-window"), request).where, /^breakers\.yaml \(shipped\):\d+$/);
 });
 
+test("a wait for trial calls, for slow calls or for a store that is away names its own setting", async () => {
+  const policy = await loadPolicy({
+    ratelimits: { backend: { when_store_away: "wait" } },
+    breakers: { advanced: { rolling_window: { slow_call_ms: 900 } } },
+    env: {},
+  });
+  const decided = (kind: Constraint["kind"], limit: string) => {
+    const { value, where } = decidedByOf(policy, { kind, owner: "api.x", limit }, request);
+    return [value, where];
+  };
+  assert.deepEqual(decided("breaker", "probe in flight")[0], "trial_calls 1");
+  assert.deepEqual(decided("breaker", "ramp-up after a cooldown (2 in flight)")[0], "trial_calls 1");
+  assert.deepEqual(decided("breaker", "open circuit (slow-calls)"), ["slow_call_ms 900", "policy.breakers"]);
+  assert.deepEqual(decided("store", "when_store_away"), ["when_store_away wait", "policy.ratelimits"]);
+});
+
 test("every refusal of a hub carries the setting behind it", async t => {
   const { origin } = await serve(t, (_, response) => response.end());
   const hub = await createHub({
@@ -140,4 +160,45 @@ test("the events of refusals and of shadow mode name the setting behind them", a
     "ratelimit.shadow": "1/HOUR (DOCSTOKG_RLIMITS)",
     breaker_shadow: "open circuit (cli-open:pause) (an operator's order)",
   });
+});
+
+test("a call that waited names the setting that it waited for, in its events and in the report", async t => {
+  const time = new FakeTime();
+  const { origin } = await serve(t, (_, response) => response.end());
+  const events: HubEvent[] = [];
+  const hub = await createHub({
+    env: { DOCSTOKG_RLIMITS: "127.0.0.1:metadata=rates:1/SECOND" },
+    policy: { breakers: { advanced: { ramp_up: { enabled: false } } } },
+    time,
+    cache: false,
+    retry: false,
+    telemetry: [event => events.push(event)],
+  });
+  t.after(() => hub.close());
+  const call = async () => (await hub.fetch(origin, { maxWaitMs: 60_000 })).text();
+  await call();
+  const forRate = call();
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(2000);
+  await forRate;
+  hub.breakers.open("127.0.0.1", { seconds: 30, reason: "pause" });
+  const forCircuit = call();
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(30_000);
+  await forCircuit;
+  const rate = "1/SECOND (DOCSTOKG_RLIMITS)";
+  const order = "open circuit (cli-open:pause) (an operator's order)";
+  for (const type of ["ratelimit.acquire", "http_attempt", "http_request"] as const)
+    assert.deepEqual(
+      only(events, type).map(event => event.decided_by),
+      [undefined, rate, order],
+      type,
+    );
+  const stamped = events.map(event => ({ ts: 0, run_id: "r", config_hash: "", ...event }));
+  const { decisions } = await summarize(stamped as unknown as TelemetryEvent[], "r");
+  const [first, second] = only(events, "http_attempt").slice(1);
+  assert.deepEqual(decisions, [
+    { decidedBy: order, waits: 1, waitMs: second?.breaker_wait_ms, refusals: 0 },
+    { decidedBy: rate, waits: 1, waitMs: first?.rate_wait_ms, refusals: 0 },
+  ]);
 });

@@ -1,4 +1,4 @@
-import type { Constraint, DecidedBy, LearnedFrom } from "../errors.ts";
+import { type Constraint, type DecidedBy, type LearnedFrom, PROBE_IN_FLIGHT, RAMP_UP } from "../errors.ts";
 import { type ExplainedValue, explainLimits, explainPolicy, explainResolver, explainSettings } from "./explanation.ts";
 import type { LoadedPolicy } from "./load.ts";
 import type { Role } from "./roles.ts";
@@ -39,7 +39,7 @@ function limitSetting(
   request: ExplainedRequest,
   learnedFrom: LearnedFrom | undefined,
 ): Setting {
-  if (kind === "store") return settingOf(policy, "when_store_away", limit);
+  if (kind === "store") return settingOf(policy, "backend.when_store_away", limit, "when_store_away");
   if (kind === "cooldown") return { value: limit, where: "a response of the server, or hub.limits.hold" };
   const number = /^max_(?:concurrent|inflight) (\d+)$/.exec(limit)?.[1];
   if (limit.startsWith("max_inflight")) return settingOf(policy, "global.max_inflight", Number(number));
@@ -62,12 +62,17 @@ function circuitSetting(policy: LoadedPolicy, { owner, limit }: Constraint, requ
   if (limit.includes("retry-after")) return { value: limit, where: "Retry-After of the server" };
   if (limit.includes("rolling-window"))
     return settingOf(policy, "breaker.rolling_window.threshold_failures", limit, "threshold_failures");
+  if (limit.includes("slow-calls"))
+    return settingOf(policy, "breaker.rolling_window.slow_call_ms", limit, "slow_call_ms");
   const resolver = RESOLVER.exec(owner)?.[1];
+  // All trial calls are in flight: their number decides, not the failures that opened the circuit.
+  const isTrial = limit === PROBE_IN_FLIGHT || limit.startsWith(RAMP_UP);
+  const name = isTrial && resolver === undefined ? "trial_calls" : "fail_max";
   const values = resolver === undefined ? hostValues(policy, request) : explainResolver(policy, resolver);
-  const found = values.find(({ field }) => field === "breaker.fail_max" || field === "resolver.fail_max");
+  const found = values.find(({ field }) => field === `breaker.${name}` || field === `resolver.${name}`);
   return found === undefined
     ? { value: limit, where: "built-in default" }
-    : { value: `fail_max ${found.value}`, where: whereOf(found) };
+    : { value: `${name} ${found.value}`, where: whereOf(found) };
 }
 
 function settingOf(policy: LoadedPolicy, field: string, fallback: unknown, name?: string): Setting {

@@ -1,6 +1,7 @@
 import type { Blocker, BreakerChange, ProbePermissions } from "../breaker/breaker-change.ts";
 import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
+import type { Constraint } from "../errors.ts";
 import type { Charge, Costs } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
@@ -94,6 +95,14 @@ export class Peers {
     if (!wasRequesting && this.isRequesting(waiter))
       this.#requestCount.set(roleBudget, this.requestCount(roleBudget) + 1);
     return isReady;
+  }
+
+  /** The limit that delays a request that is not ready: a slot of all processes, or a store that is away. */
+  limitOf({ roleBudget }: Waiter): Constraint | undefined {
+    if (roleBudget.storeConstraint !== undefined) return roleBudget.storeConstraint;
+    return this.#hasSlots(roleBudget)
+      ? undefined
+      : this.#slotLeases?.missing(roleBudget)?.slotConstraint("max_concurrent");
   }
 
   /** Number of requests to the store that were started for this role budget. */

@@ -48,12 +48,20 @@ export class SlotLeases {
 
   /** Whether a slot is leased in every shared budget that applies. Does not ask the store. */
   has(roleBudget: RoleBudget): boolean {
-    return this.#missing(roleBudget) === undefined;
+    return this.missing(roleBudget) === undefined;
+  }
+
+  /** The first shared budget without a leased slot for another request; undefined if `has`. */
+  missing(roleBudget: RoleBudget): Budget | undefined {
+    for (let at: Budget | undefined = roleBudget; at; at = at.above) {
+      if (at.policy.sharesSlots && (this.#leases.get(at)?.leased ?? 0) <= at.inFlight) return at;
+    }
+    return undefined;
   }
 
   /** As `has`, for a request that has the turn. Missing slots are requested, for `wanted` requests. */
   ensure(roleBudget: RoleBudget, wanted: number): boolean {
-    const missing = this.#missing(roleBudget);
+    const missing = this.missing(roleBudget);
     if (missing === undefined) return true;
     const lease = this.#leaseOf(missing);
     lease.waiting.add(roleBudget);
@@ -89,13 +97,6 @@ export class SlotLeases {
     for (const [, { idleTimer }] of leases) idleTimer?.cancel();
     // If the store is away, the slots return when the lease expires.
     await Promise.all(leases.map(([budget]) => this.#update(budget, 0, 0).catch(() => 0)));
-  }
-
-  #missing(roleBudget: RoleBudget): Budget | undefined {
-    for (let at: Budget | undefined = roleBudget; at; at = at.above) {
-      if (at.policy.sharesSlots && (this.#leases.get(at)?.leased ?? 0) <= at.inFlight) return at;
-    }
-    return undefined;
   }
 
   #giveBack(budget: Budget, lease: SlotLease): void {

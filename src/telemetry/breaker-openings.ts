@@ -13,8 +13,14 @@ export interface BreakerOpening {
 }
 
 /** Why a circuit opened or a cooldown began, without the text that an operator has given. */
-export type OpenReasonKind = "failures" | "retry-after" | "rolling-window" | "cli-open";
-export const REASONS: readonly OpenReasonKind[] = ["failures", "retry-after", "rolling-window", "cli-open"];
+export type OpenReasonKind = "failures" | "retry-after" | "rolling-window" | "slow-calls" | "cli-open";
+export const REASONS: readonly OpenReasonKind[] = [
+  "failures",
+  "retry-after",
+  "rolling-window",
+  "slow-calls",
+  "cli-open",
+];
 
 /** Bounds the memory. Beyond this, a cooldown that is extended may be counted as a new one. */
 const HOSTS_MAX = 100_000;

@@ -80,7 +80,7 @@ export const METRICS = {
     kind: "counter",
     labels: ["host", "reason"],
     about:
-      "openings: circuits (failures) and host cooldowns (retry-after, rolling-window, cli-open); those reported by another process are counted there",
+      "openings: circuits (failures) and host cooldowns (retry-after, rolling-window, slow-calls, cli-open); those reported by another process are counted there",
   },
   breaker_denied_total: { kind: "counter", labels: ["host"], about: "calls that a breaker refused" },
   telemetry_dropped_total: { kind: "counter", labels: ["sink"], about: "events that a sink dropped" },

@@ -79,6 +79,7 @@ ALTER TABLE http_events ADD COLUMN "decided_by" TEXT;
 ALTER TABLE rate_events ADD COLUMN "decided_by" TEXT;
 ALTER TABLE breaker_calls ADD COLUMN "decided_by" TEXT;
 `,
+    `ALTER TABLE http_attempts ADD COLUMN "decided_by" TEXT;`,
   ],
 };
 

@@ -25,7 +25,7 @@ test("a wait for a rate is not counted as a wait for a slot", async () => {
   const [first, second] = [enter(), enter()];
   (await first).release();
   await time.advance(1000);
-  const { waitedMs, slotWaitMs } = await second;
+  const { waitedMs, slotWaitMs } = (await second).wait;
   assert.deepEqual([waitedMs, slotWaitMs], [1000, 0]);
 });
 
@@ -35,7 +35,7 @@ test("a wait for a slot is counted for every queued request, not only for the fi
   const waits: number[] = [];
   for (const grant of grants) {
     const { slotWaitMs, release } = await grant.then((granted: Grant) => ({
-      slotWaitMs: granted.slotWaitMs,
+      slotWaitMs: granted.wait.slotWaitMs,
       release: () => granted.release(),
     }));
     waits.push(slotWaitMs);
@@ -51,7 +51,7 @@ test("the wait for a slot is counted from the moment the rate would allow the re
   first.written();
   await time.advance(1500);
   first.release();
-  const { waitedMs, slotWaitMs } = await second;
+  const { waitedMs, slotWaitMs } = (await second).wait;
   assert.deepEqual([waitedMs, slotWaitMs], [1500, 500]);
 });
 
@@ -66,7 +66,7 @@ test("a wait for a cooldown is not counted as a wait for a slot", async () => {
   breakers.open(host, 2);
   const grant = gate.enter({ host, role: "metadata", maxWaitMs: 5000 });
   await time.advance(2000);
-  const { waitedMs, slotWaitMs } = await grant;
+  const { waitedMs, slotWaitMs } = (await grant).wait;
   assert.deepEqual([waitedMs, slotWaitMs], [2000, 0]);
 });
 

@@ -13,6 +13,7 @@ export function reportText({ summary, skipped }: RunReport, otherRuns: number, c
       .join(""),
     formatPairs(figures(summary), { columns }),
     hostTable(summary, columns),
+    decisionTable(summary, columns),
     breakerTable(summary, columns),
     shadowTable(summary, columns),
     keyTable(summary, columns),
@@ -138,6 +139,15 @@ function shadowTable({ shadow: { hosts } }: RunSummary, columns: number | undefi
       countOf(row.breakerRefusals),
     ]);
   return tableWithRest(header, rows, hosts.length, columns);
+}
+
+/** Which line of the policy has cost how much time. */
+function decisionTable({ decisions }: RunSummary, columns: number | undefined): string {
+  const header = ["decided by", "waits", "waited", "calls refused"];
+  const rows = decisions
+    .slice(0, MAX_ROWS)
+    .map(row => [plainText(row.decidedBy), countOf(row.waits), durationOf(row.waitMs), countOf(row.refusals)]);
+  return tableWithRest(header, rows, decisions.length, columns);
 }
 
 function breakerTable({ breaker: { hosts } }: RunSummary, columns: number | undefined): string {

@@ -9,6 +9,7 @@ import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { hubFor, only, recordEvents, serve, type TestHubOptions, tlsFixture, until } from "../../../test/http/kit.ts";
+import { LateTimers } from "../../../test/http/late-timers.ts";
 import { BreakerOpenError, PrivateAddressError, RateLimitExceeded, RedirectError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { createHub } from "../create-hub.ts";
@@ -425,6 +426,28 @@ test("a deadline ends a request in the queue and one that the server does not an
   await until(() => server.requests.length === 1);
   await time.advance(5000);
   assert.equal((await failed).code, "DOCSTOKG_DEADLINE");
+  assertNothingLeft(hub);
+});
+
+test("a request whose deadline has passed is not sent when its slot comes free before the timer of the deadline fires", async t => {
+  const answer = Promise.withResolvers<void>();
+  const server = await serve(t, async (_, response) => {
+    await answer.promise;
+    response.end();
+  });
+  const time = new LateTimers();
+  const hub = await hubFor(t, { time, cache: false, limits: { global: { max_inflight: 1 } } });
+  const { http: agent } = hub.agents({ deadlineMs: 5000 });
+  t.after(() => agent.destroy());
+  const first = hub.request(server.origin);
+  await until(() => server.requests.length === 1);
+  const failed = errorOf(http.get(server.origin, { agent }));
+  await until(() => hub.snapshot().waiting === 1);
+  time.lateUs = 5_000_000;
+  answer.resolve();
+  await (await first).body.text();
+  assert.equal((await failed).code, "DOCSTOKG_DEADLINE");
+  assert.equal(server.requests.length, 1);
   assertNothingLeft(hub);
 });
 

@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
 import { type Outcome, outcomeOfError } from "../../core/breaker/classify.ts";
-import { BodyUnreadError, DeadlineExceededError } from "../../errors.ts";
+import { BodyUnreadError } from "../../errors.ts";
 import type { Gate } from "../../gate/gate.ts";
 import type { Grant } from "../../limiter/grant.ts";
 import type { Time, Timer } from "../../time/time.ts";
@@ -10,6 +10,7 @@ import type { ActiveRequest, ActiveRequests } from "../active-requests.ts";
 import type { AttemptLog } from "../attempt-log.ts";
 import type { CallOptions } from "../call-options.ts";
 import { CallRecord } from "../call-record.ts";
+import { deadlineError } from "../deadline.ts";
 import type { CallEnd, ReportedRequest } from "../request-telemetry.ts";
 import { outcomeOfAbort, silentOutcome } from "../stages/abort-outcome.ts";
 import type { AttemptTelemetry } from "../stages/attempt.ts";
@@ -130,8 +131,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     this.#deps.activeRequests.add(this);
     this.#deps.onStarted();
     this.#watch();
-    const { deadlineMs } = this.#plan.call;
-    if (deadlineMs !== undefined) this.#deadline = this.#deps.time.setTimer(deadlineMs, () => this.#expire(deadlineMs));
+    if (this.#plan.call.deadlineMs !== undefined) this.#armDeadline();
     try {
       addIdentity(this.#request, this.#plan, this.#deps.callerIdentity());
       this.#startTrace();
@@ -240,7 +240,7 @@ export class NodeRequest implements ActiveRequest, PausedBody {
       return;
     }
     this.#grant = grant;
-    this.#record.granted(grant);
+    this.#record.granted(grant.wait);
     const { time, deferredStamps } = this.#deps;
     // A reused socket is not a new connection.
     const connections = () => (this.#hasSocket && !this.#request.reusedSocket ? 1 : 0);
@@ -268,6 +268,8 @@ export class NodeRequest implements ActiveRequest, PausedBody {
   }
 
   #send(): void {
+    // On a busy event loop the request may get its slot before the timer of its deadline fires.
+    if (this.#plan.call.deadlineMs !== undefined && this.#expired()) return;
     const grant = this.#grant;
     this.#sentUs = this.#deps.time.monotonicUs();
     this.#record.tried(grant?.jitterMs ?? 0);
@@ -353,12 +355,24 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     this.#plan.end(error instanceof Error ? error : new Error(String(error)));
   }
 
-  #expire(deadlineMs: number): void {
-    const { host, role } = this.#reported;
-    const { attempts, waitedMs, queuedSinceUs } = this.#record;
-    const nowUs = this.#deps.time.monotonicUs();
-    const queuedMs = waitedMs + (nowUs - (queuedSinceUs ?? nowUs)) / 1000;
-    this.#request.destroy(new DeadlineExceededError({ host, role, deadlineMs, attempts, waitedMs: queuedMs }));
+  #armDeadline(): void {
+    const { time } = this.#deps;
+    const leftMs = Math.max(0, (this.#deadlineUs - time.monotonicUs()) / 1000);
+    this.#deadline = time.setTimer(leftMs, () => {
+      // A timer may fire up to 1 ms early.
+      if (!this.#expired()) this.#armDeadline();
+    });
+  }
+
+  get #deadlineUs(): number {
+    return this.#reported.startedUs + (this.#plan.call.deadlineMs ?? 0) * 1000;
+  }
+
+  /** Ends the request if its deadline has passed. */
+  #expired(): boolean {
+    const error = deadlineError({ ...this.#reported, deadlineUs: this.#deadlineUs }, this.#deps.time.monotonicUs());
+    if (error !== undefined) this.#request.destroy(error);
+    return error !== undefined;
   }
 
   #closed(): void {

@@ -302,7 +302,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     this.#leaveQueue = undefined;
     this.#grant = grant;
     this.#stamp = new WriteStamp(this.#deps, grant);
-    this.#request.record.granted(grant);
+    this.#request.record.granted(grant.wait);
     if (this.#sink === undefined) this.#end(undefined);
     else if (grant.jitterMs === 0) this.#dispatchInTime(0);
     else this.#jitter = this.#deps.time.setTimer(grant.jitterMs, () => this.#afterJitter());

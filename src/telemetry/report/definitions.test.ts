@@ -7,6 +7,7 @@ import { NUMBER_DEFINITIONS } from "./definitions.ts";
 
 const A = "a.example";
 const B = "b.example";
+const LINE = "10/SECOND (ratelimits.yaml:34)";
 const throttled = { outcome: "throttled", breaker_recorded: "failure" } as const;
 const change = { host: A, role: "metadata", reset_timeout_s: 30, last_rate_delay_ms: 0 } as const;
 
@@ -15,8 +16,8 @@ const events: readonly TelemetryEvent[] = [
   at(0, "run_started", { program: "test", version: "1" }),
   // 1: waits 40 ms for the rate and 10 ms for a slot, is sent in 100 ms.
   acquire(1, A, "granted"),
-  attempt(100, A, { rate_wait_ms: 40, slot_wait_ms: 10, elapsed_ms: 100 }),
-  call(100, A, { rate_delay_ms: 50 }),
+  attempt(100, A, { rate_wait_ms: 40, slot_wait_ms: 10, decided_by: LINE, elapsed_ms: 100 }),
+  call(100, A, { rate_delay_ms: 50, decided_by: LINE }),
   // 2: the same again, from the cache.
   call(200, A, { from_cache: true, attempts: 0 }),
   // 3: stale from the cache; the hub refreshes it, and gets a 429 after 20 ms.
@@ -28,7 +29,14 @@ const events: readonly TelemetryEvent[] = [
   acquire(400, A, "granted"),
   attempt(460, A, { ...throttled, status: 503, elapsed_ms: 60 }),
   acquire(500, A, "granted"),
-  attempt(590, A, { attempt: 2, cause: "retry", retry_wait_ms: 40, rate_wait_ms: 30, elapsed_ms: 60 }),
+  attempt(590, A, {
+    attempt: 2,
+    cause: "retry",
+    retry_wait_ms: 40,
+    rate_wait_ms: 30,
+    decided_by: LINE,
+    elapsed_ms: 60,
+  }),
   call(590, A, { attempts: 2, rate_delay_ms: 30 }),
   // 5: a redirect from A to B, which answers 503. 10 ms and 200 ms.
   acquire(600, A, "granted"),
@@ -42,7 +50,7 @@ const events: readonly TelemetryEvent[] = [
   call(901, B, { status: undefined, error: "ECONNREFUSED", attempts: 0, breaker_recorded: "failure" }),
   // 7: refused by the limiter of A. 8: left the queue of A after 15 s.
   acquire(1000, A, "refused"),
-  call(1000, A, { status: undefined, error: "DOCSTOKG_RATE_LIMITED", attempts: 0 }),
+  call(1000, A, { status: undefined, error: "DOCSTOKG_RATE_LIMITED", attempts: 0, decided_by: LINE }),
   acquire(16_000, A, "aborted"),
   call(16_000, A, {
     status: undefined,
@@ -75,6 +83,7 @@ const events: readonly TelemetryEvent[] = [
       attempts: 0,
       breaker_recorded: undefined,
       breaker_open_remaining_ms: remaining,
+      decided_by: "fail_max 5 (breakers.yaml:12)",
     }),
   ),
   at(47_300, "breaker_state_change", { ...change, old: "open", new: "half_open" }),
@@ -141,7 +150,7 @@ const expected: Readonly<Record<string, unknown>> = {
   "limiter.headSkipped": 1,
   "breaker.opens": 2,
   "breaker.opensPerHour": 2,
-  "breaker.opensByReason.*": { failures: 1, "retry-after": 1, "rolling-window": 0, "cli-open": 0 },
+  "breaker.opensByReason.*": { failures: 1, "retry-after": 1, "rolling-window": 0, "slow-calls": 0, "cli-open": 0 },
   "breaker.denied": 2,
   "breaker.timeSavedMs": 50 + 20,
   "breaker.afterOpen.succeeded": 1,
@@ -156,6 +165,10 @@ const expected: Readonly<Record<string, unknown>> = {
   "shadow.limiterRefusals": 1,
   "shadow.breakerRefusals": 1,
   "shadow.hosts[].*": [{ host: B, waits: 2, waitMs: 40, limiterRefusals: 1, breakerRefusals: 1 }],
+  // 50 and 30 ms of calls 1 and 4; call 7 was refused by the same line, and 13 and 14 by the circuit.
+  "decisions[].waits": [2, 0],
+  "decisions[].waitMs": [80, 0],
+  "decisions[].refusals": [1, 2],
   "hosts[].calls": [12, 2],
   "hosts[].outcomes.*": [
     { answered: 3, cached: 5, throttled: 0, failed: 0, refused: 3, aborted: 1 },

@@ -37,7 +37,7 @@ export const NUMBER_DEFINITIONS: Readonly<Record<string, string>> = {
     "circuits that opened and cooldowns that began, opened by this process or by an operator; an extended cooldown does not count again, and what another process has opened is counted there",
   "breaker.opensPerHour": "opens, divided by the duration in hours",
   "breaker.opensByReason.*":
-    "opens by reason: consecutive failures, Retry-After, failures in the rolling window, an operator",
+    "opens by reason: consecutive failures, Retry-After, failures or slow calls in the rolling window, an operator",
   "breaker.denied": "calls that a breaker refused",
   "breaker.timeSavedMs":
     "for each of these calls the mean `elapsed_ms` of the requests sent to its host (of all hosts, if none was sent to it), or the open time left if that is less; waits are no part of it",
@@ -53,6 +53,10 @@ export const NUMBER_DEFINITIONS: Readonly<Record<string, string>> = {
   "shadow.limiterRefusals": "`ratelimit.shadow` events with `would` `refuse`",
   "shadow.breakerRefusals": "`breaker_shadow` events: calls that an open circuit or cooldown would have refused",
   "shadow.hosts[].*": "the same, for this host or service",
+  "decisions[].waits":
+    "`http_attempt` events and refused calls with this `decided_by` that waited: most of the wait was for this setting",
+  "decisions[].waitMs": "the sum of these waits, without the jitter of trial calls",
+  "decisions[].refusals": "refused calls with this `decided_by`",
   "hosts[].calls":
     "calls that ended at this host; after redirects that the hub has followed, this is not the host that was called",
   "hosts[].outcomes.*": "these calls by outcome",

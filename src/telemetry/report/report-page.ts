@@ -8,7 +8,7 @@ import { html, Markup } from "./markup.ts";
 import { clockOf, countOf, durationOf, momentOf, percentOf } from "./number-text.ts";
 import { type Axis, type Counts, clock, OUTCOME_LABELS, stepsChart } from "./steps-chart.ts";
 import { STYLE } from "./style.ts";
-import { hostsTable, keysTable, stepsTable } from "./tables.ts";
+import { decisionsTable, hostsTable, keysTable, stepsTable } from "./tables.ts";
 
 /** Counts of events that could not be read from the telemetry file. */
 export interface SkippedCounts {
@@ -25,6 +25,7 @@ const REASON_LABELS: Readonly<Record<OpenReasonKind, string>> = {
   failures: "consecutive failures",
   "retry-after": "Retry-After from the server",
   "rolling-window": "failures in the rolling window",
+  "slow-calls": "slow calls in the rolling window",
   "cli-open": "operator command",
 };
 
@@ -50,7 +51,8 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: 
   }</p>${delayChart(summary.hosts)}</section>
 <div class="pair">${openings(summary)}${refusals(summary)}</div>
 <section><h2>Hosts and roles</h2>${hostsTable(summary.hosts)}</section>
-<section><h2>Rate limits</h2>${keysTable(summary.keys)}</section></main>
+<section><h2>Rate limits</h2>${keysTable(summary.keys)}</section>
+<section><h2>What decided</h2>${decisionsTable(summary.decisions)}</section></main>
 <footer>${summary.program ?? "A program"} with docstokg ${summary.version ?? ""} · policy ${
     summary.configHashes.length === 0 ? "unknown" : summary.configHashes.join(", ")
   } · ${countOf(summary.events)} events</footer></body></html>

@@ -1,5 +1,5 @@
 import { CALL_OUTCOMES } from "../call-outcome.ts";
-import type { HostSummary, KeySummary } from "../summary/run-summary.ts";
+import type { DecisionSummary, HostSummary, KeySummary } from "../summary/run-summary.ts";
 import { html, type Markup } from "./markup.ts";
 import { clockOf, countOf, durationOf, percentOf } from "./number-text.ts";
 import { type Axis, type Counts, OUTCOME_LABELS } from "./steps-chart.ts";
@@ -45,6 +45,20 @@ export function keysTable(rows: readonly KeySummary[]): Markup {
     leastMultiplier.toFixed(2),
   ]);
   return table("Requests granted and refused by the limiter, by host or service", head, cells);
+}
+
+export function decisionsTable(rows: readonly DecisionSummary[]): Markup {
+  const cells = rows.map(({ decidedBy, waits, waitMs, refusals }) => [
+    decidedBy,
+    countOf(waits),
+    durationOf(waitMs),
+    countOf(refusals),
+  ]);
+  return table(
+    "Waits and refusals by the setting that decided",
+    ["setting", "waits", "waited", "calls refused"],
+    cells,
+  );
 }
 
 /** The steps of the chart; several steps per row when there are many. */

@@ -100,6 +100,18 @@ export interface ShadowSummary {
   readonly breakerRefusals: number;
 }
 
+/** The waits and refusals that one setting decided. */
+export interface DecisionSummary {
+  /** The setting and where it was set: `10/SECOND (ratelimits.yaml:34)`; `(other settings)` beyond the limit of the table. */
+  readonly decidedBy: string;
+  /** Waits that were spent on it for the most part. */
+  readonly waits: number;
+  /** The sum of these waits. */
+  readonly waitMs: number;
+  /** Calls that it refused. */
+  readonly refusals: number;
+}
+
 /** The summary of one run. */
 export interface RunSummary {
   /** The id of the run. */
@@ -180,6 +192,8 @@ export interface RunSummary {
   };
   /** What enforcing would have done to requests that shadow mode sent, most affected hosts first. */
   readonly shadow: Omit<ShadowSummary, "host"> & { readonly hosts: readonly ShadowSummary[] };
+  /** Waits and refusals by the setting that decided them, longest total wait first. */
+  readonly decisions: readonly DecisionSummary[];
   /** Calls by host and role, most calls first. */
   readonly hosts: readonly HostSummary[];
   /** Rate limits by host or service and role, most requests first. */

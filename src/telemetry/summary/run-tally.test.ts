@@ -137,8 +137,11 @@ test("cache hit rate: calls served without a request, as a share of all calls", 
 });
 
 test("openings per hour and by reason; an extended cooldown is none, and those of other processes are not counted", async () => {
-  const cooled = (ms: number, untilMs: number, reason: "retry-after" | "rolling-window" | "cli-open:x") =>
-    at(ms, "breaker_cooldown_set", { host: "a.example", until: START_MS + untilMs, reason });
+  const cooled = (
+    ms: number,
+    untilMs: number,
+    reason: "retry-after" | "rolling-window" | "slow-calls" | "cli-open:x",
+  ) => at(ms, "breaker_cooldown_set", { host: "a.example", until: START_MS + untilMs, reason });
   const events = [
     at(0, "run_started", { program: "test", version: "1" }),
     at(1, "breaker_state_change", { ...change, host: "a.example", role: "metadata", old: "closed", new: "open" }),
@@ -148,15 +151,22 @@ test("openings per hour and by reason; an extended cooldown is none, and those o
     cooled(2000, 3000, "rolling-window"),
     at(2500, "breaker_cooldown_ended", { host: "a.example", by: "operator" }),
     cooled(2600, 9000, "cli-open:x"),
+    cooled(9500, 9900, "slow-calls"),
     at(9000, "breaker_state_change", { ...change, host: "c.example", old: "closed", new: "open", heard: true }),
     at(9001, "breaker_cooldown_set", { host: "c.example", until: START_MS + 9999, reason: "retry-after", heard: true }),
     at(2 * HOUR_MS, "run_ended", {}),
   ];
   const { breaker, durationMs, hasEnded, program } = await summarize(events, RUN);
   assert.deepEqual([durationMs, hasEnded, program], [2 * HOUR_MS, true, "test"]);
-  assert.equal(breaker.opens, 5);
-  assert.equal(breaker.opensPerHour, 2.5);
-  assert.deepEqual(breaker.opensByReason, { failures: 2, "retry-after": 1, "rolling-window": 1, "cli-open": 1 });
+  assert.equal(breaker.opens, 6);
+  assert.equal(breaker.opensPerHour, 3);
+  assert.deepEqual(breaker.opensByReason, {
+    failures: 2,
+    "retry-after": 1,
+    "rolling-window": 1,
+    "slow-calls": 1,
+    "cli-open": 1,
+  });
 });
 
 test("time saved: the mean duration of an attempt for each refused call, or the remaining open time", async () => {

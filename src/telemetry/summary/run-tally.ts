@@ -2,6 +2,7 @@ import { CACHE_RESULTS, CALL_OUTCOMES, type CacheResult } from "../call-outcome.
 import type { EventOf, TelemetryEvent } from "../events.ts";
 import { MetricCollector } from "../metric-collector.ts";
 import { BreakerTally } from "./breaker-tally.ts";
+import { DecisionTally } from "./decision-tally.ts";
 import { Distribution } from "./distribution.ts";
 import { delaySummary, type HostRow, noOutcomes } from "./host-row.ts";
 import { HostTally } from "./host-tally.ts";
@@ -21,6 +22,7 @@ export class RunTally {
   readonly #hosts = new HostTally();
   readonly #breaker = new BreakerTally();
   readonly #shadow = new ShadowTally();
+  readonly #decisions = new DecisionTally();
   readonly #timeline = new TimelineTally();
   readonly #delay = new Distribution();
   readonly #hashes = new Set<string>();
@@ -59,6 +61,7 @@ export class RunTally {
     if (event.config_hash !== "" && this.#hashes.size < HASHES_MAX) this.#hashes.add(event.config_hash);
     this.#breaker.take(event);
     this.#shadow.take(event);
+    this.#decisions.take(event);
     this.#timeline.take(event, this.#collector.take(event));
     if (event.event_type === "aimd_adjust" && typeof event.new === "number")
       this.#hosts.setMultiplier(event.host, event.role, event.new);
@@ -104,6 +107,7 @@ export class RunTally {
       },
       breaker: this.#breaker.summary(durationMs),
       shadow: this.#shadow.summary(),
+      decisions: this.#decisions.summaries(),
       hosts: hosts
         .map(row => row.summary())
         .sort((a, b) => b.calls - a.calls || compare(a.host, b.host) || compare(a.role, b.role)),

@@ -1,0 +1,28 @@
+import type { Constraint, DecidedBy, LearnedFrom } from "../errors.ts";
+import type { LoadedPolicy } from "./load.ts";
+import { decidedByOf, type ExplainedRequest } from "./provenance.ts";
+
+/** A program that calls more hosts than this finds some settings again. */
+const KNOWN_MAX = 1000;
+
+/** The settings behind the waits and refusals of one policy. Each is found once, because the search takes some 60 µs. */
+export class DecidedBySettings {
+  readonly #policy: LoadedPolicy;
+  readonly #known = new Map<string, DecidedBy>();
+
+  constructor(policy: LoadedPolicy) {
+    this.#policy = policy;
+  }
+
+  of(constraint: Constraint, request: ExplainedRequest, learnedFrom?: LearnedFrom): DecidedBy {
+    const { kind, owner, limit } = constraint;
+    const { host, role, path } = request;
+    const { ratelimits } = this.#policy;
+    const ownPath = ratelimits.resolved.hasPaths(host) ? path : undefined;
+    const key = JSON.stringify([kind, owner, limit, host, role, ownPath, learnedFrom?.source, learnedFrom?.wallMs]);
+    const known = this.#known.get(key) ?? decidedByOf(this.#policy, constraint, request, learnedFrom);
+    if (this.#known.size >= KNOWN_MAX) this.#known.clear();
+    this.#known.set(key, known);
+    return known;
+  }
+}
