@@ -88,6 +88,7 @@ test("each sending is one http_attempt: number, cause, waits, connection, status
       cause: "retry",
       // One request a second, counted from the response over a new connection: the rest is the wait for the rate.
       rate_wait_ms: 1000 - backoffMs,
+      decided_by: "1/SECOND (policy.ratelimits)",
       retry_wait_ms: backoffMs,
       connection: "reused",
       status: 200,
