@@ -12,6 +12,7 @@ import {
   oneLimiterOneBreaker,
   pureCore,
   type Rule,
+  repeatedTypes,
   type SourceFile,
   testsAssert,
 } from "./code-rules.ts";
@@ -35,6 +36,23 @@ for (const [sentence, rule] of Object.entries(allRules)) {
     assert.deepEqual(problems, []);
   });
 }
+
+test("each type of src is declared in one file", () => {
+  assert.deepEqual(repeatedTypes(code), []);
+});
+
+test("a type that two source files declare is reported with both files", () => {
+  const declaring = (path: string, text: string) => ({ path, text });
+  assert.deepEqual(
+    repeatedTypes([
+      declaring("src/core/rate.ts", "export interface Row {\n}\ntype Rate = number;"),
+      declaring("src/core/limit.ts", 'import type { Rate } from "./rate.ts";\ntype Row = string;\ntype Limit<T> = T;'),
+      declaring("src/core/limit.test.ts", "interface Limit {}"),
+      declaring("test/kit.ts", "class Rate {}"),
+    ]),
+    ["Row: src/core/rate.ts, src/core/limit.ts"],
+  );
+});
 
 test("the changelog has the documented sections", () => {
   assert.deepEqual(changelogProblems(readFileSync(join(root, "CHANGELOG.md"), "utf8")), []);

@@ -102,6 +102,20 @@ export const allRules: Readonly<Record<string, Rule>> = {
   "no code sleeps to throttle": noSleepingToThrottle,
 };
 
+/** The type names that more than one source file declares: each noun has one declaration. Tests may have their own types. */
+export function repeatedTypes(files: readonly SourceFile[]): readonly string[] {
+  const declaredIn = new Map<string, string[]>();
+  for (const { path, text } of files) {
+    if (!isSource(path)) continue;
+    const names = text.matchAll(
+      /^(?:export )?(?:declare )?(?:abstract )?(?:interface|type|class|enum) (\w+)\b(?! from)/gm,
+    );
+    for (const name of new Set([...names].map(([, name = ""]) => name)))
+      declaredIn.set(name, [...(declaredIn.get(name) ?? []), path]);
+  }
+  return [...declaredIn].filter(([, paths]) => paths.length > 1).map(([name, paths]) => `${name}: ${paths.join(", ")}`);
+}
+
 /** Problems of a changelog: Unreleased comes first, sections are known, versions are dated. */
 export function changelogProblems(text: string): readonly string[] {
   const problems: string[] = [];

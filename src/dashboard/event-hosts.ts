@@ -8,7 +8,7 @@ interface HostEvents {
   cooldown: { readonly untilMs: number; readonly reason: string } | undefined;
 }
 
-type Counts = { -readonly [Name in keyof KeyFact]: KeyFact[Name] };
+type KeyCounts = { -readonly [Name in keyof KeyFact]: KeyFact[Name] };
 
 /** A crawler calls very many hosts; the first ones are enough for a page. */
 const HOSTS_MAX = 5000;
@@ -17,7 +17,7 @@ const RESOLVER = "resolver ";
 /** The circuits and requests of each host, as the events of a run tell them. */
 export class EventHosts {
   readonly #hosts = new Map<string, HostEvents>();
-  readonly #keys = new Map<string, Counts>();
+  readonly #keys = new Map<string, KeyCounts>();
 
   take(event: TelemetryEvent): void {
     switch (event.event_type) {
@@ -92,11 +92,11 @@ export class EventHosts {
     return host;
   }
 
-  #key(name: string, role: string): Counts | undefined {
+  #key(name: string, role: string): KeyCounts | undefined {
     const id = `${role} ${name}`;
     const known = this.#keys.get(id);
     if (known !== undefined || this.#keys.size >= HOSTS_MAX || !isRole(role)) return known;
-    const key: Counts = {
+    const key: KeyCounts = {
       key: name,
       role,
       windows: [],

@@ -21,7 +21,7 @@ export interface ResumeRecordStore {
 }
 
 /** The content of `<path>.json`. It has no URL, because a URL may contain a key. */
-interface RecordFile {
+interface ResumeRecordFile {
   readonly version: 1;
   readonly url_sha256: string;
   readonly validator: string;
@@ -39,7 +39,7 @@ export function resumeRecordBeside(path: string, url: string): ResumeRecordStore
       return { validator: record.validator, totalBytes: record.total_bytes ?? undefined };
     },
     save: ({ validator, totalBytes }) => {
-      const record: RecordFile = { version: 1, url_sha256: urlHash, validator, total_bytes: totalBytes ?? null };
+      const record: ResumeRecordFile = { version: 1, url_sha256: urlHash, validator, total_bytes: totalBytes ?? null };
       return withDiskErrors(recordPath, () => writeAtomically(recordPath, `${JSON.stringify(record)}\n`));
     },
     delete: () => withDiskErrors(recordPath, () => rm(recordPath, { force: true })),
@@ -47,16 +47,16 @@ export function resumeRecordBeside(path: string, url: string): ResumeRecordStore
 }
 
 /** Undefined for a record that cannot be parsed: then the download starts from the beginning. */
-function parseRecord(text: string | undefined): RecordFile | undefined {
+function parseRecord(text: string | undefined): ResumeRecordFile | undefined {
   if (text === undefined) return undefined;
   try {
-    const record: Partial<RecordFile> | null = JSON.parse(text);
+    const record: Partial<ResumeRecordFile> | null = JSON.parse(text);
     const isRecord =
       record?.version === 1 &&
       typeof record.url_sha256 === "string" &&
       typeof record.validator === "string" &&
       (record.total_bytes === null || Number.isSafeInteger(record.total_bytes));
-    return isRecord ? (record as RecordFile) : undefined;
+    return isRecord ? (record as ResumeRecordFile) : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;

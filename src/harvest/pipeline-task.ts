@@ -11,13 +11,13 @@ export interface PipelineTask {
 export type BatchResolver = Resolver & { readonly batch: NonNullable<Resolver["batch"]> };
 
 /** Queries of one resolver and group may share a request. */
-export interface Batch {
+export interface QueryBatch {
   readonly resolver: BatchResolver;
   readonly group: string;
 }
 
 /** With which other queries a task may share a request; undefined if with none. */
-export function batchOf({ pending: { step, round, isAlone } }: PipelineTask): Batch | undefined {
+export function batchOf({ pending: { step, round, isAlone } }: PipelineTask): QueryBatch | undefined {
   if (step.kind !== "ask" || round > 0 || isAlone === true || step.url !== step.request.url) return undefined;
   const { resolver } = step;
   const group = resolver.batch?.groupOf(step.about);
@@ -25,7 +25,7 @@ export function batchOf({ pending: { step, round, isAlone } }: PipelineTask): Ba
 }
 
 /** Whether a task may share the request of a batch. */
-export function belongsTo(task: PipelineTask, { resolver, group }: Batch): boolean {
+export function belongsTo(task: PipelineTask, { resolver, group }: QueryBatch): boolean {
   const own = batchOf(task);
   return own?.resolver === resolver && own.group === group;
 }

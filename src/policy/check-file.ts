@@ -7,7 +7,7 @@ import type { Assignment } from "./layer.ts";
 import { lintPolicy } from "./lint.ts";
 import { loadPolicy, type PolicySources } from "./load.ts";
 
-type FileKind = "ratelimits" | "breakers" | "identities";
+type PolicyFileKind = "ratelimits" | "breakers" | "identities";
 
 /** The result of `docstokg policy check`. */
 export interface PolicyCheck {
@@ -52,14 +52,14 @@ export async function checkFile(
   file: string,
   sources: PolicySources = {},
   nowMs?: number,
-): Promise<PolicyCheck & { readonly kind: FileKind }> {
+): Promise<PolicyCheck & { readonly kind: PolicyFileKind }> {
   const { assignments } = await readFileLayer(file);
   const kind = kindOf(file, assignments);
   return { kind, ...(await checkPolicy({ ...sources, [kind]: file }, nowMs)) };
 }
 
 /** By the file's name, or else by keys that only one kind of file has. */
-function kindOf(file: string, assignments: readonly Assignment[]): FileKind {
+function kindOf(file: string, assignments: readonly Assignment[]): PolicyFileKind {
   const name = basename(file);
   if (/breaker/i.test(name)) return "breakers";
   if (/ratelimit/i.test(name)) return "ratelimits";

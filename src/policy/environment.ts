@@ -1,6 +1,6 @@
 import { nearest } from "../core/text/nearest.ts";
 import type { ConfigProblem } from "../errors.ts";
-import type { Assignment, PolicyLayer } from "./layer.ts";
+import type { Assignment, PolicyLayer, SectionName } from "./layer.ts";
 import {
   type KnownNames,
   type OverrideReader,
@@ -12,8 +12,7 @@ import {
   readRateOverride,
 } from "./overrides.ts";
 
-type Section = "ratelimits" | "breakers";
-type VariableReaders = Readonly<Record<Section, Readonly<Record<string, OverrideReader>>>>;
+type VariableReaders = Readonly<Record<SectionName, Readonly<Record<string, OverrideReader>>>>;
 
 /** Variables with a fixed name. */
 const VARIABLES: VariableReaders = {
@@ -76,7 +75,7 @@ export const VARIABLE_PREFIXES: readonly string[] = [
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The values that the environment sets for the limits or for the breakers. An empty variable sets nothing. */
-export function readEnvironment(environment: Environment, section: Section, names: KnownNames): PolicyLayer {
+export function readEnvironment(environment: Environment, section: SectionName, names: KnownNames): PolicyLayer {
   const assignments: Assignment[] = [];
   const problems: ConfigProblem[] = [];
   for (const [name, value] of Object.entries(environment)) {

@@ -1,6 +1,7 @@
 import { defaultClassifyRules } from "../core/breaker/classify.ts";
 import { withoutCredentials } from "../core/text/passwords.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND, DEFAULT_BREAKERS, DEFAULT_LIMITS } from "./defaults.ts";
+import type { SectionName } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { commonName } from "./partition-name.ts";
 import {
@@ -45,8 +46,6 @@ export interface ExplainedValue {
   /** Weakest first; the last one wins. */
   readonly sources: readonly ValueSource[];
 }
-
-type Section = "ratelimits" | "breakers";
 
 const BUILT_IN = "built-in default";
 const RESOLVER = "resolver ";
@@ -138,7 +137,7 @@ export function explainSettings(policy: LoadedPolicy): readonly ExplainedValue[]
     neutral_statuses: [...defaultClassifyRules.neutralStatuses],
   };
   const { jitter_ms, success_threshold } = half_open;
-  const below = (section: Section, shown: string, path: KeyPath, builtIn: Readonly<Record<string, unknown>>) =>
+  const below = (section: SectionName, shown: string, path: KeyPath, builtIn: Readonly<Record<string, unknown>>) =>
     Object.entries(builtIn).map(([field, value]) =>
       explained(policy, section, `${shown}.${field}`, [[...path, field]], value),
     );
@@ -168,14 +167,18 @@ function explainedUnits(policy: LoadedPolicy, field: string, paths: readonly Key
 }
 
 /** The winning source of one value; undefined when only the built-in default holds. */
-export function winningSource(policy: LoadedPolicy, section: Section, paths: readonly KeyPath[]): string | undefined {
+export function winningSource(
+  policy: LoadedPolicy,
+  section: SectionName,
+  paths: readonly KeyPath[],
+): string | undefined {
   const { where } = explained(policy, section, "", paths).sources.at(-1) ?? {};
   return where;
 }
 
 function explained(
   policy: LoadedPolicy,
-  section: Section,
+  section: SectionName,
   field: string,
   paths: readonly KeyPath[],
   builtIn?: unknown,

@@ -1,5 +1,5 @@
 import type { ConfigProblem } from "../errors.ts";
-import type { Assignment, PolicyLayer } from "./layer.ts";
+import type { Assignment, PolicyLayer, SectionName } from "./layer.ts";
 import {
   type KnownNames,
   parseScalar,
@@ -42,7 +42,7 @@ export interface PolicyOverrides {
 }
 
 /** The values that flags set for the limits or for the breakers. */
-export function readFlags(section: "ratelimits" | "breakers", flags: PolicyOverrides, names: KnownNames): PolicyLayer {
+export function readFlags(section: SectionName, flags: PolicyOverrides, names: KnownNames): PolicyLayer {
   const reader = new FlagReader();
   if (section === "ratelimits") {
     const numberOf = (value: string | number | undefined) => (typeof value === "string" ? parseScalar(value) : value);

@@ -1,6 +1,9 @@
 import { canonicalHost } from "../core/text/host.ts";
 import type { ConfigProblem } from "../errors.ts";
 
+/** The parts of a policy that variables and flags can change. Each is read from its own file. */
+export type SectionName = "ratelimits" | "breakers";
+
 /** One value at one key path, and its source. */
 export interface Assignment {
   /** The keys from the root to the value. */

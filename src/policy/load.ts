@@ -8,7 +8,7 @@ import { readUserLayer } from "./file-layer.ts";
 import { type PolicyOverrides, readFlags } from "./flag-layer.ts";
 import type { Identities } from "./identity.ts";
 import type { IdentitiesOptions } from "./identity-options.ts";
-import { type Assignment, assemble, type PolicyLayer, standsAlone } from "./layer.ts";
+import { type Assignment, assemble, type PolicyLayer, type SectionName, standsAlone } from "./layer.ts";
 import type { ConfiguredLimits } from "./limit-policies.ts";
 import { limitPoliciesFrom } from "./limits.ts";
 import { loadIdentities } from "./load-identities.ts";
@@ -71,7 +71,7 @@ export interface LoadedPolicy {
 }
 
 interface PolicySection {
-  readonly key: "ratelimits" | "breakers";
+  readonly key: SectionName;
   readonly schema: AnySchema;
   readonly variable: string;
 }
@@ -232,7 +232,7 @@ function usedLayers({ user }: Pick<FileLayers, "user">): readonly (typeof LAYERS
 }
 
 /** The hosts and services that the files list. Services are those of `ratelimits.yaml`, also for breakers. */
-function knownNames(files: Readonly<Record<"ratelimits" | "breakers", FileLayers>>): KnownNames {
+function knownNames(files: Readonly<Record<SectionName, FileLayers>>): KnownNames {
   const namesUnder = (key: string, { shipped, user }: FileLayers) =>
     [...(standsAlone(user.assignments) ? [] : shipped.assignments), ...user.assignments].flatMap(
       ({ path: [first, name] }) => (first === key && name !== undefined ? [name] : []),

@@ -8,7 +8,7 @@ import { withoutTier } from "./service-name.ts";
 import { isShippedSource } from "./shipped-policy.ts";
 
 /** A request that stands for all requests of one host, suffix or path. */
-interface Probe {
+interface ProbedUrl {
   readonly host: string;
   readonly path: string;
 }
@@ -19,11 +19,11 @@ interface ProbedBudget {
   /** Undefined for a total. */
   readonly role: Role | undefined;
   readonly policy: BudgetPolicy;
-  readonly charged: { readonly probe: Probe; readonly role: Role }[];
+  readonly charged: { readonly probe: ProbedUrl; readonly role: Role }[];
 }
 
 /** A name that no policy lists. */
-const UNLISTED: Probe = { host: "unlisted.invalid", path: "" };
+const UNLISTED: ProbedUrl = { host: "unlisted.invalid", path: "" };
 /** A host below a suffix that no policy lists. */
 const BELOW_SUFFIX = "any-portal";
 
@@ -131,7 +131,7 @@ function noteOf({ shipped, ratelimits }: LoadedPolicy, { name, role, charged }: 
   return set.at(-1)?.note;
 }
 
-function budgetsOf(limits: ConfiguredLimits, probes: readonly Probe[]): readonly ProbedBudget[] {
+function budgetsOf(limits: ConfiguredLimits, probes: readonly ProbedUrl[]): readonly ProbedBudget[] {
   const budgets = new Map<string, ProbedBudget>();
   for (const probe of probes) {
     for (const role of ROLES) {
@@ -156,9 +156,9 @@ function chargedBudgets({ name, roleBudget, above }: Route, role: Role) {
  * A request for each host, suffix and path that is shipped, and for those of the user that belong to a shipped entry. A
  * host that only the user lists is left out: its limits are the user's own choice.
  */
-function probesOf(shipped: ConfiguredLimits, limits: ConfiguredLimits): readonly Probe[] {
+function probesOf(shipped: ConfiguredLimits, limits: ConfiguredLimits): readonly ProbedUrl[] {
   const probes = new Map([["", UNLISTED]]);
-  const add = (probe: Probe) => {
+  const add = (probe: ProbedUrl) => {
     const { service, listed = [] } = shipped.scopeOf(probe.host, probe.path);
     if (service !== undefined || listed.length > 0) probes.set(`${probe.host}${probe.path}`, probe);
   };
@@ -169,11 +169,11 @@ function probesOf(shipped: ConfiguredLimits, limits: ConfiguredLimits): readonly
   return [...probes.values()];
 }
 
-function routeAt(limits: ConfiguredLimits, { host, path }: Probe, role: Role): Route {
+function routeAt(limits: ConfiguredLimits, { host, path }: ProbedUrl, role: Role): Route {
   return limits.route(host, role, path);
 }
 
-function probeText({ host, path }: Probe): string {
+function probeText({ host, path }: ProbedUrl): string {
   if (host === UNLISTED.host) return "hosts that are not listed";
   return host.startsWith(`${BELOW_SUFFIX}.`) ? `*${host.slice(BELOW_SUFFIX.length)}${path}` : `${host}${path}`;
 }

@@ -26,12 +26,12 @@ export function policyChanges(before: LoadedPolicy, after: LoadedPolicy): readon
 /** Joins keys, which may contain dots. */
 const SEPARATOR = "\n";
 
-interface Section {
+interface PolicyValues {
   readonly options: object;
   readonly assignments: readonly Assignment[];
 }
 
-function sectionChanges(name: string, before: Section, after: Section): readonly PolicyChange[] {
+function sectionChanges(name: string, before: PolicyValues, after: PolicyValues): readonly PolicyChange[] {
   const [old, now] = [valuesOf(before.options), valuesOf(after.options)];
   const keys = [...new Set([...old.keys(), ...now.keys()])].filter(key => old.get(key) !== now.get(key));
   if (keys.length === 0) return [];

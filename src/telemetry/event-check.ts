@@ -36,13 +36,13 @@ export function fieldProblem(type: EventType, event: Readonly<Record<string, unk
   return undefined;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+type EventRecord = Readonly<Record<string, unknown>>;
 
 /**
  * Files of version 0.1 must stay readable: it wrote the key of `limit_learned` as `host`, and calls without an id. Its
  * runs have no `http_attempt`, so their reports count no attempts.
  */
-export function withCurrentNames(type: EventType, event: Fields): Fields {
+export function withCurrentNames(type: EventType, event: EventRecord): EventRecord {
   if (type === "limit_learned" && typeof event["key"] !== "string") {
     const { host, ...rest } = event;
     return { ...rest, key: host };
@@ -52,7 +52,7 @@ export function withCurrentNames(type: EventType, event: Fields): Fields {
   return event;
 }
 
-const FIRST_CALL_FIELDS: Fields = {
+const FIRST_CALL_FIELDS: EventRecord = {
   call_id: "",
   aborted: false,
   background: false,

@@ -7,7 +7,7 @@ import { ExitCode } from "../exit-code.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { type OrderOutcome, printOutcome } from "./breaker-outcome.ts";
-import { type ResolvedTarget, resolveTarget } from "./breaker-target.ts";
+import { type CommandTarget, resolveTarget } from "./breaker-target.ts";
 import { KnownTargets } from "./known-targets.ts";
 import { addStoreFlag, type OperatorConnection, openOperatorConnection } from "./store-connection.ts";
 
@@ -96,7 +96,7 @@ async function giveOrder(text: string, request: OrderRequest, flags: Flags, io: 
 }
 
 /** The policies of the running processes decide first: they know their own ports and services. */
-async function targetOf(text: string, { operator, policy }: OperatorConnection): Promise<ResolvedTarget> {
+async function targetOf(text: string, { operator, policy }: OperatorConnection): Promise<CommandTarget> {
   const { RESOLVERS } = await import("../../harvest/resolvers/order.ts");
   const [statuses, processes, running] = await Promise.all([
     operator.hosts(),

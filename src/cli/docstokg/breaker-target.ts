@@ -10,7 +10,7 @@ import { usageError } from "../usage-error.ts";
 import type { KnownTargets } from "./known-targets.ts";
 
 /** The meaning of a target on the command line. */
-export interface ResolvedTarget {
+export interface CommandTarget {
   /** The host, service or resolver itself. */
   readonly target: BreakerTarget;
   /** The owners of other circuits and cooldowns that decide about its requests. */
@@ -22,7 +22,7 @@ export interface ResolvedTarget {
  * a URL, `service:arxiv`, `resolver:crossref`, or the bare name of a service or resolver. Throws a ConfigError with a
  * suggestion for a name that neither a policy nor a running process knows.
  */
-export function resolveTarget(text: string, known: KnownTargets, policies: readonly LoadedPolicy[]): ResolvedTarget {
+export function resolveTarget(text: string, known: KnownTargets, policies: readonly LoadedPolicy[]): CommandTarget {
   const { prefix, name, role } = parseTargetText(text);
   if (prefix === "resolver") return resolverTarget(text, name, role, known);
   const service = sameName(known.services, name);
@@ -55,7 +55,7 @@ export function targetArgument(kind: "host" | "resolver", name: string): string 
   return kind === "resolver" ? `resolver:${name}` : name.replace(/^service /, "service:");
 }
 
-function resolverTarget(text: string, name: string, role: Role | undefined, known: KnownTargets): ResolvedTarget {
+function resolverTarget(text: string, name: string, role: Role | undefined, known: KnownTargets): CommandTarget {
   const resolver = sameName(known.resolvers, name);
   if (resolver === undefined) throw unknownTarget(text, known);
   if (role !== undefined)
@@ -69,7 +69,7 @@ function hostTarget(
   role: Role | undefined,
   known: KnownTargets,
   policies: readonly LoadedPolicy[],
-): ResolvedTarget | undefined {
+): CommandTarget | undefined {
   try {
     for (const policy of policies) {
       const { host, path } = policyTarget(policy, name);

@@ -9,7 +9,7 @@ export interface TableOptions {
   readonly hidesRepeats?: boolean | undefined;
 }
 
-type Row = readonly string[];
+type Cells = readonly string[];
 type Paint = NonNullable<TableOptions["paint"]>;
 
 const GAP = "  ";
@@ -33,8 +33,8 @@ export function terminalWidth({ isTTY, columns }: Pick<Output, "isTTY" | "column
  * becomes a block of `heading: value` lines (the long form). No cell is cut and no column is dropped.
  */
 export function formatTable(
-  header: Row,
-  rows: readonly Row[],
+  header: Cells,
+  rows: readonly Cells[],
   { columns = Number.POSITIVE_INFINITY, paint = text => text, hidesRepeats = false }: TableOptions = {},
 ): string {
   const headings = header.map(printable);
@@ -71,11 +71,11 @@ function printable(text: string): string {
   return text.replace(/\p{Cc}/gu, "\u{fffd}");
 }
 
-function withoutRepeat(row: Row, above: Row | undefined): Row {
+function withoutRepeat(row: Cells, above: Cells | undefined): Cells {
   return above !== undefined && above[0] === row[0] ? ["", ...row.slice(1)] : row;
 }
 
-function widest(rows: readonly Row[], column: number, width: (cell: string) => number): number {
+function widest(rows: readonly Cells[], column: number, width: (cell: string) => number): number {
   return Math.max(0, ...rows.map(row => width(row[column] ?? "")));
 }
 
@@ -106,7 +106,7 @@ function longestWord(text: string): number {
 }
 
 function rowLines(
-  row: Row,
+  row: Cells,
   widths: readonly number[],
   paint: (text: string, column: number) => string,
 ): readonly string[] {
@@ -123,7 +123,7 @@ function rowLines(
   );
 }
 
-function longForm(header: Row, rows: readonly Row[], columns: number, paint: Paint): string {
+function longForm(header: Cells, rows: readonly Cells[], columns: number, paint: Paint): string {
   const blocks = rows.map((row, index) =>
     row.flatMap((value, column) => {
       if (value === "") return [];

@@ -32,7 +32,7 @@ export interface UnitDemand {
 }
 
 /** The state of one process in this budget. */
-interface Member {
+interface BudgetMember {
   claim: BudgetClaim;
   /** Leased units, neither written nor returned yet. */
   pending: number;
@@ -49,7 +49,7 @@ export interface BudgetState {
   readonly log: WindowLogState;
   readonly windows: readonly Window[];
   readonly lengthsUs: readonly number[];
-  readonly members: Readonly<Record<string, Member>>;
+  readonly members: Readonly<Record<string, BudgetMember>>;
   /** When the budget was created; missing in states of older versions. */
   readonly createdUs?: number | undefined;
 }
@@ -61,7 +61,7 @@ const TURN_US = 20_000;
 
 export class SharedBudget {
   readonly #log: WindowLog;
-  readonly #members: Map<string, Member>;
+  readonly #members: Map<string, BudgetMember>;
   #windows: readonly Window[];
   #lengthsUs: readonly number[];
   #createdUs: number | undefined;
@@ -211,8 +211,8 @@ export class SharedBudget {
     return quietUs >= this.#spacingUs() && this.#windows.every(({ spanUs }) => quietUs >= spanUs);
   }
 
-  #waitingOthers(processId: string, nowUs: number): readonly Member[] {
-    const others: Member[] = [];
+  #waitingOthers(processId: string, nowUs: number): readonly BudgetMember[] {
+    const others: BudgetMember[] = [];
     for (const [name, member] of this.#members)
       if (name !== processId && member.isWaiting === true && wasWaiting(member, nowUs)) others.push(member);
     return others;
@@ -252,6 +252,6 @@ export class SharedBudget {
   }
 }
 
-function wasWaiting({ nextRequestUs }: Member, nowUs: number): boolean {
+function wasWaiting({ nextRequestUs }: BudgetMember, nowUs: number): boolean {
   return nextRequestUs !== undefined && nowUs - nextRequestUs < WAITING_TIMEOUT_US;
 }

@@ -1,5 +1,6 @@
 import type { FileFlag } from "../downloads/file-check.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
+import { type Row, textOf } from "./manifest-row.ts";
 
 /** A finished file in the output folder. */
 export interface StoredFile {
@@ -76,8 +77,6 @@ export interface ManifestFiles {
   abandoned(files: readonly string[]): Promise<readonly string[]>;
 }
 
-type Row = Readonly<Record<string, unknown>>;
-
 /** A file of a row with the columns `sha256`, `path`, `bytes`, `media_type` and `flag`. */
 export function fileOfRow(row: Row): StoredFile {
   return {
@@ -108,9 +107,4 @@ export function partOfRow({ place, work, file, etag, total_bytes, shelving }: Ro
     // Manifests of format 1 have the hash under another key.
     destination: json === undefined ? undefined : { ...(JSON.parse(json) as DownloadedFile), urlHash },
   };
-}
-
-/** A column of text; undefined for NULL. */
-export function textOf(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }

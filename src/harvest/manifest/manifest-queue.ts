@@ -1,4 +1,4 @@
-import { textOf } from "./manifest-files.ts";
+import { type Row, textOf } from "./manifest-row.ts";
 import { type ListedWork, workOfRow } from "./manifest-works.ts";
 
 /** Works that wait in the manifest for one host queue. */
@@ -44,8 +44,6 @@ export interface ManifestQueue {
   /** Whether no work of the run is pending, and no other process still adds works to it. */
   isFinished(run: number): Promise<boolean>;
 }
-
-type Row = Readonly<Record<string, unknown>>;
 
 /** Of a row with the columns `works` and `not_before_ms`. */
 export function waitingOfRow(row: Row): Omit<WaitingWorks, "queue"> {

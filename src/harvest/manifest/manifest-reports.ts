@@ -1,5 +1,5 @@
 import type { MetadataSources, WorkIds, WorkMetadata } from "../work.ts";
-import { textOf } from "./manifest-files.ts";
+import { type Row, textOf } from "./manifest-row.ts";
 import type { ManifestWorker } from "./manifest-workers.ts";
 import { workOfRow } from "./manifest-works.ts";
 
@@ -96,8 +96,6 @@ export interface ManifestReports {
   /** The processes that work on runs, also those that died and whose lease has not ended. Empty for a file. */
   workers(): Promise<readonly ManifestWorker[]>;
 }
-
-type Row = Readonly<Record<string, unknown>>;
 
 /** The rows from which a report is made. */
 export interface ReportRows {

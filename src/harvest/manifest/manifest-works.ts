@@ -2,6 +2,7 @@ import type { Reason } from "../reason.ts";
 import { redactedUrl } from "../redacted-url.ts";
 import type { MetadataSources, Work, WorkIds, WorkMetadata } from "../work.ts";
 import type { StoredFile } from "./manifest-files.ts";
+import type { Row } from "./manifest-row.ts";
 
 /** A work in the manifest. */
 export interface ListedWork extends Work {
@@ -58,7 +59,7 @@ export interface ManifestWorks {
 }
 
 /** A work of a row with the columns `id`, `key`, `ids` and `metadata`. */
-export function workOfRow(row: Readonly<Record<string, unknown>>): ListedWork {
+export function workOfRow(row: Row): ListedWork {
   const { sources, ...metadata } = JSON.parse(String(row["metadata"] ?? "{}")) as WorkMetadata & {
     readonly sources?: MetadataSources;
   };

@@ -20,11 +20,11 @@ export function createHubAgents(interceptor: NodeInterceptor, options: AgentOpti
   };
 }
 
-type AddRequest = (this: http.Agent, request: ClientRequest, options: NodeRequestOptions) => void;
+type AgentAddRequest = (this: http.Agent, request: ClientRequest, options: NodeRequestOptions) => void;
 
 function throughHub<Agent extends http.Agent>(agent: Agent, interceptor: NodeInterceptor): Agent {
-  const { addRequest } = agent as unknown as { readonly addRequest: AddRequest };
-  const gated: AddRequest = (request, options) =>
+  const { addRequest } = agent as unknown as { readonly addRequest: AgentAddRequest };
+  const gated: AgentAddRequest = (request, options) =>
     takeRequest(interceptor, request, options, () => addRequest.call(agent, request, options));
   return Object.assign(agent, { addRequest: gated });
 }

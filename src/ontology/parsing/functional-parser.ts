@@ -5,7 +5,7 @@ import { OwlPrefixes } from "./owl-prefixes.ts";
 import { OwlTokenizer, type OwlTokenType } from "./owl-tokenizer.ts";
 import { OWL_IMPORTS, OWL_ONTOLOGY, OWL_VERSION_IRI, RDF_TYPE } from "./rdf-vocabulary.ts";
 import type { OnStatement } from "./statement.ts";
-import { SyntaxProblem } from "./syntax-problem.ts";
+import { SyntaxProblem, withLine } from "./syntax-problem.ts";
 
 const OPERANDS_MAX = 4;
 const EXPRESSIONS = new Set([
@@ -19,7 +19,7 @@ const EXPRESSIONS = new Set([
   ...["Nodes", "NodeAssertion", "Edges", "EdgeAssertion", "MainClasses"],
 ]);
 
-interface Call {
+interface OpenExpression {
   readonly name: string;
   /** The first operands. The others are only counted. */
   readonly operands: Operand[];
@@ -34,7 +34,7 @@ export class FunctionalParser implements FileParser {
   readonly #onStatement: OnStatement;
   readonly #tokens = new OwlTokenizer((type, value) => this.#read(type, value));
   readonly #prefixes: OwlPrefixes;
-  readonly #calls: Call[] = [];
+  readonly #openExpressions: OpenExpression[] = [];
   #word: string | undefined;
   /** The parts of `Prefix(name=<iri>)`. */
   #prefix: string[] = [];
@@ -51,25 +51,17 @@ export class FunctionalParser implements FileParser {
   }
 
   write(text: string): void {
-    this.#attempt(() => this.#tokens.write(text));
+    withLine(this.#tokens, () => this.#tokens.write(text));
   }
 
   end(): void {
-    this.#attempt(() => {
+    withLine(this.#tokens, () => {
       this.#tokens.end();
-      if (this.#calls.length > 0) throw new SyntaxProblem(`${this.#calls.length} unclosed parentheses`);
+      if (this.#openExpressions.length > 0)
+        throw new SyntaxProblem(`${this.#openExpressions.length} unclosed parentheses`);
       if (this.#word !== undefined) throw new SyntaxProblem("text after the ontology");
       if (!this.#hasOntology) throw new SyntaxProblem("no Ontology(...) found");
     });
-  }
-
-  #attempt(work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      if (!(error instanceof SyntaxProblem) || error.message.startsWith("line ")) throw error;
-      throw this.#tokens.problem(error.message);
-    }
   }
 
   #read(type: OwlTokenType, value: string): void {
@@ -78,17 +70,17 @@ export class FunctionalParser implements FileParser {
       return;
     }
     this.#endWord();
-    const call = this.#calls.at(-1);
-    if (call === undefined) {
+    const expression = this.#openExpressions.at(-1);
+    if (expression === undefined) {
       if (type !== "word") throw new SyntaxProblem(`unexpected ${describe(type, value)} outside Ontology(...)`);
       this.#word = value;
-    } else if (call.name === "Prefix") this.#prefix.push(value);
+    } else if (expression.name === "Prefix") this.#prefix.push(value);
     else if (type === "mark") this.#mark(value);
     else if (type === "word") this.#word = value;
-    else if (type === "iri") this.#name(call, this.#prefixes.full(value));
-    else if (type === "string") this.#operand(call, { kind: "literal", text: value, language: "", datatype: "" });
-    else this.#qualify(call, { language: value });
-    if (call?.name === "Prefix" && type === "mark" && value === ")") this.#close();
+    else if (type === "iri") this.#name(expression, this.#prefixes.full(value));
+    else if (type === "string") this.#operand(expression, { kind: "literal", text: value, language: "", datatype: "" });
+    else this.#qualify(expression, { language: value });
+    if (expression?.name === "Prefix" && type === "mark" && value === ")") this.#close();
   }
 
   #mark(value: string): void {
@@ -102,25 +94,29 @@ export class FunctionalParser implements FileParser {
     const word = this.#word;
     if (word === undefined) return;
     this.#word = undefined;
-    const call = this.#calls.at(-1);
-    if (call === undefined)
+    const expression = this.#openExpressions.at(-1);
+    if (expression === undefined)
       throw new SyntaxProblem(`unexpected ${JSON.stringify(word.slice(0, 80))} outside Ontology(...)`);
-    if (/^\d{1,10}$/.test(word)) this.#operand(call, { kind: "other" });
+    if (/^\d{1,10}$/.test(word)) this.#operand(expression, { kind: "other" });
     else if (!word.includes(":")) throw new SyntaxProblem(`unexpected ${JSON.stringify(word.slice(0, 80))}`);
-    else this.#name(call, this.#prefixes.expand(word));
+    else this.#name(expression, this.#prefixes.expand(word));
   }
 
-  #name(call: Call, iri: string): void {
+  #name(expression: OpenExpression, iri: string): void {
     if (this.#wantsDatatype) {
       this.#wantsDatatype = false;
-      this.#qualify(call, { datatype: iri });
-    } else if (call.name === "Ontology") {
-      if (call.count > 0 || this.#headerIris.length === 2) throw new SyntaxProblem("unexpected IRI between axioms");
+      this.#qualify(expression, { datatype: iri });
+    } else if (expression.name === "Ontology") {
+      if (expression.count > 0 || this.#headerIris.length === 2)
+        throw new SyntaxProblem("unexpected IRI between axioms");
       this.#headerIris.push(iri);
-    } else this.#operand(call, { kind: "iri", iri });
+    } else this.#operand(expression, { kind: "iri", iri });
   }
 
-  #qualify({ operands, count }: Call, change: { readonly language?: string; readonly datatype?: string }): void {
+  #qualify(
+    { operands, count }: OpenExpression,
+    change: { readonly language?: string; readonly datatype?: string },
+  ): void {
     const last = operands.at(-1);
     if (count > operands.length) return;
     if (last?.kind !== "literal") throw new SyntaxProblem("language or datatype without a text");
@@ -130,7 +126,7 @@ export class FunctionalParser implements FileParser {
   #open(): void {
     const name = this.#word;
     this.#word = undefined;
-    const parent = this.#calls.at(-1);
+    const parent = this.#openExpressions.at(-1);
     if (name === undefined) {
       // SubClassOf(...) never needs bare parentheses, but HasKey and DLSafeRule group with them.
       if (parent === undefined) throw new SyntaxProblem('unexpected "("');
@@ -143,8 +139,8 @@ export class FunctionalParser implements FileParser {
       throw new SyntaxProblem(`unknown expression ${name.slice(0, 80)}(...)`);
     }
     this.#prefix = [];
-    this.#calls.push({ name: name ?? "", operands: [], count: 0 });
-    checkDepth(this.#calls.length, "parentheses", this.#tokens.line);
+    this.#openExpressions.push({ name: name ?? "", operands: [], count: 0 });
+    checkDepth(this.#openExpressions.length, "parentheses", this.#tokens.line);
   }
 
   #openInOntology(name: string): void {
@@ -164,19 +160,19 @@ export class FunctionalParser implements FileParser {
   }
 
   #close(): void {
-    const call = this.#calls.pop();
-    const parent = this.#calls.at(-1);
-    if (call === undefined) throw new SyntaxProblem('unexpected ")"');
+    const expression = this.#openExpressions.pop();
+    const parent = this.#openExpressions.at(-1);
+    if (expression === undefined) throw new SyntaxProblem('unexpected ")"');
     if (this.#wantsDatatype) throw new SyntaxProblem("missing datatype");
-    if (call.name === "Prefix" && parent === undefined) this.#endPrefix();
-    else if (call.name === "Ontology") this.#startOntology();
+    if (expression.name === "Prefix" && parent === undefined) this.#endPrefix();
+    else if (expression.name === "Ontology") this.#startOntology();
     else if (parent?.name === "Ontology") {
       parent.count += 1;
-      this.#endPart(call);
-    } else if (parent !== undefined && call.name !== "Annotation") this.#operand(parent, operandOf(call));
+      this.#endPart(expression);
+    } else if (parent !== undefined && expression.name !== "Annotation") this.#operand(parent, operandOf(expression));
   }
 
-  #endPart({ name, operands, count }: Call): void {
+  #endPart({ name, operands, count }: OpenExpression): void {
     const [first, second] = operands;
     const least = name === "Import" ? 1 : name === "Annotation" ? 2 : (AXIOMS.get(name) ?? 0);
     if (count < least) throw new SyntaxProblem(`${name} has ${count} operands, expected at least ${least}`);
@@ -201,13 +197,13 @@ export class FunctionalParser implements FileParser {
     this.#prefixes.declare(name, iri);
   }
 
-  #operand(call: Call, operand: Operand): void {
-    call.count += 1;
-    if (call.operands.length < OPERANDS_MAX) call.operands.push(operand);
+  #operand(expression: OpenExpression, operand: Operand): void {
+    expression.count += 1;
+    if (expression.operands.length < OPERANDS_MAX) expression.operands.push(operand);
   }
 }
 
-function operandOf({ name, operands, count }: Call): Operand {
+function operandOf({ name, operands, count }: OpenExpression): Operand {
   const [first, second] = operands;
   const type = ENTITY_TYPES.get(name);
   const iri = iriOf(first);

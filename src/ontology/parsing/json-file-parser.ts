@@ -4,7 +4,7 @@ import { JsonLdParser } from "./json-ld-parser.ts";
 import { JsonSplitter } from "./json-splitter.ts";
 import { ObographsParser } from "./obographs-parser.ts";
 import type { OnStatement } from "./statement.ts";
-import { SyntaxProblem } from "./syntax-problem.ts";
+import { SyntaxProblem, withLine } from "./syntax-problem.ts";
 
 /** A JSON file. Its keys decide whether it is an obographs document (`graphs`) or JSON-LD (`@context`, `@graph`). */
 export class JsonFileParser implements FileParser {
@@ -40,24 +40,15 @@ export class JsonFileParser implements FileParser {
   }
 
   write(text: string): void {
-    this.#attempt(() => this.#splitter.write(text));
+    withLine(this.#splitter, () => this.#splitter.write(text));
   }
 
   end(): void {
-    this.#attempt(() => {
+    withLine(this.#splitter, () => {
       this.#splitter.end();
       if (this.format === "json-ld") this.#linked.end();
       if (this.format === undefined) throw new SyntaxProblem('JSON without "graphs", "@context", "@graph" or "@id"');
     });
-  }
-
-  #attempt(work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      if (!(error instanceof SyntaxProblem) || error.message.startsWith("line ")) throw error;
-      throw this.#splitter.problem(error.message);
-    }
   }
 
   #descends(path: readonly string[], container: "object" | "list"): boolean {

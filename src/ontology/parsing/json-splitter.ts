@@ -35,6 +35,10 @@ export class JsonSplitter {
     this.#handler = handler;
   }
 
+  get line(): number {
+    return this.#line;
+  }
+
   write(text: string): void {
     let at = 0;
     while (at < text.length) at = this.#parts === undefined ? this.#structure(text, at) : this.#read(text, at);
@@ -43,10 +47,10 @@ export class JsonSplitter {
 
   end(): void {
     if (this.#parts !== undefined && this.#depth === 0 && !this.#isString) this.#finish();
-    if (!this.#isEnded) throw this.problem("unexpected end of JSON");
+    if (!this.#isEnded) throw this.#problem("unexpected end of JSON");
   }
 
-  problem(message: string): SyntaxProblem {
+  #problem(message: string): SyntaxProblem {
     return new SyntaxProblem(message, this.#line);
   }
 
@@ -57,7 +61,7 @@ export class JsonSplitter {
     if (code === NEWLINE || code === SPACE || code === TAB || code === RETURN) return at + 1;
     const top = this.#containers.at(-1);
     if (top === undefined) {
-      if (this.#isEnded) throw this.problem("text after the end of JSON");
+      if (this.#isEnded) throw this.#problem("text after the end of JSON");
       return this.#startValue(code, at);
     }
     const isEnd = code === (top.isObject ? CLOSE_BRACE : CLOSE_BRACKET);
@@ -83,7 +87,7 @@ export class JsonSplitter {
       top.next = "value";
       return this.#startValue(code, at);
     }
-    throw this.problem(`unexpected ${JSON.stringify(text.charAt(at))} in JSON`);
+    throw this.#problem(`unexpected ${JSON.stringify(text.charAt(at))} in JSON`);
   }
 
   #startValue(code: number, at: number): number {
@@ -145,7 +149,7 @@ export class JsonSplitter {
       value = JSON.parse(text);
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
-      throw this.problem("invalid JSON");
+      throw this.#problem("invalid JSON");
     }
     const top = this.#containers.at(-1);
     if (top?.isObject && top.next === "key") {

@@ -4,7 +4,7 @@ import { ManchesterFrames } from "./manchester-frames.ts";
 import { OwlPrefixes } from "./owl-prefixes.ts";
 import { OwlTokenizer, type OwlTokenType } from "./owl-tokenizer.ts";
 import type { OnStatement } from "./statement.ts";
-import { SyntaxProblem } from "./syntax-problem.ts";
+import { SyntaxProblem, withLine } from "./syntax-problem.ts";
 
 /** The keywords that begin a frame, without their colon. */
 const FRAMES = new Set([
@@ -47,24 +47,15 @@ export class ManchesterParser implements FileParser {
   }
 
   write(text: string): void {
-    this.#attempt(() => this.#tokens.write(text));
+    withLine(this.#tokens, () => this.#tokens.write(text));
   }
 
   end(): void {
-    this.#attempt(() => {
+    withLine(this.#tokens, () => {
       this.#tokens.end();
       this.#checkClosed();
       this.#frames.end();
     });
-  }
-
-  #attempt(work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      if (!(error instanceof SyntaxProblem) || error.message.startsWith("line ")) throw error;
-      throw this.#tokens.problem(error.message);
-    }
   }
 
   #read(type: OwlTokenType, value: string): void {

@@ -48,10 +48,10 @@ export class OwlTokenizer {
   end(): void {
     this.#isOpen = false;
     this.#scan();
-    if (this.#at < this.#text.length) throw this.problem("unexpected end of the file");
+    if (this.#at < this.#text.length) throw this.#problem("unexpected end of the file");
   }
 
-  problem(message: string): SyntaxProblem {
+  #problem(message: string): SyntaxProblem {
     return new SyntaxProblem(message, this.#line);
   }
 
@@ -92,7 +92,7 @@ export class OwlTokenizer {
     if (code === CARET) {
       if (this.#text.startsWith("^^", this.#at)) return this.#emit("mark", this.#at + 2, "^^");
       if (this.#isOpen && this.#at + 1 >= this.#text.length) return false;
-      throw this.problem('unexpected "^"');
+      throw this.#problem('unexpected "^"');
     }
     return this.#readWord(code === AT);
   }
@@ -114,7 +114,7 @@ export class OwlTokenizer {
       }
     }
     if (this.#isOpen) return false;
-    throw this.problem("unclosed quotation mark");
+    throw this.#problem("unclosed quotation mark");
   }
 
   #readIri(): boolean {
@@ -126,10 +126,10 @@ export class OwlTokenizer {
     for (let at = this.#at + 1; at < this.#text.length; at += 1) {
       const code = this.#text.charCodeAt(at);
       if (code === GREATER) return this.#emit("iri", at + 1, this.#text.slice(this.#at + 1, at));
-      if (code <= 32 || code === QUOTE || code === LESS) throw this.problem("invalid or unclosed IRI");
+      if (code <= 32 || code === QUOTE || code === LESS) throw this.#problem("invalid or unclosed IRI");
     }
     if (this.#isOpen) return false;
-    throw this.problem("unclosed IRI");
+    throw this.#problem("unclosed IRI");
   }
 
   #readWord(isLanguage: boolean): boolean {
@@ -138,7 +138,7 @@ export class OwlTokenizer {
     if (at >= this.#text.length && this.#isOpen) return false;
     const word = this.#text.slice(this.#at, at);
     if (!isLanguage) return this.#emit("word", at, word);
-    if (!/^@[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,20}$/.test(word)) throw this.problem("invalid language tag");
+    if (!/^@[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,20}$/.test(word)) throw this.#problem("invalid language tag");
     return this.#emit("language", at, word.slice(1));
   }
 

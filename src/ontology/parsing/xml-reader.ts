@@ -1,6 +1,6 @@
 import { SaxesParser } from "@rubensworks/saxes";
 import { checkDepth, checkPending } from "./limits.ts";
-import { SyntaxProblem } from "./syntax-problem.ts";
+import { SyntaxProblem, withLine } from "./syntax-problem.ts";
 import { declaredEntities } from "./xml-entities.ts";
 import { type XmlName, XmlNamespaces } from "./xml-namespaces.ts";
 
@@ -77,22 +77,12 @@ export class XmlReader {
 
   write(text: string): void {
     this.#read += text.length;
-    this.#run(() => this.#sax.write(text));
+    withLine(this, () => this.#sax.write(text));
     checkPending(this.#read - this.#eventAt, this.#sax.line);
   }
 
   end(): void {
-    this.#run(() => this.#sax.close());
-  }
-
-  /** Adds the line to problems that the handler reports. */
-  #run(work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      if (!(error instanceof SyntaxProblem) || error.message.startsWith("line ")) throw error;
-      throw new SyntaxProblem(error.message, this.#sax.line);
-    }
+    withLine(this, () => this.#sax.close());
   }
 
   #declare(doctype: string): void {

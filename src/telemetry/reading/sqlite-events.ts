@@ -6,7 +6,7 @@ import type { EventType, TelemetryEvent } from "../events.ts";
 import { EVENT_TABLES } from "../sqlite-tables.ts";
 import { SkippedEventCounter } from "./skipped-events.ts";
 
-type EventRow = Readonly<Record<string, unknown>>;
+type StoredEventRow = Readonly<Record<string, unknown>>;
 
 /** The event loop gets a turn after this number of rows. */
 const ROWS_PER_TURN = 500;
@@ -31,19 +31,19 @@ export async function* eventsOf(
   }
 }
 
-function nextOf(rows: Iterator<unknown>): EventRow | undefined {
+function nextOf(rows: Iterator<unknown>): StoredEventRow | undefined {
   const { done, value } = rows.next();
-  return done === true ? undefined : (value as EventRow);
+  return done === true ? undefined : (value as StoredEventRow);
 }
 
-function isBefore(one: EventRow | undefined, two: EventRow | undefined): boolean {
+function isBefore(one: StoredEventRow | undefined, two: StoredEventRow | undefined): boolean {
   if (one === undefined || two === undefined) return two === undefined && one !== undefined;
   const byTime = Number(one["ts"]) - Number(two["ts"]);
   return byTime < 0 || (byTime === 0 && Number(one["seq"]) < Number(two["seq"]));
 }
 
 /** Undefined for an event type of a newer version, and for a row that is not a valid event. */
-function eventOf(row: EventRow, skipped: SkippedEventCounter): TelemetryEvent | undefined {
+function eventOf(row: StoredEventRow, skipped: SkippedEventCounter): TelemetryEvent | undefined {
   const type = String(row["event_type"]);
   if (!isEventType(type)) {
     skipped.countUnknown(type);

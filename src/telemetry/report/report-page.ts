@@ -6,7 +6,7 @@ import { delayChart } from "./delay-chart.ts";
 import { hostStrip } from "./host-strip.ts";
 import { html, Markup } from "./markup.ts";
 import { clockOf, countOf, durationOf, momentOf, percentOf } from "./number-text.ts";
-import { type Axis, type Counts, clock, OUTCOME_LABELS, stepsChart } from "./steps-chart.ts";
+import { type Axis, clock, OUTCOME_LABELS, type OutcomeCounts, stepsChart } from "./steps-chart.ts";
 import { STYLE } from "./style.ts";
 import { decisionsTable, hostsTable, keysTable, stepsTable } from "./tables.ts";
 
@@ -144,11 +144,11 @@ function bandLegend(): Markup {
   return html`<ul class="legend">${kinds.map(([kind, label]) => html`<li><span class="key band ${kind}"></span>${label}</li>`)}</ul>`;
 }
 
-function summed({ hosts }: RunTimeline): Counts {
+function summed({ hosts }: RunTimeline): OutcomeCounts {
   const steps = hosts[0]?.waitMs.length ?? 0;
   const sum = (outcome: CallOutcome) =>
     Array.from({ length: steps }, (_, step) =>
       hosts.reduce((all, host) => all + (host.outcomes[outcome][step] ?? 0), 0),
     );
-  return Object.fromEntries(CALL_OUTCOMES.map(outcome => [outcome, sum(outcome)])) as unknown as Counts;
+  return Object.fromEntries(CALL_OUTCOMES.map(outcome => [outcome, sum(outcome)])) as unknown as OutcomeCounts;
 }

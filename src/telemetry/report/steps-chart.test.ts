@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Counts, clock, stepsChart } from "./steps-chart.ts";
+import { clock, type OutcomeCounts, stepsChart } from "./steps-chart.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -25,7 +25,14 @@ test("the marks of the time axis are all different, whatever the span", () => {
 
 test("the middle of the scale is shown only if it is a whole number of calls", () => {
   const chart = (peak: number) => {
-    const counts: Counts = { answered: [peak], cached: [0], throttled: [0], failed: [0], refused: [0], aborted: [0] };
+    const counts: OutcomeCounts = {
+      answered: [peak],
+      cached: [0],
+      throttled: [0],
+      failed: [0],
+      refused: [0],
+      aborted: [0],
+    };
     const { text } = stepsChart(counts, { fromMs: 0, stepMs: 1000, steps: 1 });
     return [...text.matchAll(/class="scale"[^>]*><span>([^<]*)/g)].map(([, mark]) => mark);
   };

@@ -4,7 +4,7 @@ import { clockOf, countOf, durationOf, momentOf } from "./number-text.ts";
 
 const DAY_MS = 86_400_000;
 
-export type Counts = Readonly<Record<CallOutcome, readonly number[]>>;
+export type OutcomeCounts = Readonly<Record<CallOutcome, readonly number[]>>;
 
 /** The time axis that all charts of the page share. */
 export interface Axis {
@@ -22,18 +22,18 @@ export const OUTCOME_LABELS: Readonly<Record<CallOutcome, string>> = {
   aborted: "aborted by the caller",
 };
 
-function totalAt(counts: Counts, step: number): number {
+function totalAt(counts: OutcomeCounts, step: number): number {
   return CALL_OUTCOMES.reduce((sum, outcome) => sum + (counts[outcome][step] ?? 0), 0);
 }
 
-function peakOf(counts: Counts, { steps }: Axis): number {
+function peakOf(counts: OutcomeCounts, { steps }: Axis): number {
   let peak = 0;
   for (let step = 0; step < steps; step += 1) peak = Math.max(peak, totalAt(counts, step));
   return peak;
 }
 
 /** Bars of calls by outcome, one unit wide per step. They contain no text, because the drawing is stretched. */
-export function bars(counts: Counts, axis: Axis, height: number, waitMs?: readonly number[]): readonly Markup[] {
+export function bars(counts: OutcomeCounts, axis: Axis, height: number, waitMs?: readonly number[]): readonly Markup[] {
   const peak = Math.max(1, peakOf(counts, axis));
   const drawn: Markup[] = [];
   for (let step = 0; step < axis.steps; step += 1) {
@@ -52,7 +52,12 @@ export function bars(counts: Counts, axis: Axis, height: number, waitMs?: readon
   return drawn;
 }
 
-function tip(counts: Counts, { fromMs, stepMs }: Axis, step: number, waitMs: readonly number[] | undefined): string {
+function tip(
+  counts: OutcomeCounts,
+  { fromMs, stepMs }: Axis,
+  step: number,
+  waitMs: readonly number[] | undefined,
+): string {
   const lines = CALL_OUTCOMES.filter(outcome => (counts[outcome][step] ?? 0) > 0).map(
     outcome => `${countOf(counts[outcome][step] ?? 0)} ${OUTCOME_LABELS[outcome]}`,
   );
@@ -62,7 +67,7 @@ function tip(counts: Counts, { fromMs, stepMs }: Axis, step: number, waitMs: rea
 }
 
 /** The chart of all calls over time. */
-export function stepsChart(counts: Counts, axis: Axis): Markup {
+export function stepsChart(counts: OutcomeCounts, axis: Axis): Markup {
   const height = 150;
   const peak = peakOf(counts, axis);
   const label = `Calls over time, at most ${countOf(peak)} in ${durationOf(axis.stepMs)}`;

@@ -2,7 +2,7 @@ import { CALL_OUTCOMES } from "../call-outcome.ts";
 import type { DecisionSummary, HostSummary, KeySummary } from "../summary/run-summary.ts";
 import { html, type Markup } from "./markup.ts";
 import { clockOf, countOf, durationOf, percentOf } from "./number-text.ts";
-import { type Axis, type Counts, OUTCOME_LABELS } from "./steps-chart.ts";
+import { type Axis, OUTCOME_LABELS, type OutcomeCounts } from "./steps-chart.ts";
 
 /** Further rows are only in `--json`. */
 const ROWS_MAX = 200;
@@ -62,7 +62,7 @@ export function decisionsTable(rows: readonly DecisionSummary[]): Markup {
 }
 
 /** The steps of the chart; several steps per row when there are many. */
-export function stepsTable(counts: Counts, { fromMs, stepMs, steps }: Axis): Markup {
+export function stepsTable(counts: OutcomeCounts, { fromMs, stepMs, steps }: Axis): Markup {
   const each = Math.ceil(steps / STEP_ROWS_MAX);
   const cells = Array.from({ length: Math.ceil(steps / each) }, (_, row) => {
     const from = row * each;

@@ -3,7 +3,7 @@ import { EVENT_SPECS } from "../event-fields.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
 import type { Sink } from "../sink.ts";
 
-type Subscriber = (event: TelemetryEvent, name: string | symbol) => unknown;
+type ChannelSubscriber = (event: TelemetryEvent, name: string | symbol) => unknown;
 
 /**
  * Publishes each event on the `node:diagnostics_channel` of its type, such as `docstokg:http_request`. Without subscribers
@@ -39,7 +39,7 @@ function publish(to: Channel, event: TelemetryEvent): Promise<unknown> | undefin
   }
   const pending: Promise<unknown>[] = [];
   let failure: { readonly error: unknown } | undefined;
-  for (const subscriber of [...subscribers] as Subscriber[]) {
+  for (const subscriber of [...subscribers] as ChannelSubscriber[]) {
     try {
       const returned = subscriber(event, to.name);
       if (returned instanceof Promise) pending.push(returned);

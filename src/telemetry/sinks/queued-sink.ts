@@ -21,7 +21,7 @@ export interface BatchWriter<Item> {
 }
 
 /** A part of the queue. */
-interface Batch<Item> {
+interface SinkBatch<Item> {
   readonly items: readonly Item[];
   /** Drops that the last item, a telemetry_dropped event, reports; 0 when it is another event. */
   readonly reported: number;
@@ -185,7 +185,7 @@ export class QueuedSink<Item> implements Sink {
   }
 
   /** The next batch. A telemetry_dropped event is added once the events before it have been written. */
-  #next(): Batch<Item> {
+  #next(): SinkBatch<Item> {
     const items = this.#queue.splice(0, this.#batch);
     if (this.#unreportedDrops === 0 || this.#last === undefined || this.#queue.length > 0)
       return { items, reported: 0 };
@@ -206,7 +206,7 @@ export class QueuedSink<Item> implements Sink {
   }
 
   /** A lost telemetry_dropped event counts for the events that it reported. */
-  #lost({ items, reported }: Batch<Item>, error: unknown): void {
+  #lost({ items, reported }: SinkBatch<Item>, error: unknown): void {
     const lost = items.length - (error instanceof PartialWriteError ? error.written : 0);
     if (reported > 0 && lost > 0) {
       this.#unreportedDrops += reported;

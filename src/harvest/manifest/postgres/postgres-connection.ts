@@ -1,6 +1,7 @@
 import { backoffMs } from "../../../core/breaker/backoff.ts";
 import { ConfigError, isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
 import type { Time } from "../../../time/time.ts";
+import type { Row } from "../manifest-row.ts";
 import { type CommitMark, CommitMarks } from "./commit-marks.ts";
 import {
   loadPgDriver,
@@ -10,7 +11,6 @@ import {
   type Queryable,
   type QueryResult,
   queryableOf,
-  type Row,
   type SqlParameter,
 } from "./postgres-driver.ts";
 import { isConnectionError, isTransient } from "./postgres-errors.ts";

@@ -3,8 +3,8 @@
  * of it is declared here, so that programs compile without its types.
  */
 import { ConfigError } from "../../../errors.ts";
+import type { Row } from "../manifest-row.ts";
 
-export type Row = Readonly<Record<string, unknown>>;
 export type SqlParameter = string | number | boolean | null | readonly (string | number | boolean | null)[];
 
 export interface QueryResult {

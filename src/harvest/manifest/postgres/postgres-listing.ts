@@ -1,6 +1,8 @@
 /** Adds a batch of works in a few statements: a list may have a million. */
+
 import type { Work, WorkIds } from "../../work.ts";
 import { fileOfRow } from "../manifest-files.ts";
+import type { Row } from "../manifest-row.ts";
 import {
   type AddedWorks,
   type AddOptions,
@@ -10,7 +12,7 @@ import {
   storedIds,
 } from "../manifest-works.ts";
 import { NOW_MS } from "./postgres-clock.ts";
-import type { Queryable, Row } from "./postgres-driver.ts";
+import type { Queryable } from "./postgres-driver.ts";
 import { RepeatTransaction } from "./postgres-errors.ts";
 
 /** A work of the batch that the manifest does not have. */

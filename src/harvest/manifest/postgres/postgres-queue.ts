@@ -7,9 +7,9 @@ import {
   takenOfRows,
   type WaitingWorks,
 } from "../manifest-queue.ts";
+import type { Row } from "../manifest-row.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
-import type { Row } from "./postgres-driver.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
 const IS_WAITING = "run = $1 AND state = 'pending' AND taken_by IS NULL";

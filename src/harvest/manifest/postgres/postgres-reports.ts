@@ -13,10 +13,10 @@ import {
   storedFileOfRow,
   type WorkRecord,
 } from "../manifest-reports.ts";
+import type { Row } from "../manifest-row.ts";
 import type { ManifestWorker, WorkerStatus } from "../manifest-workers.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
-import type { Row } from "./postgres-driver.ts";
 
 /** Works are read in pages, so that memory stays bounded. */
 const WORKS_PER_PAGE = 1000;

@@ -4,6 +4,7 @@ import type { Time } from "../../../time/time.ts";
 import type { Reason } from "../../reason.ts";
 import type { Work, WorkIds } from "../../work.ts";
 import { fileOfRow } from "../manifest-files.ts";
+import type { Row } from "../manifest-row.ts";
 import {
   type AddedWorks,
   type AddOptions,
@@ -14,8 +15,6 @@ import {
   type ManifestWorks,
   storedIds,
 } from "../manifest-works.ts";
-
-type Row = Readonly<Record<string, unknown>>;
 
 /** The tables `works` and `work_ids`. */
 export class SqliteWorks implements ManifestWorks {

@@ -1,0 +1,7 @@
+/** A row of either backend, by the names of its columns. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** A column of text; undefined for NULL. */
+export function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
