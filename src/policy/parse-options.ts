@@ -59,10 +59,14 @@ function duplicateHosts(options: unknown, where: string): readonly ConfigProblem
  * checks at compile time that a hand-written interface and the input of a schema agree. Assignability alone would accept
  * an optional key that only one of them has.
  */
-export type Exact<A, B> = [Shape<A>] extends [Shape<B>] ? ([Shape<B>] extends [Shape<A>] ? true : never) : never;
+export type Exact<A, B> = [ComparedShape<A>] extends [ComparedShape<B>]
+  ? [ComparedShape<B>] extends [ComparedShape<A>]
+    ? true
+    : never
+  : never;
 
-type Shape<Type> = Type extends readonly (infer Item)[]
-  ? { readonly items: Shape<Item> }
+type ComparedShape<Type> = Type extends readonly (infer Item)[]
+  ? { readonly items: ComparedShape<Item> }
   : Type extends object
-    ? { [Key in keyof Type]-?: Shape<Exclude<Type[Key], undefined>> }
+    ? { [Key in keyof Type]-?: ComparedShape<Exclude<Type[Key], undefined>> }
     : Type;

@@ -14,7 +14,7 @@ import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CommandModule, Io } from "../program.ts";
 import { addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
 
-interface CheckResult {
+interface DoctorFinding {
   readonly what: string;
   readonly verdict: "ok" | "warning" | "problem";
   readonly detail: string;
@@ -30,7 +30,7 @@ export const doctor: CommandModule = {
     addSettingsFlags(command, ["sources", "store", "lockfile", "sharedDir"]);
   },
   run: async (_, flags, io) => {
-    const findings: CheckResult[] = [{ what: "node", verdict: "ok", detail: process.versions.node }, environment(io)];
+    const findings: DoctorFinding[] = [{ what: "node", verdict: "ok", detail: process.versions.node }, environment(io)];
     try {
       const settings = await ontofetchSettingsOf(flags, io);
       const { file, sources } = settings;
@@ -57,7 +57,7 @@ export const doctor: CommandModule = {
 };
 
 /** Prints names only: a value may be a secret. */
-function environment({ env }: Io): CheckResult {
+function environment({ env }: Io): DoctorFinding {
   const set = ONTOFETCH_VARIABLES.filter(name => env[name]);
   return {
     what: "environment",
@@ -66,9 +66,9 @@ function environment({ env }: Io): CheckResult {
   };
 }
 
-function keys({ sources }: OntofetchSettings, { env }: Io): readonly CheckResult[] {
+function keys({ sources }: OntofetchSettings, { env }: Io): readonly DoctorFinding[] {
   const used = [...RESOLVERS.values()].filter(({ name }) => sources.some(({ resolver }) => resolver === name));
-  const found = used.flatMap(({ name, keyVariable }): readonly CheckResult[] => {
+  const found = used.flatMap(({ name, keyVariable }): readonly DoctorFinding[] => {
     if (keyVariable === undefined) return [];
     const isSet = Boolean(env[keyVariable]);
     const detail = isSet ? `${keyVariable} is set` : `${name} needs an API key: set ${keyVariable}`;
@@ -79,7 +79,7 @@ function keys({ sources }: OntofetchSettings, { env }: Io): readonly CheckResult
   return [...found, { what: "contact", verdict: mailto ? "ok" : "warning", detail }];
 }
 
-async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonly CheckResult[]> {
+async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonly DoctorFinding[]> {
   const findings = [await writable("store", store)];
   if (sharedDir === undefined) {
     findings.push({
@@ -96,7 +96,7 @@ async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonl
   return [...findings, { what: "disk", verdict: isLow ? "warning" : "ok", detail: `${formatBytes(free)} free${need}` }];
 }
 
-async function writable(what: string, folder: string): Promise<CheckResult> {
+async function writable(what: string, folder: string): Promise<DoctorFinding> {
   const probe = join(folder, `.${randomUUID()}.tmp`);
   try {
     await mkdir(folder, { recursive: true });
@@ -110,7 +110,7 @@ async function writable(what: string, folder: string): Promise<CheckResult> {
   }
 }
 
-async function lockfileCheck({ lockfile, store: root, sources }: OntofetchSettings): Promise<CheckResult> {
+async function lockfileCheck({ lockfile, store: root, sources }: OntofetchSettings): Promise<DoctorFinding> {
   const lock = await readLock(lockfile);
   const store = new OntologyStore(root);
   const missing: string[] = [];

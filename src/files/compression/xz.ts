@@ -11,20 +11,20 @@ const LZMA2_FILTER = 0x21;
 const NUMBER_BYTES_MAX = 7;
 
 /** Checksum of the unpacked bytes of a block. */
-interface Check {
+interface BlockCheck {
   update(bytes: Uint8Array): void;
   digest(): Buffer;
 }
 
 /** By the number in the header of the stream: the bytes of the checksum, and how it is computed. */
-const CHECKS: ReadonlyMap<number, readonly [bytes: number, make: () => Check]> = new Map([
+const CHECKS: ReadonlyMap<number, readonly [bytes: number, make: () => BlockCheck]> = new Map([
   [0, [0, () => ({ update: () => undefined, digest: () => Buffer.alloc(0) })]],
   [1, [4, () => new Crc32()]],
   [4, [8, () => new Crc64()]],
   [10, [32, () => createHash("sha256")]],
 ]);
 
-class Crc32 implements Check {
+class Crc32 implements BlockCheck {
   #crc = 0;
 
   update(bytes: Uint8Array): void {
@@ -75,7 +75,7 @@ function* unpackStream(bytes: ByteSource): Generator<Buffer> {
 function* unpackBlock(
   bytes: ByteSource,
   headerBytes: number,
-  [checkBytes, makeCheck]: readonly [number, () => Check],
+  [checkBytes, makeCheck]: readonly [number, () => BlockCheck],
 ): Generator<Buffer, BlockSizes> {
   const startedAt = bytes.taken - 1;
   const header = Buffer.concat([Buffer.from([headerBytes / 4 - 1]), bytes.take(headerBytes - 5)]);

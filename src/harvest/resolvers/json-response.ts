@@ -46,14 +46,14 @@ export function readJson<Schema extends z.ZodType>(
   };
 }
 
-interface SchemaIssue {
+interface ResponseIssue {
   readonly path: readonly string[];
   readonly message: string;
 }
 
 /** The issue at the deepest path: among several possible formats, it belongs to the one that fits best. */
-function deepest(issues: readonly z.core.$ZodIssue[]): SchemaIssue {
-  const found = issues.slice(0, 10).map((issue): SchemaIssue => {
+function deepest(issues: readonly z.core.$ZodIssue[]): ResponseIssue {
+  const found = issues.slice(0, 10).map((issue): ResponseIssue => {
     const path = issue.path.map(String);
     if (issue.code !== "invalid_union" || issue.errors.length === 0) return { path, message: issue.message };
     const inner = issue.errors.map(deepest).reduce(deeper);
@@ -62,6 +62,6 @@ function deepest(issues: readonly z.core.$ZodIssue[]): SchemaIssue {
   return found.reduce(deeper, { path: [], message: "unexpected" });
 }
 
-function deeper(one: SchemaIssue, other: SchemaIssue): SchemaIssue {
+function deeper(one: ResponseIssue, other: ResponseIssue): ResponseIssue {
   return other.path.length > one.path.length || one.message === "unexpected" ? other : one;
 }
