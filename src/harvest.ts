@@ -9,6 +9,7 @@ export { RESOLVERS } from "./harvest/resolvers/order.ts";
 export type {
   BatchLookup,
   Candidate,
+  FileRole,
   Finding,
   Resolver,
   ResolverRequest,

@@ -34,8 +34,11 @@ export interface HarvestOptions {
    * @default `RESOLVERS` without those that need a variable that is not set, and the repository of a work first
    */
   readonly resolvers?: readonly Resolver[] | undefined;
-  /** Wanted formats, the preferred one first. @default pdf, then xml */
-  readonly formats?: readonly FileKind[] | undefined;
+  /**
+   * Wanted formats, the preferred one first: one file is stored. Or `all`: the PDF, the JATS XML, the LaTeX source and the
+   * supplements of each work, as far as services have them. @default pdf, then xml
+   */
+  readonly formats?: readonly FileKind[] | "all" | undefined;
   /** How files are named. @default flat */
   readonly layout?: Layout | undefined;
   /** Which works are wanted, by their metadata. @default all */
@@ -62,7 +65,7 @@ export interface HarvestedFile {
   readonly sha256: string;
   /** Size. */
   readonly bytes: number;
-  /** `application/pdf`, `application/xml` or `text/html`. */
+  /** `application/pdf`, `application/xml` or `text/html`; sources and supplements may have others. */
   readonly mediaType: string;
   /** `article`, `source` or `supplement`. */
   readonly role: string;

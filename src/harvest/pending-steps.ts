@@ -29,6 +29,14 @@ export class PendingSteps {
     return isLess;
   }
 
+  /** Removes the steps for which the predicate is false. It gets the other steps too. */
+  keep(isNeeded: (pending: PendingStep, others: readonly PendingStep[]) => boolean): void {
+    for (const pending of [...this.#steps]) {
+      const others = this.#steps.filter(each => each !== pending);
+      if (!isNeeded(pending, others)) this.#steps = others;
+    }
+  }
+
   /** Removes the steps that would request a URL once more, as a file or as a page. */
   removeUrl(url: string): void {
     this.#steps = this.#steps.filter(

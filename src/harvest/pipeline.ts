@@ -108,7 +108,7 @@ export class Pipeline {
   /** The queue of the first step of a work. */
   queueOf(work: Omit<ListedWork, "id">): string {
     const next = new Resolution({ id: 0, ...work }, this.#resolutionOptions).next(0);
-    return next.kind === "finished" ? "" : hostQueueKey(next.pending);
+    return "pending" in next ? hostQueueKey(next.pending) : "";
   }
 
   /** The caller will add no more works. */
@@ -335,6 +335,11 @@ export class Pipeline {
     const nowUs = this.#nowUs;
     const next = resolution.next(nowUs);
     if (next.kind === "finished") return this.#settle(resolution, next.reason, next.message);
+    if (next.kind === "complete") {
+      await this.#options.manifest.complete(resolution.work.id, next.reason, next.message);
+      this.#closed(resolution.work, "done", next.reason, next.bytes);
+      return;
+    }
     const task = { resolution, pending: next.pending };
     const queue = hostQueueKey(next.pending);
     const { notBeforeUs } = next.pending;
@@ -409,7 +414,8 @@ export class Pipeline {
   async #execute(task: PipelineTask, queue: string): Promise<boolean> {
     const { resolution, pending } = task;
     const startedUs = this.#nowUs;
-    const outcome = await runStep(this.#options, pending.step, resolution.work, this.#stopping.signal);
+    const place = resolution.placeOf(pending);
+    const outcome = await runStep(this.#options, pending.step, resolution.work, this.#stopping.signal, place);
     if (outcome.kind === "refused") await this.#refused(task, queue, outcome.error);
     else if (outcome.kind !== "stopped") await this.#apply(task, outcome, startedUs);
     return outcome.kind !== "refused";
@@ -468,7 +474,14 @@ export class Pipeline {
         const { bytes, sha256 } = downloaded;
         const bytesSent = status === 200 || status === 206 ? bytes : 0;
         await this.#recordAttempt(resolution, pending, { status, reason, bytes: bytesSent, sha256 }, startedUs);
-        this.#closed(resolution.work, "done", reason, bytes);
+        if (downloaded.ofSeveral === undefined) {
+          this.#closed(resolution.work, "done", reason, bytes);
+          return;
+        }
+        resolution.stored(downloaded, reason);
+        const progress = resolution.progress(this.#clock());
+        await this.#options.manifest.saveProgress(resolution.work.id, progress);
+        await this.#advance(resolution);
       }
     }
   }

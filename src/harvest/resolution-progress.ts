@@ -2,6 +2,7 @@
  * What a resolution has done so far, as text for the manifest: a work that waits for long is not kept in memory, and a
  * later run continues where it stopped.
  */
+import type { CollectedFiles } from "./file-collection.ts";
 import { isReason, type Reason } from "./reason.ts";
 import { hasSecret } from "./redacted-url.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
@@ -17,6 +18,9 @@ export interface ResolutionState {
   readonly seenUrls: readonly string[];
   readonly reasons: readonly (readonly [Reason, string | undefined])[];
   readonly blockedSinceUs: number | undefined;
+  /** Steps of sources and supplements that wait for the article, and the files that are stored: with all formats. */
+  readonly held: readonly PendingStep[];
+  readonly collected: CollectedFiles | undefined;
 }
 
 /** Monotonic times are worth nothing to another process, so times are stored by the wall clock. */
@@ -43,11 +47,14 @@ interface StoredProgress {
   readonly seenUrls: readonly string[];
   readonly reasons: readonly (readonly [string, string | null])[];
   readonly blockedSinceMs: number | null;
+  /** Earlier versions have not stored these. */
+  readonly held?: readonly StoredStep[] | undefined;
+  readonly collected?: CollectedFiles | undefined;
 }
 
 /** Undefined if a URL contains a secret, which must not be stored: then the work starts again from the beginning. */
 export function storedProgress(state: ResolutionState, work: Work, clock: RunClocks): string | undefined {
-  const all = [...state.steps, ...state.skipped];
+  const all = [...state.steps, ...state.skipped, ...state.held];
   const urls = [
     ...all.flatMap(({ step, visitedUrls }) => [step.url, ...visitedUrls]),
     ...all.flatMap(({ step }) => (step.kind === "ask" ? [step.request.url, step.about.ids.url ?? ""] : [])),
@@ -63,6 +70,7 @@ export function storedProgress(state: ResolutionState, work: Work, clock: RunClo
     ...state,
     steps: state.steps.map(stored),
     skipped: state.skipped.map(stored),
+    held: state.held.map(stored),
     reasons: state.reasons.map(([reason, message]) => [reason, message ?? null]),
     blockedSinceMs:
       state.blockedSinceUs === undefined ? null : clock.wallMs + (state.blockedSinceUs - clock.nowUs) / 1000,
@@ -91,6 +99,8 @@ export function parsedProgress(
   return {
     steps: stored.steps.flatMap(pendingOf),
     skipped: stored.skipped.flatMap(pendingOf),
+    held: (stored.held ?? []).flatMap(pendingOf),
+    collected: stored.collected,
     queried: stored.queried,
     seenUrls: stored.seenUrls,
     reasons: stored.reasons.flatMap(([reason, message]) =>

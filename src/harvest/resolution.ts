@@ -6,9 +6,11 @@ import { backoffMs } from "../core/breaker/backoff.ts";
 import { redirectChainProblem } from "../http/stages/redirect-hop.ts";
 import type { AttemptFailure } from "./attempt-failure.ts";
 import type { FileKind } from "./downloads/file-check.ts";
+import { FileCollection } from "./file-collection.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
+import type { DownloadedFile } from "./manifest/manifest-files.ts";
 import { PendingSteps } from "./pending-steps.ts";
-import { mainReason, type Reason } from "./reason.ts";
+import { type DoneReason, mainReason, type Reason } from "./reason.ts";
 import { parsedProgress, type RunClocks, storedProgress } from "./resolution-progress.ts";
 import type { Redirect } from "./resolver-query.ts";
 import type { Candidate, Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
@@ -25,6 +27,8 @@ export interface ResolutionOptions {
   readonly refusalOf?: ((resolver: string) => string | undefined) | undefined;
   /** Wanted kinds of files, the preferred one first. */
   readonly formats: readonly FileKind[];
+  /** Whether all files of a work are wanted, and not the first valid one alone. @default false */
+  readonly collectsAll?: boolean | undefined;
   /** Reads landing pages of candidates; undefined if that resolver is not enabled. */
   readonly pageReader: Resolver | undefined;
   /** Looks for archived copies of files that are gone (404, 410). */
@@ -53,6 +57,8 @@ export class Resolution {
   /** URLs that have been added as steps, each once. */
   readonly #seenUrls = new Set<string>();
   readonly #skipped: PendingStep[] = [];
+  /** Undefined if the first valid file is enough. */
+  readonly #collection: FileCollection | undefined;
   /** The first message of each reason. */
   readonly #reasons = new Map<Reason, string | undefined>();
   /** Since when every pending step waits for an open circuit. */
@@ -61,6 +67,7 @@ export class Resolution {
   constructor(work: ListedWork, options: ResolutionOptions) {
     this.#work = work;
     this.#options = options;
+    this.#collection = options.collectsAll === true ? new FileCollection() : undefined;
   }
 
   /** Continues where `progress` was written. Steps that were skipped for a spent quota are tried again. */
@@ -79,6 +86,7 @@ export class Resolution {
     for (const [reason, message] of state.reasons)
       if (reason !== "rate-limited" && reason !== "breaker-open") resolution.#addReason(reason, message);
     resolution.#blockedSinceUs = state.blockedSinceUs;
+    if (state.collected !== undefined) resolution.#collection?.restore(state.collected, state.held);
     return resolution;
   }
 
@@ -99,6 +107,8 @@ export class Resolution {
         seenUrls: [...this.#seenUrls],
         reasons: [...this.#reasons],
         blockedSinceUs: this.#blockedSinceUs,
+        held: this.#collection?.held ?? [],
+        collected: this.#collection?.state,
       },
       this.#work,
       clock,
@@ -108,6 +118,8 @@ export class Resolution {
   /** The next step. It is no longer pending; the caller reports its outcome. */
   next(nowUs: number): NextStep {
     this.#dropSwitchedOff();
+    const collection = this.#collection;
+    if (collection !== undefined) this.#pending.keep((pending, others) => collection.needs(pending, others));
     const ready = this.#pending.best(nowUs);
     const fresh = ready === undefined || ready.rank > RANK.resolver ? this.#nextResolver() : undefined;
     if (fresh !== undefined) return { kind: "step", pending: fresh };
@@ -123,6 +135,17 @@ export class Resolution {
   /** The hub has refused the step until `untilUs`; other steps go first. */
   defer(pending: PendingStep, untilUs: number, waitsFor: WaitReason): void {
     this.#pending.add({ ...pending, notBeforeUs: untilUs, waitsFor });
+  }
+
+  /** Whether the file of a step is one of several; undefined if it is the only one. */
+  placeOf({ step }: PendingStep): "main" | "further" | undefined {
+    return this.#collection?.placeOf(step);
+  }
+
+  /** A file is stored, and the search for the other files of the work goes on. */
+  stored(file: DownloadedFile, reason: DoneReason): void {
+    this.#clearBlocked();
+    for (const pending of this.#collection?.add(file, reason) ?? []) this.#pending.add(pending);
   }
 
   /** The quota of a service is spent: the work continues without it, and `docstokg retry` asks it again. */
@@ -171,7 +194,7 @@ export class Resolution {
       this.#pending.add({ ...pending, tries, notBeforeUs: nowUs + pauseMs * 1000, waitsFor: undefined });
       return false;
     }
-    this.#addReason(failure.reason, failure.message);
+    if (this.#collection?.addFailure(pending, failure) !== true) this.#addReason(failure.reason, failure.message);
     const { step } = pending;
     // The URL is not requested again as a page or as a file.
     this.#seenUrls.add(step.url);
@@ -229,11 +252,14 @@ export class Resolution {
       this.#addPage(candidate.url);
       return;
     }
-    const format = this.#options.formats.indexOf(candidate.kind);
+    const isArticle = (candidate.role ?? "article") === "article" && candidate.kind !== "file";
+    const format = isArticle ? this.#options.formats.indexOf(candidate.kind) : this.#collection === undefined ? -1 : 0;
     if (format === -1 || this.#seenUrls.has(candidate.url) || this.#seenUrls.size >= SEEN_MAX) return;
     this.#seenUrls.add(candidate.url);
     const step: FetchStep = { kind: "fetch", resolver, candidate, url: candidate.url };
-    this.#addStep(step, format === 0 ? RANK.best : RANK.lessPreferred + format, 0);
+    const pending = newStep(step, format === 0 ? RANK.best : RANK.lessPreferred + format, 0);
+    const ready = isArticle ? pending : this.#collection?.hold(pending);
+    if (ready !== undefined) this.#pending.add(ready);
   }
 
   #addPage(url: string): void {
@@ -290,6 +316,7 @@ export class Resolution {
   #isUntried(resolver: Resolver): boolean {
     return (
       !this.#queriedResolvers.has(resolver.name) &&
+      this.#collection?.isWanted(resolver.offers, this.#pending.all) !== false &&
       this.#options.refusalOf?.(resolver.name) === undefined &&
       (resolver.requestFor(this.#work) !== undefined || resolver.inferred?.(this.#work) !== undefined)
     );
@@ -318,6 +345,8 @@ export class Resolution {
   }
 
   #finish(known?: Reason): NextStep {
+    const collected = this.#collection?.result();
+    if (collected !== undefined) return { kind: "complete", ...collected };
     for (const { name } of this.#options.order(this.#work)) {
       const refusal = this.#options.refusalOf?.(name);
       if (refusal !== undefined && !this.#queriedResolvers.has(name)) this.#addReason("refused", refusal);

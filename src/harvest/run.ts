@@ -11,6 +11,7 @@ import type { MetadataFormat } from "./downloads/metadata-file.ts";
 import { recoverParts } from "./downloads/recovery.ts";
 import { learnedYields } from "./estimate/learned-yields.ts";
 import { RunForecast } from "./estimate/run-forecast.ts";
+import { COLLECTED_FORMATS } from "./file-collection.ts";
 import { type Manifest, type ManifestLock, openManifest } from "./manifest/manifest.ts";
 import type { StoredFile } from "./manifest/manifest-files.ts";
 import type { ListedCounts } from "./manifest/manifest-works.ts";
@@ -42,8 +43,8 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly resolvers: readonly Resolver[];
   /** @default flat */
   readonly layout?: Layout | undefined;
-  /** The preferred one first. @default pdf, then xml */
-  readonly formats?: readonly FileKind[] | undefined;
+  /** The preferred one first, or all files of a work. @default pdf, then xml */
+  readonly formats?: readonly FileKind[] | "all" | undefined;
   /** Requests in flight at a time. @default 32 */
   readonly workers?: number | undefined;
   /** Works in memory at a time. @default 2000 */
@@ -205,7 +206,18 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     await prepared(fileStore);
     const run = options.joins ?? (await manifest.beginRun(command, options.sharedSettings));
     if (options.joins !== undefined) await manifest.joinRun(run);
-    const settings = { ...RUN_DEFAULTS, ...defined(options), random, run, manifest, maxWaitMs: MAX_WAIT_MS };
+    const collectsAll = options.formats === "all";
+    const formats = options.formats === "all" ? COLLECTED_FORMATS : (options.formats ?? RUN_DEFAULTS.formats);
+    const settings = {
+      ...RUN_DEFAULTS,
+      ...defined(options),
+      formats,
+      collectsAll,
+      random,
+      run,
+      manifest,
+      maxWaitMs: MAX_WAIT_MS,
+    };
     const cookies = new Cookies(time);
     const downloads = new Downloads({ ...settings, cookies, metadata: options.metadata, hub, fileStore, time });
     let recovered = 0;

@@ -26,7 +26,7 @@ export type UnsentOutcome = { readonly kind: "refused"; readonly error: Rejected
 export type StepOutcome = Exclude<ResolverQueryResult, { readonly kind: "file" }> | DownloadResult | UnsentOutcome;
 
 /**
- * Sends the request of one step. Failures of hosts and networks are outcomes. Rejects only with errors that end the run:
+ * Sends the request of one step. `ofSeveral` is the place of its file among those of the work. Failures of hosts and networks are outcomes. Rejects only with errors that end the run:
  * a disk or manifest that cannot be written, a closed hub, a bug.
  */
 export async function runStep(
@@ -34,11 +34,12 @@ export async function runStep(
   step: ResolutionStep,
   work: ListedWork,
   signal: AbortSignal,
+  ofSeveral?: "main" | "further",
 ): Promise<StepOutcome> {
   try {
     return step.kind === "ask"
-      ? await query(options, step, work, signal)
-      : await options.downloads.fetch({ ...step, work, signal });
+      ? await query(options, step, work, signal, ofSeveral)
+      : await options.downloads.fetch({ ...step, work, signal, ofSeveral });
   } catch (error) {
     return outcomeOf(error, signal);
   }
@@ -70,6 +71,7 @@ async function query(
   step: ResolverStep,
   work: ListedWork,
   signal: AbortSignal,
+  ofSeveral: "main" | "further" | undefined,
 ): Promise<Exclude<StepOutcome, UnsentOutcome>> {
   if (step.request.role === "landing") {
     const disallowed = await options.robots.disallowReason(step.url, signal);
@@ -79,7 +81,7 @@ async function query(
   if (result.kind !== "file") return result;
   // The page is the file: its body is stored, and not requested again.
   const candidate = { url: step.url, kind: result.fileKind };
-  const download = { resolver: step.resolver.name, candidate, url: step.url, work, signal };
+  const download = { resolver: step.resolver.name, candidate, url: step.url, work, signal, ofSeveral };
   return options.downloads.fetch(download, result.response);
 }
 

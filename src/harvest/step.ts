@@ -1,5 +1,5 @@
 /** The steps of a resolution: a query of a resolver, or the download of a candidate. */
-import type { Reason } from "./reason.ts";
+import type { DoneReason, Reason } from "./reason.ts";
 import type { Candidate, Resolver, ResolverRequest } from "./resolvers/resolver.ts";
 import type { Work } from "./work.ts";
 
@@ -50,7 +50,15 @@ export interface PendingStep {
 export type NextStep =
   | { readonly kind: "step"; readonly pending: PendingStep }
   | { readonly kind: "wait"; readonly pending: PendingStep }
-  | { readonly kind: "finished"; readonly reason: Reason; readonly message: string | undefined };
+  /** The work has no article. */
+  | { readonly kind: "finished"; readonly reason: Reason; readonly message: string | undefined }
+  /** All files of the work are stored, or cannot be had. */
+  | {
+      readonly kind: "complete";
+      readonly reason: DoneReason;
+      readonly message: string | undefined;
+      readonly bytes: number;
+    };
 
 /** The name of the resolver that is asked, or that found the candidate. */
 export function resolverNameOf(step: ResolutionStep): string {

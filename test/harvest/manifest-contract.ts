@@ -313,6 +313,55 @@ export function manifestContract(open: (t: TestContext) => Promise<Manifest>): v
     assert.deepEqual([licence, version, reason, files.length], ["cc-by", "published", "ok", 1]);
   });
 
+  test("a work with several files is pending until it is complete, and is known by its main file", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const work = await takenOne(manifest, run);
+    const urlHash = (name: string) => sha256Of(`https://x.example/${name}`);
+    const file = (name: string, fields: Partial<DownloadedFile>): DownloadedFile => ({
+      ...{ ...DOWNLOADED, sha256: sha256Of(name), path: name, urlHash: urlHash(name) },
+      ...{ url: `https://x.example/${name}`, ...fields },
+    });
+    const part = { work: work.id, file: "x.part", validator: '"1"', totalBytes: 5, destination: undefined };
+    await manifest.files.savePart({ ...part, urlHash: urlHash("data.zip") });
+    await manifest.finish(run, work.id, "ok", file("a.xml", { mediaType: "application/xml", ofSeveral: "main" }));
+    await manifest.finish(run, work.id, "ok", file("a.pdf", { ofSeveral: "main" }));
+    assert.equal((await manifest.files.partsOf(work.id)).length, 1);
+    const zip = { mediaType: "application/zip", role: "supplement", ofSeveral: "further" } as const;
+    await manifest.finish(run, work.id, "ok", file("data.zip", zip));
+    assert.equal((await manifest.files.partsOf(work.id)).length, 0);
+    // The same bytes as the article stay the article; other bytes from the same URL replace the supplement.
+    await manifest.finish(run, work.id, "duplicate", file("a.pdf", { ...zip, path: "a.pdf" }));
+    await manifest.finish(
+      run,
+      work.id,
+      "ok",
+      file("data.zip", { ...zip, sha256: "cd".repeat(32), path: "data~2.zip" }),
+    );
+    await manifest.saveProgress(work.id, "so far");
+    assert.equal(await manifest.works.stateOf(work), "pending");
+    assert.deepEqual((await manifest.reports.workRecord(work.id)).files, []);
+    await manifest.queue.putOff(work.id, { queue: "", notBeforeMs: 0, progress: "so far" });
+    assert.equal((await manifest.queue.take(run, "", systemTime.wallMs(), 1))[0]?.progress, "so far");
+
+    await manifest.complete(work.id, "ok", "1 further file could not be downloaded: source: status 404");
+    const record = await manifest.reports.workRecord(work.id);
+    assert.equal(record.state, "done");
+    assert.deepEqual(
+      record.files.map(({ path, role, mediaType }) => [path, role, mediaType]),
+      [
+        ["a.pdf", "article", "application/pdf"],
+        ["a.xml", "article", "application/xml"],
+        ["data~2.zip", "supplement", "application/zip"],
+      ],
+    );
+    assert.equal(record.url, "https://x.example/a.pdf");
+    assert.equal((await manifest.reports.storedFiles()).length, 3);
+    assert.equal((await manifest.reports.report()).files.count, 3);
+    assert.equal(await manifest.works.reopen(["cd".repeat(32)]), 1);
+  });
+
   test("a new file of a work displaces the file that had its path", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");

@@ -24,7 +24,7 @@ const FORMATS: readonly FileKind[] = ["pdf", "xml", "html"];
 /** The checked flags of `run` and `retry`. */
 export interface RunSettings extends RunPaths {
   readonly layout: Layout;
-  readonly formats: readonly FileKind[];
+  readonly formats: readonly FileKind[] | "all";
   readonly resolvers: readonly Resolver[];
   readonly workers: number;
   readonly maxBytes: number;
@@ -58,7 +58,11 @@ export function addRunFlags(command: Command, quiet: string): void {
       `file naming: ${LAYOUTS.join(", ")}, or a template such as {year}/{doi}.{ext}`,
       RUN_DEFAULTS.layout,
     )
-    .option("--formats <list>", `file formats, in order of preference: ${FORMATS.join(", ")}`, "pdf,xml")
+    .option(
+      "--formats <list>",
+      `file formats, in order of preference: ${FORMATS.join(", ")}; or all, for every file of a work`,
+      "pdf,xml",
+    )
     .option("--metadata <format>", `write metadata beside each file: ${METADATA_FORMATS.join(", ")}`)
     .option("--resolvers <list>", "resolvers to use, comma-separated (default: all)")
     .option("--max-bytes <count>", "maximum file size in bytes", String(maxBytes))
@@ -128,7 +132,10 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
   const settings: RunSettings = {
     ...pathsOf(flags, io),
     layout: layout as Layout,
-    formats: chosen("--formats", String(flags["formats"]), FORMATS, each => each, addProblem),
+    formats:
+      String(flags["formats"]).trim() === "all"
+        ? "all"
+        : chosen("--formats", String(flags["formats"]), FORMATS, each => each, addProblem),
     resolvers:
       flags["resolvers"] === undefined
         ? RESOLVERS

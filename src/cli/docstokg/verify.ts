@@ -15,6 +15,7 @@ import { addFolderFlag, addManifestFlag, openExistingManifest, pathsOf } from ".
 
 interface FileProblem {
   readonly path: string;
+  readonly role: string;
   readonly sha256: string;
   readonly problem: "missing" | "changed";
   readonly works: number;
@@ -60,12 +61,13 @@ export const verify: CommandModule = {
             manifest: manifest.name,
           });
         else {
-          const rows = problems.map(({ path: name, problem, works }) => [name, problem, String(works)]);
-          const table = formatTable(["file", "problem", "works"], rows, { columns: terminalWidth(io.stdout) });
+          const rows = problems.map(({ path: name, role, problem, works }) => [name, role, problem, String(works)]);
+          const retry = problems.some(({ role }) => role !== "article") ? "retry --formats all" : "retry";
+          const table = formatTable(["file", "role", "problem", "works"], rows, { columns: terminalWidth(io.stdout) });
           io.stdout.write(`${formatCount(files, "file")}, ${files - problems.length} intact\n`);
           if (problems.length > 0) io.stdout.write(`\n${table}`);
           if (isRepair)
-            io.stdout.write(`${formatCount(repaired, "work")} pending again; docstokg retry downloads them.\n`);
+            io.stdout.write(`${formatCount(repaired, "work")} pending again; docstokg ${retry} downloads them.\n`);
           else if (problems.length > 0)
             io.stdout.write("\ndocstokg verify --repair makes their works pending again.\n");
         }

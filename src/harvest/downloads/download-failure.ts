@@ -6,40 +6,56 @@ import { challengeIn, challengeInFields } from "../challenge-page.ts";
 import { isExcludedSite } from "../resolvers/excluded-site.ts";
 import type { Candidate } from "../resolvers/resolver.ts";
 import { plainHeaders } from "../response-body.ts";
-import { checkFile, type FileFlag, type FileKind } from "./file-check.ts";
+import { checkFile, checkOtherFile, type FileFlag, type FileKind, type StoredKind } from "./file-check.ts";
 import { readSample } from "./file-sample.ts";
 
 export type FailedDownload = { readonly kind: "failed"; readonly bytes: number } & AttemptFailure;
 
 type ResultOf<Kind extends ResumableDownload["kind"]> = ResumableDownload & { readonly kind: Kind };
 
-export const ACCEPT: Readonly<Record<FileKind, string>> = {
+const ACCEPT: Readonly<Record<FileKind, string>> = {
   pdf: "application/pdf, */*;q=0.1",
   xml: "application/xml, text/xml;q=0.9, */*;q=0.1",
   html: "text/html, application/xhtml+xml;q=0.9, */*;q=0.1",
 };
 
+/** The `Accept` field of a request for a candidate. */
+export function acceptFor(candidate: Candidate): string {
+  return isOtherFile(candidate) ? "*/*" : ACCEPT[fileKindOf(candidate)];
+}
+
 /** Landing pages are read by a resolver and not downloaded; one that gets here counts as HTML. */
-export function fileKindOf({ kind }: Candidate): FileKind {
-  return kind === "landing" ? "html" : kind;
+function fileKindOf({ kind }: Candidate): FileKind {
+  return kind === "pdf" || kind === "xml" ? kind : "html";
+}
+
+function isOtherFile({ kind, role = "article" }: Candidate): boolean {
+  return kind === "file" || role !== "article";
 }
 
 /**
  * Checks a complete file by its bytes and by the checksum that the service has published. Resolves to the failure, or to
- * what is unusual about a valid file.
+ * the kind of a valid file and what is unusual about it.
  */
 export async function checkDownload(
   candidate: Candidate,
   path: string,
   { sha256, bytes, isFullLength }: Pick<ResultOf<"saved">, "sha256" | "bytes" | "isFullLength">,
-): Promise<{ readonly failure: AttemptFailure } | { readonly flag: FileFlag | undefined }> {
-  const result = checkFile(fileKindOf(candidate), await readSample(path, bytes, isFullLength));
+): Promise<
+  { readonly failure: AttemptFailure } | { readonly fileKind: StoredKind; readonly flag: FileFlag | undefined }
+> {
+  const sample = await readSample(path, bytes, isFullLength);
+  const name = URL.parse(candidate.url)?.pathname ?? "";
+  const result = isOtherFile(candidate)
+    ? checkOtherFile(candidate.role ?? "supplement", name, sample)
+    : checkFile(fileKindOf(candidate), sample);
   if (result.kind === "bad") return { failure: { reason: result.reason, message: result.message, mayRetry: false } };
   const { checksum } = candidate;
-  if (checksum === undefined) return { flag: result.flag };
+  const { fileKind, flag } = result;
+  if (checksum === undefined) return { fileKind, flag };
   const { algorithm } = checksum;
   const hex = algorithm === "sha256" ? sha256 : await hashFile(path, undefined, algorithm);
-  if (hex === checksum.hex) return { flag: result.flag };
+  if (hex === checksum.hex) return { fileKind, flag };
   const message = `${algorithm} is ${hex}, expected ${checksum.hex}`;
   return { failure: { reason: "checksum-mismatch", message, mayRetry: false } };
 }

@@ -16,15 +16,14 @@ import type { Redirect } from "../resolver-query.ts";
 import type { Candidate, ResolverResponse } from "../resolvers/resolver.ts";
 import { plainHeaders, redirectTarget } from "../response-body.ts";
 import {
-  ACCEPT,
+  acceptFor,
   checkDownload,
   type FailedDownload,
-  fileKindOf,
   incompleteFailure,
   responseFailure,
   tooLargeFailure,
 } from "./download-failure.ts";
-import { type FileFlag, MEDIA_TYPES } from "./file-check.ts";
+import { type FileFlag, MEDIA_TYPES, type StoredKind } from "./file-check.ts";
 import { pageIn } from "./file-sample.ts";
 import type { FileStore } from "./file-store.ts";
 import { filePathFor, type Layout } from "./layout.ts";
@@ -56,6 +55,8 @@ export interface DownloadRequest {
   /** The URL of the candidate, or where redirects have led. */
   readonly url: string;
   readonly signal: AbortSignal;
+  /** See `DownloadedFile`. */
+  readonly ofSeveral?: DownloadedFile["ofSeveral"];
 }
 
 export interface StoredDownload {
@@ -124,7 +125,7 @@ export class Downloads {
         const response = first;
         first = undefined;
         if (response !== undefined) return response;
-        const accept = ACCEPT[fileKindOf(candidate)];
+        const accept = acceptFor(candidate);
         const call = { role: "artifact", maxWaitMs, deadlineMs: DEADLINE_MS, signal } as const;
         const answered = await hub.request(url, {
           ...call,
@@ -196,22 +197,21 @@ export class Downloads {
       const response = page && { url: request.url, status, headers: plainHeaders(saved.headers), body: page };
       return { kind: "failed", ...check.failure, status, bytes, ...(response && { page: response }) };
     }
-    const stored = this.#storing.then(() => this.#store(request, saved, file, check.flag));
+    const stored = this.#storing.then(() => this.#store(request, saved, file, check));
     this.#storing = stored.catch(() => undefined);
     return { ...(await stored), status };
   }
 
   async #store(
-    { work, url, candidate, resolver }: DownloadRequest,
+    { work, url, candidate, resolver, ofSeveral }: DownloadRequest,
     { sha256, bytes, headers }: SavedDownload,
     file: string,
-    flag: FileFlag | undefined,
+    { fileKind: kind, flag }: { readonly fileKind: StoredKind; readonly flag: FileFlag | undefined },
   ): Promise<StoredDownload> {
     const { manifest, fileStore, layout } = this.#options;
-    const kind = fileKindOf(candidate);
     const urlHash = sha256Of(url);
     const { licence, version, role } = candidate;
-    const origin = { urlHash, url: redactedUrl(url), resolver, licence, version, role };
+    const origin = { urlHash, url: redactedUrl(url), resolver, licence, version, role, ofSeveral };
     const { etag, "last-modified": lastModified } = plainHeaders(headers);
     const validators = { etag, lastModified };
     const sameBytes = await manifest.files.file(sha256);
@@ -221,8 +221,9 @@ export class Downloads {
     }
     const stored = { sha256, bytes, mediaType: MEDIA_TYPES[kind], flag, ...origin, ...validators };
     return withDiskErrors(fileStore.folder, async () => {
-      const target = filePathFor(layout, work, kind, sha256);
-      const displaced = await this.#displacedBy(work, target);
+      const target = filePathFor(layout, work, kind, sha256, role);
+      const isArticle = (role ?? "article") === "article";
+      const displaced = isArticle ? await this.#displacedBy(work, target) : undefined;
       for (;;) {
         const path = displaced === undefined ? await fileStore.availablePath(target, sha256) : target;
         const downloaded: DownloadedFile = { ...stored, path, displaced, replaces: sameBytes?.path };
@@ -250,26 +251,27 @@ export class Downloads {
     return { sha256: earlier.sha256, path: await fileStore.availablePath(target, earlier.sha256, 2) };
   }
 
-  /** Records the file in the manifest and deletes the other partial files of the work. */
+  /** Records the file in the manifest. If the work is done, its other partial files are deleted. */
   async #recordFile(work: ListedWork, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredDownload> {
     const { manifest, fileStore, run, metadata } = this.#options;
-    for (const { urlHash, file } of await manifest.files.partsOf(work.id)) {
+    const { ofSeveral } = downloaded;
+    for (const { urlHash, file } of ofSeveral === undefined ? await manifest.files.partsOf(work.id) : []) {
       if (urlHash !== downloaded.urlHash) await this.#deletePart(urlHash, work.id, file);
     }
     const recorded = await finishDownload(manifest, fileStore, run, work.id, reason, downloaded);
-    if (metadata !== undefined)
+    if (metadata !== undefined && ofSeveral !== "further")
       await withDiskErrors(fileStore.folder, () => writeMetadata(fileStore.folder, recorded.path, work, metadata));
     return { kind: "stored", reason, downloaded: recorded };
   }
 
   async #reuseFile(
-    { work, url, candidate, resolver }: DownloadRequest,
+    { work, url, candidate, resolver, ofSeveral }: DownloadRequest,
     { file, etag, lastModified }: KnownSource,
     reason: DoneReason,
     status: number | undefined,
   ): Promise<DownloadResult> {
     const { licence, version, role } = candidate;
-    const origin = { urlHash: sha256Of(url), url: redactedUrl(url), resolver, licence, version, role };
+    const origin = { urlHash: sha256Of(url), url: redactedUrl(url), resolver, licence, version, role, ofSeveral };
     const stored = await this.#recordFile(work, reason, { ...file, ...origin, etag, lastModified });
     return status === undefined ? stored : { ...stored, status };
   }

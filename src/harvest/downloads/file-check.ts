@@ -5,10 +5,36 @@
 
 import { challengeIn } from "../challenge-page.ts";
 import type { Reason } from "../reason.ts";
+import type { FileRole } from "../resolvers/resolver.ts";
 import type { PdfFacts } from "./pdf-facts.ts";
 
-/** A format of files. */
+/** A format of articles. */
 export type FileKind = "pdf" | "xml" | "html";
+
+/** A format of stored files, which is also their extension: formats of articles, sources and supplements. */
+export type StoredKind = FileKind | keyof typeof OTHER_TYPES;
+
+/** Further formats that a file may have by its name or its first bytes. Anything else is `bin`. */
+const OTHER_TYPES = {
+  gz: "application/gzip",
+  zip: "application/zip",
+  tar: "application/x-tar",
+  bin: "application/octet-stream",
+  csv: "text/csv",
+  doc: "application/msword",
+  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  mp4: "video/mp4",
+  ppt: "application/vnd.ms-powerpoint",
+  pptx: "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+  txt: "text/plain",
+  xls: "application/vnd.ms-excel",
+  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+} as const;
+
+/** Formats that are zip archives. */
+const ZIPPED: readonly string[] = ["zip", "docx", "pptx", "xlsx"];
+/** Formats that their first bytes show. */
+const SIGNED: readonly string[] = [...ZIPPED, "pdf", "gz", "tar", "xml", "html"];
 
 /** `no-eof`: a PDF with its announced length, pages and cross-references, but without `%%EOF` at its end. */
 export type FileFlag = "no-eof";
@@ -32,7 +58,7 @@ export interface FileSample {
 export type FileCheckResult =
   | {
       readonly kind: "good";
-      readonly fileKind: FileKind;
+      readonly fileKind: StoredKind;
       /** What is unusual about a file that can be read. */
       readonly flag?: FileFlag | undefined;
     }
@@ -59,10 +85,45 @@ export function checkFile(wanted: FileKind, sample: FileSample): FileCheckResult
   return bad(NOT_WANTED[wanted], `file begins with ${beginning(head)}`);
 }
 
-export const MEDIA_TYPES: Readonly<Record<FileKind, string>> = {
+/** Checks a source or supplement, which may have any format except that of an error page. */
+export function checkOtherFile(role: FileRole, name: string, sample: FileSample): FileCheckResult {
+  if (sample.bytes === 0) return bad("truncated", "the body is empty");
+  const head = latin1(sample.head);
+  if (looksLikeHtml(head)) {
+    const challenge = challengeIn(head);
+    return challenge === undefined ? bad("html-instead", titleOf(head)) : bad("challenge-page", challenge);
+  }
+  const fileKind = otherKind(name, head);
+  // arXiv sends the PDF of a work that was submitted without source.
+  if (role === "source" && fileKind === "pdf") return bad("no-copy", "the work has no source: the server sent a PDF");
+  if (fileKind === "pdf") return checkPdf(sample);
+  const isCut = ZIPPED.includes(fileKind) && !latin1(sample.tail).includes("PK\x05\x06");
+  return isCut ? bad("truncated", "end of file missing: no zip directory") : { kind: "good", fileKind };
+}
+
+/** By the first bytes, and by the name where the bytes do not tell or agree. */
+function otherKind(name: string, head: string): StoredKind {
+  const [, extension = ""] = /\.([a-z0-9]{2,4})$/i.exec(name) ?? [];
+  const named = Object.keys(MEDIA_TYPES).find(kind => kind === extension.toLowerCase());
+  const signed = signedKind(head);
+  if (signed === "zip" && named !== undefined && ZIPPED.includes(named)) return named as StoredKind;
+  if (signed !== undefined) return signed;
+  return named === undefined || SIGNED.includes(named) ? "bin" : (named as StoredKind);
+}
+
+function signedKind(head: string): StoredKind | undefined {
+  if (head.slice(0, PDF_HEADER_WITHIN).includes("%PDF-")) return "pdf";
+  if (head.startsWith("\x1f\x8b")) return "gz";
+  if (head.startsWith("PK\x03\x04") || head.startsWith("PK\x05\x06")) return "zip";
+  if (head.startsWith("ustar", 257)) return "tar";
+  return /^(?:\xef\xbb\xbf)?<\?xml/.test(head) ? "xml" : undefined;
+}
+
+export const MEDIA_TYPES: Readonly<Record<StoredKind, string>> = {
   pdf: "application/pdf",
   xml: "application/xml",
   html: "text/html",
+  ...OTHER_TYPES,
 };
 
 function looksLikeHtml(text: string): boolean {

@@ -4,8 +4,9 @@
  * give different names, even if the file system ignores case.
  */
 import { sha256Of } from "../../files/file-hash.ts";
+import type { FileRole } from "../resolvers/resolver.ts";
 import type { Work } from "../work.ts";
-import type { FileKind } from "./file-check.ts";
+import type { StoredKind } from "./file-check.ts";
 
 /** The layouts with a name. */
 export const LAYOUTS = ["flat", "by-doi", "content-addressed"] as const;
@@ -52,32 +53,34 @@ const NAME_CHARS_MAX = 96;
 /** Names of devices on Windows, with any extension. */
 const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/;
 
-/** Relative to the output folder, with forward slashes. */
+/** Relative to the output folder, with forward slashes. Sources and supplements have their role in the name. */
 export function filePathFor(
   layout: Layout,
   work: Pick<Work, "key" | "ids" | "metadata">,
-  kind: FileKind,
+  kind: StoredKind,
   sha256: string,
+  role: FileRole = "article",
 ): string {
-  if (layout.includes("{")) return templatePath(layout, work, kind, sha256);
+  const extension = role === "article" ? kind : `${role}.${kind}`;
+  if (layout.includes("{")) return templatePath(layout, work, extension, sha256);
   if (layout === "content-addressed") return `sha256/${sha256.slice(0, 2)}/${sha256.slice(2)}.${kind}`;
   const [, scheme = "work", name = work.key] = /^([a-z]+):(.*)$/s.exec(work.key) ?? [];
-  if (layout === "flat") return `${scheme}_${safeName(name)}.${kind}`;
+  if (layout === "flat") return `${scheme}_${safeName(name)}.${extension}`;
   const { doi } = work.ids;
-  if (doi === undefined) return `${scheme}/${safeName(name)}.${kind}`;
+  if (doi === undefined) return `${scheme}/${safeName(name)}.${extension}`;
   const slash = doi.indexOf("/");
-  return `${safeName(doi.slice(0, slash))}/${safeName(doi.slice(slash + 1))}.${kind}`;
+  return `${safeName(doi.slice(0, slash))}/${safeName(doi.slice(slash + 1))}.${extension}`;
 }
 
 function templatePath(
   template: string,
   { key, ids, metadata = {} }: Pick<Work, "key" | "ids" | "metadata">,
-  kind: FileKind,
+  extension: string,
   sha256: string,
 ): string {
   const [author] = metadata.authors ?? [];
   const values: Readonly<Record<string, string | number | undefined>> = {
-    ...{ key, ...ids, sha256, ext: kind },
+    ...{ key, ...ids, sha256, ext: extension },
     ...{ year: metadata.year, venue: metadata.venue, type: metadata.type, title: metadata.title },
     author: author?.family ?? author?.name,
   };
@@ -90,7 +93,7 @@ function templatePath(
 
 /** The same name with a number, for when another file has that name: `a.pdf`, `a~2.pdf`. */
 export function numberedPath(target: string, number: number): string {
-  return target.replace(/(\.[a-z]+)$/, `~${number}$1`);
+  return target.replace(/(\.[a-z0-9]+)$/, `~${number}$1`);
 }
 
 /**

@@ -18,7 +18,7 @@ export async function recoverParts(
   for (const { urlHash, work, file, validator, destination } of parts) {
     if (destination !== undefined && (await finishMove(fileStore, file, destination))) {
       await finishDownload(manifest, fileStore, run, work, "ok", destination);
-      finished += 1;
+      if (destination.ofSeveral === undefined) finished += 1;
     } else if (validator === undefined) {
       await manifest.files.deletePart(urlHash, work);
       await fileStore.deletePart(file);

@@ -55,10 +55,17 @@ const COLUMNS: readonly (readonly [name: string, cell: (record: WorkRecord) => C
   ["sha256", ({ files }) => files[0]?.sha256],
   ["bytes", ({ files }) => files[0]?.bytes],
   ["media_type", ({ files }) => files[0]?.mediaType],
+  ["further_files", ({ files }) => furtherFiles(files)],
   ["resolver", ({ resolver }) => resolver],
   ["version", ({ version }) => version],
   ["url", ({ url }) => url],
 ];
+
+/** The files after the first one, with their roles: `article a.xml; supplement a.supplement.zip`. */
+function furtherFiles(files: WorkRecord["files"]): string | undefined {
+  const [, ...further] = files;
+  return further.length === 0 ? undefined : further.map(({ role, path }) => `${role} ${path}`).join("; ");
+}
 
 function nameOf({ family, given, name }: WorkAuthor): string {
   return family === undefined ? (name ?? "") : given === undefined ? family : `${family}, ${given}`;

@@ -26,6 +26,11 @@ export interface DownloadedFile extends StoredFile {
   readonly version?: Candidate["version"];
   /** What the file is of its work. @default article */
   readonly role?: Candidate["role"];
+  /**
+   * One of several files of the work, which stays pending until `Manifest.complete`: the main file, by which the work is
+   * known, or a further one. @default the only file, and the work is done
+   */
+  readonly ofSeveral?: "main" | "further" | undefined;
   /** The path that the manifest has for these bytes, where the file is missing. */
   readonly replaces?: string | undefined;
   /** The file of the work that had this path, and the path that it has now. */

@@ -38,6 +38,8 @@ export interface FailedWork {
 
 export interface StoredFileRow {
   readonly path: string;
+  /** What the file is of its works; `article` if it is that of any. */
+  readonly role: string;
   readonly sha256: string;
   readonly bytes: number;
   /** Works that use the file. */
@@ -135,6 +137,7 @@ export function reportOfRows({ counts, reasons, resolvers, files, runs }: Report
 export function storedFileOfRow(row: Row): StoredFileRow {
   return {
     path: String(row["path"]),
+    role: String(row["role"]),
     sha256: String(row["sha256"]),
     bytes: Number(row["bytes"]),
     works: Number(row["works"]),

@@ -78,10 +78,21 @@ export interface Manifest {
   rollbackList(): Promise<void>;
   recordAttempt(run: number, work: number, attempt: AttemptRecord): Promise<void>;
   /**
-   * Records in one transaction that the work is done, its file, and the source of the file. Returns the file that the
-   * manifest has with these bytes: its path is another one if another process was first.
+   * Records in one transaction that the work is done, its file, and the source of the file. A work with several files
+   * stays pending until `complete`. Returns the file that the manifest has with these bytes: its path is another one if
+   * another process was first.
    */
   finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredFile>;
+  /**
+   * Keeps what the search for a copy has done so far, because a file of the work is stored.
+   * @param progress undefined if it cannot be stored
+   */
+  saveProgress(work: number, progress: string | undefined): Promise<void>;
+  /**
+   * A work with several files is done.
+   * @param message which files could not be downloaded. @default none
+   */
+  complete(work: number, reason: DoneReason, message?: string): Promise<void>;
   /**
    * @param progress kept for `docstokg retry`, which then continues there. @default none
    * @param keepsProgress keeps what the manifest has: the work is not in memory

@@ -6,7 +6,7 @@ import { arxiv } from "./arxiv.ts";
 const feed = (entry: string) =>
   `<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><id>x</id>${entry}</feed>`;
 
-test("the URL of an arXiv file follows from id and version without a request", () => {
+test("the URLs of an arXiv file and its source follow from id and version without a request", () => {
   for (const [token, file] of [
     ["2401.00001v2", "2401.00001v2"],
     ["hep-th/9901001", "hep-th/9901001"],
@@ -15,6 +15,7 @@ test("the URL of an arXiv file follows from id and version without a request", (
     assert.ok(known);
     assert.deepEqual(candidatesIn(known), [
       { url: `https://arxiv.org/pdf/${file}`, kind: "pdf", version: "submitted" },
+      { url: `https://arxiv.org/src/${file}`, kind: "file", role: "source", version: "submitted" },
     ]);
   }
   assert.equal(arxiv.inferred?.(workNamed("10.1234/abc")), undefined);

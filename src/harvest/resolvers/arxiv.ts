@@ -22,12 +22,14 @@ export const arxiv: Resolver = {
   name: "arxiv",
   needs: [],
   isRepository: true,
+  offers: ["source"],
   inferred(work) {
     const { arxiv: id } = work.ids;
     if (id === undefined) return undefined;
-    return findingOf(work, [{ url: `https://arxiv.org/pdf/${id}`, kind: "pdf", version: "submitted" }], {
-      noneReason: "no-copy",
-    });
+    const stated = { version: "submitted" } as const;
+    const pdf: RawCandidate = { url: `https://arxiv.org/pdf/${id}`, kind: "pdf", ...stated };
+    const source: RawCandidate = { url: `https://arxiv.org/src/${id}`, kind: "file", role: "source", ...stated };
+    return findingOf(work, [pdf, source], { noneReason: "no-copy" });
   },
   requestFor({ ids: { arxiv: id } }) {
     if (id === undefined) return undefined;

@@ -20,6 +20,7 @@ export const biorxiv: Resolver = {
   name: "biorxiv",
   needs: [],
   isRepository: true,
+  offers: ["xml"],
   requestFor({ ids }) {
     const doi = preprintDoi(ids);
     return doi === undefined ? undefined : detailsOf("biorxiv", doi);

@@ -2,10 +2,10 @@ import type { Candidate } from "./resolver.ts";
 
 /** An unknown version may be any of them, so it ranks in the middle. */
 const VERSIONS = ["published", "accepted", undefined, "submitted"];
-const KINDS = ["pdf", "xml", "html", "landing"];
+const KINDS = ["pdf", "xml", "html", "landing", "file"];
 
 /**
- * Sorts candidates, the best first, each URL once. Files come before landing pages; then published before accepted before
+ * Sorts candidates, the best first, each URL once. Articles come before landing pages, and these before other files; then published before accepted before
  * submitted version; then PDF, XML, HTML; then candidates with a checksum; then https. Equal candidates keep the order of
  * the service.
  */
@@ -27,9 +27,9 @@ export function ranked(candidates: readonly Candidate[]): readonly Candidate[] {
     });
 }
 
-function rankOf({ url, kind, version, checksum }: Candidate): readonly number[] {
+function rankOf({ url, kind, version, checksum, role = "article" }: Candidate): readonly number[] {
   return [
-    kind === "landing" ? 1 : 0,
+    role === "article" ? (kind === "landing" ? 1 : 0) : 2,
     VERSIONS.indexOf(version),
     KINDS.indexOf(kind),
     checksum === undefined ? 1 : 0,

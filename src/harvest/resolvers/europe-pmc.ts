@@ -48,6 +48,7 @@ const page = z.object({ resultList: z.object({ result: listOf(result, 2 * BATCH_
 export const europePmc: Resolver = {
   name: "europe_pmc",
   needs: [],
+  offers: ["xml"],
   requestFor({ ids }) {
     const query = queryFor(ids);
     return query === undefined ? undefined : searchRequest(query, 5);

@@ -34,6 +34,13 @@ test("figshare returns file URLs of its API, because its pages send a challenge"
       checksum: { algorithm: "md5", hex: "b".repeat(32) },
       bytes: 7,
     },
+    {
+      url: "https://api.figshare.com/v2/file/download/1",
+      kind: "file",
+      role: "supplement",
+      licence: "CC BY 4.0",
+      bytes: 5,
+    },
   ]);
 });
 

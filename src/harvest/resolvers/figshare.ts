@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
-import { documentsFirst, kindByName } from "./file-names.ts";
+import { documentsFirst, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
 import { figshareFile, findingForStatus, findingOf, idsFrom, md5Checksum, type RawCandidate } from "./finding.ts";
 import { lenientText, listOf, optionalText, readJson } from "./json-response.ts";
 import { urlWithQuery } from "./request-url.ts";
@@ -48,15 +48,17 @@ export const figshare: Resolver = {
         : { kind: "follow-up", request: articleAt(String(first.id)) };
     }
     const files = data.files.filter(({ is_link_only }) => is_link_only !== true);
-    const rawCandidates = documentsFirst(files, ({ name, size }) => ({ name, bytes: size })).map(
-      ({ id, name, size, computed_md5, supplied_md5 }): RawCandidate => ({
-        url: figshareFile(id),
-        kind: kindByName(name) ?? "pdf",
-        licence: data.license?.name,
-        checksum: md5Checksum(computed_md5) ?? md5Checksum(supplied_md5),
-        bytes: size ?? undefined,
-      }),
-    );
+    const named = ({ name, size }: (typeof files)[number]) => ({ name, bytes: size });
+    const fileOf = ({ id, size, computed_md5, supplied_md5 }: (typeof files)[number]) => ({
+      url: figshareFile(id),
+      licence: data.license?.name,
+      checksum: md5Checksum(computed_md5) ?? md5Checksum(supplied_md5),
+      bytes: size ?? undefined,
+    });
+    const rawCandidates: readonly RawCandidate[] = [
+      ...documentsFirst(files, named).map(each => ({ ...fileOf(each), kind: kindByName(each.name) ?? "pdf" })),
+      ...supplementsIn(files, named).map(each => ({ ...fileOf(each), ...SUPPLEMENT })),
+    ];
     return findingOf(work, rawCandidates, {
       noneReason: "no-copy",
       ids: idsFrom({ doi: data.doi?.replace(/\.v\d+$/, "") }),

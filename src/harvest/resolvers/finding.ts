@@ -35,7 +35,9 @@ export function findingOf(work: Work, rawCandidates: readonly RawCandidate[], de
   const names = Object.keys(ids).length > 0 ? { ids } : {};
   const metadata = metadataOf(details.metadata ?? {});
   const facts = { ...names, ...(metadata === undefined ? {} : { metadata }) };
-  if (candidates.length === 0) return { kind: "none", reason: details.noneReason, ...facts };
+  // Sources and supplements are nothing without the article.
+  if (!candidates.some(({ role = "article" }) => role === "article"))
+    return { kind: "none", reason: details.noneReason, ...facts };
   return { kind: "found", candidates, ...facts };
 }
 
@@ -49,6 +51,9 @@ function classified(
   work: Work,
 ): { readonly candidate?: Candidate; readonly ids?: WorkIds } {
   const url = canonicalWebUrl(rawCandidate.url);
+  // The URL of a source or supplement contains the identifier, and is not the article.
+  if (url !== undefined && (rawCandidate.role ?? "article") !== "article")
+    return { candidate: candidateOf(rawCandidate, url) };
   const names = url === undefined ? "" : idsOfUrl(url);
   if (url === undefined || typeof names === "string") return {};
   const { pmcid, pmid, openalex, arxiv, doi } = names;

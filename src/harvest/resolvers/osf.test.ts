@@ -56,10 +56,15 @@ test("osf requests a registration once if the project is unknown", () => {
   const registrations = `${API}/registrations/abcde/files/osfstorage/`;
   assert.equal(summaryOf(findingFor(osf, token, { status: 404 })), `follow-up: ${registrations}`);
   assert.equal(summaryOf(findingFor(osf, token, { url: registrations, status: 404 })), "none: unknown-work");
-  const files = [file("data.csv", 99), file("appendix.pdf", 50), file("x.pdf", 3), file("long.pdf", 7)];
+  const files = [file("data-99.csv", 99), file("appendix.pdf", 50), file("x.pdf", 3), file("long.pdf", 7)];
   assert.deepEqual(
-    candidatesIn(findingFor(osf, token, { body: { data: files } })).map(({ bytes }) => bytes),
-    [7, 3],
+    candidatesIn(findingFor(osf, token, { body: { data: files } })).map(({ bytes, role }) => [bytes, role]),
+    [
+      [7, undefined],
+      [3, undefined],
+      [99, "supplement"],
+      [50, "supplement"],
+    ],
   );
   assert.equal(summaryOf(findingFor(osf, token, { body: { data: [] } })), "none: no-copy");
   assert.match(summaryOf(findingFor(osf, token, { status: 403, body: { errors: [] } })), /^refused: /);

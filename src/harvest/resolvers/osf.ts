@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
-import { documentsFirst, kindByName } from "./file-names.ts";
+import { documentsFirst, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
 import { findingForStatus, findingOf, md5Checksum, type RawCandidate } from "./finding.ts";
 import { lenientText, listOf, optionalText, readJson } from "./json-response.ts";
 import type { Candidate, Resolver, ResolverRequest } from "./resolver.ts";
@@ -88,7 +88,11 @@ function guidOf({ doi, url }: WorkIds): { readonly guid?: string | undefined; re
 
 function rawCandidatesOf(files: readonly z.infer<typeof file>[]): readonly RawCandidate[] {
   const listed = files.filter(({ attributes }) => attributes.kind !== "folder");
-  return documentsFirst(listed, ({ attributes: { name, size } }) => ({ name, bytes: size })).map(rawCandidateOf);
+  const named = ({ attributes: { name, size } }: z.infer<typeof file>) => ({ name, bytes: size });
+  return [
+    ...documentsFirst(listed, named).map(rawCandidateOf),
+    ...supplementsIn(listed, named).map(each => ({ ...rawCandidateOf(each), ...SUPPLEMENT })),
+  ];
 }
 
 function rawCandidateOf({ attributes: { name, size, extra }, links }: z.infer<typeof file>): RawCandidate {

@@ -47,12 +47,20 @@ test("pmc turns the s3 URLs of a record into https URLs with checksums", () => {
     citation: "J. 2019 May;1",
     pdf_url: null,
     xml_url: `s3://pmc-oa-opendata/PMC1.1/PMC1.1.xml?md5=${hex}`,
+    media_urls: [`s3://pmc-oa-opendata/PMC1.1/gr1.jpg?md5=${hex}`, `s3://pmc-oa-opendata/PMC1.1/mmc1.pdf?md5=${hex}`],
   };
   const finding = findingFor(pmc, "PMC1", { url, body: record });
   assert.deepEqual(candidatesIn(finding), [
     {
       url: `${BUCKET}/PMC1.1/PMC1.1.xml`,
       kind: "xml",
+      version: "accepted",
+      checksum: { algorithm: "md5", hex: hex.toLowerCase() },
+    },
+    {
+      url: `${BUCKET}/PMC1.1/mmc1.pdf`,
+      kind: "file",
+      role: "supplement",
       version: "accepted",
       checksum: { algorithm: "md5", hex: hex.toLowerCase() },
     },

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Work } from "../work.ts";
 import { isPlainDoi } from "./batch-findings.ts";
+import { isFigure, SUPPLEMENT } from "./file-names.ts";
 import {
   findingForStatus,
   findingOf,
@@ -10,7 +11,7 @@ import {
   type RawCandidate,
   unreadable,
 } from "./finding.ts";
-import { lenientText, listOf, optionalText, RESPONSE_CHARS_MAX, readJson } from "./json-response.ts";
+import { lenientText, listOf, optionalListOf, optionalText, RESPONSE_CHARS_MAX, readJson } from "./json-response.ts";
 import { eachElement } from "./markup.ts";
 import { urlWithQuery } from "./request-url.ts";
 import type { Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolver.ts";
@@ -41,6 +42,7 @@ const metadata = z.object({
   license_code: lenientText,
   pdf_url: optionalText,
   xml_url: optionalText,
+  media_urls: optionalListOf(z.string()).catch([]),
 });
 
 /**
@@ -52,6 +54,7 @@ export const pmc: Resolver = {
   name: "pmc",
   needs: [],
   isRepository: true,
+  offers: ["xml", "supplement"],
   requestFor({ ids: { pmcid, pmid, doi } }) {
     if (pmcid !== undefined) return versionsRequest(pmcid);
     if (pmid !== undefined) return converterRequest(pmid, "pmid");
@@ -149,6 +152,10 @@ function parseMetadata(response: ResolverResponse, work: Work): Finding {
     [
       { kind: "pdf", ...stated, ...fileOf(data.pdf_url) },
       { kind: "xml", ...stated, ...fileOf(data.xml_url) },
+      ...data.media_urls
+        .map(fileOf)
+        .filter(({ url }) => !isFigure(url ?? ""))
+        .map(file => ({ ...SUPPLEMENT, ...stated, ...file })),
     ],
     {
       noneReason: "no-copy",

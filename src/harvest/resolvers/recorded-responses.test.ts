@@ -284,7 +284,8 @@ const recordings: readonly Recording[] = [
         checksum: { algorithm: "md5", hex: "28a4d8215374cda683d236c7ad932ffd" },
         bytes: 1_174_157,
       });
-      assert.ok(candidatesOf(finding).every(({ url }) => !url.includes("Supplementary")));
+      for (const { url, role } of candidatesOf(finding))
+        assert.equal(role === "supplement", url.includes("Supplementary"), url);
     },
   },
   {

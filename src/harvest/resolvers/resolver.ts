@@ -32,12 +32,18 @@ export interface ResolverResponse {
   readonly body: string;
 }
 
+/** Which part of a work a file is: the article, its LaTeX source, or a supplement. */
+export type FileRole = "article" | "source" | "supplement";
+
 /** A URL that may have a copy of the work. */
 export interface Candidate {
   /** Absolute http(s) URL without credentials. */
   readonly url: string;
-  /** The kind according to the service; the downloaded bytes decide. `landing` is a page that may link to a copy. */
-  readonly kind: "pdf" | "xml" | "html" | "landing";
+  /**
+   * The kind according to the service; the downloaded bytes decide. `landing` is a page that may link to a copy, `file` a
+   * source or supplement of any format.
+   */
+  readonly kind: "pdf" | "xml" | "html" | "landing" | "file";
   /** Undefined if the service does not say. */
   readonly version?: "published" | "accepted" | "submitted" | undefined;
   /** As the service writes it: `cc-by-4.0`, a URL, `publisher-specific`. */
@@ -46,8 +52,8 @@ export interface Candidate {
   readonly checksum?: { readonly algorithm: "md5" | "sha256"; readonly hex: string } | undefined;
   /** Size according to the service. */
   readonly bytes?: number | undefined;
-  /** Which part of the work the file is. @default article */
-  readonly role?: "article" | "source" | "supplement" | undefined;
+  /** Which part of the work the file is. Sources and supplements are downloaded with `--formats all` only. @default article */
+  readonly role?: FileRole | undefined;
 }
 
 /** What a resolver reads from a response. */
@@ -104,6 +110,11 @@ export interface Resolver {
    * services may know skips it. @default false
    */
   readonly isRepository?: true | undefined;
+  /**
+   * What the service may have in addition to a PDF. With `--formats all` it is still asked for these when the article is
+   * stored. @default nothing
+   */
+  readonly offers?: readonly ("xml" | "source" | "supplement")[] | undefined;
   /** Absent if the service answers about one work at a time. */
   readonly batch?: BatchLookup | undefined;
   /**

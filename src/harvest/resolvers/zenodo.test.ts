@@ -18,7 +18,7 @@ test("zenodo is queried for its own records, by DOI or URL", () => {
   assert.equal(requestUrl(zenodo, "https://zenodo.org.example/records/77"), undefined);
 });
 
-test("zenodo returns documents, the largest first, at URLs that support ranges", () => {
+test("zenodo returns documents, the largest first, then supplements, at URLs that support ranges", () => {
   const files = [
     file("data.zip", 9e9),
     file("Cover letter.pdf", 10),
@@ -32,10 +32,12 @@ test("zenodo returns documents, the largest first, at URLs that support ranges",
   };
   const finding = findingFor(zenodo, TOKEN, { body });
   assert.deepEqual(
-    candidatesIn(finding).map(({ url, bytes }) => [url, bytes]),
+    candidatesIn(finding).map(({ url, bytes, role }) => [url, bytes, role]),
     [
-      ["https://zenodo.org/records/77/files/paper%2F%C3%A9%20%231.pdf", 900],
-      ["https://zenodo.org/records/77/files/Cover%20letter.pdf", 10],
+      ["https://zenodo.org/records/77/files/paper%2F%C3%A9%20%231.pdf", 900, undefined],
+      ["https://zenodo.org/records/77/files/Cover%20letter.pdf", 10, undefined],
+      ["https://zenodo.org/records/77/files/data.zip", 9e9, "supplement"],
+      ["https://zenodo.org/records/77/files/supplement.pdf", 5000, "supplement"],
     ],
   );
   assert.deepEqual(candidatesIn(finding)[0]?.checksum, { algorithm: "md5", hex: "a".repeat(32) });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
-import { documentsFirst, kindByName } from "./file-names.ts";
+import { documentsFirst, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
 import { findingForStatus, findingOf, idsFrom, md5Checksum, type RawCandidate } from "./finding.ts";
 import { lenientText, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import type { Resolver, ResolverRequest } from "./resolver.ts";
@@ -33,16 +33,18 @@ export const zenodo: Resolver = {
     if ("failure" in parsed) return parsed.failure;
     const { id, doi, metadata, files } = parsed.data;
     const isOpen = (metadata.access_right ?? "open") === "open";
-    const rawCandidates = documentsFirst(files, ({ key, size }) => ({ name: key, bytes: size })).map(
-      ({ key, size, checksum }): RawCandidate => ({
-        // The URL in the record does not support ranges; this one does.
-        url: /^\d+$/.test(String(id)) ? `https://zenodo.org/records/${id}/files/${encodeURIComponent(key)}` : undefined,
-        kind: kindByName(key) ?? "pdf",
-        licence: metadata.license?.id,
-        checksum: md5Checksum(checksum),
-        bytes: size ?? undefined,
-      }),
-    );
+    const named = ({ key, size }: (typeof files)[number]) => ({ name: key, bytes: size });
+    const fileOf = ({ key, size, checksum }: (typeof files)[number]) => ({
+      // The URL in the record does not support ranges; this one does.
+      url: /^\d+$/.test(String(id)) ? `https://zenodo.org/records/${id}/files/${encodeURIComponent(key)}` : undefined,
+      licence: metadata.license?.id,
+      checksum: md5Checksum(checksum),
+      bytes: size ?? undefined,
+    });
+    const rawCandidates: readonly RawCandidate[] = [
+      ...documentsFirst(files, named).map(file => ({ ...fileOf(file), kind: kindByName(file.key) ?? "pdf" })),
+      ...supplementsIn(files, named).map(file => ({ ...fileOf(file), ...SUPPLEMENT })),
+    ];
     return findingOf(work, isOpen ? rawCandidates : [], {
       noneReason: isOpen ? "no-copy" : "not-open",
       ids: idsFrom({ doi }),

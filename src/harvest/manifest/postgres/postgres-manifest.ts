@@ -1,7 +1,6 @@
 import { isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
 import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
-import { redactedUrl } from "../../redacted-url.ts";
 import type { AttemptRecord, Manifest, ManifestLock, RunPhase, UnfinishedRun } from "../manifest.ts";
 import type { DownloadedFile, StoredFile } from "../manifest-files.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
@@ -14,6 +13,7 @@ import { PostgresList } from "./postgres-list.ts";
 import { PostgresListener } from "./postgres-listener.ts";
 import { PostgresQueue } from "./postgres-queue.ts";
 import { PostgresReports } from "./postgres-reports.ts";
+import { PostgresResults } from "./postgres-results.ts";
 import { isCurrent, manifestVersion, migrate } from "./postgres-schema.ts";
 import { PostgresTables } from "./postgres-tables.ts";
 import { PostgresTakeover, type RecoverParts } from "./postgres-takeover.ts";
@@ -34,6 +34,7 @@ export class PostgresManifest implements Manifest {
   readonly tables: PostgresTables;
   readonly #connection: PostgresConnection;
   readonly #list: PostgresList;
+  readonly #results: PostgresResults;
   readonly #worker: PostgresWorker;
   readonly #takeover: PostgresTakeover;
   readonly #listener: PostgresListener;
@@ -81,6 +82,7 @@ export class PostgresManifest implements Manifest {
     this.works = new PostgresWorks(connection, this.#list, this.#worker);
     this.queue = new PostgresQueue(connection, this.#worker, time);
     this.reports = new PostgresReports(connection);
+    this.#results = new PostgresResults(connection, this.#worker, this.files);
     this.tables = new PostgresTables(connection);
   }
 
@@ -165,65 +167,30 @@ export class PostgresManifest implements Manifest {
     return this.#list.rollback();
   }
 
-  async recordAttempt(run: number, work: number, attempt: AttemptRecord): Promise<void> {
-    const { step, resolver, url, status = null, reason, message = null, bytes = 0, sha256 = null } = attempt;
-    await this.#connection.write(
-      `INSERT INTO attempts (work, run, step, resolver, url, status, reason, message, bytes, sha256, elapsed_ms, ended_ms)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, ${NOW_MS})`,
-      [
-        work,
-        run,
-        step,
-        resolver,
-        redactedUrl(url),
-        status,
-        reason,
-        message,
-        bytes,
-        sha256,
-        Math.round(attempt.elapsedMs),
-      ],
-    );
+  recordAttempt(run: number, work: number, attempt: AttemptRecord): Promise<void> {
+    return this.#results.recordAttempt(run, work, attempt);
   }
 
   finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredFile> {
-    const { sha256, url, resolver, licence = null, version = null, displaced, role = "article" } = downloaded;
-    return this.#connection.transaction(async client => {
-      await this.#worker.check(client, work);
-      const stored = await this.files.addFile(client, run, downloaded);
-      if (displaced !== undefined)
-        await client.query("DELETE FROM work_files WHERE work = $1 AND sha256 = $2", [work, displaced.sha256]);
-      await client.query(
-        `INSERT INTO work_files (work, role, sha256, url, resolver) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (work, sha256) DO UPDATE SET role = excluded.role, url = excluded.url, resolver = excluded.resolver`,
-        [work, role, sha256, url, resolver],
-      );
-      await client.query("DELETE FROM parts WHERE work = $1", [work]);
-      await client.query(
-        `UPDATE works SET state = 'done', reason = $1, message = NULL, sha256 = $2, url = $3, resolver = $4, licence = $5,
-           version = $6, ended_ms = ${NOW_MS}, taken_by = NULL, progress = NULL WHERE id = $7`,
-        [reason, sha256, url, resolver, licence, version, work],
-      );
-      return stored;
-    });
+    return this.#results.finish(run, work, reason, downloaded);
   }
 
-  async fail(
+  saveProgress(work: number, progress: string | undefined): Promise<void> {
+    return this.#results.saveProgress(work, progress);
+  }
+
+  complete(work: number, reason: DoneReason, message?: string): Promise<void> {
+    return this.#results.complete(work, reason, message);
+  }
+
+  fail(
     work: number,
     reason: Reason,
     message: string | undefined,
     progress?: string,
-    keepsProgress = false,
+    keepsProgress?: boolean,
   ): Promise<void> {
-    await this.#connection.transaction(client =>
-      this.#worker.change(
-        client,
-        `UPDATE works SET state = 'failed', reason = $1, message = coalesce($2, message), sha256 = NULL,
-           ended_ms = ${NOW_MS}, taken_by = NULL, progress = CASE WHEN $3 THEN progress ELSE $4 END
-         WHERE id = $5 AND taken_by = $6`,
-        [reason, message ?? null, keepsProgress, progress ?? null, work],
-      ),
-    );
+    return this.#results.fail(work, reason, message, progress, keepsProgress);
   }
 
   errorFrom(error: unknown): unknown {

@@ -48,7 +48,8 @@ export class PostgresReports implements ManifestReports {
       ),
       read(
         `SELECT count(*) AS count, coalesce(sum(bytes), 0)::bigint AS bytes FROM files
-         WHERE sha256 IN (SELECT sha256 FROM works WHERE sha256 IS NOT NULL AND ${ONLY})`,
+         WHERE sha256 IN (SELECT work_files.sha256 FROM work_files JOIN works ON works.id = work
+           WHERE works.sha256 IS NOT NULL AND ${ONLY})`,
       ),
       this.#connection.read("SELECT id, command, state, started_ms, ended_ms FROM runs ORDER BY id DESC LIMIT 10"),
     ]);
@@ -57,7 +58,7 @@ export class PostgresReports implements ManifestReports {
 
   async storedFiles(): Promise<readonly StoredFileRow[]> {
     const rows = await this.#connection.read(
-      `SELECT path, files.sha256, bytes, count(*) AS works FROM files JOIN work_files USING (sha256)
+      `SELECT path, min(role) AS role, files.sha256, bytes, count(*) AS works FROM files JOIN work_files USING (sha256)
        JOIN works ON works.id = work WHERE state = 'done' GROUP BY files.sha256 ORDER BY path`,
     );
     return rows.map(storedFileOfRow);

@@ -105,7 +105,7 @@ export class SqliteFiles implements ManifestFiles {
   }
 
   async deletePart(urlHash: string): Promise<void> {
-    this.#deletePart.run(urlHash);
+    this.removePart(urlHash);
   }
 
   async abandoned(files: readonly string[]): Promise<readonly string[]> {
@@ -119,6 +119,11 @@ export class SqliteFiles implements ManifestFiles {
     if (displaced !== undefined) this.#move.run(displaced.path, displaced.sha256);
     this.#insert.run(sha256, path, bytes, mediaType, this.#time.wallMs(), flag ?? null);
     this.#setSource.run(urlHash, sha256, etag ?? null, lastModified ?? null, run);
+  }
+
+  /** `deletePart` for a caller that has opened a transaction. */
+  removePart(urlHash: string): void {
+    this.#deletePart.run(urlHash);
   }
 
   /** The caller opens the transaction. */

@@ -26,6 +26,10 @@ export class SqliteManifest implements Manifest {
   readonly #done: StatementSync;
   readonly #addFile: StatementSync;
   readonly #removeFile: StatementSync;
+  readonly #removeEarlier: StatementSync;
+  readonly #mainFile: StatementSync;
+  readonly #progress: StatementSync;
+  readonly #complete: StatementSync;
   readonly #failed: StatementSync;
 
   /** Rejects with a ConfigError if the file is not a manifest; the file is not changed. */
@@ -52,7 +56,20 @@ export class SqliteManifest implements Manifest {
     );
     this.#addFile = db.prepare(
       `INSERT INTO work_files (work, role, sha256, url, resolver) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (work, sha256) DO UPDATE SET role = excluded.role, url = excluded.url, resolver = excluded.resolver`,
+       ON CONFLICT (work, sha256) DO UPDATE SET role = excluded.role, url = excluded.url, resolver = excluded.resolver
+         WHERE excluded.role = 'article'`,
+    );
+    // A supplement that has changed: the earlier one is no longer a file of the work.
+    this.#removeEarlier = db.prepare(
+      "DELETE FROM work_files WHERE work = ? AND url = ? AND sha256 <> ? AND role <> 'article'",
+    );
+    this.#mainFile = db.prepare(
+      "UPDATE works SET sha256 = ?, url = ?, resolver = ?, licence = ?, version = ? WHERE id = ?",
+    );
+    this.#progress = db.prepare("UPDATE works SET progress = ? WHERE id = ?");
+    this.#complete = db.prepare(
+      `UPDATE works SET state = 'done', reason = ?, message = ?, ended_ms = ?, taken_by = NULL, progress = NULL
+       WHERE id = ?`,
     );
     this.#removeFile = db.prepare("DELETE FROM work_files WHERE work = ? AND sha256 = ?");
     this.#failed = db.prepare(
@@ -111,13 +128,28 @@ export class SqliteManifest implements Manifest {
   async finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredFile> {
     inTransaction(this.db, "BEGIN IMMEDIATE", () => {
       const { sha256, url, resolver, licence = null, version = null, displaced, role = "article" } = downloaded;
+      const { ofSeveral, urlHash } = downloaded;
       this.files.addFile(run, downloaded);
       if (displaced !== undefined) this.#removeFile.run(work, displaced.sha256);
       this.#addFile.run(work, role, sha256, url, resolver);
+      if (ofSeveral !== undefined) {
+        this.#removeEarlier.run(work, url, sha256);
+        this.files.removePart(urlHash);
+        if (ofSeveral === "main") this.#mainFile.run(sha256, url, resolver, licence, version, work);
+        return;
+      }
       this.files.deleteParts(work);
       this.#done.run(reason, sha256, url, resolver, licence, version, this.#time.wallMs(), work);
     });
     return downloaded;
+  }
+
+  async saveProgress(work: number, progress: string | undefined): Promise<void> {
+    this.#progress.run(progress ?? null, work);
+  }
+
+  async complete(work: number, reason: DoneReason, message?: string): Promise<void> {
+    this.#complete.run(reason, message ?? null, this.#time.wallMs(), work);
   }
 
   async fail(

@@ -54,7 +54,8 @@ export class SqliteReports implements ManifestReports {
       files: db
         .prepare(
           `SELECT count(*) AS count, coalesce(sum(bytes), 0) AS bytes FROM files
-           WHERE sha256 IN (SELECT sha256 FROM works WHERE ?1 IS NULL OR run = ?1)`,
+           WHERE sha256 IN (SELECT work_files.sha256 FROM work_files JOIN works ON works.id = work
+             WHERE works.sha256 IS NOT NULL AND (?1 IS NULL OR run = ?1))`,
         )
         .get(only),
       runs: db.prepare("SELECT id, command, state, started_ms, ended_ms FROM runs ORDER BY id DESC LIMIT 10").all(),
@@ -64,7 +65,7 @@ export class SqliteReports implements ManifestReports {
   async storedFiles(): Promise<readonly StoredFileRow[]> {
     return this.#db
       .prepare(
-        `SELECT path, files.sha256, bytes, count(*) AS works FROM files JOIN work_files USING (sha256)
+        `SELECT path, min(role) AS role, files.sha256, bytes, count(*) AS works FROM files JOIN work_files USING (sha256)
          JOIN works ON works.id = work WHERE state = 'done' GROUP BY files.sha256 ORDER BY path`,
       )
       .all()

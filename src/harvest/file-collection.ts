@@ -1,0 +1,128 @@
+import type { AttemptFailure } from "./attempt-failure.ts";
+import { type FileKind, MEDIA_TYPES } from "./downloads/file-check.ts";
+import type { DownloadedFile } from "./manifest/manifest-files.ts";
+import type { DoneReason } from "./reason.ts";
+import type { FileRole, Resolver } from "./resolvers/resolver.ts";
+import type { PendingStep, ResolutionStep } from "./step.ts";
+
+/** The kinds of articles that are collected, the preferred one first. */
+export const COLLECTED_FORMATS: readonly FileKind[] = ["pdf", "xml"];
+
+type Offer = NonNullable<Resolver["offers"]>[number];
+
+interface CollectedFile {
+  readonly role: FileRole;
+  readonly mediaType: string;
+  readonly reason: DoneReason;
+  readonly bytes: number;
+}
+
+/** What `FileCollection` stores in the manifest, apart from the steps. */
+export interface CollectedFiles {
+  readonly files: readonly CollectedFile[];
+  /** What was wrong with sources, supplements and further formats that could not be downloaded. */
+  readonly failures: readonly string[];
+}
+
+/**
+ * The files of one work with `--formats all`. Sources and supplements are held back until the article is stored: without
+ * it they are not wanted.
+ */
+export class FileCollection {
+  #files: readonly CollectedFile[] = [];
+  #failures: readonly string[] = [];
+  #held: PendingStep[] = [];
+
+  get hasArticle(): boolean {
+    return this.#files.some(({ role }) => role === "article");
+  }
+
+  get state(): CollectedFiles {
+    return { files: this.#files, failures: this.#failures };
+  }
+
+  get held(): readonly PendingStep[] {
+    return this.#held;
+  }
+
+  restore({ files, failures }: CollectedFiles, held: readonly PendingStep[]): void {
+    this.#files = files;
+    this.#failures = failures;
+    this.#held = [...held];
+  }
+
+  /** Adds the step of a source or supplement. It is returned if it may start. */
+  hold(pending: PendingStep): PendingStep | undefined {
+    if (this.hasArticle) return pending;
+    this.#held.push(pending);
+    return undefined;
+  }
+
+  /** Records a stored file. Returns the steps that may start now. */
+  add(
+    { role = "article", mediaType, bytes }: Pick<DownloadedFile, "role" | "mediaType" | "bytes">,
+    reason: DoneReason,
+  ): readonly PendingStep[] {
+    this.#files = [...this.#files, { role, mediaType, reason, bytes }];
+    if (!this.hasArticle) return [];
+    const released = this.#held;
+    this.#held = [];
+    return released;
+  }
+
+  /** True if the failure concerns a file that the work can do without. */
+  addFailure({ step }: PendingStep, { message }: AttemptFailure): boolean {
+    if (!this.hasArticle) return false;
+    const what = step.kind === "ask" ? step.resolver.name : roleOf(step) === "article" ? kindOf(step) : roleOf(step);
+    this.#failures = [...this.#failures, `${what}: ${message}`];
+    return true;
+  }
+
+  /** Whether a service that offers these may still have something for the work. */
+  isWanted(offers: readonly Offer[] | undefined, pending: readonly PendingStep[]): boolean {
+    if (!this.hasArticle) return true;
+    const steps = [...pending, ...this.#held].map(({ step }) => step);
+    return (offers ?? []).some(offer =>
+      offer === "xml"
+        ? !this.#has("xml") && !steps.some(step => kindOf(step) === "xml" && roleOf(step) === "article")
+        : !this.#files.some(({ role }) => role === offer) && !steps.some(step => roleOf(step) === offer),
+    );
+  }
+
+  /** Whether a pending step is still needed. */
+  needs({ step }: PendingStep, others: readonly PendingStep[]): boolean {
+    if (!this.hasArticle) return true;
+    if (step.kind === "ask") return this.isWanted(step.resolver.offers, others);
+    return roleOf(step) !== "article" || !this.#has(kindOf(step));
+  }
+
+  /** Whether a file is the one by which the work is known, or a further one. */
+  placeOf(step: ResolutionStep): "main" | "further" {
+    if (step.kind === "ask") return "main";
+    if (roleOf(step) !== "article") return "further";
+    const better = COLLECTED_FORMATS.slice(0, COLLECTED_FORMATS.indexOf(step.candidate.kind as FileKind) + 1);
+    return better.some(kind => this.#has(kind)) ? "further" : "main";
+  }
+
+  /** Undefined if the work has no article. */
+  result(): { readonly reason: DoneReason; readonly message: string | undefined; readonly bytes: number } | undefined {
+    const main = this.#files.find(({ role }) => role === "article");
+    if (main === undefined) return undefined;
+    const [first] = this.#failures;
+    const count = this.#failures.length;
+    const message = first && `${count} further ${count === 1 ? "file" : "files"} could not be downloaded: ${first}`;
+    return { reason: main.reason, message, bytes: this.#files.reduce((sum, { bytes }) => sum + bytes, 0) };
+  }
+
+  #has(kind: string): boolean {
+    return this.#files.some(({ role, mediaType }) => role === "article" && mediaType === MEDIA_TYPES[kind as FileKind]);
+  }
+}
+
+function roleOf(step: ResolutionStep): FileRole | undefined {
+  return step.kind === "fetch" ? (step.candidate.role ?? "article") : undefined;
+}
+
+function kindOf(step: ResolutionStep): string {
+  return step.kind === "fetch" ? step.candidate.kind : "";
+}
