@@ -11,7 +11,7 @@ import { hashFile } from "./file-hash.ts";
  */
 export async function writeAtomically(
   path: string,
-  content: string | Iterable<string> | AsyncIterable<string>,
+  content: string | Iterable<string> | AsyncIterable<string | Uint8Array>,
 ): Promise<void> {
   const draft = `${path}.${randomUUID().slice(0, 8)}.tmp`;
   try {

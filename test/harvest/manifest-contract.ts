@@ -359,6 +359,19 @@ export function manifestContract(open: (t: TestContext) => Promise<Manifest>): v
     assert.equal(record.url, "https://x.example/a.pdf");
     assert.equal((await manifest.reports.storedFiles()).length, 3);
     assert.equal((await manifest.reports.report()).files.count, 3);
+    assert.deepEqual(
+      (await manifest.reports.fileKinds()).map(({ role, mediaType, files, maxBytes }) => [
+        role,
+        mediaType,
+        files,
+        maxBytes,
+      ]),
+      [
+        ["article", "application/pdf", 1, 10],
+        ["article", "application/xml", 1, 10],
+        ["supplement", "application/zip", 1, 10],
+      ],
+    );
     assert.equal(await manifest.works.reopen(["cd".repeat(32)]), 1);
   });
 
@@ -385,7 +398,7 @@ export function manifestContract(open: (t: TestContext) => Promise<Manifest>): v
     await added(manifest, run, works("a", "b"));
     for (const { id } of await taken(manifest, run)) await manifest.finish(run, id, "ok", DOWNLOADED);
     assert.deepEqual(await manifest.reports.storedFiles(), [
-      { path: DOWNLOADED.path, sha256: DOWNLOADED.sha256, bytes: 10, works: 2 },
+      { path: DOWNLOADED.path, role: "article", sha256: DOWNLOADED.sha256, bytes: 10, works: 2 },
     ]);
     assert.equal(await manifest.works.reopen([DOWNLOADED.sha256, "unknown"]), 2);
     assert.equal(await manifest.files.source(DOWNLOADED.urlHash), undefined);
@@ -461,6 +474,19 @@ export function manifestContract(open: (t: TestContext) => Promise<Manifest>): v
     const message = "no resolver knows a copy";
     assert.deepEqual(await manifest.reports.failedWorks(5), [{ key: "doi:10.1/b", reason: "no-copy", message }]);
     assert.deepEqual(await manifest.reports.resolverCounts(), [{ resolver: "openalex", asked: 2, stored: 1 }]);
+  });
+
+  test("the workload of a resolver has its queries and downloads apart", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const { id } = await takenOne(manifest, run);
+    await manifest.recordAttempt(run, id, attempt({ step: "ask", bytes: 5, elapsedMs: 20 }));
+    await manifest.recordAttempt(run, id, attempt({ step: "robots", elapsedMs: 4 }));
+    await manifest.recordAttempt(run, id, attempt({ bytes: 100, elapsedMs: 300 }));
+    assert.deepEqual(await manifest.reports.workloads(), [
+      { resolver: "openalex", queries: 2, queryMs: 24, downloads: 1, downloadMs: 300, bytes: 105 },
+    ]);
   });
 
   test("a failed work keeps the progress of the manifest, the given one, or none", async t => {

@@ -1,18 +1,22 @@
 import { nearest } from "../../core/text/nearest.ts";
 import { writeAtomically } from "../../files/atomic-file.ts";
-import { EXPORT_FORMATS, type ExportFormat, exportText } from "../../harvest/export/export-lines.ts";
+import { exportText, TEXT_FORMATS } from "../../harvest/export/export-lines.ts";
+import { parquetFile } from "../../harvest/export/parquet-file.ts";
 import type { WorkRecord } from "../../harvest/manifest/manifest-reports.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { addManifestOnlyFlags, openExistingManifest, pathsOf } from "./path-flags.ts";
 
+const FORMATS = [...TEXT_FORMATS, "parquet"] as const;
+type ExportFormat = (typeof FORMATS)[number];
+
 /** `docstokg export`: writes the works of a manifest, with their metadata, in the format of another program. */
 export const exportCommand: CommandModule = {
   configure: command => {
     addManifestOnlyFlags(command);
     command
-      .option("--format <format>", EXPORT_FORMATS.join(", "), "csv")
+      .option("--format <format>", FORMATS.join(", "), "csv")
       .option("--to <file>", "file to write (default: stdout)")
       .option("--state <state>", "only works that are done, failed or pending");
   },
@@ -23,12 +27,15 @@ export const exportCommand: CommandModule = {
       throw usageError("--state", `${JSON.stringify(state)} is not one of done, failed, pending`);
     if (flags["out"] !== undefined && flags["manifest"] !== undefined)
       throw usageError("--out", "has no effect with --manifest, which names the file");
+    const target = flags["to"] === "-" ? undefined : (flags["to"] as string | undefined);
+    if (format === "parquet" && target === undefined)
+      throw usageError("--to", "parquet is not text: name the file to write");
     const manifest = await openExistingManifest(pathsOf(flags, io).manifest);
     try {
-      const parts = exportText(format, inState(manifest.reports.workRecords(), state));
-      const target = flags["to"];
-      if (typeof target === "string" && target !== "-") await writeAtomically(target, parts);
-      else for await (const part of parts) io.stdout.write(part);
+      const records = inState(manifest.reports.workRecords(), state);
+      if (format === "parquet") await writeAtomically(String(target), parquetFile(records));
+      else if (target !== undefined) await writeAtomically(target, exportText(format, records));
+      else for await (const part of exportText(format, records)) io.stdout.write(part);
       return ExitCode.ok;
     } finally {
       await manifest.close();
@@ -41,9 +48,9 @@ async function* inState(records: AsyncIterable<WorkRecord>, state: string | unde
 }
 
 function formatOf(text: string): ExportFormat {
-  const format = EXPORT_FORMATS.find(each => each === text);
+  const format = FORMATS.find(each => each === text);
   if (format !== undefined) return format;
-  const near = nearest(text, EXPORT_FORMATS);
+  const near = nearest(text, FORMATS);
   const hint = near === undefined ? "" : `; did you mean ${near}?`;
-  throw usageError("--format", `${JSON.stringify(text)} is not one of ${EXPORT_FORMATS.join(", ")}${hint}`);
+  throw usageError("--format", `${JSON.stringify(text)} is not one of ${FORMATS.join(", ")}${hint}`);
 }

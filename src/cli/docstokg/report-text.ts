@@ -1,6 +1,8 @@
+import type { WorksReport } from "../../harvest/report/works-report.ts";
 import { countOf, durationOf, momentOf, percentOf, plainText } from "../../telemetry/report/number-text.ts";
 import type { RunReport } from "../../telemetry/report/run-report.ts";
 import type { RunSummary } from "../../telemetry/summary/run-summary.ts";
+import { formatBytes } from "../output/format.ts";
 import { formatPairs, formatTable } from "../output/table.ts";
 
 const MAX_ROWS = 25;
@@ -19,6 +21,20 @@ export function reportText({ summary, skipped }: RunReport, otherRuns: number, c
     keyTable(summary, columns),
   ];
   return sections.filter(section => section !== "").join("\n");
+}
+
+/** The works of the manifest beside the telemetry. */
+export function worksText({ works, files, yields }: WorksReport, columns: number | undefined): string {
+  const { done, failed, pending } = works;
+  const head =
+    `works of the manifest: ${countOf(done)} done, ${countOf(failed)} failed, ${countOf(pending)} unfinished; ` +
+    `${counted(files.count, "file", "files")}, ${formatBytes(files.bytes)}\n`;
+  const header = ["resolver", "works asked", "works stored", "queries", "time", "downloads", "time", "received"];
+  const rows = yields.map(each => [
+    ...[plainText(each.resolver), countOf(each.asked), countOf(each.stored), countOf(each.queries)],
+    ...[durationOf(each.queryMs), countOf(each.downloads), durationOf(each.downloadMs), formatBytes(each.bytes)],
+  ]);
+  return head + tableWithRest(header, rows, rows.length, columns);
 }
 
 function headLines(summary: RunSummary, skipped: RunReport["skipped"], otherRuns: number): readonly string[] {

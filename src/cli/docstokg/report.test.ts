@@ -6,9 +6,11 @@ import { runCli } from "../../../test/cli/kit.ts";
 import { hubFor, serve } from "../../../test/http/kit.ts";
 import { acquire, at, attempt, call, folderFor, RUN } from "../../../test/telemetry/kit.ts";
 import { syntheticRun } from "../../../test/telemetry/synthetic-run.ts";
+import { openManifest } from "../../harvest/manifest/manifest.ts";
 import type { TelemetryEvent } from "../../telemetry/events.ts";
 import { openRunTelemetry } from "../../telemetry/run-telemetry.ts";
 import { sqliteSink } from "../../telemetry/sinks/sqlite-sink.ts";
+import { systemTime } from "../../time/system-time.ts";
 
 const report = (...argv: readonly string[]) => runCli(["report", ...argv]);
 
@@ -247,4 +249,56 @@ test("two runs are compared by host: throttles, waits, openings, refused calls a
   assert.equal(withPage.exitCode, 2);
   assert.match(withPage.stderr, /--html: has no effect when two runs are compared/);
   assert.equal((await report(before, join(folder, "nowhere"))).exitCode, 2);
+});
+
+test("the report has the works of the manifest beside the telemetry: results, files, resolvers, and put-offs by host", async t => {
+  const folder = folderFor(t);
+  writeRun(join(folder, "telemetry.jsonl"), [
+    ...small,
+    call(40, "a.example", {
+      status: undefined,
+      error: "DOCSTOKG_RATE_LIMITED",
+      attempts: 0,
+      breaker_recorded: undefined,
+    }),
+  ]);
+  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  const run = await manifest.beginRun("run");
+  const works = ["a", "b", "<i>c"].map(name => ({ key: `doi:10.1/${name}`, ids: { doi: `10.1/${name}` } }));
+  await manifest.works.add(run, works, { isPresent: () => true });
+  const attempted = { resolver: "openalex", url: "https://x.example/a", reason: "found", elapsedMs: 250 } as const;
+  await manifest.recordAttempt(run, 1, { ...attempted, step: "ask", bytes: 100 });
+  await manifest.recordAttempt(run, 1, { ...attempted, step: "fetch", bytes: 4000, elapsedMs: 1500 });
+  await manifest.recordAttempt(run, 2, { ...attempted, step: "ask" });
+  await manifest.finish(run, 1, "ok", {
+    ...{ sha256: "ab".repeat(32), path: "a.pdf", bytes: 4000, mediaType: "application/pdf" },
+    ...{ urlHash: "00", url: "https://x.example/a.pdf", resolver: "openalex" },
+  });
+  await manifest.fail(3, "not-open", "<script>");
+  await manifest.close();
+  const page = join(folder, "report.html");
+  const { exitCode, stdout, stderr } = await report(folder, "--html", page);
+  assert.deepEqual([exitCode, stderr], [0, ""]);
+  assert.match(stdout, /^works of the manifest: 1 done, 1 failed, 1 unfinished; 1 file, /m);
+  assert.match(stdout, /^openalex +2 +1 +2 +500 ms +1 +1\.5 s +/m);
+  const text = readFileSync(page, "utf8");
+  for (const part of [
+    "<td>not-open</td><td>1</td>",
+    "<td>application/pdf</td><td>1</td><td>4.00 kB</td>",
+    '<th scope="row">openalex</th><td>2</td><td>1</td><td>50 %</td><td>2</td><td>500 ms</td><td>1</td><td>1.5 s</td>',
+    "<td>2</td><td>1</td><td>250 ms</td>",
+    "doi:10.1/&lt;i&gt;c",
+    "&lt;script&gt;",
+  ])
+    assert.ok(text.includes(part), part);
+  assert.ok(!text.includes("<script>"));
+  const { works: counted } = JSON.parse((await report(folder, "--json")).stdout);
+  assert.deepEqual(counted.works, { total: 3, done: 1, failed: 1, pending: 1, merged: 0 });
+  assert.deepEqual(
+    [counted.yields[0].stored, counted.yields[0].downloadMs, counted.fileKinds[0].maxBytes],
+    [1, 1500, 4000],
+  );
+  const wrong = await report(folder, "--manifest", join(folder, "none.sqlite"));
+  assert.equal(wrong.exitCode, 2);
+  assert.match(wrong.stderr, /manifest not found: .*none\.sqlite/);
 });

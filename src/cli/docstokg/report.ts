@@ -1,7 +1,9 @@
-import { existsSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { writeAtomically } from "../../files/atomic-file.ts";
+import { type WorksReport, worksReport } from "../../harvest/report/works-report.ts";
+import { worksSection } from "../../harvest/report/works-section.ts";
 import { type ListedRun, openTelemetryFile, type TelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
 import { compareRuns } from "../../telemetry/report/comparison.ts";
 import { plainText } from "../../telemetry/report/number-text.ts";
@@ -13,7 +15,8 @@ import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { comparisonText } from "./comparison-text.ts";
-import { reportText } from "./report-text.ts";
+import { manifestOf, openExistingManifest } from "./path-flags.ts";
+import { reportText, worksText } from "./report-text.ts";
 
 /** `docstokg report`: the summary of a run, from its telemetry. */
 export const report: CommandModule = {
@@ -22,21 +25,32 @@ export const report: CommandModule = {
       .argument("[run]", "folder of a run, telemetry file, or run id (a prefix is enough)")
       .argument("[other]", "a second run: print both side by side, by host")
       .option("--telemetry <file>", "file or folder in which to find the run id (default: current folder)")
+      .option(
+        "--manifest <manifest>",
+        "add the works of this manifest: a file, or postgres://user@host/database (default: the one beside the telemetry)",
+      )
       .option("--html <file>", "write an HTML report with charts")
       .option("--json", "print JSON");
   },
   run: async ([run, other], flags, io) => {
     if (other !== undefined) return compare(run ?? "", other, flags, io);
-    const { file, runs, runReport } = await readRun(run, flags["telemetry"]);
+    const { file, path, runs, runReport } = await readRun(run, flags["telemetry"]);
     try {
       const html = flags["html"];
-      if (typeof html === "string") await writePage(html, runReport.page());
+      const works = await worksOf(flags["manifest"], path);
+      if (typeof html === "string")
+        await writePage(html, runReport.page(works && worksSection(works, runReport.summary).text));
       if (flags["json"]) {
         const otherRuns = runs.map(({ runId: id }) => id).filter(id => id !== runReport.summary.runId);
         const { unreadable, unknown } = runReport.skipped;
-        printJson(io, { ...runReport.summary, unreadableLines: unreadable, unknownEvents: unknown, otherRuns });
+        printJson(io, {
+          ...runReport.summary,
+          ...{ unreadableLines: unreadable, unknownEvents: unknown, otherRuns },
+          ...(works && { works }),
+        });
       } else {
         io.stdout.write(reportText(runReport, runs.length - 1, terminalWidth(io.stdout)));
+        if (works !== undefined) io.stdout.write(`\n${worksText(works, terminalWidth(io.stdout))}`);
         if (typeof html === "string") io.stdout.write(`\nHTML report: ${html}\n`);
       }
       return ExitCode.ok;
@@ -48,6 +62,7 @@ export const report: CommandModule = {
 
 /** Prints two runs side by side, for before and after a change of policy. */
 async function compare(before: string, after: string, flags: Flags, io: Io): Promise<ExitCode> {
+  if (flags["manifest"] !== undefined) throw usageError("--manifest", "has no effect when two runs are compared");
   if (flags["html"] !== undefined) throw usageError("--html", "has no effect when two runs are compared");
   const summaries: RunSummary[] = [];
   for (const run of [before, after]) {
@@ -65,6 +80,8 @@ async function compare(before: string, after: string, flags: Flags, io: Io): Pro
 interface ReadRun {
   /** To be closed by the caller. */
   readonly file: TelemetryFile;
+  /** Of the telemetry. */
+  readonly path: string;
   readonly runs: readonly ListedRun[];
   readonly runReport: RunReport;
 }
@@ -77,10 +94,23 @@ async function readRun(run: string | undefined, telemetry: unknown): Promise<Rea
   try {
     const runs = await file.runs();
     const { runId } = chosen(runs, wanted, path);
-    return { file, runs, runReport: await reportOn(file, runId) };
+    return { file, path, runs, runReport: await reportOn(file, runId) };
   } catch (error) {
     file.close();
     throw error;
+  }
+}
+
+/** The works of the named manifest, or of the manifest file beside the telemetry; undefined if there is none. */
+async function worksOf(named: unknown, telemetry: string): Promise<WorksReport | undefined> {
+  const folder = statSync(telemetry).isDirectory() ? telemetry : dirname(telemetry);
+  const beside = join(folder, "manifest.sqlite");
+  if (named === undefined && !existsSync(beside)) return undefined;
+  const manifest = await openExistingManifest(named === undefined ? beside : manifestOf("--manifest", String(named)));
+  try {
+    return await worksReport(manifest);
+  } finally {
+    await manifest.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
@@ -58,9 +58,15 @@ test("export writes the works of a manifest, and refuses an unknown format", asy
   const { stdout } = await runCli(["export", "--out", folder, "--format", "bibtex"]);
   assert.match(stdout, /@misc\{doi:10\.1000\/a,\n {2}title = \{A\},\n {2}year = \{2020\},/);
   assert.equal((await runCli(["export", "--out", folder, "--state", "done"])).stdout.split("\r\n").length, 2);
+  const stdoutOnly = await runCli(["export", "--out", folder, "--format", "parquet"]);
+  assert.deepEqual([stdoutOnly.exitCode, stdoutOnly.stdout], [2, ""]);
+  assert.match(stdoutOnly.stderr, /--to: parquet is not text: name the file to write/);
+  const table = join(folder, "works.parquet");
+  assert.equal((await runCli(["export", "--out", folder, "--format", "parquet", "--to", table])).exitCode, 0);
+  assert.equal(readFileSync(table).subarray(0, 4).toString(), "PAR1");
   const wrong = await runCli(["export", "--out", folder, "--format", "bibtx"]);
   assert.equal(wrong.exitCode, 2);
-  assert.match(wrong.stderr, /--format: "bibtx" is not one of csv, jsonl, csl, bibtex; did you mean bibtex\?/);
+  assert.match(wrong.stderr, /--format: "bibtx" is not one of csv, jsonl, csl, bibtex, parquet; did you mean bibtex\?/);
 });
 
 test("a dry run says what a list would cost, and creates nothing", async () => {

@@ -8,7 +8,7 @@ import { writeMetadata } from "../downloads/metadata-file.ts";
 import { workOf } from "../identifiers/identifiers.ts";
 import { openManifest } from "../manifest/manifest.ts";
 import { bibtexEntry, cslItem } from "./citation.ts";
-import { type EXPORT_FORMATS, exportText } from "./export-lines.ts";
+import { exportText, type TextFormat } from "./export-lines.ts";
 
 const METADATA = {
   title: 'Costs & "benefits" of 100 % {open}, access',
@@ -74,8 +74,7 @@ test("a manifest is exported in every format, with one record for each work", as
     ...{ urlHash: "00", url: "https://x.example/a.pdf", resolver: "openalex", licence: "cc-by" },
   });
   await manifest.fail(2, "not-open", undefined);
-  const exported = (format: (typeof EXPORT_FORMATS)[number]) =>
-    textOf(exportText(format, manifest.reports.workRecords()));
+  const exported = (format: TextFormat) => textOf(exportText(format, manifest.reports.workRecords()));
   const csv = (await exported("csv")).split("\r\n");
   assert.equal(csv.length, 4);
   assert.match(

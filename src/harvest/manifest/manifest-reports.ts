@@ -53,6 +53,28 @@ export interface ResolverCount {
   readonly stored: number;
 }
 
+/** The requests of one resolver, over all works: its queries, and the downloads of its candidates. */
+export interface ResolverWorkload {
+  readonly resolver: string;
+  readonly queries: number;
+  /** From the start of the request to the end of its response, waits included. */
+  readonly queryMs: number;
+  readonly downloads: number;
+  readonly downloadMs: number;
+  /** Received bytes. */
+  readonly bytes: number;
+}
+
+/** The files of one role and media type that works use. */
+export interface FileKindCount {
+  readonly role: string;
+  readonly mediaType: string;
+  readonly files: number;
+  readonly bytes: number;
+  /** Size of the largest. */
+  readonly maxBytes: number;
+}
+
 /** A file of a work. */
 export interface RecordFile {
   /** Relative to the output folder. */
@@ -93,6 +115,9 @@ export interface ManifestReports {
   attemptLines(): AsyncIterable<string>;
   /** Every work in the order of the lists, without merged ones. Memory stays bounded. */
   workRecords(): AsyncIterable<WorkRecord>;
+  workloads(): Promise<readonly ResolverWorkload[]>;
+  /** The most frequent first within each role. */
+  fileKinds(): Promise<readonly FileKindCount[]>;
   /** One work by its row id, which must exist. */
   workRecord(id: number): Promise<WorkRecord>;
   /** The processes that work on runs, also those that died and whose lease has not ended. Empty for a file. */
@@ -146,6 +171,40 @@ export function storedFileOfRow(row: Row): StoredFileRow {
 
 export function resolverCountOfRow(row: Row): ResolverCount {
   return { resolver: String(row["resolver"]), asked: Number(row["asked"]), stored: Number(row["stored"]) };
+}
+
+/** The statement whose rows `workloadOfRow` reads. */
+export const WORKLOADS = `SELECT resolver, sum(CASE WHEN step = 'fetch' THEN 0 ELSE 1 END) AS queries,
+    sum(CASE WHEN step = 'fetch' THEN 0 ELSE elapsed_ms END) AS query_ms,
+    sum(CASE WHEN step = 'fetch' THEN 1 ELSE 0 END) AS downloads,
+    sum(CASE WHEN step = 'fetch' THEN elapsed_ms ELSE 0 END) AS download_ms, sum(bytes) AS bytes
+  FROM attempts GROUP BY resolver ORDER BY resolver`;
+
+export function workloadOfRow(row: Row): ResolverWorkload {
+  return {
+    resolver: String(row["resolver"]),
+    queries: Number(row["queries"]),
+    queryMs: Number(row["query_ms"]),
+    downloads: Number(row["downloads"]),
+    downloadMs: Number(row["download_ms"]),
+    bytes: Number(row["bytes"]),
+  };
+}
+
+/** The statement whose rows `fileKindOfRow` reads. A file that several works use counts once. */
+export const FILE_KINDS = `SELECT role, media_type, count(*) AS files, sum(bytes) AS bytes, max(bytes) AS max_bytes
+  FROM (SELECT min(role) AS role, files.sha256, media_type, bytes FROM files JOIN work_files USING (sha256)
+    JOIN works ON works.id = work WHERE state = 'done' GROUP BY files.sha256, media_type, bytes) AS stored
+  GROUP BY role, media_type ORDER BY role, files DESC, media_type`;
+
+export function fileKindOfRow(row: Row): FileKindCount {
+  return {
+    role: String(row["role"]),
+    mediaType: String(row["media_type"]),
+    files: Number(row["files"]),
+    bytes: Number(row["bytes"]),
+    maxBytes: Number(row["max_bytes"]),
+  };
 }
 
 export function failedWorkOfRow(row: Row): FailedWork {

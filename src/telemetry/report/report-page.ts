@@ -29,8 +29,8 @@ const REASON_LABELS: Readonly<Record<OpenReasonKind, string>> = {
   "cli-open": "operator command",
 };
 
-/** One HTML page without scripts and without references to other files. All texts from the file are escaped. */
-export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: SkippedCounts): string {
+/** One HTML page without scripts and without references to other files. All texts from the file are escaped. `section` is HTML that is added after the figures. */
+export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: SkippedCounts, section = ""): string {
   const { fromMs, stepMs } = timeline;
   const axis: Axis = { fromMs, stepMs, steps: Math.max(1, timeline.hosts[0]?.waitMs.length ?? 1) };
   const overall = summed(timeline);
@@ -40,7 +40,7 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: 
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="referrer" content="no-referrer"><title>Run ${summary.runId}</title><style>${new Markup(STYLE)}</style></head>
-<body>${head(summary, skipped)}<main>${tiles(summary)}
+<body>${head(summary, skipped)}<main>${tiles(summary)}${new Markup(section)}
 <section><h2>Calls over time</h2><p class="note">Calls by outcome, one bar per ${durationOf(stepMs)}. Times are UTC.</p>${legend()}${stepsChart(overall, axis)}
 <details><summary>The same as a table</summary>${stepsTable(overall, axis)}</details></section>
 <section><h2>Hosts over time</h2><p class="note">Calls, longest wait (scaled per host), and periods with an open circuit or a cooldown. ${

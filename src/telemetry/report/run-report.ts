@@ -9,8 +9,8 @@ export interface RunReport {
   readonly summary: RunSummary;
   /** Counts of events that could not be read. */
   readonly skipped: SkippedCounts;
-  /** The report as one HTML page without scripts. */
-  page(): string;
+  /** The report as one HTML page without scripts. @param section HTML to add, with escaped texts. @default none */
+  page(section?: string): string;
 }
 
 /** Reads all events of a run and summarizes them. */
@@ -20,5 +20,5 @@ export async function reportOn(file: TelemetryFile, runId: string): Promise<RunR
   const summary = tally.summary();
   const { unreadable, unknown } = file.skipped;
   const skipped = { unreadable, unknown: [...unknown.values()].reduce((sum, count) => sum + count, 0) };
-  return { summary, skipped, page: () => reportPage(summary, tally.timeline(), skipped) };
+  return { summary, skipped, page: section => reportPage(summary, tally.timeline(), skipped, section) };
 }

@@ -76,7 +76,8 @@ export function stepsTable(counts: OutcomeCounts, { fromMs, stepMs, steps }: Axi
   );
 }
 
-function table(caption: string, head: readonly string[], rows: readonly (readonly string[])[]): Markup {
+/** A table of texts; the first cell of a row is its heading. */
+export function table(caption: string, head: readonly string[], rows: readonly (readonly string[])[]): Markup {
   const left = rows.length - ROWS_MAX;
   return html`<div class="wide"><table class="${head[1] === "role" ? "roles" : ""}"><caption>${caption}${left > 0 ? `; ${countOf(left)} more rows in --json` : ""}</caption><thead><tr>${head.map(cell => html`<th scope="col">${cell}</th>`)}</tr></thead><tbody>${rows
     .slice(0, ROWS_MAX)

@@ -1,17 +1,23 @@
 import {
   attemptLine,
   type FailedWork,
+  FILE_KINDS,
+  type FileKindCount,
   failedWorkOfRow,
+  fileKindOfRow,
   type ManifestReport,
   type ManifestReports,
   RECORD_COLUMNS,
   type ResolverCount,
+  type ResolverWorkload,
   recordOfRow,
   reportOfRows,
   resolverCountOfRow,
   type StoredFileRow,
   storedFileOfRow,
+  WORKLOADS,
   type WorkRecord,
+  workloadOfRow,
 } from "../manifest-reports.ts";
 import type { Row } from "../manifest-row.ts";
 import type { ManifestWorker, WorkerStatus } from "../manifest-workers.ts";
@@ -72,6 +78,14 @@ export class PostgresReports implements ManifestReports {
          ON stored.resolver = asked.resolver ORDER BY 1`,
     );
     return rows.map(resolverCountOfRow);
+  }
+
+  async workloads(): Promise<readonly ResolverWorkload[]> {
+    return (await this.#connection.read(WORKLOADS)).map(workloadOfRow);
+  }
+
+  async fileKinds(): Promise<readonly FileKindCount[]> {
+    return (await this.#connection.read(FILE_KINDS)).map(fileKindOfRow);
   }
 
   async failedWorks(limit: number): Promise<readonly FailedWork[]> {

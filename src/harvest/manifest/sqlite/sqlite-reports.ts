@@ -2,17 +2,23 @@ import type { DatabaseSync } from "node:sqlite";
 import {
   attemptLine,
   type FailedWork,
+  FILE_KINDS,
+  type FileKindCount,
   failedWorkOfRow,
+  fileKindOfRow,
   type ManifestReport,
   type ManifestReports,
   RECORD_COLUMNS,
   type ResolverCount,
+  type ResolverWorkload,
   recordOfRow,
   reportOfRows,
   resolverCountOfRow,
   type StoredFileRow,
   storedFileOfRow,
+  WORKLOADS,
   type WorkRecord,
+  workloadOfRow,
 } from "../manifest-reports.ts";
 import type { ManifestWorker } from "../manifest-workers.ts";
 
@@ -81,6 +87,14 @@ export class SqliteReports implements ManifestReports {
       )
       .all()
       .map(resolverCountOfRow);
+  }
+
+  async workloads(): Promise<readonly ResolverWorkload[]> {
+    return this.#db.prepare(WORKLOADS).all().map(workloadOfRow);
+  }
+
+  async fileKinds(): Promise<readonly FileKindCount[]> {
+    return this.#db.prepare(FILE_KINDS).all().map(fileKindOfRow);
   }
 
   async failedWorks(limit: number): Promise<readonly FailedWork[]> {
