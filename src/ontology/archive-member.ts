@@ -19,12 +19,12 @@ export function memberProblem(packing: string, names: readonly string[], member:
     if (member !== undefined) return `the ${packing} file contains no file named ${member} (member in extras)`;
     return `the ${packing} file contains no file with a known ontology extension`;
   }
-  const listed = names.slice(0, NAMES_MAX).map(plain).join(", ");
+  const listed = names.slice(0, NAMES_MAX).map(printableName).join(", ");
   const more = names.length > NAMES_MAX ? `, and ${names.length - NAMES_MAX} more` : "";
   return `the ${packing} file contains ${names.length} ontologies (${listed}${more}); name one of them as member in extras`;
 }
 
 /** Names come from the network and go to a terminal. */
-function plain(name: string): string {
+export function printableName(name: string): string {
   return name.replace(/\p{Cc}/gu, "?").slice(0, 100);
 }

@@ -21,6 +21,7 @@ import {
 import type { OnStatement } from "./parsing/statement.ts";
 import { SyntaxProblem } from "./parsing/syntax-problem.ts";
 import { encodingOf, TextDecoding } from "./parsing/text-decoding.ts";
+import { inspectTaxonomyPackage, isTaxonomyPackage } from "./taxonomy-package.ts";
 import { type FileVersion, labelOf } from "./version-label.ts";
 
 /**
@@ -32,7 +33,7 @@ export type CheckDepth = "full" | "end" | "none";
 /** The checks that a file has passed, as written to its manifest. */
 export interface FileChecks {
   readonly depth: CheckDepth;
-  /** How many statements the parser found, and what they are called: triples, stanzas, axioms or nodes. */
+  /** How many statements the parser found, and what they are called: triples, stanzas, axioms, nodes or concepts. */
   readonly statements?: number | undefined;
   readonly of?: string | undefined;
   /** Why there are no statements and no facts, although the file is valid. */
@@ -86,7 +87,9 @@ export async function inspectFile(
   options: InspectionOptions = {},
 ): Promise<Inspection> {
   const head = await readRange(path, 0, HEAD_CHARACTERS);
-  if (packingOf(head) !== undefined) return wrong("binary", "compressed more than twice");
+  const packing = packingOf(head);
+  if (packing === "zip" && (await isTaxonomyPackage(path))) return inspectPackage(path, depth, options);
+  if (packing !== undefined) return wrong("binary", "compressed more than twice");
   const encoding = encodingOf(head);
   const text = Buffer.from(head)
     .toString(encoding === "utf-16le" ? "utf16le" : "utf8")
@@ -114,6 +117,20 @@ export async function inspectFile(
   const isKnown = best.parser.statements > 0 || parsers[0] === "xml" || parsers[0] === "json" || !isFallback(parsers);
   if (isKnown) return broken(best.parser.format, problem);
   return wrong("text", `file is ${describeWrongContent("text")} (${problem})`);
+}
+
+async function inspectPackage(
+  path: string,
+  depth: CheckDepth,
+  { signal, onStatement, onChunk }: InspectionOptions,
+): Promise<Inspection> {
+  const isFull = depth === "full";
+  const found = await inspectTaxonomyPackage(path, { isFull, signal, onStatement, onChunk });
+  if (typeof found === "string") return broken("xbrl-package", found);
+  const { version: raw, facts = null, concepts } = found;
+  const version = raw === undefined ? undefined : { raw, label: labelOf(raw) };
+  const checks: FileChecks = isFull ? { depth, statements: concepts, of: "concepts" } : { depth };
+  return { kind: "valid", format: "xbrl-package", version, checks, facts };
 }
 
 function progressOf({ parser }: Attempt): number {

@@ -1,11 +1,11 @@
 /** The formats of ontology files, their names, and the compressions that are unpacked. */
 
 /** A value of `target_formats`, which is also the extension of a stored file. */
-export type TargetFormat = "owl" | "obo" | "json" | "ttl" | "ofn" | "jsonld" | "omn" | "nt" | "nq" | "trig";
+export type TargetFormat = "owl" | "obo" | "json" | "ttl" | "ofn" | "jsonld" | "omn" | "nt" | "nq" | "trig" | "zip";
 
 export const TARGET_FORMATS = [
   ...(["owl", "obo", "json", "ttl", "ofn", "jsonld"] as const),
-  ...(["omn", "nt", "nq", "trig"] as const),
+  ...(["omn", "nt", "nq", "trig", "zip"] as const),
 ] as const satisfies readonly TargetFormat[];
 
 /** A format that the parsers recognise. */
@@ -20,11 +20,12 @@ export type OntologyFileFormat =
   | "manchester"
   | "n-triples"
   | "n-quads"
-  | "trig";
+  | "trig"
+  | "xbrl-package";
 
 export const FILE_FORMATS = [
   ...(["rdf-xml", "owl-xml", "obo", "obographs", "turtle", "functional", "json-ld"] as const),
-  ...(["manchester", "n-triples", "n-quads", "trig"] as const),
+  ...(["manchester", "n-triples", "n-quads", "trig", "xbrl-package"] as const),
 ] as const satisfies readonly OntologyFileFormat[];
 
 /** Content that is not an ontology. */
@@ -45,6 +46,7 @@ const TARGET_FORMAT_OF: Readonly<Record<OntologyFileFormat, TargetFormat>> = {
   "n-triples": "nt",
   "n-quads": "nq",
   trig: "trig",
+  "xbrl-package": "zip",
 };
 
 const EXTENSIONS: ReadonlyMap<string, TargetFormat> = new Map([

@@ -49,6 +49,17 @@ test("a flag replaces an environment variable, which replaces the file", async (
   assert.deepEqual(unlimited.rates.default, []);
 });
 
+test("a resolver with formats of its own inherits none, and refuses others", async () => {
+  const source = (more: string) =>
+    `defaults: { target_formats: [owl] }\nsources:\n  a: { resolver: xbrl, ${more}extras: { url: "https://x.example/a.zip" } }\n`;
+  const { sources } = await load(source(""));
+  assert.deepEqual(sources[0]?.targetFormats, ["zip"]);
+  assert.deepEqual((await load(source("target_formats: [zip], "))).sources[0]?.targetFormats, ["zip"]);
+  assert.deepEqual(await problems(source("target_formats: [ttl, zip], ")), [
+    "sources.yaml:3: sources.a.target_formats: resolver xbrl has only zip, not ttl",
+  ]);
+});
+
 test("a source inherits missing values from defaults", async () => {
   const settings = await load(
     "defaults: { resolver: ols, target_formats: [ttl] }\nsources:\n  a: {}\n  b: { resolver: direct, target_formats: [], extras: { url: 'https://x.example/b', version: 2 } }\n",
@@ -64,7 +75,7 @@ test("all problems are reported at once, each with its line and a suggestion", a
     await problems("storee: x\nsources:\n  Hp: {}\n  go: { target_formats: [owl, obi] }\n  ../x: {}\n"),
     [
       'sources.yaml:3: sources.Hp: invalid id "Hp"; use lower-case letters, digits, ".", "_" and "-"',
-      'sources.yaml:4: sources.go.target_formats.1: expected one of "owl", "obo", "json", "ttl", "ofn", "jsonld", "omn", "nt", "nq", "trig", found "obi"',
+      'sources.yaml:4: sources.go.target_formats.1: expected one of "owl", "obo", "json", "ttl", "ofn", "jsonld", "omn", "nt", "nq", "trig", "zip", found "obi"',
       'sources.yaml:5: sources.../x: invalid id "../x"; use lower-case letters, digits, ".", "_" and "-"',
       "sources.yaml:1: storee: unknown key; did you mean store?",
     ],

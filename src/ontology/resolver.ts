@@ -11,7 +11,7 @@ export interface Source {
    * another.
    */
   readonly id: string;
-  /** `obo`, `ols`, `bioportal`, `bioregistry`, `lov`, `direct` or `skos`. @default "obo" */
+  /** `obo`, `ols`, `bioportal`, `bioregistry`, `lov`, `direct`, `skos` or `xbrl`. @default "obo" */
   readonly resolver: string;
   /** In order of preference: the first one that the service has is fetched. Empty accepts every format. */
   readonly targetFormats: readonly TargetFormat[];
@@ -98,6 +98,8 @@ export interface OntologyResolver {
   readonly requires: readonly string[];
   /** The environment variable of the API key, if the service requires one. */
   readonly keyVariable?: string | undefined;
+  /** The only formats of its files, whatever `target_formats` are inherited. @default those that the source wants */
+  readonly formats?: readonly TargetFormat[] | undefined;
   /** The `Accept` header for its files. @default any format */
   readonly accept?: string | undefined;
   /** The versions that the service lists, newest first. Absent if it lists none. */

@@ -37,6 +37,14 @@ export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportP
     if (!Object.hasOwn(extras, key))
       reportProblem([...path, "extras"], `resolver ${name} requires ${key}: ${resolver?.extras[key]}`);
   }
+  const own = sources[id]?.target_formats ?? [];
+  const impossible = own.filter(format => resolver?.formats?.includes(format) === false);
+  if (impossible.length > 0) {
+    reportProblem(
+      [...path, "target_formats"],
+      `resolver ${name} has only ${resolver?.formats?.join(", ")}, not ${impossible.join(", ")}`,
+    );
+  }
   for (const key of ["url", "base"]) reportSecret(String(extras[key] ?? ""), [...path, "extras", key], reportProblem);
   for (const [index, mirror] of mirrors.entries()) {
     reportSecret(mirror, [...path, "mirrors", String(index)], reportProblem);
@@ -46,7 +54,7 @@ export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportP
   return {
     id,
     resolver: name,
-    targetFormats: target_formats,
+    targetFormats: resolver?.formats ?? target_formats,
     extras: Object.fromEntries(texts),
     ...(version === undefined ? {} : { version }),
     ...(sha256 === undefined ? {} : { sha256 }),

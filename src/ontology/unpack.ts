@@ -1,15 +1,16 @@
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { type Readable, Transform } from "node:stream";
+import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 // As an object: a named import that an old Node lacks would fail before supported-runtime.ts can say why.
 import zlib, { crc32, createGunzip } from "node:zlib";
-import type { Entry, ZipFile } from "yauzl";
 import { DownloadError } from "../errors.ts";
 import { decompressed, type OwnPacking } from "../files/compression/decompression.ts";
 import { isOntologyMember, memberProblem } from "./archive-member.ts";
 import type { Packing } from "./format.ts";
+import { checkUnpackedSize } from "./unpack-limits.ts";
 import { untar } from "./untar.ts";
+import { type Entry, entryStream, openZipFile, type ZipFile, zipEntries } from "./zip-file.ts";
 
 export interface UnpackResult {
   readonly bytes: number;
@@ -23,10 +24,6 @@ export interface UnpackLimits {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Ontologies are text and shrink to about a twentieth. A ratio of 1000 is that of a file made to fill the disk. */
-const MAX_RATIO = 300;
-/** Below this size the ratio is not checked, because a small file fills no disk. */
-const RATIO_FREE_BYTES = 16_000_000;
 const MAX_ENTRIES = 10_000;
 
 /**
@@ -82,12 +79,9 @@ async function unzip(from: string, to: string, limits: UnpackLimits): Promise<Un
   try {
     const entry = await ontologyEntryOf(zip, limits.member);
     const { uncompressedSize, compressedSize, crc32: expected } = entry;
-    checkGrowth(uncompressedSize, compressedSize, limits.maxBytes);
-    const stream = await new Promise<Readable>((resolve, reject) => {
-      zip.openReadStream(entry, (error, found) => (error ? reject(error) : resolve(found)));
-    });
+    checkUnpackedSize(uncompressedSize, compressedSize, limits.maxBytes);
     const meter = new UnpackMeter(limits.maxBytes, () => compressedSize);
-    await pipeline(stream, meter, createWriteStream(to), { signal: limits.signal });
+    await pipeline(await entryStream(zip, entry), meter, createWriteStream(to), { signal: limits.signal });
     if (meter.crc !== expected) throw new DownloadError("the zip file is damaged: CRC-32 mismatch");
     return meter.result();
   } finally {
@@ -95,45 +89,19 @@ async function unzip(from: string, to: string, limits: UnpackLimits): Promise<Un
   }
 }
 
-async function openZipFile(path: string): Promise<ZipFile> {
-  const { open: openZip } = await import("yauzl");
-  return new Promise((resolve, reject) => {
-    openZip(path, { lazyEntries: true, autoClose: false, strictFileNames: true }, (error, zip) =>
-      error ? reject(error) : resolve(zip),
-    );
-  });
-}
-
 /** The only entry whose name has an ontology extension, or the entry that the user names. */
-function ontologyEntryOf(zip: ZipFile, member: string | undefined): Promise<Entry> {
-  const { promise, resolve, reject } = Promise.withResolvers<Entry>();
+async function ontologyEntryOf(zip: ZipFile, member: string | undefined): Promise<Entry> {
+  if (zip.entryCount > MAX_ENTRIES)
+    throw new DownloadError(`the zip file has ${zip.entryCount} entries, limit is ${MAX_ENTRIES}`);
   const found: Entry[] = [];
-  if (zip.entryCount > MAX_ENTRIES) {
-    reject(new DownloadError(`the zip file has ${zip.entryCount} entries, limit is ${MAX_ENTRIES}`));
-    return promise;
+  for await (const entry of zipEntries(zip)) if (isOntologyMember(entry.fileName, member)) found.push(entry);
+  const [only] = found;
+  if (only === undefined || found.length > 1) {
+    const names = found.map(({ fileName }) => fileName);
+    throw new DownloadError(memberProblem("zip", names, member));
   }
-  zip.on("entry", entry => {
-    if (isOntologyMember(entry.fileName, member)) found.push(entry);
-    zip.readEntry();
-  });
-  zip.on("error", reject);
-  zip.on("end", () => {
-    const [only] = found;
-    if (only === undefined || found.length > 1) {
-      reject(
-        new DownloadError(
-          memberProblem(
-            "zip",
-            found.map(({ fileName }) => fileName),
-            member,
-          ),
-        ),
-      );
-    } else if (only.isEncrypted()) reject(new DownloadError("the zip file is encrypted"));
-    else resolve(only);
-  });
-  zip.readEntry();
-  return promise;
+  if (only.isEncrypted()) throw new DownloadError("the zip file is encrypted");
+  return only;
 }
 
 /** Counts and hashes the unpacked bytes, and fails as soon as a limit is exceeded. */
@@ -153,7 +121,7 @@ class UnpackMeter extends Transform {
   override _transform(chunk: Buffer, _encoding: string, done: (error: Error | null, chunk?: Buffer) => void): void {
     this.#bytes += chunk.length;
     try {
-      checkGrowth(this.#bytes, this.#packedBytes(), this.#maxBytes);
+      checkUnpackedSize(this.#bytes, this.#packedBytes(), this.#maxBytes);
     } catch (error) {
       done(error as Error);
       return;
@@ -165,12 +133,5 @@ class UnpackMeter extends Transform {
 
   result(): UnpackResult {
     return { bytes: this.#bytes, sha256: this.#hash.digest("hex") };
-  }
-}
-
-function checkGrowth(bytes: number, packedBytes: number, maxBytes: number): void {
-  if (bytes > maxBytes) throw new DownloadError(`unpacked size exceeds ${maxBytes} bytes (max_file_mb)`);
-  if (bytes > RATIO_FREE_BYTES && bytes > packedBytes * MAX_RATIO) {
-    throw new DownloadError(`compression ratio exceeds ${MAX_RATIO}`);
   }
 }

@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import { packingOfFile } from "./file-inspection.ts";
 import type { Packing } from "./format.ts";
+import { isTaxonomyPackage } from "./taxonomy-package.ts";
 import { type UnpackLimits, unpack } from "./unpack.ts";
 
 /** A downloaded file after unpacking. */
@@ -15,7 +16,7 @@ export interface UnpackedFile {
 /** Servers send gzip files inside zip files, and tar files inside gzip files. A file with more layers is an attack. */
 const LAYERS_MAX = 2;
 
-/** Unpacks up to two layers. If it rejects, it has deleted the files that it created. */
+/** Unpacks up to two layers; an XBRL taxonomy package stays as it is. If it rejects, it has deleted the files that it created. */
 export async function unpackLayers(
   path: string,
   { bytes, sha256 }: { readonly bytes: number; readonly sha256: string },
@@ -27,6 +28,7 @@ export async function unpackLayers(
     for (let layer = 1; layer <= LAYERS_MAX; layer += 1) {
       const packing = await packingOfFile(unpackedFile.path);
       if (packing === undefined) break;
+      if (packing === "zip" && (await isTaxonomyPackage(unpackedFile.path))) break;
       const to = `${path}.${layer}`;
       created.push(to);
       const unpacked = await unpack(unpackedFile.path, to, packing, limits);

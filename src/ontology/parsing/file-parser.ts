@@ -1,7 +1,7 @@
 import type { OntologyFileFormat } from "../format.ts";
 
 /** What `statements` counts. */
-export type StatementUnit = "triples" | "stanzas" | "axioms" | "nodes";
+export type StatementUnit = "triples" | "stanzas" | "axioms" | "nodes" | "concepts";
 
 /** Parses one file from text that arrives in chunks. No statement is kept. */
 export interface FileParser {

@@ -37,7 +37,7 @@ export interface OntologyFacts {
   readonly properties: number;
   /** Distinct individuals: `owl:NamedIndividual`, or typed by a class of the file. */
   readonly individuals: number;
-  /** `skos:Concept`. */
+  /** `skos:Concept`, and the items and tuples of an XBRL taxonomy. */
   readonly concepts: number;
   /** Distinct classes, properties, individuals and concepts that have an IRI. */
   readonly terms: number;

@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { parseText, parseWith } from "../../../test/ontology/parse-text.ts";
-import { SAMPLES } from "../../../test/ontology/sample-files.ts";
-import type { OntologyFileFormat } from "../format.ts";
+import { SAMPLES, type SampleFormat } from "../../../test/ontology/sample-files.ts";
 import { type ParserName, parsersFor } from "./parser-choice.ts";
 
-const PARSERS: Readonly<Record<OntologyFileFormat, ParserName>> = {
+const PARSERS: Readonly<Record<SampleFormat, ParserName>> = {
   "rdf-xml": "xml",
   "owl-xml": "xml",
   obographs: "json",

@@ -27,8 +27,8 @@ export class XmlFileParser implements FileParser {
         this.#handler ??= this.#handlerOf(name, base);
         this.#handler.open(name, attributes);
       },
-      text: text => this.#handler?.text(text),
-      close: name => this.#handler?.close(name),
+      text: text => this.#handler?.text?.(text),
+      close: name => this.#handler?.close?.(name),
     });
   }
 

@@ -12,8 +12,8 @@ export interface XmlAttribute {
 /** Receives the elements and the text of a document. */
 export interface XmlHandler {
   open(name: XmlName, attributes: readonly XmlAttribute[]): void;
-  text(text: string): void;
-  close(name: string): void;
+  text?(text: string): void;
+  close?(name: string): void;
 }
 
 /** Entities may expand to 20 times the text that was read, and to a megabyte more. Real files reach about 6 times. */
@@ -57,16 +57,16 @@ export class XmlReader {
     });
     sax.on("text", text => {
       this.#eventAt = this.#read;
-      if (this.#depth > 0) handler.text(text);
+      if (this.#depth > 0) handler.text?.(text);
     });
-    sax.on("cdata", text => handler.text(text));
+    sax.on("cdata", text => handler.text?.(text));
     sax.on("comment", () => {
       this.#eventAt = this.#read;
     });
     sax.on("closetag", tag => {
       this.#eventAt = this.#read;
       this.#depth -= 1;
-      handler.close(tag.name);
+      handler.close?.(tag.name);
       this.namespaces.close();
     });
   }

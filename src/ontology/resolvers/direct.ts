@@ -21,6 +21,9 @@ export const direct: OntologyResolver = {
 /** The same for vocabularies whose namespace URL negotiates the format. */
 export const skos: OntologyResolver = { ...direct, name: "skos", accept: RDF_FIRST };
 
+/** The same for XBRL taxonomies, which are published as packages: zip files that are used as a whole. */
+export const xbrl: OntologyResolver = { ...direct, name: "xbrl", formats: ["zip"] };
+
 function fromUrl({ extras, version }: Source): OntologyFinding {
   const template = extras["url"] ?? "";
   const isTemplate = template.includes("{version}");

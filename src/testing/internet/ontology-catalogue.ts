@@ -235,5 +235,5 @@ function addFile(
 
 function pack(how: "plain" | "gz" | "zip", name: string, content: Buffer): Buffer {
   if (how === "gz") return gzipSync(content);
-  return how === "zip" ? makeZip(name, content) : content;
+  return how === "zip" ? makeZip({ [name]: content }) : content;
 }

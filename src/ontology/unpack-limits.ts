@@ -1,0 +1,14 @@
+import { DownloadError } from "../errors.ts";
+
+/** Ontologies are text and shrink to about a twentieth. A ratio of 1000 is that of a file made to fill the disk. */
+const MAX_RATIO = 300;
+/** Below this size the ratio is not checked, because a small file fills no disk. */
+const RATIO_FREE_BYTES = 16_000_000;
+
+/** Throws a DownloadError if so many packed bytes must not become so many unpacked ones. */
+export function checkUnpackedSize(bytes: number, packedBytes: number, maxBytes: number): void {
+  if (bytes > maxBytes) throw new DownloadError(`unpacked size exceeds ${maxBytes} bytes (max_file_mb)`);
+  if (bytes > RATIO_FREE_BYTES && bytes > packedBytes * MAX_RATIO) {
+    throw new DownloadError(`compression ratio exceeds ${MAX_RATIO}`);
+  }
+}

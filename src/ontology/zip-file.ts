@@ -1,0 +1,32 @@
+import { on } from "node:events";
+import type { Readable } from "node:stream";
+import type { Entry, ZipFile } from "yauzl";
+
+export type { Entry, ZipFile } from "yauzl";
+
+/** Close it after use. Rejects if the file has no valid directory of its entries. */
+export async function openZipFile(path: string): Promise<ZipFile> {
+  const { open: openZip } = await import("yauzl");
+  return new Promise((resolve, reject) => {
+    openZip(path, { lazyEntries: true, autoClose: false, strictFileNames: true }, (error, zip) =>
+      error ? reject(error) : resolve(zip),
+    );
+  });
+}
+
+/** The entries in the order of the directory. Can be read once. */
+export async function* zipEntries(zip: ZipFile): AsyncGenerator<Entry> {
+  const events = on(zip, "entry", { close: ["end"] });
+  zip.readEntry();
+  for await (const [entry] of events) {
+    yield entry;
+    zip.readEntry();
+  }
+}
+
+/** The unpacked bytes. The stream fails if their number is not the one in the directory. */
+export function entryStream(zip: ZipFile, entry: Entry): Promise<Readable> {
+  return new Promise((resolve, reject) => {
+    zip.openReadStream(entry, (error, stream) => (error ? reject(error) : resolve(stream)));
+  });
+}
