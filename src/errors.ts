@@ -72,6 +72,9 @@ export const PROBE_IN_FLIGHT = "probe in flight";
 /** The `limit` of a host that resumes after a cooldown begins with this. */
 export const RAMP_UP = "ramp-up after a cooldown";
 
+/** The `limit` of a key that an operator holds begins with this, and its reason follows: `hold (maintenance)`. */
+export const HOLD = "hold";
+
 /** A limit that a server has announced. */
 export interface LearnedFrom {
   /** The family of header fields that announced it, such as `X-RateLimit`. */
@@ -227,6 +230,8 @@ function subjectOf({ host, role, constraint: { owner } }: RejectionDetails): str
 function describeLimit(details: RejectionDetails, retryAfterMs: number): string {
   const { kind, limit } = details.constraint;
   const wait = formatWait(retryAfterMs);
+  if (kind === "cooldown" && limit.startsWith(HOLD))
+    return `an operator holds ${subjectOf(details)} for another ${wait}: ${limit}`;
   if (kind === "cooldown") return `${subjectOf(details)} is in cooldown for another ${wait}`;
   if (kind === "store")
     return `the shared store does not answer, so the rate limits of ${subjectOf(details)} are not known`;

@@ -35,7 +35,7 @@ export { createHub } from "./http/create-hub.ts";
 export type { AttemptCause, AttemptOutcome, HttpEvent, RecordedOutcome } from "./http/http-events.ts";
 export type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./http/hub.ts";
 export type { BreakerStatus, HubBreakers, OpenCircuitOptions } from "./http/hub-breakers.ts";
-export type { HubLimits } from "./http/hub-limits.ts";
+export type { HoldOptions, HubLimits } from "./http/hub-limits.ts";
 export type {
   HubEvent,
   HubListener,

@@ -21,6 +21,9 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
   "docstokg breaker close": "as `breaker open`.",
   "docstokg breaker half-open": "as `breaker open`.",
   "docstokg limits show": "1: the store cannot be reached. 2: there is no shared store.",
+  "docstokg limits hold":
+    "1: a listed process did not answer, or the store cannot be reached. 2: the target is unknown, or there is no shared store.",
+  "docstokg limits release": "as `limits hold`.",
   "docstokg dashboard":
     "1: the store or the port cannot be used. 2: the manifest does not exist. 130: ended by Ctrl-C.",
   "docstokg why": "0 also if the request would be refused, or if the store cannot be reached.",

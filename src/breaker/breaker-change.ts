@@ -1,6 +1,7 @@
-import type { BreakerOrder } from "../core/breaker/breaker-order.ts";
+import type { OperatorOrder } from "../core/breaker/breaker-order.ts";
 import type { Circuit, CircuitPolicy, FailureKind } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
+import type { Role } from "../policy/roles.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { RampUp } from "./ramp-up.ts";
@@ -22,7 +23,15 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
   | { readonly kind: "cooldown"; readonly blocker: HostBreaker; readonly untilUs: number; readonly reason: OpenReason }
   | { readonly kind: "cooldown-ended"; readonly blocker: HostBreaker }
   /** An operator has opened, closed or half-opened a host or one circuit. `order` is undefined for an order of a peer. */
-  | { readonly kind: "order"; readonly blocker: Blocker; readonly order: BreakerOrder | undefined }
+  | { readonly kind: "order"; readonly blocker: Blocker; readonly order: OperatorOrder | undefined }
+  /** An operator holds these roles of a host until then, or has released them (`untilUs` 0). `order` as above. */
+  | {
+      readonly kind: "hold";
+      readonly blocker: HostBreaker;
+      readonly roles: readonly Role[];
+      readonly untilUs: number;
+      readonly order: OperatorOrder | undefined;
+    }
   /** A call was answered, or the ramp-up began again or is over. Never shared: each process has its own. */
   | { readonly kind: "ramp-up"; readonly blocker: RampUp }
   /** A call has failed, and has opened its circuit for no other process. The peers count it too. */

@@ -1,6 +1,6 @@
-import { isOperatorReason } from "./cooldowns.ts";
+import { isOperatorReason, reasonText } from "./cooldowns.ts";
 
 /** A stored reason as it is printed: `opened by operator: maintenance`. JSON output has the stored code. */
 export function breakerReasonText(reason: string): string {
-  return isOperatorReason(reason) ? `opened by operator: ${reason.slice(reason.indexOf(":") + 1)}` : reason;
+  return isOperatorReason(reason) ? `opened by operator: ${reasonText(reason)}` : reason;
 }

@@ -12,8 +12,8 @@ import { BreakerTable } from "./breaker-table.ts";
 import { CallSettler } from "./call-settler.ts";
 import { allUnits } from "./call-units.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
-import { CooldownStarter } from "./cooldowns.ts";
-import { type Denial, denialOf, mayCool, probeDenialOf } from "./denial.ts";
+import { CooldownStarter, reasonText } from "./cooldowns.ts";
+import { type Denial, denialOf, holdDenialOf, mayCool, probeDenialOf } from "./denial.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import { type BreakerTarget, type OrderRequest, Orders } from "./orders.ts";
 import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";
@@ -125,10 +125,12 @@ export class Breakers implements PermitOwner {
     cooldownHost.usedUs = nowUs;
     const circuit = this.table.circuit(host, role);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
+    const isShadow = this.table.policies.isShadow(host.name);
+    const held = isShadow ? holdDenialOf(units, role, nowUs) : undefined;
+    if (held !== undefined) return held;
     const denial =
       denialOf(units, role, circuit, resolverCircuit, nowUs) ??
       (probes && probeDenialOf(probes, host, role, [circuit, resolverCircuit], nowUs));
-    const isShadow = this.table.policies.isShadow(host.name);
     // No event before the peers have answered: the call is tried again then.
     if (denial?.isProbePending && !isShadow) return denial;
     if (denial !== undefined && isShadow) {
@@ -158,10 +160,11 @@ export class Breakers implements PermitOwner {
 
   check({ host, path, partition, role = "metadata", resolver }: AllowRequest): Denial | undefined {
     const units = this.table.unitsOf(host, path, partition);
-    if (this.table.policies.isShadow(units.circuit.name)) return undefined;
+    const nowUs = this.#time.monotonicUs();
+    if (this.table.policies.isShadow(units.circuit.name)) return holdDenialOf(units, role, nowUs);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
     const circuit = this.table.circuit(units.circuit, role);
-    return denialOf(units, role, circuit, resolverCircuit, this.#time.monotonicUs());
+    return denialOf(units, role, circuit, resolverCircuit, nowUs);
   }
 
   /** The rules that recognise throttles in the responses of a request. */
@@ -174,9 +177,17 @@ export class Breakers implements PermitOwner {
   denialOfUnit(name: string, role: Role): Denial | undefined {
     const unit = this.table.get(name);
     const circuit = unit?.circuits[role];
-    if (unit === undefined || this.table.policies.isShadow(name)) return undefined;
+    if (unit === undefined) return undefined;
     const units = { circuit: unit, cooldown: unit, host: undefined, common: [] };
+    if (this.table.policies.isShadow(name)) return holdDenialOf(units, role, this.#time.monotonicUs());
     return denialOf(units, role, circuit, undefined, this.#time.monotonicUs());
+  }
+
+  /** The hold of an operator for a host or service in this role, for tables. */
+  holdOfUnit(name: string, role: Role): { readonly reason: string; readonly remainingMs: number } | undefined {
+    const nowUs = this.#time.monotonicUs();
+    const hold = this.table.get(name)?.holdAt(role, nowUs);
+    return hold && { reason: reasonText(hold.reason), remainingMs: Math.ceil((hold.untilUs - nowUs) / 1000) };
   }
 
   settle(call: IssuedCall, result: CallResult): void {

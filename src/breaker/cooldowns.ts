@@ -16,6 +16,11 @@ export function operatorReason(text: string): OpenReason {
   return `${PREFIX}${text}`;
 }
 
+/** The text that an operator has given; another reason as it is. */
+export function reasonText(reason: string): string {
+  return isOperatorReason(reason) ? reason.slice(PREFIX.length) : reason;
+}
+
 /** Ordered by an operator, so no result of a call may end it (law B5). */
 export function isOperatorReason(reason: string): boolean {
   return reason.startsWith(PREFIX);

@@ -1,11 +1,11 @@
 import { estimatedAdmissionUs, estimatedEndUs, firstLeaseEndUs, nextAdmissionUs } from "../core/breaker/circuit.ts";
-import { BreakerOpenError, type Constraint, type OpenReason, PROBE_IN_FLIGHT, RAMP_UP } from "../errors.ts";
+import { BreakerOpenError, type Constraint, HOLD, type OpenReason, PROBE_IN_FLIGHT, RAMP_UP } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Blocker, ProbePermissions } from "./breaker-change.ts";
 import { type CircuitState, stateName } from "./breaker-events.ts";
 import { allUnits, type CallUnits, distinctUnits } from "./call-units.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
-import type { Cooldown } from "./cooldowns.ts";
+import { type Cooldown, reasonText } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import { RampUp } from "./ramp-up.ts";
 
@@ -44,6 +44,7 @@ interface DenialDetails {
   readonly estimatedUs?: number;
   readonly blocker: Blocker;
   readonly isProbePending?: boolean;
+  readonly isHold?: boolean;
 }
 
 /** A denial with what the gate needs to wait for its end. */
@@ -59,10 +60,12 @@ export class Denial implements BreakerDenial {
   readonly blocker: Blocker;
   /** True while the peers are asked whether this process may probe. The denial is not final before their reply. */
   readonly isProbePending: boolean;
+  /** An operator holds the calls: they wait or are refused as by a rate limit. */
+  readonly isHold: boolean;
   readonly #nowUs: number;
 
   constructor(details: DenialDetails, nowUs: number) {
-    const { host, role, reason, state, untilUs, estimatedUs = untilUs, blocker, isProbePending = false } = details;
+    const { host, role, reason, state, untilUs, estimatedUs = untilUs, blocker } = details;
     this.host = host;
     this.role = role;
     this.reason = reason;
@@ -70,7 +73,8 @@ export class Denial implements BreakerDenial {
     this.untilUs = untilUs;
     this.#estimatedUs = estimatedUs;
     this.blocker = blocker;
-    this.isProbePending = isProbePending;
+    this.isProbePending = details.isProbePending ?? false;
+    this.isHold = details.isHold ?? false;
     this.#nowUs = nowUs;
   }
 
@@ -88,6 +92,7 @@ export class Denial implements BreakerDenial {
   }
 
   get constraint(): Constraint {
+    if (this.isHold) return { kind: "cooldown", owner: this.host, limit: `${HOLD} (${reasonText(this.reason)})` };
     const limit =
       this.blocker instanceof RampUp
         ? `${RAMP_UP} (${this.blocker.limit} in flight)`
@@ -136,6 +141,8 @@ export function denialOf(
   };
   for (const unit of distinctUnits(units)) addCooldown(unit, unit.cooldownAt(nowUs));
   for (const unit of units.common) addCooldown(unit, unit.orderAt(nowUs));
+  const held = holdDenialOf(units, role, nowUs);
+  if (held !== undefined) found.push(held);
   for (const unit of found.length === 0 ? allUnits(units) : []) {
     const blocker = unit.rampUp(role);
     if (blocker === undefined || blocker.admits(nowUs)) continue;
@@ -156,6 +163,18 @@ export function denialOf(
     found.push(new Denial({ ...details, ...times }, nowUs));
   }
   return found.length < 2 ? found[0] : found.reduce((last, denial) => (denial.untilUs > last.untilUs ? denial : last));
+}
+
+/** The hold of an operator that denies a call: of several, the one that ends last. It is enforced in shadow mode too. */
+export function holdDenialOf(units: CallUnits, role: Role, nowUs: number): Denial | undefined {
+  if (!mayCool(units)) return undefined;
+  let last: Denial | undefined;
+  for (const blocker of allUnits(units)) {
+    const hold = blocker.holdAt(role, nowUs);
+    if (hold === undefined || (last !== undefined && last.untilUs >= hold.untilUs)) continue;
+    last = new Denial({ host: blocker.name, role, ...hold, state: "open", blocker, isHold: true }, nowUs);
+  }
+  return last;
 }
 
 /** The denial of a probe that this process admits and its peers do not, or not yet. */

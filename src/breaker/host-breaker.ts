@@ -3,7 +3,7 @@ import { FailureWindow } from "../core/breaker/failure-window.ts";
 import { SlowCallWindow } from "../core/breaker/slow-call-window.ts";
 import { ThrottleEvents } from "../core/breaker/throttle-events.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
-import type { CircuitHolder } from "./circuit-holder.ts";
+import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
 import { type Cooldown, Cooldowns } from "./cooldowns.ts";
 import { NO_RAMP_UPS, RampUp } from "./ramp-up.ts";
 
@@ -25,6 +25,7 @@ export class HostBreaker {
   #throttles: ThrottleEvents | undefined;
   #slowCalls: SlowCallWindow | undefined;
   #rampUps: Partial<Record<Role, RampUp>> | undefined;
+  #holds: Partial<Record<Role, CircuitOrder>> | undefined;
   /** Permits that are neither reported nor released. */
   permits = 0;
   /** When a permit was last requested. */
@@ -75,6 +76,17 @@ export class HostBreaker {
     return this.#cooldowns?.ordered(nowUs);
   }
 
+  /** The running order of an operator to hold the calls of this role, if any. */
+  holdAt(role: Role, nowUs: number): CircuitOrder | undefined {
+    const hold = this.#holds?.[role];
+    return hold !== undefined && hold.untilUs > nowUs ? hold : undefined;
+  }
+
+  /** Undefined releases the calls of the role. */
+  setHold(role: Role, hold: CircuitOrder | undefined): void {
+    this.#holds = { ...this.#holds, [role]: hold };
+  }
+
   /** The traffic of the role resumes after a cooldown; undefined when it is not held back. */
   rampUp(role: Role): RampUp | undefined {
     const rampUp = this.#rampUps?.[role];
@@ -101,9 +113,9 @@ export class HostBreaker {
     this.#failures?.clear();
   }
 
-  /** False for a host that never had a cooldown: then the caller need not even read the clock. */
+  /** False for a host that never had a cooldown or a hold: then the caller need not even read the clock. */
   get mayHaveCooldown(): boolean {
-    return this.#cooldowns !== undefined || this.#rampUps !== undefined;
+    return this.#cooldowns !== undefined || this.#rampUps !== undefined || this.#holds !== undefined;
   }
 
   /** Counts a Retry-After. True when it raises the reset timeout. */
@@ -135,7 +147,7 @@ export class HostBreaker {
 
   isForgettable(nowUs: number, windowUs: number): boolean {
     if (this.cooldownAt(nowUs) !== undefined) return false;
-    if (ROLES.some(role => this.circuits[role]?.isHeldOpen(nowUs))) return false;
+    if (ROLES.some(role => this.circuits[role]?.isHeldOpen(nowUs) || this.holdAt(role, nowUs))) return false;
     // A crawler calls a dead host once: its failures are dropped after an idle hour, and so are permits that were never
     // reported.
     if (nowUs - this.usedUs > IDLE_US) return true;

@@ -1,5 +1,6 @@
-import type { BreakerOrder } from "../core/breaker/breaker-order.ts";
+import type { BreakerOrder, OperatorOrder } from "../core/breaker/breaker-order.ts";
 import { wallDeadlineMs } from "../core/breaker/deadline.ts";
+import type { HoldOrder } from "../core/breaker/hold-orders.ts";
 import type { OpenReason } from "../errors.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
@@ -17,7 +18,10 @@ export type BreakerTarget = { readonly unit: string; readonly role?: Role | unde
 export type OrderRequest =
   | { readonly kind: "open"; readonly ms: number; readonly reason: OpenReason; readonly isReplacing: boolean }
   | { readonly kind: "close" }
-  | { readonly kind: "half-open" };
+  | { readonly kind: "half-open" }
+  /** Calls wait for its end as for a rate limit. Not for a resolver. */
+  | { readonly kind: "hold"; readonly ms: number; readonly reason: OpenReason }
+  | { readonly kind: "release" };
 
 /** The name of the circuit in the shared record; undefined for a whole host. */
 function circuitOfTarget(target: BreakerTarget): string | undefined {
@@ -25,8 +29,14 @@ function circuitOfTarget(target: BreakerTarget): string | undefined {
 }
 
 /** The order in the form of the shared records. */
-export function orderFor(target: BreakerTarget, request: OrderRequest): BreakerOrder {
+export function orderFor(target: BreakerTarget, request: OrderRequest): OperatorOrder {
   const circuit = circuitOfTarget(target);
+  if (request.kind === "hold" || request.kind === "release") {
+    if ("resolver" in target) throw new RangeError("a resolver has no rate limits: hold a host or service");
+    const roles = circuit === undefined ? ROLES : [circuit];
+    if (request.kind === "release") return { kind: "release", roles };
+    return { kind: "hold", roles, durationUs: Math.ceil(request.ms * 1000), reason: request.reason };
+  }
   if (request.kind === "close") return { kind: "close", circuit };
   if (request.kind === "half-open") return { kind: "half-open", circuit, circuits: ROLES };
   const { ms, reason, isReplacing } = request;
@@ -55,7 +65,8 @@ export class Orders {
   give(target: BreakerTarget, request: OrderRequest): void {
     const { table } = this.#deps;
     const order = orderFor(target, request);
-    if ("unit" in target && target.role === undefined) this.#giveToHost(target.unit, order);
+    if (order.kind === "hold" || order.kind === "release") this.#giveHold(target, order);
+    else if ("unit" in target && target.role === undefined) this.#giveToHost(target.unit, order);
     else
       this.#giveToCircuit(
         "resolver" in target
@@ -102,6 +113,26 @@ export class Orders {
       this.#resetHost(partition, "local");
       this.#record(partition, { kind: "close" });
     }
+  }
+
+  /** Holds these roles of a host as ordered, also for a shorter time than before; undefined releases them. */
+  hold(host: HostBreaker, roles: readonly Role[], hold: CircuitOrder | undefined, order?: OperatorOrder): void {
+    for (const role of roles) host.setHold(role, hold);
+    const origin = order === undefined ? "peer" : "local";
+    this.#deps.record({ kind: "hold", origin, blocker: host, roles, untilUs: hold?.untilUs ?? 0, order });
+  }
+
+  #giveHold(target: BreakerTarget, order: HoldOrder): void {
+    if (!("unit" in target)) return;
+    const { table, time } = this.#deps;
+    const host = table.host(target.unit);
+    const roles = target.role === undefined ? ROLES : [target.role];
+    const nowUs = time.monotonicUs();
+    const next =
+      order.kind === "hold" ? { untilUs: nowUs + order.durationUs, reason: order.reason as OpenReason } : undefined;
+    // Of two holds the later end counts. The order is published all the same: a peer may have ended the running one.
+    const changed = roles.filter(role => (host.holdAt(role, nowUs)?.untilUs ?? 0) < (next?.untilUs ?? Infinity));
+    this.hold(host, changed, next, order);
   }
 
   #giveToHost(unit: string, order: BreakerOrder): void {

@@ -72,6 +72,7 @@ export class RecordApplier {
       this.#applyCooldown(name, record, counted?.isCooldown ? "counted" : "peer");
     }
     if (record.operatorCooldown.serial !== known.operatorCooldown.serial) this.#applyOrder(name, record);
+    this.#applyHolds(name, record, before);
     for (const role of Object.keys(record.circuits)) {
       if (!isRole(role)) continue;
       const { isClosed, order, counts } = circuitRecordOf(record, role);
@@ -88,6 +89,18 @@ export class RecordApplier {
     const order = runningOrder(operatorCooldown, nowUs);
     const host = order === undefined ? table.find(name) : table.host(name);
     if (host !== undefined && isChanged(host.orderAt(nowUs), order)) orders.openHost(host, order, "peer");
+  }
+
+  /** A reset of the circuits releases no hold. */
+  #applyHolds(name: string, { holds = {} }: BreakerRecord, { holds: known = {} }: BreakerRecord): void {
+    const { table, time, orders } = this.#deps;
+    const nowUs = time.monotonicUs();
+    for (const [role, stored] of Object.entries(holds)) {
+      if (!isRole(role) || stored.serial === known[role]?.serial) continue;
+      const hold = runningOrder(stored, nowUs);
+      const host = hold === undefined ? table.find(name) : table.host(name);
+      if (host !== undefined && isChanged(host.holdAt(role, nowUs), hold)) orders.hold(host, [role], hold);
+    }
   }
 
   #applyCooldown(name: string, record: BreakerRecord, origin: ChangeOrigin): void {

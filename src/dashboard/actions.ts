@@ -57,7 +57,7 @@ export function parseAction(body: unknown, names: readonly ActionName[], knowsHo
 
 /** Orders to all processes that share a store (laws S6, B11). */
 export class StoreActions implements DashboardActions {
-  readonly names = ["open", "close", "half-open"] as const;
+  readonly names = ["open", "close", "half-open", "hold"] as const;
   readonly #operator: Operator;
   readonly #time: Time;
 
@@ -67,11 +67,13 @@ export class StoreActions implements DashboardActions {
   }
 
   async run({ name, target, seconds, reason }: Action): Promise<ActionResult> {
-    if (name === "hold") throw new RangeError("a hold is for one hub; open the circuit instead");
+    const ordered = { ms: seconds * 1000, reason: operatorReason(reason) };
     const request: OrderRequest =
       name === "open"
-        ? { kind: "open", ms: seconds * 1000, reason: operatorReason(reason), isReplacing: true }
-        : { kind: name };
+        ? { kind: "open", ...ordered, isReplacing: true }
+        : name === "hold"
+          ? { kind: "hold", ...ordered }
+          : { kind: name };
     const { sequence } = await this.#operator.order(target, request);
     if (sequence === undefined) return { isApplied: true, text: "nothing was to be changed" };
     const acknowledgements = await this.#operator.acknowledgements([sequence], this.#time, ACKNOWLEDGED_WITHIN_MS);
@@ -94,7 +96,7 @@ export class HubActions implements DashboardActions {
     if (name === "open") breakers.open(text, { seconds, reason, replace: true });
     else if (name === "close") breakers.close(text);
     else if (name === "half-open") breakers.halfOpen(text);
-    else limits.hold(text, seconds);
+    else limits.hold(text, seconds, { reason });
     return { isApplied: true, text: "applied by this process" };
   }
 }

@@ -11,7 +11,7 @@ import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { Queues } from "../limiter/queues.ts";
 import { type Refusal, refusalOf } from "../limiter/refusal.ts";
 import { type RoleBudget, storeAwayConstraint } from "../limiter/role-budget.ts";
-import type { Waiter } from "../limiter/waiter.ts";
+import type { Waiter, WaiterDetails } from "../limiter/waiter.ts";
 import type { Peers } from "../sharing/peers.ts";
 import { PROBE_MS, type StoreAway } from "../sharing/store-outage.ts";
 
@@ -108,6 +108,14 @@ export class Admission {
     );
   }
 
+  /** The error for a request that may not wait for the end of a denial. A hold of an operator refuses as a rate limit does. */
+  rejectDenied(denial: Denial, { call, roleBudget, charge, boundMs }: WaiterDetails, waitedMs?: number): RejectedError {
+    if (!denial.isHold) return denial.error();
+    this.recordRefusal(roleBudget, charge, waitedMs);
+    const { constraint, retryAfterMs } = denial;
+    return rejection(call, roleBudget, { constraint, retryAfterMs }, boundMs);
+  }
+
   /** The error for a request that is refused because the store is away; the error of a store that can never work. */
   rejectWithoutStore(roleBudget: RoleBudget, charge: Charge, { error }: StoreAway): RejectedError | StoreError {
     this.recordRefusal(roleBudget, charge);
@@ -130,7 +138,7 @@ export class Admission {
 }
 
 /**
- * Whether a request may wait for the end of a denial.
+ * Whether a request may wait for the end of a denial. `maxBreakerWaitMs` does not bound the wait for an operator's hold.
  * Traffic that resumes after a cooldown has few slots for a moment: a call waits for one as for a concurrency slot
  * (law L4). An open circuit or a cooldown has a known end, which must lie within the bound. A half-open circuit whose probe is in
  * flight has none: only a call with its own `maxWaitMs` waits for it. With `maxBreakerWaitMs` the end of the probe's
@@ -140,6 +148,7 @@ export function mayWaitFor(denial: Denial, call: EntryRequest, latestStartUs: nu
   const { state, untilUs } = denial;
   const { maxWaitMs, maxBreakerWaitMs } = call;
   if (denial.isRampUp) return maxWaitMs === undefined || nowUs < latestStartUs;
+  if (denial.isHold) return untilUs <= latestStartUs;
   if (maxBreakerWaitMs !== undefined) return untilUs <= Math.min(latestStartUs, nowUs + maxBreakerWaitMs * 1000);
   return state === "half_open" ? maxWaitMs !== undefined && maxWaitMs > 0 : untilUs <= latestStartUs;
 }

@@ -228,12 +228,13 @@ export class Gate {
   ): Promise<Grant> {
     const boundMs = call.maxWaitMs ?? roleBudget.policy.maxDelayMs;
     const latestStartUs = nowUs + boundMs * 1000;
+    const details = { roleBudget, charge, call, arrivedUs: nowUs, boundMs };
     if (denial !== undefined) {
       // Re-read the shared record before refusing, also when maxWaitMs is 0: another process may have closed the
       // circuit.
       const refreshed = this.#peers?.refreshBefore(call, denial);
       if (refreshed !== undefined) return refreshed.then(() => this.enter(call));
-      if (!mayWaitFor(denial, call, latestStartUs, nowUs)) throw denial.error();
+      if (!mayWaitFor(denial, call, latestStartUs, nowUs)) throw this.#admission.rejectDenied(denial, details);
     }
     const readyUs =
       boundMs === Number.POSITIVE_INFINITY
@@ -243,7 +244,7 @@ export class Gate {
     const mustAskStore = readyUs <= nowUs && this.#peers?.isReady(call, roleBudget, charge, nowUs) === false;
     if (readyUs > latestStartUs || (call.maxWaitMs === 0 && !mustAskStore))
       throw this.#admission.reject(call, roleBudget, charge, boundMs, nowUs);
-    return this.#waiting.add({ roleBudget, charge, call, arrivedUs: nowUs, boundMs });
+    return this.#waiting.add(details);
   }
 
   /** Applies new limits: requests already sent still count, waiting requests stay queued. */
@@ -311,7 +312,8 @@ export class Gate {
       const latest = isBlocked
         ? { readyUs: nowUs + denial.retryAfterMs * 1000, constraint: denial.constraint }
         : estimate;
-      return keySnapshotOf(roleBudget, latest, nowUs, blocked.get(roleBudget));
+      const hold = this.#breakers?.holdOfUnit(roleBudget.name, roleBudget.role);
+      return keySnapshotOf(roleBudget, latest, nowUs, blocked.get(roleBudget), hold);
     });
   }
 }

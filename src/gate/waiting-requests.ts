@@ -11,6 +11,7 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Waiter, type WaiterDetails } from "../limiter/waiter.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
+import { isServiceName } from "../policy/service-name.ts";
 import type { PeerChange } from "../sharing/peer-change.ts";
 import type { Peers } from "../sharing/peers.ts";
 import { awayText, backText, type StoreAway } from "../sharing/store-outage.ts";
@@ -219,6 +220,7 @@ export class WaitingRequests {
     const changes = breakers?.takeChanges() ?? [];
     if (changes.length === 0) return;
     peers?.publish(changes);
+    for (const change of changes) if (change.kind === "hold" && change.untilUs > 0) this.#emitHold(change);
     if (this.size === 0) return;
     // A circuit that opens again unblocks too: a call that waits for the lease of the failed probe would wait too long.
     for (const { origin, kind, blocker } of changes)
@@ -226,17 +228,28 @@ export class WaitingRequests {
     if (changes.some(delaysCalls)) this.#judgeDenied();
   }
 
+  #emitHold({ blocker, roles, untilUs }: BreakerChange & { readonly kind: "hold" }): void {
+    const { emitter, roleBudgets, time } = this.#deps;
+    const ms = (untilUs - time.monotonicUs()) / 1000;
+    for (const role of roles) {
+      // So that snapshots list it, also before its first call.
+      if (!isServiceName(blocker.name)) roleBudgets.forHost(blocker.name, role);
+      emitter.held(blocker.name, role, ms);
+    }
+  }
+
   /**
    * Refuses the requests whose circuit or cooldown now ends after their bounds (law L4): those that wait for it, and those
    * that wait for a rate. The end of a probe is not known, so a half-open circuit refuses none of them.
    */
   #judgeDenied(): void {
-    const { breakers, breakerQueue, queues, time } = this.#deps;
+    const { breakers, breakerQueue, queues, admission, time } = this.#deps;
     const nowUs = time.monotonicUs();
     const judge = (waiter: Waiter, call: EntryRequest) => {
       const denial = breakers?.check(call);
       if (denial === undefined || denial.state === "half_open" || waiter.isOver) return;
-      if (!mayWaitFor(denial, call, waiter.latestUs(nowUs), nowUs)) this.#refuse(waiter, denial.error());
+      if (!mayWaitFor(denial, call, waiter.latestUs(nowUs), nowUs))
+        this.#refuse(waiter, admission.rejectDenied(denial, waiter, waiter.waitedMs(nowUs)));
     };
     for (const waiter of [...(breakerQueue?.waiters() ?? [])]) judge(waiter, waiter.call);
     // Their maxBreakerWaitMs begins with their first denial, on their turn.
@@ -283,7 +296,11 @@ export class WaitingRequests {
     if (permit !== undefined && !(permit instanceof Permit)) {
       if (permit.isProbePending || mayWaitFor(permit, call, waiter.latestUs(nowUs), nowUs))
         breakerQueue?.add(waiter, permit);
-      else waiter.refused(permit.error());
+      else {
+        const error = admission.rejectDenied(permit, waiter, waiter.waitedMs(nowUs));
+        this.#deps.explainTo(error, call);
+        waiter.refused(error);
+      }
       return false;
     }
     const wait = new QueuedWait(waiter, nowUs, explain && (limit => explain(limit, call, roleBudget.learnedFrom)));
@@ -391,7 +408,8 @@ export class WaitingRequests {
   #lateRejection(waiter: Waiter, nowUs: number): RejectedError {
     const { breakerQueue, breakers, admission } = this.#deps;
     const denial = breakerQueue?.has(waiter) ? breakers?.check(waiter.call) : undefined;
-    return denial?.error() ?? admission.rejectLate(waiter, nowUs);
+    if (denial === undefined) return admission.rejectLate(waiter, nowUs);
+    return admission.rejectDenied(denial, waiter, waiter.waitedMs(nowUs));
   }
 }
 
@@ -407,5 +425,5 @@ const UNBLOCKING_NONE: ReadonlySet<BreakerChange["kind"]> = new Set([
 function delaysCalls(change: BreakerChange): boolean {
   if (change.origin === "timeout") return false;
   if (change.kind === "circuit") return change.now.kind === "open";
-  return change.kind === "cooldown" || change.kind === "order";
+  return change.kind === "cooldown" || change.kind === "order" || change.kind === "hold";
 }

@@ -95,7 +95,7 @@ export class HttpHub implements Hub {
     this.#requestDispatcher = this.#createDispatcher(undefined);
     const { breakers, gate, time, policy } = parts;
     this.breakers = new RegistryHubBreakers(breakers, time, () => policy.loaded);
-    this.limits = new GateHubLimits(gate, () => policy.loaded);
+    this.limits = new GateHubLimits(gate, breakers, () => policy.loaded);
   }
 
   readonly fetch = async (input: FetchInput, options?: FetchOptions | null): Promise<Response> => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { serve } from "../../test/http/kit.ts";
-import { BreakerOpenError, RateLimitExceeded } from "../errors.ts";
+import { BreakerOpenError } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import { createHub } from "./create-hub.ts";
 
@@ -18,7 +18,6 @@ async function hubAndServer(t: TestContext) {
   const send = async (role: Role = "metadata", resolver?: string) => {
     const response = await hub.fetch(origin, { role, resolver }).catch(error => error);
     if (response instanceof BreakerOpenError) return response.reason;
-    if (response instanceof RateLimitExceeded) return response.code;
     await response.arrayBuffer();
     return response.status;
   };
@@ -85,17 +84,6 @@ test("a circuit that is forced half-open sends trial calls, and their result dec
   }
 });
 
-test("a hold makes the calls of a host wait, for one role or all", async t => {
-  const { hub, send } = await hubAndServer(t);
-  hub.limits.hold("127.0.0.1:landing", 300);
-  assert.equal(await send("landing"), "DOCSTOKG_RATE_LIMITED");
-  assert.equal(await send("metadata"), 200);
-  const [landing] = hub.limits.list().filter(({ role }) => role === "landing");
-  assert.ok((landing?.nextFreeMs ?? 0) > 299_000);
-  hub.limits.hold("127.0.0.1", 300);
-  assert.equal(await send("metadata"), "DOCSTOKG_RATE_LIMITED");
-});
-
 test("a wrong target or duration is a RangeError that names it", async t => {
   const { hub } = await hubAndServer(t);
   assert.throws(
@@ -104,6 +92,4 @@ test("a wrong target or duration is a RangeError that names it", async t => {
   );
   assert.throws(() => hub.breakers.close("not a host"), /"not a host" is neither a host nor a URL/);
   assert.throws(() => hub.breakers.state("resolver:x:landing"), /one circuit for all roles/);
-  assert.throws(() => hub.limits.hold("service:arxiv", 9), /expected a host, <host>:<role> or a URL/);
-  assert.throws(() => hub.limits.hold("127.0.0.1", Number.NaN), RangeError);
 });

@@ -5,11 +5,9 @@ import type { HostStatus, RoleStatus } from "../breaker/host-status.ts";
 import type { BreakerTarget, OrderRequest } from "../breaker/orders.ts";
 import { breakersOf } from "../breaker/registry-breakers.ts";
 import type { OpenReason } from "../errors.ts";
-import { parseTargetText, unitsOfHost } from "../policy/breaker-target.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
-import { serviceName } from "../policy/service-name.ts";
-import { policyTarget } from "../policy/target.ts";
 import type { Time } from "../time/time.ts";
+import { hubTargetOf } from "./hub-target.ts";
 
 /** The options of `hub.breakers.open`. */
 export interface OpenCircuitOptions {
@@ -57,11 +55,6 @@ export interface HubBreakers {
   list(): readonly BreakerStatus[];
 }
 
-interface ResolvedTarget {
-  readonly target: BreakerTarget;
-  readonly others: readonly BreakerTarget[];
-}
-
 /** The implementation of `HubBreakers`, whose members are documented there. */
 export class RegistryHubBreakers implements HubBreakers {
   readonly #registry: BreakerRegistry;
@@ -77,23 +70,23 @@ export class RegistryHubBreakers implements HubBreakers {
   open(text: string, { seconds, reason = "operator", replace = false }: OpenCircuitOptions): BreakerStatus {
     if (!(seconds > 0 && seconds < Number.POSITIVE_INFINITY))
       throw new RangeError(`seconds must be a finite number greater than 0, got ${seconds}`);
-    const { target } = this.#resolve(text);
+    const { target } = hubTargetOf(this.#policy(), text);
     const order = { kind: "open", ms: seconds * 1000, reason: operatorReason(reason), isReplacing: replace } as const;
     return this.#give([target], target, order);
   }
 
   close(text: string): BreakerStatus {
-    const { target, others } = this.#resolve(text);
+    const { target, others } = hubTargetOf(this.#policy(), text);
     return this.#give([...others, target], target, { kind: "close" });
   }
 
   halfOpen(text: string): BreakerStatus {
-    const { target, others } = this.#resolve(text);
+    const { target, others } = hubTargetOf(this.#policy(), text);
     return this.#give([...others, target], target, { kind: "half-open" });
   }
 
   state(text: string): BreakerStatus {
-    return this.#statusOf(this.#resolve(text).target);
+    return this.#statusOf(hubTargetOf(this.#policy(), text).target);
   }
 
   list(): readonly BreakerStatus[] {
@@ -122,20 +115,6 @@ export class RegistryHubBreakers implements HubBreakers {
     const { state = "closed", reason, remainingMs = 0 } = circuit ?? {};
     const openUntilWallMs = remainingMs > 0 ? this.#time.wallMs() + remainingMs : undefined;
     return { ...host, role: target.role, state, reason, remainingMs, openUntilWallMs };
-  }
-
-  #resolve(text: string): ResolvedTarget {
-    const { prefix, name, role } = parseTargetText(text);
-    if (prefix === "resolver") {
-      if (role !== undefined)
-        throw new RangeError(`a resolver has one circuit for all roles, got ${JSON.stringify(text)}`);
-      return { target: { resolver: name }, others: [] };
-    }
-    if (prefix === "service") return { target: { unit: serviceName(name), role }, others: [] };
-    const policy = this.#policy();
-    const { host, path } = policyTarget(policy, name);
-    const [unit = host, ...others] = unitsOfHost(policy, host, path);
-    return { target: { unit, role }, others: others.map(other => ({ unit: other })) };
   }
 }
 

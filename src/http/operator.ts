@@ -1,6 +1,6 @@
 import { type SharedBreakerStatus, sharedStatusOf } from "../breaker/host-status.ts";
 import { type BreakerTarget, type OrderRequest, orderFor } from "../breaker/orders.ts";
-import { type BreakerOrder, giveOrder } from "../core/breaker/breaker-order.ts";
+import { giveOrder, type OperatorOrder } from "../core/breaker/breaker-order.ts";
 import {
   type BreakerRecord,
   breakerRecordExpiryUs,
@@ -57,7 +57,7 @@ export class Operator extends Observer {
   async order(target: BreakerTarget, request: OrderRequest): Promise<GivenOrder> {
     const given = await this.#give(recordNameOf(target), target, request);
     const isWhole = "unit" in target && target.role === undefined;
-    if (isWhole && request.kind !== "open") {
+    if (isWhole && (request.kind === "close" || request.kind === "half-open")) {
       const unit = canonicalUnit(target.unit);
       const names = (await this.#store.list<BreakerRecord>(HOST_RECORDS)).map(({ name }) => hostOfRecord(name) ?? "");
       const partitions = names.filter(name => nameWithoutPartition(name) === unit);
@@ -97,7 +97,7 @@ export class Operator extends Observer {
       ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
         const order = orderFor(target, request);
         const next = giveOrder(record, order, nowUs);
-        const isChanged = order.kind !== "open" || openedUntilUs(next, order) !== openedUntilUs(record, order);
+        const isChanged = !("durationUs" in order) || openedUntilUs(next, order) !== openedUntilUs(record, order);
         const result = { status: sharedStatusOf(name, next, nowUs), isChanged };
         return { record: { next, keepUntilUs: breakerRecordExpiryUs(next, nowUs) }, result };
       },
@@ -109,9 +109,12 @@ function recordNameOf(target: BreakerTarget): BreakerRecordName {
   return "resolver" in target ? resolverRecordName(target.resolver) : hostRecordName(canonicalUnit(target.unit));
 }
 
-function openedUntilUs(record: BreakerRecord, { circuit }: BreakerOrder): number {
-  const order = circuit === undefined ? record.operatorCooldown : circuitRecordOf(record, circuit).order;
-  return order?.untilUs ?? 0;
+/** When the part of the record that the order is for ends; 0 for one that has ended. */
+function openedUntilUs(record: BreakerRecord, order: OperatorOrder): number {
+  if ("roles" in order) return Math.max(...order.roles.map(role => record.holds?.[role]?.untilUs ?? 0));
+  const { circuit } = order;
+  const opened = circuit === undefined ? record.operatorCooldown : circuitRecordOf(record, circuit).order;
+  return opened?.untilUs ?? 0;
 }
 
 function effectOf({ orders }: RunningProcess, sequences: readonly number[]): Acknowledgement["effect"] {

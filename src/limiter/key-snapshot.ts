@@ -19,6 +19,14 @@ export interface WindowSnapshot {
   readonly isLearned: boolean;
 }
 
+/** An operator holds a key: nothing of it is sent. */
+export interface HoldSnapshot {
+  /** The reason that the operator has given. */
+  readonly reason: string;
+  /** Milliseconds until it ends. */
+  readonly remainingMs: number;
+}
+
 /** The state of one key: a host or service, and a role. */
 export interface KeySnapshot {
   /** Name of the host, or `service <name>`. */
@@ -53,6 +61,8 @@ export interface KeySnapshot {
   readonly estimatedWaitMs: number;
   /** The limit that a new request would wait for; undefined if it could start now. */
   readonly constraint: Constraint | undefined;
+  /** The order of an operator that holds the key; undefined if it is not held. */
+  readonly hold: HoldSnapshot | undefined;
   /** What announced the last limit that the key has learned; undefined if it has learned none. */
   readonly learnedFrom: LearnedFrom | undefined;
   /** Pace learned by AIMD: windows are stretched to T / multiplier. From `aimd.min_multiplier` to 1; 1 is full pace. */
@@ -65,13 +75,14 @@ export interface KeySnapshot {
 
 /**
  * `estimate` is that of a new request for this budget; undefined if it could start now. `blocked`: requests that wait for
- * an open circuit or a cooldown.
+ * an open circuit, a cooldown or a hold.
  */
 export function keySnapshotOf(
   roleBudget: RoleBudget,
   estimate: WaitEstimate | undefined,
   nowUs: number,
   blocked = 0,
+  hold?: HoldSnapshot,
 ): KeySnapshot {
   const { name: key, role, policy, configured, pace, log, acquired, refused, headSkipped, inFlight } = roleBudget;
   return {
@@ -105,6 +116,7 @@ export function keySnapshotOf(
     nextFreeMs: Math.ceil((freeUs(roleBudget, roleBudget.usualCharge, nowUs) - nowUs) / 1000),
     estimatedWaitMs: Math.ceil(((estimate?.readyUs ?? nowUs) - nowUs) / 1000),
     constraint: estimate?.constraint,
+    hold,
     learnedFrom: roleBudget.learnedFrom,
     multiplier: pace?.multiplier ?? 1,
     guardMs: (pace?.guardUs ?? policy.guardUs) / 1000,

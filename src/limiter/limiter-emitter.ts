@@ -1,5 +1,6 @@
 import { decidedByText } from "../errors.ts";
 import { Listeners } from "../listeners.ts";
+import type { Role } from "../policy/roles.ts";
 import type { Charge, Costs } from "./charge.ts";
 import type { GrantedWait } from "./granted-wait.ts";
 import type { LearnedChange } from "./learned-limits.ts";
@@ -38,7 +39,7 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
     if (!this.isEmpty) this.#acquire(roleBudget, charge, "block", waitedMs, "aborted");
   }
 
-  held({ name: key, role }: RoleBudget, ms: number): void {
+  held(key: string, role: Role, ms: number): void {
     this.emit({ event_type: "ratelimit.cooldown", key, role, seconds: ms / 1000 });
   }
 

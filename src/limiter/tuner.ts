@@ -64,7 +64,7 @@ export class Tuner {
   hold(roleBudget: RoleBudget, ms: number): void {
     if (!holdFor(roleBudget, ms, this.#time.monotonicUs())) return;
     this.#reschedule(roleBudget);
-    this.#emitter.held(roleBudget, ms);
+    this.#emitter.held(roleBudget.name, roleBudget.role, ms);
   }
 
   /**
@@ -88,7 +88,7 @@ export class Tuner {
     if (!isHeld && changes.length === 0) return;
     if (changes.length > 0) this.#refuseImpossible(roleBudget);
     this.#reschedule(roleBudget);
-    if (isHeld) this.#emitter.held(roleBudget, heldMs);
+    if (isHeld) this.#emitter.held(roleBudget.name, roleBudget.role, heldMs);
     this.#emitter.learned(roleBudget, changes);
   }
 

@@ -1,4 +1,4 @@
-import { type Constraint, type DecidedBy, type LearnedFrom, PROBE_IN_FLIGHT, RAMP_UP } from "../errors.ts";
+import { type Constraint, type DecidedBy, HOLD, type LearnedFrom, PROBE_IN_FLIGHT, RAMP_UP } from "../errors.ts";
 import { type ExplainedValue, explainLimits, explainPolicy, explainResolver, explainSettings } from "./explanation.ts";
 import type { LoadedPolicy } from "./load.ts";
 import type { Role } from "./roles.ts";
@@ -40,7 +40,8 @@ function limitSetting(
   learnedFrom: LearnedFrom | undefined,
 ): Setting {
   if (kind === "store") return settingOf(policy, "backend.when_store_away", limit, "when_store_away");
-  if (kind === "cooldown") return { value: limit, where: "a response of the server, or hub.limits.hold" };
+  if (kind === "cooldown")
+    return { value: limit, where: limit.startsWith(HOLD) ? "an operator's order" : "a response of the server" };
   const number = /^max_(?:concurrent|inflight) (\d+)$/.exec(limit)?.[1];
   if (limit.startsWith("max_inflight")) return settingOf(policy, "global.max_inflight", Number(number));
   // The limit of another unit than requests: `credits 100000/DAY`.

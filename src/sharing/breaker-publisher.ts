@@ -1,7 +1,7 @@
 import type { Blocker, BreakerChange } from "../breaker/breaker-change.ts";
 import type { BreakerTable } from "../breaker/breaker-table.ts";
 import type { CircuitHolder } from "../breaker/circuit-holder.ts";
-import { type BreakerOrder, giveOrder, isClearedSince } from "../core/breaker/breaker-order.ts";
+import { giveOrder, isClearedSince, type OperatorOrder } from "../core/breaker/breaker-order.ts";
 import {
   type BreakerRecord,
   circuitRecordOf,
@@ -32,7 +32,7 @@ export interface BreakerPublisherDeps {
 
 interface PendingOrder {
   readonly name: BreakerRecordName;
-  readonly order: BreakerOrder;
+  readonly order: OperatorOrder;
   readonly givenUs: number;
 }
 
@@ -72,7 +72,7 @@ export class BreakerPublisher {
     this.#write(blocker, (record, nowUs) => endServerCooldown(record, serial, nowUs));
   }
 
-  ordered(blocker: Blocker, order: BreakerOrder): void {
+  ordered(blocker: Blocker, order: OperatorOrder): void {
     this.#writeOrder({ name: recordNameOf(blocker), order, givenUs: this.#deps.time.monotonicUs() });
   }
 
@@ -160,9 +160,9 @@ export class BreakerPublisher {
   #writeOrder(pending: PendingOrder): void {
     const { name, order, givenUs } = pending;
     const ageUs = this.#deps.time.monotonicUs() - givenUs;
-    const key = `${name} ${order.circuit ?? "*"}`;
+    const key = `${name} ${"roles" in order ? `hold ${order.roles}` : (order.circuit ?? "*")}`;
     const writing = this.#deps.write(name, (record, nowUs) => {
-      if (order.kind !== "open") return giveOrder(record, order, nowUs, nowUs - ageUs);
+      if (!("durationUs" in order)) return giveOrder(record, order, nowUs, nowUs - ageUs);
       const durationUs = order.durationUs - ageUs;
       return durationUs > 0 ? giveOrder(record, { ...order, durationUs }, nowUs, nowUs - ageUs) : record;
     });

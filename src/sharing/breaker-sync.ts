@@ -156,7 +156,8 @@ export class BreakerSync implements ProbePermissions {
       else if (kind === "success") this.#failures.succeeded(change.blocker);
       else if (kind === "cooldown") this.#publisher.startedCooldown(change);
       else if (kind === "cooldown-ended") this.#publisher.endedCooldown(blocker);
-      else if (kind === "order" && change.order !== undefined) this.#publisher.ordered(blocker, change.order);
+      else if ((kind === "order" || kind === "hold") && change.order !== undefined)
+        this.#publisher.ordered(blocker, change.order);
     }
   }
 

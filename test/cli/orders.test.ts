@@ -140,3 +140,43 @@ test("why and breaker open use the policy of the running process, not that of th
   assert.ok(opened.stdout.startsWith(`circuit of ${host}: open until `), opened.stdout);
   assert.equal(await refusal(hub, origin), "cli-open:operator");
 });
+
+test("a hold is acknowledged by every process, also in shadow mode, and released by a command", async t => {
+  for (const store of await storesOf(t)) {
+    const { origin, hubs } = await startHubs(t, store, [{}, { mode: "shadow" }]);
+    const argv = ["limits", "hold", "127.0.0.1:metadata", "--seconds", "300", "--reason", "quota", "--store", store];
+    const held = await runCli(argv);
+    assert.match(
+      held.stdout,
+      /^127\.0\.0\.1 \(metadata\): held until .*Z \(300 s\)\napplied by 2 of 2 processes\n$/,
+    );
+    assert.equal(held.exitCode, 0);
+    for (const hub of hubs) {
+      assert.equal(
+        hub.limits.list().find(({ role }) => role === "metadata")?.hold?.reason,
+        "quota",
+        "before any request",
+      );
+      await assert.rejects(hub.fetch(origin), { code: "DOCSTOKG_RATE_LIMITED" });
+    }
+    const shown = await runCli(["limits", "show", "--store", store]);
+    assert.match(shown.stdout, /hold \(quota\) \(an operator's order\)/);
+    const released = await runCli(["limits", "release", "127.0.0.1", "--json", "--store", store]);
+    const { target, heldUntil, applied, processes } = JSON.parse(released.stdout);
+    assert.deepEqual([target, heldUntil, applied, processes.length], ["127.0.0.1", null, 2, 2]);
+    for (const hub of hubs) assert.equal(await refusal(hub, origin), undefined);
+  }
+});
+
+test("a hold of a resolver or of an unknown host is a usage error", async t => {
+  const { store } = await temporaryFolder();
+  await createStoreFile(store);
+  await startHubs(t, store, [{}]);
+  const failure = async (target: string) => {
+    const { exitCode, stderr } = await runCli(["limits", "hold", target, "--seconds", "9", "--store", store]);
+    assert.equal(exitCode, 2);
+    return stderr;
+  };
+  assert.match(await failure("resolver:crossref"), /resolver crossref has no rate limits; expected a host/);
+  assert.match(await failure("127.0.0.2"), /unknown target "127\.0\.0\.2": no running process has called it/);
+});

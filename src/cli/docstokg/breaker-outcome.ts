@@ -42,13 +42,7 @@ function jsonOf({ target, others, given, acknowledgements, stillOpen }: OrderOut
     remainingMs,
     changed: given.isChanged,
     alsoChanged: others.map(targetName),
-    applied: acknowledgements.filter(({ effect }) => effect === "applied").length,
-    processes: acknowledgements.map(({ process: { pid, program, machine }, effect }) => ({
-      pid,
-      program,
-      machine,
-      effect,
-    })),
+    ...effectRows(acknowledgements),
     stillOpen: stillOpen.map(status => targetArgument(status.kind, status.name)),
   };
 }
@@ -70,8 +64,25 @@ function lines(outcome: OrderOutcome, io: Io): readonly string[] {
   return text;
 }
 
+/** The same as `effectLines`, for JSON. */
+export function effectRows(acknowledgements: readonly Acknowledgement[]) {
+  return {
+    applied: acknowledgements.filter(({ effect }) => effect === "applied").length,
+    processes: acknowledgements.map(({ process: { pid, program, machine }, effect }) => ({
+      pid,
+      program,
+      machine,
+      effect,
+    })),
+  };
+}
+
 /** How many processes have applied the order, and which have not. */
-function effectLines({ acknowledgements, storeName, waitedMs }: OrderOutcome): readonly string[] {
+export function effectLines({
+  acknowledgements,
+  storeName,
+  waitedMs,
+}: Pick<OrderOutcome, "acknowledgements" | "storeName" | "waitedMs">): readonly string[] {
   if (acknowledgements.length === 0)
     return [
       `No running process is listed in ${storeName}. A process applies the order before its next request; it is kept for a day.`,

@@ -10,6 +10,7 @@ import { formatUtc, formatWait } from "../output/duration.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import { addWatchFlags, showView } from "../output/watch.ts";
 import type { CommandModule, Io, Subcommand } from "../program.ts";
+import { hold, release } from "./limit-orders.ts";
 import { policyInUse } from "./policy-in-use.ts";
 import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store-connection.ts";
 
@@ -31,8 +32,8 @@ const show: Subcommand = {
   },
 };
 
-/** `docstokg limits`: the rate limits of running processes, read through their shared store. */
-export const limits: CommandModule = { commands: [show] };
+/** `docstokg limits`: the rate limits of running processes, read and held through their shared store. */
+export const limits: CommandModule = { commands: [show, hold, release] };
 
 async function readProcesses(
   connection: StoreConnection,

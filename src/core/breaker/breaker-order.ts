@@ -10,8 +10,10 @@ import {
   type CircuitRecord,
   circuitRecordOf,
   clearBreakerRecord,
+  type HoldRecords,
   nextSerial,
 } from "./breaker-record.ts";
+import { type HoldOrder, newerHolds, orderedHolds } from "./hold-orders.ts";
 
 /** What an operator orders for a host or resolver, or for one circuit of a host. */
 export type BreakerOrder = {
@@ -30,6 +32,11 @@ export type BreakerOrder = {
   | { readonly kind: "half-open"; readonly circuits: readonly string[] }
 );
 
+/** Any order of an operator. Holds and circuits of one host have versions of their own. */
+export type OperatorOrder = BreakerOrder | HoldOrder;
+
+const NO_HOLDS: HoldRecords = Object.freeze({});
+
 /**
  * Orders are kept for a day after they were given, and an order to open for a day after its end. Until then a process
  * that returns from an outage finds them.
@@ -41,7 +48,8 @@ const KEPT_US = 86_400_000_000;
  * Returns the same record if a newer order was given.
  * @param givenUs when it was given: earlier than `nowUs` if the store was away then
  */
-export function giveOrder(record: BreakerRecord, order: BreakerOrder, nowUs: number, givenUs = nowUs): BreakerRecord {
+export function giveOrder(record: BreakerRecord, order: OperatorOrder, nowUs: number, givenUs = nowUs): BreakerRecord {
+  if (order.kind === "hold" || order.kind === "release") return held(record, order, nowUs, givenUs);
   const known = orderVersion(record, order.circuit);
   if (givenUs < nowUs && known > givenUs) return record;
   const version = nextSerial(known, givenUs);
@@ -78,17 +86,29 @@ export function isClearedSince(record: BreakerRecord, known: BreakerRecord, circ
  */
 export function restoreOrders(record: BreakerRecord, known: BreakerRecord): BreakerRecord {
   const [base, other] = known.epoch > record.epoch ? [known, record] : [record, known];
+  const holds = newerHolds(base.holds ?? NO_HOLDS, other.holds ?? NO_HOLDS);
   const isOpenNewer = other.operatorCooldown.serial > orderVersion(base);
   const newer = Object.entries(other.circuits).filter(
     ([name, circuit]) => circuitVersion(circuit) > Math.max(base.epoch, circuitVersion(circuitRecordOf(base, name))),
   );
-  if (base === record && !isOpenNewer && newer.length === 0) return record;
+  const isComplete = !isOpenNewer && newer.length === 0 && holds === (base.holds ?? NO_HOLDS);
+  if (base === record && isComplete) return record;
   return {
     ...base,
+    ...(holds !== NO_HOLDS && { holds }),
     operatorCooldown: isOpenNewer ? other.operatorCooldown : base.operatorCooldown,
     circuits: { ...base.circuits, ...Object.fromEntries(newer) },
     ordersKeptUntilUs: Math.max(record.ordersKeptUntilUs ?? 0, known.ordersKeptUntilUs ?? 0),
   };
+}
+
+function held(record: BreakerRecord, order: HoldOrder, nowUs: number, givenUs: number): BreakerRecord {
+  const holds = orderedHolds(record, order, nowUs, givenUs);
+  if (holds === record.holds) return record;
+  const lastUs = Math.max(nowUs, ...Object.values(record.holds ?? NO_HOLDS).map(({ untilUs }) => untilUs));
+  const nextUs = Math.max(...Object.values(holds).map(({ untilUs }) => untilUs));
+  const keptUntilUs = Math.max(lastUs, nextUs) + KEPT_US;
+  return { ...record, holds, ordersKeptUntilUs: Math.max(record.ordersKeptUntilUs ?? 0, keptUntilUs) };
 }
 
 /** The version of the newest order for this circuit alone; 0 for none. */

@@ -16,6 +16,8 @@ export interface BreakerRecord {
   readonly operatorCooldown: BreakerCooldownRecord;
   /** Keyed by role; a resolver has one circuit. */
   readonly circuits: Readonly<Record<string, CircuitRecord>>;
+  /** An operator holds the calls of these roles, or has released them. Absent if none has. */
+  readonly holds?: HoldRecords;
   /** Failures of the rolling window, over all roles. Absent if there are none. */
   readonly recentFailures?: readonly RecentFailures[];
   /** The record is kept at least until then, for the orders in it. Absent if there was none. */
@@ -28,6 +30,9 @@ export interface BreakerCooldownRecord {
   readonly untilUs: number;
   readonly reason: string;
 }
+
+/** By role. */
+export type HoldRecords = Readonly<Record<string, BreakerCooldownRecord>>;
 
 export interface CircuitRecord {
   readonly serial: number;
@@ -178,7 +183,7 @@ export function returnProbeLease(host: BreakerRecord, name: string, id: string, 
   return probes.length === current.probes.length ? host : withCircuit(host, name, { ...current, probes }, nowUs);
 }
 
-/** An operator closed the circuits: ends all cooldowns and closes every circuit. */
+/** An operator closed the circuits: ends all cooldowns and closes every circuit. Holds stay: they say nothing about the host. */
 export function clearBreakerRecord(host: BreakerRecord, nowUs: number): BreakerRecord {
   const ended = ({ serial }: BreakerCooldownRecord) => ({ serial: nextSerial(serial, nowUs), untilUs: 0, reason: "" });
   const circuits = Object.entries(host.circuits).map(([name, { serial }]) => [
@@ -190,6 +195,7 @@ export function clearBreakerRecord(host: BreakerRecord, nowUs: number): BreakerR
     serverCooldown: ended(host.serverCooldown),
     operatorCooldown: ended(host.operatorCooldown),
     circuits: Object.fromEntries(circuits),
+    ...(host.holds !== undefined && { holds: host.holds }),
   };
 }
 

@@ -1,0 +1,85 @@
+import type { Command } from "commander";
+import { operatorReason } from "../../breaker/cooldowns.ts";
+import type { BreakerTarget, OrderRequest } from "../../breaker/orders.ts";
+import { systemTime } from "../../time/system-time.ts";
+import { ExitCode } from "../exit-code.ts";
+import { formatUtc, formatWait } from "../output/duration.ts";
+import type { Flags, Io, Subcommand } from "../program.ts";
+import { usageError } from "../usage-error.ts";
+import { effectLines, effectRows } from "./breaker-outcome.ts";
+import { targetName } from "./breaker-target.ts";
+import { ACKNOWLEDGED_WITHIN_MS, type OrderResult, orderAll, reasonOf, secondsOf, targetOf } from "./operator-order.ts";
+import { addStoreFlag, openOperatorConnection } from "./store-connection.ts";
+
+const TARGET = "a host, <host>:<role>, a URL or service:<name>";
+
+export const hold: Subcommand = {
+  name: "hold",
+  summary: 'send nothing to a host or service in all processes, until the time is over or "limits release"',
+  configure: command => {
+    command
+      .argument("<target>", TARGET)
+      .requiredOption("--seconds <number>", "how long calls are held; of two holds the later end counts")
+      .option("--reason <text>", 'reason, shown in errors and in "limits show"', "operator");
+    addOrderFlags(command);
+  },
+  run: async ([target = ""], flags, io) => {
+    const ms = secondsOf(flags["seconds"]) * 1000;
+    return give(target, { kind: "hold", ms, reason: operatorReason(reasonOf(flags["reason"])) }, flags, io);
+  },
+};
+
+export const release: Subcommand = {
+  name: "release",
+  summary: "end the holds of a host or service in all processes",
+  configure: command => {
+    command.argument("<target>", TARGET);
+    addOrderFlags(command);
+  },
+  run: async ([target = ""], flags, io) => give(target, { kind: "release" }, flags, io),
+};
+
+function addOrderFlags(command: Command): void {
+  command.option("--json", "print JSON");
+  addStoreFlag(command);
+}
+
+async function give(text: string, request: OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
+  await using connection = await openOperatorConnection(flags, io);
+  const { target } = await targetOf(text, connection);
+  if ("resolver" in target)
+    throw usageError("<target>", `resolver ${target.resolver} has no rate limits; expected ${TARGET}`);
+  const result = await orderAll(connection, [target], request, io);
+  const heldMs = request.kind === "hold" ? request.ms : 0;
+  if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, heldMs, result, io))}\n`);
+  else io.stdout.write(`${lines(target, heldMs, result, connection.storeName, io).join("\n")}\n`);
+  return result.acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
+}
+
+function jsonOf(target: BreakerTarget, heldMs: number, { given, acknowledgements }: OrderResult, io: Io) {
+  const nowMs = (io.time ?? systemTime).wallMs();
+  return {
+    target: targetName(target),
+    role: "role" in target ? (target.role ?? null) : null,
+    heldUntil: heldMs > 0 ? new Date(nowMs + heldMs).toISOString() : null,
+    changed: given.isChanged,
+    ...effectRows(acknowledgements),
+  };
+}
+
+function lines(
+  target: BreakerTarget,
+  heldMs: number,
+  { given, acknowledgements }: OrderResult,
+  storeName: string,
+  io: Io,
+): readonly string[] {
+  const nowMs = (io.time ?? systemTime).wallMs();
+  const until = `held until ${formatUtc(nowMs + heldMs)} (${formatWait(heldMs)})`;
+  const unchanged = given.isChanged ? [] : ["Nothing was changed: it is held for longer already."];
+  return [
+    `${targetName(target)}: ${heldMs > 0 ? until : "released"}`,
+    ...unchanged,
+    ...effectLines({ acknowledgements, storeName, waitedMs: ACKNOWLEDGED_WITHIN_MS }),
+  ];
+}
