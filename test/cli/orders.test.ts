@@ -146,10 +146,7 @@ test("a hold is acknowledged by every process, also in shadow mode, and released
     const { origin, hubs } = await startHubs(t, store, [{}, { mode: "shadow" }]);
     const argv = ["limits", "hold", "127.0.0.1:metadata", "--seconds", "300", "--reason", "quota", "--store", store];
     const held = await runCli(argv);
-    assert.match(
-      held.stdout,
-      /^127\.0\.0\.1 \(metadata\): held until .*Z \(300 s\)\napplied by 2 of 2 processes\n$/,
-    );
+    assert.match(held.stdout, /^127\.0\.0\.1 \(metadata\): held until .*Z \(300 s\)\napplied by 2 of 2 processes\n$/);
     assert.equal(held.exitCode, 0);
     for (const hub of hubs) {
       assert.equal(
