@@ -1,5 +1,5 @@
 import { notice, type PolicyFinding, warning } from "./finding.ts";
-import type { Assignment } from "./layer.ts";
+import { type Assignment, standsAlone } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { memberText } from "./member.ts";
 import { CIRCUIT_FIELDS } from "./precedence.ts";
@@ -20,9 +20,15 @@ export function entryFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   ];
 }
 
-function standAlone({ shipped }: LoadedPolicy): readonly PolicyFinding[] {
-  if (shipped !== undefined) return [];
-  return [notice("extends-none", "extends: none: the shipped limits of hosts and services do not apply")];
+function standAlone({ shipped, breakers }: LoadedPolicy): readonly PolicyFinding[] {
+  return [
+    ...(shipped === undefined
+      ? [notice("extends-none", "extends: none: the shipped limits of hosts and services do not apply")]
+      : []),
+    ...(standsAlone(breakers.assignments)
+      ? [notice("extends-none", "extends: none: the shipped breakers of hosts and services do not apply")]
+      : []),
+  ];
 }
 
 function shadowModes({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFinding[] {
@@ -82,14 +88,19 @@ function partialOverrides({ ratelimits: { assignments, resolved } }: LoadedPolic
 
 function unusedBreakers({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFinding[] {
   const known = ratelimits.options.services ?? {};
-  return Object.keys(breakers.options.services ?? {})
-    .filter(service => !Object.hasOwn(known, service))
-    .map(service =>
-      warning(
-        "unused-breaker",
-        `${breakers.index.whereOf(["services", service])}: services.${service} has no effect: ratelimits.yaml has no service of that name`,
-      ),
-    );
+  return (
+    Object.keys(breakers.options.services ?? {})
+      .filter(service => !Object.hasOwn(known, service))
+      .map(service => ({ service, where: breakers.index.whereOf(["services", service]) ?? "" }))
+      // After `extends: none` of the limits, the shipped breakers may name services that do not exist.
+      .filter(({ where }) => !isShippedSource(where))
+      .map(({ service, where }) =>
+        warning(
+          "unused-breaker",
+          `${where}: services.${service} has no effect: ratelimits.yaml has no service of that name`,
+        ),
+      )
+  );
 }
 
 /** A user's default of all circuits that the defaults of every role replace. Only resolvers still use it. */

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import type { BreakersOptions } from "./breaker-options.ts";
 import { lintPolicy } from "./lint.ts";
 import { loadPolicy, type PolicySources } from "./load.ts";
 
@@ -49,6 +50,75 @@ describe("limits that are looser than shipped are reported with the documented n
       "defaults:metadata=rates:11/SECOND",
     ])
       assert.ok((await found({ overrides: { rate: [rate] } }, "looser-than-shipped")).length > 0, rate);
+  });
+
+  test("HEAD requests that no longer count, and a budget for each partition", async () => {
+    for (const [rate, expected] of [
+      [
+        "api.crossref.org:metadata=count_head:false",
+        /^api\.crossref\.org metadata: the shipped count_head true \(.*HEAD/,
+      ],
+      ["zenodo.org:landing=per:partition", /^zenodo\.org \(landing\): .* 1\/5SECOND .* for each partition; /],
+    ] as const) {
+      const [first = "", ...others] = await found({ overrides: { rate: [rate] } }, "looser-than-shipped");
+      assert.match(first, expected);
+      assert.deepEqual(others, []);
+    }
+  });
+
+  test("more requests in flight", async () => {
+    assert.deepEqual(await found({ env: { DOCSTOKG_MAX_INFLIGHT: "501" } }, "looser-than-shipped"), [
+      "DOCSTOKG_MAX_INFLIGHT: global.max_inflight is 501; the shipped global.max_inflight is 500 (our choice; the original plan, 2026-11)",
+    ]);
+    assert.deepEqual(await found({ env: { DOCSTOKG_MAX_INFLIGHT: "499" } }, "looser-than-shipped"), []);
+  });
+
+  test("a shorter penalty than the provider documents, of a service, a host, a member or the defaults", async () => {
+    for (const [breaker, expected] of [
+      [
+        "api.osf.io=retry_after_cap:10",
+        /hosts\.api\.osf\.io\.retry_after_cap_s is 10; the shipped .* is 3600 \(.*developer\.osf\.io/,
+      ],
+      ["service:wayback-cdx=retry_after_cap:10", /the shipped services\.wayback-cdx\.retry_after_cap_s is 3600 /],
+      ["web.archive.org=retry_after_cap:10", /the shipped services\.wayback-replay\.retry_after_cap_s is 3600 /],
+      ["defaults=retry_after_cap:899", /the shipped defaults\.retry_after_cap_s is 900 /],
+    ] as const) {
+      const [first = "", ...others] = await found({ overrides: { breaker: [breaker] } }, "looser-than-shipped");
+      assert.match(first, expected);
+      assert.deepEqual(others, []);
+    }
+    const stricter = ["api.osf.io=retry_after_cap:7200", "mine.example=retry_after_cap:1"];
+    assert.deepEqual(await found({ overrides: { breaker: stricter } }, "looser-than-shipped"), []);
+  });
+
+  test("circuits that open later or close earlier, and failures that no longer count", async () => {
+    const defaults: readonly BreakersOptions["defaults"][] = [
+      { roles: { metadata: { fail_max: 6 } } },
+      { roles: { artifact: { reset_timeout_s: 119 } } },
+      { classify: { failure_statuses: [500] } },
+      { classify: { neutral_statuses: [404, 503] } },
+      { half_open: { trial_calls: { artifact: 3 } } },
+      { throttles: [] },
+      { per: "partition" },
+    ];
+    const advanced: readonly BreakersOptions["advanced"][] = [
+      { rolling_window: { enabled: false } },
+      { rolling_window: { threshold_failures: 7 } },
+      { rolling_window: { cooldown_s: 59 } },
+      { adaptive_reset: { enabled: false } },
+      { ramp_up: { enabled: false } },
+    ];
+    for (const breakers of [
+      ...defaults.map(each => ({ defaults: each })),
+      ...advanced.map(each => ({ advanced: each })),
+    ])
+      assert.equal((await found({ breakers }, "looser-than-shipped")).length, 1, JSON.stringify(breakers));
+    for (const breakers of [
+      { defaults: { roles: { metadata: { fail_max: 4, reset_timeout_s: 46 } } } },
+      { services: { arxiv: { fail_max: 2 } }, hosts: { "mine.example": { fail_max: 99, per: "partition" as const } } },
+      { advanced: { rolling_window: { threshold_failures: 5, cooldown_s: 61 } } },
+    ])
+      assert.deepEqual(await found({ breakers }, "looser-than-shipped"), []);
   });
 
   test("a member or a port that gets a budget of its own is counted apart", async () => {
@@ -111,6 +181,10 @@ test("services that differ only in case, shadow mode, a file that stands alone a
     "policy.breakers: breakers: breakers of everything only report, and are not enforced",
   ]);
   assert.equal((await found({ ratelimits: { extends: "none" } }, "extends-none")).length, 1);
+  assert.deepEqual(await found({ ratelimits: { extends: "none" } }, "unused-breaker"), []);
+  assert.deepEqual(await found({ breakers: { extends: "none" } }, "extends-none"), [
+    "extends: none: the shipped breakers of hosts and services do not apply",
+  ]);
   const hosts = { "a.example": { with: { MY_KEY: { metadata: { rates: "9/s" } } } } };
   assert.equal((await found({ ratelimits: { hosts } }, "unused-tier")).length, 1);
   const identities = { hosts: { "a.example": { headers: { "x-key": "{MY_KEY}" } } } };

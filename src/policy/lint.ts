@@ -4,6 +4,7 @@ import { keyFindings } from "./key-findings.ts";
 import { limitFindings } from "./limit-findings.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { looserFindings } from "./looser-findings.ts";
+import { looserSettings } from "./looser-settings.ts";
 import { staleFindings } from "./stale-findings.ts";
 
 /**
@@ -16,6 +17,7 @@ export function lintPolicy(policy: LoadedPolicy, nowMs?: number): readonly Polic
     ...limitFindings(policy),
     ...entryFindings(policy),
     ...looserFindings(policy),
+    ...looserSettings(policy),
     ...keyFindings(policy),
     ...(nowMs === undefined ? [] : staleFindings(policy, nowMs)),
   ];

@@ -19,6 +19,8 @@ interface ProbedBudget {
   /** Undefined for a total. */
   readonly role: Role | undefined;
   readonly policy: BudgetPolicy;
+  /** Whether HEAD requests count in it. False for a total: the role decides. */
+  readonly countsHead: boolean;
   readonly charged: { readonly probe: ProbedUrl; readonly role: Role }[];
 }
 
@@ -28,9 +30,9 @@ const UNLISTED: ProbedUrl = { host: "unlisted.invalid", path: "" };
 const BELOW_SUFFIX = "any-portal";
 
 /**
- * Limits that are looser than the shipped ones: a window or a cap that no longer holds for some request, and requests
- * that shared a window and are now counted apart. A shipped budget is kept if one budget of the policy has the same
- * limit, or a lower one, for all its requests.
+ * Limits that are looser than the shipped ones: a window or a cap that no longer holds for some request, requests that
+ * shared a window and are now counted apart, and HEAD requests that no longer count. A shipped budget is kept if one
+ * budget of the policy has the same limit, or a lower one, for all its requests.
  */
 export function looserFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   const { shipped, ratelimits } = policy;
@@ -40,7 +42,12 @@ export function looserFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   return budgetsOf(shipped, probes).flatMap(budget => {
     const routes = budget.charged.map(({ probe, role }) => ({ role, route: routeAt(limits, probe, role) }));
     const lost = lostLimits(budget.policy, routes);
-    return lost === undefined ? [] : [finding(policy, budget, lost)];
+    return [
+      ...(lost === undefined ? [] : [finding(policy, budget, lost)]),
+      ...(budget.countsHead && routes.some(({ route }) => !route.roleBudget.countsHead)
+        ? [headFinding(policy, budget)]
+        : []),
+    ];
   });
 }
 
@@ -75,7 +82,7 @@ function lostLimits(
       ({ role, route }) =>
         new Set(
           chargedBudgets(route, role)
-            .filter(b => isKept(b.policy))
+            .filter(b => !b.isSplit && isKept(b.policy))
             .map(b => b.key),
         ),
     );
@@ -107,17 +114,30 @@ function finding(policy: LoadedPolicy, budget: ProbedBudget, { limit, at }: Lost
   }
   const { probe = UNLISTED, role = "metadata" } = budget.charged[at] ?? {};
   const { name, roleBudget, above } = routeAt(policy.ratelimits.resolved, probe, role);
-  const now = [roleBudget, ...above.map(total => total.policy)].map(({ labels, maxConcurrent }) =>
-    [...labels, ...(Number.isFinite(maxConcurrent) ? [`max_concurrent ${maxConcurrent}`] : [])].join(" + "),
-  );
+  const now = [roleBudget, ...above.map(total => total.policy)].map(({ labels, maxConcurrent }, index) => {
+    const limits = [...labels, ...(Number.isFinite(maxConcurrent) ? [`max_concurrent ${maxConcurrent}`] : [])];
+    return `${limits.join(" + ")}${index === 0 && roleBudget.isPerPartition ? " for each partition" : ""}`;
+  });
   return warning(
     "looser-than-shipped",
     `${probeText(probe)} (${role}): the shipped limit ${documented} of ${shown} does not hold; limits now, as ${name}: ${now.filter(text => text !== "").join("; ")}`,
   );
 }
 
+function headFinding(policy: LoadedPolicy, budget: ProbedBudget): PolicyFinding {
+  const note = noteOf(policy, budget, "count_head");
+  return warning(
+    "looser-than-shipped",
+    `${budget.name} ${budget.role}: the shipped count_head true${note === undefined ? "" : ` (${note})`} does not hold: HEAD requests are not limited by a rate`,
+  );
+}
+
 /** The comment beside the shipped number, which has its source and date. */
-function noteOf({ shipped, ratelimits }: LoadedPolicy, { name, role, charged }: ProbedBudget): string | undefined {
+function noteOf(
+  { shipped, ratelimits }: LoadedPolicy,
+  { name, role, charged }: ProbedBudget,
+  field: "rates" | "count_head" = "rates",
+): string | undefined {
   const [first] = charged;
   if (first === undefined || shipped === undefined) return undefined;
   const scope = shipped.scopeOf(first.probe.host, first.probe.path);
@@ -126,7 +146,7 @@ function noteOf({ shipped, ratelimits }: LoadedPolicy, { name, role, charged }: 
       ? totalPlaces(scope)
           .filter(place => place.name === withoutTier(name))
           .flatMap(place => totalPaths("rates", place, scope))
-      : roleLimitPaths("rates", role, scope);
+      : roleLimitPaths(field, role, scope);
   const set = paths.flatMap(path => ratelimits.index.at(path)).filter(({ where }) => isShippedSource(where));
   return set.at(-1)?.note;
 }
@@ -135,8 +155,10 @@ function budgetsOf(limits: ConfiguredLimits, probes: readonly ProbedUrl[]): read
   const budgets = new Map<string, ProbedBudget>();
   for (const probe of probes) {
     for (const role of ROLES) {
-      for (const { key, name, policy, isTotal } of chargedBudgets(routeAt(limits, probe, role), role)) {
-        const known = budgets.get(key) ?? { name, role: isTotal ? undefined : role, policy, charged: [] };
+      const route = routeAt(limits, probe, role);
+      for (const { key, name, policy, isTotal } of chargedBudgets(route, role)) {
+        const countsHead = !isTotal && route.roleBudget.countsHead;
+        const known = budgets.get(key) ?? { name, role: isTotal ? undefined : role, policy, countsHead, charged: [] };
         known.charged.push({ probe, role });
         budgets.set(key, known);
       }
@@ -147,8 +169,21 @@ function budgetsOf(limits: ConfiguredLimits, probes: readonly ProbedUrl[]): read
 
 function chargedBudgets({ name, roleBudget, above }: Route, role: Role) {
   return [
-    { key: `${name} ${role}`, name, policy: roleBudget as BudgetPolicy, isTotal: false },
-    ...above.map(total => ({ key: `total ${total.name}`, name: total.name, policy: total.policy, isTotal: true })),
+    {
+      key: `${name} ${role}`,
+      name,
+      policy: roleBudget as BudgetPolicy,
+      isTotal: false,
+      // Each partition has the whole limit, so it does not hold for all of them together.
+      isSplit: roleBudget.isPerPartition,
+    },
+    ...above.map(total => ({
+      key: `total ${total.name}`,
+      name: total.name,
+      policy: total.policy,
+      isTotal: true,
+      isSplit: false,
+    })),
   ];
 }
 
