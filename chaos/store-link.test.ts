@@ -68,7 +68,7 @@ test("a cut link resets connections and refuses new ones until it is healed", as
   again.destroy();
 });
 
-test("what was sent into a silent link arrives when it is healed", async t => {
+test("data sent into a silent link arrives when it is healed", async t => {
   const { link, port, received, arrived } = await start(t);
   link.silence();
   const socket = connect(port, "127.0.0.1");

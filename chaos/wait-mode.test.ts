@@ -18,7 +18,7 @@ async function assertLimitIsKept(store: "redis" | "sqlite", only: readonly strin
 }
 
 test(
-  "processes that are killed, suspended or cut off from redis never exceed the limit in mode wait",
+  "processes that are killed, suspended or disconnected from redis never exceed the limit in mode wait",
   {
     skip: whyNoRedis(),
   },

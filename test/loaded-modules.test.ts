@@ -38,7 +38,7 @@ test("the limiter and the breaker load neither zod nor yaml nor undici, also whe
   assert.deepEqual(packagesIn(breaker), []);
 });
 
-test("register loads neither zod nor yaml, nor telemetry, stores and commands that nothing asks for", () => {
+test("register loads neither zod nor yaml, nor telemetry, stores and commands that are not used", () => {
   const files = loadedBy("register");
   assert.deepEqual(packagesIn(files), ["structured-headers", "undici"]);
   const unneeded = files.filter(file =>

@@ -8,7 +8,7 @@ import { publicSurface } from "./public-surface.ts";
 const root = resolve(import.meta.dirname, "..");
 const { text, undocumented, unexported } = publicSurface(root);
 
-test("what the package exports is what the committed snapshot shows; npm run surface writes it", () => {
+test("the exports of the package equal the committed snapshot, which npm run surface writes", () => {
   assert.equal(text, readFileSync(resolve(import.meta.dirname, "public-surface.txt"), "utf8"));
 });
 
@@ -20,6 +20,6 @@ test("every type of ours that a public declaration names is exported", () => {
   assert.deepEqual(unexported, []);
 });
 
-test("the generated reference pages are those that the code gives; npm run reference writes them", async () => {
+test("the reference pages equal those generated from the code, which npm run reference writes", async () => {
   assert.deepEqual(await outdatedPages(), []);
 });

@@ -75,7 +75,7 @@ test("with several roles, the bound follows the slowest role and the total", () 
   assert.equal(fastestMs({ requests: { metadata: 16, artifact: 6 }, limits, guardMs: 25 }), 2050);
 });
 
-test("each counting algorithm accepts the right requests and tells when the next one is accepted", () => {
+test("each counting algorithm accepts the right requests and returns when the next one is accepted", () => {
   const admitted = (counting: Counting, instants: readonly number[]) => {
     const counter = counterOf(counting, { limit: 2, windowMs: 1000 });
     return instants.filter(ms => {
@@ -206,7 +206,7 @@ test("a table has a row for each client, with the reason when a client cannot ta
   ]);
 });
 
-test("promises are compared with the guarded bound, the fewest rejections and the fastest polite client", () => {
+test("each promise is compared with its figure: the optimum, the fewest rejections, the fastest polite client", () => {
   const [scenario] = scenarios(false);
   assert.ok(scenario);
   const reached = (seen: ScenarioResult) =>

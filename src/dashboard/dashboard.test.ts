@@ -145,7 +145,7 @@ test("a stream sends the state once, and then what has changed", async t => {
   );
 });
 
-test("without a page the hub is not read and no timer is set", async t => {
+test("while no page is connected, the hub is not read and no timer is set", async t => {
   const time = new FakeTime();
   const { hub, dashboard, origin } = await dashboardFor(t, { time });
   let snapshots = 0;
@@ -162,7 +162,7 @@ test("without a page the hub is not read and no timer is set", async t => {
   assert.ok(snapshots >= 2);
 });
 
-test("the policy of a host is served with the place that decides each value", async t => {
+test("the policy of a host is served with the source of each value", async t => {
   const { dashboard, origin } = await dashboardFor(t);
   const read = (query: string) => fetch(withToken(dashboard, origin, `/policy?${query}`));
   const values = (await (await read("name=a.example&role=metadata")).json()) as { field: string; sources: object[] }[];
@@ -235,14 +235,14 @@ test("the handler works below a path, with and without a framework that removes 
   assert.equal((await fetch(withToken(mounted, express, "/ops/main.js"))).status, 200);
 });
 
-test("a page that comes while too many are connected is refused", async t => {
+test("a new page is refused while the most pages are connected", async t => {
   const { dashboard, origin } = await dashboardFor(t, { time: new FakeTime() });
   const url = withToken(dashboard, origin, "/stream");
   for (let page = 0; page < 32; page += 1) await (await openStream(t, url)).next();
   assert.equal((await fetch(url)).status, 503);
 });
 
-test("pages that go away at any moment leave nothing behind, and the others get their changes", async t => {
+test("pages that disconnect at any moment leave no state behind, and the others get their changes", async t => {
   const time = new FakeTime();
   const { hub, dashboard, origin } = await dashboardFor(t, { time });
   const server = await serve(t, (_, response) => response.end("ok"));
@@ -272,7 +272,7 @@ test("pages that go away at any moment leave nothing behind, and the others get 
   assert.equal((await fetch(withToken(dashboard, origin, "/state"))).status, 200);
 });
 
-test("an action whose body is cut off or huge changes nothing", async t => {
+test("an action whose body is truncated or too large changes nothing", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
   const { hub, dashboard, origin } = await dashboardFor(t);
   await (await hub.fetch(server.origin)).text();
@@ -307,7 +307,7 @@ test("close ends the streams of all pages", async t => {
   await assert.rejects(stream.next(), /has ended/);
 });
 
-test("a short token and a base path that is no path are refused", async t => {
+test("a token that is too short and an invalid base path are refused", async t => {
   const hub = await hubFor(t);
   assert.throws(() => createDashboard(hub, { token: "secret" }), /at least 16 characters/);
   assert.throws(() => createDashboard(hub, { basePath: "ops" }), /basePath must be a path such as "\/ops", not "ops"/);

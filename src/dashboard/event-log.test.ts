@@ -33,7 +33,7 @@ test("notable events are kept as sentences, and ordinary requests and refusals a
   assert.equal(log.takeAll().length, 3);
 });
 
-test("shadow mode says what it would have done, among the refusals", () => {
+test("a refusal that shadow mode did not enforce is listed with the refusals", () => {
   const log = new EventLog();
   const limit = {
     key: host,

@@ -90,7 +90,7 @@ test("hosts are sorted by the attention they need: open, half-open, slowed, queu
   );
 });
 
-test("usage of a key adds up over processes, and of the rest the worse value is shown", () => {
+test("the usage of a key is added up over processes, and its other fields have the worst value", () => {
   const constraint = { kind: "window", owner: "service x", limit: "50/MINUTE" } as const;
   const decidedBy = { limit: "50/MINUTE", value: "50/MINUTE", where: "ratelimits.yaml:7", mode: "enforce" } as const;
   const [host] = hostStates(

@@ -83,7 +83,7 @@ test("charts cover the whole run in at most 600 steps, and count what the events
   assert.equal(hosts.length, 6);
 });
 
-test("events that are added while the page looks are read, and none is counted twice", async t => {
+test("events that are added while the page is open are read, and none is counted twice", async t => {
   const open = at(100, "breaker_state_change", {
     host: "a.example",
     role: "metadata",

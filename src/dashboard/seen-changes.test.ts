@@ -20,7 +20,7 @@ function seen(hosts: readonly HostState[], processes: readonly ProcessState[] = 
 const texts = (before: SeenState, after: SeenState) =>
   seenChanges(before, after).map(({ host: name, text }) => `${name} ${text}`.trim());
 
-test("circuits that open, close and disappear are lines, and unchanged ones are not", () => {
+test("a circuit that opens, closes or disappears makes a line, an unchanged one does not", () => {
   const open = host("a.example", { state: "open", reason: "failures" });
   assert.deepEqual(texts(seen([host("a.example")]), seen([open])), ["a.example circuit closed → open: failures"]);
   assert.deepEqual(texts(seen([]), seen([open])), ["a.example circuit closed → open: failures"]);
@@ -31,7 +31,7 @@ test("circuits that open, close and disappear are lines, and unchanged ones are 
   assert.deepEqual(texts(seen([open]), seen([ordered])), ["a.example circuit open → open: opened by operator: x"]);
 });
 
-test("processes that appear and disappear are lines", () => {
+test("a process that appears or disappears makes a line", () => {
   assert.deepEqual(texts(seen([], [process("1")]), seen([], [process("2")])), [
     "process app.js (pid 7 on m1) is listed",
     "process app.js (pid 7 on m1) has ended or is idle",

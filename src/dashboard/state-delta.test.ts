@@ -52,7 +52,7 @@ test("a step of the charts is sent again while it grows, and older ones are not"
   assert.equal(delta.next(series(point(1000, 2), point(2000, 1))), undefined);
 });
 
-test("the charts are sent anew when the length of their steps changes", () => {
+test("the charts are sent completely when the length of their steps changes", () => {
   const delta = new StateDelta();
   delta.next({ ...EMPTY, series: { stepMs: 1000, points: [point(0, 1), point(1000, 1)] } });
   const series = { stepMs: 2000, points: [point(0, 2)] };
@@ -75,7 +75,7 @@ test("each event is sent once", () => {
   assert.deepEqual(delta.next({ ...EMPTY, events: [event(1), event(2), event(5)] })?.events, [event(5)]);
 });
 
-test("trouble with the source appears and disappears", () => {
+test("an error of the source is sent when it begins and when it ends", () => {
   const delta = new StateDelta();
   delta.next(EMPTY);
   assert.deepEqual(delta.next({ ...EMPTY, trouble: "locked" }), { nowMs: 0, trouble: "locked" });

@@ -50,7 +50,7 @@ test("a truncated or damaged body is an error of the stream", async () => {
   await assert.rejects(buffer(decodedBody(broken, { "content-encoding": "gzip" })), /connection lost/);
 });
 
-test("destroying the decoded stream destroys the body, and a bomb is decoded only as far as it is read", async () => {
+test("destroying the decoded stream destroys the body, and a compression bomb is decoded only as far as it is read", async () => {
   const body = bodyOf(gzipSync(Buffer.alloc(200_000_000)));
   const decoded = decodedBody(body, { "content-encoding": "gzip" });
   let read = 0;

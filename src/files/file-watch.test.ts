@@ -44,7 +44,7 @@ test("a file that is written, replaced, removed or created again is reported onc
   assert.equal(count(), 4);
 });
 
-test("several writes that follow each other are one change, and other files of the folder are none", async t => {
+test("consecutive writes are reported as one change, and writes to other files of the folder are not reported", async t => {
   const folder = folderFor(t);
   const file = join(folder, "limits.yaml");
   writeFileSync(file, "a");

@@ -16,7 +16,7 @@ import type { Source } from "./resolver.ts";
 
 const SOURCE: Source = { id: "x", resolver: "direct", targetFormats: [], extras: { url: "https://example.org/x.obo" } };
 
-test("an error of a source is its result, a bug of the program rejects the pull", async t => {
+test("an error of a source is reported in its result, and a bug of the program rejects the pull", async t => {
   const folder = folderFor(t);
   const store = new OntologyStore(folder);
   await writeFile(join(folder, "sources.yaml"), "sources: {}\n");

@@ -50,7 +50,7 @@ test("every event has the time, the run and the policy, from the first to the la
   assert.deepEqual(names, ["config_hash", "event_type", "host", "role", "run_id", "ts"]);
 });
 
-test("of allowed breaker_before_call events exactly the configured share is recorded, of refusals all", () => {
+test("exactly the configured share of allowed breaker_before_call events is recorded, and every refusal", () => {
   const sink = keepingSink();
   const { listener } = createTelemetry({ sinks: [sink], sampleBeforeCall: 0.25 });
   for (let i = 0; i < 1000; i += 1) listener(beforeCall(true));
@@ -175,7 +175,7 @@ test("a sink whose promises reject does not end the process: drops are counted, 
   assert.deepEqual(warnings, ["telemetry sink remote failed: api_key=… was refused; further errors are only counted"]);
 });
 
-test("a subscriber of a channel that throws or rejects ends nothing, and the other subscribers get the event", async t => {
+test("a subscriber of a channel that throws or rejects does not end the process, and the other subscribers get the event", async t => {
   const warnings = recordWarnings(t);
   const telemetry = createTelemetry({ sinks: [channelSink()] });
   const received: unknown[] = [];
@@ -199,7 +199,7 @@ test("a subscriber of a channel that throws or rejects ends nothing, and the oth
   assert.equal(warnings.length, 1);
 });
 
-test("two sinks of one kind are counted apart, and their drops are shown when metrics are collected", async () => {
+test("two sinks of one kind are counted separately, and their drops are shown when metrics are collected", async () => {
   const stuck = {
     encode: (event: unknown) => event,
     write: () => new Promise<void>(() => undefined),

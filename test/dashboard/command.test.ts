@@ -106,7 +106,7 @@ test("an operator opens and closes a circuit in the page: every process applies 
   assert.deepEqual(trouble, []);
 });
 
-test("a process that is killed while the page looks at it is shown with the age of its status, and the page goes on", {
+test("a process that is killed while the page shows it is shown with the age of its status, and the page stays live", {
   skip,
 }, async t => {
   const { store } = await temporaryFolder();
@@ -183,7 +183,7 @@ test("actions are refused without the page's token, in read-only mode, for unkno
   await waitForLine("DOCSTOKG_BREAKER_OPEN");
 });
 
-test("processes that share Redis are shown, and obey", { skip: whyNoRedis() }, async t => {
+test("processes that share Redis are shown, and apply orders", { skip: whyNoRedis() }, async t => {
   const redis = await RedisServer.start();
   t.after(() => redis.stop());
   const store = `redis://127.0.0.1:${redis.port}`;
@@ -245,14 +245,14 @@ test("demo --dashboard shows its run, also after the end, until Ctrl-C", async t
   assert.equal(await exitCode, 0);
 });
 
-test("a folder without a run, and a store beside a run, are named", async () => {
+test("a folder without a run, and a store given together with a run, are refused by name", async () => {
   const { folder } = await temporaryFolder();
   const run = async (...argv: string[]) => (await runCli(["dashboard", ...argv])).stderr;
   assert.match(await run("--run", folder), /--run: manifest not found: .*manifest\.sqlite\n/);
   assert.match(await run("--run", folder, "--store", "multiprocess"), /--store: has no effect with --run/);
 });
 
-test("an address for other machines needs a token file, and bad values are named", async () => {
+test("an address for other machines needs a token file, and invalid values are refused by name", async () => {
   const { store, folder } = await temporaryFolder();
   await createStoreFile(store);
   const run = async (...argv: string[]) => {

@@ -65,7 +65,7 @@ test("texts of servers and operators are shown as text: no markup, no script, no
   assert.deepEqual(trouble, []);
 });
 
-test("2,000 keys are a list with few elements, which a keyboard can walk to its end", { skip }, async t => {
+test("2,000 keys are listed with few elements, and the keyboard reaches the last key", { skip }, async t => {
   const keys = Array.from({ length: 2000 }, (_, index) => key(`host-${String(index).padStart(4, "0")}.example`));
   const { hub, set } = scriptedHub({ keys });
   const { page, trouble } = await dashboardPage(t, hub);

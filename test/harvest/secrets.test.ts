@@ -22,7 +22,7 @@ function workAt(url: string) {
   return named.work;
 }
 
-test("no secret of any URL is on the disk after a run, in no file and in no name, and the same list continues", async t => {
+test("after a run no file content and no file name contains a secret of a URL, and the same list continues", async t => {
   let isDown = false;
   const server = await serve(t, (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? "", "http://x");

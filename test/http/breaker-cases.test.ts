@@ -116,7 +116,7 @@ test("five 503 responses of one path group open no circuit of another group on t
   assert.equal(await get("/europepmc/webservices/rest/search"), 200);
 });
 
-test("shipped breaker numbers hold for sister hosts, and no host loosens its files below an unknown host", async () => {
+test("all hosts of a service have its shipped breaker numbers, and no listed host is looser for files than an unknown host", async () => {
   const { breakers } = await loadPolicy({ env: {} });
   const { resolved } = breakers;
   const numbers = (host: string, path?: string, role: Role = "metadata") => {

@@ -68,7 +68,7 @@ test("four processes that open a damaged file together rename it once, and share
   assert.equal(readdirSync(dirname(file)).filter(name => name.includes(".damaged-")).length, 1);
 });
 
-test("a file of somebody else stays as it is, and the cache that names it is off", async () => {
+test("a file of another program is not changed, and the cache that names it is off", async () => {
   const file = join(folder, "notes.txt");
   const notes = "somebody's notes ".repeat(500);
   writeFileSync(file, notes);

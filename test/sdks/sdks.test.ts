@@ -31,7 +31,7 @@ test("the guide has a recipe for each SDK", () => {
 
 suite("with one request per second, and calls that may not wait", { concurrency: true }, () => {
   for (const { name, code } of recipes) {
-    test(`${name}: a refused call is repeated after the wait that it was told, and both succeed`, async t => {
+    test(`${name}: a refused call is repeated after the wait that the refusal names, and both succeed`, async t => {
       const server = await serve(t, answer);
       const { stdout, stderr } = await run(code, server.origin, "1/SECOND");
       assert.equal(stdout, "one\ntwo\n", stderr);

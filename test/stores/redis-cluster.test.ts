@@ -85,7 +85,7 @@ describe("a cluster of three servers", { skip: whyNoRedis() }, () => {
     assert.deepEqual([stdout.trim(), status], ["used", 0]);
   });
 
-  test("one named node that is down does not matter, and a cluster survives the loss of a primary", async t => {
+  test("a store opens while one named node is down, and continues after the loss of a primary", async t => {
     const unused = await RedisServer.freePort();
     const url = cluster.url.replace("redis://", `redis://127.0.0.1:${unused},`);
     const store = await RedisStore.open(url, { prefix: "failover", trustMs: 0, timeoutMs: PATIENT_MS });

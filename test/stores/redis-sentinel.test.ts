@@ -22,7 +22,7 @@ describe("sentinels", { skip: whyNoRedis() }, () => {
   });
   after(() => set[Symbol.asyncDispose]());
 
-  test("a name that the sentinels do not monitor is an error of the opening", async () => {
+  test("opening a store fails for a name that the sentinels do not monitor", async () => {
     await assert.rejects(RedisStore.open(set.url.replace("/limits", "/limit"), { timeoutMs: PATIENT_MS }), {
       name: "StoreError",
       message: /^redis at 127\.0\.0\.1:.*\/limit: the sentinels monitor no server with the name "limit"$/,
@@ -36,7 +36,7 @@ describe("sentinels", { skip: whyNoRedis() }, () => {
     );
   });
 
-  test("a sentinel that is down does not matter, and the database number is used", async t => {
+  test("a store opens while one sentinel is down, and uses the database number", async t => {
     const url = set.url.replace("://", `://127.0.0.1:${await RedisServer.freePort()},`);
     const store = await RedisStore.open(`${url}/3`, { trustMs: 0, timeoutMs: PATIENT_MS });
     t.after(() => store.close());

@@ -47,7 +47,7 @@ test("the URL names the certificate authority and the client certificate", { ski
   assert.equal(await kindOf(store, one("k", 1)), "granted");
 });
 
-test("a certificate that is not trusted, and a file that does not exist, are errors of the opening", {
+test("opening a store fails with an untrusted certificate and with a missing file", {
   skip,
 }, async t => {
   const { url } = await startTlsServer(t, "no");

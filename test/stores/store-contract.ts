@@ -255,7 +255,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, { ...one("k", 2), most: 9 }), 2);
   });
 
-  it("a window of 30,000 per hour grants its limit, except for the grain", async tested => {
+  it("a window of 30,000 per hour grants its limit, and renews it in steps of 1/200", async tested => {
     const a = await tested.member();
     const wanted = (most: number): LeaseRequest => ({ claims: [claim("k", [30_000, HOUR])], least: 1, most });
     let sum = 0;

@@ -89,7 +89,7 @@ test("legends and annotations use labels that their expressions keep", () => {
   }
 });
 
-test("panels have titles, descriptions and places that do not overlap", () => {
+test("panels have titles and descriptions, and do not overlap", () => {
   const places = dashboard.panels.map(({ gridPos: { x, y } }: { gridPos: { x: number; y: number } }) => `${x} ${y}`);
   assert.equal(new Set(places).size, places.length);
   for (const { title, description } of dashboard.panels) assert.ok(title && description);

@@ -141,7 +141,7 @@ test("a request of node:http has the same spans, and its host gets the tracepare
   );
 });
 
-test("a body that its caller cancels, a 404 and a cache hit are no errors of the call", async t => {
+test("a body that its caller cancels, a 404 and a cache hit do not make a call an error", async t => {
   const server = await serve(t, (request, response) => {
     if (request.url === "/endless") response.write("the beginning");
     else if (request.url === "/404") response.writeHead(404).end();

@@ -7,7 +7,7 @@ const HOUR_MS = 3_600_000;
 
 const change = { reset_timeout_s: 60, last_rate_delay_ms: undefined } as const;
 
-test("delays: percentiles by nearest rank, per host and role, of all attempts and of waits without one", async () => {
+test("delays: percentiles by nearest rank, per host and role, of all attempts and of waits that ended without an attempt", async () => {
   const events = [
     // 1 to 20 in random order, and a cache hit without a wait.
     ...[7, 3, 20, 1, 15, 9, 2, 18, 11, 5, 14, 8, 19, 4, 12, 10, 17, 6, 16, 13].map((delay, index) =>
@@ -136,7 +136,7 @@ test("cache hit rate: calls served without a request, as a share of all calls", 
   assert.equal(outcomes.cached, 6);
 });
 
-test("openings per hour and by reason; an extended cooldown is none, and those of other processes are not counted", async () => {
+test("openings per hour and by reason: extended cooldowns and openings of other processes are not counted", async () => {
   const cooled = (
     ms: number,
     untilMs: number,
@@ -212,7 +212,7 @@ test("time saved: the mean duration of an attempt for each refused call, or the 
   assert.deepEqual([breaker.denied, limiter.blocked, outcomes.refused], [4, 1, 4]);
 });
 
-test("without a hub the refusals in breaker_before_call count", async () => {
+test("without a hub the refusals in breaker_before_call are counted", async () => {
   const ask = { host: "a.example", role: "metadata", resolver: undefined, state: "open", reason: "failures" } as const;
   const events = [1, 2, 3].map(ms => at(ms, "breaker_before_call", { ...ask, allowed: false, remaining_ms: 100 }));
   const { breaker } = await summarize(events, RUN);

@@ -68,7 +68,7 @@ test("a limiter that ignores the bound of a call violates L4", async () => {
   assert.ok(await found(/^L4: .* was granted after/, patient));
 });
 
-test("a limiter that says a wrong time in its refusals is noticed", async () => {
+test("a limiter that gives a wrong time in its refusals is reported", async () => {
   const wrong = (limits: RatelimitsOptions, time: FakeTime) => {
     const limiter = new RateLimiter(limits, { time });
     return changed(limiter, request =>
@@ -93,7 +93,7 @@ test("a limiter that lets short calls overtake violates the order", async () => 
   assert.ok(await found(/^FIFO: /, unfair));
 });
 
-test("a limiter that keeps the grant of an aborted call leaves something behind", async () => {
+test("a limiter that keeps the grant of an aborted call is reported with its leftovers", async () => {
   const leaking = (limits: RatelimitsOptions, time: FakeTime) => {
     const limiter = new RateLimiter(limits, { time });
     return changed(limiter, ({ signal, ...request }) => {

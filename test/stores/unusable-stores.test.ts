@@ -8,7 +8,7 @@ import { after, describe, test } from "node:test";
 import { createHub, StoreError, type StoreName } from "../../src/index.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "docstokg-hopeless-"));
+const folder = mkdtempSync(join(tmpdir(), "docstokg-unusable-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 async function assertRefused(store: StoreName, message: RegExp): Promise<void> {
