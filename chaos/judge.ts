@@ -8,7 +8,7 @@ export interface Episode {
   readonly returnsStore: boolean;
   readonly beganUs: number;
   readonly endedUs: number;
-  /** The begin of the next fault, or the end of the run. */
+  /** The start of the next fault, or the end of the run. */
   readonly untilUs: number;
 }
 
@@ -54,11 +54,11 @@ export function judge(episodes: readonly Episode[], stampsUs: readonly number[],
   return { episodes: judged, broken: judged.flatMap(episode => brokenPromises(episode, promises)) };
 }
 
-/** A process reports an outage once: more lines about the same fault are a promise broken. */
+/** A process reports an outage once: more lines about the same fault break the promise. */
 export function judgeLines(episodes: readonly Episode[], printed: readonly Line[]): readonly string[] {
   return episodes.flatMap(episode => {
     const inside = printed.filter(({ atUs }) => atUs >= episode.beganUs && atUs < episode.untilUs);
-    // Node puts the process id in front of a warning, so a process that was started again counts anew.
+    // Node puts the process id in front of a warning, so a process that was started again is counted separately.
     const reports = inside.filter(({ line }) => line.includes("the shared store does not answer"));
     const times = [...Map.groupBy(reports, ({ line }) => line.split(" ")[0])].map(([, lines]) => lines.length);
     const most = Math.max(0, ...times);

@@ -1,4 +1,4 @@
-/** Faults of processes, and of their ways to the store. */
+/** Faults of processes, and of their connections to the store. */
 import type { Random } from "../sim/random.ts";
 import type { ChaosProcess } from "./chaos-process.ts";
 import type { Fault, FaultKind } from "./fault.ts";
@@ -131,7 +131,7 @@ function some(random: Random, fleet: readonly ChaosProcess[]): readonly ChaosPro
 }
 
 export const PROCESS_FAULTS: readonly FaultKind[] = [kill, suspend, stall];
-/** For stores with servers: a file has no way that could be interrupted. */
+/** For stores with servers: a file has no connection that could be interrupted. */
 export const LINK_FAULTS: readonly FaultKind[] = [
   partition("partition-some", false),
   partition("partition-all", true),

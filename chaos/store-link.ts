@@ -9,7 +9,7 @@ interface Pair {
 }
 
 /**
- * The way of one process to the servers of the store: a TCP proxy in front of each port, which can cut all connections,
+ * The connection of one process to the servers of the store: a TCP proxy in front of each port, which can cut all connections,
  * hold everything back as a partition does, or delay it.
  */
 export class StoreLink {
@@ -37,7 +37,7 @@ export class StoreLink {
     return this.#routes;
   }
 
-  /** Connections are reset, and new ones too. */
+  /** Resets all connections, and new ones as soon as they are opened. */
   cut(): void {
     this.#state = "cut";
     for (const { near, far } of this.#pairs) {

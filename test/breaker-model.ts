@@ -381,7 +381,7 @@ class Model {
   }
 }
 
-/** False if the call had no place. */
+/** False if the call was not part of the ramp-up. */
 function leave(ramp: ModelRamp, permit: object): boolean {
   const before = ramp.calls.length;
   ramp.calls = ramp.calls.filter(call => call.permit !== permit);

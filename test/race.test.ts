@@ -275,7 +275,7 @@ test("saved results are loaded unchanged, and a damaged file is named", t => {
 test("an unknown name on the command line is an error that lists the known names", () => {
   assert.deepEqual(
     readArguments(["--only", "R5"]).scenarios.map(({ id }) => id),
-    ["r5-told", "r5-untold"],
+    ["r5-retry-after", "r5-no-retry-after"],
   );
   assert.throws(
     () => readArguments(["--only", "R11"]),

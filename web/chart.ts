@@ -5,7 +5,7 @@ import { clock, duration, perSecond } from "./format.ts";
 
 const WIDTH = 300;
 const HEIGHT = 48;
-/** The current value is the mean of so many steps: a single second is too nervous. */
+/** The current value is the mean of so many steps: the value of a single second varies too much. */
 const CURRENT_STEPS = 5;
 
 interface ChartSpec {

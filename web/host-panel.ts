@@ -117,7 +117,7 @@ export class HostPanel {
 
   #showState(host: HostState | undefined, nowMs: number): void {
     if (host === undefined) {
-      fill(this.#state, "Nothing is known about this host now: it was not called lately.");
+      fill(this.#state, "No current state of this host: it was not called recently.");
       return;
     }
     const badge = h("b", { class: `badge ${host.state}` }, `circuit ${host.state.replace("_", "-")}`);
@@ -216,7 +216,7 @@ function facts(
   return rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
 }
 
-/** Each value, and the place that decides it. The places below it are in its title. */
+/** Each value with its source. The sources that it overrides are in the title of its row. */
 function policyTable(values: readonly PolicyValue[]): HTMLElement {
   const rows = values.map(({ field, value, sources }) => {
     const winner = sources.at(-1);
@@ -239,7 +239,7 @@ function policyTable(values: readonly PolicyValue[]): HTMLElement {
   return h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows));
 }
 
-/** The end of a path is what tells files apart. */
+/** The last part of a path distinguishes files. */
 function shortPlace(where: string): string {
   return where.includes("/") ? `…/${where.split("/").at(-1)}` : where;
 }

@@ -11,7 +11,7 @@ import { RunView } from "./run-view.ts";
 import { hashOf, routeOf, type View } from "./view.ts";
 
 const CHART_MS = 5 * 60_000;
-/** Less than this would look like much happening. */
+/** With fewer steps, a few requests would fill the chart. */
 const CHART_MIN_STEPS = 60;
 const ALL: readonly SeriesName[] = ["requests", "waitMs", "throttles", "hits", "failures", "refused"];
 /** What a store records about requests, without the events of the processes. */

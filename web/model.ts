@@ -15,7 +15,7 @@ export class Model {
   /** Oldest first. */
   events: EventRow[];
   points: SeriesPoint[];
-  /** The clock of the server minus ours, in ms. */
+  /** The clock of the server minus the clock of the browser, in ms. */
   readonly #offsetMs: number;
 
   constructor(state: DashboardState) {

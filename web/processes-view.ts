@@ -4,7 +4,7 @@ import { count, duration, plural } from "./format.ts";
 import type { Model } from "./model.ts";
 import type { View } from "./view.ts";
 
-/** A process that has published nothing for longer may be gone. */
+/** A process that has published nothing for longer may have ended. */
 const SILENT_MS = 5000;
 
 export class ProcessesView implements View {

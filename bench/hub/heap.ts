@@ -53,7 +53,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
       {
         title: `heap and buffers that ${counted(all)} requests by ${CALLERS} callers leave behind`,
         notes: [
-          `collected four times before each look; the cache held ${counted(entries)} answers, which is its bound`,
+          `four garbage collections before each measurement; the cache held ${counted(entries)} responses, its maximum`,
         ],
         columns: ["contestant", `first ${counted(FIRST)}, MB`, `next ${counted(all - FIRST)}, MB`, "bytes/request"],
         rows,

@@ -112,10 +112,10 @@ function medians(rounds: readonly Percentiles[]): Percentiles {
 
 function tableOf(outcomes: readonly LatencyComparison[], { callers, rounds, requests }: LatencyPlan): BenchTable {
   return {
-    title: `microseconds until the body is there, ${callers === 1 ? "one caller" : `${callers} callers`}, cache off`,
+    title: `microseconds until the body is complete, ${callers === 1 ? "one caller" : `${callers} callers`}, cache off`,
     notes: [
       `medians over ${rounds} rounds of ${requests.toLocaleString("en")} requests`,
-      "added: hub less bare within a round, then the median",
+      "added: hub minus bare within a round, then the median",
     ],
     columns: ["", "bare p50", "hub p50", "added p50", "bare p99", "hub p99", "added p99"],
     rows: outcomes.map(({ what, bare, hub, added }) => [

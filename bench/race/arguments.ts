@@ -40,7 +40,7 @@ export function readArguments(args: readonly string[]): RaceArguments {
   }
 }
 
-/** `R5` selects all its variants, `r5-told` one. */
+/** `R5` selects all its variants, `r5-retry-after` one. */
 function scenariosNamed(name: string, all: readonly Scenario[]): readonly Scenario[] {
   const named = all.filter(({ id, race }) => [id, race.toLowerCase()].includes(name.toLowerCase()));
   if (named.length > 0) return named;

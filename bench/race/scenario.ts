@@ -12,7 +12,7 @@ export interface Stall {
 export type RequestCounts = Readonly<Partial<Record<RaceRole, number>>>;
 
 export interface Scenario {
-  /** Such as `r5-told`; also the name of its results file. */
+  /** Such as `r5-retry-after`; also the name of its results file. */
   readonly id: string;
   /** Such as `R5`, for `--only`: all variants together. */
   readonly race: string;

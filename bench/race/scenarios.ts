@@ -64,7 +64,7 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
     },
     ...([true, false] as const).map(
       (sendsRetryAfter): Scenario => ({
-        id: sendsRetryAfter ? "r5-told" : "r5-untold",
+        id: sendsRetryAfter ? "r5-retry-after" : "r5-no-retry-after",
         race: "R5",
         title: `outage ${sendsRetryAfter ? "with" : "without"} Retry-After`,
         what: `20 per second; after 1.5 seconds the server answers with 503 for ${pick(3, 1.3)} seconds, ${sendsRetryAfter ? "with Retry-After" : "without Retry-After: a client that asks rarely notices late that the server is back, while the optimum knows the time"}.`,

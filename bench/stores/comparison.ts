@@ -115,8 +115,8 @@ export function tableOf(
     title: outcome.title,
     notes: [
       `milliseconds; medians over ${rounds} rounds of ${ms} ms, in turns; the longest of all rounds where it says so`,
-      `stall: of the event loop, among ${many(outcome.setting.processes, "process", "es")} on ${many(availableParallelism(), "core")}, up to 1 ms more than it was`,
-      "its CPU: the most that a process itself used between two beats of its loop, whatever else the machine did",
+      `stall: of the event loop, among ${many(outcome.setting.processes, "process", "es")} on ${many(availableParallelism(), "core")}, measured up to 1 ms too long`,
+      "its CPU: the largest CPU time of one process between two turns of its event loop; other processes do not count",
     ],
     columns: [
       "contestant",

@@ -34,10 +34,10 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
 
 async function sqlite(options: TimingOptions): Promise<PartReport> {
   using folder = openFolder();
-  const store = await SqliteStore.open(folder.file("windows.db"), { time: new RestlessTime() });
+  const store = await SqliteStore.open(folder.file("windows.db"), { time: new ImmediateTimersTime() });
   const result = await race(await ourEntrants(store, 1), options);
   await store.close();
-  return reportOf("SQLite, one caller, the rests between transactions skipped", "SQLite", result, new Map());
+  return reportOf("SQLite, one caller, without the pauses between transactions", "SQLite", result, new Map());
 }
 
 async function redis(options: TimingOptions): Promise<PartReport> {
@@ -149,8 +149,8 @@ function reportOf(title: string, store: string, result: TimingResult, peers: Rea
   return { tables: [table], figures };
 }
 
-/** Timers fire at once: the pauses of the store for other processes are not part of the cost of an exchange. */
-class RestlessTime extends SystemTime {
+/** A clock whose timers fire at once: the pauses of the store for other processes are not part of the cost of an exchange. */
+class ImmediateTimersTime extends SystemTime {
   #skippedUs = 0;
 
   override monotonicUs(): number {

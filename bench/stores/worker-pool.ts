@@ -22,7 +22,7 @@ export class WorkerPool implements AsyncDisposable {
 
   static async start(size: number, place: StoreLocation): Promise<WorkerPool> {
     const pool = new WorkerPool(Array.from({ length: size }, () => start(place)));
-    await pool.#heard();
+    await pool.#nextMessages();
     return pool;
   }
 
@@ -31,7 +31,7 @@ export class WorkerPool implements AsyncDisposable {
   }
 
   async run(order: RoundOrder): Promise<readonly RoundResult[]> {
-    const results = this.#heard();
+    const results = this.#nextMessages();
     for (const { child } of this.#workers) child.send(order);
     return (await results) as readonly RoundResult[];
   }
@@ -41,7 +41,7 @@ export class WorkerPool implements AsyncDisposable {
     await Promise.allSettled(this.#workers.map(({ ended }) => ended));
   }
 
-  #heard(): Promise<readonly unknown[]> {
+  #nextMessages(): Promise<readonly unknown[]> {
     return Promise.all(
       this.#workers.map(async ({ child, ended }) => {
         const [message] = await Promise.race([once(child, "message"), ended]);

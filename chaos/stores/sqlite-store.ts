@@ -65,7 +65,7 @@ function diskFull(folder: string): FaultKind {
     "disk-full",
     [500, 5000],
     async () => {
-      // The file that fills the disk is cut off at its last free byte.
+      // The write fails when the disk is full; the part that was written fills the disk.
       await writeFile(filler, Buffer.alloc(64 * 1024 * 1024)).catch(() => undefined);
     },
     () => rm(filler, { force: true }),

@@ -18,7 +18,8 @@ const OTHER_VARIABLES: Readonly<Record<string, string>> = {
     "several entries of `--breaker`, `--breaker-role` and `resolver:<name>=…`, divided by `;`: `api.example.org=fail_max:3;api.example.org:artifact=reset:300`",
   DOCSTOKG_MAILTO: "your email address, sent to services (`--mailto`)",
   DOCSTOKG_CACHE: "cache of `docstokg/register`: `memory`, `off` or `sqlite:<file>`",
-  DOCSTOKG_MANIFEST: "manifest of `docstokg run` and its sister commands: a file or a PostgreSQL URL (`--manifest`)",
+  DOCSTOKG_MANIFEST:
+    "manifest of `docstokg run` and of the commands that read its manifest: a file or a PostgreSQL URL (`--manifest`)",
 };
 
 /** Variables of other programs that docstokg reads. */

@@ -127,7 +127,7 @@ const ERRORS: Readonly<Record<DocstokgErrorCode, ErrorAdvice>> = {
       new DownloadError("cannot write papers/.parts/1f: ENOSPC"),
     ],
     advice: [
-      "Make room on the disk, or correct the permissions of the folder, if the message names a path.",
+      "Free space on the disk, or correct the permissions of the folder, if the message names a path.",
       "Otherwise repeat the download: the file of the service was incomplete or damaged. Finished files are kept.",
     ],
   },

@@ -25,7 +25,11 @@ const FILES = [
     "shared limits and circuits ([tables](#shared-store)); without the variable in `docstokg-<uid>` of the temporary folder",
   ],
   ["a file of your choice", "store `sqlite:<file>`", "the same"],
-  ["`<store file>.orders`", "SQLite stores", "empty; its time of change tells processes about an operator's order"],
+  [
+    "`<store file>.orders`",
+    "SQLite stores",
+    "empty; a new modification time notifies the processes of an operator's order",
+  ],
   ["`<file>.damaged-<time>`", "stores and caches", "a damaged file, moved aside; delete it when you have looked at it"],
   ["a file of your choice", "cache `sqlite:<file>`", "stored responses ([tables](#cache))"],
   ["`<database>-wal`, `<database>-shm`", "SQLite", "parts of the database while it is open: copy them with it"],

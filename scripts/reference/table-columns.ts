@@ -96,7 +96,7 @@ export const MANIFEST_TABLES: Readonly<Record<string, TableDescription>> = {
       id: "number of the work",
       key: "its identifier in canonical form, such as `doi:10.1234/abc`",
       ids: "all its identifiers, as JSON",
-      title: "title, if a service has told it",
+      title: "title, if a service returned one",
       year: "year of publication",
       run: "run that listed it, or took it up again",
       state: "`pending`, `done` or `failed`",

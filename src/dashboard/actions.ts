@@ -75,7 +75,7 @@ export class StoreActions implements DashboardActions {
           ? { kind: "hold", ...ordered }
           : { kind: name };
     const { sequence } = await this.#operator.order(target, request);
-    if (sequence === undefined) return { isApplied: true, text: "nothing was to be changed" };
+    if (sequence === undefined) return { isApplied: true, text: "no circuit had to change" };
     const acknowledgements = await this.#operator.acknowledgements([sequence], this.#time, ACKNOWLEDGED_WITHIN_MS);
     return resultOf(acknowledgements);
   }

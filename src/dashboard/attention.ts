@@ -2,7 +2,7 @@ import type { HostState, WindowState } from "./dashboard-state.ts";
 
 type Unranked = Omit<HostState, "attention" | "why">;
 
-/** A long window that is used beyond this share is worth a look. A window of seconds is full whenever a key is busy. */
+/** A long window that is used beyond this share needs attention. A window of seconds is full whenever a key is busy. */
 const NEARLY_USED = 0.9;
 const LONG_RATE = /\/\d*\s*(?:m|min|minutes?|h|hours?|d|days?)$/i;
 /** Each level is above every rank of the level below it. */

@@ -67,7 +67,7 @@ export interface HostState {
   readonly windowFailures: number;
   readonly circuits: readonly CircuitRowState[];
   readonly keys: readonly KeyState[];
-  /** The list is sorted by it, the highest first. 0 if there is nothing to see. */
+  /** The list is sorted by it, the highest first. 0 if the host needs no attention. */
   readonly attention: number;
   /** Why it needs attention; empty if it does not. */
   readonly why: string;
@@ -194,7 +194,7 @@ export interface DashboardPatch {
   /** Names of hosts that are no longer listed. */
   readonly gone?: readonly string[];
   readonly processes?: readonly ProcessState[];
-  /** The charts anew, because the length of their steps has changed. */
+  /** The complete charts, because the length of their steps has changed. */
   readonly series?: SeriesState;
   /** New steps, and the last ones again while they grow. */
   readonly points?: readonly SeriesPoint[];

@@ -121,7 +121,7 @@ class DashboardServer {
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
-    // A browser that goes away in the middle must not end the process.
+    // A browser that disconnects in the middle of a response must not end the process.
     response.on("error", () => undefined);
     if (request.method !== "POST") request.resume();
     // Not relative to a base: a path of two slashes would be another host.

@@ -14,7 +14,7 @@ type KeyCounts = { -readonly [Name in keyof KeyFact]: KeyFact[Name] };
 const HOSTS_MAX = 5000;
 const RESOLVER = "resolver ";
 
-/** The circuits and requests of each host, as the events of a run tell them. */
+/** The circuits and requests of each host, derived from the events of a run. */
 export class EventHosts {
   readonly #hosts = new Map<string, HostEvents>();
   readonly #keys = new Map<string, KeyCounts>();

@@ -135,7 +135,7 @@ function keyState(snapshot: KeyFact, ageMs: number): KeyState {
   };
 }
 
-/** One key in two processes: usage adds up, and of the rest the worse value is shown. */
+/** One key in two processes: usage is added up, and the other fields have the worse value. */
 function joined(a: KeyState, b: KeyState): KeyState {
   const later = b.newCallMs > a.newCallMs ? b : a;
   return {

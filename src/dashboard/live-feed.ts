@@ -7,11 +7,11 @@ import { StateDelta } from "./state-delta.ts";
 
 /** Pages that may be connected at once. */
 const CLIENTS_MAX = 32;
-/** A page that reads slower than this many bytes behind is closed; the browser connects again and gets the whole state. */
+/** A connection with more unread bytes is closed. The browser connects again and gets the whole state. */
 const BACKLOG_MAX = 8_000_000;
 /** The state is read again this long after it was read. */
 const REFRESH_MS = 1000;
-/** Comments keep connections open through proxies, and notice pages that are gone. */
+/** A comment is sent after so many refreshes. It keeps connections open through proxies, and fails if a page is gone. */
 const HEARTBEAT_REFRESHES = 15;
 
 const EMPTY: SourceState = {
@@ -48,7 +48,7 @@ export class LiveFeed {
   /** Takes over the response. False if too many pages are connected. */
   async connect(response: ServerResponse): Promise<boolean> {
     if (this.#clients.size >= CLIENTS_MAX || this.#isClosed) return false;
-    // A browser that has gone already reports no close any more.
+    // A response that is already destroyed emits no "close".
     if (response.destroyed) return true;
     this.#clients.add(response);
     this.#source.setWatched(true);
@@ -58,7 +58,7 @@ export class LiveFeed {
       "cache-control": "no-store",
       "x-accel-buffering": "no",
     });
-    // Everybody gets the changes up to now first, so that the next change fits the state that this page gets.
+    // The other pages get the pending changes first: then all pages have the state to which the next change applies.
     await this.refresh();
     if (!response.closed && this.#state !== undefined) write(response, "state", this.#state);
     return true;

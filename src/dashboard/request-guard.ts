@@ -49,7 +49,7 @@ export function refusalOf(request: GuardedRequest, options: GuardOptions, action
     : refused("the action has no valid token: reload the page");
 }
 
-/** Cookies are shared by all ports of a host, so that each dashboard has a name of its own. */
+/** Cookies are shared by all ports of a host, so each dashboard has its own cookie name. */
 export function cookieName(token: string): string {
   return `docstokg-${createHash("sha256").update(token).digest("hex").slice(0, 12)}`;
 }

@@ -20,7 +20,7 @@ export interface DashboardSource {
    * rejects with it.
    */
   explain(name: string, role: string): readonly ExplainedValue[] | Promise<readonly ExplainedValue[]>;
-  /** Tells whether pages are connected: without them, a source needs not prepare lines of ordinary requests. */
+  /** Called with whether pages are connected. While none is, a source need not prepare lines of ordinary requests. */
   setWatched(isWatched: boolean): void;
   close(): Promise<void>;
 }

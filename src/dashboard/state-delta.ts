@@ -1,6 +1,6 @@
 import type { DashboardPatch, DashboardState, HostState, SeriesPoint } from "./dashboard-state.ts";
 
-/** Remembers what the pages know, and finds what has changed since. */
+/** Keeps the state that was sent to the pages, and finds what has changed since. */
 export class StateDelta {
   readonly #hosts = new Map<string, string>();
   readonly #parts = new Map<string, string>();

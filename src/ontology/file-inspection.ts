@@ -69,7 +69,7 @@ export interface InspectionOptions {
 /** A chunk is parsed synchronously, so its size limits how long the event loop is blocked. */
 const CHUNK_BYTES = 65_536;
 const DEFAULT_BASE = "urn:base:";
-/** The name of a class cannot be read from a beginning that is one long comment, so more than one chunk is read. */
+/** How much of a file the depths `end` and `none` parse. A file can begin with a long comment, so one chunk is too little. */
 const BEGINNING_BYTES = 1_048_576;
 
 interface Attempt {

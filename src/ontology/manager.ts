@@ -186,7 +186,7 @@ function keyOf(service: string | null | undefined, host: string): string {
   return `${service ?? NO_SERVICE}:${host === ANY_HOST ? host : canonicalHost(host)}`;
 }
 
-/** The folder of the store is no limit. */
+/** A hash of the limits only: the folder of the store is left out. */
 function settingsHash({ default: fallback, perService, guardMs }: OntologyRates): string {
   const services = [...perService].sort(([a], [b]) => (a < b ? -1 : 1));
   return textHash(JSON.stringify([fallback, services, guardMs]));

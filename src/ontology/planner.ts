@@ -52,9 +52,9 @@ export interface PlanRefusal {
   readonly kind: "refused";
   /** The entry of `sources.yaml`. */
   readonly source: Source;
-  /** Why, for programs. */
+  /** The reason as a code. */
   readonly reason: RefusalReason;
-  /** Why, for people, in one line. */
+  /** The reason as a sentence, in one line. */
   readonly message: string;
 }
 

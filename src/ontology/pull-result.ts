@@ -5,8 +5,8 @@ export interface PullOptions {
   /** Accepts only the files whose hashes are in the lockfile; every other source fails. @default false */
   readonly isFrozen?: boolean | undefined;
   /**
-   * Says that `sources` are all sources of `sources.yaml`. Entries of other ids then leave the lockfile, or fail with
-   * `isFrozen`.
+   * Whether `sources` are all sources of `sources.yaml`. If so, entries of other ids are removed from the lockfile; with
+   * `isFrozen` they fail.
    * @default false
    */
   readonly isAll?: boolean | undefined;

@@ -100,8 +100,8 @@ export class PullRun {
   }
 
   /**
-   * The stored file, if it is exactly what is wanted: the locked one, or the pinned version. Its hash is computed again,
-   * because the manifest does not notice damage on disk.
+   * The stored file, if it is the locked file or has the pinned version. Its hash is computed again, because the file may
+   * have been damaged since its manifest was written.
    */
   async #kept({ source }: PlanEntry, expected: string | undefined): Promise<StoredVersion | undefined> {
     const { store, signal } = this.#deps;

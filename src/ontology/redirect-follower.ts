@@ -105,7 +105,7 @@ export class RedirectFollower {
       return statusCode < 500;
     } catch (error) {
       signal?.throwIfAborted();
-      // Refused by a limit or an open circuit, which would refuse http too: https loses nothing.
+      // A limit or an open circuit refused the probe. It would refuse http too, so https is used.
       return error instanceof RejectedError;
     }
   }

@@ -50,7 +50,7 @@ async function entriesOf(file: Awaited<ReturnType<typeof open>>): Promise<readon
     if (count >= MAX_ENTRIES) throw new DownloadError(`the tar file has more than ${MAX_ENTRIES} entries`);
     const bytes = octal(header.subarray(124, 136));
     const type = header[156];
-    // "0" or zero: a regular file. Long names and links of other types are skipped.
+    // "0" or zero: a regular file. Entries of other types, such as links and long names, are skipped.
     if (type === 0x30 || type === 0) {
       const prefix = textOf(header.subarray(345, 500));
       const name = textOf(header.subarray(0, 100));

@@ -48,11 +48,12 @@ export function withCurrentNames(type: EventType, event: EventRecord): EventReco
     return { ...rest, key: host };
   }
   if ((type === "http_request" || type === "http_retry") && typeof event["call_id"] !== "string")
-    return { ...event, ...FIRST_CALL_FIELDS, final_host: event["host"] };
+    return { ...event, ...FIELDS_MISSING_IN_0_1, final_host: event["host"] };
   return event;
 }
 
-const FIRST_CALL_FIELDS: EventRecord = {
+/** The values of the fields that version 0.1 did not write. */
+const FIELDS_MISSING_IN_0_1: EventRecord = {
   call_id: "",
   aborted: false,
   background: false,

@@ -33,9 +33,9 @@ function flushAll(): void {
 }
 
 /**
- * A handler takes away the default effect of a signal, so this one removes itself and sends the signal again, unless the
- * program has handlers of its own. Those run after this one was removed: a library that ends the process only if its
- * handler is the only one still does.
+ * A signal with a handler no longer ends the process. So this handler removes itself and sends the signal again, unless
+ * the program has handlers of its own. Those run after the removal, so a library that ends the process only when its
+ * handler is the only one still ends it.
  */
 function onSignal(signal: NodeJS.Signals): void {
   flushAll();
@@ -44,7 +44,7 @@ function onSignal(signal: NodeJS.Signals): void {
   else setImmediate(listenAgain, signal).unref();
 }
 
-/** The program goes on after the signal. */
+/** Adds the handler again, because the program continues after the signal. */
 function listenAgain(signal: NodeJS.Signals): void {
   if (flushes.size > 0) process.prependListener(signal, onSignal);
 }

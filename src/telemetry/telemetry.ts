@@ -151,7 +151,7 @@ export class Telemetry implements AsyncDisposable {
   #emit(body: EventBody, config_hash: string): void {
     if (!this.#isListening) return;
     const { event_type } = body;
-    // The fields come first, because a copy that other properties precede costs five times as much.
+    // The spread comes first, because a spread after other properties is five times as slow.
     const ts = this.#time.wallMs();
     const hash = body.event_type === "policy_loaded" ? body.config_hash : config_hash;
     const fields = { ...(body as object), ts, run_id: this.runId, config_hash: hash };

@@ -33,7 +33,7 @@ async function startScenario(t: TestContext) {
       if (value === wanted) return;
     }
   };
-  /** A process that stands still while it holds the lock of the file makes a command fail: then it is repeated. */
+  /** Repeats a command that fails because a process without CPU time holds the lock of the file. */
   const operate = async (...argv: string[]) => {
     for (;;) {
       // The host is listed, because the program may not have published yet that it has called it.

@@ -12,7 +12,7 @@ import { serve } from "../http/kit.ts";
 const root = resolve(import.meta.dirname, "../..");
 const isWindows = process.platform === "win32" && "there is no SIGHUP on Windows";
 
-/** A server that keeps the first request of its file until it is told to answer. */
+/** A server that holds the first request for its file until the test calls `answer`. */
 async function heldServer(t: TestContext, type: string, body: string | Buffer) {
   const arrived = Promise.withResolvers<ServerResponse>();
   let isHeld = true;

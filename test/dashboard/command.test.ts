@@ -9,11 +9,11 @@ import { type TestContext, test } from "node:test";
 import { docstokg } from "../../src/cli/docstokg.ts";
 import { type Io, runProgram } from "../../src/cli/program.ts";
 import type { DashboardState } from "../../src/dashboard/dashboard-state.ts";
+import { openPage } from "../browser-page.ts";
 import { createStoreFile, runCli, temporaryFolder } from "../cli/kit.ts";
 import { serve } from "../http/kit.ts";
 import { RedisServer, whyNoRedis } from "../stores/redis-server.ts";
 import { whyNoBrowser } from "../telemetry/chromium.ts";
-import { openPage } from "./kit.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const skip = whyNoBrowser();

@@ -1,4 +1,4 @@
-/** A made-up state with something of everything, for pictures and measurements. */
+/** An invented state in which every part of the page has content, for pictures and measurements. */
 import type { EventRow, SeriesPoint } from "../../src/dashboard/dashboard-state.ts";
 import { EventLog } from "../../src/dashboard/event-log.ts";
 import { type BreakerFacts, hostStates } from "../../src/dashboard/host-states.ts";

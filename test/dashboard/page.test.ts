@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createDashboard } from "../../src/dashboard/dashboard.ts";
+import { openPage } from "../browser-page.ts";
 import { hubFor, serve } from "../http/kit.ts";
 import { whyNoBrowser } from "../telemetry/chromium.ts";
 import { hostStatus, key } from "./facts.ts";
-import { dashboardPage, openPage, scriptedHub, serveDashboard } from "./kit.ts";
+import { dashboardPage, scriptedHub, serveDashboard } from "./kit.ts";
 
 const skip = whyNoBrowser();
 

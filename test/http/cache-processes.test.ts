@@ -70,7 +70,7 @@ test("four processes that open a damaged file together rename it once, and share
 
 test("a file of another program is not changed, and the cache that names it is off", async () => {
   const file = join(folder, "notes.txt");
-  const notes = "somebody's notes ".repeat(500);
+  const notes = "the notes of a user ".repeat(500);
   writeFileSync(file, notes);
   const troubles: string[] = [];
   const cache = await SqliteCache.open(file, { time: systemTime, onTrouble: ({ message }) => troubles.push(message) });
@@ -87,7 +87,7 @@ test("a process that is killed while it writes leaves a valid file", async () =>
   await once(child, "message");
   child.kill("SIGKILL");
   await once(child, "exit");
-  assert.ok(existsSync(`${file}-wal`), "it had no time to tidy up");
+  assert.ok(existsSync(`${file}-wal`), "the process could not remove the log");
 
   const troubles: string[] = [];
   const cache = await SqliteCache.open(file, { time: systemTime, onTrouble: ({ message }) => troubles.push(message) });

@@ -1,4 +1,7 @@
-/** Real processes, servers and stores on a clock that the test steps: what one process learns, the others obey. */
+/**
+ * Real processes, servers and stores on a clock that the test steps: cooldowns, probes and failures of one process apply
+ * to the others.
+ */
 import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -182,8 +185,8 @@ async function assertFailuresAreCounted(t: TestContext, store: StoreView): Promi
   );
 }
 
-/** The process cannot connect, and its peer can. */
-async function assertOwnNetworkIsOwn(t: TestContext, store: StoreView): Promise<void> {
+/** A process that cannot connect opens the circuit for itself only. */
+async function assertConnectErrorsStayLocal(t: TestContext, store: StoreView): Promise<void> {
   const site = await new Site().start(t);
   const members = await Promise.all([Member.start(t, store.url), Member.start(t, store.url)]);
   const [a, b] = members;
@@ -270,7 +273,7 @@ test("failures of the processes that share a file are counted together", async t
 });
 
 test("a process that cannot connect opens the circuit for no process that shares a file with it", async t => {
-  await assertOwnNetworkIsOwn(t, sqlite("network.db"));
+  await assertConnectErrorsStayLocal(t, sqlite("network.db"));
 });
 
 const skip = whyNoRedis();
@@ -292,5 +295,5 @@ test("failures of the processes that share a redis server are counted together",
 test("a process that cannot connect opens the circuit for no process that shares a redis server with it", {
   skip,
 }, async t => {
-  await assertOwnNetworkIsOwn(t, await redis(t));
+  await assertConnectErrorsStayLocal(t, await redis(t));
 });

@@ -196,7 +196,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
     const store = await opened(t, { timeoutMs }, own.url);
     const other = await opened(t, {}, own.url);
     const three = one("k", 3, HOUR_MS);
-    // The impatient store learns the server's clock; only the patient one judges.
+    // The store with the short timeout reads the server's clock first. The other store shows what was granted.
     await eventually(() => ask(store, one("another key", 1000)));
     assert.equal(await kindOf(other, three), "granted");
     await other.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);

@@ -90,7 +90,7 @@ export async function openParser(name: ParserName, onStatement: OnStatement, bas
   }
 }
 
-/** What a file is that no parser accepts; undefined if it may be a damaged ontology. */
+/** The kind of a file that no parser accepts; undefined if it may be a damaged ontology. */
 export function wrongContentOf(head: string): WrongContent | undefined {
   const text = head.trimStart();
   if (text === "") return "empty";

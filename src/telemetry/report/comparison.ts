@@ -1,6 +1,6 @@
 import type { RunSummary } from "../summary/run-summary.ts";
 
-/** The numbers of one host, or of all, that a change of policy may move. */
+/** The numbers of one host, or of all, that a change of policy may affect. */
 export interface ComparedNumbers {
   /** Requests sent. */
   readonly attempts: number;

@@ -50,8 +50,8 @@ class JsonlWriter implements BatchWriter<number> {
   #identity: bigint | undefined;
   #bytes = 0;
   readonly #lines = new LineBuffer();
-  /** Lines that `write` is about to write. */
-  #unbegun: Buffer | undefined;
+  /** Lines that `write` has taken and not begun to write. */
+  #notWritten: Buffer | undefined;
   /** The file ends within a line, because a process was killed or the disk was full. The next write begins a new line. */
   #isTorn = false;
 
@@ -91,14 +91,14 @@ class JsonlWriter implements BatchWriter<number> {
 
   async write(items: readonly number[]): Promise<void> {
     const lines = this.#taken(items);
-    this.#unbegun = lines;
+    this.#notWritten = lines;
     // Another process may have rotated the file, or a user deleted it.
     if (this.#file !== undefined && (await identity(this.#path)) !== this.#identity) await this.close();
     if (this.#file === undefined) await this.open();
     if (this.#bytes > 0 && this.#bytes + lines.length > this.#maxBytes) await this.#rotate();
     // `writeSync` has written them while the file was opened or renamed.
-    if (this.#unbegun === undefined) return;
-    this.#unbegun = undefined;
+    if (this.#notWritten === undefined) return;
+    this.#notWritten = undefined;
     const file = this.#file;
     if (file === undefined) throw new Error(`${this.#path} was closed`);
     const bytes = this.#begun(lines);
@@ -114,8 +114,8 @@ class JsonlWriter implements BatchWriter<number> {
 
   /** Without rotation and without looking at the path again: the process is about to end. */
   writeSync(items: readonly number[]): void {
-    const lines = Buffer.concat([...(this.#unbegun === undefined ? [] : [this.#unbegun]), this.#taken(items)]);
-    this.#unbegun = undefined;
+    const lines = Buffer.concat([...(this.#notWritten === undefined ? [] : [this.#notWritten]), this.#taken(items)]);
+    this.#notWritten = undefined;
     if (lines.length === 0) return;
     const fd = this.#file?.fd ?? openSync(this.#path, "a", 0o600);
     const bytes = this.#begun(lines);

@@ -3,15 +3,15 @@ import type { TelemetryEvent } from "../events.ts";
 import { queueWaitMs } from "../metric-collector.ts";
 import type { DecisionSummary } from "./run-summary.ts";
 
-/** Bounds the memory; further settings are counted together. A limit that servers announce has a row for each time. */
+/** Bounds the memory; further settings are counted together. Each limit that a server announces is a setting. */
 const SETTINGS_MAX = 1000;
 const OTHER_SETTINGS = "(other settings)";
 
-type Counts = { -readonly [Key in Exclude<keyof DecisionSummary, "decidedBy">]: number };
+type DecisionCounts = { -readonly [Key in Exclude<keyof DecisionSummary, "decidedBy">]: number };
 
 /** Counts waits and refusals by the setting that decided them. */
 export class DecisionTally {
-  readonly #settings = new Map<string, Counts>();
+  readonly #settings = new Map<string, DecisionCounts>();
 
   take(event: TelemetryEvent): void {
     if (event.event_type === "http_attempt" && event.decided_by !== undefined)

@@ -6,7 +6,7 @@ export interface StepCondition {
   readonly fromMs?: number;
   /** When the step ends, in milliseconds since the internet started. @default never */
   readonly untilMs?: number;
-  /** How many matching requests are left alone first. @default 0 */
+  /** How many matching requests pass unchanged before the step takes effect. @default 0 */
   readonly skip?: number;
   /** How many matching requests are affected after that. @default all */
   readonly times?: number;
@@ -14,7 +14,7 @@ export interface StepCondition {
 
 /** The effect of a step on a request. */
 export type StepEffect =
-  /** `status` sends an error page, `reset` cuts the connection, `silence` never responds. */
+  /** `status` sends an error page, `reset` closes the connection, `silence` never responds. */
   | {
       readonly effect: "outage";
       /** @default "status" */

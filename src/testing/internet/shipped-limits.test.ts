@@ -27,9 +27,9 @@ function worstCase({ at, name }: EnforcedLimit, windowUs: number): number {
   const byOwner = new Map<string, number>();
   for (const place of at) {
     const routes = routesAt(place, roles);
-    const lanes = routes.reduce((sum, { roleBudget }) => sum + mostIn(roleBudget.rates, windowUs), 0);
+    const ofRoles = routes.reduce((sum, { roleBudget }) => sum + mostIn(roleBudget.rates, windowUs), 0);
     const totals = routes.flatMap(({ above }) => above.map(({ policy }) => mostIn(policy.rates, windowUs)));
-    byOwner.set(routes[0]?.name ?? place, Math.min(lanes, ...totals));
+    byOwner.set(routes[0]?.name ?? place, Math.min(ofRoles, ...totals));
   }
   return [...byOwner.values()].reduce((sum, count) => sum + count, 0);
 }

@@ -95,7 +95,7 @@ class Trace implements TraceResult {
       await time.stall(step.ms);
     } else if (step.do === "abort") this.#abort(this.#nth([...this.#waiting], step.which));
     else this.#useGrant(step);
-    // What a step decides shows before the next one.
+    // The grants and refusals that a step causes are recorded before the next step.
     await time.advance(0);
   }
 
@@ -264,7 +264,7 @@ class Trace implements TraceResult {
     };
   }
 
-  /** The bound of the policy is for rates: it does not hold while slots are missing or the process stands still. */
+  /** The bound of the policy is for rates: it does not hold while slots are missing or the process is stalled. */
   #isBounded({ call, arrivedUs }: WaitingCall): boolean {
     return call.maxWaitMs !== undefined || !(this.#hasCaps || this.#stallEndUs > arrivedUs);
   }

@@ -24,7 +24,7 @@ const PARALLEL = 20;
 /** Turns of the event loop without any change, after which only time can end a wait. */
 const IDLE_TURNS = 12;
 
-/** The counts of a ledger, for the record. */
+/** What was compared, for the output of the command. */
 export interface LedgerTotals {
   scripts: number;
   calls: number;
@@ -32,7 +32,7 @@ export interface LedgerTotals {
   events: number;
 }
 
-/** Runs scripts through one hub with every sink, and compares all books. Throws with the seed when they differ. */
+/** Runs scripts through one hub with every sink, and compares all records of their calls. Throws an error with the seed when they differ. */
 export async function runLedgerBatch(seed: number, scripts: number, totals: LedgerTotals): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "docstokg-ledger-"));
   const server = new LedgerServer();

@@ -76,7 +76,7 @@ export class CallerLedger {
         else await body.arrayBuffer();
       }
     } catch {
-      // Refusals, aborts, deadlines and broken connections are expected; the events tell which.
+      // Refusals, aborts, deadlines and broken connections are expected; the events record which one it was.
     }
   }
 

@@ -11,7 +11,7 @@ import { type CallerLedger, count } from "./ledger-calls.ts";
 import { DEAD_HOST, HOSTS } from "./ledger-script.ts";
 import type { SeenRequest } from "./ledger-server.ts";
 
-/** The books of one batch. */
+/** Everything that recorded the calls of one batch. */
 export interface Ledger {
   readonly caller: CallerLedger;
   readonly seen: readonly SeenRequest[];
@@ -24,10 +24,10 @@ export interface Ledger {
   readonly snapshot: HubSnapshot;
 }
 
-/** One quantity as each book has it. */
-type Entry = readonly [what: string, ...books: (readonly [book: string, value: number])[]];
+/** One quantity, with its value in each record that has it. */
+type ComparedQuantity = readonly [what: string, ...values: (readonly [record: string, value: number])[]];
 
-/** Compares every book with every other. Returns what differs. */
+/** Compares the values of all records. Returns the quantities that differ. */
 export async function ledgerProblems(ledger: Ledger): Promise<readonly string[]> {
   const opened = await openTelemetryFile(ledger.file);
   const report = await summarize(opened.events("ledger"), "ledger");
@@ -39,7 +39,7 @@ export async function ledgerProblems(ledger: Ledger): Promise<readonly string[]>
   return [...entries.flatMap(differences), ...callProblems(ledger), ...spanProblems(ledger)];
 }
 
-function hostEntries(host: string, ledger: Ledger, report: RunSummary, db: DatabaseSync): readonly Entry[] {
+function hostEntries(host: string, ledger: Ledger, report: RunSummary, db: DatabaseSync): readonly ComparedQuantity[] {
   const { events, seen, metrics, spans, snapshot, caller } = ledger;
   const attempts = of(events, "http_attempt").filter(event => event.host === host);
   const sent = attempts.filter(({ connection }) => connection !== "none");
@@ -49,7 +49,7 @@ function hostEntries(host: string, ledger: Ledger, report: RunSummary, db: Datab
   const shown = snapshot.keys.find(one => one.key === host);
   const sql = (query: string) => Number(Object.values(db.prepare(query).get(host) ?? { none: 0 })[0]);
   const clients = clientSpans(spans).filter(({ attributes }) => attributes["server.address"] === host);
-  const withStatus = (status: number): Entry => [
+  const withStatus = (status: number): ComparedQuantity => [
     `${host}: responses with ${status}`,
     ["server", requests.filter(request => request.status === status).length],
     ["events", attempts.filter(event => event.status === status).length],
@@ -149,7 +149,7 @@ function hostEntries(host: string, ledger: Ledger, report: RunSummary, db: Datab
   ];
 }
 
-function totalEntries(ledger: Ledger, report: RunSummary, db: DatabaseSync): readonly Entry[] {
+function totalEntries(ledger: Ledger, report: RunSummary, db: DatabaseSync): readonly ComparedQuantity[] {
   const { events, metrics, caller, spans } = ledger;
   const all = of(events, "http_request");
   const attempts = of(events, "http_attempt");
@@ -243,10 +243,10 @@ function spanProblems({ spans, seen }: Ledger): readonly string[] {
   return problems;
 }
 
-function differences([what, ...books]: Entry): readonly string[] {
-  const [first] = books;
-  const isSame = books.every(([, value]) => Math.abs(value - (first?.[1] ?? 0)) < 1e-3);
-  return isSame ? [] : [`${what}: ${books.map(([book, value]) => `${book} ${value}`).join(", ")}`];
+function differences([what, ...values]: ComparedQuantity): readonly string[] {
+  const [first] = values;
+  const isSame = values.every(([, value]) => Math.abs(value - (first?.[1] ?? 0)) < 1e-3);
+  return isSame ? [] : [`${what}: ${values.map(([record, value]) => `${record} ${value}`).join(", ")}`];
 }
 
 /** The sum over all series of a metric that have these labels. */

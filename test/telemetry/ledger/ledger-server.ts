@@ -22,7 +22,7 @@ export const BEHAVIOURS = [
 ] as const;
 export type Behaviour = (typeof BEHAVIOURS)[number];
 
-/** A real server under several host names that writes down every request. */
+/** A real server under several host names that records every request. */
 export class LedgerServer {
   readonly seen: SeenRequest[] = [];
   /** Requests that are not answered completely until the client or `release` ends them. */

@@ -1,11 +1,12 @@
 /**
- * `npm run ledger -- --scripts 100000 --seed 1`: random scripts of calls against real servers that write down what they
- * see. Exit code 1 when two books differ; the message names the seed.
+ * `npm run ledger -- --scripts 100000 --seed 1`: random scripts of calls against real servers that record their
+ * requests. Exit code 1 when the records of servers, events, tables, metrics, spans and report differ; the message names
+ * the seed.
  */
 import { parseArgs } from "node:util";
 import { type LedgerTotals, runLedgerBatch } from "./ledger-batch.ts";
 
-/** Scripts that share a hub and its books. */
+/** Scripts that share a hub and its telemetry. */
 export const LEDGER_BATCH = 200;
 
 export async function runLedger(
@@ -31,7 +32,7 @@ if (process.argv[1] === import.meta.filename) {
   const { values } = parseArgs({ options: { scripts: { type: "string" }, seed: { type: "string" } } });
   const print = ({ scripts, calls, attempts, events }: LedgerTotals) =>
     process.stdout.write(
-      `${scripts} scripts: ${calls} calls, ${attempts} requests, ${events} events; all books agree\n`,
+      `${scripts} scripts: ${calls} calls, ${attempts} requests, ${events} events; all records agree\n`,
     );
   const options = { firstSeed: Number(values.seed ?? 1), scripts: Number(values.scripts ?? 100_000) };
   await runLedger(options, totals => {
