@@ -1,5 +1,6 @@
 import type { Program } from "./program.ts";
 import { runAsProcess } from "./run-as-process.ts";
+import { limitYoungHeap } from "./young-heap.ts";
 
 export const ontofetch: Program = {
   name: "ontofetch",
@@ -73,4 +74,7 @@ export const ontofetch: Program = {
   ],
 };
 
-export const main = (process: NodeJS.Process): Promise<void> => runAsProcess(ontofetch, process);
+export function main(process: NodeJS.Process): Promise<void> {
+  limitYoungHeap();
+  return runAsProcess(ontofetch, process);
+}

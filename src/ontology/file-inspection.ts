@@ -1,4 +1,3 @@
-import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import {
   describeWrongContent,
@@ -173,15 +172,19 @@ async function tryParser(
           collect(subject, predicate, object, kind, language, datatype);
           onStatement(subject, predicate, object, kind, language, datatype);
         };
-  const last = depth === "full" ? undefined : BEGINNING_BYTES - 1;
+  const maxBytes = depth === "full" ? Number.POSITIVE_INFINITY : BEGINNING_BYTES;
   const parser = await openParser(name, sink, base);
-  // Not before the parser is open: until the loop reads it, nothing would receive an error of the stream.
-  const bytes = createReadStream(path, { highWaterMark: CHUNK_BYTES, ...(last === undefined ? {} : { end: last }) });
+  const file = await open(path);
   try {
     const decoding = new TextDecoding(encoding);
-    for await (const chunk of bytes) {
+    // One buffer for all chunks: with new ones, 100 MB of garbage come together between two collections.
+    const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+    for (let at = 0; at < maxBytes; ) {
+      const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, at);
+      if (bytesRead === 0) break;
+      at += bytesRead;
       signal?.throwIfAborted();
-      parser.write(decoding.decode(chunk));
+      parser.write(decoding.decode(buffer.subarray(0, bytesRead)));
       if (onChunk !== undefined) await onChunk();
       if (depth !== "full" && parser.format !== undefined) return { parser, facts, problem: undefined, isEmpty: false };
     }
@@ -194,7 +197,7 @@ async function tryParser(
     if (!(error instanceof SyntaxProblem)) throw error;
     return { parser, facts, problem: error.message.replace(/\s+/g, " ").slice(0, 300), isEmpty: false };
   } finally {
-    bytes.destroy();
+    await file.close();
   }
 }
 

@@ -65,7 +65,8 @@ export class HashTable {
     const flags = this.#flags;
     this.#hashes = new Float64Array(hashes.length * 2);
     this.#flags = new Uint8Array(hashes.length * 2);
-    for (const [at, key] of hashes.entries()) {
+    for (let at = 0; at < hashes.length; at += 1) {
+      const key = hashes[at] ?? 0;
       if (key === 0) continue;
       const slot = this.#find(key, key >>> 0);
       this.#hashes[slot] = key;

@@ -5,6 +5,7 @@
 import { IriBase } from "./iri-base.ts";
 import { checkBase } from "./limits.ts";
 import { RDF, RDF_TYPE } from "./rdf-vocabulary.ts";
+import { type FrameKind, RdfXmlFrame } from "./rdf-xml-frame.ts";
 import { blankNodeOf, RdfXmlIds } from "./rdf-xml-ids.ts";
 import { kindOf, RdfXmlStatements } from "./rdf-xml-statements.ts";
 import type { OnStatement } from "./statement.ts";
@@ -18,50 +19,17 @@ const CORE_TERMS = ["RDF", "ID", "about", "parseType", "resource", "nodeID", "da
 const NOT_NODES = new Set([...CORE_TERMS, ...OLD_TERMS, "li"]);
 const NOT_PROPERTIES = new Set([...CORE_TERMS, ...OLD_TERMS, "Description"]);
 const NOT_ATTRIBUTES = new Set([...CORE_TERMS, ...OLD_TERMS, "Description", "li"]);
-/**
- * - `document`: expects the root. `rdf`: inside `rdf:RDF`. Both contain node elements.
- * - `node`: a node element, or a property with `parseType="Resource"`. It contains property elements.
- * - `property`: a property element that contains text or one node element. `empty`: one that contains neither.
- * - `collection`, `literal`, `triple`: property elements with that `parseType`.
- */
-type FrameKind = "document" | "rdf" | "node" | "property" | "empty" | "collection" | "literal" | "triple";
-
-interface Frame {
-  readonly kind: FrameKind;
-  base: IriBase;
-  language: string;
-  direction: string;
-  version: string;
-  /** The subject of the statements of this element. */
-  subject: string;
-  predicate: string;
-  text: string;
-  datatype: string;
-  hasChild: boolean;
-  /** The number of the next `rdf:li`. */
-  item: number;
-  /** The IRI of the reified statement (`rdf:ID`), and its reifier (`rdf:annotation`). */
-  statementId: string;
-  reifier: string;
-  /** The last cell of a collection. */
-  cell: string;
-}
-
 export class RdfXmlParser implements XmlHandler {
   readonly #statements: RdfXmlStatements;
-  readonly #frames: Frame[];
+  readonly #frames: RdfXmlFrame[];
   readonly #ids = new RdfXmlIds();
   /** Open elements inside a literal. */
   #literalDepth = 0;
 
   constructor(onStatement: OnStatement, base: string) {
     this.#statements = new RdfXmlStatements(onStatement);
-    const root: Frame = {
-      ...{ kind: "document" as const, base: new IriBase(base), language: "", direction: "", version: "" },
-      ...{ subject: "", predicate: "", text: "", datatype: "", hasChild: false, item: 1 },
-      ...{ statementId: "", reifier: "", cell: "" },
-    };
-    this.#frames = [root];
+    const context = { base: new IriBase(base), language: "", direction: "", version: "" };
+    this.#frames = [new RdfXmlFrame("document", context)];
   }
 
   open(name: XmlName, attributes: readonly XmlAttribute[]): void {
@@ -116,12 +84,12 @@ export class RdfXmlParser implements XmlHandler {
     else if (frame.kind === "triple") this.#statements.emitProperty(frame, this.#statements.endTriple(), "triple");
   }
 
-  #openRoot(parent: Frame, attributes: readonly XmlAttribute[]): void {
+  #openRoot(parent: RdfXmlFrame, attributes: readonly XmlAttribute[]): void {
     const frame = this.#push("rdf", parent);
     for (const attribute of attributes) this.#readContext(frame, attribute);
   }
 
-  #openNode(parent: Frame, name: XmlName, attributes: readonly XmlAttribute[]): void {
+  #openNode(parent: RdfXmlFrame, name: XmlName, attributes: readonly XmlAttribute[]): void {
     if (name.namespace === "") throw new SyntaxProblem(`element ${name.raw} has no namespace`);
     if (name.namespace === RDF && NOT_NODES.has(name.local)) throw new SyntaxProblem(`${name.raw} is not a node`);
     const frame = this.#push("node", parent);
@@ -147,7 +115,7 @@ export class RdfXmlParser implements XmlHandler {
   }
 
   /** The statement whose object is a node element. */
-  #link(parent: Frame, node: string): void {
+  #link(parent: RdfXmlFrame, node: string): void {
     if (parent.kind === "collection") {
       const cell = this.#statements.newBlank();
       if (parent.cell === "") this.#statements.emitProperty(parent, cell, "blank");
@@ -157,7 +125,7 @@ export class RdfXmlParser implements XmlHandler {
     } else if (parent.kind === "property") this.#statements.emitProperty(parent, node, kindOf(node));
   }
 
-  #openProperty(parent: Frame, name: XmlName, attributes: readonly XmlAttribute[]): void {
+  #openProperty(parent: RdfXmlFrame, name: XmlName, attributes: readonly XmlAttribute[]): void {
     if (name.namespace === "") throw new SyntaxProblem(`element ${name.raw} has no namespace`);
     if (name.namespace === RDF && NOT_PROPERTIES.has(name.local)) {
       throw new SyntaxProblem(`${name.raw} is not a property`);
@@ -166,9 +134,9 @@ export class RdfXmlParser implements XmlHandler {
     const predicate = isItem ? `${RDF}_${parent.item++}` : name.iri;
     let parseType: string | undefined;
     let object: string | undefined;
+    const frame = this.#push("property", parent);
     // The base and the language of the element apply to all its attributes, so they are read first.
-    const context: Frame = { ...parent };
-    const others = attributes.filter(attribute => !this.#readContext(context, attribute));
+    const others = attributes.filter(attribute => !this.#readContext(frame, attribute));
     let statementId = "";
     let datatype = "";
     let reifier = "";
@@ -177,13 +145,13 @@ export class RdfXmlParser implements XmlHandler {
       const { name: key, value } = attribute;
       if (key.namespace !== RDF) properties.push(attribute);
       else if (key.local === "parseType") parseType = value;
-      else if (key.local === "ID") statementId = this.#ids.claim(context.base, value);
-      else if (key.local === "datatype") datatype = context.base.resolve(value);
-      else if (key.local === "annotation") reifier = context.base.resolve(value);
+      else if (key.local === "ID") statementId = this.#ids.claim(frame.base, value);
+      else if (key.local === "datatype") datatype = frame.base.resolve(value);
+      else if (key.local === "annotation") reifier = frame.base.resolve(value);
       else if (key.local === "annotationNodeID") reifier = blankNodeOf(value);
       else if (key.local === "resource" || key.local === "nodeID") {
         if (object !== undefined) throw new SyntaxProblem("rdf:resource and rdf:nodeID on one property");
-        object = key.local === "resource" ? context.base.resolve(value) : blankNodeOf(value);
+        object = key.local === "resource" ? frame.base.resolve(value) : blankNodeOf(value);
       } else if (NOT_ATTRIBUTES.has(key.local)) throw new SyntaxProblem(`${key.raw} on a property`);
       else properties.push(attribute);
     }
@@ -193,8 +161,12 @@ export class RdfXmlParser implements XmlHandler {
       throw new SyntaxProblem("rdf:parseType together with rdf:resource, rdf:nodeID, rdf:datatype or other attributes");
     }
     if (isEmpty && datatype !== "") throw new SyntaxProblem("rdf:datatype on a property without text");
-    const frame = this.#push(kindOfProperty(parseType, isEmpty, context.version), context);
-    Object.assign(frame, { subject: parent.subject, predicate, statementId, datatype, reifier });
+    frame.kind = kindOfProperty(parseType, isEmpty, frame.version);
+    frame.subject = parent.subject;
+    frame.predicate = predicate;
+    frame.statementId = statementId;
+    frame.datatype = datatype;
+    frame.reifier = reifier;
     if (parseType === "Resource") {
       const node = this.#statements.newBlank();
       this.#statements.emitProperty(frame, node, "blank");
@@ -209,7 +181,7 @@ export class RdfXmlParser implements XmlHandler {
   }
 
   /** Whether an attribute sets base, language, direction or version, for this element and those inside. */
-  #readContext(frame: Frame, { name: { namespace, local, raw }, value }: XmlAttribute): boolean {
+  #readContext(frame: RdfXmlFrame, { name: { namespace, local, raw }, value }: XmlAttribute): boolean {
     if (namespace === XML_NAMESPACE) {
       if (local === "lang") frame.language = value;
       if (local === "base") {
@@ -231,7 +203,7 @@ export class RdfXmlParser implements XmlHandler {
     return true;
   }
 
-  #emitAttributes(frame: Frame, attributes: readonly XmlAttribute[], subject: string): void {
+  #emitAttributes(frame: RdfXmlFrame, attributes: readonly XmlAttribute[], subject: string): void {
     for (const { name, value } of attributes) {
       if (name.namespace === "" || name.namespace === RDF) {
         if (name.namespace === "" || name.local !== "type") {
@@ -242,26 +214,23 @@ export class RdfXmlParser implements XmlHandler {
     }
   }
 
-  #emitLiteral(frame: Frame, text: string, datatype: string): void {
+  #emitLiteral(frame: RdfXmlFrame, text: string, datatype: string): void {
     this.#statements.emitProperty(frame, text, "literal", datatype === "" ? languageOf(frame) : "", datatype);
   }
 
-  #endCollection(frame: Frame): void {
+  #endCollection(frame: RdfXmlFrame): void {
     const nil = `${RDF}nil`;
     if (frame.cell === "") this.#statements.emitProperty(frame, nil, "iri");
     else this.#statements.emit(frame.cell, `${RDF}rest`, nil, "iri");
   }
 
-  #push(kind: FrameKind, { base, language, direction, version }: Frame): Frame {
-    const frame: Frame = {
-      ...{ kind, base, language, direction, version, subject: "", predicate: "", text: "", datatype: "" },
-      ...{ hasChild: false, item: 1, statementId: "", reifier: "", cell: "" },
-    };
+  #push(kind: FrameKind, parent: RdfXmlFrame): RdfXmlFrame {
+    const frame = new RdfXmlFrame(kind, parent);
     this.#frames.push(frame);
     return frame;
   }
 
-  #top(): Frame {
+  #top(): RdfXmlFrame {
     const frame = this.#frames.at(-1);
     if (frame === undefined) throw new SyntaxProblem("element after the end of the document");
     return frame;
@@ -276,7 +245,7 @@ function kindOfProperty(parseType: string | undefined, isEmpty: boolean, version
   return parseType === "Triple" && version !== "" ? "triple" : "literal";
 }
 
-function languageOf({ language, direction, version }: Frame): string {
+function languageOf({ language, direction, version }: RdfXmlFrame): string {
   return direction === "" || version === "" || language === "" ? language : `${language}--${direction}`;
 }
 

@@ -4,6 +4,7 @@ import { SyntaxProblem } from "./syntax-problem.ts";
 export const XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace";
 const XMLNS_NAMESPACE = "http://www.w3.org/2000/xmlns/";
 const NAMES_MAX = 10_000;
+const LOWER_X = 0x78;
 
 /** A name with its namespace. */
 export interface XmlName {
@@ -32,7 +33,8 @@ export class XmlNamespaces {
   open(attributes: Readonly<Record<string, string>>): void {
     let undo: [string, string | undefined][] | undefined;
     for (const name in attributes) {
-      if (!name.startsWith("xmlns")) continue;
+      // Most attributes do not begin with an x.
+      if (name.charCodeAt(0) !== LOWER_X || !name.startsWith("xmlns")) continue;
       const prefix = name === "xmlns" ? "" : name[5] === ":" ? name.slice(6) : undefined;
       if (prefix === undefined) continue;
       const uri = attributes[name] ?? "";
