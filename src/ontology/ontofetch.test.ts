@@ -3,8 +3,10 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { startProxy } from "../../test/http/connect-proxy.ts";
 import { internetFor, projectFor } from "../../test/ontology/kit.ts";
 import { outcomes } from "../../test/ontology/outcomes.ts";
+import { OBO } from "../../test/ontology/sample-files.ts";
 import type { OntologyManifest } from "./ontology-manifest.ts";
 
 const GOOD = `
@@ -185,4 +187,21 @@ test("a pull works by permanent URLs while the OBO registry is down", async t =>
   const internet = await internetFor(t, { script: [{ effect: "outage", host: "obofoundry.org", how: "reset" }] });
   const project = await projectFor(t, internet, "sources:\n  reed: { target_formats: [obo] }\n");
   assert.deepEqual(outcomes(await project.pull()), { reed: "fetched" });
+});
+
+test("a pull goes through the proxy of the environment, whose password is written nowhere", async t => {
+  const proxy = await startProxy(t, 1, OBO);
+  const project = await projectFor(
+    t,
+    { network: {} },
+    'sources:\n  x: { resolver: direct, extras: { url: "http://files.example.org:8080/x.obo" } }\n',
+  );
+  const results = await project.pull({ env: { HTTP_PROXY: proxy.url } });
+  assert.deepEqual(outcomes(results), { x: "fetched" });
+  assert.deepEqual(proxy.targets, ["http://files.example.org:8080/x.obo"]);
+  for (const entry of await readdir(project.folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const content = await readFile(join(entry.parentPath, entry.name), "latin1");
+    assert.ok(!content.includes("user:secret"), entry.name);
+  }
 });

@@ -1,35 +1,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import http from "node:http";
 import https from "node:https";
-import net, { type AddressInfo } from "node:net";
-import { type TestContext, test } from "node:test";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { startProxy } from "../../../test/http/connect-proxy.ts";
 import { hubFor, only, recordEvents, serve, tlsFixture } from "../../../test/http/kit.ts";
 import { ConfigError, PrivateAddressError } from "../../errors.ts";
 import { proxySettings } from "./proxy-wire.ts";
-
-/** A proxy that connects every CONNECT to one server, and records the targets. */
-async function startProxy(t: TestContext, port: number) {
-  const targets: string[] = [];
-  const proxy = http.createServer((request, response) => {
-    targets.push(request.url ?? "");
-    response.end("by the proxy");
-  });
-  proxy.on("connect", (request, socket) => {
-    targets.push(request.url ?? "");
-    const server = net.connect(port, "127.0.0.1", () => {
-      socket.write("HTTP/1.1 200 OK\r\n\r\n");
-      server.pipe(socket).pipe(server);
-    });
-    server.on("error", () => socket.destroy());
-    socket.on("error", () => server.destroy());
-  });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  t.after(() => proxy.close());
-  t.after(() => proxy.closeAllConnections());
-  return { url: `http://user:secret@127.0.0.1:${(proxy.address() as AddressInfo).port}`, targets };
-}
 
 test("https requests go through HTTPS_PROXY under the limits of their own host, and those in NO_PROXY do not", async t => {
   const { key, cert } = tlsFixture();
