@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Outcome } from "../core/breaker/classify.ts";
 import type { RejectedError } from "../errors.ts";
 import type { GrantedWait } from "../limiter/granted-wait.ts";
-import type { CallTrace } from "./tracing.ts";
+import type { SafeCallTrace } from "./safe-call-trace.ts";
 
 /**
  * How the cache was used. `off`: there is no cache, or it does not apply to this request. `offline`: no stored response,
@@ -28,7 +28,7 @@ export class CallRecord {
   /** The target of the last redirect that was followed; undefined without one. */
   finalHop: { readonly host: string; readonly path: string } | undefined = undefined;
   /** The trace of the call; undefined when it is not traced. */
-  trace: CallTrace | undefined = undefined;
+  trace: SafeCallTrace | undefined = undefined;
   /** Number of attempts to send. */
   tries = 0;
   /** Number of requests sent: attempts that had a connection. */

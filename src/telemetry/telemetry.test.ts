@@ -175,6 +175,29 @@ test("a sink whose promises reject does not end the process: drops are counted, 
   assert.deepEqual(warnings, ["telemetry sink remote failed: api_key=… was refused; further errors are only counted"]);
 });
 
+test("a rejection of a promise of another library is counted too", async t => {
+  const warnings = recordWarnings(t);
+  const thenable: object = {
+    // biome-ignore lint/suspicious/noThenProperty: a promise of another library
+    then: (_: unknown, onRejected: (error: Error) => void) => onRejected(new Error("no")),
+  };
+  const telemetry = createTelemetry({ sinks: [{ name: "remote", take: () => thenable }] });
+  assert.equal(telemetry.dropped["remote"], 1);
+  await until(() => warnings.length > 0);
+  assert.deepEqual(warnings, ["telemetry sink remote failed: no; further errors are only counted"]);
+});
+
+test("an item that is not a sink is refused by its place in the list, with a hint for a promise", () => {
+  const create = (sinks: unknown) => () => createTelemetry({ sinks } as { sinks: readonly Sink[] });
+  assert.throws(create(undefined), /^RangeError: sinks must be a list/);
+  assert.throws(
+    create([keepingSink(), null]),
+    /^RangeError: sinks\[1\] is not a sink: it needs a name and a function take$/,
+  );
+  assert.throws(create([{ name: "mine" }]), /^RangeError: sinks\[0\] is not a sink/);
+  assert.throws(create([Promise.resolve(keepingSink())]), /sinks\[0\] is not a sink: .*; await jsonlSink/);
+});
+
 test("a subscriber of a channel that throws or rejects does not end the process, and the other subscribers get the event", async t => {
   const warnings = recordWarnings(t);
   const telemetry = createTelemetry({ sinks: [channelSink()] });

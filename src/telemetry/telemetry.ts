@@ -161,7 +161,8 @@ export class Telemetry implements AsyncDisposable {
       if (to.sink.isListening === false) continue;
       try {
         const taken = to.sink.take(event);
-        if (taken instanceof Promise) taken.catch(error => this.#refused(to, error));
+        // Not `instanceof`: promises of other libraries and realms may reject too.
+        if (isThenable(taken)) taken.then(undefined, error => this.#refused(to, error));
       } catch (error) {
         this.#refused(to, error);
       }
@@ -203,8 +204,18 @@ export class Telemetry implements AsyncDisposable {
   }
 }
 
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | undefined | null)?.then === "function";
+}
+
 /** Gives each sink an id of its own. */
 function attached(sinks: readonly Sink[]): readonly AttachedSink[] {
+  if (!Array.isArray(sinks)) throw new RangeError("sinks must be a list, such as [await jsonlSink(file)]");
+  for (const [index, sink] of sinks.entries())
+    if (typeof sink?.name !== "string" || typeof sink.take !== "function")
+      throw new RangeError(
+        `sinks[${index}] is not a sink: it needs a name and a function take${isThenable(sink) ? "; await jsonlSink(…), sqliteSink(…), prometheusSink(…) and otelSink(…)" : ""}`,
+      );
   const ids = new Set<string>();
   return sinks.map(sink => {
     let id = sink.name;
