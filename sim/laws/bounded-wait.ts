@@ -1,7 +1,7 @@
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { CallPlan, Plan } from "../plan.ts";
 import { CalmHosts } from "./calm-hosts.ts";
-import { type Law, type LawMaker, ms, turnUs } from "./law.ts";
+import { boundOf, type Law, type LawMaker, ms, turnUs } from "./law.ts";
 
 /** Tolerance for early and late timers. */
 const SLACK_US = 20_000;
@@ -68,7 +68,7 @@ class BoundedWait implements Law {
     // A coalesced call that could not use the response starts waiting when the shared request ended.
     if (call.method === "GET" && this.#hasJoined(call, arrivedUs)) return undefined;
     const waitedUs = atUs - arrivedUs;
-    const boundMs = Math.min(call.maxWaitMs ?? this.#maxDelayMs(call), call.deadlineMs ?? Number.POSITIVE_INFINITY);
+    const boundMs = boundOf(call, this.#maxDelayMs(call));
     const { store, breakers, processes } = this.#plan;
     const slackUs = SLACK_US + processes.reduce((sum, _, process) => sum + turnUs(this.#plan, process), 0);
     // A call asks the store even when maxWaitMs is 0. It may wait for the exchange in progress, an earlier request, its

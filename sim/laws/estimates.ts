@@ -2,7 +2,7 @@ import type { SimFact } from "../facts.ts";
 import type { CallPlan, HostPlan, Plan, RatePlan } from "../plan.ts";
 import { type PolicyVersion, scaled } from "../policy.ts";
 import { CalmHosts } from "./calm-hosts.ts";
-import { type Law, type LawMaker, ms } from "./law.ts";
+import { boundOf, type Law, type LawMaker, ms } from "./law.ts";
 import { PoliciesInForce } from "./policies-in-force.ts";
 import { isWithin, SentRequests } from "./sent-requests.ts";
 
@@ -51,7 +51,7 @@ class TrueEstimates implements Law {
     const computeUs = this.#plan.processes[process]?.computeUs ?? 0;
     const isCounted = call.method !== "HEAD" || limits?.countsHead === true;
     if (limits === undefined || computeUs > 0 || !isCounted || !this.#calm.isCalm(call.host)) return undefined;
-    const boundMs = Math.min(call.maxWaitMs ?? limits.maxDelayMs, call.deadlineMs ?? Number.POSITIVE_INFINITY);
+    const boundMs = boundOf(call, limits.maxDelayMs);
     const told = `call ${call.id} was told to come again in ${retryAfterMs} ms`;
     if (waitedUs / 1000 + retryAfterMs < boundMs) return `${told} after ${ms(waitedUs)}; its bound is ${boundMs} ms`;
     const atLeastUs = this.#atLeastUs(process, host, call, atUs);

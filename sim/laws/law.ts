@@ -1,5 +1,5 @@
 import type { SimFact, WireRequest } from "../facts.ts";
-import type { Plan } from "../plan.ts";
+import type { CallPlan, Plan } from "../plan.ts";
 
 /** Reads of the clock in one turn of the event loop. Each costs up to `computeUs` of simulated time. */
 const CLOCK_READS = 100;
@@ -23,4 +23,9 @@ export function ms(us: number): string {
 /** How long one turn of the event loop of a process takes at most: reads of the clock cost time. */
 export function turnUs({ processes }: Plan, process: number): number {
   return CLOCK_READS * (processes[process]?.computeUs ?? 0);
+}
+
+/** How long a call may wait: its own bound, and its deadline. The policy's `maxDelayMs` only if it has neither. */
+export function boundOf({ maxWaitMs, deadlineMs }: CallPlan, maxDelayMs: number): number {
+  return Math.min(maxWaitMs ?? deadlineMs ?? maxDelayMs, deadlineMs ?? Number.POSITIVE_INFINITY);
 }
