@@ -198,6 +198,18 @@ class SlowTime extends FakeTime {
   }
 }
 
+test("a refusal behind a request that is not written counts from now, however long that request takes", async () => {
+  const { time, enterNow, pass, refusal } = gateOf(roleLimits({ rates: "1/s" }));
+  const grant = enterNow();
+  const queued = pass();
+  assert.equal(refusal().retryAfterMs, 2000);
+  await time.advance(3000);
+  assert.equal(refusal().retryAfterMs, 2000);
+  grant.release();
+  await time.advance(1000);
+  await queued;
+});
+
 test("with a store a call with maxWaitMs 0 is decided by the store, however slow the process is", async () => {
   const time = new SlowTime();
   const policies = limitPoliciesFrom(roleLimits({ rates: "1/HOUR" }), "test");

@@ -67,6 +67,7 @@ export class GrantIssuer implements GrantOwner {
     }
     if (units > 0) roleBudget.acquired += 1;
     else roleBudget.headSkipped += 1;
+    if (units > 0 && !isStamped) roleBudget.countFirstWindows(nowUs);
     this.#peers?.charged(roleBudget, charge);
     if (isStamped) this.#peers?.written(roleBudget, units);
     permit?.recordWait(wait.waitedMs);

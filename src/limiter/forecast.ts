@@ -42,7 +42,8 @@ export class Forecast {
   readonly #parked = new Set<ForecastNode>();
   readonly #late: LateWaiter[] = [];
   readonly #slotsIgnored = new Set<Budget>();
-  readonly #nowUs: number;
+  /** When it was made. */
+  readonly madeUs: number;
   /** The least time by which a request that was decided starts before its bound ends. */
   slackUs = Number.POSITIVE_INFINITY;
   /** A unit that is granted and not written yet counts as written now, so that starts move as long as it is not. */
@@ -60,7 +61,7 @@ export class Forecast {
    * `slotsIgnored` pass count as free.
    */
   constructor(top: SchedulerNode | undefined, nowUs: number, slotsIgnored?: RoleBudget) {
-    this.#nowUs = nowUs;
+    this.madeUs = nowUs;
     this.#atUs = nowUs;
     for (let at: Budget | undefined = slotsIgnored; at; at = at.above) this.#slotsIgnored.add(at);
     if (top !== undefined) this.#copy(top, this.#root);
@@ -144,7 +145,7 @@ export class Forecast {
       this.#setTimer(copy, node.untilUs, node.parking);
     } else if (copy.budget?.hasSlot !== false) {
       // It waits for a reply of the store, or for a slot that is ignored: in the forecast it has both now.
-      this.#setTimer(copy, this.#nowUs, 0);
+      this.#setTimer(copy, this.madeUs, 0);
     }
     return copy;
   }
@@ -162,12 +163,12 @@ export class Forecast {
   }
 
   #entryOf(waiter: Waiter): ForecastEntry {
-    return { charge: waiter.charge, latestUs: waiter.latestUs(this.#nowUs), waiter, startUs: undefined };
+    return { charge: waiter.charge, latestUs: waiter.latestUs(this.madeUs), waiter, startUs: undefined };
   }
 
   #budgetOf(budget: Budget): ForecastBudget {
     if (budget.hasPending) this.hasPending = true;
-    return new ForecastBudget(budget, this.#nowUs, this.#slotsIgnored.has(budget));
+    return new ForecastBudget(budget, this.madeUs, this.#slotsIgnored.has(budget));
   }
 
   #nodeOf(key: Budget | string): ForecastNode {
@@ -247,7 +248,7 @@ export class Forecast {
    * to use it. The rates do not make it late.
    */
   #isDue(node: ForecastNode, { charge, latestUs, waiter }: ForecastEntry): boolean {
-    if (waiter === undefined || this.#atUs > this.#nowUs) return false;
+    if (waiter === undefined || this.#atUs > this.madeUs) return false;
     for (let at: ForecastNode | undefined = node; at !== undefined; at = at.above)
       if ((at.budget?.readyUs(charge) ?? 0) > latestUs) return false;
     return true;

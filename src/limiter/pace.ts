@@ -17,6 +17,17 @@ export interface PaceChange {
   readonly reason: string;
 }
 
+/** What is known about a throttled response. */
+export interface ThrottleContext {
+  /** The server has just announced a lower limit, which the requests in flight could not keep. @default false */
+  readonly isExplained?: boolean;
+  /**
+   * The request was sent alone, to try a burst after the first full window: no delay of other requests explains it, so
+   * one such throttle is enough to space requests evenly. @default false
+   */
+  readonly isAlone?: boolean;
+}
+
 /** So many throttles without a calm hour between them switch a key to even spacing. */
 const SMOOTH_AFTER = 2;
 const CALM_US = 3_600_000_000;
@@ -74,18 +85,19 @@ export class Pace {
     this.#rebuild();
   }
 
-  /**
-   * Counts one response. A throttled one also widens the guard, and may switch to even spacing, unless it `isExplained`:
-   * the server has just announced a lower limit, which the requests in flight could not keep.
-   */
-  record(isThrottled: boolean, nowUs: number, isExplained = false): readonly PaceChange[] {
+  /** Counts one response. A throttled one also widens the guard, and may switch to even spacing. */
+  record(
+    isThrottled: boolean,
+    nowUs: number,
+    { isExplained = false, isAlone = false }: ThrottleContext = {},
+  ): readonly PaceChange[] {
     const changes = this.tick(nowUs);
     this.#calls += 1;
     this.#lastUs = nowUs;
     if (!isThrottled) return changes;
     this.#throttled += 1;
     if (!isExplained) {
-      this.#unexplained = this.#unexplainedAt(nowUs) + 1;
+      this.#unexplained = isAlone ? SMOOTH_AFTER : this.#unexplainedAt(nowUs) + 1;
       this.#unexplainedUs = nowUs;
     }
     return [...changes, ...this.#widen(nowUs)];

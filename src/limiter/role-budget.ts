@@ -6,6 +6,7 @@ import { Budget } from "./budget.ts";
 import { type Charge, type Costs, chargeOf, costsOf, NO_CHARGE, ONE_UNIT } from "./charge.ts";
 import { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
+import { FirstWindows, shortestWindow } from "./first-windows.ts";
 import type { LearnedLimits } from "./learned-limits.ts";
 import type { SentUnits } from "./sent-history.ts";
 import type { UnitLease } from "./unit-lease.ts";
@@ -35,6 +36,10 @@ export class RoleBudget extends Budget {
   isDetached = false;
   /** Units leased from a shared store. Undefined without a store, or before the first request to it. */
   unitLease: UnitLease | undefined = undefined;
+  /** Responses are recorded. Without them, requests cannot be sent one after the other. */
+  isAnswered = false;
+  /** Undefined in the first window of a key, and after those that are tried. */
+  #firstWindows: FirstWindows | undefined = undefined;
   /** Requests queued for this budget. */
   waiting = 0;
   acquired = 0;
@@ -122,6 +127,28 @@ export class RoleBudget extends Budget {
     this.hasUnchangedRates = true;
     super.reload(configured, aimd);
     this.trackCosts();
+  }
+
+  /** Called for each request that is granted, after its units are reserved. */
+  countFirstWindows(nowUs: number): void {
+    if (!this.isAnswered || this.spacingUs > 0) return;
+    const unit = this.log.written + this.log.pending;
+    const window = shortestWindow(this.windows);
+    if (window === undefined || !FirstWindows.isTried(unit, window)) this.#firstWindows = undefined;
+    else {
+      this.#firstWindows ??= new FirstWindows();
+      this.#firstWindows.granted(unit, window, nowUs);
+    }
+  }
+
+  /** Whether the second or third window of the key is being tried. */
+  get isTried(): boolean {
+    return this.#firstWindows !== undefined;
+  }
+
+  /** Until when a queued request waits for the answer to the one before (law L12); 0 if it does not. */
+  get aloneUntilUs(): number {
+    return this.#firstWindows === undefined || this.inFlight === 0 ? 0 : this.#firstWindows.aloneUntilUs;
   }
 
   override get storeKey(): string {

@@ -10,6 +10,8 @@ import type { Waiter } from "./waiter.ts";
 
 /** Late timers make starts drift. They are foreseen again once they are off by more than this. */
 const DRIFT_US = 5000;
+/** For each waiting request, so that making forecasts takes a small part of the time. */
+const REBUILD_US = 20;
 
 /** Result of a search below a node: a request is ready, none is, or the budget of the named node blocks. */
 type SearchOutcome = "ready" | "idle" | SchedulerNode;
@@ -62,9 +64,8 @@ export class Scheduler {
   /** When a new request of this role budget would start, behind the queues (law L4). */
   startOf(roleBudget: RoleBudget, charge: Charge, nowUs: number): ForecastStart {
     const top = this.#topOf(roleBudget);
-    return (
-      top?.forecast?.peek(roleBudget, charge, nowUs) ?? new Forecast(top, nowUs, roleBudget).startOf(roleBudget, charge)
-    );
+    const known = top && forecastAt(top, nowUs)?.peek(roleBudget, charge, nowUs);
+    return known ?? new Forecast(top, nowUs, roleBudget).startOf(roleBudget, charge);
   }
 
   /**
@@ -75,7 +76,7 @@ export class Scheduler {
     const leastUs = freeUs(roleBudget, charge, nowUs);
     const top = this.#topOf(roleBudget);
     if (top === undefined || top.waiting !== this.queueOf(roleBudget)?.length) return leastUs;
-    top.forecast ??= new Forecast(top, nowUs);
+    top.forecast = forecastAt(top, nowUs) ?? new Forecast(top, nowUs);
     return Math.max(leastUs, top.forecast.peek(roleBudget, charge, nowUs)?.startUs ?? 0);
   }
 
@@ -154,8 +155,8 @@ export class Scheduler {
     const top = this.#topOf(waiter.roleBudget);
     if (top === undefined) return;
     // A request that joins the only queue delays no other one.
-    if (top.waiting === node.waiting) top.forecast?.append(waiter, nowUs);
-    else top.forecast = undefined;
+    top.forecast = top.waiting === node.waiting ? forecastAt(top, nowUs) : undefined;
+    top.forecast?.append(waiter, nowUs);
     this.#suspects.add(top);
   }
 
@@ -293,6 +294,11 @@ export class Scheduler {
       if (at === node) this.#parkUntilReady(node);
       return at;
     }
+    const { aloneUntilUs } = waiter.roleBudget;
+    if (aloneUntilUs > nowUs && waiter.units > 0) {
+      this.#parkUntilAnswered(node, aloneUntilUs, nowUs);
+      return node;
+    }
     this.#ready = waiter;
     return "ready";
   }
@@ -311,6 +317,15 @@ export class Scheduler {
     this.#parkings += 1;
     node.parking = this.#parkings;
     node.timer = this.#time.setTimer((this.#untilUs - nowUs) / 1000, () => {
+      this.#unpark(node);
+      this.#wake();
+    });
+  }
+
+  /** As for a slot: the answer to the request in flight frees it. It waits until `untilUs` at most. */
+  #parkUntilAnswered(node: SchedulerNode, untilUs: number, nowUs: number): void {
+    node.parkForSlot(nowUs);
+    node.timer = this.#time.setTimer((untilUs - nowUs) / 1000, () => {
       this.#unpark(node);
       this.#wake();
     });
@@ -358,6 +373,15 @@ export class Scheduler {
       this.#nodes.delete(at.key);
     }
   }
+}
+
+/**
+ * The forecast of a node, if it still holds. While units are granted and not written, its starts move with the time, and
+ * it is made again; less often for a long queue, because that takes some time for each request.
+ */
+function forecastAt({ forecast, waiting }: SchedulerNode, nowUs: number): Forecast | undefined {
+  const isMoved = forecast?.hasPending === true && nowUs - forecast.madeUs > DRIFT_US + REBUILD_US * waiting;
+  return isMoved ? undefined : forecast;
 }
 
 function moveToEnd<T>(set: Set<T>, member: T): void {

@@ -32,6 +32,7 @@ export class Tuner {
   }
 
   recordResponse(roleBudget: RoleBudget, { isThrottled, retryAfterMs = 0, announced }: ServerFeedback): void {
+    roleBudget.isAnswered = true;
     // First the announced limits and the hold: recording may change the pace and serve waiting requests.
     if (announced !== undefined && announced.length > 0) this.#applyAnnounced(roleBudget, announced);
     if (isThrottled && retryAfterMs <= 0) this.#holdThrottled(roleBudget);
@@ -50,7 +51,9 @@ export class Tuner {
     const nowUs = this.#time.monotonicUs();
     roleBudget.pace ??= new Pace(roleBudget.policy, aimd, nowUs);
     const isExplained = isThrottled && hasJustTightened(roleBudget, nowUs);
-    this.#applyPace(roleBudget, roleBudget.pace.record(isThrottled, nowUs, isExplained));
+    // The request that was throttled is still in flight.
+    const isAlone = roleBudget.isTried && roleBudget.inFlight <= 1;
+    this.#applyPace(roleBudget, roleBudget.pace.record(isThrottled, nowUs, { isExplained, isAlone }));
   }
 
   /** Evaluates the counting windows that have ended. */
