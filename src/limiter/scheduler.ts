@@ -324,7 +324,7 @@ export class Scheduler {
 
   /** As for a slot: the answer to the request in flight frees it. It waits until `untilUs` at most. */
   #parkUntilAnswered(node: SchedulerNode, untilUs: number, nowUs: number): void {
-    node.parkForSlot(nowUs);
+    node.parkForSlot(nowUs, undefined);
     node.timer = this.#time.setTimer((untilUs - nowUs) / 1000, () => {
       this.#unpark(node);
       this.#wake();
