@@ -34,6 +34,8 @@ export interface Cooldown {
   readonly afterPermit: number;
   /** For this process alone: it is not shared with its peers. @default false */
   readonly isAlone?: boolean;
+  /** When this process has received the Retry-After that set it. An older order does not end it. Absent for all others. */
+  readonly receivedUs?: number;
 }
 
 /**
@@ -98,9 +100,10 @@ export class Cooldowns {
     return wasRunning;
   }
 
-  clear(): void {
+  /** An operator has ended them at `orderedUs`. A Retry-After that was received later stays. */
+  clear(orderedUs: number): void {
     this.#ordered = undefined;
-    this.#requested = undefined;
+    if (!(Number(this.#requested?.receivedUs) > orderedUs)) this.#requested = undefined;
   }
 }
 
@@ -170,7 +173,9 @@ export class CooldownStarter {
   start(host: HostBreaker, ms: number, reason: OpenReason, lastPermit: number, origin: ChangeOrigin = "local"): void {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
     const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
-    if (!host.cooldowns.set({ untilUs, reason, afterPermit: lastPermit, isAlone: origin === "alone" })) return;
+    const isReceived = reason === "retry-after" && origin === "local";
+    const cooldown = { untilUs, reason, afterPermit: lastPermit, isAlone: origin === "alone" };
+    if (!host.cooldowns.set(isReceived ? { ...cooldown, receivedUs: clocks.monotonicUs } : cooldown)) return;
     this.#rampUps.start(host, reason);
     this.#record({ kind: "cooldown", origin, blocker: host, untilUs, reason });
     this.#emitter.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason, origin === "peer");

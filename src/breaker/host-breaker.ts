@@ -136,9 +136,9 @@ export class HostBreaker {
     return this.learnedResetUs > policy.resetUs ? { ...policy, resetUs: this.learnedResetUs } : policy;
   }
 
-  /** Clears cooldowns, failures and the learned reset timeout. */
-  reset(): void {
-    this.#cooldowns?.clear();
+  /** Clears cooldowns, failures and the learned reset timeout, as an operator has ordered at `orderedUs`. */
+  reset(orderedUs = Number.POSITIVE_INFINITY): void {
+    this.#cooldowns?.clear(orderedUs);
     this.#failures?.clear();
     this.#slowCalls?.clear();
     this.learnedResetUs = 0;

@@ -104,14 +104,15 @@ export class Orders {
   /**
    * Closes every circuit of a host or service and of its partitions, and ends their cooldowns. The order for a partition
    * is always our own: only the processes that call it write its record.
+   * @param orderedUs when the order was given; a Retry-After that this process has received later stays. @default now
    */
-  reset(name: string, origin: ChangeOrigin): void {
+  reset(name: string, origin: ChangeOrigin, orderedUs?: number): void {
     const { table } = this.#deps;
     const known = table.find(name);
-    if (known !== undefined) this.#resetHost(known, origin);
+    if (known !== undefined) this.#resetHost(known, origin, orderedUs);
     for (const partition of table.partitionsOf(name)) {
-      this.#resetHost(partition, "local");
-      this.#record(partition, { kind: "close" });
+      const isCooling = this.#resetHost(partition, "local", orderedUs);
+      if (!isCooling) this.#record(partition, { kind: "close" });
     }
   }
 
@@ -164,11 +165,14 @@ export class Orders {
     this.#record(circuit, order);
   }
 
-  #resetHost(host: HostBreaker, origin: ChangeOrigin): void {
+  /** True if a newer Retry-After stays. */
+  #resetHost(host: HostBreaker, origin: ChangeOrigin, orderedUs?: number): boolean {
     const { time, emitter, rampUps } = this.#deps;
     const wasCooling = host.cooldownAt(time.monotonicUs()) !== undefined;
-    host.reset();
-    rampUps.end(host);
+    host.reset(orderedUs);
+    const kept = host.cooldownAt(time.monotonicUs());
+    if (kept === undefined) rampUps.end(host);
+    else rampUps.start(host, kept.reason);
     for (const role of ROLES) {
       const circuit = host.circuits[role];
       if (circuit === undefined) continue;
@@ -176,7 +180,8 @@ export class Orders {
       circuit.close(origin);
     }
     if (origin === "peer") this.#record(host, undefined);
-    if (wasCooling) emitter.cooldownEnded(host.name, "operator");
+    if (wasCooling && kept === undefined) emitter.cooldownEnded(host.name, "operator");
+    return kept !== undefined;
   }
 
   /** Without an order, the change was read from a record and is not published. */

@@ -26,6 +26,8 @@ export interface PeerRecord {
   readonly known: BreakerRecord;
   /** This process, as the record names it. */
   readonly processId: string;
+  /** When the record was read, by the clock of the store, which serials follow. */
+  readonly storeUs: number;
   /** What a failure of this process has changed in the record, because its peers had counted failures before. */
   readonly counted?: CountedChange | undefined;
 }
@@ -65,11 +67,11 @@ export class RecordApplier {
     const { table, orders, time } = this.#deps;
     const local = table.find(name);
     const isReset = record.epoch !== before.epoch;
-    if (isReset) orders.reset(name, "peer");
+    if (isReset) orders.reset(name, "peer", this.#instantUs(record.epoch, peerRecord));
     // After a reset nothing is left of what was known: the whole record applies.
     const known = isReset ? EMPTY_BREAKER_RECORD : before;
     if (record.serverCooldown.serial !== known.serverCooldown.serial) {
-      this.#applyCooldown(name, record, counted?.isCooldown ? "counted" : "peer");
+      this.#applyCooldown(name, peerRecord, counted?.isCooldown ? "counted" : "peer");
     }
     if (record.operatorCooldown.serial !== known.operatorCooldown.serial) this.#applyOrder(name, record);
     this.#applyHolds(name, record, before);
@@ -103,9 +105,14 @@ export class RecordApplier {
     }
   }
 
-  #applyCooldown(name: string, record: BreakerRecord, origin: ChangeOrigin): void {
+  /** When a serial was given, by the clock of this process. */
+  #instantUs(serial: number, { storeUs }: PeerRecord): number {
+    return this.#deps.time.monotonicUs() - (storeUs - serial);
+  }
+
+  #applyCooldown(name: string, peerRecord: PeerRecord, origin: ChangeOrigin): void {
     const { table, time, cooldownStarter, lastPermit, endCooldown } = this.#deps;
-    const { untilUs, reason } = record.serverCooldown;
+    const { untilUs, reason, serial } = peerRecord.record.serverCooldown;
     const nowUs = time.monotonicUs();
     const local = table.find(name);
     const current = local?.mayHaveCooldown ? local.cooldowns.requested(nowUs) : undefined;
@@ -118,8 +125,10 @@ export class RecordApplier {
       // The failures of all processes are cleared with it (law B6).
       if (reason === "rolling-window") host.clearFailures();
       cooldownStarter.start(host, ms, reason as OpenReason, lastPermit(), origin);
-    } else if (local?.mayHaveCooldown && !current?.isAlone && local.cooldowns.endRequested(nowUs)) {
-      endCooldown(local);
+    } else if (local?.mayHaveCooldown && !current?.isAlone) {
+      // A Retry-After that came after the end of the other cooldown is not in the record yet.
+      const isNewer = Number(current?.receivedUs) > this.#instantUs(serial, peerRecord);
+      if (!isNewer && local.cooldowns.endRequested(nowUs)) endCooldown(local);
     }
   }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fleetOf, HOST, REREAD_MS } from "../../test/sharing/fleet.ts";
+import { breakersOf } from "../breaker/registry-breakers.ts";
 
 const ORDER = { unit: HOST } as const;
 const open = (ms: number, isReplacing = false) => ({ kind: "open", ms, reason: "cli-open:test", isReplacing }) as const;
@@ -94,6 +95,46 @@ test("a close that was given during an outage does not end a Retry-After that a 
   await a.send("success");
   await time.advance(REREAD_MS);
   for (const process of [a, b]) assert.equal(await process.send("success"), "retry-after");
+});
+
+for (const giver of ["an operator", "a peer", "the same process"] as const) {
+  for (const kind of ["close", "half-open"] as const) {
+    test(`a Retry-After that a process receives during an outage holds after a ${kind} by ${giver}`, async () => {
+      const { time, a, b, operator } = fleetOf(2);
+      for (const process of [a, b]) await process.send("success");
+      a.isAway = true;
+      await time.advance(REREAD_MS);
+      await a.send("success");
+      if (giver === "an operator") await operator.order(ORDER, { kind });
+      else breakersOf((giver === "a peer" ? b : a).breakers).giveOrder(ORDER, { kind });
+      await time.advance(1);
+      await a.send({ retryAfterMs: 600_000 });
+      await time.advance(1000);
+      a.isAway = false;
+      await time.advance(REREAD_MS);
+      assert.equal(await a.send("success"), "retry-after");
+      await time.advance(REREAD_MS);
+      for (const process of [a, b]) assert.equal(await process.send("success"), "retry-after");
+      // A later order ends it everywhere.
+      await operator.order(ORDER, { kind: "close" });
+      await time.advance(REREAD_MS);
+      for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+    });
+  }
+}
+
+test("a Retry-After that a process has received before the close ends with it, also after an outage", async () => {
+  const { time, a, b, operator } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  await a.send({ retryAfterMs: 600_000 });
+  await time.advance(1);
+  await operator.order(ORDER, { kind: "close" });
+  await time.advance(1000);
+  a.isAway = false;
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
 });
 
 test("an order that was given during an outage is written when the store is back, unless a newer one exists", async () => {

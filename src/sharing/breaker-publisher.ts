@@ -1,6 +1,7 @@
 import type { Blocker, BreakerChange } from "../breaker/breaker-change.ts";
 import type { BreakerTable } from "../breaker/breaker-table.ts";
 import type { CircuitHolder } from "../breaker/circuit-holder.ts";
+import type { Cooldown } from "../breaker/cooldowns.ts";
 import { giveOrder, isClearedSince, type OperatorOrder } from "../core/breaker/breaker-order.ts";
 import {
   type BreakerRecord,
@@ -12,7 +13,6 @@ import {
 } from "../core/breaker/breaker-record.ts";
 import type { Circuit } from "../core/breaker/circuit.ts";
 import { EvictingMap } from "../core/evicting-map.ts";
-import type { OpenReason } from "../errors.ts";
 import { type BreakerRecordName, hostRecordName, resolverRecordName } from "../stores/record-names.ts";
 import type { Time } from "../time/time.ts";
 
@@ -64,7 +64,7 @@ export class BreakerPublisher {
   }
 
   startedCooldown({ blocker, untilUs, reason }: BreakerChange & { readonly kind: "cooldown" }): void {
-    this.#setCooldown(blocker, untilUs, reason, () => true);
+    this.#setCooldown(blocker, { untilUs, reason, receivedUs: this.#deps.time.monotonicUs() }, () => true);
   }
 
   endedCooldown(blocker: Blocker): void {
@@ -84,8 +84,8 @@ export class BreakerPublisher {
     for (const host of table.hosts()) {
       const cooldown = host.mayHaveCooldown ? host.cooldowns.requested(nowUs) : undefined;
       if (cooldown === undefined || cooldown.isAlone) continue;
-      const isMissing = this.#missing(host, ({ serverCooldown }) => serverCooldown.serial);
-      this.#setCooldown(host, cooldown.untilUs, cooldown.reason, isMissing);
+      const isMissing = this.#missing(host, ({ serverCooldown }) => serverCooldown.serial, cooldown.receivedUs);
+      this.#setCooldown(host, cooldown, isMissing);
     }
     for (const circuit of table.circuits()) {
       const now = circuit.at(nowUs);
@@ -102,9 +102,11 @@ export class BreakerPublisher {
   #missing(
     blocker: Blocker,
     serialOf: (record: BreakerRecord) => number,
+    receivedUs?: number,
   ): (record: BreakerRecord, nowUs: number) => boolean {
     const knownSerial = serialOf(this.#deps.known(recordNameOf(blocker)));
-    const unwrittenUs = this.#unwrittenUs.get(blocker);
+    // Of several that could not be written, the last one counts.
+    const unwrittenUs = this.#unwrittenUs.has(blocker) ? (receivedUs ?? this.#unwrittenUs.get(blocker)) : undefined;
     if (unwrittenUs === undefined) return record => serialOf(record) < knownSerial;
     const ageUs = this.#deps.time.monotonicUs() - unwrittenUs;
     return (record, nowUs) => serialOf(record) <= nowUs - ageUs;
@@ -124,30 +126,32 @@ export class BreakerPublisher {
 
   #setCooldown(
     host: Blocker,
-    untilUs: number,
-    reason: OpenReason,
+    { untilUs, reason, receivedUs }: Pick<Cooldown, "untilUs" | "reason" | "receivedUs">,
     isMissing: (record: BreakerRecord, nowUs: number) => boolean,
   ): void {
-    const leftUs = untilUs - this.#deps.time.monotonicUs();
+    const startedUs = this.#deps.time.monotonicUs();
+    const leftUs = untilUs - startedUs;
+    const ageUs = startedUs - (receivedUs ?? startedUs);
     const step: RecordStep = (record, nowUs) =>
       isMissing(record, nowUs)
-        ? setCooldown(record, "serverCooldown", { untilUs: nowUs + leftUs, reason }, nowUs)
+        ? setCooldown(record, "serverCooldown", { untilUs: nowUs + leftUs, reason }, nowUs, nowUs - ageUs)
         : record;
-    this.#write(host, step, reason === "retry-after");
+    this.#write(host, step, reason === "retry-after" ? receivedUs : undefined);
   }
 
   /**
    * Writes state of this process, unless the store holds an order that the process had not applied when it changed.
-   * @param isStatement it is what a server has said, and not counted from earlier calls: it holds if the order is older
+   * @param receivedUs when a server has said it, if it is not counted from earlier calls: it holds if the order is older
    */
-  #write(blocker: Blocker, step: RecordStep, isStatement = false): void {
+  #write(blocker: Blocker, step: RecordStep, receivedUs?: number): void {
     const name = recordNameOf(blocker);
     const known = this.#deps.known(name);
     const circuit = "policy" in blocker ? circuitName(blocker) : undefined;
     const changedUs = this.#unwrittenUs.get(blocker) ?? this.#deps.time.monotonicUs();
     const writing = this.#deps.write(name, (record, nowUs) => {
       // Versions of orders follow the clock of the store.
-      const isNewer = isStatement && record.epoch < nowUs - (this.#deps.time.monotonicUs() - changedUs);
+      const ageUs = this.#deps.time.monotonicUs() - (receivedUs ?? changedUs);
+      const isNewer = receivedUs !== undefined && record.epoch < nowUs - ageUs;
       return isClearedSince(record, known, circuit) && !isNewer ? record : step(record, nowUs);
     });
     void writing.then(isWritten => {

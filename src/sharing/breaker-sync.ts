@@ -262,10 +262,10 @@ export class BreakerSync implements ProbePermissions {
 
   #applyTo(name: BreakerRecordName): ApplyRecord<BreakerRecord> {
     const names = { host: hostOfRecord(name), resolver: resolverOfRecord(name) };
-    return (stored, known) => {
+    return (stored, known, storeUs) => {
       const record = withoutProbes(stored, id => id.startsWith(this.#ownProbes));
       const counted = this.#failures.takeCounted(name);
-      this.#breakers.applyRecord({ ...names, record, known, processId: this.#store.processId, counted });
+      this.#breakers.applyRecord({ ...names, record, known, processId: this.#store.processId, storeUs, counted });
     };
   }
 

@@ -17,10 +17,10 @@ export interface RecordKind<Value> {
 }
 
 /**
- * Receives a record as it is in the store, and as this process knew it before. All instants are in the clock of this
- * process. Called at the moment from which the record is fresh, so that no decision falls between the two.
+ * Receives a record as it is in the store, and as this process knew it before, and the time by the clock of the store.
+ * All instants are in the clock of this process. Called at the moment from which the record is fresh, so that no decision falls between the two.
  */
-export type ApplyRecord<Value> = (record: Value, known: Value) => void;
+export type ApplyRecord<Value> = (record: Value, known: Value, storeUs: number) => void;
 
 /** A record is read again before a request if it is older than this. */
 const FRESH_US = 25_000;
@@ -154,7 +154,7 @@ export class PeerRecords<Value> {
     // No record: nothing was ever written, or the store has lost it. What this process knows stays.
     if (record === undefined) return;
     cached.record = restored;
-    apply?.(restored, known);
+    apply?.(restored, known, storeUs);
   }
 
   #cached(name: string): CachedRecord<Value> {

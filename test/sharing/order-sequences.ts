@@ -1,6 +1,7 @@
 /**
- * Random sequences of requests, orders and outages on three processes that share a store. The oracle is one sentence: the
- * order that was given last is in force in every process that can reach the store.
+ * Random sequences of requests, orders and outages on three processes that share a store. The oracle is two sentences: the
+ * order that was given last is in force in every process that can reach the store, and so is a Retry-After that one of
+ * them has received since.
  */
 import assert from "node:assert/strict";
 import { Random } from "../../sim/random.ts";
@@ -25,6 +26,8 @@ export async function runOrderSequence(seed: number): Promise<number> {
   const random = new Random(seed);
   const { time, processes, operator, shared } = fleetOf(PROCESSES);
   const last = new Map<BreakerTarget, LastOrder>();
+  /** When the last Retry-After of the host ends; 0 if an order has ended it, or the store may have lost it. */
+  let retryAfterEndMs = 0;
   const nowMs = () => time.monotonicUs() / 1000;
   const ordered = (target: BreakerTarget, request: OrderRequest) =>
     last.set(target, { request, givenMs: nowMs(), hasFailed: false });
@@ -38,6 +41,8 @@ export async function runOrderSequence(seed: number): Promise<number> {
         : "failure"
       : "success";
     const refused = await process.send(result, callOf(target));
+    if (typeof result === "object" && refused === undefined && "unit" in target)
+      retryAfterEndMs = Math.max(retryAfterEndMs, nowMs() + result.retryAfterMs);
     // The resolver's calls go to another host. A cooldown of the host applies to all its roles.
     if (failed && refused === undefined)
       for (const [other, order] of last) if ("resolver" in other === "resolver" in target) order.hasFailed = true;
@@ -48,9 +53,10 @@ export async function runOrderSequence(seed: number): Promise<number> {
     if (random.chance(0.5)) await operator.order(target, request);
     else breakersOf(process.breakers).giveOrder(target, request);
     ordered(target, request);
+    if (target !== HOST_TARGET || request.kind === "open") return;
+    retryAfterEndMs = 0;
     // An order for the host is one for its roles too.
-    if ("unit" in target && target.role === undefined && request.kind !== "open")
-      for (const other of TARGETS) if ("unit" in other && other.role !== undefined) ordered(other, request);
+    for (const other of TARGETS) if ("unit" in other && other.role !== undefined) ordered(other, request);
   };
 
   /** The store loses its data. What no process has read before is lost. */
@@ -60,6 +66,7 @@ export async function runOrderSequence(seed: number): Promise<number> {
     await time.advance(REREAD_MS);
     await readAll(connected);
     shared.records.clear();
+    retryAfterEndMs = 0;
   };
 
   const steps = random.whole(5, 25);
@@ -74,6 +81,11 @@ export async function runOrderSequence(seed: number): Promise<number> {
     await time.advance(1);
   }
   await settle(processes, time);
+  for (const [index, process] of processes.entries()) {
+    if (nowMs() >= retryAfterEndMs) continue;
+    const refused = await process.send("neutral", callOf(HOST_TARGET));
+    assert.notEqual(refused, undefined, `seed ${seed}, process ${index}: the Retry-After was lost`);
+  }
   for (const [target, lastOrder] of last) {
     const isRole = "unit" in target && target.role !== undefined;
     const hostOrder = isRole ? last.get(HOST_TARGET) : undefined;

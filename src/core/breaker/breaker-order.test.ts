@@ -105,3 +105,22 @@ test("an order is kept for a day, and for a day after the end of what it has end
   const ended = giveOrder(opened, { kind: "close" }, 2000);
   assert.equal(breakerRecordExpiryUs(ended, 2000), 1000 + 4 * DAY_US);
 });
+
+test("a Retry-After that came after the last close stays, when the close is put back into a store that has lost it", () => {
+  const closed = giveOrder(EMPTY_BREAKER_RECORD, { kind: "close" }, 100);
+  const cooled = (atUs: number) =>
+    setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", { untilUs: 900, reason: "retry-after" }, atUs);
+  assert.equal(restoreOrders(cooled(200), closed).serverCooldown.untilUs, 900);
+  assert.equal(restoreOrders(cooled(50), closed).serverCooldown.untilUs, 0);
+});
+
+test("a close that was given before a Retry-After came, and is written later, does not end it; a later one does", () => {
+  const cooled = setCooldown(
+    EMPTY_BREAKER_RECORD,
+    "serverCooldown",
+    { untilUs: 900, reason: "retry-after" },
+    ...([500, 200] as const),
+  );
+  assert.equal(giveOrder(cooled, { kind: "close" }, 600, 150).serverCooldown.untilUs, 900);
+  assert.equal(giveOrder(cooled, { kind: "close" }, 600, 250).serverCooldown.untilUs, 0);
+});

@@ -6,6 +6,7 @@
  * record on which that state is based: if the store holds a newer order than that record, the state is not written.
  */
 import {
+  type BreakerCooldownRecord,
   type BreakerRecord,
   type CircuitRecord,
   circuitRecordOf,
@@ -91,11 +92,13 @@ export function restoreOrders(record: BreakerRecord, known: BreakerRecord): Brea
   const newer = Object.entries(other.circuits).filter(
     ([name, circuit]) => circuitVersion(circuit) > Math.max(base.epoch, circuitVersion(circuitRecordOf(base, name))),
   );
+  const isStated = base === known && isStatedAfter(record.serverCooldown, known.epoch);
   const isComplete = !isOpenNewer && newer.length === 0 && holds === (base.holds ?? NO_HOLDS);
   if (base === record && isComplete) return record;
   return {
     ...base,
     ...(holds !== NO_HOLDS && { holds }),
+    serverCooldown: isStated ? record.serverCooldown : base.serverCooldown,
     operatorCooldown: isOpenNewer ? other.operatorCooldown : base.operatorCooldown,
     circuits: { ...base.circuits, ...Object.fromEntries(newer) },
     ordersKeptUntilUs: Math.max(record.ordersKeptUntilUs ?? 0, known.ordersKeptUntilUs ?? 0),
@@ -147,12 +150,11 @@ function cleared(
     const isNewer = givenUs < nowUs && circuitVersion(known) > givenUs;
     return [name, isNewer ? known : clearedCircuit(record, name, kind, version, nowUs)];
   });
-  const cleared = clearBreakerRecord(record, nowUs);
-  // What a server has said after the order was given holds. Serials follow the clock of the store.
-  const isNewer = record.serverCooldown.reason === "retry-after" && record.serverCooldown.serial > givenUs;
+  // With the version of the order: a Retry-After that came after it may not be written yet, and is newer.
+  const cleared = clearBreakerRecord(record, givenUs);
   return {
     ...cleared,
-    serverCooldown: isNewer ? record.serverCooldown : cleared.serverCooldown,
+    serverCooldown: isStatedAfter(record.serverCooldown, givenUs) ? record.serverCooldown : cleared.serverCooldown,
     epoch: version,
     operatorCooldown: { serial: version, untilUs: 0, reason: "" },
     circuits: Object.fromEntries(circuits),
@@ -173,6 +175,11 @@ function clearedCircuit(
 
 function withCircuit(record: BreakerRecord, name: string, circuit: CircuitRecord): BreakerRecord {
   return { ...record, circuits: { ...record.circuits, [name]: circuit } };
+}
+
+/** A server has sent Retry-After after the order was given: the order does not end it. Serials follow the clock of the store. */
+function isStatedAfter({ reason, serial }: BreakerCooldownRecord, givenUs: number): boolean {
+  return reason === "retry-after" && serial > givenUs;
 }
 
 function lastEndUs({ serverCooldown, operatorCooldown, circuits }: BreakerRecord): number {

@@ -108,18 +108,22 @@ export function circuitRecordOf({ circuits }: BreakerRecord, name: string): Circ
   return circuits[name] ?? NO_CIRCUIT;
 }
 
-/** Keeps the later of two deadlines. A cooldown of the rolling window clears its failures (law B6). */
+/**
+ * Keeps the later of two deadlines. A cooldown of the rolling window clears its failures (law B6).
+ * @param sinceUs when it began: earlier than `nowUs` if the store was away then. An order that was given later ends it
+ */
 export function setCooldown(
   host: BreakerRecord,
   part: "serverCooldown" | "operatorCooldown",
   { untilUs, reason }: { readonly untilUs: number; readonly reason: string },
   nowUs: number,
+  sinceUs = nowUs,
 ): BreakerRecord {
   const current = host[part];
   if (current.untilUs >= untilUs) return host;
   const { recentFailures, ...kept } = host;
   const isCleared = reason === "rolling-window" || recentFailures === undefined;
-  const next = { serial: nextSerial(current.serial, nowUs), untilUs, reason };
+  const next = { serial: nextSerial(current.serial, sinceUs), untilUs, reason };
   return { ...kept, ...(!isCleared && { recentFailures }), [part]: next };
 }
 
