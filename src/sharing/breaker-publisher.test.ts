@@ -123,6 +123,21 @@ for (const giver of ["an operator", "a peer", "the same process"] as const) {
   }
 }
 
+test("of a Retry-After that was received in an outage and a shorter one that came later, the later end counts", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  await a.send({ retryAfterMs: 600_000 });
+  await time.advance(1);
+  await b.send({ retryAfterMs: 8000 });
+  a.isAway = false;
+  await time.advance(REREAD_MS);
+  await a.send("success");
+  await time.advance(9000);
+  for (const process of [a, b]) assert.equal(await process.send("success"), "retry-after");
+});
+
 test("a Retry-After that a process has received before the close ends with it, also after an outage", async () => {
   const { time, a, b, operator } = fleetOf(2);
   for (const process of [a, b]) await process.send("success");

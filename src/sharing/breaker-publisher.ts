@@ -132,8 +132,9 @@ export class BreakerPublisher {
     const startedUs = this.#deps.time.monotonicUs();
     const leftUs = untilUs - startedUs;
     const ageUs = startedUs - (receivedUs ?? startedUs);
+    // Of two that are running the later end counts, whichever is newer.
     const step: RecordStep = (record, nowUs) =>
-      isMissing(record, nowUs)
+      isMissing(record, nowUs) || record.serverCooldown.untilUs > nowUs
         ? setCooldown(record, "serverCooldown", { untilUs: nowUs + leftUs, reason }, nowUs, nowUs - ageUs)
         : record;
     this.#write(host, step, reason === "retry-after" ? receivedUs : undefined);
