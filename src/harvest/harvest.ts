@@ -13,14 +13,18 @@ import type { Reason } from "./reason.ts";
 import { orderFor, RESOLVERS } from "./resolvers/order.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
 import { type HarvestRun, openRun } from "./run.ts";
+import { isS3Url } from "./storage/s3-url.ts";
 import type { Work, WorkIds, WorkMetadata } from "./work.ts";
 import type { WorkFilter } from "./work-filter.ts";
 
 /** Options of `harvest`. */
 export interface HarvestOptions {
-  /** The output folder. It is created if it does not exist. */
+  /**
+   * The output folder, which is created if it does not exist; or `s3://bucket/prefix`, with the layout
+   * `content-addressed`, a manifest of its own and the package `@aws-sdk/client-s3`.
+   */
   readonly folder: string;
-  /** The manifest file, or a PostgreSQL URL. The same manifest continues an earlier harvest. @default `manifest.sqlite` in the folder */
+  /** The manifest file, or a PostgreSQL URL. The same manifest continues an earlier harvest. Required with `s3://`. @default `manifest.sqlite` in the folder */
   readonly manifest?: string | undefined;
   /**
    * The hub that sends all requests. It must not retry itself: `createHub({ retry: false })`.
@@ -39,7 +43,7 @@ export interface HarvestOptions {
    * supplements of each work, as far as services have them. @default pdf, then xml
    */
   readonly formats?: readonly FileKind[] | "all" | undefined;
-  /** How files are named. @default flat */
+  /** How files are named. @default flat; in S3 content-addressed, the only one there */
   readonly layout?: Layout | undefined;
   /** Which works are wanted, by their metadata. @default all */
   readonly filter?: WorkFilter | undefined;
@@ -59,7 +63,7 @@ export interface HarvestOptions {
 
 /** A stored file of a work. */
 export interface HarvestedFile {
-  /** Absolute path. */
+  /** Absolute path, or the `s3://` URL. */
   readonly path: string;
   /** SHA-256 as lower-case hex. */
   readonly sha256: string;
@@ -100,7 +104,9 @@ export async function* harvest(
   works: Iterable<Work | string> | AsyncIterable<Work | string>,
   options: HarvestOptions,
 ): AsyncGenerator<HarvestResult, void, undefined> {
-  const { folder, signal, time = systemTime, manifest = join(folder, "manifest.sqlite") } = options;
+  const { folder, signal, time = systemTime } = options;
+  if (options.manifest === undefined && isS3Url(folder)) throw new TypeError("manifest: a manifest cannot be in S3");
+  const { manifest = join(folder, "manifest.sqlite") } = options;
   const hub = options.hub ?? (await createHub({ mailto: options.mailto, retry: false }));
   const resolvers = options.resolvers ?? RESOLVERS.filter(({ needs }) => needs.every(name => isSet(name, options)));
   // Only row ids are kept for a caller that reads slowly; the manifest has the rest.
@@ -133,7 +139,7 @@ export async function* harvest(
         const next = settled.shift();
         if (next !== undefined) {
           const record = await run.manifest.reports.workRecord(next.id);
-          yield resultOf(record, next.state, next.reason, folder);
+          yield resultOf(record, next.state, next.reason, run);
         } else if (isOver) break;
         else {
           await wake.promise;
@@ -184,10 +190,10 @@ function workNamed(text: string): Work {
   throw new TypeError(named.message);
 }
 
-function resultOf(record: WorkRecord, state: SettledState, reason: Reason, folder: string): HarvestResult {
+function resultOf(record: WorkRecord, state: SettledState, reason: Reason, run: HarvestRun): HarvestResult {
   const { key, ids, metadata } = record;
   const files = record.files.map(({ path, sha256, bytes, mediaType, role }) => ({
-    ...{ path: join(folder, path), sha256, bytes, mediaType, role },
+    ...{ path: run.locationOf(path), sha256, bytes, mediaType, role },
   }));
   return { key, state, reason, ids, metadata, files: state === "done" ? files : [] };
 }

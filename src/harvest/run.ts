@@ -5,7 +5,6 @@ import type { Time } from "../time/time.ts";
 import { Cookies } from "./cookies.ts";
 import { Downloads } from "./downloads/downloads.ts";
 import type { FileKind } from "./downloads/file-check.ts";
-import { FileStore } from "./downloads/file-store.ts";
 import type { Layout } from "./downloads/layout.ts";
 import type { MetadataFormat } from "./downloads/metadata-file.ts";
 import { recoverParts } from "./downloads/recovery.ts";
@@ -20,6 +19,8 @@ import type { Reason } from "./reason.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
 import { RobotsGuard } from "./robots-guard.ts";
 import { SecretUrls } from "./secret-urls.ts";
+import { type FileStore, fileStoreFor } from "./storage/file-store.ts";
+import { isS3Url } from "./storage/s3-url.ts";
 import type { Work } from "./work.ts";
 import type { WorkFilter } from "./work-filter.ts";
 import { shapeOf } from "./work-shape.ts";
@@ -27,7 +28,7 @@ import { shapeOf } from "./work-shape.ts";
 export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttempt" | "onDeferred"> {
   readonly hub: Pick<Hub, "request">;
   readonly time: Time;
-  /** Output folder of the files. */
+  /** Output folder of the files, or `s3://bucket/prefix`. */
   readonly folder: string;
   /** Path of the manifest file, or a PostgreSQL URL. */
   readonly manifest: string;
@@ -41,7 +42,7 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly order: (work: Work) => readonly Resolver[];
   /** All enabled resolvers. */
   readonly resolvers: readonly Resolver[];
-  /** @default flat */
+  /** @default flat; in S3 content-addressed, the only one there */
   readonly layout?: Layout | undefined;
   /** The preferred one first, or all files of a work. @default pdf, then xml */
   readonly formats?: readonly FileKind[] | "all" | undefined;
@@ -121,7 +122,7 @@ export class HarvestRun {
   /** Adds works to the manifest. Works whose file is present are skipped; with `isRefresh` they are revalidated. */
   async addWorks(works: readonly Work[], isRefresh = false): Promise<ListedCounts> {
     const counts = { pending: 0, present: 0, failed: 0 };
-    const isPresent = (file: StoredFile) => this.#fileStore.has(file);
+    const isPresent = (file: StoredFile) => this.#fileStore.isPresent(file);
     const queueOf = (work: Work) => {
       const queue = this.#firstQueue(work);
       this.#forecast?.add(work, queue);
@@ -156,6 +157,11 @@ export class HarvestRun {
     this.pipeline.inputEnded();
   }
 
+  /** The absolute path or URL of a file of the manifest. */
+  locationOf(path: string): string {
+    return this.#fileStore.locationOf(path);
+  }
+
   /** Aborts the requests in flight. Nothing waits for a server that does not answer. */
   stop(): void {
     this.pipeline.stop();
@@ -186,6 +192,7 @@ export class HarvestRun {
       // The next run marks this one as interrupted.
       if (state === "ended") throw this.manifest.errorFrom(error);
     } finally {
+      this.#fileStore.close();
       await this.manifest.close();
       this.#release();
     }
@@ -197,20 +204,23 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
   const { hub, time, folder, command, random = Math.random, resolvers } = options;
   const manifest = await openManifest(options.manifest, time);
   let lock: ManifestLock | undefined;
+  let fileStore: FileStore | undefined;
   try {
     // Processes that share a run share its limits too. Any other run must be the only one.
     const isShared = options.joins !== undefined || options.sharedSettings !== undefined;
     if (!isShared) lock = await lockedBy(manifest);
     const release = () => lock?.release();
-    const fileStore = new FileStore(folder);
+    fileStore = await fileStoreFor(folder, manifest.name, time);
     await prepared(fileStore);
     const run = options.joins ?? (await manifest.beginRun(command, options.sharedSettings));
     if (options.joins !== undefined) await manifest.joinRun(run);
     const collectsAll = options.formats === "all";
     const formats = options.formats === "all" ? COLLECTED_FORMATS : (options.formats ?? RUN_DEFAULTS.formats);
+    const layout = layoutFor(options);
     const settings = {
       ...RUN_DEFAULTS,
       ...defined(options),
+      layout,
       formats,
       collectsAll,
       random,
@@ -221,8 +231,9 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const cookies = new Cookies(time);
     const downloads = new Downloads({ ...settings, cookies, metadata: options.metadata, hub, fileStore, time });
     let recovered = 0;
+    const store = fileStore;
     await manifest.recover(async parts => {
-      recovered += await recoverParts(parts, manifest, fileStore, run);
+      recovered += await recoverParts(parts, manifest, store, run);
     });
     const named = (name: string) => resolvers.find(resolver => resolver.name === name);
     const secretUrls = new SecretUrls();
@@ -262,10 +273,17 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       release,
     });
   } catch (error) {
+    fileStore?.close();
     await manifest.close();
     lock?.release();
     throw manifest.errorFrom(error);
   }
+}
+
+function layoutFor({ folder, layout }: RunOptions): Layout {
+  if (!isS3Url(folder)) return layout ?? RUN_DEFAULTS.layout;
+  if (layout === undefined || layout === "content-addressed") return "content-addressed";
+  throw new ConfigError([{ where: "--layout", path: "", message: "files in S3 are content-addressed" }]);
 }
 
 async function lockedBy(manifest: Manifest): Promise<ManifestLock> {
@@ -289,7 +307,7 @@ async function prepared(fileStore: FileStore): Promise<void> {
   try {
     await fileStore.prepare();
   } catch (error) {
-    const message = `cannot create the output folder: ${messageOf(error)}`;
+    const message = `cannot use ${fileStore.name} for files: ${messageOf(error)}`;
     throw new ConfigError([{ where: "--out", path: "", message }], { cause: error });
   }
 }

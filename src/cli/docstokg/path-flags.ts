@@ -2,6 +2,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { findManifest, type Manifest, manifestName } from "../../harvest/manifest/manifest.ts";
 import { hasPassword, isPostgresUrl } from "../../harvest/manifest/postgres/postgres-url.ts";
+import { isS3Url, parseS3Url } from "../../harvest/storage/s3-url.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
@@ -12,12 +13,12 @@ export interface RunPaths {
   readonly folder: string;
   /** The path of the manifest file, or a PostgreSQL URL, which may contain a password: print `manifestName` of it. */
   readonly manifest: string;
-  /** Where telemetry is recorded. @default beside the manifest file, or in the output folder */
+  /** Where telemetry is recorded. @default beside the manifest file, in the output folder, or in `docstokg-telemetry` */
   readonly telemetryFolder?: string | undefined;
 }
 
 export function addFolderFlag(command: Command): void {
-  command.option("-o, --out <folder>", "output folder", FOLDER_DEFAULT);
+  command.option("-o, --out <folder>", "output folder, or s3://bucket/prefix", FOLDER_DEFAULT);
 }
 
 export function addManifestFlag(command: Command): void {
@@ -30,16 +31,25 @@ export function addManifestFlag(command: Command): void {
 
 /** For a command that reads the manifest only: its `--out` has no effect beside `--manifest`. */
 export function addManifestOnlyFlags(command: Command): void {
-  command.option("-o, --out <folder>", `output folder (default: "${FOLDER_DEFAULT}")`);
+  command.option("-o, --out <folder>", `output folder, or s3://bucket/prefix (default: "${FOLDER_DEFAULT}")`);
   addManifestFlag(command);
 }
 
 /** Throws a ConfigError for a password on the command line, where other users of the machine can read it. */
 export function pathsOf({ out = FOLDER_DEFAULT, manifest }: Flags, { env }: Pick<Io, "env">): RunPaths {
-  const folder = resolve(String(out));
+  const folder = folderOf(String(out));
   if (typeof manifest === "string") return { folder, manifest: manifestOf("--manifest", manifest) };
   const named = env["DOCSTOKG_MANIFEST"];
+  if (!named && isS3Url(folder))
+    throw usageError("--manifest", "a manifest cannot be in S3: name a file, or postgres://user@host/database");
   return { folder, manifest: named ? checked(named) : join(folder, "manifest.sqlite") };
+}
+
+/** The absolute path of the output folder; an `s3://` URL is checked and kept. */
+function folderOf(out: string): string {
+  if (!isS3Url(out)) return resolve(out);
+  parseS3Url(out);
+  return out;
 }
 
 /** A manifest that a command line names. @param where the flag or argument */
@@ -60,7 +70,9 @@ function checked(manifest: string): string {
 
 /** Where a run records its telemetry. */
 export function telemetryFolderOf({ folder, manifest, telemetryFolder }: RunPaths): string {
-  return telemetryFolder ?? (isPostgresUrl(manifest) ? folder : dirname(manifest));
+  if (telemetryFolder !== undefined) return telemetryFolder;
+  if (!isPostgresUrl(manifest)) return dirname(manifest);
+  return isS3Url(folder) ? resolve("docstokg-telemetry") : folder;
 }
 
 /** Rejects with a ConfigError if there is no manifest: `openManifest` would create one. */

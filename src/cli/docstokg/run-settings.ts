@@ -9,6 +9,7 @@ import { METADATA_FORMATS, type MetadataFormat } from "../../harvest/downloads/m
 import { RESOLVERS } from "../../harvest/resolvers/order.ts";
 import type { Resolver } from "../../harvest/resolvers/resolver.ts";
 import { RUN_DEFAULTS } from "../../harvest/run.ts";
+import { isS3Url } from "../../harvest/storage/s3-url.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
 import { ConnectTo } from "../../http/wire/connect-to.ts";
 import { WATCH_POLICY_FLAG } from "../policy-reloader.ts";
@@ -55,8 +56,7 @@ export function addRunFlags(command: Command, quiet: string): void {
   command
     .option(
       "--layout <layout>",
-      `file naming: ${LAYOUTS.join(", ")}, or a template such as {year}/{doi}.{ext}`,
-      RUN_DEFAULTS.layout,
+      `file naming: ${LAYOUTS.join(", ")}, or a template such as {year}/{doi}.{ext} (default: flat; in S3 content-addressed)`,
     )
     .option(
       "--formats <list>",
@@ -103,9 +103,9 @@ export function addMachineFlags(command: Command, quiet: string): void {
 /** Creates the folders of a run. A path that cannot be a folder must fail before the first request. */
 export function makeFolders(paths: RunPaths): void {
   for (const [flag, path] of [
-    ["--out", paths.folder],
-    ["--manifest", telemetryFolderOf(paths)],
-  ] as const) {
+    ...(isS3Url(paths.folder) ? [] : [["--out", paths.folder] as const]),
+    ["--manifest", telemetryFolderOf(paths)] as const,
+  ]) {
     try {
       mkdirSync(path, { recursive: true });
     } catch (error) {
@@ -126,11 +126,17 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
     if (problem !== undefined) addProblem(flag, problem);
     return Number(value);
   };
-  const layout = String(flags["layout"]);
+  const paths = pathsOf(flags, io);
+  const layout = String(flags["layout"] ?? (isS3Url(paths.folder) ? "content-addressed" : RUN_DEFAULTS.layout));
   const problem = layoutProblem(layout);
+  if (isS3Url(paths.folder) && problem === undefined && layout !== "content-addressed")
+    addProblem(
+      "--layout",
+      "files in S3 are content-addressed; another layout would need a rename, which S3 does not have",
+    );
   if (problem !== undefined) addProblem("--layout", problem);
   const settings: RunSettings = {
-    ...pathsOf(flags, io),
+    ...paths,
     layout: layout as Layout,
     formats:
       String(flags["formats"]).trim() === "all"

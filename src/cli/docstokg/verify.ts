@@ -1,9 +1,6 @@
-import { existsSync, statSync } from "node:fs";
-import { join } from "node:path";
-import { moveDurably } from "../../files/atomic-file.ts";
-import { hashFile } from "../../files/file-hash.ts";
 import type { ManifestLock } from "../../harvest/manifest/manifest.ts";
-import type { StoredFileRow } from "../../harvest/manifest/manifest-reports.ts";
+import { type FileDamage, fileStoreFor } from "../../harvest/storage/file-store.ts";
+import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
 import { formatCount } from "../output/format.ts";
@@ -17,7 +14,7 @@ interface FileProblem {
   readonly path: string;
   readonly role: string;
   readonly sha256: string;
-  readonly problem: "missing" | "changed";
+  readonly problem: FileDamage;
   readonly works: number;
 }
 
@@ -35,6 +32,7 @@ export const verify: CommandModule = {
       const { folder, manifest: path } = pathsOf(flags, io);
       const isRepair = flags["repair"] === true;
       const manifest = await openExistingManifest(path);
+      const fileStore = await fileStoreFor(folder, manifest.name, systemTime);
       let lock: ManifestLock | undefined;
       try {
         lock = isRepair ? await manifest.tryLock() : undefined;
@@ -45,11 +43,11 @@ export const verify: CommandModule = {
         for (const file of await manifest.reports.storedFiles()) {
           signal.throwIfAborted();
           files += 1;
-          const problem = await problemOf(folder, file);
+          const problem = await fileStore.damageOf(file);
           if (problem !== undefined) problems.push({ ...file, problem });
         }
         if (isRepair)
-          for (const { path: name, problem } of problems) if (problem === "changed") await setAside(folder, name);
+          for (const { path: name, problem } of problems) if (problem === "changed") await fileStore.setAside(name);
         const repaired = isRepair ? await manifest.works.reopen(problems.map(({ sha256 }) => sha256)) : 0;
         if (flags["json"] === true)
           printJson(io, {
@@ -73,25 +71,9 @@ export const verify: CommandModule = {
         }
         return problems.length === 0 ? ExitCode.ok : ExitCode.partial;
       } finally {
+        fileStore.close();
         await manifest.close();
         lock?.release();
       }
     }),
 };
-
-/** A changed file is kept under another name, so that its name is free for the file that is downloaded again. */
-async function setAside(folder: string, path: string): Promise<void> {
-  const file = join(folder, path);
-  let target = `${file}.changed`;
-  for (let number = 2; existsSync(target); number += 1) target = `${file}.changed-${number}`;
-  await moveDurably(file, target);
-}
-
-async function problemOf(
-  folder: string,
-  { path, sha256, bytes }: StoredFileRow,
-): Promise<FileProblem["problem"] | undefined> {
-  const file = join(folder, path);
-  if (!existsSync(file)) return "missing";
-  return statSync(file).size === bytes && (await hashFile(file)) === sha256 ? undefined : "changed";
-}

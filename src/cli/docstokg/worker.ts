@@ -8,7 +8,7 @@ import { storeNamesOf } from "../../stores/open-store.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { addManifestFlag, openExistingManifest, pathsOf } from "./path-flags.ts";
+import { addManifestFlag, openExistingManifest, pathsOf, telemetryFolderOf } from "./path-flags.ts";
 import { policySources } from "./policy-flags.ts";
 import { recordedCommand } from "./recorded-command.ts";
 import { runSession, type SessionOutcome } from "./run-session.ts";
@@ -71,7 +71,7 @@ async function joinRun(run: UnfinishedRun, flags: Flags, io: Io, signal: AbortSi
   const own = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
   const allFlags = { ...shared.flags, ...own };
   const runSettings = runSettingsOf(allFlags, io);
-  const telemetryFolder = join(runSettings.folder, "workers", `${hostname()}-${process.pid}`);
+  const telemetryFolder = join(telemetryFolderOf(runSettings), "workers", `${hostname()}-${process.pid}`);
   const settings = { ...runSettings, telemetryFolder };
   await checkStore(shared.policy, flags, io);
   makeFolders(runSettings);

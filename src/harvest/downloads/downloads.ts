@@ -15,6 +15,7 @@ import { redactedUrl } from "../redacted-url.ts";
 import type { Redirect } from "../resolver-query.ts";
 import type { Candidate, ResolverResponse } from "../resolvers/resolver.ts";
 import { plainHeaders, redirectTarget } from "../response-body.ts";
+import type { FileStore } from "../storage/file-store.ts";
 import {
   acceptFor,
   checkDownload,
@@ -25,7 +26,6 @@ import {
 } from "./download-failure.ts";
 import { type FileFlag, MEDIA_TYPES, type StoredKind } from "./file-check.ts";
 import { pageIn } from "./file-sample.ts";
-import type { FileStore } from "./file-store.ts";
 import { filePathFor, type Layout } from "./layout.ts";
 import { type MetadataFormat, writeMetadata } from "./metadata-file.ts";
 import { finishDownload, moveDownload } from "./recovery.ts";
@@ -103,7 +103,7 @@ export class Downloads {
     let setsCookies = false;
     const urlHash = sha256Of(url);
     const known = await manifest.files.source(urlHash);
-    const source = known !== undefined && fileStore.has(known.file) ? known : undefined;
+    const source = known !== undefined && (await fileStore.has(known.file)) ? known : undefined;
     // Another work of this run has the same URL: no second request.
     if (source?.run === run) {
       received?.body.destroy();
@@ -112,7 +112,7 @@ export class Downloads {
     const file = await this.#partFor(urlHash, work.id);
     const record = this.#resumeRecord(urlHash, work.id, file);
     const result = await downloadFile({
-      path: fileStore.partPath(file),
+      path: fileStore.parts.pathOf(file),
       record,
       knownValidators: source,
       maxBytes,
@@ -162,9 +162,9 @@ export class Downloads {
     if (begun === undefined) return files.newPartName();
     if (files.isOwnPart(begun.file)) return begun.file;
     const file = files.newPartName();
-    await withDiskErrors(fileStore.partPath(file), () => fileStore.copyPart(begun.file, file));
+    await withDiskErrors(fileStore.parts.pathOf(file), () => fileStore.parts.copy(begun.file, file));
     await files.savePart({ ...begun, file });
-    await fileStore.deletePart(begun.file);
+    await fileStore.parts.delete(begun.file);
     return file;
   }
 
@@ -189,7 +189,7 @@ export class Downloads {
   ): Promise<DownloadResult> {
     const { fileStore } = this.#options;
     const { status, bytes } = saved;
-    const path = fileStore.partPath(file);
+    const path = fileStore.parts.pathOf(file);
     const check = await withDiskErrors(path, () => checkDownload(request.candidate, path, saved));
     if ("failure" in check) {
       const page = check.failure.reason === "html-instead" ? await withDiskErrors(path, () => pageIn(path)) : undefined;
@@ -197,7 +197,9 @@ export class Downloads {
       const response = page && { url: request.url, status, headers: plainHeaders(saved.headers), body: page };
       return { kind: "failed", ...check.failure, status, bytes, ...(response && { page: response }) };
     }
-    const stored = this.#storing.then(() => this.#store(request, saved, file, check));
+    const store = () => this.#store(request, saved, file, check);
+    if (fileStore.isContentAddressed) return { ...(await store()), status };
+    const stored = this.#storing.then(store);
     this.#storing = stored.catch(() => undefined);
     return { ...(await stored), status };
   }
@@ -215,15 +217,16 @@ export class Downloads {
     const { etag, "last-modified": lastModified } = plainHeaders(headers);
     const validators = { etag, lastModified };
     const sameBytes = await manifest.files.file(sha256);
-    if (sameBytes !== undefined && fileStore.has(sameBytes)) {
+    if (sameBytes !== undefined && (await fileStore.has(sameBytes))) {
       await this.#deletePart(urlHash, work.id, file);
       return this.#recordFile(work, "duplicate", { ...sameBytes, ...origin, ...validators });
     }
     const stored = { sha256, bytes, mediaType: MEDIA_TYPES[kind], flag, ...origin, ...validators };
-    return withDiskErrors(fileStore.folder, async () => {
+    return withDiskErrors(fileStore.name, async () => {
       const target = filePathFor(layout, work, kind, sha256, role);
       const isArticle = (role ?? "article") === "article";
-      const displaced = isArticle ? await this.#displacedBy(work, target) : undefined;
+      const mayDisplace = isArticle && !fileStore.isContentAddressed;
+      const displaced = mayDisplace ? await this.#displacedBy(work, target) : undefined;
       for (;;) {
         const path = displaced === undefined ? await fileStore.availablePath(target, sha256) : target;
         const downloaded: DownloadedFile = { ...stored, path, displaced, replaces: sameBytes?.path };
@@ -247,7 +250,7 @@ export class Downloads {
   async #displacedBy({ id }: ListedWork, target: string): Promise<DownloadedFile["displaced"]> {
     const { manifest, fileStore } = this.#options;
     const earlier = (await manifest.files.ofWork(id)).find(({ path }) => path === target);
-    if (earlier === undefined || !fileStore.has(earlier)) return undefined;
+    if (earlier === undefined || !(await fileStore.has(earlier))) return undefined;
     return { sha256: earlier.sha256, path: await fileStore.availablePath(target, earlier.sha256, 2) };
   }
 
@@ -260,7 +263,7 @@ export class Downloads {
     }
     const recorded = await finishDownload(manifest, fileStore, run, work.id, reason, downloaded);
     if (metadata !== undefined && ofSeveral !== "further")
-      await withDiskErrors(fileStore.folder, () => writeMetadata(fileStore.folder, recorded.path, work, metadata));
+      await withDiskErrors(fileStore.name, () => writeMetadata(fileStore, recorded.path, work, metadata));
     return { kind: "stored", reason, downloaded: recorded };
   }
 
@@ -279,6 +282,6 @@ export class Downloads {
   async #deletePart(urlHash: string, work: number, file: string): Promise<void> {
     const { manifest, fileStore } = this.#options;
     await manifest.files.deletePart(urlHash, work);
-    await fileStore.deletePart(file);
+    await fileStore.parts.delete(file);
   }
 }

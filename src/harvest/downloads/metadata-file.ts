@@ -1,8 +1,7 @@
-import { join } from "node:path";
-import { writeAtomically } from "../../files/atomic-file.ts";
 import { bibtexEntry, cslItem } from "../export/citation.ts";
 import type { ListedWork } from "../manifest/manifest.ts";
 import { redactedUrl } from "../redacted-url.ts";
+import type { FileStore } from "../storage/file-store.ts";
 
 /** CSL-JSON, BibTeX, and everything that is known as JSON. */
 export const METADATA_FORMATS = ["csl", "bibtex", "json"] as const;
@@ -13,7 +12,7 @@ const EXTENSIONS: Readonly<Record<MetadataFormat, string>> = { csl: "csl.json", 
 
 /** Writes the metadata of a work beside its file: `a.pdf` gets `a.csl.json`, `a.bib` or `a.json`. */
 export async function writeMetadata(
-  folder: string,
+  fileStore: Pick<FileStore, "writeText">,
   path: string,
   work: ListedWork,
   format: MetadataFormat,
@@ -25,5 +24,5 @@ export async function writeMetadata(
     format === "bibtex"
       ? bibtexEntry(cited)
       : `${JSON.stringify(format === "csl" ? cslItem(cited) : { key, ids, metadata, sources }, undefined, 2)}\n`;
-  await writeAtomically(join(folder, `${path.replace(/\.[a-z]+$/, "")}.${EXTENSIONS[format]}`), text);
+  await fileStore.writeText(`${path.replace(/\.[a-z]+$/, "")}.${EXTENSIONS[format]}`, text);
 }

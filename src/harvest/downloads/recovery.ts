@@ -2,7 +2,7 @@ import { DownloadError } from "../../errors.ts";
 import type { Manifest } from "../manifest/manifest.ts";
 import type { DownloadedFile, PartialDownload } from "../manifest/manifest-files.ts";
 import type { DoneReason } from "../reason.ts";
-import type { FileStore } from "./file-store.ts";
+import type { FileStore } from "../storage/file-store.ts";
 
 /**
  * Completes what a process that died has left: moves complete files to their path, and deletes partial files that cannot
@@ -21,16 +21,16 @@ export async function recoverParts(
       if (destination.ofSeveral === undefined) finished += 1;
     } else if (validator === undefined) {
       await manifest.files.deletePart(urlHash, work);
-      await fileStore.deletePart(file);
+      await fileStore.parts.delete(file);
     }
   }
-  for (const file of await manifest.files.abandoned(await fileStore.partFiles())) await fileStore.deletePart(file);
+  for (const file of await manifest.files.abandoned(await fileStore.parts.list())) await fileStore.parts.delete(file);
   return finished;
 }
 
 /** False if the file is gone or another file has its path: then it is downloaded again. */
 async function finishMove(fileStore: FileStore, file: string, destination: DownloadedFile): Promise<boolean> {
-  if (fileStore.partBytes(file) !== destination.bytes && !fileStore.has(destination)) return false;
+  if (fileStore.parts.bytesOf(file) !== destination.bytes && !(await fileStore.has(destination))) return false;
   try {
     await moveDownload(fileStore, file, destination);
     return true;
@@ -44,10 +44,10 @@ async function finishMove(fileStore: FileStore, file: string, destination: Downl
 export async function moveDownload(
   fileStore: FileStore,
   part: string,
-  { path, sha256, displaced }: DownloadedFile,
+  { path, sha256, mediaType, displaced }: DownloadedFile,
 ): Promise<void> {
   if (displaced !== undefined) await fileStore.displace(path, displaced.path, displaced.sha256);
-  await fileStore.moveIntoPlace(part, path, sha256);
+  await fileStore.store({ part, path, sha256, mediaType });
 }
 
 /** Records a file that has its path. If another process has stored the same bytes meanwhile, this copy is deleted. */

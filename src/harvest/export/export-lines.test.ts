@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { systemTime } from "../../time/system-time.ts";
-import { writeMetadata } from "../downloads/metadata-file.ts";
+import { METADATA_FORMATS, writeMetadata } from "../downloads/metadata-file.ts";
 import { workOf } from "../identifiers/identifiers.ts";
 import { openManifest } from "../manifest/manifest.ts";
+import { FolderStore } from "../storage/folder-store.ts";
 import { bibtexEntry, cslItem } from "./citation.ts";
 import { exportText, type TextFormat } from "./export-lines.ts";
 
@@ -99,9 +100,8 @@ test("metadata is written beside the file, without secrets", async t => {
   const folder = mkdtempSync(join(tmpdir(), "docstokg-metadata-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const work = { id: 1, ...CITED, ids: { url: "https://x.example/a?token=Sesame" } };
-  await writeMetadata(folder, "a.pdf", work, "json");
-  await writeMetadata(folder, "a.pdf", work, "csl");
-  await writeMetadata(folder, "a.pdf", work, "bibtex");
+  const fileStore = new FolderStore(folder);
+  for (const format of METADATA_FORMATS) await writeMetadata(fileStore, "a.pdf", work, format);
   for (const name of ["a.json", "a.csl.json", "a.bib"]) {
     const text = readFileSync(join(folder, name), "utf8");
     assert.match(text, /Lovelace/);

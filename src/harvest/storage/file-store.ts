@@ -1,0 +1,63 @@
+/** Where finished files are: an output folder, or a bucket of an S3 service. Partial files are on a local disk. */
+import type { Time } from "../../time/time.ts";
+import type { StoredFile } from "../manifest/manifest-files.ts";
+import { FolderStore } from "./folder-store.ts";
+import type { PartFiles } from "./part-files.ts";
+import { isS3Url } from "./s3-url.ts";
+
+/** What is wrong with a stored file. */
+export type FileDamage = "missing" | "changed";
+
+/** A complete partial file that is stored under its path. */
+export interface FileToStore {
+  /** Name of the partial file. */
+  readonly part: string;
+  readonly path: string;
+  readonly sha256: string;
+  readonly mediaType: string;
+}
+
+export interface FileStore {
+  /** The folder or URL, to print. */
+  readonly name: string;
+  readonly parts: PartFiles;
+  /** The names of files come from their hashes, so that equal names have equal bytes. */
+  readonly isContentAddressed: boolean;
+  /** Creates what is missing, and removes what interrupted uploads have left. Rejects if files cannot be stored. */
+  prepare(): Promise<void>;
+  /** A quick check without reading; a store that cannot check at once trusts the manifest. */
+  isPresent(file: Pick<StoredFile, "path" | "bytes">): boolean;
+  /** Whether the file exists with the recorded size. Its bytes are not read: that would take hours for many files. */
+  has(file: Pick<StoredFile, "path" | "bytes">): Promise<boolean>;
+  /** Reads a file and compares its hash; undefined if it is intact. */
+  damageOf(file: Pick<StoredFile, "path" | "bytes" | "sha256">): Promise<FileDamage | undefined>;
+  /**
+   * The first free path for these bytes: the target, or a numbered one. A file with the same bytes counts as free.
+   * @param first 2 to leave the target out
+   */
+  availablePath(target: string, sha256: string, first?: number): Promise<string>;
+  /**
+   * Stores a complete partial file, which is gone then. It is visible when it is complete, and never before. May be
+   * repeated after a crash. Rejects with a DownloadError if the path has another file.
+   */
+  store(file: FileToStore): Promise<void>;
+  /** Moves a finished file to a free path. Nothing happens if it has been moved already. */
+  displace(from: string, to: string, sha256: string): Promise<void>;
+  /** Gives a changed file another name, so that its name is free. */
+  setAside(path: string): Promise<void>;
+  deleteFile(path: string): Promise<void>;
+  /** Writes a small text beside a file, complete or not at all. */
+  writeText(path: string, text: string): Promise<void>;
+  /** The absolute path or URL of a file. */
+  locationOf(path: string): string;
+  close(): void;
+}
+
+/**
+ * @param out the folder, or `s3://bucket/prefix`
+ * @param manifest its path or URL: partial files of different manifests do not mix
+ */
+export async function fileStoreFor(out: string, manifest: string, time: Time): Promise<FileStore> {
+  if (!isS3Url(out)) return new FolderStore(out);
+  return (await import("./s3-store.ts")).openS3Store(out, manifest, time);
+}

@@ -1,0 +1,40 @@
+import { constants, statSync } from "node:fs";
+import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { ifExists } from "../../files/disk-errors.ts";
+
+/** A folder with partial files. */
+export class PartFiles {
+  readonly folder: string;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  async prepare(): Promise<void> {
+    await mkdir(this.folder, { recursive: true });
+  }
+
+  pathOf(file: string): string {
+    return join(this.folder, file);
+  }
+
+  /** 0 if the partial file does not exist. */
+  bytesOf(file: string): number {
+    return statSync(this.pathOf(file), { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  async delete(file: string): Promise<void> {
+    await rm(this.pathOf(file), { force: true });
+  }
+
+  /** The names of all partial files. */
+  list(): Promise<readonly string[]> {
+    return readdir(this.folder);
+  }
+
+  /** The bytes that a partial file has now, under another name: the process that began it may still write to it. */
+  async copy(from: string, to: string): Promise<void> {
+    await ifExists(copyFile(this.pathOf(from), this.pathOf(to), constants.COPYFILE_FICLONE));
+  }
+}

@@ -1,0 +1,78 @@
+import { ConfigError } from "../../errors.ts";
+
+/** What is used of `@aws-sdk/client-s3`, an optional peer dependency. */
+export interface S3Module {
+  readonly S3Client: new (options: Readonly<Record<string, unknown>>) => S3Client;
+  readonly HeadBucketCommand: Command;
+  readonly HeadObjectCommand: Command;
+  readonly GetObjectCommand: Command;
+  readonly PutObjectCommand: Command;
+  readonly CopyObjectCommand: Command;
+  readonly DeleteObjectCommand: Command;
+  readonly CreateMultipartUploadCommand: Command;
+  readonly UploadPartCommand: Command;
+  readonly CompleteMultipartUploadCommand: Command;
+  readonly AbortMultipartUploadCommand: Command;
+  readonly ListMultipartUploadsCommand: Command;
+}
+
+type Command = new (input: Readonly<Record<string, unknown>>) => object;
+
+export interface S3Client {
+  send(command: object, options?: { readonly abortSignal?: AbortSignal }): Promise<S3Output>;
+  destroy(): void;
+}
+
+export interface S3Output {
+  readonly ContentLength?: number;
+  readonly ETag?: string;
+  /** Further fields of the object, by their names in lower case. */
+  readonly Metadata?: Readonly<Record<string, string>>;
+  readonly UploadId?: string;
+  readonly Body?: AsyncIterable<Uint8Array>;
+  readonly Uploads?: readonly { readonly Key?: string; readonly UploadId?: string; readonly Initiated?: Date }[];
+  readonly IsTruncated?: boolean;
+  readonly NextKeyMarker?: string;
+  readonly NextUploadIdMarker?: string;
+}
+
+export interface S3Connection {
+  readonly client: S3Client;
+  readonly module: S3Module;
+}
+
+/**
+ * A client for the endpoint, region and credentials of the environment (`AWS_ENDPOINT_URL_S3`, `AWS_REGION`,
+ * `AWS_ACCESS_KEY_ID` or any other source of the SDK). Throws a ConfigError if the package is not installed.
+ */
+export async function connectS3(): Promise<S3Connection> {
+  const module = await loadSdk();
+  const endpoint = process.env["AWS_ENDPOINT_URL_S3"] || process.env["AWS_ENDPOINT_URL"];
+  const client = new module.S3Client({
+    // Services other than AWS mostly have no host name for each bucket.
+    forcePathStyle: Boolean(endpoint),
+    ...(process.env["AWS_REGION"] || process.env["AWS_DEFAULT_REGION"] || !endpoint ? {} : { region: "us-east-1" }),
+    // Many services do not know the newer checksums; uploads have Content-MD5 instead.
+    requestChecksumCalculation: "WHEN_REQUIRED",
+    responseChecksumValidation: "WHEN_REQUIRED",
+    maxAttempts: 5,
+  });
+  return { client, module };
+}
+
+async function loadSdk(): Promise<S3Module> {
+  // Not a literal, because the compiler would look for the types of the package.
+  const name: string = "@aws-sdk/client-s3";
+  try {
+    return (await import(name)) as S3Module;
+  } catch (cause) {
+    const message = "an s3:// URL needs the package @aws-sdk/client-s3: npm install @aws-sdk/client-s3";
+    throw new ConfigError([{ where: "--out", path: "", message }], { cause });
+  }
+}
+
+/** Whether an error says that there is no such object. */
+export function isNotFound(error: unknown): boolean {
+  const { name, $metadata } = (error ?? {}) as { name?: string; $metadata?: { httpStatusCode?: number } };
+  return name === "NotFound" || name === "NoSuchKey" || $metadata?.httpStatusCode === 404;
+}

@@ -1,0 +1,26 @@
+import { ConfigError } from "../../errors.ts";
+
+/** A bucket, and the beginning of the keys in it: empty, or ending with a slash. */
+export interface S3Location {
+  readonly bucket: string;
+  readonly prefix: string;
+}
+
+export function isS3Url(text: string): boolean {
+  return /^s3:/i.test(text);
+}
+
+/** Parses `s3://bucket/prefix`. Throws a ConfigError. */
+export function parseS3Url(text: string): S3Location {
+  const [, bucket, path = ""] = /^s3:\/\/([^/?#@:]+)(?:\/([^?#]*))?$/i.exec(text) ?? [];
+  if (bucket === undefined || !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
+    throw problem("expected s3://bucket/prefix; endpoint, region and credentials come from the variables AWS_…");
+  const parts = path.split("/").filter(part => part !== "");
+  if (parts.some(part => part === "." || part === ".." || /\p{Cc}/u.test(part)))
+    throw problem("the prefix has a part that is . or .. or has control characters");
+  return { bucket, prefix: parts.map(part => `${part}/`).join("") };
+}
+
+function problem(message: string): ConfigError {
+  return new ConfigError([{ where: "--out", path: "", message }]);
+}

@@ -1,0 +1,120 @@
+/**
+ * An S3 service for tests: s3rver, with what it lacks. MD5 sums are required and checked, multipart uploads can be listed
+ * and aborted, and requests can be held.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import type { TestContext } from "node:test";
+
+interface S3rver {
+  callback(): RequestListener;
+  configureBuckets(): Promise<unknown>;
+}
+
+export interface S3Server {
+  /** For a process that uses the server. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Method and path with query, in the order of arrival. */
+  readonly requests: readonly string[];
+  /** Keys of visible objects. */
+  keys(): readonly string[];
+  bytesOf(key: string): Buffer;
+  metadataOf(key: string): Readonly<Record<string, string>>;
+  /** Ids of multipart uploads that are neither complete nor aborted. */
+  uploads(): readonly string[];
+  /** Replaces the bytes of an object. */
+  damage(key: string, request: { readonly bytes: string } | "delete"): Promise<void>;
+  /** Requests for which this is true get no response. */
+  hold: (request: string) => boolean;
+  /** The age of uploads that a listing reports. */
+  uploadAgeMs: number;
+}
+
+const BUCKET = "papers";
+const KEYS = { AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" };
+
+export async function startS3(t: TestContext): Promise<S3Server> {
+  const directory = mkdtempSync(join(tmpdir(), "docstokg-s3-"));
+  // Not a literal, because the package has no types.
+  const name: string = "s3rver";
+  const { default: Server } = (await import(name)) as {
+    readonly default: new (options: Readonly<Record<string, unknown>>) => S3rver;
+  };
+  const s3rver = new Server({ directory, silent: true, configureBuckets: [{ name: BUCKET }] });
+  await s3rver.configureBuckets();
+  const handle = s3rver.callback();
+  const bucket = join(directory, BUCKET);
+  const uploadsFolder = join(bucket, "._S3rver_uploads");
+  const requests: string[] = [];
+  const objects = () =>
+    readdirSync(bucket, { recursive: true, encoding: "utf8" }).filter(name => name.endsWith("._S3rver_object"));
+  const fileOf = (key: string, part: string) => join(bucket, `${key}._S3rver_${part}`);
+  const server: S3Server = {
+    env: { ...KEYS, AWS_REGION: "us-east-1", AWS_ENDPOINT_URL_S3: "" },
+    requests,
+    keys: () =>
+      objects()
+        .map(name => name.replace(/\._S3rver_object$/, ""))
+        .sort(),
+    bytesOf: key => readFileSync(fileOf(key, "object")),
+    metadataOf: key => JSON.parse(readFileSync(fileOf(key, "metadata.json"), "utf8")),
+    uploads: () => (existsSync(uploadsFolder) ? readdirSync(uploadsFolder) : []),
+    damage: async (key, change) => {
+      if (change === "delete")
+        for (const part of ["object", "metadata.json", "object.md5"]) rmSync(fileOf(key, part), { force: true });
+      else writeFileSync(fileOf(key, "object"), change.bytes);
+    },
+    hold: () => false,
+    uploadAgeMs: 0,
+  };
+  const listed = () => {
+    const items = server.uploads().map(id => {
+      const key = readFileSync(join(uploadsFolder, id, "key"), "utf8");
+      const initiated = new Date(Date.now() - server.uploadAgeMs).toISOString();
+      return `<Upload><Key>${key}</Key><UploadId>${id}</UploadId><Initiated>${initiated}</Initiated></Upload>`;
+    });
+    return `<ListMultipartUploadsResult><Bucket>${BUCKET}</Bucket>${items.join("")}</ListMultipartUploadsResult>`;
+  };
+  const front = createServer(async (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? "", "http://x");
+    const line = `${request.method} ${request.url}`;
+    requests.push(line);
+    if (server.hold(line)) return;
+    const uploadId = searchParams.get("uploadId");
+    if (request.method === "GET" && searchParams.has("uploads"))
+      response.setHeader("content-type", "application/xml").end(listed());
+    else if (request.method === "DELETE" && uploadId !== null) {
+      rmSync(join(uploadsFolder, uploadId), { recursive: true });
+      response.writeHead(204).end();
+    } else if (request.method === "PUT") await put(request, response, pathname);
+    else handle(request, response);
+  });
+  const put = async (request: IncomingMessage, response: ServerResponse, pathname: string) => {
+    const body = Buffer.concat(await request.toArray());
+    const isFile = /\.(?:pdf|xml|zip|gz)$/.test(pathname) && request.headers["x-amz-copy-source"] === undefined;
+    const md5 = createHash("md5").update(body).digest("base64");
+    if (isFile && request.headers["content-md5"] !== md5) {
+      response.writeHead(400).end("<Error><Code>BadDigest</Code></Error>");
+      return;
+    }
+    handle(Object.assign(Readable.from([body]), requestFields(request)) as unknown as IncomingMessage, response);
+  };
+  await new Promise<void>(resolve => front.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    front.closeAllConnections();
+    front.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const { port } = front.address() as AddressInfo;
+  return Object.assign(server, { env: { ...server.env, AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${port}` } });
+}
+
+/** What koa reads of a request. */
+function requestFields({ method, url, headers, socket, httpVersion }: IncomingMessage) {
+  return { method, url, headers, socket, connection: socket, httpVersion };
+}
