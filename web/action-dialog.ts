@@ -7,12 +7,15 @@ const TITLES: Readonly<Record<ActionName, string>> = {
   close: "Close the circuit",
   "half-open": "Half-open the circuit",
   hold: "Hold the calls",
+  release: "Release the calls",
 };
 const EFFECTS: Readonly<Record<ActionName, string>> = {
   open: "All processes refuse requests to it until the time is over or the circuit is closed.",
   close: "All processes send requests again. Cooldowns and failure counts are cleared.",
   "half-open": "The next calls are trial calls, and their results decide.",
   hold: "Calls wait in the queue until the time is over, or are refused if they may not wait that long.",
+  release:
+    "Calls that an operator holds are sent again, as the rate limits allow. A pause that the server asked for stays.",
 };
 
 export interface ActionTarget {

@@ -13,6 +13,7 @@ const LABELS: Readonly<Record<ActionName, string>> = {
   close: "Close …",
   "half-open": "Half-open …",
   hold: "Hold …",
+  release: "Release …",
 };
 const ROLES = ["metadata", "landing", "artifact"];
 
@@ -90,7 +91,8 @@ export class HostPanel {
 
   #showActions(host: HostState | undefined, { state: { about } }: Model, isNew: boolean): void {
     if (isNew) setText(this.#result, "");
-    const actions = host === undefined ? [] : about.actions;
+    const isHeld = host?.keys.some(key => key.isHeld) ?? false;
+    const actions = host === undefined ? [] : about.actions.filter(action => action !== "release" || isHeld);
     const wanted = JSON.stringify([host?.name, actions, about.actionToken]);
     if (wanted === this.#actionsFor) return;
     this.#actionsFor = wanted;

@@ -1,17 +1,27 @@
 /** A run of `docstokg run`: works, failures by reason, yield of the resolvers, time left. */
-import { fill, h, setText } from "./dom.ts";
+import { type Child, fill, h, setText } from "./dom.ts";
 import { bytes, count, duration } from "./format.ts";
 import type { Model } from "./model.ts";
 import type { View } from "./view.ts";
+import { WorkHistoryView } from "./work-history.ts";
 
 export class RunView implements View {
   readonly element = h("div", { class: "view" });
   readonly #head = h("p", { class: "soft" });
-  readonly #body = h("div", { class: "scroller run" });
+  readonly #body = h("div", {});
+  readonly #history = new WorkHistoryView();
   #drawn = "";
 
   constructor() {
-    this.element.append(h("div", { class: "tools" }, this.#head), this.#body);
+    // The history is not drawn again with the rest, so that its field keeps the focus.
+    const scroller = h("div", { class: "scroller run" }, this.#body, this.#history.element);
+    this.element.append(h("div", { class: "tools" }, this.#head), scroller);
+  }
+
+  /** A button that shows the history of the work. */
+  #workName(key: string): Child {
+    if (this.#history.element.hidden) return key;
+    return h("button", { type: "button", class: "link", onclick: () => this.#history.show(key) }, key);
   }
 
   update({ state, nowMs }: Model): void {
@@ -19,8 +29,10 @@ export class RunView implements View {
     if (run === null) {
       setText(this.#head, "");
       fill(this.#body, h("p", { class: "empty" }, "No run."));
+      this.#history.element.hidden = true;
       return;
     }
+    this.#history.element.hidden = state.about.kind !== "run";
     const elapsedMs = (run.endedMs ?? nowMs) - run.startedMs;
     const left = run.timeLeftMs === null ? "" : `, about ${duration(run.timeLeftMs)} left`;
     setText(
@@ -88,16 +100,25 @@ export class RunView implements View {
           h("code", {}, "docstokg retry --reason <reason>"),
           ".",
         ),
+      run.workers.length > 0 &&
+        table(
+          "Workers",
+          ["worker", "works done", "failed", "taken", "files", "worked for"],
+          run.workers.map(({ name, isAlive, done, failed, taken, bytes: received, startedMs }) => [
+            isAlive ? name : `${name} (gone)`,
+            ...[count(done), count(failed), count(taken), bytes(received), duration(nowMs - startedMs)],
+          ]),
+        ),
       table(
         "Latest failed works",
         ["work", "reason", "message"],
-        run.lastFailed.map(({ key, reason, message }) => [key, reason, message]),
+        run.lastFailed.map(({ key, reason, message }) => [this.#workName(key), reason, message]),
       ),
     );
   }
 }
 
-function table(title: string, names: readonly string[], rows: readonly (readonly string[])[]): HTMLElement {
+function table(title: string, names: readonly string[], rows: readonly (readonly Child[])[]): HTMLElement {
   if (rows.length === 0) return h("section", {}, h("h3", {}, title), h("p", { class: "soft" }, "None."));
   const head = h("tr", {}, ...names.map(name => h("th", { scope: "col" }, name)));
   const body = rows.map(([first = "", ...cells]) =>

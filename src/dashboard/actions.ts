@@ -57,7 +57,7 @@ export function parseAction(body: unknown, names: readonly ActionName[], knowsHo
 
 /** Orders to all processes that share a store (laws S6, B11). */
 export class StoreActions implements DashboardActions {
-  readonly names = ["open", "close", "half-open", "hold"] as const;
+  readonly names = ["open", "close", "half-open", "hold", "release"] as const;
   readonly #operator: Operator;
   readonly #time: Time;
 
@@ -75,7 +75,8 @@ export class StoreActions implements DashboardActions {
           ? { kind: "hold", ...ordered }
           : { kind: name };
     const { sequence } = await this.#operator.order(target, request);
-    if (sequence === undefined) return { isApplied: true, text: "no circuit had to change" };
+    if (sequence === undefined)
+      return { isApplied: true, text: name === "release" ? "nothing was held" : "no circuit had to change" };
     const acknowledgements = await this.#operator.acknowledgements([sequence], this.#time, ACKNOWLEDGED_WITHIN_MS);
     return resultOf(acknowledgements);
   }
@@ -83,7 +84,7 @@ export class StoreActions implements DashboardActions {
 
 /** Orders to the hub of this process. With a shared store they apply to the other processes too. */
 export class HubActions implements DashboardActions {
-  readonly names = ["open", "close", "half-open", "hold"] as const;
+  readonly names = ["open", "close", "half-open", "hold", "release"] as const;
   readonly #hub: Hub;
 
   constructor(hub: Hub) {
@@ -96,7 +97,8 @@ export class HubActions implements DashboardActions {
     if (name === "open") breakers.open(text, { seconds, reason, replace: true });
     else if (name === "close") breakers.close(text);
     else if (name === "half-open") breakers.halfOpen(text);
-    else limits.hold(text, seconds, { reason });
+    else if (name === "hold") limits.hold(text, seconds, { reason });
+    else limits.release(text);
     return { isApplied: true, text: "applied by this process" };
   }
 }

@@ -118,6 +118,40 @@ export interface EventRow {
   readonly isRoutine: boolean;
 }
 
+/** A process that works on a run, with what it has done. */
+export interface WorkerState {
+  /** `machine:pid`. */
+  readonly name: string;
+  readonly startedMs: number;
+  readonly done: number;
+  readonly failed: number;
+  readonly bytes: number;
+  /** Works that it has taken and not settled. */
+  readonly taken: number;
+  /** False if its lease has ended: another worker takes over its works. */
+  readonly isAlive: boolean;
+}
+
+/** What was tried for a work, the oldest first. */
+export interface WorkHistoryState {
+  readonly key: string;
+  readonly title?: string | undefined;
+  readonly state: string;
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+  readonly attempts: readonly {
+    /** `resolve`, `landing` or `fetch`. */
+    readonly step: string;
+    readonly resolver: string;
+    readonly host?: string | undefined;
+    readonly status?: number | undefined;
+    readonly reason: string;
+    readonly message?: string | undefined;
+    readonly elapsedMs: number;
+    readonly endedMs: number;
+  }[];
+}
+
 /** The works of a run of `docstokg run`. */
 export interface RunState {
   readonly folder: string;
@@ -136,6 +170,8 @@ export interface RunState {
   readonly timeLeftMs: number | null;
   readonly failures: readonly { readonly reason: string; readonly works: number }[];
   readonly resolvers: readonly { readonly resolver: string; readonly asked: number; readonly stored: number }[];
+  /** The processes that share the work of the run. Empty if its manifest is a file: then one process works on it. */
+  readonly workers: readonly WorkerState[];
   readonly lastFailed: readonly { readonly key: string; readonly reason: string; readonly message: string }[];
 }
 
@@ -154,8 +190,11 @@ export interface AboutState {
   readonly actionToken: string;
 }
 
-/** What an operator can do to a host, a role of it, or a resolver. `hold` is for one hub: calls wait instead of failing. */
-export type ActionName = "open" | "close" | "half-open" | "hold";
+/**
+ * What an operator can do to a host, a role of it, or a resolver. While a host is held its calls wait instead of failing;
+ * `release` ends this.
+ */
+export type ActionName = "open" | "close" | "half-open" | "hold" | "release";
 
 /** What became of an action. */
 export interface ActionResult {

@@ -187,7 +187,7 @@ test("an operator stops, holds and releases hosts of the hub, and each action is
   assert.equal(await send(), 200);
   const read = async () => (await (await fetch(withToken(dashboard, origin, "/state"))).json()) as DashboardState;
   const { about } = await read();
-  assert.deepEqual(about.actions, ["open", "close", "half-open", "hold"]);
+  assert.deepEqual(about.actions, ["open", "close", "half-open", "hold", "release"]);
   const act = async (order: object) => {
     const headers = { "content-type": "application/json", origin, "x-docstokg-action": about.actionToken };
     const body = JSON.stringify({ host: "127.0.0.1", reason: "test", ...order });
@@ -203,6 +203,8 @@ test("an operator stops, holds and releases hosts of the hub, and each action is
   assert.equal(await send(), 200);
   await act({ action: "hold", seconds: 60, role: "metadata" });
   await assert.rejects(send(), { code: "DOCSTOKG_RATE_LIMITED" });
+  await act({ action: "release", role: "metadata" });
+  assert.equal(await send(), 200);
   assert.deepEqual(
     performed.map(({ action, target, seconds, reason, from }) => `${action} ${target} ${seconds} ${reason} ${from}`),
     [
@@ -210,11 +212,12 @@ test("an operator stops, holds and releases hosts of the hub, and each action is
       "close 127.0.0.1 0 test 127.0.0.1",
       "open 127.0.0.1 (landing) 60 test 127.0.0.1",
       "hold 127.0.0.1 (metadata) 60 test 127.0.0.1",
+      "release 127.0.0.1 (metadata) 0 test 127.0.0.1",
     ],
   );
   const operator = (await read()).events.filter(({ type }) => type === "operator").map(({ text }) => text);
   assert.equal(operator[0], "opened for 60 s by an operator (127.0.0.1): test; applied by this process");
-  assert.equal(operator.length, 4);
+  assert.equal(operator.length, 5);
 });
 
 test("the handler works below a path, with and without a framework that removes it", async t => {

@@ -162,6 +162,10 @@ class DashboardServer {
         const name = url.searchParams.get("name") ?? "";
         return sendJson(response, await this.#source.explain(name, url.searchParams.get("role") ?? "metadata"));
       }
+      case "/work": {
+        const history = await this.#source.workHistory?.(url.searchParams.get("key") ?? "");
+        return history === undefined ? sendText(response, 404, "404: no such work\n") : sendJson(response, history);
+      }
       default:
         return this.#sendFile(path.slice(1), request, response);
     }
@@ -181,6 +185,7 @@ class DashboardServer {
       close: "closed",
       "half-open": "half-opened",
       hold: `held for ${seconds} s`,
+      release: "released",
     };
     const verb = verbs[name];
     this.#source.log.addLine({

@@ -61,6 +61,7 @@ test("a run shows its works, failures by reason and resolvers; killed runs are s
     timeLeftMs: null,
     failures: [{ reason: "not-open", works: 1 }],
     resolvers: [{ resolver: "openalex", asked: 1, stored: 0 }],
+    workers: [],
     lastFailed: [{ key: "doi:10.1/a", reason: "not-open", message: "no open copy" }],
   });
   const lock = await manifest.tryLock();
@@ -68,6 +69,16 @@ test("a run shows its works, failures by reason and resolvers; killed runs are s
   lock?.release();
   await manifest.endRun(run, "ended");
   assert.equal((await source.read()).run?.state, "ended");
+});
+
+test("the history of a work has its requests, and an unknown work has none", async t => {
+  const { source } = await runFor(t, syntheticRun());
+  const history = await source.workHistory("doi:10.1/a");
+  assert.deepEqual(
+    history?.attempts.map(({ step, resolver, host, reason }) => [step, resolver, host, reason]),
+    [["ask", "openalex", "x.example", "not-open"]],
+  );
+  assert.equal(await source.workHistory("doi:10.1/z"), undefined);
 });
 
 test("charts cover the whole run in at most 600 steps, and count what the events count", async t => {

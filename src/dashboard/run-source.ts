@@ -5,7 +5,7 @@ import type { LoadedPolicy } from "../policy/load.ts";
 import { isRole, unknownRoleMessage } from "../policy/roles.ts";
 import type { TelemetryFile } from "../telemetry/reading/telemetry-file.ts";
 import type { Time } from "../time/time.ts";
-import type { HostState, SeriesPoint } from "./dashboard-state.ts";
+import type { HostState, SeriesPoint, WorkHistoryState } from "./dashboard-state.ts";
 import { EventHosts } from "./event-hosts.ts";
 import { EventLog } from "./event-log.ts";
 import { hostStates } from "./host-states.ts";
@@ -80,6 +80,10 @@ export class RunSource implements DashboardSource {
   explain(name: string, role: string): readonly ExplainedValue[] {
     if (!isRole(role)) throw new RangeError(unknownRoleMessage(role));
     return explainTarget(this.#options.policy, name, role);
+  }
+
+  workHistory(key: string): Promise<WorkHistoryState | undefined> {
+    return this.#options.manifest.reports.workHistory(key);
   }
 
   setWatched(): void {

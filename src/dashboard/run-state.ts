@@ -18,6 +18,7 @@ export async function readRunState(manifest: Manifest, options: RunStateOptions)
   const isRunning = last.state === "running" && (options.timeLeftMs !== undefined || (await isLocked(manifest)));
   const resolvers = await reports.resolverCounts();
   const failed = await reports.failedWorks(FAILED_SHOWN);
+  const workers = await reports.workers();
   return {
     folder: options.folder,
     // A run that was killed could not record its end.
@@ -36,6 +37,11 @@ export async function readRunState(manifest: Manifest, options: RunStateOptions)
       .filter(({ state }) => state === "failed")
       .map(({ reason, works: count }) => ({ reason, works: count })),
     resolvers: resolvers.toSorted((a, b) => b.stored - a.stored || b.asked - a.asked),
+    workers: workers
+      .filter(({ run }) => run === last.id)
+      .map(({ name, startedMs, done, failed: failures, bytes, taken, isAlive }) => ({
+        ...{ name, startedMs, done, failed: failures, bytes, taken, isAlive },
+      })),
     lastFailed: failed.map(({ key, reason, message = "" }) => ({ key, reason, message })),
   };
 }

@@ -1,6 +1,6 @@
 import type { ExplainedValue } from "../policy/explanation.ts";
 import type { DashboardActions } from "./actions.ts";
-import type { DashboardState } from "./dashboard-state.ts";
+import type { DashboardState, WorkHistoryState } from "./dashboard-state.ts";
 import type { EventLog } from "./event-log.ts";
 
 /** The state at one instant, without what the dashboard adds itself. */
@@ -20,6 +20,8 @@ export interface DashboardSource {
    * rejects with it.
    */
   explain(name: string, role: string): readonly ExplainedValue[] | Promise<readonly ExplainedValue[]>;
+  /** What was tried for a work of the run. Undefined if the source has no run, or the run not this work. */
+  workHistory?(key: string): Promise<WorkHistoryState | undefined>;
   /** Called with whether pages are connected. While none is, a source need not prepare lines of ordinary requests. */
   setWatched(isWatched: boolean): void;
   close(): Promise<void>;

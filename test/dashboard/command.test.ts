@@ -9,6 +9,8 @@ import { type TestContext, test } from "node:test";
 import { docstokg } from "../../src/cli/docstokg.ts";
 import { type Io, runProgram } from "../../src/cli/program.ts";
 import type { DashboardState } from "../../src/dashboard/dashboard-state.ts";
+import { openManifest } from "../../src/harvest/manifest/manifest.ts";
+import { systemTime } from "../../src/time/system-time.ts";
 import { openPage } from "../browser-page.ts";
 import { createStoreFile, runCli, temporaryFolder } from "../cli/kit.ts";
 import { serve } from "../http/kit.ts";
@@ -236,13 +238,45 @@ test("demo --dashboard shows its run, also after the end, until Ctrl-C", async t
   const read = async () => (await (await fetch(`${origin}/state?${searchParams}`)).json()) as DashboardState;
   const { about, run } = await read();
   assert.deepEqual([about.kind, run?.state, run?.command], ["hub", "running", "demo"]);
-  assert.deepEqual(about.actions, ["open", "close", "half-open", "hold"]);
+  assert.deepEqual(about.actions, ["open", "close", "half-open", "hold", "release"]);
   await ended;
   const after = await read();
   assert.equal(after.trouble, null);
   assert.equal(after.run?.state, "ended");
   interrupt();
   assert.equal(await exitCode, 0);
+});
+
+test("the page of a run shows the history of a failed work, and says when the run has no such work", {
+  skip,
+}, async t => {
+  const { folder } = await temporaryFolder();
+  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  const run = await manifest.beginRun("run list.csv");
+  const key = "doi:10.1/<b>a</b>";
+  await manifest.works.add(run, [{ key, ids: { doi: "10.1/<b>a</b>" } }], { isPresent: () => false });
+  const [taken] = await manifest.queue.take(run, "", systemTime.wallMs(), 1);
+  const id = taken?.work.id ?? assert.fail();
+  const request = { step: "ask", resolver: "openalex", url: "https://x.example/a?key=s3cret", elapsedMs: 3 } as const;
+  await manifest.recordAttempt(run, id, { ...request, status: 503, reason: "http-status" });
+  await manifest.fail(id, "http-status", "503 from x.example");
+  await manifest.endRun(run, "ended");
+  await manifest.close();
+  const { url } = await startDashboard(t, "--run", folder);
+  const { page, trouble } = await openPage(t, `${url}#/run`);
+  await page.getByRole("button", { name: key }).click();
+  const row = page.locator(".history tbody tr");
+  await row.waitFor();
+  assert.match((await row.textContent()) ?? "", /openalexx\.example503http-status/);
+  assert.doesNotMatch((await page.content()) ?? "", /s3cret|<b>a/);
+  await page.getByLabel("Identifier of a work").fill("doi:10.1/none");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByText("The run has no work doi:10.1/none.").waitFor();
+  // The browser itself reports the status 404.
+  assert.deepEqual(
+    trouble.filter(text => !text.includes("404")),
+    [],
+  );
 });
 
 test("a folder without a run, and a store given together with a run, are refused by name", async () => {

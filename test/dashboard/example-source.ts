@@ -68,6 +68,17 @@ function exampleState(nowMs: number): SourceState {
         { resolver: "arxiv", asked: 390, stored: 388 },
         { resolver: "unpaywall", asked: 880, stored: 202 },
       ],
+      workers: [
+        ...[1, 2, 3].map(number => ({
+          name: `worker-${number}:41${number}2`,
+          startedMs: nowMs - (47 - number * 6) * MINUTE_MS,
+          done: 1010 - number * 70,
+          failed: 90 - number * 8,
+          bytes: 1_900_000_000 - number * 120_000_000,
+          taken: number === 3 ? 0 : 8,
+          isAlive: number !== 3,
+        })),
+      ],
       lastFailed: [
         { key: "doi:10.1000/meridian.2231", reason: "http-status", message: "503 from www.meridian-science.example" },
         { key: "doi:10.1000/harbour.77", reason: "not-open", message: "no open copy is known" },

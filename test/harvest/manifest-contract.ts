@@ -406,6 +406,32 @@ export function manifestContract(open: (t: TestContext) => Promise<Manifest>): v
     assert.equal((await taken(manifest, run)).length, 2);
   });
 
+  test("the history of a work has its attempts in their order, with the host of each URL and no secret", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b"));
+    const { id } = await takenOne(manifest, run);
+    const url = "https://x.example/a.pdf?token=s3cret";
+    await manifest.recordAttempt(run, id, attempt({ url, status: 503, reason: "http-status" }));
+    await manifest.recordAttempt(run, id, attempt({ reason: "no-copy" }));
+    await manifest.fail(id, "no-copy", "nothing found");
+    const history = await manifest.reports.workHistory("doi:10.1/a");
+    assert.deepEqual(
+      [history?.key, history?.state, history?.reason, history?.message],
+      ["doi:10.1/a", "failed", "no-copy", "nothing found"],
+    );
+    assert.deepEqual(
+      history?.attempts.map(({ host, status, reason }) => [host, status, reason]),
+      [
+        ["x.example", 503, "http-status"],
+        ["x.example", undefined, "no-copy"],
+      ],
+    );
+    assert.doesNotMatch(JSON.stringify(history), /s3cret/);
+    assert.deepEqual((await manifest.reports.workHistory("doi:10.1/b"))?.attempts, []);
+    assert.equal(await manifest.reports.workHistory("doi:10.1/none"), undefined);
+  });
+
   test("the export has every work with its attempts, and no secrets of URLs", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");

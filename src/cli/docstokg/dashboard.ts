@@ -142,6 +142,6 @@ function openDashboard(source: DashboardSource, { address, token, isReadOnly }: 
 }
 
 function auditLine({ action, target, seconds, reason, from, result }: PerformedAction): string {
-  const duration = action === "open" ? ` for ${seconds} s` : "";
+  const duration = action === "open" || action === "hold" ? ` for ${seconds} s` : "";
   return `${new Date(systemTime.wallMs()).toISOString()} ${action} ${target}${duration} by ${from}: ${reason} (${result})`;
 }

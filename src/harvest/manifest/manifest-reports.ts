@@ -102,6 +102,31 @@ export interface WorkRecord {
   readonly files: readonly RecordFile[];
 }
 
+/** One query or download for a work. */
+export interface WorkAttempt {
+  readonly run: number;
+  /** `resolve`, `landing` or `fetch`. */
+  readonly step: string;
+  readonly resolver: string;
+  /** The host of the URL; undefined if there was none. */
+  readonly host: string | undefined;
+  readonly status: number | undefined;
+  readonly reason: string;
+  readonly message: string | undefined;
+  readonly elapsedMs: number;
+  readonly endedMs: number;
+}
+
+/** What was tried for a work, the oldest first. */
+export interface WorkHistory {
+  readonly key: string;
+  readonly title: string | undefined;
+  readonly state: string;
+  readonly reason: string | undefined;
+  readonly message: string | undefined;
+  readonly attempts: readonly WorkAttempt[];
+}
+
 /** What is read from a manifest: counts, failed works, and every work with its files or its attempts. */
 export interface ManifestReports {
   /** @param run only works whose last run is this one */
@@ -120,6 +145,8 @@ export interface ManifestReports {
   fileKinds(): Promise<readonly FileKindCount[]>;
   /** One work by its row id, which must exist. */
   workRecord(id: number): Promise<WorkRecord>;
+  /** Undefined if the manifest has no work with this key. */
+  workHistory(key: string): Promise<WorkHistory | undefined>;
   /** The processes that work on runs, also those that died and whose lease has not ended. Empty for a file. */
   workers(): Promise<readonly ManifestWorker[]>;
 }
@@ -244,6 +271,31 @@ export function attemptLine(row: Row, attempts: readonly Row[]): string {
   const tried = attempts.map(({ ended_ms: endedMs, ...attempt }) => ({ ...attempt, ended: isoTime(endedMs) }));
   const parsed = { ids: JSON.parse(String(ids)), metadata: JSON.parse(String(metadata)) };
   return `${JSON.stringify({ ...work, ...parsed, file, ...times, attempts: tried })}\n`;
+}
+
+export const HISTORY_WORK = "id, key, title, state, reason, message";
+export const HISTORY_ATTEMPTS = "run, step, resolver, url, status, reason, message, elapsed_ms, ended_ms";
+
+/** The history of rows with the columns `HISTORY_WORK` and `HISTORY_ATTEMPTS`. */
+export function historyOfRows(work: Row, attempts: readonly Row[]): WorkHistory {
+  return {
+    key: String(work["key"]),
+    title: textOf(work["title"]),
+    state: String(work["state"]),
+    reason: textOf(work["reason"]),
+    message: textOf(work["message"]),
+    attempts: attempts.map(row => ({
+      run: Number(row["run"]),
+      step: String(row["step"]),
+      resolver: String(row["resolver"]),
+      host: URL.parse(textOf(row["url"]) ?? "")?.host,
+      status: row["status"] === null ? undefined : Number(row["status"]),
+      reason: String(row["reason"]),
+      message: textOf(row["message"]),
+      elapsedMs: Number(row["elapsed_ms"]),
+      endedMs: Number(row["ended_ms"]),
+    })),
+  };
 }
 
 function isoTime(ms: unknown): string | null {

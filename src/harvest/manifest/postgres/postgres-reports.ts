@@ -5,6 +5,9 @@ import {
   type FileKindCount,
   failedWorkOfRow,
   fileKindOfRow,
+  HISTORY_ATTEMPTS,
+  HISTORY_WORK,
+  historyOfRows,
   type ManifestReport,
   type ManifestReports,
   RECORD_COLUMNS,
@@ -16,6 +19,7 @@ import {
   type StoredFileRow,
   storedFileOfRow,
   WORKLOADS,
+  type WorkHistory,
   type WorkRecord,
   workloadOfRow,
 } from "../manifest-reports.ts";
@@ -121,6 +125,13 @@ export class PostgresReports implements ManifestReports {
       const files = await this.#filesOf(page);
       for (const row of page) yield recordOfRow(row, files.get(row["id"]) ?? []);
     }
+  }
+
+  async workHistory(key: string): Promise<WorkHistory | undefined> {
+    const [work] = await this.#connection.read(`SELECT ${HISTORY_WORK} FROM works WHERE key = $1`, [key]);
+    if (work === undefined) return undefined;
+    const attempts = `SELECT ${HISTORY_ATTEMPTS} FROM attempts WHERE work = $1 ORDER BY id`;
+    return historyOfRows(work, await this.#connection.read(attempts, [Number(work["id"])]));
   }
 
   async workRecord(id: number): Promise<WorkRecord> {

@@ -6,6 +6,9 @@ import {
   type FileKindCount,
   failedWorkOfRow,
   fileKindOfRow,
+  HISTORY_ATTEMPTS,
+  HISTORY_WORK,
+  historyOfRows,
   type ManifestReport,
   type ManifestReports,
   RECORD_COLUMNS,
@@ -17,6 +20,7 @@ import {
   type StoredFileRow,
   storedFileOfRow,
   WORKLOADS,
+  type WorkHistory,
   type WorkRecord,
   workloadOfRow,
 } from "../manifest-reports.ts";
@@ -127,6 +131,13 @@ export class SqliteReports implements ManifestReports {
   async workRecord(id: number): Promise<WorkRecord> {
     const row = this.#db.prepare(`SELECT ${RECORD_COLUMNS} FROM works WHERE id = ?`).get(id) ?? {};
     return recordOfRow(row, this.#db.prepare(FILES_OF_WORK).all(id));
+  }
+
+  async workHistory(key: string): Promise<WorkHistory | undefined> {
+    const work = this.#db.prepare(`SELECT ${HISTORY_WORK} FROM works WHERE key = ?`).get(key);
+    if (work === undefined) return undefined;
+    const attempts = this.#db.prepare(`SELECT ${HISTORY_ATTEMPTS} FROM attempts WHERE work = ? ORDER BY id`);
+    return historyOfRows(work, attempts.all(Number(work["id"])));
   }
 
   async workers(): Promise<readonly ManifestWorker[]> {
