@@ -1,4 +1,5 @@
-import { EVENT_SPECS, type FieldSpec } from "../../src/telemetry/event-fields.ts";
+import { EVENT_SPECS } from "../../src/telemetry/event-fields.ts";
+import type { FieldSpec } from "../../src/telemetry/fields/event-spec.ts";
 import { exportedName, METRICS, type MetricName, type MetricSpec } from "../../src/telemetry/metrics.ts";
 import { NUMBER_DEFINITIONS } from "../../src/telemetry/report/definitions.ts";
 import { TABLE_OF } from "../../src/telemetry/sqlite-tables.ts";

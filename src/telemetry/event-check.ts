@@ -1,5 +1,6 @@
-import { EVENT_SPECS, type FieldSpec } from "./event-fields.ts";
+import { EVENT_SPECS } from "./event-fields.ts";
 import type { EventType } from "./events.ts";
+import type { FieldSpec } from "./fields/event-spec.ts";
 
 interface FieldCheck {
   readonly name: string;

@@ -3,8 +3,9 @@
  * operators may quote them.
  */
 import { redactedText } from "../core/text/redaction.ts";
-import { EVENT_SPECS, type FieldSpec } from "./event-fields.ts";
+import { EVENT_SPECS } from "./event-fields.ts";
 import type { EventType } from "./events.ts";
+import type { FieldSpec } from "./fields/event-spec.ts";
 
 /** Fields that hold only host names, hashes, rates or fixed words. */
 const SAFE_FIELDS: ReadonlySet<string> = new Set([

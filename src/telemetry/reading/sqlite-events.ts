@@ -1,8 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { fieldProblem, withCurrentNames } from "../event-check.ts";
-import { EVENT_SPECS, type FieldSpec, isEventType } from "../event-fields.ts";
+import { EVENT_SPECS, isEventType } from "../event-fields.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
+import type { FieldSpec } from "../fields/event-spec.ts";
 import { EVENT_TABLES } from "../sqlite-tables.ts";
 import { SkippedEventCounter } from "./skipped-events.ts";
 
