@@ -26,10 +26,10 @@ class NoSendWhileOpen implements Law {
     const message = fact.kind === "dispatched" ? this.#check(fact.request, fact.atUs) : undefined;
     this.#circuits.record(fact);
     if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
-      const { host, role, new: state, reset_timeout_s, heard } = fact.event;
+      const { host, role, new: state, reset_timeout_s, from_peer } = fact.event;
       const key = `${fact.process} ${host} ${role}`;
       // A circuit opened by a peer stays open for the peer's time, a circuit opened here for the policy's.
-      const openS = heard ? reset_timeout_s : this.#plan.breakers.resetS;
+      const openS = from_peer ? reset_timeout_s : this.#plan.breakers.resetS;
       if (state === "open") this.#opened.set(key, { atUs: fact.atUs, untilUs: fact.atUs + openS * 1e6 });
       if (state === "closed") this.#opened.delete(key);
     }
@@ -95,11 +95,11 @@ class NoStaleResult implements Law {
     let message: string | undefined;
     if (fact.kind === "fault" && fact.fault.kind === "operator") this.#operatedUs = fact.atUs;
     if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
-      const { host, role, old, new: state, heard } = fact.event;
+      const { host, role, old, new: state, from_peer } = fact.event;
       // Time alone makes a circuit half-open; a change applied from a peer is checked at the peer.
       if (
         state !== "half_open" &&
-        heard === undefined &&
+        from_peer === undefined &&
         fact.atUs - this.#operatedUs > SAME_TURN_US &&
         host !== undefined &&
         role !== undefined

@@ -46,17 +46,17 @@ export const burstsCountOnce: LawMaker = {
           connecting.delete(fact.request);
           if (fact.how !== "complete") count(fact.request, false, fact.atUs);
         } else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
-          const { host, role, old, new: state, heard } = fact.event;
+          const { host, role, old, new: state, from_peer } = fact.event;
           if (host === undefined || role === undefined) return undefined;
           for (const request of connecting) {
             if (isExpiredUnwritten(request, fact.atUs)) count(request, false, fact.atUs);
           }
           const { throttles, failures } = of(fact.process, host, role);
           // Several processes may open a shared circuit, one after the other, for the same answers.
-          if (plan.store === undefined || (state === "closed" && heard === undefined))
+          if (plan.store === undefined || (state === "closed" && from_peer === undefined))
             seen.delete(keyOf(fact.process, host, role));
           const { failMax } = plan.breakers;
-          if (heard !== undefined || old !== "closed" || state !== "open") return undefined;
+          if (from_peer !== undefined || old !== "closed" || state !== "open") return undefined;
           if (throttles >= failMax || failures >= failMax) return undefined;
           return `${host} (${role}) opened after ${throttles} bursts of throttles and ${failures} failures; fail_max ${failMax}`;
         }

@@ -84,13 +84,13 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
       new: stateName(now),
       reset_timeout_s,
       last_rate_delay_ms: lastRateDelayMs,
-      ...(origin === "peer" && { heard: true }),
+      ...(origin === "peer" && { from_peer: true }),
     });
   }
 
   cooled(host: string, until: number, reason: OpenReason, isFromPeer: boolean, role?: Role): void {
     const facts = { host, ...(role !== undefined && { role }), until, reason };
-    this.emit({ event_type: "breaker_cooldown_set", ...facts, ...(isFromPeer && { heard: true }) });
+    this.emit({ event_type: "breaker_cooldown_set", ...facts, ...(isFromPeer && { from_peer: true }) });
   }
 
   cooldownEnded(host: string, by: "success" | "operator", role?: Role): void {

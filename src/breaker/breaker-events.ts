@@ -87,7 +87,7 @@ export type BreakerEvent =
       /** For a circuit that opens, how many seconds it stays open; otherwise the reset timeout of its policy. */
       readonly reset_timeout_s: number;
       /** Present when the change was read from the record of another process. */
-      readonly heard?: true;
+      readonly from_peer?: true;
       /**
        * Milliseconds that the last call to this host waited for rate limits; undefined without a hub and for a
        * resolver.
@@ -106,7 +106,7 @@ export type BreakerEvent =
       /** Why the host is in cooldown. */
       readonly reason: OpenReason;
       /** Present when the cooldown was read from the record of another process. */
-      readonly heard?: true;
+      readonly from_peer?: true;
     }
   /** A cooldown has ended early, by a successful call or by an operator. */
   | {

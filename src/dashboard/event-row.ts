@@ -48,9 +48,9 @@ function described(event: TelemetryEvent): Described {
   switch (event.event_type) {
     case "breaker_state_change": {
       const how = event.new === "open" ? ` for ${Math.ceil(event.reset_timeout_s)} s` : "";
-      const heard = event.heard ? ", reported by another process" : "";
+      const origin = event.from_peer ? ", reported by another process" : "";
       const level = event.new === "open" ? "bad" : "info";
-      return line(`circuit ${event.old} → ${event.new}${how}${heard}`, level);
+      return line(`circuit ${event.old} → ${event.new}${how}${origin}`, level);
     }
     case "breaker_cooldown_set": {
       const seconds = Math.max(0, Math.ceil((event.until - event.ts) / 1000));

@@ -56,7 +56,7 @@ test("a circuit that failures of all processes open has one opening that was not
   const openings: (true | undefined)[] = [];
   for (const { breakers } of processes)
     breakers.listen(event => {
-      if (event.event_type === "breaker_state_change" && event.new === "open") openings.push(event.heard);
+      if (event.event_type === "breaker_state_change" && event.new === "open") openings.push(event.from_peer);
     });
   await inTurn([a, "failure"], [b, "failure"], [c, "failure"], [a, "failure"], [b, "failure"]);
   assert.deepEqual(await refusals(), OPEN);

@@ -35,7 +35,7 @@ export class BreakerOpenings {
         if (event.new !== "open") return undefined;
         const host = event.host ?? `resolver ${event.resolver ?? ""}`;
         const untilMs = event.ts + event.reset_timeout_s * 1000;
-        return { host, reason: "failures", untilMs, isCounted: event.heard !== true };
+        return { host, reason: "failures", untilMs, isCounted: event.from_peer !== true };
       }
       case "breaker_cooldown_ended":
         this.#cooldownEndMs.delete(event.host);
@@ -47,7 +47,7 @@ export class BreakerOpenings {
         this.#cooldownEndMs.set(host, until);
         if (isRunning) return undefined;
         const kind = reasonKind(reason);
-        return { host, reason: kind, untilMs: until, isCounted: event.heard !== true || kind === "cli-open" };
+        return { host, reason: kind, untilMs: until, isCounted: event.from_peer !== true || kind === "cli-open" };
       }
       default:
         return undefined;

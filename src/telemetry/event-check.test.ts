@@ -21,3 +21,13 @@ test("limit_learned events of version 0.1, which name the key host, are read wit
   assert.equal(withCurrentNames("limit_learned", current), current);
   assert.equal(fieldProblem("limit_learned", current), undefined);
 });
+
+test("breaker events of version 0.1, which name from_peer heard, are read with the field from_peer", () => {
+  const change = { host: "a.example", role: "metadata", old: "closed", new: "open" };
+  assert.deepEqual(withCurrentNames("breaker_state_change", { ...change, heard: true }), {
+    ...change,
+    from_peer: true,
+  });
+  const current = { ...change, from_peer: true };
+  assert.equal(withCurrentNames("breaker_state_change", current), current);
+});

@@ -40,13 +40,17 @@ export function fieldProblem(type: EventType, event: Readonly<Record<string, unk
 type EventRecord = Readonly<Record<string, unknown>>;
 
 /**
- * Files of version 0.1 must stay readable: it wrote the key of `limit_learned` as `host`, and calls without an id. Its
- * runs have no `http_attempt`, so their reports count no attempts.
+ * Files of version 0.1 must stay readable: it wrote the key of `limit_learned` as `host`, `from_peer` as `heard`, and
+ * calls without an id. Its runs have no `http_attempt`, so their reports count no attempts.
  */
 export function withCurrentNames(type: EventType, event: EventRecord): EventRecord {
   if (type === "limit_learned" && typeof event["key"] !== "string") {
     const { host, ...rest } = event;
     return { ...rest, key: host };
+  }
+  if (type === "breaker_state_change" || type === "breaker_cooldown_set") {
+    const { heard, ...rest } = event;
+    return heard === undefined || heard === null ? event : { ...rest, from_peer: heard };
   }
   if ((type === "http_request" || type === "http_retry") && typeof event["call_id"] !== "string")
     return { ...event, ...FIELDS_MISSING_IN_0_1, final_host: event["host"] };

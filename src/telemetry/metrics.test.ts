@@ -62,8 +62,8 @@ const events: readonly TelemetryEvent[] = [
   at(17, "breaker_cooldown_set", { host, until: START_MS + 6000, reason: "retry-after" }),
   at(6000, "breaker_cooldown_set", { host, until: START_MS + 9000, reason: "cli-open:words of an operator" }),
   // Another process has opened these: it counts them.
-  at(20_000, "breaker_state_change", { ...change, old: "closed", new: "open", heard: true }),
-  at(20_001, "breaker_cooldown_set", { host, until: START_MS + 29_000, reason: "retry-after", heard: true }),
+  at(20_000, "breaker_state_change", { ...change, old: "closed", new: "open", from_peer: true }),
+  at(20_001, "breaker_cooldown_set", { host, until: START_MS + 29_000, reason: "retry-after", from_peer: true }),
 ];
 
 const lines = [

@@ -80,6 +80,7 @@ ALTER TABLE rate_events ADD COLUMN "decided_by" TEXT;
 ALTER TABLE breaker_calls ADD COLUMN "decided_by" TEXT;
 `,
     `ALTER TABLE http_attempts ADD COLUMN "decided_by" TEXT;`,
+    `ALTER TABLE breaker_transitions RENAME COLUMN "heard" TO "from_peer";`,
   ],
 };
 

@@ -32,7 +32,8 @@ export class RunCounts {
       if (event.status === 429) this.throttled += 1;
     } else if (event.event_type === "http_request") {
       if ((event.from_cache || event.coalesced) && !event.background) this.cached += 1;
-    } else if (event.event_type === "breaker_state_change" && event.new === "open" && !event.heard) this.opened += 1;
+    } else if (event.event_type === "breaker_state_change" && event.new === "open" && !event.from_peer)
+      this.opened += 1;
   };
 
   settled(state: SettledState, reason: Reason, bytes: number): void {

@@ -47,7 +47,7 @@ export const BREAKER_SPECS = {
       new: ["text", "`closed`, `open` or `half_open`"],
       reset_timeout_s: ["number", "when opened: time until half-open, in s"],
       last_rate_delay_ms: ["number?", "rate_delay_ms of the last call to the host"],
-      heard: ["flag?", "true when another process caused the change"],
+      from_peer: ["flag?", "true when another process caused the change"],
     },
   },
   breaker_cooldown_set: {
@@ -57,7 +57,7 @@ export const BREAKER_SPECS = {
       role: ["text?", "present when an operator has opened this role alone"],
       until: ["number", "end of the cooldown, in epoch ms"],
       reason: ["text", "`retry-after`, `rolling-window` or `cli-open:…`"],
-      heard: ["flag?", "true when another process set it"],
+      from_peer: ["flag?", "true when another process set it"],
     },
   },
   breaker_cooldown_ended: {

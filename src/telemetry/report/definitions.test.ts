@@ -101,7 +101,7 @@ const events: readonly TelemetryEvent[] = [
     retry_after_s: undefined,
     cooldown_s: undefined,
   }),
-  at(62_000, "breaker_state_change", { ...change, old: "closed", new: "open", heard: true }),
+  at(62_000, "breaker_state_change", { ...change, old: "closed", new: "open", from_peer: true }),
   at(63_000, "aimd_adjust", { host: A, role: "metadata", old: 1, new: 0.8, reason: "429" }),
   at(64_000, "aimd_adjust", { host: A, role: "metadata", old: 0.8, new: 0.9, reason: "calm" }),
   // Shadow mode: a wait of 40 ms, one for a slot, a refusal by the limiter of B, and one by its breaker.

@@ -52,7 +52,7 @@ export class BreakerTally {
         if (!event.allowed) deniedAt(this.#deniedChecks, event.host).add(event.remaining_ms);
         return;
       case "breaker_state_change":
-        if (event.old === "half_open" && event.heard !== true) this.#countTrial(event.new === "closed");
+        if (event.old === "half_open" && event.from_peer !== true) this.#countTrial(event.new === "closed");
         return;
       case "breaker_cooldown_set":
         if (this.#cooldownEnds.size < HOSTS_MAX || this.#cooldownEnds.has(event.host))

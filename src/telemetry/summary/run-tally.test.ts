@@ -152,8 +152,13 @@ test("openings per hour and by reason: extended cooldowns and openings of other 
     at(2500, "breaker_cooldown_ended", { host: "a.example", by: "operator" }),
     cooled(2600, 9000, "cli-open:x"),
     cooled(9500, 9900, "slow-calls"),
-    at(9000, "breaker_state_change", { ...change, host: "c.example", old: "closed", new: "open", heard: true }),
-    at(9001, "breaker_cooldown_set", { host: "c.example", until: START_MS + 9999, reason: "retry-after", heard: true }),
+    at(9000, "breaker_state_change", { ...change, host: "c.example", old: "closed", new: "open", from_peer: true }),
+    at(9001, "breaker_cooldown_set", {
+      host: "c.example",
+      until: START_MS + 9999,
+      reason: "retry-after",
+      from_peer: true,
+    }),
     at(2 * HOUR_MS, "run_ended", {}),
   ];
   const { breaker, durationMs, hasEnded, program } = await summarize(events, RUN);
