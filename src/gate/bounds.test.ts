@@ -198,6 +198,20 @@ class SlowTime extends FakeTime {
   }
 }
 
+test("a call is refused when the request before it, granted in time, is not written in time", async () => {
+  const { gate, time, enterNow } = gateOf(roleLimits({ rates: "1/s" }));
+  enterNow().release();
+  const first = gate.enter({ host, role: "metadata", maxWaitMs: Number.POSITIVE_INFINITY });
+  const waiting = recorderOf(time)(gate, { maxWaitMs: 2100 });
+  await time.advance(1000);
+  const grant = await first;
+  await time.advance(100);
+  assert.deepEqual(waiting, [], "written now, the first would leave room in time");
+  await time.advance(2);
+  assert.deepEqual(waiting, [{ atMs: 1101, retryAfterMs: 1000 }]);
+  grant.release();
+});
+
 test("a refusal behind a request that is not written counts from now, however long that request takes", async () => {
   const { time, enterNow, pass, refusal } = gateOf(roleLimits({ rates: "1/s" }));
   const grant = enterNow();

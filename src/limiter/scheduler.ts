@@ -111,8 +111,12 @@ export class Scheduler {
   #judgeAgain(top: SchedulerNode, hasPending: boolean): void {
     top.judging?.cancel();
     top.judging = undefined;
-    if (!hasPending || top.slackUs === Number.POSITIVE_INFINITY) return;
-    top.judging = this.#time.setTimer(top.slackUs / 1000, () => {
+    if (hasPending) this.#judgeIn(top, top.slackUs);
+  }
+
+  #judgeIn(top: SchedulerNode, us: number): void {
+    if (us === Number.POSITIVE_INFINITY) return;
+    top.judging = this.#time.setTimer(us / 1000, () => {
       top.judging = undefined;
       top.forecast = undefined;
       this.#suspects.add(top);
@@ -251,6 +255,9 @@ export class Scheduler {
       if (node !== undefined) node.skippedTurns = Math.max(0, units - 1);
       key = above;
     }
+    // The forecast has it written at its start. Until it is, the requests behind it start later.
+    const top = roleBudget.hasPending ? this.#topOf(roleBudget) : undefined;
+    if (top !== undefined && top.judging === undefined) this.#judgeIn(top, Math.max(top.slackUs, remakeUs(top)));
   }
 
   /**
@@ -380,8 +387,13 @@ export class Scheduler {
  * it is made again; less often for a long queue, because that takes some time for each request.
  */
 function forecastAt({ forecast, waiting }: SchedulerNode, nowUs: number): Forecast | undefined {
-  const isMoved = forecast?.hasPending === true && nowUs - forecast.madeUs > DRIFT_US + REBUILD_US * waiting;
+  const isMoved = forecast?.hasPending === true && nowUs - forecast.madeUs > remakeUs({ waiting });
   return isMoved ? undefined : forecast;
+}
+
+/** How long a forecast that moves is kept. */
+function remakeUs({ waiting }: Pick<SchedulerNode, "waiting">): number {
+  return DRIFT_US + REBUILD_US * waiting;
 }
 
 function moveToEnd<T>(set: Set<T>, member: T): void {
