@@ -19,6 +19,8 @@ class CostsWithinWindows implements Law {
   readonly #plan: Plan;
   readonly #policies: PoliciesInForce;
   readonly #sent = new SentRequests();
+  /** Requests that were sent while no window counted their credits: what they used is not known. */
+  readonly #uncounted = new WeakSet<WireRequest>();
   /** When the response of a request has said what it used. */
   readonly #settledUs = new WeakMap<WireRequest, number>();
 
@@ -34,6 +36,8 @@ class CostsWithinWindows implements Law {
     if (fact.kind !== "dispatched" || fact.request.credits === 0) return undefined;
     const { request, atUs } = fact;
     const host = hostOf(this.#plan, request);
+    const { hasTotals } = this.#policies.of(request.process);
+    if (creditScopesOf(host, request).every(({ isTotal }) => isTotal && !hasTotals)) this.#uncounted.add(request);
     for (const scope of creditScopesOf(host, request)) {
       const message = this.#check(scope, host, request, atUs);
       if (message !== undefined) return message;
@@ -58,6 +62,7 @@ class CostsWithinWindows implements Law {
   #usedSince(request: WireRequest, fromUs: number, nowUs: number): number {
     const { credits, usedCredits } = request;
     const settledUs = this.#settledUs.get(request);
+    if (this.#uncounted.has(request)) return 0;
     if (settledUs === undefined) return isWithin(request, fromUs) ? credits : 0;
     // A trial call is sent up to `jitterMs` after its grant, and does not take back what came in between.
     const isKnown = nowUs - settledUs > this.#plan.breakers.jitterMs * 1000;
