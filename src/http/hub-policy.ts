@@ -102,9 +102,14 @@ async function load({
     fleetSize: fleetSize ?? overrides?.fleetSize,
   };
   const loaded = await loadPolicy({ ratelimits, breakers, identities, mailto, env, overrides: flags });
+  let hash: string | undefined;
   return {
     loaded,
-    configHash: configHash(loaded),
+    // Made on first use: a program without listeners and without a shared store never reads it.
+    get configHash() {
+      hash ??= configHash(loaded);
+      return hash;
+    },
     hostNames: new HostNames(loaded),
     decidedBy: new DecidedBySettings(loaded),
     callerIdentity: new CallerIdentity({

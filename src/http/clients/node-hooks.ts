@@ -1,4 +1,4 @@
-import http, { type ClientRequest } from "node:http";
+import type { ClientRequest } from "node:http";
 import type { Duplex } from "node:stream";
 import type { NodeRequestOptions } from "./node-target.ts";
 
@@ -16,6 +16,8 @@ export type NodeInterceptor = (
 type AddRequest = (this: unknown, request: ClientRequest, options: NodeRequestOptions, ...rest: unknown[]) => void;
 type OnSocket = (this: ClientRequest, socket: Duplex | null, error?: Error) => void;
 
+// An import declaration would read every export, and node:http then loads the WebSocket of Node, for 40 ms.
+const http = process.getBuiltinModule("node:http");
 const agentPrototype = http.Agent.prototype as unknown as { addRequest: AddRequest };
 const requestPrototype = http.ClientRequest.prototype as unknown as { onSocket: OnSocket };
 const { addRequest: nodeAddRequest } = agentPrototype;

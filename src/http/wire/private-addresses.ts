@@ -36,18 +36,21 @@ const SPECIAL_IPV6 = [
  * for a.b.c.d, and behind NAT64 every IPv4 host has the address 64:ff9b::a.b.c.d. BlockList applies ::ffff:0:0/96 to
  * plain IPv4 addresses too, which is intended here.
  */
-const PUBLIC_RANGES = blockList([
+const PUBLIC_RANGES = [
   ["2000::", 3],
   ["::ffff:0:0", 96],
   ["64:ff9b::", 96],
-]);
+] as const;
 
 /** BlockList applies IPv4 rules to ::ffff:a.b.c.d, but not to NAT64 addresses; those need their own rules. */
-const SPECIAL = blockList([
+const SPECIAL_RANGES = [
   ...SPECIAL_IPV4,
   ...SPECIAL_IPV4.map(([address, bits]) => [`64:ff9b::${address}`, 96 + bits] as const),
   ...SPECIAL_IPV6,
-]);
+] as const;
+
+/** Made on first use, because most hubs allow private addresses and never check one. */
+let lists: { readonly public: BlockList; readonly special: BlockList } | undefined;
 
 /** True unless the text is a public address without brackets. */
 export function isPrivateAddress(address: string): boolean {
@@ -57,7 +60,8 @@ export function isPrivateAddress(address: string): boolean {
   // The zone names an interface of this machine: fe80::1%eth0.
   const zone = address.indexOf("%");
   const bare = zone === -1 ? address : address.slice(0, zone);
-  return !PUBLIC_RANGES.check(bare, family) || SPECIAL.check(bare, family);
+  lists ??= { public: blockList(PUBLIC_RANGES), special: blockList(SPECIAL_RANGES) };
+  return !lists.public.check(bare, family) || lists.special.check(bare, family);
 }
 
 function blockList(subnets: readonly (readonly [address: string, bits: number])[]): BlockList {
