@@ -10,7 +10,8 @@ const root = resolve(import.meta.dirname, "..");
 /** The URLs of the files that are loaded by importing an entry and then running some code. */
 function loadedBy(entry: string, code = ""): readonly string[] {
   const hook = join(import.meta.dirname, "list-modules.ts");
-  const url = pathToFileURL(join(root, "dist", `${entry}.js`));
+  // Of the sources: in the built package one file has many modules.
+  const url = pathToFileURL(join(root, "src", `${entry}.ts`));
   const program = `const entry = await import(${JSON.stringify(url)}); ${code}`;
   const args = ["--disable-warning=ExperimentalWarning", "--import", hook, "--input-type=module", "--eval", program];
   const env = Object.entries(process.env).filter(([name]) => !name.startsWith("DOCSTOKG_"));
@@ -42,7 +43,39 @@ test("register loads neither zod nor yaml, nor telemetry, stores and commands th
   const files = loadedBy("register");
   assert.deepEqual(packagesIn(files), ["structured-headers", "undici"]);
   const unneeded = files.filter(file =>
-    /\/dist\/(?:telemetry|cli|harvest|ontology|testing)\/|\/dist\/.*(?:sqlite|redis-store)/.test(file),
+    /\/src\/(?:telemetry|cli|harvest|ontology|testing)\/|\/src\/.*(?:sqlite|redis-store)/.test(file),
   );
   assert.deepEqual(unneeded, []);
+});
+
+/** Runs code in a process that was started with the given arguments. */
+function run(args: readonly string[]): { readonly stdout: string; readonly stderr: string } {
+  const { stdout, stderr } = spawnSync(process.execPath, ["--disable-warning=ExperimentalWarning", ...args], {
+    encoding: "utf8",
+  });
+  return { stdout, stderr };
+}
+
+const builtEntry = (name: string) => pathToFileURL(join(root, "dist", `${name}.js`)).href;
+
+test("the built entries with a hub refuse an old Node before they load undici", () => {
+  const old = `data:text/javascript,Object.defineProperty(process, "versions", { value: { node: "20.0.0" } });`;
+  const hook = join(import.meta.dirname, "list-modules.ts");
+  for (const entry of ["index", "register", "ontology"]) {
+    const { stdout, stderr } = run(["--import", hook, "--import", old, "--import", builtEntry(entry), "--eval", "0"]);
+    assert.match(stderr, /docstokg needs Node 22\.19 or newer; this is Node 20\.0\.0/, entry);
+    // The file of the package is read, but nothing that it requires.
+    assert.ok(!stdout.includes("/undici/lib/"), entry);
+  }
+});
+
+test("stacks of the built package name functions, and with source maps the lines of the sources", () => {
+  const program = `const { RateLimiter } = await import(${JSON.stringify(builtEntry("limiter"))});
+    try { new RateLimiter({ hosts: 5 }); } catch (error) { console.log(error.stack); }`;
+  const code = ["--input-type=module", "--eval", program];
+  assert.match(run(code).stdout, /at parseOptions \(.*\/dist\//);
+  assert.match(
+    run(["--enable-source-maps", ...code]).stdout,
+    /at parseOptions \(.*\/src\/policy\/parse-options\.ts:\d+/,
+  );
 });

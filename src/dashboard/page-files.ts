@@ -1,16 +1,13 @@
 import { readdir, readFile } from "node:fs/promises";
-import { extname } from "node:path";
-import { fileURLToPath } from "node:url";
+import { extname, join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { packageFolder } from "../files/package-folder.ts";
 
 export interface PageFile {
   readonly type: string;
   readonly bytes: Buffer;
   readonly zipped: Buffer;
 }
-
-/** The path is the same from `src/` and from the installed `dist/`. `scripts/build.ts` writes it. */
-const FOLDER = fileURLToPath(new URL("../../dist/web/", import.meta.url));
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -28,9 +25,11 @@ export function pageFiles(): Promise<ReadonlyMap<string, PageFile>> {
 }
 
 async function load(): Promise<ReadonlyMap<string, PageFile>> {
-  const names = (await readdir(FOLDER)).filter(name => extname(name) in TYPES);
+  // `scripts/build.ts` writes it.
+  const folder = join(packageFolder(), "dist/web");
+  const names = (await readdir(folder)).filter(name => extname(name) in TYPES);
   const files = names.map(async name => {
-    const bytes = await readFile(FOLDER + name);
+    const bytes = await readFile(join(folder, name));
     return [name, { type: TYPES[extname(name)] ?? "", bytes, zipped: gzipSync(bytes) }] as const;
   });
   return new Map(await Promise.all(files));

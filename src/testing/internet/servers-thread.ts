@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { packageFolder } from "../../files/package-folder.ts";
 import type { CommandResult, ServersCommand, ServersReady, WorkerOptions } from "./servers-messages.ts";
 
 interface PendingCommand {
@@ -6,8 +8,10 @@ interface PendingCommand {
   readonly reject: (reason: Error) => void;
 }
 
-// In the sources the file is worker.ts, in the built package worker.js.
-const FILE = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
+const FILE = join(
+  packageFolder(),
+  import.meta.filename.endsWith(".ts") ? "src/testing/internet/worker.ts" : "dist/testing/internet/worker.js",
+);
 
 /**
  * Sends commands to the thread that runs the simulated servers. When the thread ends, all pending commands are
@@ -21,7 +25,7 @@ export class ServersThread {
   #endReason: Error | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(options: WorkerOptions, file = FILE) {
+  constructor(options: WorkerOptions, file: string | URL = FILE) {
     // An empty list, so that the thread does not inherit flags of the process such as `--import` or `--input-type`.
     this.#worker = new Worker(file, { workerData: options, execArgv: [] });
     const { promise, resolve, reject } = Promise.withResolvers<ServersReady>();
