@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { packageFolder } from "../files/package-folder.ts";
+import { packageFolder } from "../http/package-folder.ts";
 
 export interface PageFile {
   readonly type: string;

@@ -1,18 +1,18 @@
-import type { ClientRequest, Agent as HttpAgent } from "node:http";
-import type { AgentOptions, Agent as HttpsAgent } from "node:https";
+import type http from "node:http";
+import type https from "node:https";
 import { type NodeInterceptor, takeRequest } from "./node-hooks.ts";
 import type { NodeRequestOptions } from "./node-target.ts";
 
 /** Agents of node:http and node:https that send through a hub. Clients take them by these names, or one by one. */
 export interface HubAgents {
   /** For `http:` URLs. */
-  readonly http: HttpAgent;
+  readonly http: http.Agent;
   /** For `https:` URLs. */
-  readonly https: HttpsAgent;
+  readonly https: https.Agent;
 }
 
 /** Connections are kept alive unless the options say otherwise. */
-export function createHubAgents(interceptor: NodeInterceptor, options: AgentOptions): HubAgents {
+export function createHubAgents(interceptor: NodeInterceptor, options: https.AgentOptions): HubAgents {
   const all = { keepAlive: true, ...options };
   // Not imported: few programs need them, and they take 40 ms to load.
   const [http, https] = [process.getBuiltinModule("node:http"), process.getBuiltinModule("node:https")];
@@ -22,9 +22,9 @@ export function createHubAgents(interceptor: NodeInterceptor, options: AgentOpti
   };
 }
 
-type AgentAddRequest = (this: HttpAgent, request: ClientRequest, options: NodeRequestOptions) => void;
+type AgentAddRequest = (this: http.Agent, request: http.ClientRequest, options: NodeRequestOptions) => void;
 
-function throughHub<Agent extends HttpAgent>(agent: Agent, interceptor: NodeInterceptor): Agent {
+function throughHub<Agent extends http.Agent>(agent: Agent, interceptor: NodeInterceptor): Agent {
   const { addRequest } = agent as unknown as { readonly addRequest: AgentAddRequest };
   const gated: AgentAddRequest = (request, options) =>
     takeRequest(interceptor, request, options, () => addRequest.call(agent, request, options));

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { packageFolder } from "../../files/package-folder.ts";
+import { packageFolder } from "../../http/package-folder.ts";
 import type { CommandResult, ServersCommand, ServersReady, WorkerOptions } from "./servers-messages.ts";
 
 interface PendingCommand {
