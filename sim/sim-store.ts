@@ -95,9 +95,7 @@ export class SimStore {
   /** Leased units of all processes in these budgets. */
   pending(keys: Iterable<string>): number {
     let pending = 0;
-    for (const key of keys) {
-      for (const member of Object.values(this.#store.find(key)?.dump().members ?? {})) pending += member.pending;
-    }
+    for (const key of keys) pending += this.#store.find(key)?.dump().log.pending ?? 0;
     return pending;
   }
 
@@ -105,7 +103,7 @@ export class SimStore {
   #reconcile(): void {
     for (const { process, key, units } of this.#leased.values()) {
       const budget = this.#store.find(key);
-      const pending = budget?.dump().members[process]?.pending ?? 0;
+      const pending = budget?.pendingOf(process) ?? 0;
       if (pending > units) budget?.settle(process, pending - units, 0, this.#machine.machineUs());
     }
   }

@@ -17,9 +17,18 @@ export const STORE_TABLES: Readonly<Record<string, TableDescription>> = {
     about: "One row for each limit that processes share: a role of a host, a total, or a service.",
     columns: {
       key: "host or service, and role",
-      state: "leases, usage and members, as JSON",
+      state: "counts, limits, the queue and the list of leases, as JSON",
       stamps: "when the units of the windows were written, in a compact form",
       ...MACHINE_TIME,
+    },
+  },
+  budget_entries: {
+    about: "The processes that use a shared limit, those that wait for it, and when their leases end.",
+    columns: {
+      key: "as in `budgets`",
+      kind: "`member`, `turn` or `lease`",
+      id: "id of the process, or number of the turn or lease",
+      value: "the entry, as JSON",
     },
   },
   processes: {

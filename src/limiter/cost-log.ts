@@ -75,8 +75,7 @@ export class CostLog {
 
   /** When the store may have the amount again; 0 if it is leased, or if no store is asked. */
   leaseUs(amount: number): number {
-    const { unitLease } = this;
-    return unitLease === undefined || amount <= unitLease.unusedUnits ? 0 : unitLease.notBeforeUs;
+    return this.unitLease?.readyUs(amount) ?? 0;
   }
 
   isExpired(nowUs: number): boolean {

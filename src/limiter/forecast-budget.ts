@@ -68,7 +68,6 @@ export class ForecastBudget {
   /** When the store may have units again. */
   #leaseUs(units: number): number {
     const unitLease = this.#budget instanceof RoleBudget ? this.#budget.unitLease : undefined;
-    if (unitLease === undefined || this.#log.charged + units <= unitLease.unusedUnits) return 0;
-    return unitLease.notBeforeUs;
+    return unitLease?.readyUs(this.#log.charged + units) ?? 0;
   }
 }

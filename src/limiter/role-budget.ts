@@ -70,14 +70,12 @@ export class RoleBudget extends Budget {
   /** Also waits until the store may have units again. */
   override earliestUs(charge: Charge, nowUs: number): number {
     const ownUs = super.earliestUs(charge, nowUs);
-    const { unitLease } = this;
-    if (unitLease === undefined || charge.units <= unitLease.unusedUnits) return ownUs;
-    return Math.max(ownUs, unitLease.notBeforeUs);
+    return this.unitLease === undefined ? ownUs : Math.max(ownUs, this.unitLease.readyUs(charge.units));
   }
 
   override constraint(charge: Charge, nowUs: number): Constraint {
     if (charge.units > 0 && this.storeConstraint !== undefined) return this.storeConstraint;
-    const sharedUs = this.unitLease?.notBeforeUs ?? 0;
+    const sharedUs = this.unitLease?.readyUs(charge.units) ?? 0;
     if (charge.units === 0 || sharedUs <= nowUs || super.earliestUs(charge, nowUs) >= sharedUs)
       return super.constraint(charge, nowUs);
     return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} (shared by all processes)` };

@@ -9,7 +9,7 @@ export interface LeasedPart {
 export class UnitLease {
   /** Leased and not yet part of a grant. */
   unusedUnits = 0;
-  /** When units were last leased. */
+  /** When units were last leased, or, if they were leased ahead, when they may be used. */
   leasedUs = 0;
   isRequesting = false;
   /** The store has no units for this budget before this instant. */
@@ -25,18 +25,24 @@ export class UnitLease {
     return this.#leasedUnits;
   }
 
+  /** When the store permits `units`: the leased ones, or else those that it may have then. */
+  readyUs(units: number): number {
+    if (units === 0) return 0;
+    return units <= this.unusedUnits ? this.leasedUs : this.notBeforeUs;
+  }
+
   get isIdle(): boolean {
     return this.#leasedUnits === 0 && !this.isRequesting;
   }
 
-  /** The store has granted units of these budgets. */
-  add(keys: readonly string[], units: number, nowUs: number): void {
+  /** The store has granted units of these budgets, for use from `usableUs` on. */
+  add(keys: readonly string[], units: number, usableUs: number): void {
     const last = this.#parts.at(-1);
     if (last !== undefined && isSame(last.keys, keys)) last.units += units;
     else this.#parts.push({ keys, units });
     this.#leasedUnits += units;
     this.unusedUnits += units;
-    this.leasedUs = nowUs;
+    this.leasedUs = usableUs;
   }
 
   /** Ends the lease of so many units, at most all, and says which budgets they were leased from. */

@@ -253,8 +253,7 @@ function reloadingProcesses(before: RatelimitsOptions, after: RatelimitsOptions)
   const reload = () => {
     for (const gate of gates) gate.reload(limitPoliciesFrom(after, "test"));
   };
-  const pending = (key: string) =>
-    Object.values(store.find(key)?.dump().members ?? {}).reduce((sum, member) => sum + member.pending, 0);
+  const pending = (key: string) => store.find(key)?.dump().log.pending ?? 0;
   return { time, gates, reload, pending };
 }
 

@@ -6,6 +6,7 @@ import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type Stor
 import type { Time, Timer } from "../time/time.ts";
 import { unreferenced } from "../time/unreferenced.ts";
 import type { PeerChange } from "./peer-change.ts";
+import { RequestPace } from "./request-pace.ts";
 import { applyContact, applyUse, claimsOf, SharedUseReports } from "./shared-use-reports.ts";
 import { type AwayPolicy, type StoreAway, StoreOutage } from "./store-outage.ts";
 
@@ -13,6 +14,8 @@ import { type AwayPolicy, type StoreAway, StoreOutage } from "./store-outage.ts"
 const USE_REFRESH_US = 1_000_000;
 /** Bounds one lease: units that this process cannot send at once would be missing in the other processes. */
 const MAX_UNITS_PER_LEASE = 64;
+/** Exchanges in flight with a store far away. */
+const MAX_EXCHANGES = 4;
 
 export interface UnitLeasesOptions {
   readonly store: BudgetStore;
@@ -24,8 +27,9 @@ export interface UnitLeasesOptions {
 
 /**
  * Leases units from the shared store. Everything that has accumulated since the last call goes in one exchange, and
- * only one exchange is in flight. While the store is away nothing is leased: requests are sent on this process's share
- * of the limits, wait or are refused, as the policy says (law S4). The store is tried again every half second. After each exchange it calls `wake`, and `takeChanges` says what has changed.
+ * only one exchange is in flight, or a few with a store far away. While the store is away nothing is leased: requests are
+ * sent on this process's share of the limits, wait or are refused, as the policy says (law S4). The store is tried again
+ * every half second. After each exchange it calls `wake`, and `takeChanges` says what has changed.
  */
 export class UnitLeases {
   readonly #store: BudgetStore;
@@ -33,6 +37,7 @@ export class UnitLeases {
   readonly #wake: () => void;
   readonly #outage: StoreOutage;
   readonly #reports = new SharedUseReports();
+  readonly #pace: RequestPace;
   readonly #changes: PeerChange[] = [];
   readonly #wanted = new Map<RoleBudget, { readonly least: number; readonly most: number }>();
   readonly #settlements = new Map<string, { keys: readonly string[]; written: number; returned: number }>();
@@ -42,7 +47,8 @@ export class UnitLeases {
   readonly #leased = new Set<RoleBudget>();
   /** Number of times that the limits of the policy have changed. */
   #limitsVersion = 0;
-  #isExchanging = false;
+  #exchanging = 0;
+  #contactUs = 0;
   #isScheduled = false;
   #renewal: Timer | undefined;
 
@@ -50,6 +56,7 @@ export class UnitLeases {
     this.#store = store;
     this.#time = time;
     this.#wake = wake;
+    this.#pace = new RequestPace(time);
     this.#outage = new StoreOutage({ time, random, policy: awayPolicy, probe: () => this.#scheduleExchange() });
   }
 
@@ -57,7 +64,9 @@ export class UnitLeases {
   has(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
     if (units === 0 || this.#outage.isSharing || !roleBudget.isLimited) return true;
     const { unitLease } = roleBudget;
-    return unitLease !== undefined && unitLease.unusedUnits >= units && nowUs - unitLease.leasedUs < USE_WITHIN_US;
+    if (unitLease === undefined || unitLease.unusedUnits < units) return false;
+    // A process that has not heard of the store for a while may have been stopped, or the store may be lost.
+    return nowUs >= unitLease.leasedUs && nowUs - Math.max(unitLease.leasedUs, this.#contactUs) < USE_WITHIN_US;
   }
 
   /**
@@ -67,21 +76,23 @@ export class UnitLeases {
     this.retryStore(nowUs);
     if (this.has(roleBudget, units, nowUs)) return true;
     const unitLease = this.#leaseOf(roleBudget);
+    if (unitLease.unusedUnits >= units && unitLease.leasedUs > nowUs) return false;
     this.#returnUnused(roleBudget, unitLease);
     if (this.#outage.away !== undefined) {
       this.awaitStore(roleBudget);
       return false;
     }
-    if (unitLease.isRequesting || unitLease.notBeforeUs > nowUs) return false;
-    unitLease.isRequesting = true;
-    this.#wanted.set(roleBudget, { least: units, most: Math.max(units, Math.min(wanted, MAX_UNITS_PER_LEASE)) });
-    this.#scheduleExchange();
+    if (unitLease.notBeforeUs <= nowUs) this.#request(roleBudget, units, wanted);
     return false;
   }
 
   charged(roleBudget: RoleBudget, units: number): void {
     const { unitLease } = roleBudget;
-    if (unitLease !== undefined) unitLease.unusedUnits = Math.max(0, unitLease.unusedUnits - units);
+    if (unitLease === undefined) return;
+    unitLease.unusedUnits = Math.max(0, unitLease.unusedUnits - units);
+    const wanted = roleBudget.waiting - unitLease.unusedUnits;
+    if (wanted <= 0 || this.#outage.away !== undefined) return;
+    if (this.#pace.isRunningLow(roleBudget)) this.#request(roleBudget, units, wanted);
   }
 
   written(roleBudget: RoleBudget, units: number): void {
@@ -135,6 +146,7 @@ export class UnitLeases {
   /** Returns all units and closes the store. */
   async close(): Promise<void> {
     this.#renewal?.cancel();
+    this.#pace.close();
     this.#outage.close();
     for (const roleBudget of this.#leased) this.#settle(roleBudget, 0, roleBudget.unitLease?.leasedUnits ?? 0);
     const last = [...this.#settlements.values()];
@@ -147,6 +159,15 @@ export class UnitLeases {
   #leaseOf(roleBudget: RoleBudget): UnitLease {
     roleBudget.unitLease ??= new UnitLease();
     return roleBudget.unitLease;
+  }
+
+  #request(roleBudget: RoleBudget, least: number, wanted: number): void {
+    const unitLease = this.#leaseOf(roleBudget);
+    if (unitLease.isRequesting) return;
+    unitLease.isRequesting = true;
+    this.#pace.asking(roleBudget);
+    this.#wanted.set(roleBudget, { least, most: Math.max(least, Math.min(wanted, MAX_UNITS_PER_LEASE)) });
+    this.#scheduleExchange();
   }
 
   #returnUnused(roleBudget: RoleBudget, unitLease: UnitLease): void {
@@ -186,7 +207,8 @@ export class UnitLeases {
 
   async #exchange(): Promise<void> {
     const { away } = this.#outage;
-    if (this.#isExchanging) return;
+    // A store far away is asked for the next units while the last ones are still being reported.
+    if (this.#exchanging >= (this.#pace.isFar && away === undefined ? MAX_EXCHANGES : 1)) return;
     if (away !== undefined && !this.#outage.isProbeDue(this.#time.monotonicUs())) {
       // A timer may fire early, or after another exchange has failed.
       this.#outage.probeLater(this.#awaiting.size > 0);
@@ -200,7 +222,7 @@ export class UnitLeases {
     if (settlements.length + wanted.length === 0 && reports === undefined) return;
     this.#settlements.clear();
     this.#wanted.clear();
-    this.#isExchanging = true;
+    this.#exchanging += 1;
     const roleBudgets = wanted.map(([roleBudget]) => roleBudget);
     const claims = roleBudgets.map(roleBudget => claimsOf(roleBudget, sentUs));
     try {
@@ -210,21 +232,26 @@ export class UnitLeases {
           claims: claims[index] ?? [],
           least,
           most,
+          aheadMs: this.#pace.aheadMs(roleBudget),
           wantsUse: sentUs - (roleBudget.sharedUse?.sentUs ?? Number.NEGATIVE_INFINITY) >= USE_REFRESH_US,
         })),
         reports?.reports,
       );
-      this.#isExchanging = false;
+      this.#exchanging -= 1;
+      this.#contactUs = this.#time.monotonicUs();
+      this.#pace.replied(this.#contactUs - sentUs);
       reports?.delivered(this.#time.monotonicUs());
       this.#storeRestored();
-      for (const [index, roleBudget] of roleBudgets.entries())
+      for (const [index, [roleBudget, { least }]] of wanted.entries()) {
         this.#applyReply(roleBudget, claims[index] ?? [], replies[index], sentUs);
+        this.#askAhead(roleBudget, least);
+      }
       if (version !== this.#limitsVersion)
         for (const roleBudget of roleBudgets) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
       if (lost.length > 0) this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), true), [], lost);
     } catch (error) {
-      this.#isExchanging = false;
+      this.#exchanging -= 1;
       reports?.failed();
       this.#storeLost(this.#outage.failed(error as StoreError), settlements, roleBudgets);
     }
@@ -233,6 +260,15 @@ export class UnitLeases {
     for (const roleBudget of roleBudgets)
       if (roleBudget.waiting === 0) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
     if (this.#settlements.size + this.#wanted.size > 0) this.#scheduleExchange();
+  }
+
+  /** Asks for the next units before they are free, so that they are leased by then, however far the store is. */
+  #askAhead(roleBudget: RoleBudget, least: number): void {
+    this.#pace.askAhead(roleBudget, () => {
+      const { unusedUnits, notBeforeUs } = this.#leaseOf(roleBudget);
+      if (roleBudget.waiting === 0 || unusedUnits > 0 || this.#outage.away !== undefined) return;
+      if (notBeforeUs > this.#time.monotonicUs()) this.#request(roleBudget, least, roleBudget.waiting);
+    });
   }
 
   /** A store that is away is tried at the next probe; else the report goes with the next exchange, which is now. */
@@ -260,12 +296,12 @@ export class UnitLeases {
     }
     if (reply?.kind === "granted") {
       const keys = claims.map(({ key }) => key);
-      unitLease.add(keys, reply.units, nowUs);
+      unitLease.add(keys, reply.units, nowUs + Math.ceil((reply.delayMs ?? 0) * 1000));
       this.#leased.add(roleBudget);
       this.#renewal ??= this.#renewLater();
-    } else if (reply !== undefined) {
-      unitLease.notBeforeUs = nowUs + Math.ceil(reply.waitMs * 1000);
     }
+    if (reply !== undefined) unitLease.notBeforeUs = nowUs + Math.ceil(waitMsOf(reply) * 1000);
+    if (reply !== undefined) this.#pace.told(roleBudget, reply);
     if (reply?.isStricter && !unitLease.isOverruled) {
       unitLease.isOverruled = true;
       this.#changes.push({ kind: "overruled", roleBudget });
@@ -322,4 +358,10 @@ const LOST_DATA = "the store has lost its data: what was sent before is not know
 
 function isLost(reply: LeaseReply | undefined): boolean {
   return reply?.kind === "wait" && reply.isLost === true;
+}
+
+/** When the next units can be expected; 0 if the process may ask at any time. */
+function waitMsOf(reply: LeaseReply): number {
+  if (reply.kind === "wait") return reply.waitMs;
+  return reply.isAlone ? 0 : (reply.nextMs ?? 0);
 }

@@ -2,7 +2,7 @@
  * The two steps of an exchange between a process and a store: settle used units, then lease new ones. For every backend
  * that keeps `SharedBudget`s. Reads no clock and changes only the given budgets.
  */
-import type { SharedBudget } from "../core/limits/shared-budget.ts";
+import type { SharedBudget, UnitDemand } from "../core/limits/shared-budget.ts";
 import type { ClaimUse, LeaseReply, LeaseRequest, Settlement, StoreClaim, UseReport } from "./store.ts";
 
 /** The budgets during one exchange. */
@@ -34,7 +34,7 @@ export function settleAll(budgets: Budgets, settlements: Iterable<Settlement>, c
   for (const [key, { written, returned }] of sums) {
     const budget = budgets.find(key);
     budget?.settle(process, written, returned, nowUs);
-    budget?.renew(process, nowUs + leaseUs);
+    budget?.renew(process, nowUs + leaseUs, nowUs);
   }
 }
 
@@ -43,7 +43,7 @@ export function reportAll(budgets: Budgets, reports: Iterable<UseReport>, contex
   for (const { claim, sent, known } of reports) {
     const restored = isLost(budgets, claim, context.nowUs) ? known : [];
     joinBudget(budgets, claim, context);
-    budgets.open(claim.key).report(claim, sent, restored, context.nowUs);
+    budgets.open(claim.key).report(context.process, claim, sent, restored, context.nowUs);
   }
 }
 
@@ -60,28 +60,37 @@ export function leaseAll(
 
 function lease(
   budgets: Budgets,
-  { claims, least, most, wantsUse = false }: LeaseRequest,
+  { claims, least, most, aheadMs = 0, wantsUse = false }: LeaseRequest,
   context: ExchangeContext,
   shortfall: Shortfall,
 ): LeaseReply {
-  const { process, nowUs, leaseUs } = context;
+  const { process, nowUs } = context;
   const lost = claims.find(claim => isLost(budgets, claim, nowUs));
   if (lost !== undefined) return { kind: "wait", waitMs: 0.001, key: lost.key, isStricter: false, isLost: true };
   const isStricter = claims.map(claim => joinBudget(budgets, claim, context)).includes(true);
-  const capacities = claims.map(({ key }) => budgets.open(key).availableUnits(process, { least, most }, nowUs));
-  const units = Math.min(most, ...capacities);
-  let binding: { key: string; freeUs: number } = { key: claims[0]?.key ?? "", freeUs: nowUs };
+  const demand = { least, most, aheadUs: aheadMs * 1000 };
+  const offers = claims.map(claim => budgets.open(claim.key).offer(process, claim, demand, nowUs));
+  const freeNow = Math.min(most, ...offers.map(({ units }) => units));
+  const usableUs = Math.max(nowUs, ...offers.map(offer => offer.usableUs ?? Number.POSITIVE_INFINITY));
+  const isAhead = freeNow === 0 && usableUs <= nowUs + demand.aheadUs;
+  const units = isAhead ? least : freeNow;
+  if (units > 0) for (const { key } of claims) budgets.open(key).reserve(process, units, nowUs);
+  let binding: { key: string; dueUs: number } = { key: claims[0]?.key ?? "", dueUs: nowUs };
   for (const [index, { key }] of claims.entries()) {
     const budget = budgets.open(key);
-    const isBinding = units < most && capacities[index] === units;
-    const freeUs = isBinding ? budget.earliestUs(process, least, nowUs) : nowUs;
-    if (isBinding && freeUs > binding.freeUs) binding = { key, freeUs };
-    shortfall.add(key, isBinding, Math.min(freeUs, nowUs + leaseUs));
-    if (units > 0) budget.reserve(process, units);
+    const isBinding = units < most && offers[index]?.units === freeNow;
+    const dueUs = isBinding ? Math.max(nowUs, budget.dueUs(process, least, nowUs)) : nowUs;
+    if (isBinding && dueUs > binding.dueUs) binding = { key, dueUs };
+    // A process that has got units while no other one waits needs no turn: the next one that comes is first.
+    const isWaiting = isBinding && (units === 0 || budget.othersWait(process));
+    shortfall.add(key, isWaiting ? demand : undefined, dueUs);
   }
   const use = wantsUse ? { use: useOf(budgets, claims, nowUs) } : {};
-  if (units > 0) return { kind: "granted", units, isStricter, ...use };
-  return { kind: "wait", waitMs: Math.max(1, binding.freeUs - nowUs) / 1000, key: binding.key, isStricter, ...use };
+  const nextMs = Math.max(1, binding.dueUs - nowUs) / 1000;
+  if (units === 0) return { kind: "wait", waitMs: nextMs, key: binding.key, isStricter, ...use };
+  const delay = isAhead ? { delayMs: (usableUs - nowUs) / 1000 } : {};
+  const alone = offers.every(({ isAlone }) => isAlone) ? { isAlone: true as const } : {};
+  return { kind: "granted", units, ...delay, ...(units < most ? { nextMs } : {}), ...alone, isStricter, ...use };
 }
 
 function isLost(budgets: Budgets, { key, knownAgoUs }: StoreClaim, nowUs: number): boolean {
@@ -105,16 +114,17 @@ function joinBudget(budgets: Budgets, claim: StoreClaim, { process, nowUs, lease
  * that it cannot use while another budget delays it.
  */
 class Shortfall {
-  readonly #nextRequestUs = new Map<string, number | undefined>();
+  readonly #waits = new Map<string, { readonly demand: UnitDemand; readonly dueUs: number } | undefined>();
 
-  add(key: string, isShort: boolean, nextRequestUs: number): void {
-    const knownUs = this.#nextRequestUs.get(key);
-    if (!isShort) this.#nextRequestUs.set(key, knownUs);
-    else this.#nextRequestUs.set(key, Math.max(nextRequestUs, knownUs ?? nextRequestUs));
+  /** `demand` is undefined if the budget had enough units. */
+  add(key: string, demand: UnitDemand | undefined, dueUs: number): void {
+    const known = this.#waits.get(key);
+    if (demand === undefined || (known !== undefined && known.dueUs > dueUs)) this.#waits.set(key, known);
+    else this.#waits.set(key, { demand, dueUs });
   }
 
   record(budgets: Budgets, { process, nowUs }: ExchangeContext): void {
-    for (const [key, nextRequestUs] of this.#nextRequestUs)
-      budgets.open(key).setWaiting(process, nextRequestUs !== undefined, nowUs, nextRequestUs ?? nowUs);
+    for (const [key, wait] of this.#waits)
+      budgets.open(key).setWaiting(process, wait?.demand, wait?.dueUs ?? nowUs, nowUs);
   }
 }

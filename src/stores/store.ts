@@ -2,7 +2,7 @@
  * The interface through which processes share budgets and records. One `exchange` carries everything that is pending:
  * the store first applies the settlements, then answers the requests, all at one instant of its own clock.
  */
-import type { BudgetClaim } from "../core/limits/shared-budget.ts";
+import type { BudgetClaim } from "../core/limits/budget-claim.ts";
 
 /** One budget that a request passes, and the limits that this process wants to be kept there. */
 export interface StoreClaim extends BudgetClaim {
@@ -37,6 +37,12 @@ export interface LeaseRequest {
   readonly least: number;
   /** The largest number of units that is of use. */
   readonly most: number;
+  /**
+   * Units that become free within this time may be leased now, and be used from then on. A process that is the only one
+   * with units in a window gets those that become free within this time at once: its own log keeps to the window. So the
+   * time to the store costs it nothing. @default 0
+   */
+  readonly aheadMs?: number | undefined;
   /** Whether the reply is to contain `use`. @default false */
   readonly wantsUse?: boolean | undefined;
 }
@@ -49,13 +55,25 @@ export type LeaseReply =
       readonly kind: "granted";
       /** From `least` to `most`. */
       readonly units: number;
+      /** Milliseconds from the reply until the units may be used; only with `aheadMs`. @default 0 */
+      readonly delayMs?: number | undefined;
+      /** Only with fewer units than `most`: milliseconds from the reply until more units can be expected. */
+      readonly nextMs?: number | undefined;
+      /**
+       * Only with `aheadMs`: no other process uses or waits for units of these budgets, so that the process may request
+       * more at any time.
+       */
+      readonly isAlone?: true | undefined;
       /** Another process has claimed stricter limits for one of these budgets, and the stricter limits apply. */
       readonly isStricter: boolean;
       readonly use?: ClaimUse | undefined;
     }
   | {
       readonly kind: "wait";
-      /** Milliseconds from the reply until `least` units can be granted; above 0. A duration, so clocks may differ. */
+      /**
+       * Milliseconds from the reply until `least` units can be expected; above 0. Exact unless other processes are before
+       * this one. A duration, so clocks may differ.
+       */
       readonly waitMs: number;
       /** The budget that has too few units. */
       readonly key: string;

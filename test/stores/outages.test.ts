@@ -154,7 +154,7 @@ describe("redis", { skip: whyNoRedis() }, () => {
       "share",
       () => RedisStore.open(server.url),
       async () => {
-        const [key = ""] = server.cli("KEYS", "docstokg:v2:lane*").split("\n");
+        const [key = ""] = server.cli("KEYS", "docstokg:v3:lane*").split("\n");
         server.cli("HSET", key, "s", "truncated");
         await systemTime.sleep(3000);
         server.cli("DEL", key);

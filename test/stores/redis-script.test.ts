@@ -79,7 +79,12 @@ function claimsAt({ limit }: TraceShape) {
 }
 
 function stepAt({ afterUs, way }: TraceShape) {
-  const wanted = fc.record({ way, least: fc.constantFrom(1, 1, 1, 2, 5), more: fc.constantFrom(0, 0, 1, 7, 300) });
+  const wanted = fc.record({
+    way,
+    least: fc.constantFrom(1, 1, 1, 2, 5),
+    more: fc.constantFrom(0, 0, 1, 7, 300),
+    aheadMs: fc.constantFrom(0, 0, 1, 250, 900),
+  });
   return fc.record({
     process: fc.constantFrom(...PROCESSES),
     afterUs,
@@ -152,7 +157,8 @@ describe("the script", { skip: whyNoRedis() }, () => {
               held.set(place, out - written - returned);
             }
             const questions = asks.map(
-              ({ way, least, more }): LeaseRequest => ({
+              ({ way, least, more, aheadMs }): LeaseRequest => ({
+                aheadMs,
                 claims: way.map((key): StoreClaim => ({ key, ...policies[key as "x"][policy as 0] })),
                 least,
                 most: least + more,

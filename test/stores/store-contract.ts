@@ -184,6 +184,81 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.ok(Math.min(...got) >= 7, String(got));
   });
 
+  it("with aheadMs a unit is leased before it is free, and the reply says from when it may be used", async tested => {
+    const [a, b] = [await tested.member(), await tested.member()];
+    assert.equal(await units(a, one("k", 1)), 1);
+    await written(a, 1, "k");
+    await tested.advance(700);
+    assert.equal((await ask(b, { ...one("k", 1), aheadMs: 299 })).kind, "wait");
+    const reply = await ask(b, { ...one("k", 1), aheadMs: 300 });
+    assert.deepEqual(reply, { kind: "granted", units: 1, delayMs: 300, isStricter: false });
+    assert.equal(
+      (await ask(a, { ...one("k", 1), aheadMs: 5000 })).kind,
+      "wait",
+      "when the unit is written is not known",
+    );
+  });
+
+  it("a process that no other one disturbs leases the units of the time ahead at once", async tested => {
+    const [a, b] = [await tested.member(), await tested.member()];
+    const wanted: LeaseRequest = { ...one("k", 10), most: 50, aheadMs: 500 };
+    const alone = await ask(a, wanted);
+    assert.equal(alone.kind === "granted" && alone.units, 15);
+    assert.equal(alone.kind === "granted" && alone.isAlone, true);
+    await written(a, 10, "k");
+    assert.equal(await units(b, { ...one("k", 10), aheadMs: 500 }), 0);
+    await tested.advance(1000);
+    // Five units are still leased to the first process, and the second one waits for its turn.
+    assert.equal(await units(b, { ...one("k", 10), aheadMs: 500 }), 1);
+    const shared = await ask(a, wanted);
+    assert.equal(shared.kind === "granted" && shared.units, 4, "no more than the window has");
+    assert.equal(shared.kind === "granted" && shared.isAlone, undefined);
+  });
+
+  it("processes get free units in the order in which they began to wait, and know when it is their turn", async tested => {
+    const members = await Promise.all(Array.from({ length: 4 }, () => tested.member()));
+    const [first, ...waiting] = members;
+    assert.ok(first !== undefined);
+    assert.equal(await units(first, one("k", 1)), 1);
+    await written(first, 1, "k");
+    const waits: number[] = [];
+    for (const member of waiting) waits.push(await waitMs(member, one("k", 1)));
+    assert.deepEqual(waits, [1000, 2000, 3000]);
+    await tested.advance(1000);
+    const granted: number[] = [];
+    for (const member of waiting.toReversed()) granted.push(await units(member, one("k", 1)));
+    assert.deepEqual(granted, [0, 0, 1]);
+  });
+
+  it("a process that does not come for its turn delays the others by a moment", async tested => {
+    const [a, b, c] = [await tested.member(), await tested.member(), await tested.member()];
+    assert.equal(await units(a, one("k", 1)), 1);
+    await written(a, 1, "k");
+    assert.equal(await units(b, one("k", 1)), 0);
+    await tested.advance(1019);
+    assert.equal(await units(c, one("k", 1)), 0);
+    await tested.advance(1);
+    assert.equal(await units(c, one("k", 1)), 1);
+  });
+
+  it("a hundred processes that wait get one unit each before any gets a second one", async tested => {
+    const members = await Promise.all(Array.from({ length: 100 }, () => tested.member()));
+    const got = members.map(() => 0);
+    const nextMs = members.map(() => 0);
+    for (let ms = 0; ms < 5000; ms += 50) {
+      for (const [index, member] of members.entries()) {
+        if ((nextMs[index] ?? 0) > ms) continue;
+        const reply = await ask(member, { ...one("k", 20), aheadMs: 50 });
+        if (reply.kind === "granted") await written(member, reply.units, "k");
+        got[index] = (got[index] ?? 0) + (reply.kind === "granted" ? reply.units : 0);
+        nextMs[index] = ms + (reply.kind === "wait" ? reply.waitMs : 0) + 50;
+      }
+      await tested.advance(50);
+    }
+    assert.equal(Math.min(...got), 1, String(got));
+    assert.ok(got.reduce((sum, each) => sum + each, 0) >= 95, String(got));
+  });
+
   it("a process that its own budget delays does not block others at the total", async tested => {
     const [a, b] = [await tested.member(), await tested.member()];
     const wantedBoth: LeaseRequest = {

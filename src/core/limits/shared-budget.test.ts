@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type BudgetClaim, type BudgetState, SharedBudget } from "./shared-budget.ts";
+import type { BudgetClaim } from "./budget-claim.ts";
+import { emptyTables } from "./budget-tables.ts";
+import { type BudgetState, SharedBudget } from "./shared-budget.ts";
 
 const SECOND = 1_000_000;
 const LEASE = 30 * SECOND;
@@ -20,10 +22,11 @@ function requestUnits(
   least = 1,
 ): number {
   budget.join(process, claim, nowUs + LEASE, nowUs);
-  const given = budget.availableUnits(process, { least, most }, nowUs);
-  if (given > 0) budget.reserve(process, given);
-  budget.setWaiting(process, given < most, nowUs);
-  return given;
+  const { units } = budget.offer(process, claim, { least, most }, nowUs);
+  if (units > 0) budget.reserve(process, units, nowUs);
+  const dueUs = budget.dueUs(process, least, nowUs);
+  budget.setWaiting(process, units < most ? { least, most } : undefined, Math.max(nowUs, dueUs), nowUs);
+  return units;
 }
 
 test("units leased to one process are not available to others until the window has passed since the write", () => {
@@ -34,7 +37,7 @@ test("units leased to one process are not available to others until the window h
   assert.equal(requestUnits(budget, "b", claim, 1, 900_000), 0);
   budget.settle("a", 2, 0, 900_000);
   budget.settle("b", 0, 1, 900_000);
-  budget.setWaiting("b", false, 900_000);
+  budget.setWaiting("b", undefined, 900_000, 900_000);
   assert.equal(requestUnits(budget, "c", claim, 3, 900_000), 1);
   assert.equal(requestUnits(budget, "c", claim, 3, 1_899_999), 0);
   assert.equal(requestUnits(budget, "c", claim, 3, 1_900_000), 2);
@@ -64,13 +67,13 @@ test("the stricter of two policies applies for as long as its process lives", ()
   assert.equal(budget.isStricterThan(loose), true);
   assert.equal(budget.isStricterThan(strict), false);
   budget.settle("b", 1, 0, 0);
-  budget.setWaiting("b", false, 0);
+  budget.setWaiting("b", undefined, 0, 0);
   assert.equal(requestUnits(budget, "a", loose, 9, LEASE - 1), 2);
   budget.settle("a", 2, 0, LEASE - 1);
   assert.equal(requestUnits(budget, "a", loose, 20, LEASE + 2 * SECOND), 10);
 });
 
-test("while others are waiting a process gets at most its share, and the lowest usage goes first", () => {
+test("while others are waiting a process gets at most its share, and all take turns", () => {
   const budget = new SharedBudget();
   const claim = claimOf([8, SECOND]);
   const got = { a: 0, b: 0, c: 0, d: 0 };
@@ -93,10 +96,11 @@ test("the state is the same after a dump and a restore", () => {
   const claim = claimOf([3, SECOND], [250, 60 * SECOND]);
   const direct = new SharedBudget();
   let kept: BudgetState | undefined;
+  const tables = emptyTables();
   for (let step = 0; step < 400; step += 1) {
     const nowUs = step * 137_000;
     const name = `p${step % 3}`;
-    const read = new SharedBudget(kept === undefined ? undefined : structuredClone(kept));
+    const read = new SharedBudget(kept === undefined ? undefined : structuredClone(kept), tables);
     const given = requestUnits(direct, name, claim, 1 + (step % 2), nowUs);
     assert.equal(requestUnits(read, name, claim, 1 + (step % 2), nowUs), given);
     direct.settle(name, given, 0, nowUs + 1);
@@ -158,19 +162,16 @@ test("two processes that wait for a slow rate take turns, even if one always ask
   for (let nowUs = 0; nowUs < 60 * SECOND; nowUs += 10) {
     for (const name of ["a", "b"] as const) {
       if (nowUs < nextUs[name]) continue;
-      budget.join(name, claim, nowUs + LEASE, nowUs);
-      const given = budget.availableUnits(name, { least: 1, most: 50 }, nowUs);
-      budget.reserve(name, given);
+      const given = requestUnits(budget, name, claim, 50, nowUs);
       budget.settle(name, given, 0, nowUs);
-      nextUs[name] = Math.max(nowUs + 10, budget.earliestUs(name, 1, nowUs));
-      budget.setWaiting(name, true, nowUs, nextUs[name]);
+      nextUs[name] = Math.max(nowUs + 10, budget.dueUs(name, 1, nowUs));
       got[name] += given;
     }
   }
   assert.ok(Math.abs(got.a - got.b) <= 2 && got.a + got.b >= 19, JSON.stringify(got));
 });
 
-test("usage from before a second process started waiting gives neither of them priority", () => {
+test("what a process used before a second one started waiting gives neither of them priority", () => {
   const budget = new SharedBudget();
   const claim = claimOf([10, SECOND]);
   const got = { a: 0, b: 0 };
@@ -199,7 +200,7 @@ test("a process that renews its lease keeps its leased units", () => {
   const budget = new SharedBudget();
   const claim = claimOf([1, SECOND]);
   assert.equal(requestUnits(budget, "a", claim, 1, 0), 1);
-  budget.renew("a", 2 * LEASE);
+  budget.renew("a", 2 * LEASE, LEASE);
   assert.equal(requestUnits(budget, "b", claim, 1, LEASE + 5 * SECOND), 0);
   budget.settle("a", 0, 1, LEASE + 5 * SECOND);
   assert.equal(requestUnits(budget, "b", claim, 1, LEASE + 5 * SECOND), 1);
@@ -218,26 +219,27 @@ test("a process waits one turn while another is waiting, and none when it is the
   const budget = new SharedBudget();
   const claim = claimOf([2, SECOND]);
   for (const name of ["a", "b"]) budget.join(name, claim, LEASE, 0);
-  budget.setWaiting("a", true, 1000);
-  assert.equal(budget.earliestUs("a", 1, 1000), 0);
-  assert.equal(budget.earliestUs("b", 1, 1000), 20_000);
-  assert.equal(budget.earliestUs("b", 1, 30_000), 30_000);
+  budget.setWaiting("a", { least: 2, most: 2 }, 1000, 1000);
+  assert.equal(budget.dueUs("a", 1, 1000), 0);
+  assert.equal(budget.dueUs("b", 1, 1000), 1_001_000, "the two free units are those of the other");
+  assert.equal(budget.offer("b", claim, { least: 1, most: 1 }, 19_999).units, 0);
+  assert.equal(budget.offer("b", claim, { least: 1, most: 1 }, 20_000).units, 1, "the other has not come");
 });
 
 test("returned units leave no stamp", () => {
   const budget = new SharedBudget();
   budget.join("a", { ...claimOf([9, SECOND]), spacingUs: SECOND }, LEASE, 0);
-  budget.reserve("a", 2);
+  budget.reserve("a", 2, 0);
   budget.settle("a", 1, 0, 0);
   budget.settle("a", 0, 1, 2 * SECOND);
-  assert.equal(budget.earliestUs("a", 1, 2 * SECOND), SECOND);
+  assert.equal(budget.dueUs("a", 1, 2 * SECOND), SECOND);
 });
 
 test("a budget expires one window after its last write when no process is live", () => {
   const budget = new SharedBudget();
   assert.equal(budget.isExpired(0), true);
   budget.join("a", claimOf([1, SECOND]), 10, 0);
-  budget.reserve("a", 1);
+  budget.reserve("a", 1, 0);
   budget.settle("a", 1, 0, 5);
   assert.equal(budget.isExpired(9), false);
   assert.equal(budget.isExpired(SECOND + 4), false);
@@ -247,7 +249,7 @@ test("a budget expires one window after its last write when no process is live",
 test("units of dead processes count until one window after the end of their lease", () => {
   const budget = new SharedBudget();
   budget.join("a", claimOf([2, SECOND]), 10, 0);
-  budget.reserve("a", 2);
+  budget.reserve("a", 2, 0);
   budget.settle("a", 1, 0, 5);
   assert.equal(budget.isExpired(SECOND + 9), false);
   assert.equal(budget.isExpired(SECOND + 10), true);

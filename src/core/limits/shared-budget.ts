@@ -5,73 +5,85 @@
  * they count as written now, for all processes (law L1). Each contact renews the lease of the process. When a process
  * dies, its lease ends, and its leased units count as written at that instant: the latest possible one.
  *
- * Processes may have different policies. For each window length the strictest limit of all live processes is applied.
+ * Processes that want more than is free get turns in a queue (`turn-queue.ts`). Processes may have different policies:
+ * for each window length the strictest limit of all live processes is applied.
  */
+import { type BudgetClaim, type ClaimCount, ClaimCounts, claimText } from "./budget-claim.ts";
+import { type BudgetMember, type BudgetTables, emptyTables } from "./budget-tables.ts";
+import { LeaseList, type LeaseListState } from "./lease-list.ts";
+import { TurnQueue, type TurnQueueState } from "./turn-queue.ts";
 import { makeWindow, type Window, WindowLog, type WindowLogState } from "./window-log.ts";
-
-/** One window of the policy of a process. */
-export interface ClaimedWindow {
-  readonly limit: number;
-  /** Length in the policy; identifies the window. */
-  readonly windowUs: number;
-  /** Length with guard and pace. */
-  readonly spanUs: number;
-}
-
-/** The limits that a process applies to this budget. */
-export interface BudgetClaim {
-  readonly windows: readonly ClaimedWindow[];
-  /** Minimum distance between two sends of a smoothed budget; 0 for none. */
-  readonly spacingUs: number;
-}
 
 /** How many units a process requests: at least `least` or none, at most `most`. */
 export interface UnitDemand {
   readonly least: number;
   readonly most: number;
+  /** Units that become free within this time are of use too. @default 0 */
+  readonly aheadUs?: number | undefined;
 }
 
-/** The state of one process in this budget. */
-interface BudgetMember {
-  claim: BudgetClaim;
-  /** Leased units, neither written nor returned yet. */
-  pending: number;
-  leaseUs: number;
-  /** Whether it requested more units than it got. */
-  isWaiting?: boolean | undefined;
-  /** When a process that is waiting will request again; undefined when it always got what it requested. */
-  nextRequestUs?: number | undefined;
-  /** Units it got so far; the waiting process with the lowest usage goes first. */
-  usage: number;
+/** What a process can have. */
+export interface UnitOffer {
+  /** Units that it may lease now; 0 if there are too few, or if it is the turn of others. */
+  readonly units: number;
+  /** From when it may use `least` units that it leases now; undefined if that cannot be known. */
+  readonly usableUs: number | undefined;
+  /** No other process uses or waits for units. Only known with `aheadUs`. */
+  readonly isAlone: boolean;
 }
 
+/** The budget without its tables. */
 export interface BudgetState {
   readonly log: WindowLogState;
   readonly windows: readonly Window[];
   readonly lengthsUs: readonly number[];
-  readonly members: Readonly<Record<string, BudgetMember>>;
-  /** When the budget was created; missing in states of older versions. */
-  readonly createdUs?: number | undefined;
+  readonly spacingUs: number;
+  readonly claims: readonly ClaimCount[];
+  readonly turns: TurnQueueState;
+  readonly leases: LeaseListState;
+  /** When the budget was created; -1 if no process has joined yet. */
+  readonly createdUs: number;
+  /** By then every lease and every turn has ended, unless it is renewed. */
+  readonly aliveUs: number;
+  /** The process that has written the newest unit, and when the newest unit of another process was written. */
+  readonly writer: string;
+  readonly othersUs?: number | undefined;
 }
 
-/** A waiting process that is this late with its next request no longer counts as waiting. */
-const WAITING_TIMEOUT_US = 2_000_000;
-/** How long a free unit is reserved for waiting processes with lower usage. */
+/** How long a free unit is reserved for the processes whose turn it is. */
 const TURN_US = 20_000;
+/** A process that takes its share of a window in so many turns sends evenly, and needs few exchanges. */
+const TURNS_PER_WINDOW = 4;
+/** No turn is kept for longer: a process that waits for longer asks again as a new one. */
+const MAX_TURN_US = 120_000_000;
 
 export class SharedBudget {
+  readonly #tables: BudgetTables;
   readonly #log: WindowLog;
-  readonly #members: Map<string, BudgetMember>;
+  readonly #claims: ClaimCounts;
+  readonly #turns: TurnQueue;
+  readonly #leases: LeaseList;
   #windows: readonly Window[];
   #lengthsUs: readonly number[];
-  #createdUs: number | undefined;
+  #spacingUs: number;
+  #createdUs: number;
+  #aliveUs: number;
+  #writer: string;
+  #othersUs: number | undefined;
 
-  constructor(state?: BudgetState) {
+  constructor(state?: BudgetState, tables = emptyTables()) {
+    this.#tables = tables;
     this.#log = state === undefined ? new WindowLog() : WindowLog.restore(state.log);
+    this.#claims = new ClaimCounts(state?.claims);
+    this.#turns = new TurnQueue(tables, state?.turns);
+    this.#leases = new LeaseList(tables, state?.leases);
     this.#windows = state?.windows ?? [];
     this.#lengthsUs = state?.lengthsUs ?? [];
-    this.#createdUs = state === undefined ? undefined : (state.createdUs ?? 0);
-    this.#members = new Map(Object.entries(state?.members ?? {}).map(([name, member]) => [name, { ...member }]));
+    this.#spacingUs = state?.spacingUs ?? 0;
+    this.#createdUs = state?.createdUs ?? -1;
+    this.#aliveUs = state?.aliveUs ?? -1;
+    this.#writer = state?.writer ?? "";
+    this.#othersUs = state?.othersUs;
   }
 
   dump(): BudgetState {
@@ -79,30 +91,50 @@ export class SharedBudget {
       log: this.#log.dump(),
       windows: this.#windows,
       lengthsUs: this.#lengthsUs,
-      members: Object.fromEntries(this.#members),
+      spacingUs: this.#spacingUs,
+      claims: this.#claims.dump(),
+      turns: this.#turns.dump(),
+      leases: this.#leases.dump(),
       createdUs: this.#createdUs,
+      aliveUs: this.#aliveUs,
+      writer: this.#writer,
+      othersUs: this.#othersUs,
     };
   }
 
   /** Adds a process or updates its claim and lease. Removes processes whose lease has ended. */
   join(processId: string, claim: BudgetClaim, leaseUs: number, nowUs: number): void {
-    this.#createdUs ??= nowUs;
-    const existing = this.#members.get(processId);
-    if (existing === undefined) this.#members.set(processId, { claim, pending: 0, leaseUs, usage: 0 });
-    else Object.assign(existing, { claim, leaseUs });
-    for (const [name, member] of this.#members) {
-      if (member.leaseUs > nowUs) continue;
-      // A process sends nothing after its lease ends, so that is the latest possible write; stamps never decrease.
-      const atUs = Math.max(this.#log.lastUs, member.leaseUs);
-      if (member.pending > 0) this.#log.writeReserved(this.#windows, member.pending, atUs);
-      this.#members.delete(name);
+    if (this.#createdUs < 0) this.#createdUs = nowUs;
+    const text = claimText(claim);
+    let member = this.#tables.members.get(processId);
+    let isChanged = false;
+    if (member === undefined) {
+      member = { claim: text, pending: 0, leaseUs, entry: 0, entryUs: 0 };
+      this.#tables.members.set(processId, member);
+      isChanged = this.#claims.add(text);
+    } else if (member.claim !== text) {
+      const isGone = this.#claims.remove(member.claim);
+      isChanged = this.#claims.add(text) || isGone;
+      member.claim = text;
     }
-    this.#applyStrictestClaims();
+    this.#renew(processId, member, leaseUs, nowUs);
+    this.#leases.expire(nowUs, leaseUs - nowUs, (name, ended) => {
+      // A process sends nothing after its lease ends, so that is the latest possible write; stamps never decrease.
+      const atUs = Math.max(this.#log.lastUs, ended.leaseUs);
+      if (ended.pending > 0) this.#write(name, ended.pending, atUs, ended.pending);
+      ended.pending = 0;
+      if (TurnQueue.keptUntilUs(ended) > nowUs) return true;
+      this.#turns.leave(ended, nowUs);
+      this.#tables.members.delete(name);
+      if (this.#claims.remove(ended.claim)) isChanged = true;
+      return false;
+    });
+    if (isChanged) this.#applyStrictestClaims();
   }
 
   /** Whether this budget did not exist at that instant: the store has lost the one that a process knew then. */
   isNewerThan(us: number): boolean {
-    return (this.#createdUs ?? Number.POSITIVE_INFINITY) > us;
+    return this.#createdUs < 0 || this.#createdUs > us;
   }
 
   /** Units that count now in each window of a claim, leased ones included. */
@@ -118,140 +150,198 @@ export class SharedBudget {
    * Counts what a process reports: units that it sent without a lease, and, if the store has lost its data, the units
    * that the process knows were used in each window of its claim. Both count as written now.
    */
-  report(claim: BudgetClaim, sent: number, known: readonly number[], nowUs: number): void {
-    if (sent > 0) this.#log.write(this.#windows, sent, nowUs);
+  report(processId: string, claim: BudgetClaim, sent: number, known: readonly number[], nowUs: number): void {
+    if (sent > 0) this.#write(processId, sent, nowUs, 0);
     const used = this.usedUnits(claim, nowUs);
     const missing = Math.max(0, ...known.map((units, index) => units - (used[index] ?? 0)));
-    if (missing > 0) this.#log.write(this.#windows, missing, nowUs);
+    // Units of any process.
+    if (missing > 0) this.#write("", missing, nowUs, 0);
   }
 
   /** Extends the lease of a process that has joined. */
-  renew(processId: string, leaseUs: number): void {
-    const member = this.#members.get(processId);
-    if (member !== undefined) member.leaseUs = leaseUs;
+  renew(processId: string, leaseUs: number, nowUs: number): void {
+    const member = this.#tables.members.get(processId);
+    if (member !== undefined) this.#renew(processId, member, leaseUs, nowUs);
   }
 
   /** True when the limits of another process are stricter than these. */
   isStricterThan({ windows, spacingUs }: BudgetClaim): boolean {
-    if (this.#spacingUs() > spacingUs) return true;
+    if (this.#spacingUs > spacingUs) return true;
     return this.#windows.some(({ limit, spanUs }, index) => {
       const own = windows.find(({ windowUs }) => windowUs === this.#lengthsUs[index]);
       return own === undefined || limit < own.limit || spanUs > own.spanUs;
     });
   }
 
-  /** Units that a process may lease now: its share while others are waiting, and none while it is their turn. */
-  availableUnits(processId: string, { least, most }: UnitDemand, nowUs: number): number {
-    const spacingUs = this.#spacingUs();
-    const freeUs = this.#log.earliestUs(this.#windows, spacingUs, least, nowUs);
-    if (freeUs > nowUs) return 0;
-    const free = Math.min(...this.#windows.map((w, index) => w.limit - this.#log.usedUnits(index, w, nowUs)));
+  /** What a process that has joined can have: its share while others wait, and nothing while it is their turn. */
+  offer(processId: string, claim: BudgetClaim, demand: UnitDemand, nowUs: number): UnitOffer {
+    const member = this.#memberOf(processId);
+    const { least, most, aheadUs = 0 } = demand;
+    this.#turns.prune(nowUs);
+    const others = this.#turns.othersOf(member);
+    const freeUs = this.#log.earliestUs(this.#windows, this.#spacingUs, least, nowUs);
+    const canBeAlone = aheadUs > 0 && others === 0 && this.#spacingUs === 0 && !this.isStricterThan(claim);
+    const isAlone = canBeAlone && this.#isOnlyUser(processId, member, nowUs);
+    const free = this.#freeUnits(processId, isAlone ? aheadUs : 0, nowUs);
+    if (freeUs > nowUs && !(isAlone && free >= least)) {
+      const isNext = this.#turns.aheadOf(member) === 0 && this.#canForetell(least);
+      return { units: 0, usableUs: isNext ? freeUs : undefined, isAlone };
+    }
     // With even spacing only one send is due at a time.
-    const atOnce = Math.min(spacingUs > 0 ? least : free, most);
-    const others = this.#waitingOthers(processId, nowUs);
-    if (others.length === 0) return atOnce;
-    const usage = this.#members.get(processId)?.usage ?? 0;
-    const before = others.filter(other => other.usage < usage).length;
-    if (free <= before && nowUs - freeUs < TURN_US) return 0;
-    return Math.min(atOnce, Math.max(least, Math.ceil(free / (others.length + 1))));
+    if (others === 0) return { units: Math.min(this.#spacingUs > 0 ? least : free, most), usableUs: nowUs, isAlone };
+    const mine = free - this.#turns.aheadOf(member);
+    if (mine < least) {
+      const units = nowUs - freeUs >= TURN_US ? least : 0;
+      return { units, usableUs: units > 0 ? nowUs : undefined, isAlone };
+    }
+    return { units: Math.min(mine, this.#turnUnits(demand, others)), usableUs: nowUs, isAlone };
   }
 
-  reserve(processId: string, units: number): void {
-    const member = this.#members.get(processId);
-    if (member === undefined) return;
+  othersWait(processId: string): boolean {
+    return this.#turns.othersOf(this.#memberOf(processId)) > 0;
+  }
+
+  /** Leases units to a process. Its turn is over. */
+  reserve(processId: string, units: number, nowUs: number): void {
+    const member = this.#memberOf(processId);
     member.pending += units;
-    member.usage += units;
     this.#log.reserve(units);
+    this.#turns.leave(member, nowUs);
   }
 
   /**
-   * Records whether a process requested more than it got, so that the others leave it its share, and when it will
-   * request again: until then it counts as waiting.
+   * Records whether a process requested more than it got. If so, it has a turn in the queue, and asks again at `dueUs`.
    */
-  setWaiting(processId: string, isWaiting: boolean, nowUs: number, nextRequestUs: number = nowUs): void {
-    const member = this.#members.get(processId);
-    if (member === undefined) return;
-    const others = this.#waitingOthers(processId, nowUs);
-    // A process that starts waiting inherits the lowest usage of the other waiting processes, so past usage gives no
-    // process priority. A process that was idle only for a moment keeps its usage.
-    if (isWaiting && !wasWaiting(member, nowUs) && others.length > 0)
-      member.usage = Math.min(...others.map(({ usage }) => usage));
-    member.isWaiting = isWaiting;
-    if (isWaiting) member.nextRequestUs = nextRequestUs;
+  setWaiting(processId: string, demand: UnitDemand | undefined, dueUs: number, nowUs: number): void {
+    const member = this.#memberOf(processId);
+    if (demand === undefined) {
+      this.#turns.leave(member, nowUs);
+      return;
+    }
+    const units = this.#turnUnits(demand, this.#turns.othersOf(member));
+    this.#turns.join(processId, member, units, Math.min(dueUs, nowUs + MAX_TURN_US));
+    this.#aliveUs = Math.max(this.#aliveUs, TurnQueue.keptUntilUs(member));
   }
 
-  /** When `least` units could be leased; one turn later while other processes are waiting. */
-  earliestUs(processId: string, least: number, nowUs: number): number {
-    const freeUs = this.#log.earliestUs(this.#windows, this.#spacingUs(), least, nowUs);
-    return freeUs > nowUs || this.#waitingOthers(processId, nowUs).length === 0
-      ? freeUs
-      : Math.max(nowUs, freeUs + TURN_US);
+  /** When a process that gets nothing now can expect `least` units, if all before it take theirs on time. */
+  dueUs(processId: string, least: number, nowUs: number): number {
+    const member = this.#memberOf(processId);
+    const freeUs = this.#log.earliestUs(this.#windows, this.#spacingUs, least, nowUs);
+    if (this.#turns.othersOf(member) === 0) return freeUs;
+    const ahead = this.#turns.aheadOf(member);
+    const expectedUs =
+      ahead === 0 ? freeUs : this.#log.expectedUs(this.#windows, this.#spacingUs, ahead + least, nowUs);
+    return expectedUs > nowUs ? expectedUs : Math.max(nowUs, freeUs + TURN_US);
   }
 
   /** Leased units were written now, or are returned. Units of a lease that has ended were counted already. */
   settle(processId: string, written: number, returned: number, nowUs: number): void {
-    const member = this.#members.get(processId);
+    const member = this.#tables.members.get(processId);
     if (member === undefined) return;
     const writtenUnits = Math.min(written, member.pending);
-    if (writtenUnits > 0) this.#log.writeReserved(this.#windows, writtenUnits, nowUs);
+    if (writtenUnits > 0) this.#write(processId, writtenUnits, nowUs, writtenUnits);
     const returnedUnits = Math.min(returned, member.pending - writtenUnits);
     this.#log.giveBack(returnedUnits);
     member.pending -= writtenUnits + returnedUnits;
-    member.usage -= returnedUnits;
+  }
+
+  /** Units that a process has leased, and neither written nor returned. */
+  pendingOf(processId: string): number {
+    return this.#tables.members.get(processId)?.pending ?? 0;
   }
 
   /** True when this budget can no longer delay a request, so that it may be deleted. */
   isExpired(nowUs: number): boolean {
+    if (this.#aliveUs > nowUs) return false;
     let lastUs = this.#log.written > 0 ? this.#log.lastUs : Number.NEGATIVE_INFINITY;
-    for (const { pending, leaseUs } of this.#members.values()) {
-      if (leaseUs > nowUs) return false;
-      if (pending > 0) lastUs = Math.max(lastUs, leaseUs);
-    }
+    if (this.#log.pending > 0) lastUs = Math.max(lastUs, this.#aliveUs);
     const quietUs = nowUs - lastUs;
-    return quietUs >= this.#spacingUs() && this.#windows.every(({ spanUs }) => quietUs >= spanUs);
+    return quietUs >= this.#spacingUs && this.#windows.every(({ spanUs }) => quietUs >= spanUs);
   }
 
-  #waitingOthers(processId: string, nowUs: number): readonly BudgetMember[] {
-    const others: BudgetMember[] = [];
-    for (const [name, member] of this.#members)
-      if (name !== processId && member.isWaiting === true && wasWaiting(member, nowUs)) others.push(member);
-    return others;
+  #memberOf(processId: string): BudgetMember {
+    const member = this.#tables.members.get(processId);
+    if (member === undefined) throw new RangeError(`${processId} has not joined the budget`);
+    return member;
   }
 
-  #spacingUs(): number {
-    let widestUs = 0;
-    for (const { claim } of this.#members.values()) widestUs = Math.max(widestUs, claim.spacingUs);
-    return widestUs;
+  #renew(processId: string, member: BudgetMember, leaseUs: number, nowUs: number): void {
+    this.#leases.renew(processId, member, leaseUs, nowUs);
+    this.#aliveUs = Math.max(this.#aliveUs, leaseUs);
+  }
+
+  #write(processId: string, units: number, atUs: number, reserved: number): void {
+    if (this.#writer !== processId || processId === "") {
+      this.#othersUs = this.#lastUs;
+      this.#writer = processId;
+    }
+    this.#log.giveBack(reserved);
+    this.#log.write(this.#windows, units, atUs);
+  }
+
+  /** When the newest unit was written; undefined if there is none. */
+  get #lastUs(): number | undefined {
+    return this.#log.written > 0 ? this.#log.lastUs : undefined;
+  }
+
+  /** When the newest unit of another process was written; undefined if there is none. */
+  #othersUsOf(processId: string): number | undefined {
+    return this.#writer === processId ? this.#othersUs : this.#lastUs;
+  }
+
+  /** Whether all units of the shortest window are of this process. */
+  #isOnlyUser(processId: string, { pending }: BudgetMember, nowUs: number): boolean {
+    const shortestUs = Math.min(...this.#windows.map(({ spanUs }) => spanUs));
+    return pending === this.#log.pending && isPast(this.#othersUsOf(processId), shortestUs, nowUs);
+  }
+
+  /**
+   * Free units of all windows. With `aheadUs`, a window whose units are all of this process also has those that become
+   * free within that time. The process itself keeps to the window, by its own clock and its own log, so it needs no reply
+   * of the store at each of these instants.
+   */
+  #freeUnits(processId: string, aheadUs: number, nowUs: number): number {
+    const othersUs = this.#othersUsOf(processId);
+    let free = Number.POSITIVE_INFINITY;
+    for (const [index, window] of this.#windows.entries()) {
+      const { limit, spanUs } = window;
+      const ahead = isPast(othersUs, spanUs, nowUs) ? Math.floor((limit * aheadUs) / spanUs) : 0;
+      free = Math.min(free, limit - this.#log.usedUnits(index, window, nowUs) + ahead);
+    }
+    return free;
+  }
+
+  /** Whether the units that the next ones wait for are written: only then it is known when these may be used. */
+  #canForetell(units: number): boolean {
+    const { pending } = this.#log;
+    return (this.#spacingUs === 0 || pending === 0) && this.#windows.every(({ limit }) => pending + units <= limit);
+  }
+
+  /** The units of one turn. */
+  #turnUnits({ least, most }: UnitDemand, others: number): number {
+    if (this.#spacingUs > 0) return least;
+    const limit = Math.min(...this.#windows.map(window => window.limit));
+    return Math.max(least, Math.min(most, Math.floor(limit / (TURNS_PER_WINDOW * (others + 1)))));
   }
 
   /** Applies the strictest limit of all live processes for each window length. */
   #applyStrictestClaims(): void {
-    const strictest = new Map<number, { limit: number; spanUs: number }>();
-    for (const { claim } of this.#members.values()) {
-      for (const { limit, windowUs, spanUs } of claim.windows) {
-        const existing = strictest.get(windowUs);
-        if (existing === undefined) strictest.set(windowUs, { limit, spanUs });
-        else
-          strictest.set(windowUs, {
-            limit: Math.min(existing.limit, limit),
-            spanUs: Math.max(existing.spanUs, spanUs),
-          });
-      }
-    }
+    const { windows: strictest, spacingUs } = this.#claims.strictest();
+    this.#spacingUs = spacingUs;
     const isSame =
-      strictest.size === this.#windows.length &&
+      strictest.length === this.#windows.length &&
       this.#windows.every(({ limit, spanUs }, index) => {
-        const wanted = strictest.get(this.#lengthsUs[index] ?? 0);
+        const wanted = strictest.find(({ windowUs }) => windowUs === this.#lengthsUs[index]);
         return wanted?.limit === limit && wanted.spanUs === spanUs;
       });
     if (isSame) return;
-    const windows = Array.from(strictest.values(), ({ limit, spanUs }) => makeWindow(limit, spanUs));
+    const windows = strictest.map(({ limit, spanUs }) => makeWindow(limit, spanUs));
     this.#log.replaceWindows(this.#windows, windows);
     this.#windows = windows;
-    this.#lengthsUs = [...strictest.keys()];
+    this.#lengthsUs = strictest.map(({ windowUs }) => windowUs);
   }
 }
 
-function wasWaiting({ nextRequestUs }: BudgetMember, nowUs: number): boolean {
-  return nextRequestUs !== undefined && nowUs - nextRequestUs < WAITING_TIMEOUT_US;
+function isPast(us: number | undefined, spanUs: number, nowUs: number): boolean {
+  return us === undefined || us + spanUs <= nowUs;
 }

@@ -92,7 +92,24 @@ export class WindowLog {
     return earliestUs;
   }
 
-  /** The same for one window; -Infinity if no stored unit can delay the request. */
+  /**
+   * As `earliestUs`, for units behind others that wait: when the last of them may be written if all are written as early
+   * as the windows permit. An estimate, because pending units may be written later.
+   */
+  expectedUs(windows: readonly Window[], spacingUs: number, units: number, nowUs: number): number {
+    let expectedUs = spacingUs > 0 ? this.#spacedUs(spacingUs, nowUs) + (units - 1) * spacingUs : 0;
+    for (let index = 0; index < windows.length; index += 1) {
+      const window = windows[index] as Window;
+      const unit = this.written + this.pending + units - window.limit;
+      const rounds = unit > this.written ? Math.ceil((unit - this.written) / window.limit) : 0;
+      const freeUs = this.stampUs(index, window, unit - rounds * window.limit, nowUs) + window.spanUs;
+      const windowUs = rounds === 0 ? freeUs : Math.max(nowUs, freeUs) + rounds * window.spanUs;
+      if (windowUs > expectedUs) expectedUs = windowUs;
+    }
+    return expectedUs;
+  }
+
+  /** As `earliestUs`, for one window; -Infinity if no stored unit can delay the request. */
   windowFreeUs(index: number, window: Window, units: number, nowUs: number): number {
     const unit = this.written + this.pending + units - window.limit;
     return unit <= 0 ? Number.NEGATIVE_INFINITY : this.stampUs(index, window, unit, nowUs) + window.spanUs;

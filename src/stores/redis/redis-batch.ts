@@ -1,4 +1,5 @@
-import type { LeaseReply, LeaseRequest, Settlement, StoreClaim, UseReport } from "../store.ts";
+import { claimText } from "../../core/limits/budget-claim.ts";
+import type { LeaseReply, LeaseRequest, Settlement, UseReport } from "../store.ts";
 
 /** The server does nothing else while the script runs. This many entries take a third of a millisecond. */
 const MAX_BATCH = 16;
@@ -75,15 +76,8 @@ export class RedisBatch {
 }
 
 /** Equal for requests that get the same reply at the same instant. */
-export function requestKeyOf({ claims, least, most, wantsUse = false }: LeaseRequest): string {
-  let requestKey = wantsUse ? `${least} ${most} use` : `${least} ${most}`;
+export function requestKeyOf({ claims, least, most, aheadMs = 0, wantsUse = false }: LeaseRequest): string {
+  let requestKey = `${least} ${most} ${aheadMs}${wantsUse ? " use" : ""}`;
   for (const claim of claims) requestKey += `\n${claim.key}\t${claimText(claim)}`;
   return requestKey;
-}
-
-/** A claim in the form that the script parses: `spacing;limit,window,span;…`. */
-export function claimText({ spacingUs, windows }: StoreClaim): string {
-  let text = String(spacingUs);
-  for (const { limit, windowUs, spanUs } of windows) text += `;${limit},${windowUs},${spanUs}`;
-  return text;
 }

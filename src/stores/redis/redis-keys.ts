@@ -1,5 +1,5 @@
 /** The format of budgets. Another version uses other keys, so that no process misreads those of another one. */
-const FORMAT = "v2";
+const FORMAT = "v3";
 
 /** The beginning of every key, unless the URL says another one. */
 export const DEFAULT_PREFIX = "docstokg";
@@ -7,11 +7,11 @@ export const DEFAULT_PREFIX = "docstokg";
 /** The Redis keys of budgets. */
 export class RedisKeys {
   readonly #prefix: string;
-  readonly #isCluster: boolean;
+  readonly isCluster: boolean;
 
   constructor(prefix: string, isCluster: boolean) {
     this.#prefix = prefix;
-    this.#isCluster = isCluster;
+    this.isCluster = isCluster;
   }
 
   get presence(): string {
@@ -24,13 +24,13 @@ export class RedisKeys {
    * without a total uses its host. A single server needs no hash tag.
    */
   slotOf(budgetKeys: readonly string[]): string {
-    if (!this.#isCluster) return "";
+    if (!this.isCluster) return "";
     const outermost = budgetKeys.at(-1) ?? "";
     return outermost.split(" ")[1] ?? outermost;
   }
 
   keyOf(key: string, slot: string): string {
-    const prefix = this.#isCluster ? `${this.#prefix}{${slot}}` : this.#prefix;
+    const prefix = this.isCluster ? `${this.#prefix}{${slot}}` : this.#prefix;
     return `${prefix}:${FORMAT}:${key}`;
   }
 }

@@ -1,35 +1,39 @@
 /**
  * The shared budget as a Lua script, which settles and leases on the server in one round trip (law S3).
  *
- * It must behave exactly as `core/limits/shared-budget.ts` and `core/limits/window-log.ts`, and uses their order and
- * their names; `test/stores/redis-script.test.ts` runs random traces through both. A change of one needs the same
+ * It must behave exactly as `core/limits/shared-budget.ts` with its turn queue, its list of leases and its window log, and
+ * uses their order and their names; `test/stores/redis-script.test.ts` runs random traces through both. A change of one needs the same
  * change of the other.
  *
- * A budget is one hash. Field `s` holds the counters, the windows and the members. Each stamp has its own field,
- * `<window>:<mark>`, so that a decision reads one stamp per window however large the window is. Numbers are packed as
- * doubles, which hold microseconds exactly and are ten times as fast as printing and parsing.
+ * A budget is one hash. Field `s` holds the counters, the windows and the different claims. Each process has a field
+ * `m:<process>`, each turn `t:<number>`, each entry of the list of leases `l:<number>`, and each stamp
+ * `<window>:<mark>`, so that a decision reads and writes a few fields, however many processes and units there are (law
+ * S7). Numbers are packed as doubles, which hold microseconds exactly and are ten times as fast as printing and parsing.
  *
  * Each call of the script creates every function again. So there are few functions, helpers that are rarely needed are
  * part of the function that needs them, and shared values are in `me` instead of a dozen captured locals.
  *
- *   KEYS   the budgets; or only the list of processes
+ *   KEYS   the budgets, and the list of processes if it is used
  *   ARGV   process, lease in us, epoch, latest time (us of the server's clock, 0 for any), current time (tests only),
- *          the number of settlements, or -1 to renew the entry in the list of processes, the number of reports, then
+ *          the number of settlements, or -1 if only the list of processes is used, the number of reports, the position of
+ *          the list of processes or 0, then
  *          for each settlement  budget, leased units or -1, written, returned
  *          for each report      budget, leased units or -1, claim, units sent without a lease, units known in each window,
  *                               age of that knowledge in us or -1
- *          for each request     number of claims, least, most, number of callers, 1 if the use is wanted,
- *                               then for each claim  budget, leased units or -1, claim, age of the knowledge in us or -1
- *   reply  the server's time, 0 (or -1 for a call that came too late and had no effect), then
- *          for each request     number of grants, the units of each, then, if some caller got none, the wait in us and
- *                               the position of the binding claim; then 1 if another process claims stricter limits,
+ *          for each request     number of claims, least, most, number of callers, 1 if the use is wanted, time in us in
+ *                               which units may become free, then for each claim  budget, leased units or -1, claim, age of the knowledge in us or -1
+ *   reply  the server's time, 0 (or -1 for a call that came too late and had no effect), the number of processes or 0, then
+ *          for each request     number of grants, for each its units, the delay in us, 1 if no other process uses the
+ *                               budgets, and, if it has fewer units than asked for, the wait in us for the next ones; then, if some caller got none, the wait in
+ *                               us and the position of the binding claim; then 1 if another process claims stricter limits,
  *                               then, if it is wanted, the units in use in each window of each claim;
  *                               or -1 and the position of a claim whose budget is younger than the knowledge of it
  */
 import { createHash } from "node:crypto";
 
 export const SCRIPT = `
-local WAITING_TIMEOUT_US, TURN_US = 2000000, 20000
+local TURN_US, TURN_TIMEOUT_US, MAX_TURN_US, TURNS_PER_WINDOW, ENTRY_PARTS, CLEANED = 20000, 2000000, 120000000, 4, 32, 16
+local STATE, MEMBER, LEASE = '<ddddddddddddddddddddsdd', '<dddddddds', '<ds'
 local me = { name = ARGV[1], lease_us = tonumber(ARGV[2]), epoch = tonumber(ARGV[3]), clock_us = tonumber(ARGV[5]) }
 if not me.clock_us then
   local time = redis.call('TIME')
@@ -38,55 +42,76 @@ if not me.clock_us then
   if ARGV[4] ~= '0' and me.clock_us > tonumber(ARGV[4]) then return { me.clock_us, -1 } end
 end
 
-if ARGV[6] == '-1' then
-  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', me.clock_us)
+-- The number of processes that use the store, if it is asked for: this one is added, or removed with a lease of 0.
+local processes, is_all = 0, ARGV[6] == '-1'
+if is_all or ARGV[8] ~= '0' then
+  local key = KEYS[is_all and 1 or tonumber(ARGV[8])]
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', me.clock_us)
   if me.lease_us > 0 then
-    redis.call('ZADD', KEYS[1], me.clock_us + me.lease_us, me.name)
-    redis.call('PEXPIRE', KEYS[1], math.ceil(me.lease_us / 1000) * 2)
+    redis.call('ZADD', key, me.clock_us + me.lease_us, me.name)
+    redis.call('PEXPIRE', key, math.ceil(me.lease_us / 1000) * 2)
   else
-    redis.call('ZREM', KEYS[1], me.name)
+    redis.call('ZREM', key, me.name)
   end
-  return { me.clock_us, 0, redis.call('ZCARD', KEYS[1]) }
+  processes = redis.call('ZCARD', key)
 end
+if is_all then return { me.clock_us, 0, processes } end
 
 local budgets = {}
 
+-- A field that was not changed is not written back.
+local function parse_member(name, packed)
+  local m = { name = name, packed = packed }
+  m.pending, m.lease_us, m.epoch, m.entry, m.entry_us, m.turn, m.start, m.due_us, m.claim =
+    struct.unpack(MEMBER, packed)
+  return m
+end
+
 local function parse(b, packed)
-  local unpack_struct, at = struct.unpack, 1
-  b.written, b.pending, b.last_us, b.rings, b.shift_us, b.seen_us, b.expires_us, b.spacing_us, b.created_us, b.count, at =
-    unpack_struct('<dddddddddd', packed)
+  local unpack_struct, at, windows, claims = struct.unpack, 1, 0, 0
+  b.written, b.pending, b.last_us, b.rings, b.shift_us, b.seen_us, b.expires_us, b.spacing_us, b.created_us,
+    b.alive_us, b.others_us, b.head, b.tail, b.head_start, b.turns_end, b.head_due_us, b.waiting, b.lease_head,
+    b.lease_tail, b.lease_head_us, b.writer, windows, claims, at = unpack_struct(STATE, packed)
   b.has_rings = b.rings == 1
-  for index = 1, b.count do
+  for index = 1, windows do
     local limit, span_us, length_us, grain, capacity
     limit, span_us, length_us, grain, capacity, at = unpack_struct('<ddddd', packed, at)
     b.windows[index] = { limit = limit, span_us = span_us, length_us = length_us, grain = grain, capacity = capacity }
   end
-  while at <= #packed do
-    local pending, lease_us, epoch, waiting, next_request_us, usage, overruled, name, claim
-    pending, lease_us, epoch, waiting, next_request_us, usage, overruled, name, claim, at =
-      unpack_struct('<dddddddss', packed, at)
-    local member = { name = name, claim = claim, pending = pending, lease_us = lease_us, epoch = epoch,
-      is_waiting = waiting == 1, next_request_us = next_request_us, usage = usage, is_overruled = overruled == 1 }
-    b.members[#b.members + 1] = member
-    if name == me.name then b.mine = member end
+  for index = 1, claims do
+    local count, text
+    count, text, at = unpack_struct('<ds', packed, at)
+    b.claims[index] = { count = count, text = text }
   end
+end
+
+local function new_budget(key)
+  return { key = key, members = {}, windows = {}, claims = {}, turns = {}, leases = {}, stamps = {}, puts = {},
+    gone = {}, has_rings = false, written = 0, pending = 0, last_us = 0, shift_us = 0, seen_us = 0, expires_us = 0,
+    spacing_us = 0, created_us = me.clock_us, alive_us = -1, others_us = -1, head = 1, tail = 1, head_start = 0,
+    turns_end = 0, head_due_us = -1, waiting = 0, lease_head = 1, lease_tail = 1, lease_head_us = -1, writer = '' }
 end
 
 local function budget_of(position)
   local b = budgets[position]
   if b then return b end
   local key = KEYS[tonumber(position)]
-  local packed = redis.pcall('HGET', key, 's')
-  b = { key = key, members = {}, windows = {}, has_rings = false, now_us = 0, written = 0, pending = 0, last_us = 0,
-    rings = 0, shift_us = 0, seen_us = 0, expires_us = 0, spacing_us = 0, created_us = me.clock_us, count = 0 }
-  local is_wrong_type = type(packed) == 'table' and packed.err and packed.err:find('WRONGTYPE', 1, true)
-  if type(packed) == 'table' and not is_wrong_type then error(packed) end
-  if is_wrong_type or packed and not pcall(parse, b, packed) then
+  local fields = redis.pcall('HMGET', key, 's', 'm:' .. me.name)
+  b = new_budget(key)
+  local is_wrong_type = fields.err and fields.err:find('WRONGTYPE', 1, true)
+  if fields.err and not is_wrong_type then error(fields) end
+  local is_read = not is_wrong_type and pcall(function()
+    if fields[1] then parse(b, fields[1]) end
+    if fields[1] and fields[2] then
+      b.mine = parse_member(me.name, fields[2])
+      b.members[me.name] = b.mine
+    end
+  end)
+  if not is_read or fields[2] and not fields[1] then
     -- One key that cannot be read must not take the store away for all: it is set aside, and counts as lost.
     redis.call('RENAME', key, key .. ':damaged')
     redis.call('PEXPIRE', key .. ':damaged', 86400000)
-    b = { key = key, members = {}, windows = {}, has_rings = false, now_us = 0, written = 0, pending = 0, last_us = 0,
-      rings = 0, shift_us = 0, seen_us = 0, expires_us = 0, spacing_us = 0, created_us = me.clock_us, count = 0 }
+    b = new_budget(key)
   end
   -- If the clock was set back, or another machine took over, time stands still until it has caught up.
   local now_us = me.clock_us + b.shift_us
@@ -94,32 +119,77 @@ local function budget_of(position)
     b.shift_us = b.shift_us + b.seen_us - now_us
     now_us = b.seen_us
   end
-  b.now_us, b.stamps, b.puts = now_us, {}, {}
+  b.now_us = now_us
   budgets[position] = b
   return b
 end
 
-local function save(b)
-  local packs, windows, pack_struct = {}, '', struct.pack
-  local alive_us, longest_us = me.lease_us, b.spacing_us
-  for i = 1, #b.members do
-    local m = b.members[i]
-    if m.lease_us - b.now_us > alive_us then alive_us = m.lease_us - b.now_us end
-    packs[i] = pack_struct('<dddddddss', m.pending, m.lease_us, m.epoch, m.is_waiting and 1 or 0,
-      m.next_request_us, m.usage, m.is_overruled and 1 or 0, m.name, m.claim)
+-- Entries of other processes, read when they are needed. A damaged entry counts as missing.
+local function read(b, field, parse_field)
+  local packed = redis.call('HGET', b.key, field)
+  if not packed then return nil end
+  local is_read, value = pcall(parse_field, packed)
+  return is_read and value or nil
+end
+
+local function member_of(b, name)
+  local m = b.members[name]
+  if m == nil then
+    m = read(b, 'm:' .. name, function(packed) return parse_member(name, packed) end) or false
+    b.members[name] = m
   end
-  if #packs == 0 and b.written == 0 then return end
+  return m or nil
+end
+
+local function turn_of(b, number)
+  local name = b.turns[number]
+  if name == nil then
+    name = redis.call('HGET', b.key, 't:' .. number)
+    b.turns[number] = name
+  end
+  return name or nil
+end
+
+local function lease_of(b, number)
+  local entry = b.leases[number]
+  if entry == nil then
+    entry = read(b, 'l:' .. number, function(packed)
+      local check_us, name = struct.unpack(LEASE, packed)
+      return { check_us = check_us, name = name }
+    end) or false
+    b.leases[number] = entry
+  end
+  return entry or nil
+end
+
+local function put_field(b, field, value)
+  local n = #b.puts
+  b.puts[n + 1], b.puts[n + 2] = field, value
+end
+
+local function save(b)
+  local windows, longest_us, pack_struct = '', b.spacing_us, struct.pack
+  for name, m in pairs(b.members) do
+    if m then
+      local packed = pack_struct(MEMBER, m.pending, m.lease_us, m.epoch, m.entry, m.entry_us, m.turn, m.start, m.due_us,
+        m.claim)
+      if packed ~= m.packed then put_field(b, 'm:' .. name, packed) end
+    end
+  end
+  if not b.mine and b.written == 0 and b.alive_us < 0 then return end
   for i = 1, #b.windows do
     local w = b.windows[i]
     if w.span_us > longest_us then longest_us = w.span_us end
     windows = windows .. pack_struct('<ddddd', w.limit, w.span_us, w.length_us, w.grain, w.capacity)
   end
-  -- By then all leases have ended and every window has passed, so the key can delay no request.
-  local needed_us = alive_us + longest_us + 1000000
+  for i = 1, #b.claims do windows = windows .. pack_struct('<ds', b.claims[i].count, b.claims[i].text) end
+  -- By then all leases and turns have ended and every window has passed, so the key can delay no request.
+  local needed_us = math.max(me.lease_us, b.alive_us - b.now_us) + longest_us + 1000000
   local is_short = b.expires_us < me.clock_us + needed_us
   if is_short then b.expires_us = me.clock_us + 2 * needed_us end
-  local packed = pack_struct('<dddddddddd', b.written, b.pending, b.last_us, b.has_rings and 1 or 0, b.shift_us,
-    b.now_us, b.expires_us, b.spacing_us, b.created_us, #b.windows) .. windows .. table.concat(packs)
+  local packed = pack_struct(STATE, b.written, b.pending, b.last_us, b.has_rings and 1 or 0, b.shift_us, b.now_us,
+    b.expires_us, b.spacing_us, b.created_us, b.alive_us, b.others_us, b.head, b.tail, b.head_start, b.turns_end,
+    b.head_due_us, b.waiting, b.lease_head, b.lease_tail, b.lease_head_us, b.writer, #b.windows, #b.claims) .. windows
   local puts, from = b.puts, 1
   -- In parts, because unpack puts all its values on Lua's small stack.
   while #puts - from > 200 do
@@ -127,6 +197,7 @@ local function save(b)
     from = from + 200
   end
   redis.call('HSET', b.key, 's', packed, unpack(puts, from))
+  if #b.gone > 0 then redis.call('HDEL', b.key, unpack(b.gone)) end
   if is_short then redis.call('PEXPIRE', b.key, math.ceil(2 * needed_us / 1000)) end
 end
 
@@ -180,9 +251,18 @@ local function write(b, units, at_us)
   end
 end
 
-local function write_reserved(b, units, at_us)
-  b.pending = b.pending - units
+-- Units that a process has written; '' for units of any process.
+local function write_by(b, name, units, at_us)
+  if b.writer ~= name or name == '' then
+    b.others_us = b.written > 0 and b.last_us or -1
+    b.writer = name
+  end
   write(b, units, at_us)
+end
+
+local function write_reserved(b, name, units, at_us)
+  b.pending = b.pending - units
+  write_by(b, name, units, at_us)
 end
 
 -- Units that count now in a window: at most its limit of written ones, and all pending ones.
@@ -223,34 +303,84 @@ local function free_at(b, units)
   return free_us
 end
 
--- The shared budget.
-
--- How many other processes wait, how many of them have a lower usage than this one, and the lowest usage among them.
-local function waiting_others(b)
-  local count, ahead, least_usage = 0, 0, math.huge
-  for i = 1, #b.members do
-    local m = b.members[i]
-    if m.is_waiting and m ~= b.mine and m.next_request_us >= 0
-      and b.now_us - m.next_request_us < WAITING_TIMEOUT_US then
-      count = count + 1
-      if m.usage < b.mine.usage then ahead = ahead + 1 end
-      if m.usage < least_usage then least_usage = m.usage end
-    end
+-- As free_at, for units behind others that wait, if all are written as early as the windows permit.
+local function expected_at(b, units)
+  local expected_us = 0
+  if b.spacing_us > 0 then
+    if b.pending > 0 then expected_us = b.now_us + b.spacing_us
+    elseif b.written > 0 then expected_us = b.last_us + b.spacing_us end
+    expected_us = expected_us + (units - 1) * b.spacing_us
   end
-  return count, ahead, least_usage
+  for index = 1, #b.windows do
+    local window = b.windows[index]
+    local unit, rounds = b.written + b.pending + units - window.limit, 0
+    if unit > b.written then rounds = math.ceil((unit - b.written) / window.limit) end
+    local window_us = stamp_of(b, index, unit - rounds * window.limit) + window.span_us
+    if rounds > 0 then window_us = math.max(b.now_us, window_us) + rounds * window.span_us end
+    if window_us > expected_us then expected_us = window_us end
+  end
+  return expected_us
 end
 
--- Applies the strictest claim for each window. Runs only when a process joins, leaves or changes its claim.
+-- The queue of turns.
+
+local function advance_turns(b)
+  for _ = 1, CLEANED do
+    if b.head >= b.tail then break end
+    local name = turn_of(b, b.head)
+    local m = name and member_of(b, name)
+    if m and m.turn == b.head then
+      if m.due_us + TURN_TIMEOUT_US > b.now_us then
+        b.head_start, b.head_due_us = m.start, m.due_us
+        return
+      end
+      m.turn = 0
+      b.turns[b.head] = false
+      b.gone[#b.gone + 1] = 't:' .. b.head
+      b.waiting = b.waiting - 1
+    end
+    b.head = b.head + 1
+  end
+  b.head_due_us = -TURN_TIMEOUT_US
+  if b.head == b.tail then b.head_start = b.turns_end end
+end
+
+local function leave_turn(b, m)
+  local turn = m.turn
+  if turn == 0 then return end
+  m.turn = 0
+  b.turns[turn] = false
+  b.gone[#b.gone + 1] = 't:' .. turn
+  b.waiting = b.waiting - 1
+  if turn == b.head then advance_turns(b) end
+end
+
+-- How many other processes wait, and the units that are promised to those before this one.
+local function others_of(b)
+  local others = b.waiting
+  if b.mine.turn > 0 then others = others - 1 end
+  if others == 0 then return 0, 0 end
+  return others, math.max(0, (b.mine.turn > 0 and b.mine.start or b.turns_end) - b.head_start)
+end
+
+-- The units of one turn.
+local function turn_units(b, least, most, others)
+  if b.spacing_us > 0 then return least end
+  local limit = math.huge
+  for index = 1, #b.windows do limit = math.min(limit, b.windows[index].limit) end
+  return math.max(least, math.min(most, math.floor(limit / (TURNS_PER_WINDOW * (others + 1)))))
+end
+
+-- The shared budget.
+
+-- Applies the strictest claim for each window. Runs only when the set of different claims has changed.
 local function apply_strictest_claims(b)
-  local claims, strictest, by_length = {}, {}, {}
+  local strictest, by_length = {}, {}
   b.spacing_us = 0
-  for position, member in ipairs(b.members) do
-    local claim = { spacing_us = tonumber(member.claim:match('^[^;]*')), windows = {} }
-    claims[position] = claim
-    b.spacing_us = math.max(b.spacing_us, claim.spacing_us)
-    for limit, length_us, span_us in member.claim:gmatch(';([^,;]+),([^,;]+),([^,;]+)') do
+  for _, claim in ipairs(b.claims) do
+    b.spacing_us = math.max(b.spacing_us, tonumber(claim.text:match('^[^;]*')))
+    for limit, length_us, span_us in claim.text:gmatch(';([^,;]+),([^,;]+),([^,;]+)') do
       limit, length_us, span_us = tonumber(limit), tonumber(length_us), tonumber(span_us)
-      claim.windows[length_us] = { limit = limit, span_us = span_us }
       local known = by_length[length_us]
       if known then
         known.limit = math.min(known.limit, limit)
@@ -267,124 +397,246 @@ local function apply_strictest_claims(b)
     local wanted = by_length[window.length_us]
     is_same = is_same and wanted and wanted.limit == window.limit and wanted.span_us == window.span_us
   end
-  if not is_same then
-    -- A window of more than 200 units keeps only every grain-th stamp.
-    for _, window in ipairs(strictest) do
-      window.grain = math.ceil(window.limit / 200)
-      window.capacity = math.ceil(window.limit / window.grain) + 1
+  if is_same then return end
+  -- A window of more than 200 units keeps only every grain-th stamp.
+  for _, window in ipairs(strictest) do
+    window.grain = math.ceil(window.limit / 200)
+    window.capacity = math.ceil(window.limit / window.grain) + 1
+  end
+  -- No stamp is lost: each unit keeps the most exact stamp of all old windows.
+  local stamps = {}
+  for index, window in ipairs(b.has_rings and strictest or {}) do
+    local newest, oldest_us = math.floor(b.written / window.grain), b.last_us
+    for mark = newest, math.max(1, newest - window.capacity + 1), -1 do
+      for old = 1, #b.windows do
+        local stamp_us = stamp_of(b, old, mark * window.grain)
+        if stamp_us ~= -math.huge and stamp_us < oldest_us then oldest_us = stamp_us end
+      end
+      stamps[#stamps + 1] = { index, mark, oldest_us }
     end
-    -- No stamp is lost: each unit keeps the most exact stamp of all old windows.
-    local stamps = {}
-    for index, window in ipairs(b.has_rings and strictest or {}) do
-      local newest, oldest_us = math.floor(b.written / window.grain), b.last_us
-      for mark = newest, math.max(1, newest - window.capacity + 1), -1 do
-        for old = 1, #b.windows do
-          local stamp_us = stamp_of(b, old, mark * window.grain)
-          if stamp_us ~= -math.huge and stamp_us < oldest_us then oldest_us = stamp_us end
-        end
-        stamps[#stamps + 1] = { index, mark, oldest_us }
+  end
+  b.windows, b.stamps = strictest, {}
+  for _, stamp in ipairs(stamps) do put(b, stamp[1], stamp[2], stamp[3]) end
+end
+
+-- True if another process claims stricter limits. With one claim only there is none.
+local function is_stricter_than(b, claim)
+  if #b.claims == 1 then return false end
+  if b.spacing_us > tonumber(claim:match('^[^;]*')) then return true end
+  local own = {}
+  for limit, length_us, span_us in claim:gmatch(';([^,;]+),([^,;]+),([^,;]+)') do
+    own[tonumber(length_us)] = { limit = tonumber(limit), span_us = tonumber(span_us) }
+  end
+  for _, window in ipairs(b.windows) do
+    local mine = own[window.length_us]
+    if not mine or window.limit < mine.limit or window.span_us > mine.span_us then return true end
+  end
+  return false
+end
+
+local function count_claim(b, text, by)
+  for index, claim in ipairs(b.claims) do
+    if claim.text == text then
+      claim.count = claim.count + by
+      if claim.count > 0 then return false end
+      table.remove(b.claims, index)
+      return true
+    end
+  end
+  if by > 0 then b.claims[#b.claims + 1] = { count = 1, text = text } end
+  return by > 0
+end
+
+local function append_lease(b, m, check_us)
+  b.leases[b.lease_tail] = { check_us = check_us, name = m.name }
+  put_field(b, 'l:' .. b.lease_tail, struct.pack(LEASE, check_us, m.name))
+  m.entry, m.entry_us = b.lease_tail, check_us
+  if b.lease_head == b.lease_tail then b.lease_head_us = check_us end
+  b.lease_tail = b.lease_tail + 1
+end
+
+local function renew(b, m)
+  m.lease_us = b.now_us + me.lease_us
+  if m.lease_us > b.alive_us then b.alive_us = m.lease_us end
+  if m.entry == 0 or m.lease_us - m.entry_us >= me.lease_us / ENTRY_PARTS then append_lease(b, m, m.lease_us) end
+end
+
+-- Ends the leases of processes that were silent. True if the set of claims has changed.
+local function expire_leases(b)
+  local is_changed = false
+  for _ = 1, CLEANED do
+    if b.lease_head >= b.lease_tail or b.lease_head_us > b.now_us then break end
+    local entry = lease_of(b, b.lease_head)
+    local m = entry and member_of(b, entry.name)
+    if m and m.entry == b.lease_head then
+      local left_us = m.lease_us - b.now_us
+      -- It was renewed a moment after its entry was made: it ends soon, and so do those behind it.
+      if left_us > 0 and left_us <= me.lease_us / ENTRY_PARTS then break end
+      local is_kept = left_us > 0
+      if not is_kept then
+        -- A process sends no leased unit after its lease, so the end of the lease is the latest time of the write.
+        if m.pending > 0 then write_reserved(b, m.name, m.pending, math.max(b.last_us, m.lease_us)) end
+        m.pending = 0
+        is_kept = m.turn > 0 and m.due_us + TURN_TIMEOUT_US > b.now_us
+      end
+      if is_kept then
+        append_lease(b, m, b.now_us + me.lease_us)
+      else
+        leave_turn(b, m)
+        b.members[m.name] = false
+        b.gone[#b.gone + 1] = 'm:' .. m.name
+        if count_claim(b, m.claim, -1) then is_changed = true end
       end
     end
-    b.windows, b.stamps = strictest, {}
-    for _, stamp in ipairs(stamps) do put(b, stamp[1], stamp[2], stamp[3]) end
-  end
-  for position, member in ipairs(b.members) do
-    local own = claims[position]
-    member.is_overruled = b.spacing_us > own.spacing_us
-    for _, window in ipairs(b.windows) do
-      local mine = own.windows[window.length_us]
-      if not mine or window.limit < mine.limit or window.span_us > mine.span_us then member.is_overruled = true end
+    b.gone[#b.gone + 1] = 'l:' .. b.lease_head
+    b.lease_head = b.lease_head + 1
+    b.lease_head_us = -1
+    if b.lease_head < b.lease_tail then
+      local next_entry = lease_of(b, b.lease_head)
+      b.lease_head_us = next_entry and next_entry.check_us or b.now_us
     end
   end
+  return is_changed
 end
 
 -- It is unknown what a lost call granted or settled. The process reports its leased units; the rest counts as written.
 local function correct_leased(b, leased)
   local lost = b.mine.pending - leased
-  if lost > 0 then write_reserved(b, lost, b.now_us) else b.pending = b.pending - lost end
+  if lost > 0 then write_reserved(b, me.name, lost, b.now_us) else b.pending = b.pending - lost end
   b.mine.pending, b.mine.epoch = leased, me.epoch
 end
 
 local function join(b, claim, leased)
-  local mine, members, expired = b.mine, b.members, 0
-  local is_changed = not mine or mine.claim ~= claim
+  local mine, is_changed = b.mine, false
   if not mine then
-    mine = { name = me.name, claim = claim, pending = 0, lease_us = 0, epoch = me.epoch, is_waiting = false,
-      next_request_us = -1, usage = 0, is_overruled = false }
-    members[#members + 1] = mine
-    b.mine = mine
+    mine = { name = me.name, claim = claim, pending = 0, lease_us = 0, epoch = me.epoch, entry = 0, entry_us = 0,
+      turn = 0, start = 0, due_us = 0 }
+    b.members[me.name], b.mine = mine, mine
+    is_changed = count_claim(b, claim, 1)
+  elseif mine.claim ~= claim then
+    local is_gone = count_claim(b, mine.claim, -1)
+    is_changed = count_claim(b, claim, 1) or is_gone
+    mine.claim = claim
   end
-  mine.claim, mine.lease_us = claim, b.now_us + me.lease_us
-  for i = 1, #members do
-    local other = members[i]
-    if other.lease_us > b.now_us then
-      members[i - expired] = other
-    else
-      expired = expired + 1
-      -- A process sends no leased unit after its lease, so the end of the lease is the latest time of the write.
-      if other.pending > 0 then write_reserved(b, other.pending, math.max(b.last_us, other.lease_us)) end
-    end
-  end
-  for _ = 1, expired do members[#members] = nil end
-  if is_changed or expired > 0 then apply_strictest_claims(b) end
+  renew(b, mine)
+  if expire_leases(b) then is_changed = true end
+  if is_changed then apply_strictest_claims(b) end
   if leased ~= '-1' then correct_leased(b, tonumber(leased)) end
 end
 
-local function available_units(b, least, most)
-  local free_us, now_us = free_at(b, least), b.now_us
-  if free_us > now_us then return 0 end
-  local others, ahead = waiting_others(b)
-  -- Most requests are small and alone: they need no search for the number of free units.
-  if others == 0 and (least == most or b.spacing_us == 0 and free_at(b, most) <= now_us) then return most end
+local function is_past(us, span_us, now_us) return us < 0 or us + span_us <= now_us end
+
+-- Free units of all windows. With ahead_us, a window whose units are all of this process also has those that become free
+-- within that time: the process itself keeps to the window.
+local function free_units(b, others_us, ahead_us)
   local free = math.huge
-  for index, window in ipairs(b.windows) do free = math.min(free, window.limit - used_units(b, index)) end
-  local at_once = math.min(b.spacing_us > 0 and least or free, most)
-  if others == 0 then return at_once end
-  if free <= ahead and now_us - free_us < TURN_US then return 0 end
-  return math.min(at_once, math.max(least, math.ceil(free / (others + 1))))
+  for index, window in ipairs(b.windows) do
+    local more = 0
+    if ahead_us > 0 and is_past(others_us, window.span_us, b.now_us) then
+      more = math.floor(window.limit * ahead_us / window.span_us)
+    end
+    free = math.min(free, window.limit - used_units(b, index) + more)
+  end
+  return free
 end
 
--- Leases the same number of units from every budget, or none; then also returns how long to wait, and for which claim.
-local function lease(claims, least, most)
-  local units, capacities, wait_us, binding = most, {}, 1, 1
+-- Units that may be leased now, from when the least number of units may be used that are leased now, and whether no other
+-- process uses or waits for units.
+local function offer(b, claim, least, most, ahead_us)
+  local now_us, free_us = b.now_us, free_at(b, least)
+  if b.head < b.tail and b.head_due_us + TURN_TIMEOUT_US <= now_us then advance_turns(b) end
+  local others, ahead = others_of(b)
+  local is_alone = ahead_us > 0 and others == 0 and b.spacing_us == 0 and b.mine.pending == b.pending
+    and not is_stricter_than(b, claim)
+  local others_us = b.writer == me.name and b.others_us or b.written > 0 and b.last_us or -1
+  if is_alone then
+    local shortest_us = math.huge
+    for index = 1, #b.windows do shortest_us = math.min(shortest_us, b.windows[index].span_us) end
+    is_alone = is_past(others_us, shortest_us, now_us)
+  end
+  -- Most requests are small and alone: they need no search for the number of free units.
+  if others == 0 and free_us <= now_us
+    and (least == most or b.spacing_us == 0 and free_at(b, most) <= now_us) then return most, now_us, is_alone end
+  local free
+  if free_us > now_us then
+    free = is_alone and free_units(b, others_us, ahead_us) or -1
+    if free < least then
+      if ahead > 0 or b.spacing_us > 0 and b.pending > 0 then return 0, nil, is_alone end
+      for index = 1, #b.windows do
+        if b.pending + least > b.windows[index].limit then return 0, nil, is_alone end
+      end
+      return 0, free_us, is_alone
+    end
+  else
+    free = free_units(b, others_us, is_alone and ahead_us or 0)
+  end
+  if others == 0 then return math.min(b.spacing_us > 0 and least or free, most), now_us, is_alone end
+  local mine = free - ahead
+  if mine < least then
+    if now_us - free_us >= TURN_US then return least, now_us, is_alone end
+    return 0, nil, is_alone
+  end
+  return math.min(mine, turn_units(b, least, most, others)), now_us, is_alone
+end
+
+local function due_at(b, least)
+  local free_us = free_at(b, least)
+  local others, ahead = others_of(b)
+  if others == 0 then return free_us end
+  local expected_us = ahead == 0 and free_us or expected_at(b, ahead + least)
+  return expected_us > b.now_us and expected_us or math.max(b.now_us, free_us + TURN_US)
+end
+
+-- Leases the same number of units from every budget, or none. Returns the units, after which time they may be used, how
+-- long to wait for the next ones, for which claim, and whether no other process uses or waits for units.
+local function lease(claims, texts, least, most, ahead_us)
+  local units, offers, delay_us, wait_us, binding, alone = most, {}, 0, 1, 1, 1
   for index = 1, #claims do
-    local free = available_units(claims[index], least, most)
-    capacities[index] = free
+    local b = claims[index]
+    local free, usable_us, is_alone = offer(b, texts[index], least, most, ahead_us)
+    if not is_alone then alone = 0 end
+    offers[index] = free
     if free < units then units = free end
+    delay_us = math.max(delay_us, usable_us and usable_us - b.now_us or math.huge)
+  end
+  local free_now = units
+  if free_now == 0 and delay_us <= ahead_us then units = least else delay_us = 0 end
+  if units > 0 then
+    for index = 1, #claims do
+      local b = claims[index]
+      b.mine.pending = b.mine.pending + units
+      b.pending = b.pending + units
+      leave_turn(b, b.mine)
+    end
   end
   for index = 1, #claims do
     local b = claims[index]
     b.is_requested = true
-    if units < most and capacities[index] == units then
-      local free_us = free_at(b, least)
-      if free_us <= b.now_us and waiting_others(b) > 0 then free_us = math.max(b.now_us, free_us + TURN_US) end
-      if free_us - b.now_us > wait_us then wait_us, binding = free_us - b.now_us, index end
-      local next_request_us = math.min(free_us, b.now_us + me.lease_us)
-      b.next_request_us = math.max(next_request_us, b.next_request_us or next_request_us)
-    end
-    if units > 0 then
-      b.mine.pending = b.mine.pending + units
-      b.mine.usage = b.mine.usage + units
-      b.pending = b.pending + units
+    if units < most and offers[index] == free_now then
+      local due_us = due_at(b, least)
+      if due_us - b.now_us > wait_us then wait_us, binding = due_us - b.now_us, index end
+      if due_us < b.now_us then due_us = b.now_us end
+      -- A process that has got units while no other one waits needs no turn: the next one that comes is first.
+      local is_waiting = units == 0 or others_of(b) > 0
+      if is_waiting and (not b.wait or b.wait.due_us <= due_us) then b.wait = { due_us = due_us, least = least, most = most } end
     end
   end
-  return units, wait_us, binding
+  return units, delay_us, wait_us, binding, alone
 end
 
-local at = 8
+local at = 9
 for _ = 1, tonumber(ARGV[6]) do
   local b = budget_of(ARGV[at])
   local mine = b.mine
   -- A call of an older epoch was delayed, and its sender has corrected the count since: ignore it.
   if mine and mine.epoch <= me.epoch then
-    mine.lease_us = b.now_us + me.lease_us
     if ARGV[at + 1] ~= '-1' then correct_leased(b, tonumber(ARGV[at + 1])) end
     local written = math.min(tonumber(ARGV[at + 2]), mine.pending)
-    if written > 0 then write_reserved(b, written, b.now_us) end
+    if written > 0 then write_reserved(b, me.name, written, b.now_us) end
     local returned = math.min(tonumber(ARGV[at + 3]), mine.pending - written)
     b.pending = b.pending - returned
     mine.pending = mine.pending - written - returned
-    mine.usage = mine.usage - returned
+    renew(b, mine)
   end
   at = at + 4
 end
@@ -396,24 +648,25 @@ for _ = 1, tonumber(ARGV[7]) do
     local is_new = ago_us >= 0 and b.created_us > b.now_us - ago_us
     join(b, claim, ARGV[at + 1])
     local sent, missing, known = tonumber(ARGV[at + 3]), 0, ARGV[at + 4]:gmatch('[^,]+')
-    if sent > 0 then write(b, sent, b.now_us) end
+    if sent > 0 then write_by(b, me.name, sent, b.now_us) end
     if is_new then
       each_use(b, claim, function(used) missing = math.max(missing, tonumber(known() or 0) - used) end)
     end
-    if missing > 0 then write(b, missing, b.now_us) end
+    if missing > 0 then write_by(b, '', missing, b.now_us) end
   end
   at = at + 6
 end
 
-local reply = { me.clock_us, 0 }
+local reply = { me.clock_us, 0, processes }
 while ARGV[at] do
   local least, most, callers = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  local wants_use = ARGV[at + 4] == '1'
-  local claims, is_lost, lost_claim, first = {}, false, nil, at + 5
+  local wants_use, ahead_us = ARGV[at + 4] == '1', tonumber(ARGV[at + 5])
+  local claims, texts, is_lost, lost_claim, first = {}, {}, false, nil, at + 6
   at = first + 4 * ARGV[at]
   for position = first, at - 1, 4 do
     local b = budget_of(ARGV[position])
     claims[#claims + 1] = b
+    texts[#claims] = ARGV[position + 2]
     is_lost = is_lost or b.mine and b.mine.epoch > me.epoch
     local ago_us = tonumber(ARGV[position + 3])
     if not lost_claim and ago_us >= 0 and b.created_us > b.now_us - ago_us then lost_claim = #claims end
@@ -423,28 +676,32 @@ while ARGV[at] do
   if lost_claim then
     reply[reply_at], reply[reply_at + 1] = -1, lost_claim
   else
+  reply[reply_at] = 0
   if not is_lost then
     for index = 1, #claims do
-      join(claims[index], ARGV[first + 4 * index - 2], ARGV[first + 4 * index - 3])
-      if claims[index].mine.is_overruled then stricter = 1 end
+      join(claims[index], texts[index], ARGV[first + 4 * index - 3])
+      if is_stricter_than(claims[index], texts[index]) then stricter = 1 end
     end
     -- Equal requests at the same instant: after the first refusal all others are refused too.
     while granted < callers do
-      local units
-      units, wait_us, binding = lease(claims, least, most)
+      local units, delay_us, alone
+      units, delay_us, wait_us, binding, alone = lease(claims, texts, least, most, ahead_us)
       if units == 0 then break end
       granted = granted + 1
-      reply[reply_at + granted] = units
+      local n = #reply
+      reply[n + 1], reply[n + 2], reply[n + 3] = units, math.ceil(delay_us), alone
+      if units < most then reply[n + 4] = math.ceil(wait_us) end
     end
   end
   reply[reply_at] = granted
   if granted < callers then
-    reply[reply_at + granted + 1], reply[reply_at + granted + 2] = math.ceil(wait_us), binding
+    local n = #reply
+    reply[n + 1], reply[n + 2] = math.ceil(wait_us), binding
   end
   reply[#reply + 1] = stricter
   if wants_use then
     for index = 1, #claims do
-      each_use(claims[index], ARGV[first + 4 * index - 2], function(used) reply[#reply + 1] = used end)
+      each_use(claims[index], texts[index], function(used) reply[#reply + 1] = used end)
     end
   end
   end
@@ -452,15 +709,23 @@ end
 
 for _, b in pairs(budgets) do
   if b.is_requested then
-    local mine, next_request_us = b.mine, b.next_request_us
-    -- A process that starts waiting takes over the lowest usage of the other waiting processes, so that past usage
-    -- gives no process priority.
-    if next_request_us and not (mine.next_request_us >= 0 and b.now_us - mine.next_request_us < WAITING_TIMEOUT_US) then
-      local others, _, least_usage = waiting_others(b)
-      if others > 0 then mine.usage = least_usage end
+    local mine, wait = b.mine, b.wait
+    if not wait then
+      leave_turn(b, mine)
+    else
+      local due_us = math.min(wait.due_us, b.now_us + MAX_TURN_US)
+      if mine.turn == 0 then
+        local others = others_of(b)
+        mine.turn, mine.start = b.tail, b.turns_end
+        b.turns[b.tail] = me.name
+        put_field(b, 't:' .. b.tail, me.name)
+        b.tail, b.waiting = b.tail + 1, b.waiting + 1
+        b.turns_end = b.turns_end + turn_units(b, wait.least, wait.most, others)
+      end
+      mine.due_us = due_us
+      if mine.turn == b.head then b.head_start, b.head_due_us = mine.start, due_us end
+      b.alive_us = math.max(b.alive_us, due_us + TURN_TIMEOUT_US)
     end
-    mine.is_waiting = next_request_us ~= nil
-    if next_request_us then mine.next_request_us = next_request_us end
   end
   save(b)
 end

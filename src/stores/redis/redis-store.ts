@@ -172,7 +172,7 @@ export class RedisStore implements Store {
     // An empty exchange contacts the server too: a process without a store uses it to find out whether it is back.
     if (settlements.length + requests.length + reports.length === 0)
       await this.#announce(this.#leaseUs).catch(error => Promise.reject(toStoreError(error)));
-    else if (nowUs - this.#announcedUs >= PRESENCE_US) void this.#announce(this.#leaseUs).catch(() => undefined);
+    else if (this.#keys.isCluster && this.#isPresenceDue) void this.#announce(this.#leaseUs).catch(() => undefined);
     if (batches.size > 0) await this.#awaitAll(batches, requests, replies);
     return replies;
   }
@@ -245,9 +245,9 @@ export class RedisStore implements Store {
   async #run(batch: RedisBatch, slot: string, queue: RedisCallQueue): Promise<void> {
     const { epoch } = this.#ledger;
     try {
-      const rest = await this.#call(queue, caller =>
-        scriptCallOf(batch, this.#ledger, caller, key => this.#keys.keyOf(key, slot)),
-      );
+      const presenceKey = this.#takePresenceKey();
+      const keyOf = (key: string) => this.#keys.keyOf(key, slot);
+      const rest = await this.#call(queue, caller => scriptCallOf(batch, this.#ledger, caller, keyOf, presenceKey));
       this.#applyReplies(batch, leaseRepliesOf(batch, rest), epoch);
     } catch (error) {
       const nowUs = this.#time.monotonicUs();
@@ -285,8 +285,9 @@ export class RedisStore implements Store {
     for (let attempt = 0; attempt < 2; attempt += 1) {
       const notAfterUs = queue.serverUs(this.#time.monotonicUs(), this.#timeoutUs);
       const caller = { process: this.processId, leaseUs: this.#leaseUs, notAfterUs, timeUs: this.#serverUs?.() };
-      const { serverUs, rest } = readReply(await this.#connection.call(callFor(caller), BUDGET_SCRIPT));
+      const { serverUs, processes, rest } = readReply(await this.#connection.call(callFor(caller), BUDGET_SCRIPT));
       queue.syncClock(serverUs, this.#time.monotonicUs());
+      if (processes > 0) this.#processes = processes;
       if (rest !== undefined) return rest;
     }
     throw new StoreError(
@@ -294,12 +295,23 @@ export class RedisStore implements Store {
     );
   }
 
+  get #isPresenceDue(): boolean {
+    return this.#time.monotonicUs() - this.#announcedUs >= PRESENCE_US;
+  }
+
+  /** The list of processes, if a call is to renew the entry in it. In a cluster it may be on another server. */
+  #takePresenceKey(): string | undefined {
+    if (this.#keys.isCluster || this.#isObserver || !this.#isPresenceDue) return undefined;
+    this.#announcedUs = this.#time.monotonicUs();
+    return this.#keys.presence;
+  }
+
   /** Renews the entry of this process in the list of processes, and counts them. A lease of 0 removes the entry. */
   async #announce(leaseUs: number): Promise<void> {
     this.#announcedUs = this.#time.monotonicUs();
     const caller = { process: this.processId, leaseUs, notAfterUs: 0, timeUs: this.#serverUs?.() };
-    const { rest } = readReply(await this.#connection.call(presenceCallOf(caller, this.#keys.presence), BUDGET_SCRIPT));
-    this.#processes = Math.max(1, rest?.[0] ?? 1);
+    const call = presenceCallOf(caller, this.#keys.presence);
+    this.#processes = Math.max(1, readReply(await this.#connection.call(call, BUDGET_SCRIPT)).processes);
   }
 }
 

@@ -1,7 +1,8 @@
 /** Encodes a batch as arguments of the script, and decodes its reply. `redis-script.ts` describes both formats. */
 
+import { claimText } from "../../core/limits/budget-claim.ts";
 import type { LeaseReply } from "../store.ts";
-import { claimText, type RedisBatch } from "./redis-batch.ts";
+import type { RedisBatch } from "./redis-batch.ts";
 import type { RedisLedger } from "./redis-ledger.ts";
 
 /** The calling process, and the latest time at which the call may have an effect. */
@@ -19,6 +20,8 @@ export interface ScriptCall {
   readonly args: readonly string[];
 }
 
+/** The argument with the position of the list of processes. */
+const PRESENCE_AT = 7;
 /** In place of the number of grants: the server has lost a budget that this process knows. */
 const LOST = -1;
 
@@ -27,6 +30,7 @@ export function scriptCallOf(
   ledger: RedisLedger,
   caller: ScriptCaller,
   keyOf: (key: string) => string,
+  presenceKey?: string,
 ): ScriptCall {
   const positions = new Map<string, string>();
   const position = (key: string) => {
@@ -36,7 +40,7 @@ export function scriptCallOf(
     positions.set(key, next);
     return next;
   };
-  const args = [...headOf(caller, ledger.epoch), String(batch.settlements.size), String(batch.reports.length)];
+  const args = [...headOf(caller, ledger.epoch), String(batch.settlements.size), String(batch.reports.length), "0"];
   for (const [key, { written, returned }] of batch.settlements)
     args.push(position(key), String(ledger.claimed(key, 0)), String(written), String(returned));
   for (const { claim, sent, known } of batch.reports) {
@@ -47,27 +51,42 @@ export function scriptCallOf(
   }
   for (const { request, onReply } of batch.pending.values()) {
     args.push(String(request.claims.length), String(request.least), String(request.most), String(onReply.length));
-    args.push(request.wantsUse ? "1" : "0");
+    args.push(request.wantsUse ? "1" : "0", String(Math.round((request.aheadMs ?? 0) * 1000)));
     for (const claim of request.claims) {
       const { written = 0, returned = 0 } = batch.settlements.get(claim.key) ?? {};
       args.push(position(claim.key), String(ledger.claimed(claim.key, written + returned)), claimText(claim));
       args.push(String(claim.knownAgoUs ?? -1));
     }
   }
-  return { keys: Array.from(positions.keys(), keyOf), args };
+  const keys = Array.from(positions.keys(), keyOf);
+  if (presenceKey === undefined) return { keys, args };
+  args[PRESENCE_AT] = String(keys.length + 1);
+  return { keys: [...keys, presenceKey], args };
 }
 
-/** Adds the process to the list of processes that use the store; a lease of 0 removes it. */
+/**
+ * Only adds the process to the list of processes that use the store; a lease of 0 removes it. The first call of a store:
+ * a server closes the connection of a client that sends more than ten words and has not logged in, instead of saying so.
+ */
 export function presenceCallOf(caller: ScriptCaller, key: string): ScriptCall {
   return { keys: [key], args: [...headOf(caller, 0), "-1"] };
 }
 
-/** The server's time and the rest of the reply; `rest` is undefined for a call that came too late and had no effect. */
-export function readReply(reply: unknown): { readonly serverUs: number; readonly rest: readonly number[] | undefined } {
-  const [serverUs, state, ...rest] = Array.isArray(reply) ? (reply as readonly unknown[]).map(Number) : [];
+export interface ScriptReply {
+  readonly serverUs: number;
+  /** How many processes use the store; 0 if the call did not ask for it. */
+  readonly processes: number;
+  /** Undefined for a call that came too late and had no effect. */
+  readonly rest: readonly number[] | undefined;
+}
+
+export function readReply(reply: unknown): ScriptReply {
+  const [serverUs, state, processes = 0, ...rest] = Array.isArray(reply)
+    ? (reply as readonly unknown[]).map(Number)
+    : [];
   if (serverUs === undefined || !Number.isSafeInteger(serverUs))
     throw new TypeError("unexpected reply of the Lua script");
-  return { serverUs, rest: state === 0 ? rest : undefined };
+  return { serverUs, processes, rest: state === 0 ? rest : undefined };
 }
 
 /** For each request of the batch, the reply to each of its callers. */
@@ -85,17 +104,23 @@ export function leaseRepliesOf(batch: RedisBatch, numbers: readonly number[]): r
       const key = request.claims[next() - 1]?.key ?? "";
       return onReply.map(() => ({ kind: "wait", waitMs: 0.001, key, isStricter: false, isLost: true }));
     }
-    const granted = Array.from({ length: first }, next);
+    const granted = Array.from({ length: first }, () => {
+      const units = next();
+      const delayUs = next();
+      const delay = delayUs > 0 ? { delayMs: delayUs / 1000 } : {};
+      const alone = next() === 1 ? { isAlone: true as const } : {};
+      return { units, ...delay, ...alone, ...(units < request.most ? { nextMs: next() / 1000 } : {}) };
+    });
     const isRefused = granted.length < onReply.length;
     const waitMs = isRefused ? next() / 1000 : 0;
     const key = isRefused ? (request.claims[next() - 1]?.key ?? "") : "";
     const isStricter = next() === 1;
     const use = request.wantsUse ? { use: request.claims.map(({ windows }) => windows.map(next)) } : {};
     return onReply.map((_, index): LeaseReply => {
-      const units = granted[index];
-      return units === undefined
+      const grant = granted[index];
+      return grant === undefined
         ? { kind: "wait", waitMs, key, isStricter, ...use }
-        : { kind: "granted", units, isStricter, ...use };
+        : { kind: "granted", ...grant, isStricter, ...use };
     });
   });
 }

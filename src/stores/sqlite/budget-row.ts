@@ -1,5 +1,7 @@
 /** A budget as a row of the table `budgets`, with the instant at which it was written (law B8). */
+import type { BudgetTables } from "../../core/limits/budget-tables.ts";
 import { type BudgetState, SharedBudget } from "../../core/limits/shared-budget.ts";
+import { WindowLog } from "../../core/limits/window-log.ts";
 import { type MachineInstant, shiftUs } from "./machine-instant.ts";
 import { damageError } from "./sqlite-errors.ts";
 
@@ -19,12 +21,14 @@ interface PackedState extends BudgetState {
   readonly ringSizes: readonly number[];
 }
 
-export function budgetOf(row: BudgetRow, now: MachineInstant): SharedBudget {
+/** The budget of a row. `tablesOf` gets the microseconds by which the stored instants are to be shifted. */
+export function budgetOf(row: BudgetRow, now: MachineInstant, tablesOf: (byUs: number) => BudgetTables): SharedBudget {
   const { key, boot, machine_us, wall_ms } = row;
   try {
     const state = unpacked(row);
     const byUs = shiftUs({ boot, machineUs: machine_us, wallMs: wall_ms }, now);
-    return new SharedBudget(byUs === 0 ? state : shifted(state, byUs));
+    const current = byUs === 0 ? state : shifted(state, byUs);
+    return new SharedBudget(isFormer(current) ? upgraded(current, now.machineUs) : current, tablesOf(byUs));
   } catch (error) {
     throw damageError(`cannot parse the stored budget "${key}"`, error);
   }
@@ -59,24 +63,34 @@ function unpacked({ state, stamps }: BudgetRow): BudgetState {
   return { ...rest, log: { ...rest.log, rings } };
 }
 
-function shifted({ log, members, createdUs = 0, ...rest }: BudgetState, byUs: number): BudgetState {
+function shifted(state: BudgetState, byUs: number): BudgetState {
+  const { log, createdUs = 0, turns, leases, ...rest } = state;
   return {
     ...rest,
     createdUs: createdUs + byUs,
+    aliveUs: rest.aliveUs + byUs,
+    othersUs: rest.othersUs === undefined ? undefined : rest.othersUs + byUs,
+    turns: turns && { ...turns, headDueUs: turns.headDueUs + byUs },
+    leases: leases && { ...leases, headUs: leases.headUs + byUs },
     log: {
       ...log,
       lastUs: log.written > 0 ? log.lastUs + byUs : 0,
       rings: log.rings?.map(ring => ring.map(us => us + byUs)),
     },
-    members: Object.fromEntries(
-      Object.entries(members).map(([name, member]) => [
-        name,
-        {
-          ...member,
-          leaseUs: member.leaseUs + byUs,
-          nextRequestUs: member.nextRequestUs === undefined ? undefined : member.nextRequestUs + byUs,
-        },
-      ]),
-    ),
   };
+}
+
+/** Before format version 4 the processes of a budget were part of its state. */
+function isFormer(state: BudgetState): boolean {
+  return state.turns === undefined;
+}
+
+/**
+ * Keeps the windows and what was written in them. The processes that wrote the file have ended: what they had leased
+ * counts as written now.
+ */
+function upgraded({ log, windows, lengthsUs, createdUs = 0 }: BudgetState, nowUs: number): BudgetState {
+  const restored = WindowLog.restore(log);
+  if (log.pending > 0) restored.writeReserved(windows, log.pending, nowUs);
+  return { ...new SharedBudget().dump(), log: restored.dump(), windows, lengthsUs, createdUs };
 }

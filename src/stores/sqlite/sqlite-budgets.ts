@@ -1,6 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { emptyTables } from "../../core/limits/budget-tables.ts";
 import { SharedBudget } from "../../core/limits/shared-budget.ts";
 import type { Budgets } from "../exchange.ts";
+import { BudgetEntries, OpenBudgetEntries } from "./budget-entries.ts";
 import { type BudgetRow, budgetOf, rowOf } from "./budget-row.ts";
 import type { MachineInstant } from "./machine-instant.ts";
 
@@ -25,7 +27,8 @@ export class SqliteBudgets implements Budgets {
   readonly #upsert: StatementSync;
   readonly #page: StatementSync;
   readonly #delete: StatementSync;
-  readonly #open = new Map<string, SharedBudget>();
+  readonly #entries: BudgetEntries;
+  readonly #open = new Map<string, { readonly budget: SharedBudget; readonly entries: OpenBudgetEntries }>();
   #now: MachineInstant = { boot: "", machineUs: 0, wallMs: 0 };
   #exchanges = 0;
   #sweptKey = "";
@@ -42,6 +45,7 @@ export class SqliteBudgets implements Budgets {
       "SELECT key, state, stamps, boot, machine_us, wall_ms FROM budgets WHERE key > ? ORDER BY key LIMIT ?",
     );
     this.#delete = db.prepare("DELETE FROM budgets WHERE key = ?");
+    this.#entries = new BudgetEntries(db);
   }
 
   /** To be called when a transaction has begun. Drops the budgets that a failed transaction has left in memory. */
@@ -51,28 +55,36 @@ export class SqliteBudgets implements Budgets {
   }
 
   find(key: string): SharedBudget | undefined {
-    const existing = this.#open.get(key);
+    const existing = this.#open.get(key)?.budget;
     if (existing !== undefined) return existing;
     const row = this.#select.get(key) as BudgetRow | undefined;
     if (row === undefined) return undefined;
-    const budget = budgetOf(row, this.#now);
-    this.#open.set(key, budget);
+    const entries = new OpenBudgetEntries(this.#entries, key);
+    const budget = budgetOf(row, this.#now, byUs => {
+      if (byUs !== 0) this.#entries.shift(key, byUs);
+      return entries;
+    });
+    this.#open.set(key, { budget, entries });
     return budget;
   }
 
   open(key: string): SharedBudget {
     const existing = this.find(key);
     if (existing !== undefined) return existing;
-    const budget = new SharedBudget();
-    this.#open.set(key, budget);
+    // Entries without a budget cannot be used: their numbers belong to a queue that is lost.
+    this.#entries.removeAll(key);
+    const entries = new OpenBudgetEntries(this.#entries, key);
+    const budget = new SharedBudget(undefined, entries);
+    this.#open.set(key, { budget, entries });
     return budget;
   }
 
   /** Writes the budgets that were used, and now and then deletes expired rows. */
   save(): void {
-    for (const [key, budget] of this.#open) {
+    for (const [key, { budget, entries }] of this.#open) {
       const { state, stamps, boot, machine_us, wall_ms } = rowOf(key, budget, this.#now);
       this.#upsert.run(key, state, stamps, boot, machine_us, wall_ms);
+      entries.save();
     }
     this.#exchanges += 1;
     if (this.#exchanges % SWEEP_EVERY === 0) this.#sweep();
@@ -82,8 +94,9 @@ export class SqliteBudgets implements Budgets {
   #sweep(): void {
     const rows = this.#page.all(this.#sweptKey, SWEPT_AT_ONCE) as unknown as readonly BudgetRow[];
     for (const row of rows) {
-      if (!this.#open.has(row.key) && budgetOf(row, this.#now).isExpired(this.#now.machineUs))
-        this.#delete.run(row.key);
+      if (this.#open.has(row.key) || !budgetOf(row, this.#now, emptyTables).isExpired(this.#now.machineUs)) continue;
+      this.#delete.run(row.key);
+      this.#entries.removeAll(row.key);
     }
     this.#sweptKey = rows.length < SWEPT_AT_ONCE ? "" : (rows.at(-1)?.key ?? "");
   }

@@ -1,6 +1,7 @@
 import { messageOf, StoreError } from "../../errors.ts";
 import { type Budgets, type ExchangeContext, settleAll } from "../exchange.ts";
 import type { RecordTable } from "../records.ts";
+import { BUDGET_ENTRIES_TABLE } from "./budget-entries.ts";
 import { type DatabaseFormat, identityOf, inTransaction, type OpenedDatabase } from "./database-file.ts";
 import type { MachineInstant } from "./machine-instant.ts";
 import { BUDGETS_TABLE, SqliteBudgets } from "./sqlite-budgets.ts";
@@ -12,7 +13,7 @@ import type { QueuedTransaction } from "./transaction-queue.ts";
 export const STORE_FORMAT: DatabaseFormat = {
   // ASCII "dtkb".
   applicationId: 0x64_74_6b_62,
-  migrations: [BUDGETS_TABLE + PROCESSES_TABLE, RECORD_TABLES, RENAMED_RECORDS],
+  migrations: [BUDGETS_TABLE + PROCESSES_TABLE, RECORD_TABLES, RENAMED_RECORDS, BUDGET_ENTRIES_TABLE],
 };
 
 /** The tables during one transaction. */

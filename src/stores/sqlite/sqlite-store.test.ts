@@ -297,7 +297,7 @@ test("sqlite: a file of a newer version is refused", async t => {
   connection(t, file).exec("PRAGMA user_version = 99");
   await assert.rejects(SqliteStore.open(file, { time: new FakeTime() }), {
     isPermanent: true,
-    message: /format version 99, but this version of docstokg reads up to 3/,
+    message: /format version 99, but this version of docstokg reads up to 4/,
   });
 });
 
@@ -428,7 +428,7 @@ test("sqlite: migration from version 1 adds the new tables and keeps the usage o
   assert.equal(await grantedUnits(store, requestFor("k", 1, 60_000)), 1);
   await store.close();
   const db = connection(t, file);
-  db.exec("DROP TABLE records; DROP TABLE breaker_cooldowns; PRAGMA user_version = 1");
+  db.exec("DROP TABLE records; DROP TABLE breaker_cooldowns; DROP TABLE budget_entries; PRAGMA user_version = 1");
   db.close();
   const again = await opened(t, file, { time });
   await startCooldown(again, "a.example", 1000);

@@ -1,0 +1,54 @@
+/**
+ * What a shared budget keeps for each process. An exchange reads and writes the entries of its own process and a few
+ * others, so its cost does not depend on the number of processes (law S7).
+ */
+
+/** The state of one process in a budget. A member that was read may be changed in place. */
+export interface BudgetMember {
+  /** Its limits, as `claimText` writes them. */
+  claim: string;
+  /** Leased units, neither written nor returned yet. */
+  pending: number;
+  /** If the process has not contacted the store by then, its leased units count as written at this instant. */
+  leaseUs: number;
+  /** The number of its entry in the list of leases, and when that entry is looked at. */
+  entry: number;
+  entryUs: number;
+  /** Its place in the queue. Undefined if it does not wait for units. */
+  turn?: Turn | undefined;
+}
+
+/** A place in the queue of the processes that wait for units. */
+export interface Turn {
+  readonly number: number;
+  /** Units that were promised since the queue exists, before this turn. */
+  readonly start: number;
+  /** When the process was told to ask again. */
+  dueUs: number;
+}
+
+/** When the lease of a process is to be looked at. */
+export interface LeaseEntry {
+  readonly processId: string;
+  readonly checkUs: number;
+}
+
+export interface Table<Key, Value> {
+  get(key: Key): Value | undefined;
+  set(key: Key, value: Value): unknown;
+  delete(key: Key): unknown;
+}
+
+export interface BudgetTables {
+  readonly members: Table<string, BudgetMember>;
+  /** The process of each turn. */
+  readonly turns: Table<number, string>;
+  readonly leases: Table<number, LeaseEntry>;
+}
+
+export function emptyTables(): BudgetTables {
+  return { members: new Map(), turns: new Map(), leases: new Map() };
+}
+
+/** An exchange cleans up at most this many old entries, so that no exchange is slow. */
+export const CLEANED_AT_ONCE = 16;

@@ -1,0 +1,94 @@
+/** How evenly and how cheaply many processes share one limit (law S7). On virtual time, so the numbers are exact. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Gate } from "../gate/gate.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import type { Store } from "../stores/store.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+
+const LIMIT = 20;
+const WINDOW_MS = 1000;
+
+interface Members {
+  /** Requests that each member has written. */
+  readonly sent: readonly number[];
+  /** When each request was written, in milliseconds. */
+  readonly writtenMs: readonly number[];
+  readonly exchanges: number;
+}
+
+/** Every member wants more than its share. `delayMs` is its distance to the store, in each direction. */
+async function runMembers(count: number, seconds: number, delayMs: (member: number) => number): Promise<Members> {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const defaults = { metadata: { rates: `${LIMIT}/SECOND`, guard_ms: 0, max_delay_ms: 3_600_000 } };
+  const policy = limitPoliciesFrom({ defaults }, "test");
+  const sent = Array<number>(count).fill(0);
+  const writtenMs: number[] = [];
+  let exchanges = 0;
+  const delayed = (member: Store, ms: number): Store => ({
+    processId: member.processId,
+    get processes() {
+      return member.processes;
+    },
+    exchange: async (...about) => {
+      exchanges += 1;
+      if (ms > 0) await time.sleep(ms);
+      const replies = await member.exchange(...about);
+      if (ms > 0) await time.sleep(ms);
+      return replies;
+    },
+    read: name => member.read(name),
+    change: (name, step) => member.change(name, step),
+    list: prefix => member.list(prefix),
+    close: () => member.close(),
+  });
+  const send = async (gate: Gate, member: number) => {
+    for (;;) {
+      const grant = await gate.enter({ host: "a.example", role: "metadata", maxWaitMs: Number.POSITIVE_INFINITY });
+      grant.written();
+      grant.release();
+      sent[member] = (sent[member] ?? 0) + 1;
+      writtenMs.push(time.monotonicUs() / 1000);
+    }
+  };
+  for (let member = 0; member < count; member += 1) {
+    const gate = new Gate(policy, time, {
+      store: delayed(store.member(`p${member}`), delayMs(member)),
+      random: () => 0.5,
+      awayPolicy: () => ({ mode: "share", fleetSize: undefined }),
+    });
+    const callers = count === 1 ? 2 * LIMIT : 4;
+    for (let caller = 0; caller < callers; caller += 1) void send(gate, member);
+  }
+  await time.advance(seconds * 1000);
+  return { sent, writtenMs, exchanges };
+}
+
+function assertWithinLimit(writtenMs: readonly number[]): void {
+  for (const [index, ms] of writtenMs.entries()) {
+    const next = writtenMs[index + LIMIT];
+    if (next !== undefined) assert.ok(next - ms >= WINDOW_MS, `${LIMIT + 1} within ${next - ms} ms`);
+  }
+}
+
+test("a thousand members share one limit: each has its share, and a request takes fewer than three exchanges", async () => {
+  const { sent, writtenMs, exchanges } = await runMembers(1000, 60, () => 0);
+  assertWithinLimit(writtenMs);
+  assert.ok(writtenMs.length >= 0.9 * LIMIT * 60, String(writtenMs.length));
+  assert.equal(Math.min(...sent), 1, "no member is left out");
+  assert.ok(exchanges < 3 * writtenMs.length, `${exchanges} for ${writtenMs.length}`);
+});
+
+test("a member alone at a store 100 ms away reaches 95 % of the limit", async () => {
+  const { writtenMs } = await runMembers(1, 30, () => 100);
+  assertWithinLimit(writtenMs);
+  assert.ok(writtenMs.length >= 0.95 * LIMIT * 30, String(writtenMs.length));
+});
+
+test("ten members at 0 to 200 ms from the store get equal shares", async () => {
+  const { sent, writtenMs } = await runMembers(10, 60, member => (200 * member) / 9);
+  assertWithinLimit(writtenMs);
+  assert.ok(Math.min(...sent) >= 0.8 * Math.max(...sent), String(sent));
+});

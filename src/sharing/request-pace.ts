@@ -1,0 +1,95 @@
+import type { Budget } from "../limiter/budget.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
+import type { LeaseReply } from "../stores/store.ts";
+import type { Time, Timer } from "../time/time.ts";
+import { unreferenced } from "../time/unreferenced.ts";
+
+/** A store that answers within this time is near: it is asked when units are needed. */
+const NEAR_US = 5000;
+/** A process that is alone leases the units of so many round trips: those of replies, of reports and of a reserve. */
+const ROUND_TRIPS_AHEAD = 3;
+/** A turn that was announced long ago may come this much later: a unit that is free within that time is leased then. */
+const DRIFT_PARTS = 20;
+const MAX_DRIFT_MS = 500;
+
+interface KeyPace {
+  /** No other process uses the budgets: more units may be requested at any time. */
+  isAlone: boolean;
+  /** What the store has last announced, in milliseconds. */
+  waitMs: number;
+  timer: Timer | undefined;
+}
+
+/** When a process asks the store for units, and how far ahead, by the time that the store takes to answer. */
+export class RequestPace {
+  readonly #time: Time;
+  readonly #keys = new WeakMap<RoleBudget, KeyPace>();
+  readonly #timers = new Set<Timer>();
+  #roundTripUs = 0;
+
+  constructor(time: Time) {
+    this.#time = time;
+  }
+
+  /** An exchange took this long. */
+  replied(tookUs: number): void {
+    this.#roundTripUs = this.#roundTripUs === 0 ? tookUs : (7 * this.#roundTripUs + tookUs) / 8;
+  }
+
+  /** What the store has replied. Remembered only while it matters. */
+  told(roleBudget: RoleBudget, reply: LeaseReply): void {
+    const isAlone = reply.kind === "granted" && reply.isAlone === true;
+    const waitMs = reply.kind === "wait" ? reply.waitMs : (reply.nextMs ?? 0);
+    if (waitMs > 0 || this.isFar) this.#keys.set(roleBudget, { isAlone, waitMs, timer: undefined });
+  }
+
+  /** The process asks now: a timer that would ask is not needed. */
+  asking(roleBudget: RoleBudget): void {
+    const timer = this.#keys.get(roleBudget)?.timer;
+    timer?.cancel();
+    if (timer !== undefined) this.#timers.delete(timer);
+  }
+
+  /** Units that become free within this time are of use, in milliseconds. */
+  aheadMs(roleBudget: RoleBudget): number {
+    const waitMs = this.#keys.get(roleBudget)?.waitMs ?? 0;
+    this.#keys.delete(roleBudget);
+    const driftMs = Math.min(MAX_DRIFT_MS, waitMs / DRIFT_PARTS);
+    return Math.round(Math.max(driftMs, (ROUND_TRIPS_AHEAD * this.#roundTripUs) / 1000));
+  }
+
+  /** Whether a process that is alone at a store far away would run out of units during a round trip. */
+  isRunningLow(roleBudget: RoleBudget): boolean {
+    if (!this.isFar || this.#keys.get(roleBudget)?.isAlone !== true) return false;
+    const unused = roleBudget.unitLease?.unusedUnits ?? 0;
+    let neededUnits = Number.POSITIVE_INFINITY;
+    for (let at: Budget | undefined = roleBudget; at; at = at.above)
+      for (const { limit, spanUs } of at.windows)
+        neededUnits = Math.min(neededUnits, Math.ceil((limit * this.#roundTripUs) / spanUs));
+    return unused < neededUnits;
+  }
+
+  /** Calls `ask` one round trip before the next units are expected, if the store is far away. */
+  askAhead(roleBudget: RoleBudget, ask: () => void): void {
+    const pace = this.#keys.get(roleBudget);
+    if (pace === undefined || pace.isAlone || !this.isFar) return;
+    const ms = pace.waitMs - this.#roundTripUs / 1000;
+    if (ms <= 0) return;
+    const timer = unreferenced(this.#time, ms, () => {
+      this.#timers.delete(timer);
+      ask();
+    });
+    this.#timers.add(timer);
+    pace.timer = timer;
+  }
+
+  close(): void {
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
+  }
+
+  /** Whether the time that the store takes to answer matters. */
+  get isFar(): boolean {
+    return this.#roundTripUs > NEAR_US;
+  }
+}
