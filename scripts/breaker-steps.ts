@@ -4,7 +4,8 @@
  */
 import { parseArgs } from "node:util";
 import fc from "fast-check";
-import { runSteps, steps } from "../test/breaker-model.ts";
+import { steps } from "../test/breaker/breaker-steps.ts";
+import { runSteps } from "../test/breaker/run-steps.ts";
 
 const { values } = parseArgs({
   options: { steps: { type: "string", default: "1000000" }, seed: { type: "string", default: "1" } },

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runSteps, steps } from "../../test/breaker-model.ts";
+import { steps } from "../../test/breaker/breaker-steps.ts";
+import { runSteps } from "../../test/breaker/run-steps.ts";
 
 test("the breakers behave like a simple model in every order of calls, results and operator commands", async () => {
   let total = 0;
