@@ -1,0 +1,133 @@
+/** What every backend keeps of stored and partial files. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sha256Of } from "../../src/files/file-hash.ts";
+import type { DownloadedFile, PartialDownload } from "../../src/harvest/manifest/manifest-files.ts";
+import { systemTime } from "../../src/time/system-time.ts";
+import { added, DOWNLOADED, type OpenManifest, taken, takenOne, works } from "./manifest-kit.ts";
+
+export function filesContract(open: OpenManifest): void {
+  test("a finished work has its file, its source and no partial files", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const { id } = await takenOne(manifest, run);
+    const part: PartialDownload = {
+      ...{ urlHash: DOWNLOADED.urlHash, work: id, file: "1.part", validator: '"1"', totalBytes: 10 },
+      destination: undefined,
+    };
+    await manifest.files.savePart(part);
+    assert.deepEqual(await manifest.files.part(part.urlHash, id), part);
+    await manifest.files.savePart({ ...part, validator: undefined, totalBytes: undefined, destination: DOWNLOADED });
+    assert.deepEqual((await manifest.files.partsOf(id))[0]?.destination, DOWNLOADED);
+    await manifest.files.savePart({ ...part, urlHash: "other", file: "2.part" });
+    assert.equal((await manifest.files.partsOf(id)).length, 2);
+    await manifest.files.deletePart("other", id);
+    assert.equal((await manifest.files.partsOf(id)).length, 1);
+    await manifest.finish(run, id, "ok", { ...DOWNLOADED, licence: "cc-by", version: "published" });
+    assert.deepEqual(await manifest.files.partsOf(id), []);
+    const { sha256, path, bytes, mediaType } = DOWNLOADED;
+    const stored = { sha256, path, bytes, mediaType };
+    assert.deepEqual(await manifest.files.file(sha256), stored);
+    assert.deepEqual(await manifest.files.ofWork(id), [stored]);
+    assert.deepEqual(await manifest.files.source(DOWNLOADED.urlHash), {
+      ...{ file: stored, etag: '"1"', lastModified: undefined, run },
+    });
+    assert.equal(await manifest.files.source("unknown"), undefined);
+    const { licence, version, files, reason } = await manifest.reports.workRecord(id);
+    assert.deepEqual([licence, version, reason, files.length], ["cc-by", "published", "ok", 1]);
+  });
+
+  test("a work with several files is pending until it is complete, and is known by its main file", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const work = await takenOne(manifest, run);
+    const urlHash = (name: string) => sha256Of(`https://x.example/${name}`);
+    const file = (name: string, fields: Partial<DownloadedFile>): DownloadedFile => ({
+      ...{ ...DOWNLOADED, sha256: sha256Of(name), path: name, urlHash: urlHash(name) },
+      ...{ url: `https://x.example/${name}`, ...fields },
+    });
+    const part = { work: work.id, file: "x.part", validator: '"1"', totalBytes: 5, destination: undefined };
+    await manifest.files.savePart({ ...part, urlHash: urlHash("data.zip") });
+    await manifest.finish(run, work.id, "ok", file("a.xml", { mediaType: "application/xml", ofSeveral: "main" }));
+    await manifest.finish(run, work.id, "ok", file("a.pdf", { ofSeveral: "main" }));
+    assert.equal((await manifest.files.partsOf(work.id)).length, 1);
+    const zip = { mediaType: "application/zip", role: "supplement", ofSeveral: "further" } as const;
+    await manifest.finish(run, work.id, "ok", file("data.zip", zip));
+    assert.equal((await manifest.files.partsOf(work.id)).length, 0);
+    // The same bytes as the article stay the article; other bytes from the same URL replace the supplement.
+    await manifest.finish(run, work.id, "duplicate", file("a.pdf", { ...zip, path: "a.pdf" }));
+    await manifest.finish(
+      run,
+      work.id,
+      "ok",
+      file("data.zip", { ...zip, sha256: "cd".repeat(32), path: "data~2.zip" }),
+    );
+    await manifest.saveProgress(work.id, "so far");
+    assert.equal(await manifest.works.stateOf(work), "pending");
+    assert.deepEqual((await manifest.reports.workRecord(work.id)).files, []);
+    await manifest.queue.putOff(work.id, { queue: "", notBeforeMs: 0, progress: "so far" });
+    assert.equal((await manifest.queue.take(run, "", systemTime.wallMs(), 1))[0]?.progress, "so far");
+
+    await manifest.complete(work.id, "ok", "1 further file could not be downloaded: source: status 404");
+    const record = await manifest.reports.workRecord(work.id);
+    assert.equal(record.state, "done");
+    assert.deepEqual(
+      record.files.map(({ path, role, mediaType }) => [path, role, mediaType]),
+      [
+        ["a.pdf", "article", "application/pdf"],
+        ["a.xml", "article", "application/xml"],
+        ["data~2.zip", "supplement", "application/zip"],
+      ],
+    );
+    assert.equal(record.url, "https://x.example/a.pdf");
+    assert.equal((await manifest.reports.storedFiles()).length, 3);
+    assert.equal((await manifest.reports.report()).files.count, 3);
+    assert.deepEqual(
+      (await manifest.reports.fileKinds()).map(({ role, mediaType, files, maxBytes }) => [
+        role,
+        mediaType,
+        files,
+        maxBytes,
+      ]),
+      [
+        ["article", "application/pdf", 1, 10],
+        ["article", "application/xml", 1, 10],
+        ["supplement", "application/zip", 1, 10],
+      ],
+    );
+    assert.equal(await manifest.works.reopen(["cd".repeat(32)]), 1);
+  });
+
+  test("a new file of a work displaces the file that had its path", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const { id } = await takenOne(manifest, run);
+    await manifest.finish(run, id, "ok", DOWNLOADED);
+    const displaced = { sha256: DOWNLOADED.sha256, path: "doi_10.1_a-2.pdf" };
+    await manifest.works.add(await manifest.beginRun("run"), works("a"), { isPresent: () => true, isRefresh: true });
+    await manifest.queue.takeAny(2, 1);
+    await manifest.finish(2, id, "ok", { ...DOWNLOADED, sha256: "cd".repeat(32), flag: "no-eof", displaced });
+    assert.deepEqual(
+      (await manifest.files.ofWork(id)).map(({ path, flag }) => [path, flag]),
+      [[DOWNLOADED.path, "no-eof"]],
+    );
+    assert.equal((await manifest.files.file(DOWNLOADED.sha256))?.path, displaced.path);
+  });
+
+  test("works of lost files are pending again, and their source is forgotten", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b"));
+    for (const { id } of await taken(manifest, run)) await manifest.finish(run, id, "ok", DOWNLOADED);
+    assert.deepEqual(await manifest.reports.storedFiles(), [
+      { path: DOWNLOADED.path, role: "article", sha256: DOWNLOADED.sha256, bytes: 10, works: 2 },
+    ]);
+    assert.equal(await manifest.works.reopen([DOWNLOADED.sha256, "unknown"]), 2);
+    assert.equal(await manifest.files.source(DOWNLOADED.urlHash), undefined);
+    assert.deepEqual(await manifest.reports.storedFiles(), []);
+    assert.equal((await taken(manifest, run)).length, 2);
+  });
+}

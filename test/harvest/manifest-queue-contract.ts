@@ -1,0 +1,93 @@
+/** How every backend hands out works, and keeps their progress. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Work } from "../../src/harvest/work.ts";
+import { systemTime } from "../../src/time/system-time.ts";
+import { added, HOUR_MS, keys, type OpenManifest, taken, takenOne, works } from "./manifest-kit.ts";
+
+export function queueContract(open: OpenManifest): void {
+  test("works wait in the queue of their next step, and a work is taken once", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    const queueOf = ({ key }: Work) => (key.endsWith("a") ? "one.example" : "two.example");
+    const { queues } = await manifest.works.add(run, works("a", "b", "c"), { isPresent: () => true, queueOf });
+    assert.deepEqual(
+      queues,
+      new Map([
+        ["one.example", 1],
+        ["two.example", 2],
+      ]),
+    );
+    const waiting = await manifest.queue.waiting(run);
+    assert.deepEqual(waiting.map(({ queue, works: count }) => [queue, count]).sort(), [
+      ["one.example", 1],
+      ["two.example", 2],
+    ]);
+    assert.deepEqual(keys(await taken(manifest, run, 1, "two.example")), ["doi:10.1/b"]);
+    assert.deepEqual(keys(await taken(manifest, run, 5, "two.example")), ["doi:10.1/c"]);
+    assert.deepEqual(keys(await taken(manifest, run, 5, "two.example")), []);
+    assert.equal((await manifest.queue.waitingIn(run, "two.example")).works, 0);
+    assert.equal((await manifest.queue.waitingIn(run, "one.example")).works, 1);
+    const other = await manifest.beginRun("run");
+    assert.deepEqual(await manifest.queue.waiting(other), []);
+  });
+
+  test("a work that is put off keeps its progress, and is not taken before its time", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b"));
+    const [a, b] = await taken(manifest, run);
+    assert.ok(a && b);
+    const nowMs = systemTime.wallMs();
+    const later = { queue: "x.example", notBeforeMs: nowMs + HOUR_MS, progress: "half", message: "quota spent" };
+    await manifest.queue.putOff(a.id, later);
+    await manifest.queue.putOff(b.id, { queue: "x.example", notBeforeMs: 0, progress: undefined });
+    assert.deepEqual(await manifest.queue.waitingIn(run, "x.example"), { works: 2, notBeforeMs: 0 });
+    assert.deepEqual(keys(await taken(manifest, run, 10, "x.example")), ["doi:10.1/b"]);
+    const { works: count, notBeforeMs } = await manifest.queue.waitingIn(run, "x.example");
+    assert.equal(count, 1);
+    assert.ok(Math.abs(notBeforeMs - later.notBeforeMs) < HOUR_MS / 2, `${notBeforeMs - nowMs}`);
+    const [early] = await manifest.queue.takeAny(run, 10);
+    assert.deepEqual(
+      [early?.work.key, early?.progress, early?.queue, early?.message],
+      ["doi:10.1/a", "half", "x.example", "quota spent"],
+    );
+    await manifest.queue.putOff(a.id, later);
+    const due = await manifest.queue.take(run, "x.example", nowMs + 2 * HOUR_MS, 10);
+    assert.deepEqual(
+      due.map(({ work }) => work.key),
+      ["doi:10.1/a"],
+    );
+  });
+
+  test("works that a killed run had taken are taken by the next run", async t => {
+    const manifest = await open(t);
+    const killed = await manifest.beginRun("run");
+    await added(manifest, killed, works("a"));
+    await taken(manifest, killed);
+    await manifest.endRun(killed, "interrupted");
+    const next = await manifest.beginRun("retry");
+    assert.equal(await manifest.works.addUnfinished(next, [], true), 1);
+    assert.deepEqual(keys(await taken(manifest, next)), ["doi:10.1/a"]);
+  });
+
+  test("a failed work keeps the progress of the manifest, the given one, or none", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const { id } = await takenOne(manifest, run);
+    const putOff = { queue: "", notBeforeMs: 0, progress: "stored", message: "quota spent" };
+    await manifest.queue.putOff(id, putOff);
+    await manifest.queue.takeAny(run, 1);
+    await manifest.fail(id, "rate-limited", undefined, undefined, true);
+    assert.equal((await manifest.reports.failedWorks(1))[0]?.message, "quota spent");
+    const retried = await manifest.beginRun("retry");
+    await manifest.works.addUnfinished(retried, ["rate-limited"], true);
+    const [again] = await manifest.queue.take(retried, "", systemTime.wallMs(), 1);
+    assert.equal(again?.progress, "stored");
+    await manifest.fail(id, "no-copy", undefined);
+    const last = await manifest.beginRun("retry");
+    await manifest.works.addUnfinished(last, "all", true);
+    assert.equal((await manifest.queue.take(last, "", systemTime.wallMs(), 1))[0]?.progress, undefined);
+  });
+}

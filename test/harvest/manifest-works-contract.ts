@@ -1,0 +1,181 @@
+/** How every backend lists works and merges what is known about them. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { StoredFile } from "../../src/harvest/manifest/manifest-files.ts";
+import type { Work } from "../../src/harvest/work.ts";
+import { systemTime } from "../../src/time/system-time.ts";
+import { added, collected, DOWNLOADED, keys, type OpenManifest, taken, takenOne, works } from "./manifest-kit.ts";
+
+export function worksContract(open: OpenManifest): void {
+  test("a work that is listed twice is added once, at its first position", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    assert.deepEqual(await added(manifest, run, works("a", "b", "a")), { pending: 2, present: 0, failed: 0 });
+    assert.deepEqual(await added(manifest, run, works("b")), { pending: 0, present: 0, failed: 0 });
+    assert.deepEqual(keys(await taken(manifest, run)), ["doi:10.1/a", "doi:10.1/b"]);
+  });
+
+  test("a work that is listed under several identifiers is added once", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    const listed: readonly Work[] = [
+      { key: "doi:10.1/a", ids: { doi: "10.1/a", pmid: "1" } },
+      { key: "pmid:1", ids: { pmid: "1", pmcid: "PMC1" } },
+      { key: "pmcid:PMC1", ids: { pmcid: "PMC1" } },
+      { key: "url:https://x.example/", ids: { url: "https://x.example/" } },
+      { key: "url:https://x.example/2", ids: { url: "https://x.example/2" } },
+    ];
+    assert.equal((await added(manifest, run, listed)).pending, 3);
+    const later: readonly Work[] = [{ key: "pmcid:PMC1", ids: { pmcid: "PMC1" } }];
+    assert.equal((await added(manifest, run, later)).pending, 0);
+    assert.equal(await manifest.works.stateOf({ key: "pmcid:PMC1", ids: { pmcid: "PMC1" } }), "pending");
+    assert.equal(await manifest.works.stateOf({ key: "pmid:2", ids: { pmid: "2" } }), undefined);
+  });
+
+  test("another run resumes pending works, and skips done and failed ones", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await added(manifest, first, works("a", "b", "c"));
+    const [a, b] = await taken(manifest, first, 2);
+    assert.ok(a && b);
+    await manifest.finish(first, a.id, "ok", DOWNLOADED);
+    await manifest.fail(b.id, "no-copy", undefined);
+    await manifest.endRun(first, "interrupted");
+    const second = await manifest.beginRun("run");
+    assert.deepEqual(await added(manifest, second, works("a", "b", "c")), { pending: 1, present: 1, failed: 1 });
+    assert.deepEqual(keys(await taken(manifest, second)), ["doi:10.1/c"]);
+    const { works: counts } = await manifest.reports.report(second);
+    assert.deepEqual(counts, { total: 3, done: 1, failed: 1, pending: 1, merged: 0 });
+  });
+
+  test("a work whose file is missing, or that is refreshed, is pending again", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await added(manifest, first, works("a"));
+    await manifest.finish(first, (await takenOne(manifest, first)).id, "ok", DOWNLOADED);
+    const asked: StoredFile[] = [];
+    const isMissing = (file: StoredFile) => {
+      asked.push(file);
+      return false;
+    };
+    const second = await manifest.beginRun("run");
+    assert.deepEqual(await added(manifest, second, works("a"), isMissing), { pending: 1, present: 0, failed: 0 });
+    const { sha256, path, bytes, mediaType } = DOWNLOADED;
+    assert.deepEqual(asked, [{ sha256, path, bytes, mediaType }]);
+    await manifest.finish(second, (await takenOne(manifest, second)).id, "ok", DOWNLOADED);
+    const third = await manifest.beginRun("run");
+    const refreshed = await manifest.works.add(third, works("a"), { isPresent: () => true, isRefresh: true });
+    assert.equal(refreshed.pending, 1);
+  });
+
+  test("failed works are added on request, all of them or those of one reason", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await added(manifest, first, works("a", "b", "c"));
+    for (const [index, { id }] of (await taken(manifest, first, 2)).entries())
+      await manifest.fail(id, index === 0 ? "no-copy" : "network", undefined, `progress of ${index}`);
+    assert.equal(await manifest.works.addUnfinished(await manifest.beginRun("retry"), [], true), 1);
+    const second = await manifest.beginRun("retry");
+    assert.equal(await manifest.works.addUnfinished(second, ["network"], true), 2);
+    const again = await manifest.queue.take(second, "", systemTime.wallMs(), 10);
+    assert.deepEqual(
+      again.map(({ work, progress }) => [work.key, progress]),
+      [
+        ["doi:10.1/b", "progress of 1"],
+        ["doi:10.1/c", undefined],
+      ],
+    );
+    for (const { work } of again)
+      await manifest.queue.putOff(work.id, { queue: "", notBeforeMs: 0, progress: undefined });
+    const third = await manifest.beginRun("retry");
+    assert.equal(await manifest.works.addUnfinished(third, "all", false), 3);
+    const all = await manifest.queue.take(third, "", systemTime.wallMs(), 10);
+    assert.deepEqual(
+      all.map(({ progress }) => progress),
+      [undefined, undefined, undefined],
+    );
+  });
+
+  test("a rolled-back list leaves no works and changes no others", async t => {
+    const manifest = await open(t);
+    const earlier = await manifest.beginRun("run");
+    await added(manifest, earlier, works("old"));
+    const run = await manifest.beginRun("run");
+    await manifest.beginList();
+    await added(manifest, run, works("old", "new"));
+    await manifest.rollbackList();
+    assert.equal((await manifest.reports.report()).works.total, 1);
+    assert.deepEqual(keys(await taken(manifest, earlier)), ["doi:10.1/old"]);
+    await manifest.beginList();
+    await added(manifest, run, works("new"));
+    await manifest.commitList();
+    await manifest.endRun(run, "ended");
+    assert.equal((await manifest.reports.report()).works.total, 2);
+  });
+
+  test("a list whose run ends before it is committed leaves no works", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await manifest.beginList();
+    await added(manifest, run, works("a"));
+    await manifest.endRun(run, "interrupted");
+    assert.equal((await manifest.reports.report()).works.total, 0);
+  });
+
+  test("what resolvers add is merged into the work, and the other fields stay", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await manifest.works.add(
+      run,
+      [{ key: "doi:10.1/a", ids: { doi: "10.1/a" }, metadata: { title: "A", year: 2020 } }],
+      {
+        isPresent: () => true,
+      },
+    );
+    const { id, key } = await takenOne(manifest, run);
+    const metadata = { title: "A b", venue: "V" };
+    const sources = { title: "crossref", venue: "crossref" };
+    const url = "https://x.example/a?token=s3cret";
+    assert.equal(await manifest.works.update({ id, key, ids: { pmid: "9", url }, metadata, sources }), undefined);
+    const record = await manifest.reports.workRecord(id);
+    assert.deepEqual(record.metadata, { title: "A b", year: 2020, venue: "V" });
+    assert.deepEqual(record.sources, { title: "crossref", year: "list", venue: "crossref" });
+    assert.deepEqual([record.ids.doi, record.ids.pmid], ["10.1/a", "9"]);
+    assert.doesNotMatch(JSON.stringify(record), /s3cret/);
+    assert.equal(await manifest.works.stateOf({ key: "pmid:9", ids: { pmid: "9" } }), "pending");
+  });
+
+  test("two works that turn out to be one are merged, and the identifiers of both name it", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, [...works("a"), { key: "pmid:1", ids: { pmid: "1" } }]);
+    const [a, b] = await taken(manifest, run);
+    assert.ok(a && b);
+    assert.equal(await manifest.works.update({ ...b, ids: { pmid: "1", doi: "10.1/a", pmcid: "PMC1" } }), a.id);
+    await manifest.works.merge({ ...b, ids: { pmid: "1", doi: "10.1/a", pmcid: "PMC1" } }, a.id);
+    await manifest.finish(run, a.id, "ok", DOWNLOADED);
+    const { works: counts } = await manifest.reports.report();
+    assert.deepEqual(counts, { total: 1, done: 1, failed: 0, pending: 0, merged: 1 });
+    const records = await collected(manifest.reports.workRecords());
+    assert.deepEqual(
+      records.map(({ key, ids }) => [key, ids]),
+      [["doi:10.1/a", { doi: "10.1/a", pmid: "1", pmcid: "PMC1" }]],
+    );
+    const again = await manifest.beginRun("run");
+    assert.deepEqual(await added(manifest, again, [{ key: "pmid:1", ids: { pmid: "1" } }]), {
+      ...{ pending: 0, present: 1, failed: 0 },
+    });
+  });
+
+  test("text of any kind is stored as it is", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run 'x' \"y\" \\ $1 ?");
+    const title = "'; DROP TABLE works; -- \u{1F4C4} \u202e {1,2} $1 ?1 \\n \n";
+    await manifest.works.add(run, [{ key: "doi:10.1/a'b", ids: { doi: "10.1/a'b" }, metadata: { title } }], {
+      isPresent: () => true,
+    });
+    const [record] = await collected(manifest.reports.workRecords());
+    assert.deepEqual([record?.key, record?.metadata.title], ["doi:10.1/a'b", title]);
+    assert.equal((await manifest.reports.report()).runs[0]?.command, "run 'x' \"y\" \\ $1 ?");
+  });
+}
