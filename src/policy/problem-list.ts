@@ -1,7 +1,10 @@
+import { shorten } from "../core/text/quote.ts";
 import type { ConfigProblem } from "../errors.ts";
 
 /** A file with thousands of problems usually has one cause; the rest is only counted. */
 const SHOWN_MAX = 20;
+/** Enough for every path with a valid host. */
+const PATH_CHARS_MAX = 400;
 
 /** The first problems of one source, and how many there are in all. */
 export class ProblemList {
@@ -17,7 +20,9 @@ export class ProblemList {
   /** `make` is called only for problems that are shown, because a suggestion takes time. */
   add(make: () => ConfigProblem): void {
     this.#count += 1;
-    if (this.#shown.length < SHOWN_MAX) this.#shown.push(make());
+    if (this.#shown.length >= SHOWN_MAX) return;
+    const problem = make();
+    this.#shown.push({ ...problem, path: shorten(problem.path, PATH_CHARS_MAX) });
   }
 
   get problems(): readonly ConfigProblem[] {

@@ -137,7 +137,9 @@ class Check {
       const check = new Check();
       const output = check.read(option, value, path);
       if (check.issues.length === 0) return output;
-      if (output !== WRONG_TYPE) fitting.push({ output, issues: check.issues });
+      // Right type, wrong content: a list of texts with one text that cannot be converted.
+      const isFitting = output !== WRONG_TYPE || check.issues.every(({ kind }) => kind === "other");
+      if (isFitting) fitting.push({ output, issues: check.issues });
     }
     const [only, another] = fitting;
     if (only === undefined || another !== undefined) return this.#wrongType(path, message);

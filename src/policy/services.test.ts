@@ -141,3 +141,14 @@ test("hosts that belong to a shipped service share its budget, in every spelling
   ] as const)
     assert.equal(keyOf(url), key, url);
 });
+
+test("of many members the invalid one is named, by its place in the list", async () => {
+  const members = ["a.example", "b.example", "bad host", "c.example"];
+  for (const [given, path] of [
+    [members, "services.mine.members.2"],
+    [{ replace: members }, "services.mine.members.replace.2"],
+  ] as const)
+    await assert.rejects(loadPolicy({ ratelimits: { services: { mine: { members: given } } } }), ({ message }: Error) =>
+      message.startsWith(`policy.ratelimits: ${path}: "bad host" is not a host; expected a name`),
+    );
+});

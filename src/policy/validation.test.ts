@@ -24,6 +24,10 @@ test("a problem quotes the value that was found, unless the file may contain sec
   assert.deepEqual(messages(wrong, false), ["name: expected string", "key: expected a text that begins with x"]);
 });
 
+test("a number that JSON cannot write is quoted as it is", () => {
+  assert.deepEqual(messages({ name: Number.POSITIVE_INFINITY }), ["name: expected string, found Infinity"]);
+});
+
 test("the address of a store is never quoted, and other URLs lose their credentials", () => {
   assert.deepEqual(messages({ backend: { kind: "redis://u:secret@a.example" } }), [
     'backend.kind: expected one of "memory", "redis" (value not shown, it may contain a password)',

@@ -67,5 +67,7 @@ function isStoreAddress(path: readonly string[]): boolean {
 }
 
 function quoted(value: unknown): string {
-  return shorten(withoutCredentials(JSON.stringify(value) ?? "no value"));
+  // JSON has no infinity.
+  const text = typeof value === "number" ? String(value) : JSON.stringify(value);
+  return shorten(withoutCredentials(text ?? "no value"));
 }

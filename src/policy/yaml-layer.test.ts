@@ -35,6 +35,30 @@ test("a file that is nested too deep has one problem", () => {
   assert.equal(problems.filter(({ message }) => message.includes("nested more than 12 levels")).length, 1);
 });
 
+test("a file that is nested deeper than the parser's stack, or has two documents, has a problem in plain words", () => {
+  const messagesOf = (text: string) => [
+    ...new Set(readYamlLayer(text, "f.yaml").problems.map(({ message }) => message)),
+  ];
+  for (const [open, close] of [
+    ["{ a: ", " }"],
+    ["[", "]"],
+  ] as const)
+    assert.deepEqual(messagesOf(`hosts: ${open.repeat(5000)}${close.repeat(5000)}\n`), [
+      "nested more than 12 levels deep",
+    ]);
+  assert.deepEqual(messagesOf("hosts: {}\n---\nhosts: {}\n"), [
+    "a second document begins here; a policy file has one, so remove the line ---",
+  ]);
+});
+
+test("the path of a problem is cut, so that a key of a megabyte is not printed", () => {
+  const { problems } = readYamlLayer(`hosts:\n  ? ${"a".repeat(1_000_000)}\n  : { 1: {} }\n`, "long.yaml");
+  assert.deepEqual(
+    problems.map(({ path }) => path),
+    [`hosts.${"a".repeat(394)}…`],
+  );
+});
+
 test("an alias without an anchor, and a key that is not text, are problems with their line", () => {
   const { problems } = readYamlLayer("hosts:\n  a.example: *missing\n  1: {}\n", "odd.yaml");
   assert.deepEqual(

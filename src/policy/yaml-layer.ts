@@ -12,6 +12,12 @@ const MAX_SYNTAX_PROBLEMS = 5;
 const REPLACE_TAG: CollectionTag = { tag: "!replace", collection: "seq", resolve: list => list };
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
+/** In place of messages of the parser that name its own functions and limits, by their codes. */
+const PLAIN_MESSAGES: Readonly<Record<string, string>> = {
+  MULTIPLE_DOCS: "a second document begins here; a policy file has one, so remove the line ---",
+  RESOURCE_EXHAUSTION: `nested more than ${MAX_DEPTH} levels deep`,
+};
+
 /** Reads the text of a policy file: every value with its line, and every problem of the YAML. */
 export function readYamlLayer(text: string, file: string): PolicyLayer {
   if (text.length > MAX_CHARACTERS) {
@@ -28,7 +34,8 @@ export function readYamlLayer(text: string, file: string): PolicyLayer {
   });
   const reader = new YamlReader(file, offset => `${file}:${lines.linePos(offset).line}`);
   const syntaxProblems = [...document.errors, ...document.warnings];
-  for (const { pos, message } of syntaxProblems.slice(0, MAX_SYNTAX_PROBLEMS)) reader.addProblem(pos[0], [], message);
+  for (const { pos, code, message } of syntaxProblems.slice(0, MAX_SYNTAX_PROBLEMS))
+    reader.addProblem(pos[0], [], PLAIN_MESSAGES[code] ?? message);
   const [next] = syntaxProblems.slice(MAX_SYNTAX_PROBLEMS);
   if (next !== undefined) {
     const count = syntaxProblems.length - MAX_SYNTAX_PROBLEMS;

@@ -7,7 +7,7 @@ export function quote(text: string): string {
   return JSON.stringify(shorten(withoutCredentials(text)));
 }
 
-/** The first 80 characters, with an ellipsis when there are more. */
-export function shorten(text: string): string {
-  return text.length > CHARS_MAX ? `${text.slice(0, CHARS_MAX)}…` : text;
+/** The first characters, 80 by default, with an ellipsis when there are more. */
+export function shorten(text: string, max = CHARS_MAX): string {
+  return text.length > max ? `${text.slice(0, max)}…` : text;
 }
