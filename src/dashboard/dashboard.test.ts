@@ -1,61 +1,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { type TestContext, test } from "node:test";
+import { type IncomingMessage, request } from "node:http";
+import { test } from "node:test";
+import { dashboardFor, listen, withToken } from "../../test/dashboard/served-dashboard.ts";
 import { hubFor, serve } from "../../test/http/kit.ts";
-import { FakeTime } from "../testing/fake-time.ts";
-import { createDashboard, type Dashboard, type DashboardOptions, type PerformedAction } from "./dashboard.ts";
-import type { DashboardPatch, DashboardState } from "./dashboard-state.ts";
-
-type Handler = (request: IncomingMessage, response: ServerResponse) => void;
-
-async function listen(t: TestContext, handler: Handler): Promise<string> {
-  const server = createServer(handler).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-async function dashboardFor(t: TestContext, options: DashboardOptions = {}) {
-  const hub = await hubFor(t, { limits: { defaults: { metadata: { rates: "10/SECOND" } } } });
-  const dashboard = createDashboard(hub, options);
-  t.after(() => dashboard.close());
-  return { hub, dashboard, origin: await listen(t, dashboard) };
-}
-
-function withToken({ token = "" }: Dashboard, origin: string, path: string): string {
-  return `${origin}${path}${path.includes("?") ? "&" : "?"}token=${token}`;
-}
-
-/** The messages of a stream, one after the other. */
-async function openStream(t: TestContext, url: string) {
-  const aborted = new AbortController();
-  const response = await fetch(url, { signal: aborted.signal });
-  const reader = (response.body ?? assert.fail()).pipeThrough(new TextDecoderStream()).getReader();
-  t.after(() => aborted.abort());
-  let text = "";
-  const next = async (): Promise<{ event: string; data: unknown }> => {
-    for (;;) {
-      const end = text.indexOf("\n\n");
-      if (end >= 0) {
-        const message = text.slice(0, end);
-        text = text.slice(end + 2);
-        // A comment keeps the connection open.
-        if (message.startsWith(":")) continue;
-        const [, event = "", data = ""] = /^event: (\w+)\ndata: (.*)$/s.exec(message) ?? [];
-        return { event, data: JSON.parse(data) };
-      }
-      const { value, done } = await reader.read();
-      if (done) throw new Error("the stream has ended");
-      text += value;
-    }
-  };
-  return { response, next, close: () => aborted.abort() };
-}
+import { createDashboard, type PerformedAction } from "./dashboard.ts";
+import type { DashboardState } from "./dashboard-state.ts";
 
 test("the page is served with the token of the address, which becomes a strict cookie", async t => {
   const { dashboard, origin } = await dashboardFor(t);
@@ -104,62 +54,6 @@ test("only the files of the page are served", async t => {
     response.resume();
     assert.equal(response.statusCode, 404, path);
   }
-});
-
-test("a stream sends the state once, and then what has changed", async t => {
-  const server = await serve(t, (_, response) => response.end("ok"));
-  const time = new FakeTime();
-  const { hub, dashboard, origin } = await dashboardFor(t, { time });
-  const stream = await openStream(t, withToken(dashboard, origin, "/stream"));
-  assert.equal(stream.response.headers.get("content-type"), "text/event-stream; charset=utf-8");
-  const first = await stream.next();
-  assert.equal(first.event, "state");
-  const state = first.data as DashboardState;
-  assert.deepEqual(state.hosts, []);
-  assert.equal(state.about.kind, "hub");
-
-  await (await hub.fetch(server.origin)).text();
-  await time.advance(1000);
-  const { event, data } = await stream.next();
-  const patch = data as DashboardPatch;
-  assert.equal(event, "patch");
-  assert.deepEqual(
-    patch.hosts?.map(({ name }) => name),
-    ["127.0.0.1"],
-  );
-  assert.deepEqual(
-    patch.hosts?.[0]?.keys.map(({ role, acquired }) => ({ role, acquired })),
-    [{ role: "metadata", acquired: 1 }],
-  );
-  assert.equal(patch.points?.[0]?.requests, 1);
-  assert.equal(patch.run, undefined);
-
-  // Nothing happens for some seconds, then a second host is called: no message in between.
-  await time.advance(5000);
-  await (await hub.fetch(server.origin.replace("127.0.0.1", "localhost"))).text();
-  await time.advance(1000);
-  const second = (await stream.next()).data as DashboardPatch;
-  assert.ok(
-    second.hosts?.some(({ name }) => name === "localhost"),
-    JSON.stringify(second),
-  );
-});
-
-test("while no page is connected, the hub is not read and no timer is set", async t => {
-  const time = new FakeTime();
-  const { hub, dashboard, origin } = await dashboardFor(t, { time });
-  let snapshots = 0;
-  const snapshot = hub.snapshot.bind(hub);
-  hub.snapshot = () => {
-    snapshots += 1;
-    return snapshot();
-  };
-  await time.advance(10_000);
-  assert.equal(snapshots, 0);
-  const stream = await openStream(t, withToken(dashboard, origin, "/stream"));
-  await stream.next();
-  await time.advance(3000);
-  assert.ok(snapshots >= 2);
 });
 
 test("the policy of a host is served with the source of each value", async t => {
@@ -238,43 +132,6 @@ test("the handler works below a path, with and without a framework that removes 
   assert.equal((await fetch(withToken(mounted, express, "/ops/main.js"))).status, 200);
 });
 
-test("a new page is refused while the most pages are connected", async t => {
-  const { dashboard, origin } = await dashboardFor(t, { time: new FakeTime() });
-  const url = withToken(dashboard, origin, "/stream");
-  for (let page = 0; page < 32; page += 1) await (await openStream(t, url)).next();
-  assert.equal((await fetch(url)).status, 503);
-});
-
-test("pages that disconnect at any moment leave no state behind, and the others get their changes", async t => {
-  const time = new FakeTime();
-  const { hub, dashboard, origin } = await dashboardFor(t, { time });
-  const server = await serve(t, (_, response) => response.end("ok"));
-  const url = withToken(dashboard, origin, "/stream");
-  const stays = await openStream(t, url);
-  await stays.next();
-  for (let round = 0; round < 20; round += 1) {
-    const gone = await openStream(t, url);
-    if (round % 2 === 0) await gone.next();
-    gone.close();
-    await time.advance(1000);
-  }
-  // More rounds than pages may be connected: each one was forgotten.
-  for (let round = 0; round < 40; round += 1) {
-    const sent = request(url);
-    sent.on("error", () => undefined);
-    sent.end();
-    if (round % 2 === 0) await once(sent, "response");
-    sent.destroy();
-  }
-  await (await hub.fetch(server.origin)).text();
-  await time.advance(1000);
-  for (;;) {
-    const { data } = await stays.next();
-    if ((data as DashboardPatch).hosts?.some(({ name }) => name === "127.0.0.1")) break;
-  }
-  assert.equal((await fetch(withToken(dashboard, origin, "/state"))).status, 200);
-});
-
 test("an action whose body is truncated or too large changes nothing", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
   const { hub, dashboard, origin } = await dashboardFor(t);
@@ -300,14 +157,6 @@ test("an action whose body is truncated or too large changes nothing", async t =
   );
   assert.equal(huge, 400);
   assert.equal((await hub.fetch(server.origin, { cache: "no-store" })).status, 200);
-});
-
-test("close ends the streams of all pages", async t => {
-  const { dashboard, origin } = await dashboardFor(t, { time: new FakeTime() });
-  const stream = await openStream(t, withToken(dashboard, origin, "/stream"));
-  await stream.next();
-  await dashboard.close();
-  await assert.rejects(stream.next(), /has ended/);
 });
 
 test("a token that is too short and an invalid base path are refused", async t => {

@@ -1,79 +1,19 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
 import { appendFile, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
-import { type Handler, hubFor, serve } from "../../test/http/kit.ts";
+import { test } from "node:test";
+import {
+  downloadFor,
+  file,
+  folderFor,
+  interrupt,
+  serveFile,
+  sha256,
+  URL_OF_FILE,
+} from "../../test/files/interrupted-downloads.ts";
 import { removePartialFile } from "./partial-file.ts";
-import { downloadFile, type ResumableDownloadOptions } from "./resumable-download.ts";
 import { resumeRecordBeside } from "./resume-record.ts";
-
-const file = randomBytes(300_000);
-const sha256 = createHash("sha256").update(file).digest("hex");
-
-function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-download-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-/** Serves the file and supports ranges. */
-function serveFile(request: IncomingMessage, response: ServerResponse, headers = { etag: '"one"' } as object): void {
-  const [, from] = /^bytes=(\d+)-$/.exec(request.headers["range"] ?? "") ?? [];
-  const isSame = request.headers["if-range"] === undefined || request.headers["if-range"] === '"one"';
-  if (from === undefined || !isSame) {
-    response.writeHead(200, { "content-length": file.length, ...headers }).end(file);
-    return;
-  }
-  if (Number(from) >= file.length) {
-    response.writeHead(416, { "content-range": `bytes */${file.length}` }).end();
-    return;
-  }
-  const rest = file.subarray(Number(from));
-  response
-    .writeHead(206, {
-      "content-length": rest.length,
-      "content-range": `bytes ${from}-${file.length - 1}/${file.length}`,
-      ...headers,
-    })
-    .end(rest);
-}
-
-/** Responses to destroy once the client has written so many bytes. */
-const breaks = new Map<number, ServerResponse>();
-
-/** Sends the beginning of the file, and closes the connection after the client has written it. */
-function interrupt(response: ServerResponse, bytes: number, headers: object = { etag: '"one"' }, from = 0): void {
-  const range = from > 0 ? { "content-range": `bytes ${from}-${file.length - 1}/${file.length}` } : {};
-  response.writeHead(from > 0 ? 206 : 200, { "content-length": file.length - from, ...range, ...headers });
-  breaks.set(from + bytes, response);
-  response.write(file.subarray(from, from + bytes));
-}
-
-const URL_OF_FILE = "http://127.0.0.1/file";
-
-async function downloadFor(t: TestContext, handler: Handler, options: Partial<ResumableDownloadOptions> = {}) {
-  const server = await serve(t, handler);
-  const hub = await hubFor(t, { retry: false, breakers: { defaults: { fail_max: 100 } } });
-  const path = options.path ?? join(folderFor(t), "file.part");
-  const save = (more: Partial<ResumableDownloadOptions> = {}) =>
-    downloadFile({
-      path,
-      record: resumeRecordBeside(path, URL_OF_FILE),
-      maxBytes: 1_000_000,
-      onBytes: bytes => {
-        breaks.get(bytes)?.destroy();
-        breaks.delete(bytes);
-      },
-      send: headers => hub.request(`${server.origin}/file`, { role: "artifact", headers }),
-      ...options,
-      ...more,
-    });
-  return { server, hub, path, save };
-}
 
 test("a file is saved complete, with its hash, and only the record stays beside it", async t => {
   const { save, path } = await downloadFor(t, (request, response) => serveFile(request, response));

@@ -108,32 +108,6 @@ test("names of a prototype in a file are ordinary names", async () => {
   }
 });
 
-test("the expressions and rules of Manchester syntax are accepted", async () => {
-  const text = `Prefix: : <http://a/>
-Prefix: xsd: <http://www.w3.org/2001/XMLSchema#>
-Ontology: <http://a/x>
-Import: <http://a/y>
-Class: A
-  EquivalentTo: B and (p some C) or not {i, j}, p min 2 C, p exactly 1, q value "x"^^xsd:string, p Self
-  SubClassOf: Annotations: rdfs:comment "why" B
-  HasKey: p, q
-  DisjointUnionOf: B, C
-ObjectProperty: p
-  Characteristics: Functional, Transitive
-  InverseOf: inverse (r)
-  SubPropertyChain: p o r
-DataProperty: q
-  Range: integer[>= 5, < 10]
-Individual: i
-  Types: A
-  Facts: p j, not q 3.5f, q "y"@en-GB
-DisjointClasses: A, B, C
-DifferentIndividuals: i, j
-Rule: A(?x), p(?x, ?y) -> B(?y)
-`;
-  assert.equal(await verdict(text), "manchester");
-});
-
 test("damaged files are refused, and the message names the line", async () => {
   const invalidUtf8 = (text: string, mark: string) => {
     const at = text.indexOf(mark);
@@ -222,71 +196,6 @@ test("content that is not an ontology is named, and is not fetched again", async
   assert.match(await verdict("404: Not Found"), /^wrong-content: file is text of unknown format \(/);
 });
 
-test("a version comes from the ontology, not from comments or from terms", async () => {
-  const version = async (text: string) => {
-    const found = await inspect(text);
-    return found.kind === "valid" ? found.version?.raw : found.problem;
-  };
-  const rdf = (inside: string) =>
-    `<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:o='${OWL}' xmlns:d="http://purl.org/dc/terms/">${inside}</r:RDF>`;
-  assert.equal(
-    await version(
-      rdf(
-        "<!-- <o:versionInfo>no</o:versionInfo> --><o:Ontology r:about='x'><o:versionInfo>yes</o:versionInfo></o:Ontology>",
-      ),
-    ),
-    "yes",
-  );
-  assert.equal(
-    await version(
-      rdf(
-        "<o:Class r:about='http://a/c'><o:versionInfo>no</o:versionInfo></o:Class><o:Ontology r:about='x' o:versionInfo='yes'/>",
-      ),
-    ),
-    "yes",
-  );
-  assert.equal(
-    await version(
-      rdf("<o:Ontology r:about='x'><d:created>2020-01-02</d:created><d:modified>2021-03-04</d:modified></o:Ontology>"),
-    ),
-    "2021-03-04",
-  );
-  assert.equal(await version("data-version:\nontology: x\n[Term]\nid: X:1\n"), undefined);
-  assert.equal(await version("date: 21:12:2015 10:30\n[Term]\nid: X:1\n"), "2015-12-21");
-  assert.equal(
-    await version(
-      `<http://a/c> <${OWL}versionInfo> "no" . <http://a/x> <${OWL}versionInfo> 'yes' ; a <${OWL}Ontology> .`,
-    ),
-    "yes",
-  );
-});
-
-test("facts count distinct terms, deprecated terms, languages and imports", async () => {
-  const found = await inspect(`@prefix owl: <${OWL}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-    @prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix : <http://a/> . @prefix dct: <http://purl.org/dc/terms/> .
-    <http://a/x> a owl:Ontology ; owl:imports <http://b/y>, <http://b/z> ; dct:license <http://l/> ; dct:title "X"@en .
-    :A a owl:Class ; rdfs:label "a"@en, "ah"@de-AT . :A a rdfs:Class .
-    :B owl:deprecated true . :B a owl:Class . :p a owl:ObjectProperty, owl:FunctionalProperty .
-    :i a :A . :C a skos:Concept . [] a owl:Class . _:r a owl:Restriction .`);
-  assert.ok(found.kind === "valid", JSON.stringify(found));
-  assert.deepEqual(found.facts, {
-    ontology_iri: "http://a/x",
-    version_iri: null,
-    version_info: null,
-    date: null,
-    title: "X",
-    licence: "http://l/",
-    imports: ["http://b/y", "http://b/z"],
-    classes: 2,
-    properties: 1,
-    individuals: 1,
-    concepts: 1,
-    terms: 5,
-    deprecated_terms: 1,
-    languages: { "de-at": 1, en: 2 },
-  });
-});
-
 test("a JSON-LD file with an unknown context is valid, but has no facts", async () => {
   const found = await inspect('{"@context":"https://a.example/context.jsonld","name":"x"}');
   assert.ok(found.kind === "valid");
@@ -296,28 +205,6 @@ test("a JSON-LD file with an unknown context is valid, but has no facts", async 
     await verdict('{"@context":"https://a.example/c","name":"x"'),
     "broken: invalid json-ld: line 1: unexpected end of JSON",
   );
-});
-
-test("nesting deeper than 2000 is refused before the parser reads on", async () => {
-  const deep = (opening: string, closing: string, depth: number) => opening.repeat(depth) + closing.repeat(depth);
-  const rdf = (depth: number) =>
-    `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="urn:e:">${deep("<e:A><e:p>", "</e:p></e:A>", depth)}</rdf:RDF>`;
-  const cases: readonly (readonly [(depth: number) => string, string])[] = [
-    [depth => `{"graphs":[{"nodes":[{"id":"a","meta":${deep("[", "]", depth)}}]}]}`, "values"],
-    [rdf, "elements"],
-    [
-      depth =>
-        `<Ontology xmlns="${OWL}"><SubClassOf><Class IRI="a"/>${deep("<ObjectComplementOf>", "</ObjectComplementOf>", depth)}</SubClassOf></Ontology>`,
-      "elements",
-    ],
-    [depth => `<http://a/x> <http://a/p> ${deep("[ <http://a/p> ", "]", depth)} .`.replace("> ]", "> 1 ]"), "brackets"],
-    [depth => `Ontology(SubClassOf(<a> ${deep("ObjectComplementOf(", ")", depth)}))`, "parentheses"],
-    [depth => `Class: <a> SubClassOf: ${deep("(", ")", depth)}`, "brackets"],
-  ];
-  for (const [text, of] of cases) {
-    assert.doesNotMatch(await verdict(text(100)), /deeper/, text(1));
-    assert.match(await verdict(text(2001)), new RegExp(`${of} nested deeper than 2000`));
-  }
 });
 
 test("an aborted check rejects with the signal's reason", async () => {

@@ -2,42 +2,14 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { connect as connectHttp2, constants } from "node:http2";
 import { resolve } from "node:path";
 import { type TestContext, test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
-import { Agent } from "undici";
+import { internetFor, unlimitedClient } from "../../../test/testing/internet-kit.ts";
 import { createHub } from "../../http/create-hub.ts";
 import type { Hub } from "../../http/hub.ts";
-import { makeWire } from "../../http/wire/wire.ts";
 import type { ScriptStep } from "./script-step.ts";
-import { ServersThread } from "./servers-thread.ts";
-import { type Internet, type InternetOptions, startInternet } from "./start-internet.ts";
-
-async function start(t: TestContext, options: InternetOptions = {}): Promise<Internet> {
-  const internet = await startInternet({ works: 32, ...options });
-  t.after(() => internet.close());
-  return internet;
-}
-
-/** A client without rate limits, retries and redirects. */
-function unlimitedClient(t: TestContext, { network }: Internet) {
-  const wire = makeWire({ allowPrivate: false, ...network });
-  t.after(() => wire.destroy());
-  return async (
-    url: string,
-    init: { method?: "GET" | "HEAD" | "POST"; headers?: Record<string, string>; body?: string } = {},
-  ) => {
-    const { origin, pathname, search } = new URL(url);
-    const { statusCode, headers, body } = await wire.request({
-      origin,
-      path: `${pathname}${search}`,
-      method: "GET",
-      ...init,
-    });
-    return { status: statusCode, headers, bytes: Buffer.from(await body.arrayBuffer()) };
-  };
-}
+import { type Internet, startInternet } from "./start-internet.ts";
 
 async function hubOn(t: TestContext, { network }: Internet): Promise<Hub> {
   const hub = await createHub({ network, env: {}, mailto: "me@example.org", cache: false, retry: false });
@@ -53,7 +25,7 @@ async function handshake({ network }: Internet, servername: string, ca?: string)
 }
 
 test("the certificate is valid for every simulated host with the authority trusted, and for no other host", async t => {
-  const internet = await start(t);
+  const internet = await internetFor(t);
   const { ca } = internet.network.tls;
   for (const host of internet.hosts) {
     const socket = await handshake(internet, host, ca);
@@ -65,7 +37,7 @@ test("the certificate is valid for every simulated host with the authority trust
 });
 
 test("the hub fetches record, page and file of a work over TLS", async t => {
-  const internet = await start(t);
+  const internet = await internetFor(t);
   const hub = await hubOn(t, internet);
   const work = internet.works.find(({ scenario }) => scenario === "redirect-chain") ?? assert.fail();
   const record = await hub.fetch(`https://api.crossref.org/works/${work.ids.doi}`);
@@ -82,27 +54,8 @@ test("the hub fetches record, page and file of a work over TLS", async t => {
   assert.deepEqual(hosts["links.papermill.example"]?.statuses, { 302: 1, 307: 1 });
 });
 
-test("the servers support HTTP/1.1 and HTTP/2 over TLS", async t => {
-  const internet = await start(t);
-  const { ca } = internet.network.tls;
-  const port = internet.network.connectTo[0]?.split(":").at(-1);
-  for (const allowH2 of [true, false]) {
-    const agent = new Agent({ allowH2, connect: { ca, servername: "doi.org" } });
-    t.after(() => agent.destroy());
-    const headers = { host: "doi.org" };
-    const { statusCode, body } = await agent.request({
-      origin: `https://127.0.0.1:${port}`,
-      path: "/nonsense",
-      method: "GET",
-      headers,
-    });
-    await body.dump();
-    assert.equal(statusCode, 400);
-  }
-});
-
 test("a limit is enforced exactly over real sockets, and the ledger shows it", async t => {
-  const internet = await start(t);
+  const internet = await internetFor(t);
   const ask = unlimitedClient(t, internet);
   const statuses: number[] = [];
   const url = "https://api.semanticscholar.org/graph/v1/paper/DOI:10.5555/x";
@@ -118,7 +71,9 @@ test("a limit is enforced exactly over real sockets, and the ledger shows it", a
 });
 
 test("with a concurrency limit of one, a second concurrent request is rejected, and a later one is admitted", async t => {
-  const internet = await start(t, { script: [{ host: "api.crossref.org", effect: "slow", delayMs: 50, times: 1 }] });
+  const internet = await internetFor(t, {
+    script: [{ host: "api.crossref.org", effect: "slow", delayMs: 50, times: 1 }],
+  });
   const ask = unlimitedClient(t, internet);
   const url = "https://api.crossref.org/works/10.5555/x";
   const both = await Promise.all([ask(url), ask(url)]);
@@ -126,21 +81,8 @@ test("with a concurrency limit of one, a second concurrent request is rejected, 
   assert.equal((await ask(url)).status, 404);
 });
 
-test("sequential requests on one connection never count as concurrent", async t => {
-  const internet = await start(t);
-  const ask = unlimitedClient(t, internet);
-  const { copies } = internet.works.find(({ scenario }) => scenario === "publisher") ?? assert.fail();
-  // The public pool of Crossref permits one concurrent request; the response is large enough for several chunks.
-  for (let call = 0; call < 5; call += 1) {
-    assert.equal((await ask("https://api.crossref.org/works/10.5555/x")).status, 404);
-    assert.equal((await ask(copies[0]?.url ?? "")).status, 200);
-  }
-  const [limit] = (await internet.ledger()).hosts["api.crossref.org"]?.limits ?? [];
-  assert.equal(limit?.mostConcurrent, 1);
-});
-
 test("a step can be started and stopped while the internet runs", async t => {
-  const internet = await start(t);
+  const internet = await internetFor(t);
   const ask = unlimitedClient(t, internet);
   const url = "https://doaj.org/elsewhere";
   const status = async () => (await ask(url)).status;
@@ -160,7 +102,7 @@ test("a step can be started and stopped while the internet runs", async t => {
 });
 
 test("a slow step delays the response and limits its speed", async t => {
-  const internet = await start(t);
+  const internet = await internetFor(t);
   const ask = unlimitedClient(t, internet);
   const { copies, file } = internet.works.find(({ scenario }) => scenario === "publisher") ?? assert.fail();
   const url = copies[0]?.url ?? "";
@@ -172,7 +114,7 @@ test("a slow step delays the response and limits its speed", async t => {
 });
 
 test("a silent host never responds, and the internet can still be closed", async t => {
-  const internet = await start(t, { script: [{ host: "doi.org", effect: "outage", how: "silence" }] });
+  const internet = await internetFor(t, { script: [{ host: "doi.org", effect: "outage", how: "silence" }] });
   const hub = await hubOn(t, internet);
   await assert.rejects(hub.fetch("https://doi.org/10.5555/x", { signal: AbortSignal.timeout(50) }), {
     name: "TimeoutError",
@@ -183,7 +125,7 @@ test("a silent host never responds, and the internet can still be closed", async
 });
 
 test("limits halved during a run are announced and enforced", async t => {
-  const internet = await start(t);
+  const internet = await internetFor(t);
   const ask = unlimitedClient(t, internet);
   const announced = async () => (await ask("https://api.core.ac.uk/v3/x")).headers["x-ratelimit-limit"];
   assert.equal(await announced(), "5");
@@ -193,7 +135,7 @@ test("limits halved during a run are announced and enforced", async t => {
 });
 
 test("a truncated file fails over http and https, and is complete on the second request", async t => {
-  const internet = await start(t);
+  const internet = await internetFor(t);
   const ask = unlimitedClient(t, internet);
   const { copies, file } = internet.works.find(({ scenario }) => scenario === "truncated-once") ?? assert.fail();
   await assert.rejects(ask(copies[0]?.url ?? ""));
@@ -206,7 +148,7 @@ test("a truncated file fails over http and https, and is complete on the second 
 });
 
 test("files have strong validators: a conditional request gets 304, a range request 206", async t => {
-  const internet = await start(t);
+  const internet = await internetFor(t);
   const ask = unlimitedClient(t, internet);
   const { copies, file } = internet.works.find(({ scenario }) => scenario === "pmc") ?? assert.fail();
   const url = copies[0]?.url ?? "";
@@ -226,7 +168,7 @@ test("files have strong validators: a conditional request gets 304, a range requ
 });
 
 test("a large ontology is streamed and can be resumed at any offset", async t => {
-  const internet = await start(t, { bigOntologyBytes: 60_000_000 });
+  const internet = await internetFor(t, { bigOntologyBytes: 60_000_000 });
   const ask = unlimitedClient(t, internet);
   const titan = internet.ontologies.find(({ id }) => id === "titan") ?? assert.fail();
   const { url, bytes } = titan.copies[0] ?? assert.fail();
@@ -236,72 +178,12 @@ test("a large ontology is streamed and can be resumed at any offset", async t =>
   assert.equal((await ask(url)).bytes.length, bytes);
 });
 
-test("a client that resets its stream causes no fault", async t => {
-  const internet = await start(t);
-  const port = internet.network.connectTo[0]?.split(":").at(-1);
-  for (const code of [constants.NGHTTP2_INTERNAL_ERROR, constants.NGHTTP2_CANCEL, constants.NGHTTP2_PROTOCOL_ERROR]) {
-    const session = connectHttp2(`https://127.0.0.1:${port}`, {
-      ca: internet.network.tls.ca,
-      servername: "files.ontologies.example",
-    });
-    // The server is permitted to close the whole connection then.
-    session.on("error", () => session.destroy());
-    t.after(() => session.destroy());
-    const stream = session.request({ ":path": "/titan.owl", ":authority": "files.ontologies.example" });
-    const closed = new Promise(done => stream.on("error", () => stream.destroy()).on("close", done));
-    await once(stream, "data");
-    stream.close(code);
-    await closed;
-  }
-  const { faults, served } = await internet.ledger();
-  assert.deepEqual({ faults, served }, { faults: [], served: 3 });
-});
-
-test("request bodies reach the service", async t => {
-  const internet = await start(t);
-  const ask = unlimitedClient(t, internet);
-  const { ids } = internet.works.find(({ scenario }) => scenario === "publisher") ?? assert.fail();
-  const body = JSON.stringify({ ids: [`DOI:${ids.doi}`, "DOI:10.5555/nothing"] });
-  const { bytes } = await ask("https://api.semanticscholar.org/graph/v1/paper/batch?fields=externalIds", {
-    method: "POST",
-    body,
-  });
-  const [found, missing] = JSON.parse(bytes.toString());
-  assert.deepEqual([found.externalIds.DOI, missing], [ids.doi, null]);
-});
-
-test("a request to an unknown host gets status 421", async t => {
-  const internet = await start(t);
-  const { status } = await unlimitedClient(t, internet)("http://nowhere.example/");
-  assert.equal(status, 421);
-});
-
 test("invalid options and steps are refused by name", async () => {
   await assert.rejects(startInternet({ works: -1 }), /works is -1; expected a whole number from 0/);
   await assert.rejects(startInternet({ seed: 1.5 }), /seed is 1.5;/);
   const flood = { host: "doi.org", effect: "flood" } as unknown as ScriptStep;
   await assert.rejects(startInternet({ script: [flood] }), /unknown effect "flood"; expected one of outage/);
   await assert.rejects(startInternet({ script: [{ ...flood, host: "" }] }), /has no host; expected a host/);
-});
-
-test("after close every call is rejected, and close may be called again", async () => {
-  const internet = await startInternet({ works: 0 });
-  await Promise.all([internet.close(), internet.close()]);
-  await assert.rejects(internet.ledger(), /the simulated internet is closed/);
-});
-
-test("when the thread fails, open calls are rejected with the cause", async () => {
-  const options = { seed: 1, works: 0, bigOntologyBytes: 10_000, script: [] };
-  const code = `import { parentPort } from "node:worker_threads";
-    parentPort.postMessage({});
-    parentPort.on("message", () => { throw new Error("a fault"); });`;
-  const thread = new ServersThread(options, new URL(`data:text/javascript,${encodeURIComponent(code)}`));
-  await thread.ready;
-  const hasCause = (error: Error) =>
-    /thread of the simulated internet has failed/.test(error.message) && /a fault/.test(String(error.cause));
-  await assert.rejects(thread.send({ kind: "ledger" }), hasCause);
-  await assert.rejects(thread.send({ kind: "ledger" }), hasCause);
-  await thread.close();
 });
 
 test("a process that has closed the internet ends by itself", () => {

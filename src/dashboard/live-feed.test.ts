@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request } from "node:http";
+import { test } from "node:test";
+import { dashboardFor, openStream, withToken } from "../../test/dashboard/served-dashboard.ts";
+import { serve } from "../../test/http/kit.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import type { DashboardPatch, DashboardState } from "./dashboard-state.ts";
+
+test("a stream sends the state once, and then what has changed", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const time = new FakeTime();
+  const { hub, dashboard, origin } = await dashboardFor(t, { time });
+  const stream = await openStream(t, withToken(dashboard, origin, "/stream"));
+  assert.equal(stream.response.headers.get("content-type"), "text/event-stream; charset=utf-8");
+  const first = await stream.next();
+  assert.equal(first.event, "state");
+  const state = first.data as DashboardState;
+  assert.deepEqual(state.hosts, []);
+  assert.equal(state.about.kind, "hub");
+
+  await (await hub.fetch(server.origin)).text();
+  await time.advance(1000);
+  const { event, data } = await stream.next();
+  const patch = data as DashboardPatch;
+  assert.equal(event, "patch");
+  assert.deepEqual(
+    patch.hosts?.map(({ name }) => name),
+    ["127.0.0.1"],
+  );
+  assert.deepEqual(
+    patch.hosts?.[0]?.keys.map(({ role, acquired }) => ({ role, acquired })),
+    [{ role: "metadata", acquired: 1 }],
+  );
+  assert.equal(patch.points?.[0]?.requests, 1);
+  assert.equal(patch.run, undefined);
+
+  // Nothing happens for some seconds, then a second host is called: no message in between.
+  await time.advance(5000);
+  await (await hub.fetch(server.origin.replace("127.0.0.1", "localhost"))).text();
+  await time.advance(1000);
+  const second = (await stream.next()).data as DashboardPatch;
+  assert.ok(
+    second.hosts?.some(({ name }) => name === "localhost"),
+    JSON.stringify(second),
+  );
+});
+
+test("while no page is connected, the hub is not read and no timer is set", async t => {
+  const time = new FakeTime();
+  const { hub, dashboard, origin } = await dashboardFor(t, { time });
+  let snapshots = 0;
+  const snapshot = hub.snapshot.bind(hub);
+  hub.snapshot = () => {
+    snapshots += 1;
+    return snapshot();
+  };
+  await time.advance(10_000);
+  assert.equal(snapshots, 0);
+  const stream = await openStream(t, withToken(dashboard, origin, "/stream"));
+  await stream.next();
+  await time.advance(3000);
+  assert.ok(snapshots >= 2);
+});
+
+test("a new page is refused while 32 pages are connected", async t => {
+  const { dashboard, origin } = await dashboardFor(t, { time: new FakeTime() });
+  const url = withToken(dashboard, origin, "/stream");
+  for (let page = 0; page < 32; page += 1) await (await openStream(t, url)).next();
+  assert.equal((await fetch(url)).status, 503);
+});
+
+test("pages that disconnect at any moment leave no state behind, and the others get their changes", async t => {
+  const time = new FakeTime();
+  const { hub, dashboard, origin } = await dashboardFor(t, { time });
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const url = withToken(dashboard, origin, "/stream");
+  const stays = await openStream(t, url);
+  await stays.next();
+  for (let round = 0; round < 20; round += 1) {
+    const gone = await openStream(t, url);
+    if (round % 2 === 0) await gone.next();
+    gone.close();
+    await time.advance(1000);
+  }
+  // More rounds than pages may be connected: each one was forgotten.
+  for (let round = 0; round < 40; round += 1) {
+    const sent = request(url);
+    sent.on("error", () => undefined);
+    sent.end();
+    if (round % 2 === 0) await once(sent, "response");
+    sent.destroy();
+  }
+  await (await hub.fetch(server.origin)).text();
+  await time.advance(1000);
+  for (;;) {
+    const { data } = await stays.next();
+    if ((data as DashboardPatch).hosts?.some(({ name }) => name === "127.0.0.1")) break;
+  }
+  assert.equal((await fetch(withToken(dashboard, origin, "/state"))).status, 200);
+});
+
+test("close ends the streams of all pages", async t => {
+  const { dashboard, origin } = await dashboardFor(t, { time: new FakeTime() });
+  const stream = await openStream(t, withToken(dashboard, origin, "/stream"));
+  await stream.next();
+  await dashboard.close();
+  await assert.rejects(stream.next(), /has ended/);
+});

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { inspect } from "../../../test/ontology/inspect-text.ts";
+import { OWL } from "./rdf-vocabulary.ts";
+
+test("a version comes from the ontology, not from comments or from terms", async () => {
+  const version = async (text: string) => {
+    const found = await inspect(text);
+    return found.kind === "valid" ? found.version?.raw : found.problem;
+  };
+  const rdf = (inside: string) =>
+    `<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:o='${OWL}' xmlns:d="http://purl.org/dc/terms/">${inside}</r:RDF>`;
+  assert.equal(
+    await version(
+      rdf(
+        "<!-- <o:versionInfo>no</o:versionInfo> --><o:Ontology r:about='x'><o:versionInfo>yes</o:versionInfo></o:Ontology>",
+      ),
+    ),
+    "yes",
+  );
+  assert.equal(
+    await version(
+      rdf(
+        "<o:Class r:about='http://a/c'><o:versionInfo>no</o:versionInfo></o:Class><o:Ontology r:about='x' o:versionInfo='yes'/>",
+      ),
+    ),
+    "yes",
+  );
+  assert.equal(
+    await version(
+      rdf("<o:Ontology r:about='x'><d:created>2020-01-02</d:created><d:modified>2021-03-04</d:modified></o:Ontology>"),
+    ),
+    "2021-03-04",
+  );
+  assert.equal(await version("data-version:\nontology: x\n[Term]\nid: X:1\n"), undefined);
+  assert.equal(await version("date: 21:12:2015 10:30\n[Term]\nid: X:1\n"), "2015-12-21");
+  assert.equal(
+    await version(
+      `<http://a/c> <${OWL}versionInfo> "no" . <http://a/x> <${OWL}versionInfo> 'yes' ; a <${OWL}Ontology> .`,
+    ),
+    "yes",
+  );
+});
