@@ -19,6 +19,7 @@ export interface XmlHandler {
 /** Entities may expand to 20 times the text that was read, and to a megabyte more. Real files reach about 6 times. */
 const EXPANSION_RATIO = 20;
 const EXPANSION_FREE = 1_000_000;
+const HALF_PAIR = "half of a surrogate pair";
 
 /**
  * Reads XML with namespaces and declared entities. saxes can resolve namespaces itself, but it walks up all open
@@ -32,6 +33,8 @@ export class XmlReader {
   #expanded = 0;
   /** Where the last event was, to limit the text that saxes holds. */
   #eventAt = 0;
+  /** The first half of a surrogate pair at the end of the last chunk; else empty. */
+  #firstHalf = "";
 
   constructor(handler: XmlHandler) {
     const sax = this.#sax;
@@ -77,12 +80,26 @@ export class XmlReader {
 
   write(text: string): void {
     this.#read += text.length;
-    withLine(this, () => this.#sax.write(text));
+    withLine(this, () => {
+      this.#checkPairs(text);
+      this.#sax.write(text);
+    });
     checkPending(this.#read - this.#eventAt, this.#sax.line);
   }
 
   end(): void {
-    withLine(this, () => this.#sax.close());
+    withLine(this, () => {
+      if (this.#firstHalf !== "") throw new SyntaxProblem(HALF_PAIR);
+      this.#sax.close();
+    });
+  }
+
+  /** saxes throws a RangeError for half of a surrogate pair. A pair may span two chunks. */
+  #checkPairs(chunk: string): void {
+    const text = this.#firstHalf + chunk;
+    const last = text.charCodeAt(text.length - 1);
+    this.#firstHalf = last >= 0xd800 && last <= 0xdbff ? text.slice(-1) : "";
+    if (!text.slice(0, text.length - this.#firstHalf.length).isWellFormed()) throw new SyntaxProblem(HALF_PAIR);
   }
 
   #declare(doctype: string): void {
