@@ -1,13 +1,16 @@
 /**
- * Writes the generated pages of docs/reference: `npm run reference`. test/public-surface.test.ts checks that they are
+ * Writes the generated pages of docs/reference and the man pages: `npm run reference`. test/public-surface.test.ts checks that they are
  * current, so that a changed key, flag, event or error cannot leave them behind.
  */
 import { readFileSync, writeFileSync } from "node:fs";
+import { docstokg } from "../src/cli/docstokg.ts";
+import { ontofetch } from "../src/cli/ontofetch.ts";
 import { commandsPage } from "./reference/commands.ts";
 import { configurationPage } from "./reference/configuration.ts";
 import { errorsPage } from "./reference/errors.ts";
 import { eventsPage, metricsPage } from "./reference/events.ts";
 import { filesPage } from "./reference/files.ts";
+import { manPage } from "./reference/man-page.ts";
 import { servicesPage } from "./reference/services.ts";
 
 interface ReferencePage {
@@ -26,10 +29,17 @@ export async function referencePages(): Promise<readonly ReferencePage[]> {
     metrics: metricsPage(),
     services: await servicesPage(),
   };
-  return Object.entries(pages).map(([name, text]) => ({
+  const manPages = await Promise.all(
+    [docstokg, ontofetch].map(async program => ({
+      file: new URL(`../man/${program.name}.1`, import.meta.url),
+      text: await manPage(program),
+    })),
+  );
+  const markdown = Object.entries(pages).map(([name, text]) => ({
     file: new URL(`../docs/reference/${name}.md`, import.meta.url),
     text,
   }));
+  return [...markdown, ...manPages];
 }
 
 /** The generated pages whose files differ from the code. */

@@ -12,6 +12,7 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
   "docstokg manifest copy": "1: a database cannot be read or written. 2: the target is not empty.",
   "docstokg demo": "1: a file is missing or differs from what the simulated servers sent.",
   "docstokg report": "2: the telemetry or the run was not found.",
+  "docstokg doctor": "1: a check found a problem. Warnings do not fail it.",
   "docstokg policy show": "2: the policy is invalid.",
   "docstokg policy explain": "2: the policy is invalid, or the target unknown.",
   "docstokg policy check": "2: there are problems; with `--strict` also if there are warnings.",
@@ -27,6 +28,7 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
   "docstokg dashboard":
     "1: the store or the port cannot be used. 2: the manifest does not exist. 130: ended by Ctrl-C.",
   "docstokg why": "0 also if the request would be refused, or if the store cannot be reached.",
+  "docstokg completion": "2: the shell is unknown.",
   "ontofetch init": "2: the file exists.",
   "ontofetch plan": "1: a source has no file.",
   "ontofetch plan diff": "1: with `--exit-code`, there are differences, or a source could not be compared.",
@@ -41,4 +43,5 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
   "ontofetch doctor": "1: a pull could not work.",
   "ontofetch rl doctor": "2: the settings are invalid.",
   "ontofetch demo": "1: the result differs from what the simulated servers sent.",
+  "ontofetch completion": "2: the shell is unknown.",
 };

@@ -30,7 +30,7 @@ export async function servicesPage(): Promise<string> {
     "Services and their limits",
     `The limits that the package ships for ${entries.length} hosts and services, from \`configs/networking/ratelimits.yaml\`. Each number has its source, and the date of that source or the day it was read.`,
     "**total** is the limit of the provider over all roles. A role (**metadata**, **landing**, **artifact**) is the part of it that docstokg uses, mostly a fifth below. A role without a row has the rates of `defaults`, below the total. Your own file, the environment and flags override single numbers ([policy](../guides/policy.md)). `docstokg policy check` says which sources are older than 180 days.",
-    "`docstokg policy explain <host>` prints the numbers that apply on your machine. If a server announces lower limits while a program runs, the lower limits apply (event `limit_learned`).",
+    "`docstokg policy explain <host>` prints the numbers that apply on your machine. If a server announces lower limits while a program runs, the lower limits apply (event `limit_learned`), and the summary of `docstokg run` names them once.",
     "## What a key or an email address gains",
     gainsTable(entries, identities),
     "`mailto` is your address in `DOCSTOKG_MAILTO`; the other names are environment variables. [Identification](../guides/identification.md) describes how they are sent, and to which hosts only.",

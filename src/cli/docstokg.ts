@@ -52,6 +52,11 @@ export const docstokg: Program = {
       load: async () => (await import("./docstokg/report.ts")).report,
     },
     {
+      name: "doctor",
+      summary: "check Node, policy, store, clock, proxy, identification and disk, and say what to change",
+      load: async () => (await import("./docstokg/doctor.ts")).doctor,
+    },
+    {
       name: "policy",
       summary: "show, explain and check rate limits and breaker settings",
       load: async () => (await import("./docstokg/policy.ts")).policy,
@@ -75,6 +80,11 @@ export const docstokg: Program = {
       name: "why",
       summary: "explain what would happen to a request now (served from the cache, sent, delayed or refused) and why",
       load: async () => (await import("./docstokg/why.ts")).why,
+    },
+    {
+      name: "completion",
+      summary: "print a completion script for bash, zsh or fish",
+      load: async () => (await import("./completion.ts")).completion(docstokg),
     },
   ],
 };

@@ -71,6 +71,11 @@ export const ontofetch: Program = {
       summary: "plan and pull against a simulated internet, without network access",
       load: async () => (await import("./ontofetch/demo.ts")).demo,
     },
+    {
+      name: "completion",
+      summary: "print a completion script for bash, zsh or fish",
+      load: async () => (await import("./completion.ts")).completion(ontofetch),
+    },
   ],
 };
 

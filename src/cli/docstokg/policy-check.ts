@@ -6,7 +6,9 @@ import { ExitCode } from "../exit-code.ts";
 import { formatCount } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
 import type { RunCommand } from "../program.ts";
+import { usageError } from "../usage-error.ts";
 import { policySources } from "./policy-flags.ts";
+import { checkStdin } from "./policy-stdin.ts";
 
 /** `docstokg policy check`. */
 export const checkPolicies: RunCommand = async (files, options, io) => {
@@ -20,8 +22,11 @@ export const checkPolicies: RunCommand = async (files, options, io) => {
     for (const finding of found.findings) findings.set(finding.message, finding);
   };
   if (files.length === 0) add(await checkPolicy(sources, nowMs));
-  for (const file of files) {
-    const found = await checkFile(file, sources, nowMs);
+  if (files.indexOf("-") !== files.lastIndexOf("-")) throw usageError("-", "stdin can be checked once");
+  for (const given of files) {
+    const isStdin = given === "-";
+    const file = isStdin ? "stdin" : given;
+    const found = await (isStdin ? checkStdin(io, sources, nowMs) : checkFile(file, sources, nowMs));
     const own = found.problems.filter(({ where }) => where === file || where.startsWith(`${file}:`));
     lines.push(`${file}: ${found.kind}, ${own.length === 0 ? "ok" : formatCount(own.length, "problem")}`);
     add(found);

@@ -30,7 +30,7 @@ const check: Subcommand = {
   summary: "validate the effective policy, or the policy with these files in it, and point out doubtful settings",
   configure: command => {
     command
-      .argument("[file...]")
+      .argument("[file...]", "files to check; - for stdin")
       .option("--strict", "fail on warnings too (exit code 2)")
       .option("--json", "print JSON");
     addPolicyFlags(command);

@@ -2,6 +2,22 @@ import type { SettledState } from "../../harvest/pipeline.ts";
 import type { Reason } from "../../harvest/reason.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
 
+/** A limit that a server announced in the run, and that is lower than the policy's. */
+export interface LearnedLimit {
+  /** Host or service. */
+  readonly key: string;
+  readonly role: string;
+  /** The limit of the policy. */
+  readonly old: string;
+  /** The announced one; of several, the last. */
+  readonly new: string;
+  /** The family of header fields. */
+  readonly source: string;
+}
+
+/** A run may call thousands of publishers; more than these are not listed. */
+const LEARNED_MAX = 100;
+
 /** The counts of a run, updated while it runs. */
 export class RunCounts {
   done = 0;
@@ -25,6 +41,12 @@ export class RunCounts {
   throttled = 0;
   opened = 0;
   readonly reasons = new Map<Reason, number>();
+  readonly #learned = new Map<string, LearnedLimit>();
+
+  /** Lower limits that servers have announced, one for each key and kind of limit. */
+  get learnedLimits(): readonly LearnedLimit[] {
+    return [...this.#learned.values()];
+  }
 
   readonly listener = (event: HubEvent): void => {
     if (event.event_type === "http_attempt") {
@@ -32,9 +54,18 @@ export class RunCounts {
       if (event.status === 429) this.throttled += 1;
     } else if (event.event_type === "http_request") {
       if ((event.from_cache || event.coalesced) && !event.background) this.cached += 1;
-    } else if (event.event_type === "breaker_state_change" && event.new === "open" && !event.from_peer)
-      this.opened += 1;
+    } else if (event.event_type === "limit_learned") this.#limitLearned(event);
+    else if (event.event_type === "breaker_state_change" && event.new === "open" && !event.from_peer) this.opened += 1;
   };
+
+  #limitLearned({ key, role, what, old, new: announced, source }: LearnedLimit & { readonly what: string }): void {
+    // The announcement has ended; that it was made is still worth a line.
+    if (source === "lapsed") return;
+    const id = `${key} ${role} ${what}`;
+    const known = this.#learned.get(id);
+    if (known === undefined && this.#learned.size >= LEARNED_MAX) return;
+    this.#learned.set(id, { key, role, old: known?.old ?? old, new: announced, source });
+  }
 
   settled(state: SettledState, reason: Reason, bytes: number): void {
     this[state] += 1;

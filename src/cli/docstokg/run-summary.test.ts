@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
+import { serve } from "../../../test/http/kit.ts";
 
 test("the summary distinguishes a work that failed in an earlier run from one that was tried now", async () => {
   const { folder } = await temporaryFolder();
@@ -11,4 +12,18 @@ test("the summary distinguishes a work that failed in an earlier run from one th
     (await runCli(run)).stdout,
     /^0 of 1 work done, 1 failed, 1 of them in an earlier run, not retried, in /,
   );
+});
+
+test("the summary names a server that announced a lower limit than the policy, once", async t => {
+  const { folder } = await temporaryFolder();
+  const server = await serve(t, (_, response) => {
+    response.writeHead(404, { "x-rate-limit-limit": "1", "x-rate-limit-interval": "10s" }).end();
+  });
+  const works = ["a", "b"].map(name => `${server.origin}/${name}.pdf`);
+  const flags = ["--allow-private", "-q", "--resolvers", "landing_page", "--patience", "0"];
+  const text = (await runCli(["run", ...works, "--out", join(folder, "papers"), ...flags])).stdout;
+  const lines = text.split("\n").filter(line => line.startsWith("Lower limit announced by 127.0.0.1"));
+  assert.ok(lines.length > 0, text);
+  assert.match(lines[0] ?? "", /: 1\/10SECOND instead of \S+ \(.*\)\. It was kept/);
+  assert.equal(new Set(lines).size, lines.length);
 });

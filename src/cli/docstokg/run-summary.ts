@@ -6,6 +6,7 @@ import { printJson } from "../output/json.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import type { Io } from "../program.ts";
 import { telemetryFolderOf } from "./path-flags.ts";
+import type { LearnedLimit } from "./run-counts.ts";
 import type { SessionOutcome } from "./run-session.ts";
 import type { RunSettings } from "./run-settings.ts";
 
@@ -71,6 +72,7 @@ function summaryText(outcome: SessionOutcome, settings: RunSettings, tableOption
     `${formatCount(files.count, "file")}, ${formatBytes(files.bytes)}, in ${folder}`,
     `${traffic.join(", ")}.`,
     ...[...outcome.switchedOff].map(([name, message]) => `Resolver ${name} was switched off: ${message}`),
+    ...learnedLines(tally.learnedLimits),
     `Manifest: ${manifestName(manifest)}`,
     ...(keepsTelemetry ? [`Request statistics: docstokg report ${telemetryFolderOf(settings)}`] : []),
   ];
@@ -78,6 +80,19 @@ function summaryText(outcome: SessionOutcome, settings: RunSettings, tableOption
   const cells = failed.map(({ reason, works: count }) => [reason, String(count)]);
   const table = failed.length === 0 ? "" : `\n${formatTable(["failed", "works"], cells, tableOptions)}`;
   return `${lines.join("\n")}\n${table}${advice(outcome)}`;
+}
+
+/** Longer lists are in the telemetry. */
+const LEARNED_SHOWN = 10;
+
+/** One line for each key, once per run: the numbers of the policy are probably too high. */
+function learnedLines(limits: readonly LearnedLimit[]): readonly string[] {
+  const lines = limits.slice(0, LEARNED_SHOWN).map(({ key, role, old, new: announced, source }) => {
+    const target = key.replace(/^service /, "service:");
+    return `Lower limit announced by ${key} (${role}): ${announced} instead of ${old} (${source}). It was kept; to keep it from the start: --rate '${target}:${role}=…', or your ratelimits.yaml`;
+  });
+  const more = limits.length - LEARNED_SHOWN;
+  return more > 0 ? [...lines, `and ${more} more (--json lists them)`] : lines;
 }
 
 function summaryJson(outcome: SessionOutcome, { folder, manifest }: RunSettings) {
@@ -91,6 +106,7 @@ function summaryJson(outcome: SessionOutcome, { folder, manifest }: RunSettings)
     resolvers,
     switchedOff: Object.fromEntries(outcome.switchedOff),
     traffic: { requests, cached, deferred, opened, throttled },
+    learnedLimits: tally.learnedLimits,
     elapsedMs,
     wasInterrupted,
     folder,

@@ -7,18 +7,10 @@ import { ONTOFETCH_VARIABLES } from "../../ontology/ontofetch-environment.ts";
 import type { OntofetchSettings } from "../../ontology/ontofetch-settings.ts";
 import { OntologyStore } from "../../ontology/ontology-store.ts";
 import { RESOLVERS } from "../../ontology/resolvers/all.ts";
-import { ExitCode } from "../exit-code.ts";
+import { type DoctorFinding, printFindings } from "../output/doctor-findings.ts";
 import { formatBytes } from "../output/format.ts";
-import { printJson } from "../output/json.ts";
-import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CommandModule, Io } from "../program.ts";
 import { addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
-
-interface DoctorFinding {
-  readonly what: string;
-  readonly verdict: "ok" | "warning" | "problem";
-  readonly detail: string;
-}
 
 /** The largest ontologies need this much disk space. */
 const MIN_FREE_BYTES = 5_000_000_000;
@@ -47,12 +39,7 @@ export const doctor: CommandModule = {
         });
       }
     }
-    if (flags["json"]) printJson(io, { findings });
-    else {
-      const rows = findings.map(({ what, verdict, detail }) => [what, verdict, detail]);
-      io.stdout.write(formatTable(["check", "result", "details"], rows, { columns: terminalWidth(io.stdout) }));
-    }
-    return findings.some(({ verdict }) => verdict === "problem") ? ExitCode.partial : ExitCode.ok;
+    return printFindings(io, findings, flags["json"] === true);
   },
 };
 

@@ -1,0 +1,126 @@
+/** The checks of `docstokg doctor` that need no store. No value of a variable is printed: it may be a secret. */
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import { withoutCredentials } from "../../core/text/passwords.ts";
+import { ConfigError } from "../../errors.ts";
+import { runtimeProblem } from "../../http/supported-runtime.ts";
+import { proxySettings } from "../../http/wire/proxy-wire.ts";
+import type { PolicyCheck } from "../../policy/check-file.ts";
+import type { Environment } from "../../policy/environment.ts";
+import type { LoadedPolicy } from "../../policy/load.ts";
+import type { DoctorFinding } from "../output/doctor-findings.ts";
+import { formatBytes, formatCount } from "../output/format.ts";
+
+const MIN_FREE_BYTES = 1_000_000_000;
+const DAY_MS = 86_400_000;
+
+export function nodeCheck(versions: Readonly<Record<string, string | undefined>>): DoctorFinding {
+  const problem = runtimeProblem(versions);
+  return problem === undefined
+    ? { what: "node", verdict: "ok", detail: versions["node"] ?? "" }
+    : { what: "node", verdict: "problem", detail: problem };
+}
+
+/** The policy, and the age of its numbers. */
+export function policyChecks({ problems, findings }: PolicyCheck): readonly DoctorFinding[] {
+  const wrong = problems.map(({ where, path, message }): DoctorFinding => {
+    return { what: "policy", verdict: "problem", detail: `${where}: ${path ? `${path}: ` : ""}${message}` };
+  });
+  const stale = findings.filter(({ rule }) => rule === "stale-number");
+  const warnings = findings.filter(({ rule, severity }) => severity === "warning" && rule !== "stale-number");
+  const doubtful: DoctorFinding = {
+    what: "policy",
+    verdict: "warning",
+    detail: `${formatCount(warnings.length, "warning")}, the first: ${warnings[0]?.message}`,
+    advice: "docstokg policy check lists all warnings",
+  };
+  const old: DoctorFinding = {
+    what: "policy age",
+    verdict: "warning",
+    detail: stale.map(({ message }) => message).join("; "),
+    advice: "compare these numbers with the pages of the services; a newer version of the package may have newer ones",
+  };
+  return [
+    ...(wrong.length > 0
+      ? wrong
+      : warnings.length > 0
+        ? [doubtful]
+        : [{ what: "policy", verdict: "ok", detail: "valid" } as const]),
+    ...(stale.length > 0
+      ? [old]
+      : [{ what: "policy age", verdict: "ok", detail: "no source is older than 180 days" } as const]),
+  ];
+}
+
+/** A clock that is before the newest source of the policy is wrong: dates of Retry-After and certificates would fail. */
+export function clockCheck({ ratelimits }: LoadedPolicy, nowMs: number): DoctorFinding {
+  const dates = ratelimits.assignments.flatMap(({ note = "" }) => [...note.matchAll(/\b(20\d\d)-(0[1-9]|1[0-2])\b/g)]);
+  const newestMs = Math.max(0, ...dates.map(([, year, month]) => Date.UTC(Number(year), Number(month) - 1)));
+  const detail = new Date(nowMs).toISOString();
+  if (nowMs >= newestMs - DAY_MS) return { what: "clock", verdict: "ok", detail };
+  return {
+    what: "clock",
+    verdict: "problem",
+    detail: `${detail} is before ${new Date(newestMs).toISOString().slice(0, 10)}, the date of the newest source in the policy`,
+    advice: "set the clock of the machine: with a wrong one, certificates and dates in Retry-After are misread",
+  };
+}
+
+export function proxyCheck(env: Environment): DoctorFinding {
+  try {
+    const settings = proxySettings(env);
+    if (settings === undefined) return { what: "proxy", verdict: "ok", detail: "none in the environment" };
+    const { httpProxy, httpsProxy, noProxy } = settings;
+    const parts = [
+      ...(httpsProxy === "" ? [] : [`https by ${withoutCredentials(httpsProxy)}`]),
+      ...(httpProxy === "" ? [] : [`http by ${withoutCredentials(httpProxy)}`]),
+      ...(noProxy === "" ? [] : [`not for ${noProxy}`]),
+    ];
+    const detail = `${parts.join(", ")}; a hub of yours needs network: { proxy: "env" }`;
+    return { what: "proxy", verdict: "ok", detail };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { what: "proxy", verdict: "problem", detail: error.message };
+  }
+}
+
+export function contactCheck(env: Environment): DoctorFinding {
+  if (env["DOCSTOKG_MAILTO"]) return { what: "contact", verdict: "ok", detail: "DOCSTOKG_MAILTO is set" };
+  return {
+    what: "contact",
+    verdict: "warning",
+    detail: "DOCSTOKG_MAILTO is not set: services get no contact address, and allow less",
+    advice: "export DOCSTOKG_MAILTO=you@example.org, with an address of yours",
+  };
+}
+
+/** Keys for which the policy has other limits. */
+export function keysCheck({ ratelimits }: LoadedPolicy, env: Environment): DoctorFinding {
+  const names = ratelimits.assignments.flatMap(({ path: [, , section, key = ""] }) =>
+    section === "with" && key !== "mailto" && key !== "" ? [key] : [],
+  );
+  const known = [...new Set(names)];
+  const set = known.filter(name => env[name]);
+  const missing = known.filter(name => !env[name]);
+  const detail = [
+    set.length === 0 ? "none is set" : `set: ${set.join(", ")}`,
+    ...(missing.length === 0 ? [] : [`would allow more: ${missing.join(", ")}`]),
+  ];
+  return { what: "API keys", verdict: "ok", detail: detail.join("; ") };
+}
+
+/** The free space of the output folder, or of the nearest folder above it that exists. */
+export async function diskCheck(folder: string): Promise<DoctorFinding> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    const free = bavail * bsize;
+    const detail = `${formatBytes(free)} free in ${folder}`;
+    if (free >= MIN_FREE_BYTES) return { what: "disk", verdict: "ok", detail };
+    return { what: "disk", verdict: "warning", detail, advice: "make room, or choose another folder with --out" };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" && dirname(folder) !== folder) return diskCheck(dirname(folder));
+    if (code === undefined) throw error;
+    return { what: "disk", verdict: "problem", detail: `cannot read ${folder} (${code})` };
+  }
+}

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createStoreFile, runCli, temporaryFolder } from "../../../test/cli/kit.ts";
+import { loadPolicy } from "../../policy/load.ts";
+import type { DoctorFinding } from "../output/doctor-findings.ts";
+import { clockCheck, nodeCheck, proxyCheck } from "./doctor-checks.ts";
+
+async function findingsOf(argv: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const { exitCode, stdout } = await runCli(["doctor", "--json", ...argv], { env });
+  const { findings } = JSON.parse(stdout) as { findings: readonly DoctorFinding[] };
+  return { exitCode, findings, of: (what: string) => findings.find(finding => finding.what === what) };
+}
+
+test("doctor checks Node, policy, store, clock, identification, proxy and disk on one page", async () => {
+  const { exitCode, findings } = await findingsOf([]);
+  assert.equal(exitCode, 0);
+  assert.deepEqual(
+    findings.map(({ what }) => what),
+    ["node", "policy", "policy age", "store", "clock", "contact", "API keys", "proxy", "disk"],
+  );
+});
+
+test("a warning and a problem come with advice, and only a problem fails the command", async () => {
+  const { exitCode, stdout } = await runCli(["doctor"]);
+  assert.equal(exitCode, 0);
+  assert.match(stdout, /^contact: export DOCSTOKG_MAILTO=/m);
+  const away = await findingsOf(["--store", "redis://127.0.0.1:1"]);
+  assert.equal(away.exitCode, 1);
+  assert.equal(away.of("store")?.verdict, "problem");
+  assert.match(away.of("store")?.advice ?? "", /start the store/);
+});
+
+test("doctor says which store is shared, by how many processes, and creates no file", async () => {
+  const { folder, store } = await temporaryFolder();
+  assert.match((await findingsOf(["--store", store])).of("store")?.detail ?? "", /no process has used it yet/);
+  await createStoreFile(store);
+  const found = (await findingsOf(["--store", store])).of("store");
+  assert.equal(found?.verdict, "ok");
+  assert.match(found?.detail ?? "", /0 running processes$/);
+  await writeFile(join(folder, "list.csv"), "doi\n10.1234/abc\n");
+  const foreign = await findingsOf(["--store", `sqlite:${join(folder, "list.csv")}`]);
+  assert.equal(foreign.of("store")?.verdict, "problem");
+});
+
+test("an invalid policy is a problem with its place, and the other checks still run", async () => {
+  const { exitCode, findings, of } = await findingsOf([], { DOCSTOKG_RLIMITS: "api.example.org:metadata=10/SECNOD" });
+  assert.equal(exitCode, 1);
+  assert.match(of("policy")?.detail ?? "", /^DOCSTOKG_RLIMITS: .*SECNOD/);
+  assert.ok(findings.some(({ what }) => what === "disk"));
+});
+
+test("doctor prints no secret", async () => {
+  const env = {
+    HTTPS_PROXY: "http://user:hidden@proxy.example.org:3128",
+    NCBI_API_KEY: "hidden",
+    DOCSTOKG_MAILTO: "hidden@example.org",
+  };
+  const { stdout, stderr } = await runCli(["doctor"], { env });
+  assert.doesNotMatch(stdout + stderr, /hidden/);
+  assert.match(stdout, /set: NCBI_API_KEY/);
+  assert.match(stdout, /https by http:\/\/…@proxy\.example\.org:3128/);
+});
+
+test("a clock that is before the newest source of the policy is a problem", async () => {
+  const policy = await loadPolicy({ env: {} });
+  assert.equal(clockCheck(policy, Date.UTC(2020, 0)).verdict, "problem");
+  assert.equal(clockCheck(policy, Date.UTC(2040, 0)).verdict, "ok");
+});
+
+test("an old Node and an address that is no proxy are problems", () => {
+  assert.equal(nodeCheck({ node: "20.11.0" }).verdict, "problem");
+  assert.equal(proxyCheck({ HTTPS_PROXY: "ftp://x" }).verdict, "problem");
+});

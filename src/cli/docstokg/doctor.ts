@@ -1,0 +1,75 @@
+import { ConfigError } from "../../errors.ts";
+import { checkPolicy } from "../../policy/check-file.ts";
+import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
+import { systemTime } from "../../time/system-time.ts";
+import { type DoctorFinding, printFindings } from "../output/doctor-findings.ts";
+import type { CommandModule, Flags, Io } from "../program.ts";
+import {
+  clockCheck,
+  contactCheck,
+  diskCheck,
+  keysCheck,
+  nodeCheck,
+  policyChecks,
+  proxyCheck,
+} from "./doctor-checks.ts";
+import { addFolderFlag, pathsOf } from "./path-flags.ts";
+import { addPolicyFlags, policySources } from "./policy-flags.ts";
+import { addStoreFlag, openOptionalStoreConnection } from "./store-connection.ts";
+
+/** `docstokg doctor`: checks whether programs can work here. Sends no request to a service. */
+export const doctor: CommandModule = {
+  configure: command => {
+    command.option("--json", "print JSON");
+    addFolderFlag(command);
+    addStoreFlag(command);
+    addPolicyFlags(command);
+  },
+  run: async (_, flags, io) => {
+    const sources = policySources(flags, io);
+    const nowMs = (io.time ?? systemTime).wallMs();
+    const checked = await checkPolicy(sources, nowMs);
+    const findings = [nodeCheck(process.versions), ...policyChecks(checked)];
+    if (checked.problems.length === 0) {
+      const policy = await loadPolicy(sources);
+      findings.push(await storeCheck(flags, io), clockCheck(policy, nowMs), ...identityChecks(policy, io));
+    }
+    findings.push(proxyCheck(io.env), await diskCheck(pathsOf(flags, io).folder));
+    return printFindings(io, findings, flags["json"] === true);
+  },
+};
+
+function identityChecks(policy: LoadedPolicy, { env }: Io): readonly DoctorFinding[] {
+  return [contactCheck(env), keysCheck(policy, env)];
+}
+
+/** Connects to the shared store and reads which processes use it. */
+async function storeCheck(flags: Flags, io: Io): Promise<DoctorFinding> {
+  const what = "store";
+  try {
+    await using connection = await openOptionalStoreConnection(flags, io);
+    if (!("problem" in connection)) {
+      const { length } = await connection.observer.processes();
+      return {
+        what,
+        verdict: "ok",
+        detail: `${connection.storeName}, ${length} running process${length === 1 ? "" : "es"}`,
+      };
+    }
+    const { problem } = connection;
+    if (problem.startsWith("no shared store"))
+      return { what, verdict: "ok", detail: "memory: each process has its own limits and circuits" };
+    const isNew = problem.includes("no process has used it yet");
+    return { what, verdict: isNew ? "ok" : "problem", detail: problem };
+  } catch (error) {
+    if (!(error instanceof Error) || !("code" in error)) throw error;
+    const detail = error.message;
+    if (error instanceof ConfigError) return { what, verdict: "problem", detail };
+    return {
+      what,
+      verdict: "problem",
+      detail,
+      advice: "start the store, or correct its address (backend in ratelimits.yaml, DOCSTOKG_RLIMIT_DSN or --store)",
+    };
+  }
+}

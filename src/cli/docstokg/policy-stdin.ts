@@ -1,0 +1,40 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkFile, type PolicyCheck } from "../../policy/check-file.ts";
+import type { PolicySources } from "../../policy/load.ts";
+import type { Io } from "../program.ts";
+import { usageError } from "../usage-error.ts";
+
+/** Far above any policy; a mistyped pipe must not fill the memory. */
+const BYTES_MAX = 10_000_000;
+
+/** `policy check -`: checks the policy file on stdin. Problems name it `stdin`. */
+export async function checkStdin(
+  { stdin }: Io,
+  sources: PolicySources,
+  nowMs: number,
+): Promise<PolicyCheck & { readonly kind: string }> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stdin ?? []) {
+    chunks.push(Buffer.from(chunk));
+    bytes += chunks.at(-1)?.length ?? 0;
+    if (bytes > BYTES_MAX) throw usageError("-", `stdin has more than ${BYTES_MAX} bytes, which is no policy file`);
+  }
+  // The loader reads files. The folder is private, because the text may contain a password.
+  const folder = await mkdtemp(join(tmpdir(), "docstokg-"));
+  try {
+    const file = join(folder, "stdin");
+    await writeFile(file, Buffer.concat(chunks), { mode: 0o600 });
+    const { kind, problems, findings } = await checkFile(file, sources, nowMs);
+    const named = (text: string) => text.replaceAll(file, "stdin");
+    return {
+      kind,
+      problems: problems.map(problem => ({ ...problem, where: named(problem.where), message: named(problem.message) })),
+      findings: findings.map(finding => ({ ...finding, message: named(finding.message) })),
+    };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
