@@ -5,7 +5,7 @@ export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /** A word that may follow: a command or a flag. */
-interface Candidate {
+interface CompletionWord {
   readonly word: string;
   readonly about: string;
 }
@@ -14,13 +14,13 @@ interface Candidate {
 interface CompletionTree {
   readonly program: string;
   /** Subcommands by the words before them: `"breaker"` has `open`. */
-  readonly commands: ReadonlyMap<string, readonly Candidate[]>;
+  readonly commands: ReadonlyMap<string, readonly CompletionWord[]>;
   /** Flags by the words before them. */
-  readonly flags: ReadonlyMap<string, readonly Candidate[]>;
+  readonly flags: ReadonlyMap<string, readonly CompletionWord[]>;
 }
 
-const GLOBAL_FLAGS: readonly Candidate[] = [{ word: "--help", about: "print help" }];
-const ROOT_FLAGS: readonly Candidate[] = [...GLOBAL_FLAGS, { word: "--version", about: "print the version" }];
+const GLOBAL_FLAGS: readonly CompletionWord[] = [{ word: "--help", about: "print help" }];
+const ROOT_FLAGS: readonly CompletionWord[] = [...GLOBAL_FLAGS, { word: "--version", about: "print the version" }];
 
 export function completionScript(shell: Shell, program: string, described: readonly CommandDescription[]): string {
   const tree = treeOf(program, described);
@@ -28,8 +28,8 @@ export function completionScript(shell: Shell, program: string, described: reado
 }
 
 function treeOf(program: string, described: readonly CommandDescription[]): CompletionTree {
-  const commands = new Map<string, Candidate[]>([["", [{ word: "help", about: "print help for one command" }]]]);
-  const flags = new Map<string, readonly Candidate[]>([["", ROOT_FLAGS]]);
+  const commands = new Map<string, CompletionWord[]>([["", [{ word: "help", about: "print help for one command" }]]]);
+  const flags = new Map<string, readonly CompletionWord[]>([["", ROOT_FLAGS]]);
   for (const { path, summary, flags: own } of described) {
     const parent = path.slice(0, -1).join(" ");
     commands.set(parent, [...(commands.get(parent) ?? []), { word: path.at(-1) ?? "", about: summary }]);
@@ -46,7 +46,7 @@ function steps({ commands }: CompletionTree): readonly string[] {
 
 function bash(tree: CompletionTree): string {
   const name = `_${tree.program}`;
-  const cases = (lists: ReadonlyMap<string, readonly Candidate[]>) =>
+  const cases = (lists: ReadonlyMap<string, readonly CompletionWord[]>) =>
     [...lists]
       .map(([path, words]) => `      "${path}") candidates="${words.map(({ word }) => word).join(" ")}" ;;`)
       .join("\n");
@@ -77,7 +77,7 @@ complete -o default -F ${name} ${tree.program}
 function zsh(tree: CompletionTree): string {
   const name = `_${tree.program}`;
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
-  const cases = (lists: ReadonlyMap<string, readonly Candidate[]>) =>
+  const cases = (lists: ReadonlyMap<string, readonly CompletionWord[]>) =>
     [...lists]
       .map(([path, words]) => {
         const items = words.map(({ word, about }) => quoted(`${word}:${about}`)).join(" ");
