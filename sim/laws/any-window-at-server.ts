@@ -9,6 +9,9 @@ import type { StampLog } from "./stamp-log.ts";
 /** Units that a process had leased when its store lost its data may be sent for this long. */
 const LEASE_US = 1_000_000;
 
+/** Processes that reload within this time make one reload. */
+const SAME_RELOAD_US = 300_000;
+
 /**
  * L1 for the requests that arrive at a server from all processes, by the server's clock, and for the credits that they
  * use out of those they were granted. Holds while the network jitter is below the guard and the store keeps its data.
@@ -41,6 +44,9 @@ class AnyWindowAtServer implements Law {
     { readonly totals: "none" | "some" | "all"; readonly factor: number }
   >();
   #epoch = 0;
+  #totalsEpoch = 0;
+  /** Since when some processes have totals and some have not. */
+  #someTotalsUs: number | undefined;
   #dataLostUs = Number.NEGATIVE_INFINITY;
 
   constructor(plan: Plan) {
@@ -50,6 +56,7 @@ class AnyWindowAtServer implements Law {
 
   check(fact: SimFact): string | undefined {
     this.#policies.record(fact);
+    if (fact.kind === "reloaded") this.#reloaded(fact.atUs);
     if (fact.kind === "fault") this.#checkFault(fact.atUs, fact.fault);
     else if (fact.kind === "event" && fact.event.event_type === "store_away")
       this.#setAway(fact.process, fact.atUs, true);
@@ -66,7 +73,19 @@ class AnyWindowAtServer implements Law {
     this.#dataLostUs = atUs;
   }
 
+  /** What was sent before counts in a total that is added, if all processes add it at about the same time. */
+  #reloaded(atUs: number): void {
+    const { totals } = this.#inForce();
+    if (totals === "some") this.#someTotalsUs ??= atUs;
+    else {
+      if (atUs - (this.#someTotalsUs ?? atUs) > SAME_RELOAD_US) this.#totalsEpoch += 1;
+      this.#someTotalsUs = undefined;
+    }
+  }
+
   #setAway(process: number, atUs: number, isAway: boolean): void {
+    // What was sent before a total was added is reported to the store when it is back.
+    this.#totalsEpoch += 1;
     this.#storeChangedUs.set(process, atUs);
     if (isAway) this.#away.add(process);
     else this.#away.delete(process);
@@ -99,6 +118,8 @@ class AnyWindowAtServer implements Law {
     }
     const credits = Math.min(request.credits, request.usedCredits);
     for (const scope of creditScopesOf(host, request)) {
+      // Credits that were used before a total counted them are not known.
+      if (scope.isTotal && this.#sentUnder.get(request)?.totals !== "all") continue;
       const message = this.#count(scope, request, credits, atUs);
       if (message !== undefined) return message;
     }
@@ -108,12 +129,13 @@ class AnyWindowAtServer implements Law {
   #count({ name, rate, isTotal }: RateScope, request: WireRequest, units: number, atUs: number): string | undefined {
     const now = this.#inForce();
     const sentUnder = this.#sentUnder.get(request) ?? now;
-    // A total that a reload adds starts empty in the store.
-    if (isTotal && sentUnder.totals !== "all") return undefined;
-    const log = logOf(this.#logs, `${this.#epoch} ${request.host} ${name}`);
+    // Processes reload one after the other: one that has a total already cannot know what the others send without it.
+    if (isTotal && sentUnder.totals === "some") return undefined;
+    const epoch = isTotal ? `${this.#epoch} ${this.#totalsEpoch}` : this.#epoch;
+    const log = logOf(this.#logs, `${epoch} ${request.host} ${name}`);
     log.add(atUs, units);
     // It may arrive after a reload, together with requests that were sent under the new policy.
-    if (isTotal && now.totals !== "all") return undefined;
+    if (isTotal && (sentUnder.totals === "none" || now.totals !== "all")) return undefined;
     const { limit, windowMs } = scaled(rate, Math.max(sentUnder.factor, now.factor));
     const count = log.within(windowMs * 1000, atUs);
     return count > limit

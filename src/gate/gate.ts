@@ -73,6 +73,7 @@ export class Gate {
     if (listener !== undefined) emitter.add(listener);
     const wake = () => this.#waiting.serve();
     const roleBudgets = new RoleBudgets(limits, time, emitter, keptKeys);
+    roleBudgets.isShared = store !== undefined;
     const { root } = roleBudgets;
     const queues = new Queues(root, time, wake);
     const breakers = registry && breakersOf(registry);

@@ -100,7 +100,7 @@ export class WaitingRequests {
   reload(limits: LimitPolicies): void {
     this.#requeue(() => {
       this.#deps.roleBudgets.reload(limits);
-      this.#deps.peers?.limitsChanged();
+      this.#deps.peers?.limitsChanged(this.#deps.roleBudgets.takeTakenOver());
     });
   }
 

@@ -1,5 +1,6 @@
 import { EvictingMap } from "../core/evicting-map.ts";
 import type { AimdPolicy } from "../core/limits/aimd.ts";
+import { WindowLog } from "../core/limits/window-log.ts";
 import { UNLIMITED } from "../policy/budget-policy.ts";
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
 import { shareOf } from "../policy/limits-share.ts";
@@ -16,6 +17,18 @@ import { Pace } from "./pace.ts";
 import { RoleBudget, type StoreState } from "./role-budget.ts";
 import { type FormerBudget, SentHistory } from "./sent-history.ts";
 import { knownUse } from "./shared-use.ts";
+
+/** After a reload that all processes make at about the same time, each has reported to the store within this. */
+const REPORTED_WITHIN_US = 1_600_000;
+
+/** What a budget has taken over from others, which have sent it before a reload. */
+export interface TakenOver {
+  readonly budget: Budget;
+  /** One of the role budgets whose requests pass it. */
+  readonly roleBudget: RoleBudget;
+  /** Units that count in its windows now. */
+  readonly units: number;
+}
 
 /** The role budgets of a process, the shared budgets above them, and the global ceiling. */
 export class RoleBudgets implements Iterable<RoleBudget> {
@@ -40,6 +53,10 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #pinned = new Set<RoleBudget>();
   readonly #emitter: LimiterEmitter;
   readonly #history = new SentHistory();
+  /** What budgets have taken over in the last reload. */
+  #takenOver: TakenOver[] = [];
+  /** Whether the budgets are shared through a store. */
+  isShared = false;
 
   /** @param keptKeys of each role: up to this many nothing is forgotten, so that the counts in snapshots go on */
   constructor(limits: LimitPolicies, time: Time, emitter: LimiterEmitter, keptKeys = 0) {
@@ -190,7 +207,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       roleBudget.trackCosts();
       transfer(roleBudget, old, chainOf(roleBudget));
     }
-    this.#countAgain([...chains.keys(), ...this.#history.all(nowUs)], before);
+    this.#countAgain([...chains.keys(), ...this.#history.all(nowUs)], before, nowUs);
     this.#dropRemovedTotals([...chains.values()].flat(), nowUs);
     // The new limits may route a pinned host to another budget.
     this.#pinned.clear();
@@ -201,8 +218,10 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    * What was sent counts in every budget that applies to it now (law L1). A service does not know which of its members
    * has sent what: each member that left it counts all of it.
    */
-  #countAgain(senders: readonly FormerBudget[], before: LimitPolicies): void {
+  #countAgain(senders: readonly FormerBudget[], before: LimitPolicies, nowUs: number): void {
+    this.#takenOver = [];
     const inTotals = new Map<Budget, Set<FormerBudget>>();
+    const passedBy = new Map<Budget, RoleBudget>();
     /** The totals that have counted the requests, but not this unit. */
     const inCosts = new Map<CostLog, Set<FormerBudget>>();
     for (const sender of senders) {
@@ -217,9 +236,13 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         const route = isPartition ? { ...common, name: `${common.name}${partition}` } : common;
         const roleBudget = this.#atRoute(route, role);
         // At once: the next budget that is created may evict one without units.
-        if (!absorbing.has(route.name)) roleBudget.absorb([sender]);
+        if (!absorbing.has(route.name)) {
+          roleBudget.absorb([sender]);
+          this.#takenOver.push({ budget: roleBudget, roleBudget, units: unitsOf(roleBudget, [sender], nowUs) });
+        }
         absorbing.add(route.name);
         for (const total of chainOf(roleBudget)) {
+          passedBy.set(total, roleBudget);
           const countedBy = counted.get(total.name);
           if (countedBy === undefined) addTo(inTotals, total, sender);
           else
@@ -228,7 +251,12 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         }
       }
     }
-    for (const [total, sources] of inTotals) total.absorb([...sources]);
+    for (const [total, sources] of inTotals) {
+      total.absorb([...sources]);
+      const roleBudget = passedBy.get(total);
+      if (roleBudget !== undefined)
+        this.#takenOver.push({ budget: total, roleBudget, units: unitsOf(total, [...sources], nowUs) });
+    }
     for (const [cost, sources] of inCosts) {
       cost.absorb([...sources]);
       for (const source of sources)
@@ -251,6 +279,11 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     for (const { name } of totals) if (!used.has(name)) this.#parents.delete(name);
   }
 
+  /** What budgets have taken over from others in the last reload, once: the store does not know it. */
+  takeTakenOver(): readonly TakenOver[] {
+    return this.#takenOver.splice(0);
+  }
+
   /** Creates the budget before its first request. It is never forgotten. */
   pin(host: string, role: Role): void {
     this.#pins.push({ host, role });
@@ -270,9 +303,19 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     return budget;
   }
 
+  /**
+   * A total that a reload adds starts empty in the store. Until all processes have reported what they had sent before,
+   * nothing is sent.
+   */
+  #holdAdded(budget: Budget): Budget {
+    const untilUs = this.reloadedUs + REPORTED_WITHIN_US;
+    if (this.isShared && this.#time.monotonicUs() < untilUs) budget.holdUntilUs = untilUs;
+    return budget;
+  }
+
   #chain(route: Route): Budget | undefined {
     return route.above.reduceRight<Budget | undefined>((outer, { name, policy }) => {
-      const budget = this.#parents.get(name) ?? this.#countUnknown(new Budget(name, policy, outer));
+      const budget = this.#parents.get(name) ?? this.#holdAdded(this.#countUnknown(new Budget(name, policy, outer)));
       // A reload visits only the chains of existing role budgets; the others still have the old policy.
       if (budget.policy !== policy) budget.reload(policy, this.#limits.aimd);
       budget.above = outer;
@@ -280,6 +323,13 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       return budget;
     }, undefined);
   }
+}
+
+/** The most units of these senders that count in a window of the budget, those in flight included. */
+function unitsOf({ windows }: Budget, senders: readonly FormerBudget[], nowUs: number): number {
+  const log = WindowLog.merged(windows, senders);
+  const pending = senders.reduce((sum, sender) => sum + sender.log.pending, 0);
+  return pending + Math.max(0, ...windows.map((window, index) => log.usedUnits(index, window, nowUs)));
 }
 
 function addTo<Key>(map: Map<Key, Set<FormerBudget>>, key: Key, sender: FormerBudget): void {

@@ -5,6 +5,7 @@ import type { Constraint } from "../errors.ts";
 import type { Charge, Costs } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
+import type { TakenOver } from "../limiter/role-budgets.ts";
 import type { WaitQueue } from "../limiter/wait-queue.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { BreakerRecordName } from "../stores/record-names.ts";
@@ -152,9 +153,12 @@ export class Peers {
     this.#breakerSync?.poll(blockers);
   }
 
-  /** The policy has other limits: units that were leased under the former ones are returned, and leased again. */
-  limitsChanged(): void {
-    this.#unitLeases?.limitsChanged();
+  /**
+   * The policy has other limits: units that were leased under the former ones are returned, and leased again. What
+   * budgets have taken over is reported to the store.
+   */
+  limitsChanged(takenOver: readonly TakenOver[]): void {
+    this.#unitLeases?.limitsChanged(takenOver);
     this.#costLeases?.limitsChanged();
   }
 

@@ -1,5 +1,6 @@
 import type { Budget } from "../limiter/budget.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
+import type { TakenOver } from "../limiter/role-budgets.ts";
 import { knownUse } from "../limiter/shared-use.ts";
 import type { ClaimUse, StoreClaim, UseReport } from "../stores/store.ts";
 
@@ -20,10 +21,17 @@ export interface TakenReports {
  */
 export class SharedUseReports {
   #sent = new Map<RoleBudget, number>();
+  /** Of budgets that a reload has added: units that others have counted before. */
+  #takenOver: readonly TakenOver[] = [];
   readonly #known = new Set<RoleBudget>();
 
   get hasSent(): boolean {
-    return this.#sent.size > 0;
+    return this.#sent.size + this.#takenOver.length > 0;
+  }
+
+  /** A budget counts units since a reload that the store does not know of it. */
+  takenOver(one: TakenOver): void {
+    if (one.units > 0 && one.budget.windows.length > 0) this.#takenOver = [...this.#takenOver, one];
   }
 
   /** Units were sent without a lease. */
@@ -43,7 +51,9 @@ export class SharedUseReports {
 
   take(nowUs: number): TakenReports {
     const sent = this.#sent;
+    const takenOver = this.#takenOver;
     this.#sent = new Map();
+    this.#takenOver = [];
     const reported = new Map<Budget, { keys: readonly string[]; sent: number }>();
     for (const roleBudget of new Set([...sent.keys(), ...this.#known])) {
       const budgets = sharedBudgets(roleBudget);
@@ -52,6 +62,10 @@ export class SharedUseReports {
         const sum = (reported.get(budget)?.sent ?? 0) + (sent.get(roleBudget) ?? 0);
         reported.set(budget, { keys, sent: sum });
       }
+    }
+    for (const { budget, roleBudget, units } of takenOver) {
+      const keys = sharedBudgets(roleBudget).map(({ storeKey }) => storeKey);
+      reported.set(budget, { keys, sent: (reported.get(budget)?.sent ?? 0) + units });
     }
     const reports = Array.from(reported, ([budget, { keys, sent: units }]) => ({
       claim: claimOf(budget, nowUs),
@@ -71,6 +85,7 @@ export class SharedUseReports {
       },
       failed: () => {
         for (const [roleBudget, units] of sent) this.sent(roleBudget, units);
+        this.#takenOver = [...takenOver, ...this.#takenOver];
       },
     };
   }

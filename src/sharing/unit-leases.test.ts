@@ -290,6 +290,24 @@ test("units leased under looser limits are not used after a reload", async () =>
   assert.equal(sentMs.length, 6, `${sentMs}`);
 });
 
+test("a total that a reload adds counts what all processes have sent before", async () => {
+  const roles = { ...metadataOf("4/MINUTE"), landing: { rates: "4/MINUTE", guard_ms: 0, max_delay_ms: 60_000 } };
+  const withTotal = { hosts: { [HOST]: { ...roles, total: { rates: "6/MINUTE", guard_ms: 0 } } } };
+  const { time, gates, reload } = reloadingProcesses({ hosts: { [HOST]: roles } }, withTotal);
+  const sent = [send(gates[0], time), send(gates[0], time), send(gates[1], time), send(gates[1], time)];
+  await time.advance(1000);
+  await Promise.all(sent);
+  reload();
+  const laterMs: number[] = [];
+  for (const gate of gates)
+    for (let n = 0; n < 2; n += 1)
+      send(gate, time, { role: "landing", maxWaitMs: 100_000 }).then(ms => laterMs.push(ms));
+  await time.advance(50_000);
+  assert.equal(laterMs.length, 2, `${laterMs}`);
+  await time.advance(60_000);
+  assert.equal(laterMs.length, 4, `${laterMs}`);
+});
+
 test("a stricter policy of another process applies, and is reported once", async () => {
   const time = new FakeTime();
   const store = new MemoryStore(time);

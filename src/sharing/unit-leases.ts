@@ -1,5 +1,6 @@
 import { StoreError } from "../errors.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
+import type { TakenOver } from "../limiter/role-budgets.ts";
 import { USE_WITHIN_US } from "../limiter/shared-use.ts";
 import { UnitLease } from "../limiter/unit-lease.ts";
 import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type StoreClaim } from "../stores/store.ts";
@@ -107,9 +108,11 @@ export class UnitLeases {
   }
 
   /** The policy has other limits. The store has granted unused units under the former ones, which may be looser. */
-  limitsChanged(): void {
+  limitsChanged(takenOver: readonly TakenOver[]): void {
     this.#limitsVersion += 1;
     for (const roleBudget of this.#leased) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
+    for (const one of takenOver) this.#reports.takenOver(one);
+    if (this.#reports.hasSent) this.#scheduleReport();
   }
 
   /** A request of this role budget waits until the store is back. */
