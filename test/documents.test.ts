@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, matchesGlob, relative, resolve } from "node:path";
 import { test } from "node:test";
+import { sentencesOf } from "./sentences.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const documents = globSync(["*.md", "docs/**/*.md", "examples/*.md"], { cwd: root }).sort();
@@ -63,3 +64,46 @@ function anchorsOf(text: string): ReadonlySet<string> {
   }
   return anchors;
 }
+
+const plain = documents.filter(
+  path =>
+    path === "README.md" || /^docs\/(?:guides\/|tutorial|recipes|coming-from|troubleshooting|concepts)/.test(path),
+);
+
+test("no sentence of the README and the guides has more than 30 words", () => {
+  assert.ok(plain.includes("README.md") && plain.includes("docs/guides/hub.md") && plain.includes("docs/tutorial.md"));
+  const long = plain.flatMap(path =>
+    sentencesOf(texts.get(join(root, path)) ?? "")
+      .filter(({ words }) => words > 30)
+      .map(({ text, words }) => `${path}: ${words} words: ${text}`),
+  );
+  assert.deepEqual(long, []);
+});
+
+test("sentences are counted without code, tables and headings, and code in a line is one word", () => {
+  const text =
+    "# A title\n\nOne two `three four`. Five [six](x.md) seven!\n\n| a | b |\n\n- item one\n- item two\n\n```ts\nconst a = 1;\n```\n";
+  assert.deepEqual(
+    sentencesOf(text).map(({ words }) => words),
+    [3, 3, 2, 2],
+  );
+});
+
+test("every link of the README leads to a file of the package", () => {
+  const { files } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { files: readonly string[] };
+  const shipped = (path: string) =>
+    files.some(entry => path === entry || path.startsWith(`${entry}/`) || matchesGlob(path, entry));
+  const links = linksOf(texts.get(join(root, "README.md")) ?? "").map(link => link.split("#")[0] ?? "");
+  assert.ok(links.length > 20);
+  assert.deepEqual(
+    links.filter(link => !/^https?:/.test(link) && !shipped(link)),
+    [],
+  );
+});
+
+test("the README has at most one and a half screens of prose, at 50 lines of 120 characters each", () => {
+  const text = (texts.get(join(root, "README.md")) ?? "").replace(/^```text[\s\S]*?^```$/gm, "");
+  const prose = text.split("\n").filter(line => line.trim() !== "" && !line.startsWith("!["));
+  const lines = prose.reduce((sum, line) => sum + Math.ceil(line.replace(/\]\([^)]*\)/g, "").length / 120), 0);
+  assert.ok(lines <= 75, `${lines} lines`);
+});
