@@ -36,6 +36,8 @@ export interface Cooldown {
   readonly isAlone?: boolean;
   /** When this process has received the Retry-After that set it. An older order does not end it. Absent for all others. */
   readonly receivedUs?: number;
+  /** Read from a record: the process that set it writes it. @default false */
+  readonly isPeers?: boolean;
 }
 
 /**
@@ -45,10 +47,14 @@ export interface Cooldown {
 export class Cooldowns {
   #ordered: Cooldown | undefined;
   #requested: Cooldown | undefined;
+  /** The Retry-After that this process has received, also while one of a peer lasts longer. */
+  #received: Cooldown | undefined;
 
   /** The later end counts. False if a cooldown of the same kind already ends later. */
   set(cooldown: Cooldown): boolean {
     const isOrder = isOperatorReason(cooldown.reason);
+    if (cooldown.receivedUs !== undefined && !(Number(this.#received?.untilUs) > cooldown.untilUs))
+      this.#received = cooldown;
     const known = isOrder ? this.#ordered : this.#requested;
     if (known !== undefined && known.untilUs >= cooldown.untilUs) return false;
     if (isOrder) this.#ordered = cooldown;
@@ -74,6 +80,11 @@ export class Cooldowns {
     return running(this.#requested, nowUs);
   }
 
+  /** The Retry-After that this process has received itself, while it lasts. */
+  received(nowUs: number): Cooldown | undefined {
+    return running(this.#received, nowUs);
+  }
+
   /** Replaces the operator's order, also by one that ends earlier. */
   setOrder(order: Cooldown | undefined): void {
     this.#ordered = order;
@@ -90,20 +101,26 @@ export class Cooldowns {
     const requested = running(this.#requested, nowUs);
     if (requested === undefined || permit <= requested.afterPermit) return false;
     this.#requested = undefined;
+    this.#received = undefined;
     return true;
   }
 
-  /** Ends the cooldown from responses, because a peer has ended it. False if none was running. */
-  endRequested(nowUs: number): boolean {
+  /**
+   * A peer has ended the cooldown from responses at `endedUs`. A Retry-After that was received later stays, because it is
+   * not in the record yet. True if none is running any more.
+   */
+  endRequested(nowUs: number, endedUs: number): boolean {
     const wasRunning = running(this.#requested, nowUs) !== undefined;
-    this.#requested = undefined;
-    return wasRunning;
+    if (!(Number(this.#received?.receivedUs) > endedUs)) this.#received = undefined;
+    this.#requested = this.#received;
+    return wasRunning && this.#received === undefined;
   }
 
   /** An operator has ended them at `orderedUs`. A Retry-After that was received later stays. */
   clear(orderedUs: number): void {
     this.#ordered = undefined;
-    if (!(Number(this.#requested?.receivedUs) > orderedUs)) this.#requested = undefined;
+    if (!(Number(this.#received?.receivedUs) > orderedUs)) this.#received = undefined;
+    this.#requested = this.#received;
   }
 }
 
@@ -174,7 +191,8 @@ export class CooldownStarter {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
     const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
     const isReceived = reason === "retry-after" && origin === "local";
-    const cooldown = { untilUs, reason, afterPermit: lastPermit, isAlone: origin === "alone" };
+    const shared = { isAlone: origin === "alone", isPeers: origin === "peer" || origin === "counted" };
+    const cooldown = { untilUs, reason, afterPermit: lastPermit, ...shared };
     if (!host.cooldowns.set(isReceived ? { ...cooldown, receivedUs: clocks.monotonicUs } : cooldown)) return;
     this.#rampUps.start(host, reason);
     this.#record({ kind: "cooldown", origin, blocker: host, untilUs, reason });

@@ -126,9 +126,7 @@ export class RecordApplier {
       if (reason === "rolling-window") host.clearFailures();
       cooldownStarter.start(host, ms, reason as OpenReason, lastPermit(), origin);
     } else if (local?.mayHaveCooldown && !current?.isAlone) {
-      // A Retry-After that came after the end of the other cooldown is not in the record yet.
-      const isNewer = Number(current?.receivedUs) > this.#instantUs(serial, peerRecord);
-      if (!isNewer && local.cooldowns.endRequested(nowUs)) endCooldown(local);
+      if (local.cooldowns.endRequested(nowUs, this.#instantUs(serial, peerRecord))) endCooldown(local);
     }
   }
 

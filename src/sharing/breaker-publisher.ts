@@ -2,6 +2,7 @@ import type { Blocker, BreakerChange } from "../breaker/breaker-change.ts";
 import type { BreakerTable } from "../breaker/breaker-table.ts";
 import type { CircuitHolder } from "../breaker/circuit-holder.ts";
 import type { Cooldown } from "../breaker/cooldowns.ts";
+import type { HostBreaker } from "../breaker/host-breaker.ts";
 import { giveOrder, isClearedSince, type OperatorOrder } from "../core/breaker/breaker-order.ts";
 import {
   type BreakerRecord,
@@ -82,10 +83,7 @@ export class BreakerPublisher {
     const nowUs = time.monotonicUs();
     for (const pending of [...this.#pendingOrders.values()]) this.#writeOrder(pending);
     for (const host of table.hosts()) {
-      const cooldown = host.mayHaveCooldown ? host.cooldowns.requested(nowUs) : undefined;
-      if (cooldown === undefined || cooldown.isAlone) continue;
-      const isMissing = this.#missing(host, ({ serverCooldown }) => serverCooldown.serial, cooldown.receivedUs);
-      this.#setCooldown(host, cooldown, isMissing);
+      if (host.mayHaveCooldown) this.#republishCooldowns(host, nowUs);
     }
     for (const circuit of table.circuits()) {
       const now = circuit.at(nowUs);
@@ -93,6 +91,19 @@ export class BreakerPublisher {
       const isMissing = this.#missing(circuit, record => circuitRecordOf(record, circuitName(circuit)).serial);
       this.#openCircuit(circuit, now, isMissing);
     }
+  }
+
+  /** The Retry-After that this process has received, and the longer one of a peer that the store has lost. */
+  #republishCooldowns(host: HostBreaker, nowUs: number): void {
+    const serialOf = ({ serverCooldown }: BreakerRecord) => serverCooldown.serial;
+    const received = host.cooldowns.received(nowUs);
+    if (received !== undefined) this.#setCooldown(host, received, this.#missing(host, serialOf, received.receivedUs));
+    const requested = host.cooldowns.requested(nowUs);
+    if (requested === undefined || requested === received || requested.isAlone) return;
+    const knownSerial = serialOf(this.#deps.known(recordNameOf(host)));
+    // With its old serial: an order that was given since ends it.
+    if (requested.isPeers) this.#setCooldown(host, requested, record => serialOf(record) < knownSerial, knownSerial);
+    else this.#setCooldown(host, requested, this.#missing(host, serialOf));
   }
 
   /**
@@ -128,14 +139,15 @@ export class BreakerPublisher {
     host: Blocker,
     { untilUs, reason, receivedUs }: Pick<Cooldown, "untilUs" | "reason" | "receivedUs">,
     isMissing: (record: BreakerRecord, nowUs: number) => boolean,
+    serial?: number,
   ): void {
     const startedUs = this.#deps.time.monotonicUs();
     const leftUs = untilUs - startedUs;
     const ageUs = startedUs - (receivedUs ?? startedUs);
     // Of two that are running the later end counts, whichever is newer.
     const step: RecordStep = (record, nowUs) =>
-      isMissing(record, nowUs) || record.serverCooldown.untilUs > nowUs
-        ? setCooldown(record, "serverCooldown", { untilUs: nowUs + leftUs, reason }, nowUs, nowUs - ageUs)
+      isMissing(record, nowUs) || (serial === undefined && record.serverCooldown.untilUs > nowUs)
+        ? setCooldown(record, "serverCooldown", { untilUs: nowUs + leftUs, reason }, nowUs, serial ?? nowUs - ageUs)
         : record;
     this.#write(host, step, reason === "retry-after" ? receivedUs : undefined);
   }
