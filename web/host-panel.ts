@@ -1,20 +1,13 @@
 /** Everything about one host: circuits, limits of each role, policy with sources, its latest events. */
-import type { ActionName, CircuitRowState, HostState, KeyState } from "../src/dashboard/dashboard-state.ts";
-import { openActionDialog } from "./action-dialog.ts";
+import type { CircuitRowState, HostState, KeyState } from "../src/dashboard/dashboard-state.ts";
 import { fill, h, setText, visible } from "./dom.ts";
 import { eventLine } from "./events-view.ts";
 import { count, duration, plural, timeLeft } from "./format.ts";
+import { hostActionButtons, hostActions } from "./host-actions.ts";
 import { isStopped, meter, setMeter } from "./meter.ts";
 import type { Model } from "./model.ts";
 
 const EVENTS_SHOWN = 12;
-const LABELS: Readonly<Record<ActionName, string>> = {
-  open: "Open …",
-  close: "Close …",
-  "half-open": "Half-open …",
-  hold: "Hold …",
-  release: "Release …",
-};
 const ROLES = ["metadata", "landing", "artifact"];
 
 interface PolicyValue {
@@ -91,8 +84,7 @@ export class HostPanel {
 
   #showActions(host: HostState | undefined, { state: { about } }: Model, isNew: boolean): void {
     if (isNew) setText(this.#result, "");
-    const isHeld = host?.keys.some(key => key.isHeld) ?? false;
-    const actions = host === undefined ? [] : about.actions.filter(action => action !== "release" || isHeld);
+    const actions = host === undefined ? [] : hostActions(host, about.actions);
     const wanted = JSON.stringify([host?.name, actions, about.actionToken]);
     if (wanted === this.#actionsFor) return;
     this.#actionsFor = wanted;
@@ -100,21 +92,9 @@ export class HostPanel {
       setText(this.#result, text);
       this.#result.classList.toggle("warn", !isApplied);
     };
-    fill(
-      this.#actions,
-      ...actions.map(action =>
-        h(
-          "button",
-          {
-            type: "button",
-            onclick: () => {
-              if (host !== undefined) openActionDialog(action, { host, token: about.actionToken, onResult });
-            },
-          },
-          LABELS[action],
-        ),
-      ),
-    );
+    const buttons =
+      host === undefined ? [] : hostActionButtons(host, about.actions, { token: about.actionToken, onResult });
+    fill(this.#actions, ...buttons);
   }
 
   #showState(host: HostState | undefined, nowMs: number): void {

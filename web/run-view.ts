@@ -1,4 +1,6 @@
 /** A run of `docstokg run`: works, failures by reason, yield of the resolvers, time left. */
+import type { AboutState } from "../src/dashboard/dashboard-state.ts";
+import { type OnResult, openActionDialog } from "./action-dialog.ts";
 import { type Child, fill, h, setText } from "./dom.ts";
 import { bytes, count, duration } from "./format.ts";
 import type { Model } from "./model.ts";
@@ -8,14 +10,53 @@ import { WorkHistoryView } from "./work-history.ts";
 export class RunView implements View {
   readonly element = h("div", { class: "view" });
   readonly #head = h("p", { class: "soft" });
+  readonly #pause = h("button", { type: "button", hidden: true });
+  readonly #result = h("p", { class: "result", role: "status" });
   readonly #body = h("div", {});
   readonly #history = new WorkHistoryView();
   #drawn = "";
+  #about: AboutState | undefined;
+  #isPaused = false;
 
   constructor() {
     // The history is not drawn again with the rest, so that its field keeps the focus.
     const scroller = h("div", { class: "scroller run" }, this.#body, this.#history.element);
-    this.element.append(h("div", { class: "tools" }, this.#head), scroller);
+    this.element.append(h("div", { class: "tools" }, this.#head, this.#pause), this.#result, scroller);
+    this.#pause.addEventListener("click", () => this.#askToPause());
+  }
+
+  readonly #onResult: OnResult = (text, isApplied) => {
+    setText(this.#result, text);
+    this.#result.classList.toggle("warn", !isApplied);
+  };
+
+  #askToPause(): void {
+    const title = this.#isPaused ? "Resume the run" : "Pause the run";
+    openActionDialog({
+      action: this.#isPaused ? "resume" : "pause",
+      heading: title,
+      title,
+      effect: this.#isPaused
+        ? "Requests are started again."
+        : "No request is started until the run is resumed. Those in flight are finished.",
+      order: () => ({}),
+      token: this.#about?.actionToken ?? "",
+      onResult: this.#onResult,
+    });
+  }
+
+  #retryButton(failure: string): Child {
+    const ask = () =>
+      openActionDialog({
+        action: "retry",
+        heading: `Retry the works that failed with ${failure}`,
+        title: "Retry the works",
+        effect: "They are added to this run, also those that failed in earlier runs.",
+        order: () => ({ failure }),
+        token: this.#about?.actionToken ?? "",
+        onResult: this.#onResult,
+      });
+    return h("button", { type: "button", class: "link", onclick: ask }, "Retry …");
   }
 
   /** A button that shows the history of the work. */
@@ -32,12 +73,16 @@ export class RunView implements View {
       this.#history.element.hidden = true;
       return;
     }
-    this.#history.element.hidden = state.about.kind !== "run";
+    this.#history.element.hidden = state.about.kind === "store";
+    this.#about = state.about;
+    this.#isPaused = run.isPaused;
+    this.#pause.hidden = run.state !== "running" || !state.about.actions.includes("pause");
+    setText(this.#pause, run.isPaused ? "Resume …" : "Pause …");
     const elapsedMs = (run.endedMs ?? nowMs) - run.startedMs;
     const left = run.timeLeftMs === null ? "" : `, about ${duration(run.timeLeftMs)} left`;
     setText(
       this.#head,
-      `${run.command}: ${run.state} ${run.endedMs === null ? "for" : "after"} ${duration(elapsedMs)}${left}`,
+      `${run.command}: ${run.isPaused ? "paused, " : ""}${run.state} ${run.endedMs === null ? "for" : "after"} ${duration(elapsedMs)}${left}`,
     );
     const drawn = JSON.stringify(run);
     if (drawn === this.#drawn) return;
@@ -62,6 +107,7 @@ export class RunView implements View {
       [count(run.pending), "unfinished"],
       [count(run.files), `files, ${bytes(run.bytes)}`],
     ];
+    const canRetry = run.state === "running" && state.about.actions.includes("retry");
     const isOver = run.state !== "running" && run.failed + run.pending > 0;
     fill(
       this.#body,
@@ -76,8 +122,11 @@ export class RunView implements View {
         { class: "pair" },
         table(
           "Failed works by reason",
-          ["reason", "works"],
-          run.failures.map(({ reason, works }) => [reason, count(works)]),
+          ["reason", "works", ...(canRetry ? [""] : [])],
+          run.failures.map(({ reason, works }) => [
+            ...[reason, count(works)],
+            ...(canRetry ? [this.#retryButton(reason)] : []),
+          ]),
         ),
         table(
           "Resolvers",

@@ -5,11 +5,11 @@ import type { Acknowledgement, Operator } from "../http/operator.ts";
 import { isRole, ROLES } from "../policy/roles.ts";
 import { serviceOfName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
-import type { ActionName, ActionResult } from "./dashboard-state.ts";
+import type { ActionName, ActionResult, DashboardState, HostActionName, RunActionName } from "./dashboard-state.ts";
 
-/** An order of the operator, checked. */
-export interface Action {
-  readonly name: ActionName;
+/** An order of the operator about a host, a role of it or a resolver, checked. */
+export interface HostAction {
+  readonly name: HostActionName;
   readonly target: BreakerTarget;
   /** How the page names the target: `api.example.org (landing)`. */
   readonly targetText: string;
@@ -19,10 +19,28 @@ export interface Action {
   readonly reason: string;
 }
 
+/** An order of the operator about the run, checked. */
+export interface RunAction {
+  readonly name: RunActionName;
+  readonly targetText: string;
+  /** Only for `retry`: the reason of the failed works. */
+  readonly failure: string;
+  /** Why: one line. */
+  readonly reason: string;
+}
+
 /** What a page may do to its source. */
 export interface DashboardActions {
   readonly names: readonly ActionName[];
-  run(action: Action): Promise<ActionResult>;
+  run(action: HostAction | RunAction): Promise<ActionResult>;
+}
+
+/** The run of this process, as an operator can steer it. */
+export interface RunControls {
+  pause(): void;
+  resume(): void;
+  /** Adds the works that failed for this reason. Returns their number. */
+  retry(failure: string): Promise<number>;
 }
 
 const SECONDS_MAX = 366 * 86_400;
@@ -30,34 +48,68 @@ const REASON_CHARS_MAX = 200;
 /** Processes are notified at once, so one that needs longer is busy or gone. */
 const ACKNOWLEDGED_WITHIN_MS = 2000;
 const RESOLVER = "resolver ";
+const HOST_ACTIONS = ["open", "close", "half-open", "hold", "release"] as const;
 
-/** Reads the body of a request. `knowsHost` says which names the page shows. Throws a RangeError that names the problem. */
-export function parseAction(body: unknown, names: readonly ActionName[], knowsHost: (name: string) => boolean): Action {
-  const { action, host, role = "", seconds = 0, reason } = fieldsOf(body);
-  const name = names.find(known => known === action);
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads the body of a request. `shown` is what the page shows: only its hosts and failures are valid. Throws a RangeError
+ * that names the problem.
+ */
+export function parseAction(
+  body: unknown,
+  names: readonly ActionName[],
+  shown: Pick<DashboardState, "hosts" | "run">,
+): HostAction | RunAction {
+  const fields = fieldsOf(body);
+  const name = names.find(known => known === fields["action"]);
   if (name === undefined)
-    throw new RangeError(`unknown action ${JSON.stringify(action)}; expected ${names.join(", ")}`);
-  if (typeof host !== "string" || !knowsHost(host))
+    throw new RangeError(`unknown action ${JSON.stringify(fields["action"])}; expected ${names.join(", ")}`);
+  const given = fields["reason"];
+  const reason = typeof given === "string" ? given.trim() : "";
+  if (reason === "" || reason.length > REASON_CHARS_MAX || /\p{Cc}/u.test(reason))
+    throw new RangeError(`the reason must be one line of 1 to ${REASON_CHARS_MAX} characters`);
+  return isRunAction(name)
+    ? { name, reason, ...runTargetOf(name, fields, shown) }
+    : { name, reason, ...hostTargetOf(name, fields, shown) };
+}
+
+function hostTargetOf(
+  name: HostActionName,
+  { host, role = "", seconds = 0 }: Fields,
+  { hosts }: Pick<DashboardState, "hosts">,
+): Pick<HostAction, "target" | "targetText" | "seconds"> {
+  if (typeof host !== "string" || !hosts.some(known => known.name === host))
     throw new RangeError(`unknown host ${JSON.stringify(host)}: no running process has called it`);
   if (typeof role !== "string" || (role !== "" && !isRole(role)))
     throw new RangeError(`unknown role ${JSON.stringify(role)}; expected ${ROLES.join(", ")}`);
   if ((name === "open" || name === "hold") && !(typeof seconds === "number" && seconds > 0 && seconds <= SECONDS_MAX))
     throw new RangeError(`seconds must be above 0 and at most ${SECONDS_MAX}, not ${JSON.stringify(seconds)}`);
-  const text = typeof reason === "string" ? reason.trim() : "";
-  if (text === "" || text.length > REASON_CHARS_MAX || /\p{Cc}/u.test(text))
-    throw new RangeError(`the reason must be one line of 1 to ${REASON_CHARS_MAX} characters`);
   return {
-    name,
     target: targetOf(host, role),
     targetText: role === "" ? host : `${host} (${role})`,
     seconds: Number(seconds),
-    reason: text,
   };
+}
+
+function runTargetOf(
+  name: RunActionName,
+  { failure = "" }: Fields,
+  { run }: Pick<DashboardState, "run">,
+): Pick<RunAction, "targetText" | "failure"> {
+  if (name !== "retry") return { targetText: "the run", failure: "" };
+  if (typeof failure !== "string" || !run?.failures.some(({ reason }) => reason === failure))
+    throw new RangeError(`no work has failed with ${JSON.stringify(failure)}`);
+  return { targetText: `works that failed with ${failure}`, failure };
+}
+
+export function isRunAction(name: ActionName): name is RunActionName {
+  return name === "pause" || name === "resume" || name === "retry";
 }
 
 /** Orders to all processes that share a store (laws S6, B11). */
 export class StoreActions implements DashboardActions {
-  readonly names = ["open", "close", "half-open", "hold", "release"] as const;
+  readonly names = HOST_ACTIONS;
   readonly #operator: Operator;
   readonly #time: Time;
 
@@ -66,7 +118,9 @@ export class StoreActions implements DashboardActions {
     this.#time = time;
   }
 
-  async run({ name, target, seconds, reason }: Action): Promise<ActionResult> {
+  async run(action: HostAction | RunAction): Promise<ActionResult> {
+    if (!("target" in action)) throw new RangeError(`the run cannot be changed from here: ${action.name}`);
+    const { name, target, seconds, reason } = action;
     const ordered = { ms: seconds * 1000, reason: operatorReason(reason) };
     const request: OrderRequest =
       name === "open"
@@ -84,14 +138,19 @@ export class StoreActions implements DashboardActions {
 
 /** Orders to the hub of this process. With a shared store they apply to the other processes too. */
 export class HubActions implements DashboardActions {
-  readonly names = ["open", "close", "half-open", "hold", "release"] as const;
+  readonly names: readonly ActionName[];
   readonly #hub: Hub;
+  readonly #controls: RunControls | undefined;
 
-  constructor(hub: Hub) {
+  constructor(hub: Hub, controls?: RunControls) {
     this.#hub = hub;
+    this.#controls = controls;
+    this.names = controls === undefined ? HOST_ACTIONS : [...HOST_ACTIONS, "pause", "resume", "retry"];
   }
 
-  async run({ name, target, seconds, reason }: Action): Promise<ActionResult> {
+  async run(action: HostAction | RunAction): Promise<ActionResult> {
+    if (!("target" in action)) return this.#steer(action);
+    const { name, target, seconds, reason } = action;
     const { breakers, limits } = this.#hub;
     const text = targetText(target);
     if (name === "open") breakers.open(text, { seconds, reason, replace: true });
@@ -99,9 +158,21 @@ export class HubActions implements DashboardActions {
     else if (name === "half-open") breakers.halfOpen(text);
     else if (name === "hold") limits.hold(text, seconds, { reason });
     else limits.release(text);
-    return { isApplied: true, text: "applied by this process" };
+    return APPLIED;
+  }
+
+  async #steer({ name, failure }: RunAction): Promise<ActionResult> {
+    if (name === "pause") this.#controls?.pause();
+    else if (name === "resume") this.#controls?.resume();
+    else {
+      const works = (await this.#controls?.retry(failure)) ?? 0;
+      return { isApplied: works > 0, text: `${works} ${works === 1 ? "work" : "works"} added to the run` };
+    }
+    return APPLIED;
   }
 }
+
+const APPLIED: ActionResult = { isApplied: true, text: "applied by this process" };
 
 /** The target as `hub.breakers` takes it. */
 function targetText(target: BreakerTarget): string {
@@ -133,7 +204,7 @@ function targetOf(host: string, role: string): BreakerTarget {
   return { unit: host, role: isRole(role) ? role : undefined };
 }
 
-function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
+function fieldsOf(body: unknown): Fields {
   if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
   throw new RangeError("the body must be a JSON object");
 }

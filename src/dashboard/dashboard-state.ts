@@ -160,6 +160,8 @@ export interface RunState {
   readonly command: string;
   readonly startedMs: number;
   readonly endedMs: number | null;
+  /** True if an operator has paused it: no request is started. */
+  readonly isPaused: boolean;
   readonly total: number;
   readonly done: number;
   readonly failed: number;
@@ -191,10 +193,14 @@ export interface AboutState {
 }
 
 /**
- * What an operator can do to a host, a role of it, or a resolver. While a host is held its calls wait instead of failing;
- * `release` ends this.
+ * What an operator can do: to a host, a role of it or a resolver, or to the run of this process. While a host is held its
+ * calls wait instead of failing; `release` ends this. `retry` adds failed works to the run.
  */
-export type ActionName = "open" | "close" | "half-open" | "hold" | "release";
+export type ActionName = "open" | "close" | "half-open" | "hold" | "release" | "pause" | "resume" | "retry";
+
+export type RunActionName = Extract<ActionName, "pause" | "resume" | "retry">;
+
+export type HostActionName = Exclude<ActionName, RunActionName>;
 
 /** What became of an action. */
 export interface ActionResult {

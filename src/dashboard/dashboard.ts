@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Hub } from "../http/hub.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { type DashboardActions, HubActions, parseAction } from "./actions.ts";
+import { type DashboardActions, type HostAction, HubActions, parseAction, type RunAction } from "./actions.ts";
 import type { ActionName } from "./dashboard-state.ts";
 import { HubSource } from "./hub-source.ts";
 import { LiveFeed } from "./live-feed.ts";
@@ -42,7 +42,7 @@ export interface DashboardOptions {
 export interface PerformedAction {
   /** What was done. */
   readonly action: ActionName;
-  /** The host, service or resolver, with its role: `api.example.org (landing)`. */
+  /** The host, service or resolver, with its role (`api.example.org (landing)`), or `the run`. */
   readonly target: string;
   /** For `open` and `hold`: how long. */
   readonly seconds: number;
@@ -175,25 +175,16 @@ class DashboardServer {
     const actions = this.#actions;
     if (path !== "/actions") return sendText(response, 404, "404: not found\n");
     if (actions === undefined) return sendText(response, 403, "403: this dashboard is read-only\n");
-    const { hosts } = await this.#feed.read();
-    const action = parseAction(await jsonBody(request), actions.names, name => hosts.some(host => host.name === name));
+    const action = parseAction(await jsonBody(request), actions.names, await this.#feed.read());
     const result = await actions.run(action);
     const from = request.socket.remoteAddress ?? "unknown";
-    const { name, targetText: target, seconds, reason } = action;
-    const verbs = {
-      open: `opened for ${seconds} s`,
-      close: "closed",
-      "half-open": "half-opened",
-      hold: `held for ${seconds} s`,
-      release: "released",
-    };
-    const verb = verbs[name];
+    const { name, targetText: target, reason } = action;
+    const seconds = "seconds" in action ? action.seconds : 0;
     this.#source.log.addLine({
       atMs: this.#time.wallMs(),
       type: "operator",
-      host: "resolver" in action.target ? `resolver ${action.target.resolver}` : action.target.unit,
-      role: "role" in action.target ? (action.target.role ?? "") : "",
-      text: `${verb} by an operator (${from}): ${reason}; ${result.text}`,
+      ...placeOf(action),
+      text: `${VERBS[name](action)} by an operator (${from}): ${reason}; ${result.text}`,
       level: result.isApplied ? "info" : "warn",
       isRoutine: false,
     });
@@ -225,6 +216,26 @@ class DashboardServer {
     response.setHeader("content-length", bytes.length);
     response.writeHead(200).end(request.method === "HEAD" ? undefined : bytes);
   }
+}
+
+/** What an action has done, before "by an operator". */
+const VERBS: Readonly<Record<ActionName, (action: HostAction | RunAction) => string>> = {
+  open: action => `opened for ${"seconds" in action ? action.seconds : 0} s`,
+  close: () => "closed",
+  "half-open": () => "half-opened",
+  hold: action => `held for ${"seconds" in action ? action.seconds : 0} s`,
+  release: () => "released",
+  pause: () => "run paused",
+  resume: () => "run resumed",
+  retry: ({ targetText }) => `${targetText} are tried again, asked for`,
+};
+
+/** The host and role that an action concerns; empty for the run. */
+function placeOf(action: HostAction | RunAction): { readonly host: string; readonly role: string } {
+  if (!("target" in action)) return { host: "", role: "" };
+  const { target } = action;
+  if ("resolver" in target) return { host: `resolver ${target.resolver}`, role: "" };
+  return { host: target.unit, role: target.role ?? "" };
 }
 
 function allowedHosts(hosts: DashboardOptions["hosts"]): ReadonlySet<string> | undefined {

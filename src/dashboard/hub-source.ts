@@ -7,7 +7,7 @@ import type { Role } from "../policy/roles.ts";
 import type { TelemetryEvent } from "../telemetry/events.ts";
 import type { Time } from "../time/time.ts";
 import type { DashboardActions } from "./actions.ts";
-import type { HostState, ProcessState, RunState } from "./dashboard-state.ts";
+import type { HostState, ProcessState, RunState, WorkHistoryState } from "./dashboard-state.ts";
 import { EventLog } from "./event-log.ts";
 import { isRoutineEvent } from "./event-row.ts";
 import { type BreakerFacts, hostStates } from "./host-states.ts";
@@ -20,6 +20,8 @@ const SERIES_KEEP_MS = 15 * 60_000;
 export interface HubSourceOptions {
   /** Reads the run that the hub works for. @default none */
   readonly readRun?: (() => Promise<RunState | null>) | undefined;
+  /** Reads what was tried for a work of the run. @default none */
+  readonly readHistory?: ((key: string) => Promise<WorkHistoryState | undefined>) | undefined;
   /** @default none: the page only shows */
   readonly actions?: DashboardActions | undefined;
 }
@@ -33,14 +35,16 @@ export class HubSource implements DashboardSource {
   readonly #time: Time;
   readonly #startedMs: number;
   readonly #readRun: () => Promise<RunState | null>;
+  readonly #readHistory: HubSourceOptions["readHistory"];
   readonly #series = new RateSeries({ stepMs: SERIES_STEP_MS, keepMs: SERIES_KEEP_MS });
   readonly #stopListening: () => void;
   #hosts: ReadonlyMap<string, HostState> = new Map();
   #isWatched = false;
 
-  constructor(hub: Hub, time: Time, { readRun = async () => null, actions }: HubSourceOptions = {}) {
+  constructor(hub: Hub, time: Time, { readRun = async () => null, readHistory, actions }: HubSourceOptions = {}) {
     this.#hub = hub;
     this.#readRun = readRun;
+    this.#readHistory = readHistory;
     this.actions = actions;
     this.#time = time;
     this.#startedMs = time.wallMs();
@@ -76,6 +80,10 @@ export class HubSource implements DashboardSource {
 
   explain(name: string, role: string): readonly ExplainedValue[] {
     return this.#hub.explain(name, role as Role);
+  }
+
+  async workHistory(key: string): Promise<WorkHistoryState | undefined> {
+    return this.#readHistory?.(key);
   }
 
   setWatched(isWatched: boolean): void {

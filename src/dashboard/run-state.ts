@@ -7,6 +7,8 @@ export interface RunStateOptions {
   readonly folder: string;
   /** Only for a run of this process: how long the limits take for the works that are not settled. */
   readonly timeLeftMs?: (() => number | undefined) | undefined;
+  /** Only for a run of this process. @default not paused */
+  readonly isPaused?: boolean | undefined;
 }
 
 /** The works of a manifest, and its last run. Null if no run has used it. */
@@ -26,6 +28,7 @@ export async function readRunState(manifest: Manifest, options: RunStateOptions)
     command: last.command,
     startedMs: last.startedMs,
     endedMs: last.endedMs ?? null,
+    isPaused: isRunning && options.isPaused === true,
     total: works.total,
     done: works.done,
     failed: works.failed,

@@ -123,6 +123,32 @@ test("a refused request is tried again at the given time, and a slow host delays
   assert.equal(time.armedTimers, 0);
 });
 
+test("a paused pipeline finishes its requests, starts no other, and continues when it is resumed", async t => {
+  const time = new FakeTime();
+  const sent: Sent = new Map();
+  const { hub } = fakeHub(time, sent, () => undefined);
+  let pausedAt: number | undefined;
+  const count = () => sent.get("x.example")?.length ?? 0;
+  await runToEnd(
+    t,
+    time,
+    works(20),
+    { hub, resolvers: [resolverAt("one", () => "x.example")], workers: 2 },
+    ({ pipeline }) => {
+      time.setTimer(5000, () => {
+        assert.equal(count(), pausedAt);
+        pipeline.resume();
+      });
+      pipeline.pause();
+      assert.ok(pipeline.isPaused);
+      pausedAt = count();
+    },
+  );
+  assert.equal(pausedAt, 0);
+  assert.equal(count(), 20);
+  assert.equal(sent.get("x.example")?.[0], 5000);
+});
+
 test("a host with an open circuit is tried again at the given time, and its works fail if that is too late", async t => {
   const time = new FakeTime();
   const sent: Sent = new Map();

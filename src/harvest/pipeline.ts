@@ -74,6 +74,7 @@ export class Pipeline {
   #isInTurn = false;
   #isTurnDue = false;
   #isDraining = false;
+  #isPaused = false;
   #isOver = false;
 
   constructor(options: PipelineOptions) {
@@ -121,6 +122,20 @@ export class Pipeline {
   drain(): void {
     this.#isDraining = true;
     this.#advanceAll();
+  }
+
+  /** Starts no further request until `resume`. Those in flight are finished. */
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#advanceAll();
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused;
   }
 
   /** Aborts the requests in flight; the promise of `run` rejects with the error. */
@@ -189,7 +204,7 @@ export class Pipeline {
     this.#timer?.cancel();
     this.#timer = undefined;
     let hasMore = false;
-    if (!this.#isDraining) {
+    if (!this.#isDraining && !this.#isPaused) {
       hasMore = await this.#loadWorks();
       this.#startTasks();
       // Nothing is under way that could join a waiting batch.
@@ -209,6 +224,7 @@ export class Pipeline {
       this.#ended.resolve();
       return;
     }
+    if (this.#isPaused) return;
     if (isIdle && !this.#isDraining && (await this.#endPatience())) return;
     this.#armTimer();
   }

@@ -151,6 +151,13 @@ export class HarvestRun {
     return count;
   }
 
+  /** Adds the failed works of a reason while the run is in progress. Returns their number. */
+  async addFailed(reason: Reason): Promise<number> {
+    const count = await this.manifest.works.addFailed(this.id, reason);
+    if (count > 0) this.pipeline.worksAdded();
+    return count;
+  }
+
   /** The caller will add no more works. */
   async inputEnded(): Promise<void> {
     await this.manifest.endListing();

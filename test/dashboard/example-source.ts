@@ -54,6 +54,7 @@ function exampleState(nowMs: number): SourceState {
       command: "run works.csv",
       startedMs: nowMs - 47 * MINUTE_MS,
       endedMs: null,
+      isPaused: false,
       ...{ total: 4200, done: 2615, failed: 231, pending: 1354, files: 2615, bytes: 4_830_000_000 },
       timeLeftMs: 25 * MINUTE_MS,
       failures: [

@@ -68,6 +68,23 @@ export function worksContract(open: OpenManifest): void {
     assert.equal(refreshed.pending, 1);
   });
 
+  test("failed works of a reason are added to a run in progress, and works that it has taken stay taken", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b", "c", "d"));
+    const [first, second, third] = await manifest.queue.take(run, "", 0, 3);
+    await manifest.fail(first?.work.id ?? 0, "network", "reset");
+    await manifest.fail(second?.work.id ?? 0, "no-copy", "nothing found");
+    assert.equal(await manifest.works.addFailed(run, "network"), 1);
+    assert.equal(await manifest.works.addFailed(run, "network"), 0);
+    const again = await manifest.queue.take(run, "", 0, 10);
+    assert.deepEqual(
+      again.map(({ work }) => work.key),
+      ["doi:10.1/a", "doi:10.1/d"],
+    );
+    assert.equal(third?.work.key, "doi:10.1/c");
+  });
+
   test("failed works are added on request, all of them or those of one reason", async t => {
     const manifest = await open(t);
     const first = await manifest.beginRun("run");

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Dashboard } from "../../dashboard/dashboard.ts";
+import type { Dashboard, PerformedAction } from "../../dashboard/dashboard.ts";
 import { messageOf } from "../../errors.ts";
+import { systemTime } from "../../time/system-time.ts";
 import { usageError } from "../usage-error.ts";
 
 export interface ServedDashboard {
@@ -12,10 +13,11 @@ export interface ServedDashboard {
   close(): Promise<void>;
 }
 
-/** Rejects with a ConfigError if it cannot listen. */
+/** Rejects with a ConfigError that names the flag if it cannot listen. */
 export async function serveDashboard(
   dashboard: Dashboard,
   { port, address }: { readonly port: number; readonly address: string },
+  flag: string,
 ): Promise<ServedDashboard> {
   const server = createServer(dashboard);
   server.listen(port, address);
@@ -23,7 +25,7 @@ export async function serveDashboard(
     await once(server, "listening");
   } catch (cause) {
     await dashboard.close();
-    throw usageError("--port", `cannot listen on ${address}:${port}: ${messageOf(cause)}`, { cause });
+    throw usageError(flag, `cannot listen on ${address}:${port}: ${messageOf(cause)}`, { cause });
   }
   const { port: actual } = server.address() as AddressInfo;
   const host = address.includes(":") ? `[${address}]` : address;
@@ -35,4 +37,10 @@ export async function serveDashboard(
       server.closeAllConnections();
     },
   };
+}
+
+/** A line for the log of who did what and why. */
+export function auditLine({ action, target, seconds, reason, from, result }: PerformedAction): string {
+  const duration = action === "open" || action === "hold" ? ` for ${seconds} s` : "";
+  return `${new Date(systemTime.wallMs()).toISOString()} ${action} ${target}${duration} by ${from}: ${reason} (${result})`;
 }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { dashboardOf, type PerformedAction } from "../../dashboard/dashboard.ts";
+import { dashboardOf } from "../../dashboard/dashboard.ts";
 import { RunSource } from "../../dashboard/run-source.ts";
 import type { DashboardSource } from "../../dashboard/source.ts";
 import { StoreSource } from "../../dashboard/store-source.ts";
@@ -12,7 +12,7 @@ import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError, wholeNumberFlag } from "../usage-error.ts";
-import { serveDashboard } from "./dashboard-server.ts";
+import { auditLine, serveDashboard } from "./dashboard-server.ts";
 import { pathsOf, telemetryFolderOf } from "./path-flags.ts";
 import { policySources } from "./policy-flags.ts";
 import { addStoreFlag, openOperatorConnection, openStoreConnection } from "./store-connection.ts";
@@ -107,7 +107,7 @@ async function serveUntilInterrupt(source: DashboardSource, options: ServerOptio
   const { port, address, token, isReadOnly } = options;
   const isLoopback = LOOPBACK_ADDRESSES.has(address);
   const handler = openDashboard(source, options, io);
-  const server = await serveDashboard(handler, { port, address });
+  const server = await serveDashboard(handler, { port, address }, "--port");
   io.stdout.write(`Dashboard: ${server.url}\n`);
   if (!isLoopback)
     io.stderr.write("The connection is not encrypted. For other machines, use a proxy with TLS in front of it.\n");
@@ -139,9 +139,4 @@ function openDashboard(source: DashboardSource, { address, token, isReadOnly }: 
     if (error instanceof RangeError) throw usageError("--token-file", error.message);
     throw error;
   }
-}
-
-function auditLine({ action, target, seconds, reason, from, result }: PerformedAction): string {
-  const duration = action === "open" || action === "hold" ? ` for ${seconds} s` : "";
-  return `${new Date(systemTime.wallMs()).toISOString()} ${action} ${target}${duration} by ${from}: ${reason} (${result})`;
 }

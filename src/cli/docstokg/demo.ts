@@ -18,10 +18,10 @@ import { ExitCode } from "../exit-code.ts";
 import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Io } from "../program.ts";
 import { wholeNumberFlag } from "../usage-error.ts";
-import { DemoPage } from "./demo-page.ts";
 import { demoJson, demoText, reportFile } from "./demo-summary.ts";
 import { FastestSchedule } from "./fastest-schedule.ts";
 import { compareFiles } from "./file-comparison.ts";
+import { RunPage } from "./run-page.ts";
 import { runSession } from "./run-session.ts";
 import type { RunSettings } from "./run-settings.ts";
 
@@ -110,6 +110,7 @@ async function runDemo({ internet, folder, isKept, isWatched, isJson }: DemoOpti
     cache: "memory",
     keepsTelemetry: true,
     metricsPort: undefined,
+    dashboardPort: undefined,
     isQuiet: false,
     isJson,
   };
@@ -122,7 +123,7 @@ async function runDemo({ internet, folder, isKept, isWatched, isJson }: DemoOpti
       "rate limits that the real service documents.\n" +
       `One publisher is down for ${isWatched ? "30" : "six"} seconds, another answers 429 with Retry-After.\n\n`,
   );
-  await using page = isWatched ? new DemoPage(folder) : undefined;
+  await using page = isWatched ? new RunPage(folder) : undefined;
   const outcome = await runSession({
     settings,
     flags: {},
@@ -130,7 +131,7 @@ async function runDemo({ internet, folder, isKept, isWatched, isJson }: DemoOpti
     command: "demo",
     hub: { policy, network: internet.network, telemetry: [fastest.listener] },
     feed: async ({ run, tally, hub, log }) => {
-      if (page !== undefined) log(`Dashboard: ${await page.serve(hub, run)}`);
+      if (page !== undefined) log(`Dashboard: ${await page.serve(hub, run, 0, log)}`);
       const works = internet.works.map(({ ids, title, year }) => workOf(ids, { title, year }));
       tally.wanted += (await run.addWorks(works)).pending;
       return true;

@@ -126,6 +126,20 @@ function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOpt
   });
 }
 
+/** Serves the live page of the run, if it is wanted. Loaded only then. */
+async function servePage(
+  { dashboardPort, folder }: RunSettings,
+  hub: Hub,
+  run: HarvestRun,
+  { io, log }: { readonly io: Io; readonly log: (line: string) => void },
+): Promise<AsyncDisposable | undefined> {
+  if (dashboardPort === undefined) return undefined;
+  const { RunPage } = await import("./run-page.ts");
+  const page = new RunPage(folder);
+  io.stderr.write(`Dashboard: ${await page.serve(hub, run, dashboardPort, log)}\n`);
+  return page;
+}
+
 /** Lists and downloads the works, until they are done or an interrupt ends the run; then closes the run. */
 async function download(
   { settings, io, feed, signal, isListedFirst = false, isEnqueueOnly = false, time = systemTime }: SessionOptions,
@@ -157,6 +171,7 @@ async function download(
   if (signal?.aborted === true) interrupts.receive();
   let state: "ended" | "interrupted" = "interrupted";
   try {
+    await using _page = await servePage(settings, hub, run, { io, log: line => progress.log(line) });
     progress.start();
     let listingError: unknown;
     const listing = feed({ hub, run, tally, log: text => progress.log(text), signal: interrupts.signal })

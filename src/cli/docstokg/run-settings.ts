@@ -42,6 +42,8 @@ export interface RunSettings extends RunPaths {
   readonly keepsTelemetry: boolean;
   /** The port of 127.0.0.1 that serves Prometheus metrics; undefined for none. */
   readonly metricsPort: number | undefined;
+  /** The port of 127.0.0.1 that serves the live page of the run; undefined for none. */
+  readonly dashboardPort: number | undefined;
   readonly isQuiet: boolean;
   readonly isJson: boolean;
 }
@@ -93,6 +95,10 @@ export function addMachineFlags(command: Command, quiet: string): void {
     .option(
       "--metrics-port <port>",
       "serve Prometheus metrics on 127.0.0.1:<port>; 0 for any free port; needs the package prom-client",
+    )
+    .option(
+      "--dashboard-port <port>",
+      "serve a live page, to see and steer the run, on 127.0.0.1:<port>; 0 for any free port",
     )
     .option(...WATCH_POLICY_FLAG)
     .option("-q, --quiet", quiet)
@@ -162,6 +168,8 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
     keepsTelemetry: flags["telemetry"] !== false,
     metricsPort:
       flags["metricsPort"] === undefined ? undefined : whole("--metrics-port", flags["metricsPort"], 0, PORT_MAX),
+    dashboardPort:
+      flags["dashboardPort"] === undefined ? undefined : whole("--dashboard-port", flags["dashboardPort"], 0, PORT_MAX),
     isQuiet: flags["quiet"] === true,
     isJson: flags["json"] === true,
   };

@@ -45,6 +45,8 @@ export interface ManifestWorks {
    * @param isContinued whether failed works continue where they stopped
    */
   addUnfinished(run: number, reasons: readonly Reason[] | "all", isContinued: boolean): Promise<number>;
+  /** Adds the failed works of a reason to a run that is in progress, from their first step. Returns their number. */
+  addFailed(run: number, reason: Reason): Promise<number>;
   /** Makes the works of files pending again, because the files are missing or damaged. Returns their number. */
   reopen(sha256s: readonly string[]): Promise<number>;
   /** Stores what resolvers have added. Returns the id of another work that has one of the identifiers. */

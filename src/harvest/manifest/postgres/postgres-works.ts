@@ -36,8 +36,6 @@ export class PostgresWorks implements ManifestWorks {
   }
 
   async addUnfinished(run: number, reasons: readonly Reason[] | "all", isContinued: boolean): Promise<number> {
-    const isWanted = reasons === "all" ? "" : "AND reason = ANY($2)";
-    const wanted = reasons === "all" ? [] : [reasons];
     const count = await this.#connection.transaction(async client => {
       // A work that a worker has stays with it: only its run changes.
       const pending = await client.query(
@@ -45,13 +43,14 @@ export class PostgresWorks implements ManifestWorks {
          WHERE state = 'pending'`,
         [run],
       );
-      const failed = await client.query(
-        `UPDATE works SET run = $1, state = 'pending', not_before_ms = 0, ended_ms = NULL,
-           progress = ${isContinued ? "progress" : "NULL"} WHERE state = 'failed' ${isWanted}`,
-        [run, ...wanted],
-      );
-      return (pending.rowCount ?? 0) + (failed.rowCount ?? 0);
+      return (pending.rowCount ?? 0) + (await addFailed(client, run, reasons, isContinued));
     });
+    if (count > 0) await this.#worker.announce();
+    return count;
+  }
+
+  async addFailed(run: number, reason: Reason): Promise<number> {
+    const count = await this.#connection.transaction(client => addFailed(client, run, [reason], false));
     if (count > 0) await this.#worker.announce();
     return count;
   }
@@ -136,4 +135,19 @@ async function patch(client: Queryable, id: number, ids: string, metadata: strin
     "UPDATE works SET ids = $1, metadata = $2, title = coalesce($3, title), year = coalesce($4, year) WHERE id = $5",
     [mergedJson(String(row["ids"]), ids), known, title, year, id],
   );
+}
+
+async function addFailed(
+  client: Queryable,
+  run: number,
+  reasons: readonly Reason[] | "all",
+  isContinued: boolean,
+): Promise<number> {
+  const isWanted = reasons === "all" ? "" : "AND reason = ANY($2)";
+  const { rowCount } = await client.query(
+    `UPDATE works SET run = $1, state = 'pending', not_before_ms = 0, ended_ms = NULL,
+       progress = ${isContinued ? "progress" : "NULL"} WHERE state = 'failed' ${isWanted}`,
+    [run, ...(reasons === "all" ? [] : [reasons])],
+  );
+  return rowCount ?? 0;
 }

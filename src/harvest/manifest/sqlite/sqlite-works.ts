@@ -75,15 +75,23 @@ export class SqliteWorks implements ManifestWorks {
   }
 
   async addUnfinished(run: number, reasons: readonly Reason[] | "all", isContinued: boolean): Promise<number> {
-    const wanted = reasons === "all" ? "" : `AND reason IN (${reasons.map(() => "?").join(", ")})`;
     const pending = this.#db.prepare("UPDATE works SET run = ?, not_before_ms = 0 WHERE state = 'pending'").run(run);
-    const failed = this.#db
+    return Number(pending.changes) + this.#addFailed(run, reasons, isContinued);
+  }
+
+  async addFailed(run: number, reason: Reason): Promise<number> {
+    return this.#addFailed(run, [reason], false);
+  }
+
+  #addFailed(run: number, reasons: readonly Reason[] | "all", isContinued: boolean): number {
+    const wanted = reasons === "all" ? "" : `AND reason IN (${reasons.map(() => "?").join(", ")})`;
+    const { changes } = this.#db
       .prepare(
         `UPDATE works SET run = ?, state = 'pending', not_before_ms = 0, ended_ms = NULL,
            progress = ${isContinued ? "progress" : "NULL"} WHERE state = 'failed' ${wanted}`,
       )
       .run(run, ...(reasons === "all" ? [] : reasons));
-    return Number(pending.changes) + Number(failed.changes);
+    return Number(changes);
   }
 
   async reopen(sha256s: readonly string[]): Promise<number> {

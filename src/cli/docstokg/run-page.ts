@@ -3,14 +3,15 @@ import { dashboardOf } from "../../dashboard/dashboard.ts";
 import type { RunState } from "../../dashboard/dashboard-state.ts";
 import { HubSource } from "../../dashboard/hub-source.ts";
 import { readRunState } from "../../dashboard/run-state.ts";
+import { isReason } from "../../harvest/reason.ts";
 import type { HarvestRun } from "../../harvest/run.ts";
 import type { Hub } from "../../http/hub.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Io } from "../program.ts";
-import { type ServedDashboard, serveDashboard } from "./dashboard-server.ts";
+import { auditLine, type ServedDashboard, serveDashboard } from "./dashboard-server.ts";
 
-/** The live page of the demo. It can be looked at after the run too, until Ctrl-C. */
-export class DemoPage implements AsyncDisposable {
+/** The live page of a run in its own process. It can be looked at after the run too, until Ctrl-C. */
+export class RunPage implements AsyncDisposable {
   readonly #folder: string;
   #served: ServedDashboard | undefined;
   #lastRun: RunState | null = null;
@@ -19,13 +20,19 @@ export class DemoPage implements AsyncDisposable {
     this.#folder = folder;
   }
 
-  /** Returns the address of the page. */
-  async serve(hub: Hub, run: HarvestRun): Promise<string> {
+  /** Returns the address of the page. @param log receives a line for each action of an operator */
+  async serve(hub: Hub, run: HarvestRun, port: number, log: (line: string) => void): Promise<string> {
     const source = new HubSource(hub, systemTime, {
       readRun: () => this.#readRun(run),
-      actions: new HubActions(hub),
+      readHistory: key => run.manifest.reports.workHistory(key),
+      actions: new HubActions(hub, {
+        pause: () => run.pipeline.pause(),
+        resume: () => run.pipeline.resume(),
+        retry: failure => (isReason(failure) ? run.addFailed(failure) : Promise.resolve(0)),
+      }),
     });
-    this.#served = await serveDashboard(dashboardOf(source, {}), { port: 0, address: "127.0.0.1" });
+    const dashboard = dashboardOf(source, { onAction: action => log(auditLine(action)) });
+    this.#served = await serveDashboard(dashboard, { port, address: "127.0.0.1" }, "--dashboard-port");
     return this.#served.url;
   }
 
@@ -48,7 +55,7 @@ export class DemoPage implements AsyncDisposable {
 
   /** The manifest is closed at the end of the run; then the page shows what it has read last. */
   async #readRun(run: HarvestRun): Promise<RunState | null> {
-    const options = { folder: this.#folder, timeLeftMs: () => run.timeLeftMs };
+    const options = { folder: this.#folder, timeLeftMs: () => run.timeLeftMs, isPaused: run.pipeline.isPaused };
     this.#lastRun = await readRunState(run.manifest, options).catch(() => this.#lastRun && ended(this.#lastRun));
     return this.#lastRun;
   }

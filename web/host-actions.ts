@@ -1,0 +1,84 @@
+/** The actions of an operator on a host, a role of it or a resolver. */
+import type { ActionName, HostActionName, HostState } from "../src/dashboard/dashboard-state.ts";
+import { type ActionForm, openActionDialog } from "./action-dialog.ts";
+import { h } from "./dom.ts";
+
+interface ActionTexts {
+  /** Of the button that opens the dialog. */
+  readonly label: string;
+  readonly title: string;
+  readonly effect: string;
+}
+
+const TEXTS: Readonly<Record<HostActionName, ActionTexts>> = {
+  open: {
+    label: "Open …",
+    title: "Open the circuit",
+    effect: "All processes refuse requests to it until the time is over or the circuit is closed.",
+  },
+  close: {
+    label: "Close …",
+    title: "Close the circuit",
+    effect: "All processes send requests again. Cooldowns and failure counts are cleared.",
+  },
+  "half-open": {
+    label: "Half-open …",
+    title: "Half-open the circuit",
+    effect: "The next calls are trial calls, and their results decide.",
+  },
+  hold: {
+    label: "Hold …",
+    title: "Hold the calls",
+    effect: "Calls wait in the queue until the time is over, or are refused if they may not wait that long.",
+  },
+  release: {
+    label: "Release …",
+    title: "Release the calls",
+    effect:
+      "Calls that an operator holds are sent again, as the rate limits allow. A pause that the server asked for stays.",
+  },
+};
+const ROLES = ["metadata", "landing", "artifact"];
+
+/** The buttons of the actions that make sense for a host. */
+export function hostActionButtons(
+  host: HostState,
+  allowed: readonly ActionName[],
+  { token, onResult }: Pick<ActionForm, "token" | "onResult">,
+): readonly HTMLElement[] {
+  return hostActions(host, allowed).map(action =>
+    h(
+      "button",
+      { type: "button", onclick: () => openHostDialog(action, host, { token, onResult }) },
+      TEXTS[action].label,
+    ),
+  );
+}
+
+export function hostActions(host: HostState, allowed: readonly ActionName[]): readonly HostActionName[] {
+  const isHeld = host.keys.some(key => key.isHeld);
+  const names = Object.keys(TEXTS) as HostActionName[];
+  return names.filter(name => allowed.includes(name) && (name !== "release" || isHeld));
+}
+
+function openHostDialog(
+  action: HostActionName,
+  host: HostState,
+  { token, onResult }: Pick<ActionForm, "token" | "onResult">,
+): void {
+  const hasDuration = action === "open" || action === "hold";
+  const roles = host.kind === "resolver" ? [] : ROLES;
+  const role = h(
+    "select",
+    { name: "role" },
+    h("option", { value: "" }, "all roles"),
+    ...roles.map(name => h("option", {}, name)),
+  );
+  const seconds = h("input", { type: "number", name: "seconds", min: 1, max: 31_622_400, value: 300, required: true });
+  const { title, effect } = TEXTS[action];
+  openActionDialog({
+    ...{ action, heading: `${title} of ${host.name}`, title, effect, token, onResult },
+    fields: [roles.length > 0 && h("label", {}, "Role", role), hasDuration && h("label", {}, "Seconds", seconds)],
+    order: () => ({ host: host.name, role: role.value, ...(hasDuration && { seconds: Number(seconds.value) }) }),
+  });
+}
