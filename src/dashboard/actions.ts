@@ -103,7 +103,7 @@ function runTargetOf(
   return { targetText: `works that failed with ${failure}`, failure };
 }
 
-export function isRunAction(name: ActionName): name is RunActionName {
+function isRunAction(name: ActionName): name is RunActionName {
   return name === "pause" || name === "resume" || name === "retry";
 }
 
