@@ -50,7 +50,7 @@ const ACKNOWLEDGED_WITHIN_MS = 2000;
 const RESOLVER = "resolver ";
 const HOST_ACTIONS = ["open", "close", "half-open", "hold", "release"] as const;
 
-type Fields = Readonly<Record<string, unknown>>;
+type OrderFields = Readonly<Record<string, unknown>>;
 
 /**
  * Reads the body of a request. `shown` is what the page shows: only its hosts and failures are valid. Throws a RangeError
@@ -76,7 +76,7 @@ export function parseAction(
 
 function hostTargetOf(
   name: HostActionName,
-  { host, role = "", seconds = 0 }: Fields,
+  { host, role = "", seconds = 0 }: OrderFields,
   { hosts }: Pick<DashboardState, "hosts">,
 ): Pick<HostAction, "target" | "targetText" | "seconds"> {
   if (typeof host !== "string" || !hosts.some(known => known.name === host))
@@ -94,7 +94,7 @@ function hostTargetOf(
 
 function runTargetOf(
   name: RunActionName,
-  { failure = "" }: Fields,
+  { failure = "" }: OrderFields,
   { run }: Pick<DashboardState, "run">,
 ): Pick<RunAction, "targetText" | "failure"> {
   if (name !== "retry") return { targetText: "the run", failure: "" };
@@ -204,7 +204,7 @@ function targetOf(host: string, role: string): BreakerTarget {
   return { unit: host, role: isRole(role) ? role : undefined };
 }
 
-function fieldsOf(body: unknown): Fields {
+function fieldsOf(body: unknown): OrderFields {
   if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
   throw new RangeError("the body must be a JSON object");
 }

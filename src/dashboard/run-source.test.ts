@@ -52,6 +52,7 @@ test("a run shows its works, failures by reason and resolvers; killed runs are s
     state: "stopped",
     command: "run list.csv",
     endedMs: null,
+    isPaused: false,
     total: 3,
     done: 0,
     failed: 1,
