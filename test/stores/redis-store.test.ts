@@ -266,6 +266,34 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assert.equal(await kindOf(store, one("k", 3, 400)), "wait");
   });
 
+  test("keys of another type and records that cannot be parsed are set aside one by one", async t => {
+    const own = await ownServer(t);
+    const store = await opened(t, {}, own.url);
+    const write = (name: string) =>
+      store.change(`test ${name}`, ({ nowUs }) => ({
+        record: { next: { name }, keepUntilUs: nowUs + 60_000_000 },
+        result: undefined,
+      }));
+    await write("a.example");
+    await write("b.example");
+    for (const key of ["docstokg:processes", "docstokg:record:index", "docstokg:record:test a.example"]) {
+      own.cli("DEL", key);
+      own.cli("RPUSH", key, "a list");
+    }
+    own.cli("SET", "docstokg:record:test b.example", '{"record":');
+    own.cli("RPUSH", "docstokg:v3:k", "a list");
+    assert.equal(await kindOf(store, one("k", 1)), "granted");
+    await store.exchange([], []);
+    assert.equal(store.processes, 1);
+    for (const name of ["a.example", "b.example"]) {
+      assert.equal((await store.read(`test ${name}`)).record, undefined);
+      await write(name);
+      assert.deepEqual((await store.read(`test ${name}`)).record, { name });
+    }
+    assert.deepEqual((await store.list("test ")).length, 2);
+    assert.equal(own.cli("KEYS", "*:damaged").trim().split("\n").length, 4);
+  });
+
   test("a password is accepted, and appears in no message", async t => {
     const own = await ownServer(t, "--requirepass", "s3cret:of/them");
     const place = `127.0.0.1:${own.port}`;

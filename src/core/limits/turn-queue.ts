@@ -112,6 +112,9 @@ export class TurnQueue {
       this.#head += 1;
     }
     this.#headDueUs = -TURN_TIMEOUT_US;
-    if (this.#head === this.#tail) this.#headStart = this.#end;
+    if (this.#head < this.#tail) return;
+    this.#headStart = this.#end;
+    // Also if the entry of a process was damaged, so that its turn could not be counted.
+    this.#waiting = 0;
   }
 }

@@ -20,7 +20,14 @@ if now == '' then
   local time = redis.call('TIME')
   now = string.format('%.0f', time[1] * 1000000 + time[2])
 end
-local stored = redis.call('GET', KEYS[1]) or ''
+local stored = redis.pcall('GET', KEYS[1]) or ''
+if type(stored) == 'table' then
+  if not stored.err:find('WRONGTYPE', 1, true) then error(stored) end
+  -- One key that cannot be read must not take the store away for all: it is set aside for a day.
+  redis.call('RENAME', KEYS[1], KEYS[1] .. ':damaged')
+  redis.call('PEXPIRE', KEYS[1] .. ':damaged', 86400000)
+  stored = ''
+end
 if ARGV[2] == 'read' then return {now, 0, stored} end
 if stored ~= ARGV[3] then return {now, 0, stored} end
 redis.call('SET', KEYS[1], ARGV[4], 'PX', ARGV[5])
@@ -58,7 +65,7 @@ export class RedisRecords {
   }
 
   async read<Value>(name: string): Promise<StoreRecord<Value>> {
-    return recordOf(name, await this.#call(name, "read"));
+    return recordOf(await this.#call(name, "read"));
   }
 
   async change<Value, Result>(
@@ -67,7 +74,7 @@ export class RedisRecords {
   ): Promise<Result> {
     let stored = await this.#call(name, "read");
     for (let attempt = 0; attempt < TRIES; attempt += 1) {
-      const { record: update, result } = step(recordOf(name, stored));
+      const { record: update, result } = step(recordOf(stored));
       if (update === undefined) return result;
       const keepMs = Math.ceil((update.keepUntilUs - stored.nowUs) / 1000);
       if (keepMs <= 0) return result;
@@ -88,7 +95,7 @@ export class RedisRecords {
     const wanted: string[] = [];
     for (let offset = 0; wanted.length < LISTED_MAX; offset += LISTED_MAX) {
       const command = ["ZRANGEBYSCORE", this.#index, from, "+inf", "LIMIT", String(offset), String(LISTED_MAX)];
-      const names = (await this.#connection.send(this.#index, command)) as readonly string[];
+      const names = (await this.#send(this.#index, command)) as readonly string[];
       wanted.push(...names.filter(name => name.startsWith(prefix)));
       if (names.length < LISTED_MAX) break;
     }
@@ -121,7 +128,20 @@ export class RedisRecords {
         commands.push([key, "SET", key, text, "EX", seconds]);
       }
     }
-    await Promise.all(commands.map(([key, ...command]) => this.#connection.send(key, command)));
+    for (const [key, ...command] of commands) await this.#send(key, command);
+  }
+
+  /** A key of another type is set aside for a day, and the command is repeated. */
+  async #send(key: string, command: readonly string[]): Promise<unknown> {
+    try {
+      return await this.#connection.send(key, command);
+    } catch (error) {
+      if (!isWrongType(error)) throw error;
+      const aside = `${key}:damaged`;
+      await this.#connection.send(key, ["RENAME", key, aside]);
+      await this.#connection.send(key, ["PEXPIRE", aside, "86400000"]);
+      return this.#connection.send(key, command);
+    }
   }
 
   async #call(name: string, ...args: readonly string[]): Promise<RecordReply> {
@@ -138,11 +158,15 @@ export class RedisRecords {
   }
 }
 
-function recordOf<Value>(name: string, { nowUs, text }: RecordReply): StoreRecord<Value> {
-  if (text === "") return { record: undefined, nowUs };
+/** A text that cannot be parsed counts as no record: it concerns one host, and the next write replaces it. */
+function recordOf<Value>({ nowUs, text }: RecordReply): StoreRecord<Value> {
   try {
-    return recordAt(JSON.parse(text) as StoredRecord, nowUs);
-  } catch (cause) {
-    throw new StoreError(`redis: cannot parse the stored record "${name}"`, { cause });
+    return recordAt(text === "" ? undefined : (JSON.parse(text) as StoredRecord), nowUs);
+  } catch {
+    return { record: undefined, nowUs };
   }
+}
+
+function isWrongType(error: unknown): boolean {
+  return error instanceof StoreError && error.message.includes("WRONGTYPE");
 }

@@ -42,11 +42,19 @@ if not me.clock_us then
   if ARGV[4] ~= '0' and me.clock_us > tonumber(ARGV[4]) then return { me.clock_us, -1 } end
 end
 
+-- One key that cannot be read must not take the store away for all: it is set aside for a day.
+local function set_aside(key)
+  redis.call('RENAME', key, key .. ':damaged')
+  redis.call('PEXPIRE', key .. ':damaged', 86400000)
+end
+
 -- The number of processes that use the store, if it is asked for: this one is added, or removed with a lease of 0.
 local processes, is_all = 0, ARGV[6] == '-1'
 if is_all or ARGV[8] ~= '0' then
   local key = KEYS[is_all and 1 or tonumber(ARGV[8])]
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', me.clock_us)
+  local removed = redis.pcall('ZREMRANGEBYSCORE', key, '-inf', me.clock_us)
+  if type(removed) == 'table' and removed.err:find('WRONGTYPE', 1, true) then set_aside(key)
+  elseif type(removed) == 'table' then error(removed) end
   if me.lease_us > 0 then
     redis.call('ZADD', key, me.clock_us + me.lease_us, me.name)
     redis.call('PEXPIRE', key, math.ceil(me.lease_us / 1000) * 2)
@@ -108,9 +116,8 @@ local function budget_of(position)
     end
   end)
   if not is_read or fields[2] and not fields[1] then
-    -- One key that cannot be read must not take the store away for all: it is set aside, and counts as lost.
-    redis.call('RENAME', key, key .. ':damaged')
-    redis.call('PEXPIRE', key .. ':damaged', 86400000)
+    -- It counts as lost.
+    set_aside(key)
     b = new_budget(key)
   end
   -- If the clock was set back, or another machine took over, time stands still until it has caught up.
@@ -223,7 +230,7 @@ local function stamp_of(b, index, unit)
   if not stamp_us then
     -- A missing stamp counts as the latest one, so that a damaged key never grants too much.
     local packed = redis.call('HGET', b.key, field)
-    stamp_us = packed and struct.unpack('<d', packed) or b.last_us
+    stamp_us = packed and #packed == 8 and struct.unpack('<d', packed) or b.last_us
     b.stamps[field] = stamp_us
   end
   return stamp_us
@@ -342,7 +349,8 @@ local function advance_turns(b)
     b.head = b.head + 1
   end
   b.head_due_us = -TURN_TIMEOUT_US
-  if b.head == b.tail then b.head_start = b.turns_end end
+  -- No process waits, also if the entry of a process was damaged, so that its turn could not be counted.
+  if b.head == b.tail then b.head_start, b.waiting = b.turns_end, 0 end
 end
 
 local function leave_turn(b, m)

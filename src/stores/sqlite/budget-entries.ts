@@ -124,10 +124,24 @@ class OpenTable<Key extends string | number, Value> implements Table<Key, Value>
     const known = this.#read.get(id);
     if (known !== undefined) return known;
     const stored = this.#entries.find(this.#key, this.#kind, String(id));
-    const entry = { value: stored === undefined ? undefined : (parsed(stored) as Value | undefined), stored };
+    const value = stored === undefined ? undefined : parsed(stored);
+    const isValid = SHAPES[this.#kind](value);
+    const entry = { value: isValid ? (value as Value) : undefined, stored };
     this.#read.set(id, entry);
     return entry;
   }
+}
+
+/** An entry of another shape counts as missing. */
+const SHAPES: Readonly<Record<Kind, (value: unknown) => boolean>> = {
+  member: value => hasNumbers(value, "pending", "leaseUs", "entry", "entryUs"),
+  turn: value => typeof value === "string",
+  lease: value => hasNumbers(value, "checkUs"),
+};
+
+function hasNumbers(value: unknown, ...names: readonly string[]): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return names.every(name => Number.isFinite((value as Readonly<Record<string, unknown>>)[name]));
 }
 
 /** Undefined for an entry that is no JSON: it counts as missing. */

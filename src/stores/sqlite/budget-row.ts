@@ -3,7 +3,6 @@ import type { BudgetTables } from "../../core/limits/budget-tables.ts";
 import { type BudgetState, SharedBudget } from "../../core/limits/shared-budget.ts";
 import { WindowLog } from "../../core/limits/window-log.ts";
 import { type MachineInstant, shiftUs } from "./machine-instant.ts";
-import { damageError } from "./sqlite-errors.ts";
 
 export interface BudgetRow {
   readonly key: string;
@@ -21,17 +20,27 @@ interface PackedState extends BudgetState {
   readonly ringSizes: readonly number[];
 }
 
-/** The budget of a row. `tablesOf` gets the microseconds by which the stored instants are to be shifted. */
-export function budgetOf(row: BudgetRow, now: MachineInstant, tablesOf: (byUs: number) => BudgetTables): SharedBudget {
-  const { key, boot, machine_us, wall_ms } = row;
+/**
+ * The budget of a row; undefined if it cannot be parsed. `tablesOf` gets the microseconds by which the stored instants
+ * are to be shifted.
+ */
+export function budgetOf(
+  row: BudgetRow,
+  now: MachineInstant,
+  tablesOf: (byUs: number) => BudgetTables,
+): SharedBudget | undefined {
+  const { boot, machine_us, wall_ms } = row;
+  const byUs = shiftUs({ boot, machineUs: machine_us, wallMs: wall_ms }, now);
+  let state: BudgetState;
   try {
-    const state = unpacked(row);
-    const byUs = shiftUs({ boot, machineUs: machine_us, wallMs: wall_ms }, now);
-    const current = byUs === 0 ? state : shifted(state, byUs);
-    return new SharedBudget(isFormer(current) ? upgraded(current, now.machineUs) : current, tablesOf(byUs));
-  } catch (error) {
-    throw damageError(`cannot parse the stored budget "${key}"`, error);
+    const stored = unpacked(row);
+    const current = byUs === 0 ? stored : shifted(stored, byUs);
+    state = isFormer(current) ? upgraded(current, now.machineUs) : current;
+    if (!isValid(state)) return undefined;
+  } catch {
+    return undefined;
   }
+  return new SharedBudget(state, tablesOf(byUs));
 }
 
 export function rowOf(key: string, budget: SharedBudget, { boot, machineUs, wallMs }: MachineInstant): BudgetRow {
@@ -61,6 +70,13 @@ function unpacked({ state, stamps }: BudgetRow): BudgetState {
   });
   if (end !== all.length) throw new RangeError(`expected ${end} stamps, found ${all.length}`);
   return { ...rest, log: { ...rest.log, rings } };
+}
+
+/** Whether the numbers that decide are numbers. A file may hold anything. */
+function isValid({ log, windows, lengthsUs, spacingUs, turns, leases }: BudgetState): boolean {
+  const numbers = [log.written, log.pending, log.lastUs, spacingUs, turns.head, turns.tail, turns.waiting, leases.head];
+  const ofWindows = windows.flatMap(({ limit, spanUs, grain, capacity }) => [limit, spanUs, grain, capacity]);
+  return windows.length === lengthsUs.length && [...numbers, ...ofWindows, leases.tail].every(Number.isFinite);
 }
 
 function shifted(state: BudgetState, byUs: number): BudgetState {

@@ -28,12 +28,15 @@ export class SqliteBudgets implements Budgets {
   readonly #page: StatementSync;
   readonly #delete: StatementSync;
   readonly #entries: BudgetEntries;
+  readonly #onDamage: (message: string) => void;
   readonly #open = new Map<string, { readonly budget: SharedBudget; readonly entries: OpenBudgetEntries }>();
   #now: MachineInstant = { boot: "", machineUs: 0, wallMs: 0 };
   #exchanges = 0;
   #sweptKey = "";
 
-  constructor(db: DatabaseSync) {
+  /** `onDamage` gets a message when a row was damaged. */
+  constructor(db: DatabaseSync, onDamage: (message: string) => void) {
+    this.#onDamage = onDamage;
     this.#select = db.prepare("SELECT key, state, stamps, boot, machine_us, wall_ms FROM budgets WHERE key = ?");
     // An update in place: INSERT OR REPLACE would move the row to another page each time.
     this.#upsert = db.prepare(
@@ -64,6 +67,10 @@ export class SqliteBudgets implements Budgets {
       if (byUs !== 0) this.#entries.shift(key, byUs);
       return entries;
     });
+    if (budget === undefined) {
+      this.#removeDamaged(key);
+      return undefined;
+    }
     this.#open.set(key, { budget, entries });
     return budget;
   }
@@ -91,12 +98,24 @@ export class SqliteBudgets implements Budgets {
     this.#open.clear();
   }
 
+  #remove(key: string): void {
+    this.#delete.run(key);
+    this.#entries.removeAll(key);
+  }
+
+  /** The processes that know the budget notice that it is lost, and report its use. The other budgets go on. */
+  #removeDamaged(key: string): void {
+    this.#remove(key);
+    this.#onDamage(`the stored budget "${key}" could not be parsed, and was removed`);
+  }
+
   #sweep(): void {
     const rows = this.#page.all(this.#sweptKey, SWEPT_AT_ONCE) as unknown as readonly BudgetRow[];
     for (const row of rows) {
-      if (this.#open.has(row.key) || !budgetOf(row, this.#now, emptyTables).isExpired(this.#now.machineUs)) continue;
-      this.#delete.run(row.key);
-      this.#entries.removeAll(row.key);
+      if (this.#open.has(row.key)) continue;
+      const budget = budgetOf(row, this.#now, emptyTables);
+      if (budget === undefined) this.#removeDamaged(row.key);
+      else if (budget.isExpired(this.#now.machineUs)) this.#remove(row.key);
     }
     this.#sweptKey = rows.length < SWEPT_AT_ONCE ? "" : (rows.at(-1)?.key ?? "");
   }

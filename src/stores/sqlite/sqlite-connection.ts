@@ -16,6 +16,12 @@ export const STORE_FORMAT: DatabaseFormat = {
   migrations: [BUDGETS_TABLE + PROCESSES_TABLE, RECORD_TABLES, RENAMED_RECORDS, BUDGET_ENTRIES_TABLE],
 };
 
+export interface ConnectionOptions {
+  readonly leaseUs: number;
+  /** Called when a damaged row was removed. */
+  readonly onTrouble: (error: StoreError) => void;
+}
+
 /** The tables during one transaction. */
 export interface SqliteTables {
   readonly budgets: Budgets;
@@ -39,21 +45,21 @@ export class SqliteConnection {
   processes = 1;
 
   /** Throws a StoreError for a file that has our `application_id` but lacks our tables. */
-  static on(file: OpenedDatabase, path: string, process: string, leaseUs: number): SqliteConnection {
+  static on(file: OpenedDatabase, path: string, process: string, options: ConnectionOptions): SqliteConnection {
     try {
-      return new SqliteConnection(file, path, process, leaseUs);
+      return new SqliteConnection(file, path, process, options);
     } catch (error) {
       file.db.close();
       throw new StoreError(`cannot use the store ${path}: ${messageOf(error)}`, { cause: error });
     }
   }
 
-  private constructor(file: OpenedDatabase, path: string, process: string, leaseUs: number) {
+  private constructor(file: OpenedDatabase, path: string, process: string, { leaseUs, onTrouble }: ConnectionOptions) {
     this.file = file;
     this.#path = path;
     this.#process = process;
     this.#leaseUs = leaseUs;
-    this.#budgets = new SqliteBudgets(file.db);
+    this.#budgets = new SqliteBudgets(file.db, message => onTrouble(new StoreError(`${path}: ${message}`)));
     this.#records = new SqliteRecords(file.db);
     this.#processes = new SqliteProcesses(file.db, process, leaseUs);
   }

@@ -43,11 +43,6 @@ export function busyError(message: string): Error {
   return Object.assign(new Error(message), { errcode: SQLITE_BUSY });
 }
 
-/** An error that `isDamage` accepts, for a value that cannot be parsed in an otherwise valid file. */
-export function damageError(message: string, cause: unknown): Error {
-  return Object.assign(new Error(message, { cause }), { errcode: SQLITE_CORRUPT });
-}
-
 /** Extended codes hold the primary one in their lowest byte. */
 function primaryCode(error: unknown): number | undefined {
   const isCoded = error instanceof Error && "errcode" in error && typeof error.errcode === "number";

@@ -4,7 +4,6 @@ import { hostOfRecord } from "../record-names.ts";
 import { type RecordTable, type StoredRecord, shiftInstants } from "../records.ts";
 import { LISTED_MAX } from "../store.ts";
 import { type MachineInstant, shiftUs } from "./machine-instant.ts";
-import { damageError } from "./sqlite-errors.ts";
 
 /** `breaker_cooldowns` is a copy for other tools, in epoch seconds (law S5). This program reads only the records. */
 export const RECORD_TABLES = `
@@ -98,7 +97,10 @@ export class SqliteRecords {
 
   list(prefix: string, now: MachineInstant): readonly (StoredRecord & { readonly name: string })[] {
     const rows = this.#list.all(prefix, `${prefix}\u{10ffff}`, LISTED_MAX) as unknown as readonly RecordRow[];
-    return rows.map(row => ({ name: row.name, ...storedRecordOf(row, now) }));
+    return rows.flatMap(row => {
+      const stored = storedRecordOf(row, now);
+      return stored === undefined ? [] : [{ name: row.name, ...stored }];
+    });
   }
 
   /** The records at `now`, within a transaction. */
@@ -133,15 +135,16 @@ export class SqliteRecords {
   }
 }
 
+/** Undefined for a row that cannot be parsed: it concerns one host, and the next write replaces it. */
 function storedRecordOf(
-  { name, record, keep_until_us, boot, machine_us, wall_ms }: RecordRow,
+  { record, keep_until_us, boot, machine_us, wall_ms }: RecordRow,
   now: MachineInstant,
-): StoredRecord {
+): StoredRecord | undefined {
   const byUs = shiftUs({ boot, machineUs: machine_us, wallMs: wall_ms }, now);
   try {
     const value: unknown = JSON.parse(record);
     return { record: byUs === 0 ? value : shiftInstants(value, byUs), keepUntilUs: keep_until_us + byUs };
-  } catch (error) {
-    throw damageError(`cannot parse the stored record "${name}"`, error);
+  } catch {
+    return undefined;
   }
 }

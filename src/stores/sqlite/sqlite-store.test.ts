@@ -241,19 +241,61 @@ for (const [what, damage] of [
   });
 }
 
-test("sqlite: a budget that cannot be parsed replaces the file and fails one call, and the store goes on", async t => {
+for (const [what, state] of [
+  ["is no JSON", '{"log":'],
+  ["has no numbers", '{"log":{},"windows":[],"lengthsUs":[],"turns":{},"leases":{},"claims":[],"ringSizes":[]}'],
+  ["is a number", "7"],
+] as const) {
+  test(`sqlite: a budget that ${what} is removed and reported, and all others go on`, async t => {
+    const file = newFile();
+    const troubles: StoreError[] = [];
+    const onTrouble = (error: StoreError) => {
+      troubles.push(error);
+      throw new Error("an exception of the listener");
+    };
+    const store = await opened(t, file, { time: new FakeTime(), onTrouble });
+    for (const key of ["k", "other"]) assert.equal(await grantedUnits(store, requestFor(key, 1, 1000)), 1);
+    connection(t, file).prepare("UPDATE budgets SET state = ? WHERE key = 'k'").run(state);
+    assert.equal(await grantedUnits(store, requestFor("k", 1, 1000)), 1);
+    assert.equal(await grantedUnits(store, requestFor("other", 1, 1000)), 0, "the other budget is kept");
+    assert.match(
+      troubles.map(({ message }) => message).join(),
+      /: the stored budget "k" could not be parsed, and was removed$/,
+    );
+    assert.deepEqual(
+      readdirSync(join(file, "..")).filter(name => name.includes("damaged")),
+      [],
+    );
+  });
+}
+
+test("sqlite: entries of processes that cannot be parsed count as missing", async t => {
   const file = newFile();
-  const troubles: StoreError[] = [];
-  const onTrouble = (error: StoreError) => {
-    troubles.push(error);
-    throw new Error("an exception of the listener");
-  };
-  const store = await opened(t, file, { time: new FakeTime(), onTrouble });
-  assert.equal(await grantedUnits(store, requestFor("k", 1, 1000)), 1);
-  connection(t, file).exec("UPDATE budgets SET state = '{\"log\":'");
-  await assert.rejects(grantedUnits(store, requestFor("k", 1, 1000)), { name: "StoreError", message: /damaged.*"k"/ });
-  assert.equal(troubles.length, 1);
-  assert.equal(await grantedUnits(store, requestFor("k", 1, 1000)), 1);
+  const store = await opened(t, file, { time: new FakeTime() });
+  const second = await opened(t, file, { time: new FakeTime() });
+  assert.equal(await grantedUnits(store, requestFor("k", 2, 1000)), 1);
+  for (const value of ["{", "7", "{}", "null"]) {
+    connection(t, file).prepare("UPDATE budget_entries SET value = ?").run(value);
+    await second.exchange([{ keys: ["k"], written: 1, returned: 0 }], [requestFor("k", 2, 1000)]);
+  }
+  assert.equal(await grantedUnits(second, requestFor("other", 1, 1000)), 1);
+});
+
+test("sqlite: a record that cannot be parsed counts as missing, and the next write replaces it", async t => {
+  const file = newFile();
+  const time = new FakeTime();
+  const store = await opened(t, file, { time });
+  await startCooldown(store, "a.example", 1000);
+  await startCooldown(store, "b.example", 1000);
+  connection(t, file).exec("UPDATE records SET record = '{' WHERE name = 'host a.example'");
+  assert.equal((await store.read("host a.example")).record, undefined);
+  assert.deepEqual(
+    (await store.list("host ")).map(({ name }) => name),
+    ["host b.example"],
+  );
+  await startCooldown(store, "a.example", 1000);
+  assert.equal(await leftMs(store, "a.example"), 1000);
+  assert.equal(await leftMs(store, "b.example"), 1000);
 });
 
 for (const [what, content] of [

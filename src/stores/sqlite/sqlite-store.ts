@@ -30,7 +30,7 @@ export interface SqliteStoreOptions {
   readonly time: Time;
   /** Source of randomness in [0, 1) for the pauses between attempts. @default Math.random */
   readonly random?: () => number;
-  /** Called when a damaged file was renamed and replaced. @default none */
+  /** Called when a damaged file was renamed and replaced, or a damaged row was removed. @default none */
   readonly onTrouble?: (error: StoreError) => void;
   /**
    * How long a silent process keeps its leased units, in milliseconds. Must be the same in all processes that share
@@ -236,7 +236,8 @@ export class SqliteStore implements Store {
     if (this.#connection !== undefined) return;
     try {
       const file = await openWhenFree(this.#options, timeoutMs);
-      this.#connection = SqliteConnection.on(file, this.#options.path, this.processId, this.#leaseUs);
+      const { path, onTrouble } = this.#options;
+      this.#connection = SqliteConnection.on(file, path, this.processId, { leaseUs: this.#leaseUs, onTrouble });
     } catch (error) {
       this.#fail(this.#queue.batch(), error);
       // `open` has no queued call to reject, so it needs the error itself.
