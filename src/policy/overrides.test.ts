@@ -131,6 +131,11 @@ test("a target that names nothing in the policy, and no plausible host, is an er
     /"groups\.arxiv" is not a host; did you mean service:arxiv\?/,
   );
   assert.match(await message(`defaults.x:metadata=${fields}`), /did you mean defaults\?/);
+  assert.match(
+    await message(`api_crossref_org:metadata=${fields}`),
+    /"api_crossref_org" is not a listed host; did you mean api\.crossref\.org\? A name with dots can be written in the lists DOCSTOKG_RLIMITS and DOCSTOKG_BREAKERS \(host:api_crossref_org adds a host of that name\)$/,
+  );
+  assert.equal(await message(`host:api_crossref_org:metadata=${fields}`), "");
   assert.equal(await message(`localhost:metadata=${fields}`), "");
 });
 

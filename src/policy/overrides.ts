@@ -125,7 +125,7 @@ function targetPath(target: string, { hosts, services }: KnownNames): readonly s
   }
   if (hosts.has(canonicalHostIfValid(target))) return ["hosts", canonicalHost(target)];
   if (service !== undefined) return ["services", service];
-  return ["hosts", newHost(target, services)];
+  return ["hosts", newHost(target, hosts, services)];
 }
 
 /** `service:<name>` and `host:<host>` as two parts. A host that is called service or host needs the prefix. */
@@ -138,14 +138,22 @@ function splitPrefix(target: string): readonly string[] {
   );
 }
 
-/** A host that no file lists. A name that is nearly a service, or a key of the file, is probably not meant as a host. */
-function newHost(target: string, services: ReadonlySet<string>): string {
+/**
+ * A host that no file lists. A name that is nearly a service, or a key of the file, is probably not meant as a host; nor
+ * is a listed host with underscores in place of its dots, which shells cannot export.
+ */
+function newHost(target: string, hosts: ReadonlySet<string>, services: ReadonlySet<string>): string {
   const [, key, name = ""] = /^(groups|services|hosts|defaults)\.(.+)$/i.exec(target) ?? [];
   if (key !== undefined) {
     const meant = /^(?:groups|services)$/i.test(key) ? `service:${name}` : key === "hosts" ? `host:${name}` : DEFAULTS;
     throw new RangeError(`${JSON.stringify(target)} is not a host; did you mean ${meant}?`);
   }
   const host = canonicalHost(target);
+  const dotted = host.replaceAll("_", ".");
+  if (dotted !== host && hosts.has(dotted))
+    throw new RangeError(
+      `${JSON.stringify(target)} is not a listed host; did you mean ${dotted}? A name with dots can be written in the lists DOCSTOKG_RLIMITS and DOCSTOKG_BREAKERS (host:${target} adds a host of that name)`,
+    );
   const suggested = host.includes(".") || host.includes(":") ? undefined : nearest(target, services);
   if (suggested !== undefined)
     throw new RangeError(

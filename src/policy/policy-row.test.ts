@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadPolicy } from "./load.ts";
 import { breakerRows, hostPolicyRows, policyRows, serviceRows } from "./policy-row.ts";
+import type { Role } from "./roles.ts";
 
 const alone = { extends: "none" } as const;
 
@@ -123,4 +124,20 @@ test("limits on costs are shown behind the rates, for roles and totals", async (
       "total: usd_micros 5/SECOND + usd_micros 100/HOUR",
     ],
   );
+});
+
+test("a host that sets one role has a row of its own for that role, and shares the others with its service", async () => {
+  const ratelimits = {
+    ...alone,
+    hosts: { "a.example": { landing: { rates: "1/9s" } } },
+    services: { s: { members: ["a.example", "b.example"] } },
+  };
+  const policy = await loadPolicy({ ratelimits, breakers: alone });
+  const rows = hostPolicyRows(policy, { host: "a.example" });
+  assert.deepEqual(
+    rows.map(({ host, role }) => `${host} ${role}`),
+    ["service s metadata", "a.example landing", "service s artifact"],
+  );
+  for (const { host, role } of rows)
+    assert.equal(host, policy.ratelimits.resolved.route("a.example", role as Role).name);
 });

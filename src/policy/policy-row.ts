@@ -93,9 +93,9 @@ export function hostPolicyRows(
   { host, path }: { readonly host: string; readonly path?: string | undefined },
 ): readonly PolicyRow[] {
   const { resolved } = policy.ratelimits;
-  const { name } = resolved.route(host, "metadata", path);
   const unit = policy.breakers.resolved.route(host, path).circuit;
-  return rowsOf(policy, name, unit, role => resolved.route(host, role, path));
+  // A host that sets limits of one role only shares the budgets of the others with its service.
+  return rowsOf(policy, undefined, unit, role => resolved.route(host, role, path));
 }
 
 /** The breaker settings of all other hosts, of each host and service that breakers.yaml lists, and of each resolver. */
@@ -142,20 +142,21 @@ function unitOf({ breakers }: LoadedPolicy, { scope, members }: ScopeEntry): str
   return members.length === 0 ? undefined : serviceName(scope.service);
 }
 
+/** @param shown the name of all rows; undefined for the names of the budgets */
 function rowsOf(
   policy: LoadedPolicy,
-  shown: string,
+  shown: string | undefined,
   unit: string | undefined,
   routeOf: (role: Role) => Route,
 ): readonly PolicyRow[] {
   const { resolved, options } = policy.ratelimits;
   const backend = options.backend?.kind ?? "memory";
   const rows = ROLES.map(role => {
-    const { roleBudget, above } = routeOf(role);
+    const { name, roleBudget, above } = routeOf(role);
     const maxConcurrent = Math.min(roleBudget.maxConcurrent, ...above.map(total => total.policy.maxConcurrent));
     const { maxDelayMs, countsHead, isShadow } = roleBudget;
     return {
-      host: shown,
+      host: shown ?? name,
       role,
       ...budgetCells({ ...roleBudget, maxConcurrent }),
       maxDelayMs,
@@ -166,9 +167,9 @@ function rowsOf(
       aimd: roleBudget.isAdaptive ?? resolved.aimd.enabled,
     };
   });
-  const { above } = routeOf("metadata");
+  const { name: first, above } = routeOf("metadata");
   const totals = above.map(({ name, policy: total }, index) => ({
-    host: shown,
+    host: shown ?? first,
     role: index === 0 ? "total" : `total of ${name}`,
     ...budgetCells(total),
     backend,

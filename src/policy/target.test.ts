@@ -16,6 +16,7 @@ test("a port belongs to a target only if the policy names it, and is known for U
   assert.equal(read("http://a.example/x"), "a.example:80/x");
   assert.equal(read(new URL("https://a.example/")), "a.example:443");
   assert.equal(read("[::1]/x"), "[::1]/x");
+  assert.equal(read("2001:DB8::0001"), "[2001:db8::1]");
 });
 
 test("a text that is neither a host nor a URL is refused without its password", async () => {

@@ -29,7 +29,8 @@ function explicitPort(target: string | URL): string | undefined {
 }
 
 function parsed(text: string): URL {
-  const url = URL.parse(hasScheme(text) ? text : `http://${text}`);
+  // The second one is for an IPv6 address without brackets.
+  const url = hasScheme(text) ? URL.parse(text) : (URL.parse(`http://${text}`) ?? URL.parse(`http://[${text}]`));
   if (url !== null) return url;
   throw new RangeError(`${JSON.stringify(withoutCredentials(text))} is neither a host nor a URL`);
 }

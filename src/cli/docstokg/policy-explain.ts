@@ -21,7 +21,9 @@ import { targetOf } from "./policy-target.ts";
 import { notesText, sourcesTable, textLines } from "./policy-text.ts";
 
 const RESOLVER_PREFIX = "resolver:";
-const SERVICE_PREFIX = "service:";
+const SERVICE_PREFIX = /^service:/i;
+/** As for `--rate`: always a host, also if a service has the same name. */
+const HOST_PREFIX = /^host:/i;
 
 /** `docstokg policy explain`. */
 export const explainTarget: RunCommand = async ([target = "", givenRole], options, io) => {
@@ -75,7 +77,7 @@ function explanationOf(loaded: LoadedPolicy, target: string, role: Role): Policy
     const values = [...explainLimits(loaded, { service }, role), ...explainCircuit(loaded, { service }, role)];
     return { names: { service, role }, listing, values };
   }
-  const { host, path } = targetOf(loaded, target, "<target>");
+  const { host, path } = targetOf(loaded, target.replace(HOST_PREFIX, ""), "<target>");
   return explanationOfHost(loaded, host, path, role);
 }
 
@@ -97,8 +99,8 @@ function explanationOfHost(
 /** The service that a target names: `service:<name>`, or the name alone when no host of that name is listed. */
 function serviceIn({ ratelimits: { options } }: LoadedPolicy, target: string): string | undefined {
   const services = Object.keys(options.services ?? {});
-  const isPrefixed = target.startsWith(SERVICE_PREFIX);
-  const name = isPrefixed ? target.slice(SERVICE_PREFIX.length) : target;
+  const isPrefixed = SERVICE_PREFIX.test(target);
+  const name = target.replace(SERVICE_PREFIX, "");
   const found = services.find(service => service.toLowerCase() === name.toLowerCase());
   if (isPrefixed && found === undefined) throw usageError("<target>", unknownServiceMessage(name, services));
   return isPrefixed || !Object.hasOwn(options.hosts ?? {}, canonicalHostIfValid(target)) ? found : undefined;

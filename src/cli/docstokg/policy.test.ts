@@ -114,6 +114,16 @@ test("policy explain finds the service of a host, and of a path in a URL", async
   assert.match(stdout, /services\.ols4/);
 });
 
+test("policy explain reads host: and service: as overrides do, in any case", async () => {
+  for (const target of ["host:zenodo.org", "HOST:zenodo.org:8080"])
+    assert.match(
+      (await run(["policy", "explain", target])).stdout,
+      /^zenodo\.org \(metadata\), listed in the policy\n/,
+    );
+  assert.match((await run(["policy", "explain", "host:arxiv"])).stdout, /^arxiv \(metadata\), not listed: /);
+  assert.match((await run(["policy", "explain", "Service:arxiv"])).stdout, /^service arxiv \(metadata\): /);
+});
+
 test("policy explain prints the tier of a key, and the source of each effective number", async () => {
   const key = { NCBI_API_KEY: "0123456789-secret" };
   const { stdout } = await run(["policy", "explain", "eutils.ncbi.nlm.nih.gov"], key);
