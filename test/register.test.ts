@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type TestContext, test } from "node:test";
 import { serve } from "./http/kit.ts";
+import { collectOutput } from "./process-output.ts";
 
 /** Runs a program in its own process with --import. */
 async function run(t: TestContext, code: string, env: Record<string, string>, ...args: readonly string[]) {
@@ -16,16 +16,7 @@ async function run(t: TestContext, code: string, env: Record<string, string>, ..
   writeFileSync(file, code);
   const register = resolve(import.meta.dirname, "../src/register.ts");
   const child = spawn(process.execPath, ["--import", register, file, ...args], { env: { ...process.env, ...env } });
-  let stdout = "";
-  let stderr = "";
-  child.stdout.on("data", chunk => {
-    stdout += chunk;
-  });
-  child.stderr.on("data", chunk => {
-    stderr += chunk;
-  });
-  const [exitCode] = await once(child, "close");
-  return { code: exitCode, stdout, stderr };
+  return collectOutput(child).ended;
 }
 
 test("with --import docstokg/register an unchanged program keeps the limits and still ends by itself", async t => {

@@ -87,7 +87,24 @@ export class StoreComparison {
   }
 }
 
-export async function compareStores(
+/** Compares the cases with 64 callers and with one, each on one key and on 64. */
+export async function compareLoads(
+  pool: WorkerPool,
+  processes: number,
+  entrants: { readonly oneCaller: readonly string[]; readonly manyCallers: readonly string[] },
+  options: ComparisonOptions,
+): Promise<readonly StoreComparison[]> {
+  const outcomes: StoreComparison[] = [];
+  // Cases with many calls first: their code is compiled when a single caller is measured.
+  for (const callers of [64, 1]) {
+    const compared = callers === 1 ? entrants.oneCaller : entrants.manyCallers;
+    for (const keys of [1, 64])
+      outcomes.push(await compareStores(pool, compared, { processes, callers, keys }, options));
+  }
+  return outcomes;
+}
+
+async function compareStores(
   pool: WorkerPool,
   entrants: readonly string[],
   setting: LoadSetting,

@@ -1,7 +1,7 @@
 /** Acquires units through a Redis server, compared with rate-limiter-flexible on the same server. */
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atLeast, type Figure } from "../kit/report.ts";
-import { type ComparisonOptions, compareStores, type StoreComparison, tableOf } from "./comparison.ts";
+import { compareLoads, type StoreComparison, tableOf } from "./comparison.ts";
 import { PEER_COLUMNS, SINGLE, UNION } from "./peer.ts";
 import { EACH, TOGETHER } from "./round.ts";
 import { noServer, openServer } from "./server.ts";
@@ -11,6 +11,7 @@ import { WorkerPool } from "./worker-pool.ts";
 const SHARE_MIN = 0.9;
 /** Our two windows, compared with two of rate-limiter-flexible. */
 const UNION_TIMES_MIN = 1;
+const ENTRANTS = { oneCaller: [SINGLE, UNION, EACH], manyCallers: [SINGLE, UNION, EACH, TOGETHER] };
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   await using server = await openServer();
@@ -19,27 +20,12 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   const outcomes: StoreComparison[] = [];
   for (const processes of [1, 4]) {
     await using pool = await WorkerPool.start(processes, { kind: "redis", at: server.url });
-    outcomes.push(...(await compareAll(pool, processes, options)));
+    outcomes.push(...(await compareLoads(pool, processes, ENTRANTS, options)));
   }
   return {
     tables: outcomes.map(outcome => tableOf(outcome, options, PEER_COLUMNS)),
     figures: outcomes.flatMap(figuresOf),
   };
-}
-
-async function compareAll(
-  pool: WorkerPool,
-  processes: number,
-  options: ComparisonOptions,
-): Promise<readonly StoreComparison[]> {
-  const outcomes: StoreComparison[] = [];
-  // Cases with many calls first: their code is compiled when a single caller is measured.
-  for (const callers of [64, 1]) {
-    const entrants = callers === 1 ? [SINGLE, UNION, EACH] : [SINGLE, UNION, EACH, TOGETHER];
-    for (const keys of [1, 64])
-      outcomes.push(await compareStores(pool, entrants, { processes, callers, keys }, options));
-  }
-  return outcomes;
 }
 
 function figuresOf(outcome: StoreComparison): readonly Figure[] {

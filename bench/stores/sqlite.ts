@@ -2,13 +2,14 @@
 import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { atLeast, atMost, type Figure } from "../kit/report.ts";
 import { median } from "../kit/statistics.ts";
-import { type ComparisonOptions, compareStores, type StoreComparison, tableOf } from "./comparison.ts";
+import { compareLoads, type StoreComparison, tableOf } from "./comparison.ts";
 import { openFolder } from "./folder.ts";
 import { EACH, NOTHING, TOGETHER } from "./round.ts";
 import { WorkerPool } from "./worker-pool.ts";
 
 const PER_SECOND_MIN = 10_000;
 const STALL_MS_MAX = 20;
+const ENTRANTS = { oneCaller: [EACH], manyCallers: [EACH, TOGETHER, NOTHING] };
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   using folder = openFolder();
@@ -17,24 +18,9 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   for (const processes of [1, 4]) {
     const at = folder.file(`${processes}.db`);
     await using pool = await WorkerPool.start(processes, { kind: "sqlite", at });
-    outcomes.push(...(await compareAll(pool, processes, options)));
+    outcomes.push(...(await compareLoads(pool, processes, ENTRANTS, options)));
   }
   return { tables: outcomes.map(outcome => tableOf(outcome, options)), figures: outcomes.flatMap(figuresOf) };
-}
-
-async function compareAll(
-  pool: WorkerPool,
-  processes: number,
-  options: ComparisonOptions,
-): Promise<readonly StoreComparison[]> {
-  const outcomes: StoreComparison[] = [];
-  // Cases with many calls first: their code is compiled when a single caller is measured.
-  for (const callers of [64, 1]) {
-    const entrants = callers === 1 ? [EACH] : [EACH, TOGETHER, NOTHING];
-    for (const keys of [1, 64])
-      outcomes.push(await compareStores(pool, entrants, { processes, callers, keys }, options));
-  }
-  return outcomes;
 }
 
 function figuresOf(outcome: StoreComparison): readonly Figure[] {

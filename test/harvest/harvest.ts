@@ -7,8 +7,9 @@ import { loadPolicy } from "../../src/policy/load.ts";
 import type { SimulatedWork } from "../../src/testing/internet/catalogue.ts";
 import type { Internet } from "../../src/testing/internet/start-internet.ts";
 import { systemTime } from "../../src/time/system-time.ts";
+import { internetFor } from "../testing/internet-kit.ts";
 import { databaseOf, folderFor, runFor } from "./kit.ts";
-import { internetFor, keyOf } from "./processes.ts";
+import { keyOf } from "./processes.ts";
 
 export const DOWN = ["eprints.lakeside.example", "dspace.hillford.example"];
 /** Resolvers whose shipped limits allow many works per minute. */

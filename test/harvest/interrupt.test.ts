@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { internetFor } from "../testing/internet-kit.ts";
 import { eventually, folderFor } from "./kit.ts";
-import { filesIn, internetFor, isQuick, keyOf, startDocstokg } from "./processes.ts";
+import { filesIn, isQuick, keyOf, startDocstokg } from "./processes.ts";
 
 test("Ctrl-C finishes the requests in flight and exits with 130, and retry continues", async t => {
   const internet = await internetFor(t, { seed: 3, works: 62 });

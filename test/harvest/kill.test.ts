@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { openManifest } from "../../src/harvest/manifest/manifest.ts";
 import { systemTime } from "../../src/time/system-time.ts";
+import { internetFor } from "../testing/internet-kit.ts";
 import { databaseOf, eventually, folderFor, sha256 } from "./kit.ts";
-import { filesIn, internetFor, isQuick, keyOf, startDocstokg } from "./processes.ts";
+import { filesIn, isQuick, keyOf, startDocstokg } from "./processes.ts";
 
 test("a run that is killed at any time loses no finished file, and the next run continues", async t => {
   // Slow, so that downloads are in flight when the process is killed.

@@ -1,28 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { workOf } from "../../src/harvest/identifiers/identifiers.ts";
 import type { SimulatedWork } from "../../src/testing/internet/catalogue.ts";
-import { type Internet, type InternetOptions, startInternet } from "../../src/testing/internet/start-internet.ts";
-
-export async function internetFor(t: TestContext, options: InternetOptions): Promise<Internet> {
-  const internet = await startInternet(options);
-  t.after(() => internet.close());
-  return internet;
-}
-
-export interface Ended {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+import type { Internet } from "../../src/testing/internet/start-internet.ts";
+import { collectOutput, type EndedProcess } from "../process-output.ts";
 
 export interface DocstokgProcess {
   readonly child: ChildProcess;
-  readonly ended: Promise<Ended>;
+  readonly ended: Promise<EndedProcess>;
   /** Its stderr so far. */
   stderrSoFar(): string;
 }
@@ -73,16 +60,7 @@ export function startDocstokg(
   t.after(() => child.kill("SIGKILL"));
   child.stdin?.on("error", () => undefined);
   if (input !== undefined) child.stdin?.end(input);
-  let stdout = "";
-  let stderr = "";
-  child.stdout?.on("data", chunk => {
-    stdout += String(chunk);
-  });
-  child.stderr?.on("data", chunk => {
-    stderr += String(chunk);
-  });
-  const ended = once(child, "close").then(([code, signal]) => ({ code, signal, stdout, stderr }));
-  return { child, ended, stderrSoFar: () => stderr };
+  return { child, ...collectOutput(child) };
 }
 
 /** Names of the finished files. */

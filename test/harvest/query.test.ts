@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { internetFor } from "../testing/internet-kit.ts";
 import { folderFor } from "./kit.ts";
-import { internetFor, isQuick, keyOf, startDocstokg } from "./processes.ts";
+import { isQuick, keyOf, startDocstokg } from "./processes.ts";
 
 test("the works of a search are downloaded like listed works", async t => {
   const internet = await internetFor(t, { seed: 2, works: 62 });

@@ -6,9 +6,10 @@ import { PostgresManifest } from "../../src/harvest/manifest/postgres/postgres-m
 import type { SimulatedWork } from "../../src/testing/internet/catalogue.ts";
 import type { Internet } from "../../src/testing/internet/start-internet.ts";
 import { systemTime } from "../../src/time/system-time.ts";
+import { internetFor } from "../testing/internet-kit.ts";
 import { eventually, folderFor, sha256 } from "./kit.ts";
 import { PostgresServer, whyNoPostgres } from "./postgres-server.ts";
-import { type DocstokgProcess, filesIn, internetFor, isQuick, keyOf, startDocstokg } from "./processes.ts";
+import { type DocstokgProcess, filesIn, isQuick, keyOf, startDocstokg } from "./processes.ts";
 
 const SETTINGS = ["--resolvers", "openalex", "--no-telemetry", "--quiet", "--json"];
 const MACHINE = ["--no-telemetry", "--quiet", "--json"];

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { resolve } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { collectOutput } from "../process-output.ts";
 import { serve } from "./kit.ts";
 
 for (const first of ["node:http", "undici"]) {
@@ -33,11 +33,7 @@ for (const first of ["node:http", "undici"]) {
     const child = spawn(process.execPath, ["--input-type=module", "--eval", code], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    let stdout = "";
-    child.stdout.on("data", chunk => {
-      stdout += chunk;
-    });
-    await once(child, "close");
+    const { stdout } = await collectOutput(child).ended;
     assert.equal(stdout, "3\n");
   });
 }

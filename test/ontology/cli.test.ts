@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ontofetch } from "../../src/cli/ontofetch.ts";
 import { runProgram } from "../../src/cli/program.ts";
+import { runIn } from "../cli/kit.ts";
 import { serve } from "../http/kit.ts";
 import { folderFor } from "./kit.ts";
 
@@ -30,17 +31,8 @@ async function setUp(t: TestContext) {
   const sources = join(folder, "sources.yaml");
   const url = `${server.origin}/x.obo`;
   await writeFile(sources, `allow_private: true\nsources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`);
-  const run = async (command: string, env: Readonly<Record<string, string>> = {}) => {
-    let stdout = "";
-    let stderr = "";
-    const exitCode = await runProgram(ontofetch, {
-      argv: [...command.split(" "), "--sources", sources],
-      env,
-      stdout: { write: (text: string) => (stdout += text) },
-      stderr: { write: (text: string) => (stderr += text) },
-    });
-    return { exitCode, stdout, stderr };
-  };
+  const run = (command: string, env: Readonly<Record<string, string>> = {}) =>
+    runIn(ontofetch, [...command.split(" "), "--sources", sources], { env });
   return { folder, sources, server, state, url, run };
 }
 

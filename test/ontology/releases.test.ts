@@ -5,7 +5,7 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ontofetch } from "../../src/cli/ontofetch.ts";
-import { runProgram } from "../../src/cli/program.ts";
+import { runIn } from "../cli/kit.ts";
 import { serve } from "../http/kit.ts";
 import { folderFor } from "./kit.ts";
 
@@ -32,17 +32,7 @@ async function setUp(t: TestContext, sources: (origin: string) => string) {
   const file = join(folder, "sources.yaml");
   const write = (text: string) => writeFile(file, `allow_private: true\n${text}`);
   await write(sources(server.origin));
-  const run = async (command: string) => {
-    let stdout = "";
-    let stderr = "";
-    const exitCode = await runProgram(ontofetch, {
-      argv: [...command.split(" "), "--sources", file],
-      env: {},
-      stdout: { write: (text: string) => (stdout += text) },
-      stderr: { write: (text: string) => (stderr += text) },
-    });
-    return { exitCode, stdout, stderr };
-  };
+  const run = (command: string) => runIn(ontofetch, [...command.split(" "), "--sources", file]);
   const lock = async () => JSON.parse(await readFile(join(folder, "ontologies.lock.json"), "utf8")).ontologies;
   return { folder, files, server, run, lock, write, store: join(folder, "ontologies") };
 }

@@ -1,26 +1,17 @@
 /** Processes that end without closing their telemetry. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { openTelemetryFile } from "../../src/telemetry/reading/telemetry-file.ts";
+import { collectOutput } from "../process-output.ts";
 import { allOf, folderFor } from "./kit.ts";
 
 async function run(t: TestContext, command: string, args: readonly string[]) {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
   t.after(() => child.kill("SIGKILL"));
-  let stdout = "";
-  let stderr = "";
-  child.stdout.on("data", chunk => {
-    stdout += chunk;
-  });
-  child.stderr.on("data", chunk => {
-    stderr += chunk;
-  });
-  const [code, signal] = (await once(child, "close")) as [number | null, string | null];
-  return { code, signal, stdout, stderr };
+  return collectOutput(child).ended;
 }
 
 const program = join(import.meta.dirname, "ending-process.ts");
