@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import type { DashboardState, WorkHistoryState } from "../../src/dashboard/dashboard-state.ts";
+import { internetFor } from "../testing/internet-kit.ts";
 import { eventually, folderFor } from "./kit.ts";
-import { filesIn, internetFor, isQuick, keyOf, startDocstokg } from "./processes.ts";
+import { filesIn, isQuick, keyOf, startDocstokg } from "./processes.ts";
 
 test("the page of a run pauses it, resumes it, and adds failed works of a reason again", async t => {
   const internet = await internetFor(t, { seed: 3, works: 62 });
