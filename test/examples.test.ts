@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { type ExecFileException, execFile, spawnSync } from "node:child_process";
-import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { suite, test } from "node:test";
 import type { StrictServer } from "../src/testing/strict-server.ts";
 import { mostWithin } from "./http/write-stamps.ts";
+import { installPackages } from "./install-packages.ts";
 
 /** Each example runs as its first comment says, in its own process, against a server that enforces a limit. */
 const root = resolve(import.meta.dirname, "..");
@@ -39,7 +40,7 @@ const expected: Readonly<Record<string, Expected>> = {
   sdk: { prints: /^metadata: 200\n(?:artifact: 200\n){5}5 artifacts in ([\d.]+) s\n$/, requests: 6 },
 };
 
-installClients();
+installPackages(folder);
 // Imported here, because it imports the package, which is linked only after the installation.
 const { startServer } = (await import(join(folder, "server.ts"))) as {
   readonly startServer: () => Promise<StrictServer>;
@@ -102,12 +103,4 @@ function run(args: readonly string[], env: Readonly<Record<string, string>>) {
       done({ code: error === null ? 0 : error.code, stdout, stderr });
     });
   });
-}
-
-/** npm writes this file last: if it is missing or older than the lockfile, the installation is incomplete. */
-function installClients(): void {
-  const installed = statSync(join(folder, "node_modules/.package-lock.json"), { throwIfNoEntry: false });
-  if (installed !== undefined && installed.mtimeMs >= statSync(join(folder, "package-lock.json")).mtimeMs) return;
-  const { status, stderr } = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], { cwd: folder, encoding: "utf8" });
-  assert.equal(status, 0, `npm ci in examples/ failed: ${stderr}`);
 }

@@ -33,11 +33,11 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
       {
         title: `${hosts.toLocaleString("en")} hosts with one request each, cache off`,
         notes: ["no network; the windows of a host are kept for an hour"],
-        columns: ["", "bytes/host", "hosts remembered"],
+        columns: ["", "bytes/host", "hosts kept"],
         rows: [["hub.request", bytes / hosts, keys]],
       },
     ],
-    figures: [atMost("a host that was asked once, bytes with its name", bytes / hosts, BYTES_PER_HOST_MAX)],
+    figures: [atMost("a host that was called once, bytes with its name", bytes / hosts, BYTES_PER_HOST_MAX)],
   };
 }
 

@@ -31,7 +31,7 @@ interface LatencyComparison {
   readonly what: string;
   readonly bare: Percentiles;
   readonly hub: Percentiles;
-  /** The median of the ratios of all rounds: a slow moment of the machine affects both sides of a ratio. */
+  /** The median over the rounds of hub minus bare: a slow moment of the machine affects both in the same round. */
   readonly added: Percentiles;
 }
 

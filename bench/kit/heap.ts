@@ -17,7 +17,7 @@ export async function retained<Value>(build: () => Value | Promise<Value>): Prom
   return { bytes: (await settledBytes()) - before, value };
 }
 
-/** `external` includes array buffers; those of up to 64 bytes are in the heap. */
+/** Bytes in use after garbage collection. `external` includes array buffers; those of up to 64 bytes are in the heap. */
 async function settledBytes(): Promise<number> {
   // Several collections: finalisers run after the first one, and only then can the next one free their objects.
   for (let times = 0; times < 4; times += 1) {

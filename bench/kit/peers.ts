@@ -1,7 +1,7 @@
 /** The other libraries, in `bench/node_modules`. */
-import { spawnSync } from "node:child_process";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { installPackages } from "../../test/install-packages.ts";
 
 const bench = resolve(import.meta.dirname, "..");
 
@@ -13,14 +13,6 @@ export function peerVersions(): Readonly<Record<string, string>> {
   return dependencies;
 }
 
-/** npm writes this file last. If it is missing or older than the lockfile, the installation is not complete. */
 export function installPeers(): void {
-  const installed = statSync(resolve(bench, "node_modules/.package-lock.json"), { throwIfNoEntry: false });
-  if (installed !== undefined && installed.mtimeMs >= statSync(resolve(bench, "package-lock.json")).mtimeMs) return;
-  // Its output goes to stderr: stdout is for the numbers.
-  const { status, error } = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], {
-    cwd: bench,
-    stdio: ["ignore", 2, 2],
-  });
-  if (status !== 0) throw new Error("npm ci in bench/ failed", { cause: error });
+  installPackages(bench);
 }

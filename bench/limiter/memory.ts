@@ -91,7 +91,7 @@ async function busyKeyBytes(keys: number): Promise<number> {
 }
 
 async function peerBytes({ open, idleKeys, busyKeys }: KeyedLimiterSpec, scale: number): Promise<readonly TableCell[]> {
-  const weigh = async (keys: number, requests: number) => {
+  const bytesPerKey = async (keys: number, requests: number) => {
     const hosts = Array.from({ length: keys }, (_, index) => hostName(index));
     const { bytes } = await retained(async () => {
       const kept = open();
@@ -100,10 +100,10 @@ async function peerBytes({ open, idleKeys, busyKeys }: KeyedLimiterSpec, scale: 
     });
     return bytes / keys;
   };
-  return [await weigh(idleKeys * scale, 1), await weigh(busyKeys, HOUR_LIMIT)];
+  return [await bytesPerKey(idleKeys * scale, 1), await bytesPerKey(busyKeys, HOUR_LIMIT)];
 }
 
-/** Only the measured object keeps the names, so that they are counted once. */
+/** Bytes per host, which are MB for a million hosts. Only the measured object keeps the names: they are counted once. */
 async function millionMb(hosts: number, build: () => Promise<unknown>): Promise<number> {
   const { bytes } = await retained(build);
   return bytes / hosts;

@@ -120,7 +120,7 @@ test("a process that is killed while the page shows it is shown with the age of 
   await page.getByText("2 processes on 1 machine").waitFor();
   killed.program.kill("SIGKILL");
   await once(killed.program, "exit");
-  // Its last status is shown with its age; a status with calls in progress is silence.
+  // The page shows the age of its last status, or how long the process is silent if calls were in progress.
   const age = new RegExp(`pid ${killed.program.pid}\\b.*(silent for [5-9]|[5-9]\\.\\d s ago|\\d\\d s)`);
   await page.getByRole("row", { name: age }).waitFor();
   await other.waitForLine("200");

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { execFile, spawnSync } from "node:child_process";
-import { readFileSync, statSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { basename, resolve } from "node:path";
 import { suite, test } from "node:test";
 import { type Handler, serve } from "../http/kit.ts";
+import { installPackages } from "../install-packages.ts";
 
 /** Runs the recipes of docs/guides/sdks.md with the SDKs themselves. The package must be built. */
 const folder = import.meta.dirname;
@@ -13,7 +14,7 @@ const recipes = Array.from(guide.matchAll(/^## (.+?)\n(?:(?!^## ).*\n)*?```js\n(
   code: match[2] ?? "",
 }));
 
-installSdks();
+installPackages(folder);
 
 /** The last part of the path, as a model of OpenAI and Anthropic, a user of GitHub and an object of S3. */
 const answer: Handler = (request, response) => {
@@ -70,13 +71,4 @@ function run(
       done({ stdout, stderr }),
     );
   });
-}
-
-/** npm writes this file last: if it is missing or older than the lockfile, the installation is incomplete. */
-function installSdks(): void {
-  const installed = statSync(join(folder, "node_modules/.package-lock.json"), { throwIfNoEntry: false });
-  if (installed !== undefined && installed.mtimeMs >= statSync(join(folder, "package-lock.json")).mtimeMs) return;
-  const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
-  const { status, stderr } = spawnSync("npm", args, { cwd: folder, encoding: "utf8" });
-  assert.equal(status, 0, `npm ci in test/sdks failed: ${stderr}`);
 }

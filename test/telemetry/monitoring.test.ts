@@ -90,7 +90,10 @@ test("legends and annotations use labels that their expressions keep", () => {
 });
 
 test("panels have titles and descriptions, and do not overlap", () => {
-  const places = dashboard.panels.map(({ gridPos: { x, y } }: { gridPos: { x: number; y: number } }) => `${x} ${y}`);
-  assert.equal(new Set(places).size, places.length);
+  const cells = dashboard.panels.flatMap(
+    ({ gridPos: { x, y, w, h } }: { gridPos: Record<"x" | "y" | "w" | "h", number> }) =>
+      Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)} ${y + Math.floor(cell / w)}`),
+  );
+  assert.equal(new Set(cells).size, cells.length);
   for (const { title, description } of dashboard.panels) assert.ok(title && description);
 });

@@ -128,7 +128,7 @@ export class FunctionalParser implements FileParser {
     this.#word = undefined;
     const parent = this.#openExpressions.at(-1);
     if (name === undefined) {
-      // SubClassOf(...) never needs bare parentheses, but HasKey and DLSafeRule group with them.
+      // Parentheses without a name group the operands of HasKey and DLSafeRule.
       if (parent === undefined) throw new SyntaxProblem('unexpected "("');
     } else if (parent === undefined) {
       if (name !== "Prefix" && name !== "Ontology") throw new SyntaxProblem(`unknown ${name.slice(0, 80)}(...)`);

@@ -57,8 +57,8 @@ export class HeaderFacts {
     if (known === undefined || (field === "date" && text > known)) header.values.set(field, text);
   }
 
-  /** The subject is an ontology, or a concept scheme. */
-  name(subject: string, isOntology: boolean): void {
+  /** Records that the subject is an ontology, or else a concept scheme. */
+  markSubject(subject: string, isOntology: boolean): void {
     const named = isOntology ? this.#ontologies : this.#schemes;
     if (named.size >= NAMED_MAX) return;
     named.set(subject, this.#headerOf(subject));

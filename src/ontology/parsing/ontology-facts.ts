@@ -109,7 +109,7 @@ export class FactCollector {
     const flags = FLAGS.get(type);
     if (flags !== undefined) this.#flag(subject, flags);
     else if (type === OWL_ONTOLOGY || type === `${SKOS}ConceptScheme`)
-      this.#header.name(subject, type === OWL_ONTOLOGY);
+      this.#header.markSubject(subject, type === OWL_ONTOLOGY);
     else if (!VOCABULARIES.some(vocabulary => type.startsWith(vocabulary))) this.#flag(subject, INDIVIDUAL);
   }
 

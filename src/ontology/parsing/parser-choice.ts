@@ -21,7 +21,8 @@ export type ParserName =
 /** How much of the beginning `parsersFor` and `wrongContentOf` look at. */
 export const HEAD_CHARACTERS = 65_536;
 
-const FAMILY: Readonly<Partial<Record<OntologyFileFormat, readonly ParserName[]>>> = {
+/** The only parser of the Turtle family that may read a file with this claim. */
+const PARSERS_BY_CLAIM: Readonly<Partial<Record<OntologyFileFormat, readonly ParserName[]>>> = {
   turtle: ["turtle"],
   trig: ["trig"],
   "n-triples": ["n-triples"],
@@ -30,26 +31,26 @@ const FAMILY: Readonly<Partial<Record<OntologyFileFormat, readonly ParserName[]>
 
 /** @param claim see `claimedFormat`. */
 export function parsersFor(head: string, claim: OntologyFileFormat | undefined): readonly ParserName[] {
-  const turtles = (claim === undefined ? undefined : FAMILY[claim]) ?? ["trig", "n-quads"];
+  const turtleParsers = (claim === undefined ? undefined : PARSERS_BY_CLAIM[claim]) ?? ["trig", "n-quads"];
   const text = withoutComments(head);
-  const order = orderFor(text, turtles);
+  const order = orderFor(text, turtleParsers);
   if (/^<[?!]/.test(text)) return order;
   const others: readonly ParserName[] = text.startsWith("<") ? [] : ["obo", "functional", "manchester"];
-  return [...new Set([...order, ...turtles, ...others])];
+  return [...new Set([...order, ...turtleParsers, ...others])];
 }
 
-function orderFor(text: string, turtles: readonly ParserName[]): readonly ParserName[] {
-  if (text.startsWith("<")) return isIri(text) ? turtles : ["xml"];
-  if (text.startsWith("{")) return /^\{\s?["}]|^\{\s+["}]/.test(text) ? ["json"] : turtles;
+function orderFor(text: string, turtleParsers: readonly ParserName[]): readonly ParserName[] {
+  if (text.startsWith("<")) return isIri(text) ? turtleParsers : ["xml"];
+  if (text.startsWith("{")) return /^\{\s?["}]|^\{\s+["}]/.test(text) ? ["json"] : turtleParsers;
   if (text.startsWith("[")) {
     if (/^\[[A-Za-z]{1,40}\]/.test(text)) return ["obo"];
-    return /^\[\s*[{"\d]/.test(text) ? ["json"] : [...turtles, "json"];
+    return /^\[\s*[{"\d]/.test(text) ? ["json"] : [...turtleParsers, "json"];
   }
   if (/^(?:Prefix|Ontology)\s{0,20}\(/.test(text)) return ["functional"];
   if (/^(?:Prefix|Namespace|Ontology|Import|[A-Z][a-z]{2,20}(?:Property|Classes)?|Class|Individual):\s/.test(text)) {
     return ["manchester"];
   }
-  return /^[A-Za-z][\w-]{0,60}:(?:\s|$)/.test(text) ? ["obo"] : turtles;
+  return /^[A-Za-z][\w-]{0,60}:(?:\s|$)/.test(text) ? ["obo"] : turtleParsers;
 }
 
 /** Whether `<...` is an IRI. A tag contains a space, or no slash and no number sign. */

@@ -8,7 +8,7 @@ export const HTTP_SPECS = {
     fields: {
       call_id: callId,
       host: ["text", "canonical host that was called"],
-      final_host: ["text", "host that ended the call: another than host after redirects that the hub has followed"],
+      final_host: ["text", "host that ended the call; differs from host after redirects that the hub has followed"],
       role,
       resolver: ["text?", "resolver that made the call"],
       partition: ["text?", "hash of the partition of the call"],

@@ -15,7 +15,7 @@ function mostIn(rates: readonly Rate[], windowUs: number): number {
   return Math.min(...rates.map(rate => rate.limit * Math.ceil(windowUs / rate.windowUs)));
 }
 
-/** Over all roles of a host or path, within the total above them. */
+/** The routes of these roles of a host or path, each with the totals above its budget. */
 function routesAt(place: string, roles: readonly (typeof ROLES)[number][]) {
   const [host = "", ...path] = place.split("/");
   return roles.map(role => shipped.route(host, role, `/${path.join("/")}`));

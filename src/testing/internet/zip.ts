@@ -8,7 +8,7 @@ export function makeZip(files: Readonly<Record<string, Uint8Array | string>>): B
   for (const [name, file] of Object.entries(files)) {
     const content = Buffer.from(file);
     const packed = deflateRawSync(content);
-    const title = Buffer.from(name);
+    const nameBytes = Buffer.from(name);
     const common = Buffer.alloc(26);
     common.writeUInt16LE(20, 0); // version needed to unpack
     common.writeUInt16LE(8, 4); // deflated
@@ -16,11 +16,11 @@ export function makeZip(files: Readonly<Record<string, Uint8Array | string>>): B
     common.writeUInt32LE(crc32(content), 10);
     common.writeUInt32LE(packed.length, 14);
     common.writeUInt32LE(content.length, 18);
-    common.writeUInt16LE(title.length, 22);
-    const local = Buffer.concat([Buffer.from("PK\x03\x04", "latin1"), common, title, packed]);
+    common.writeUInt16LE(nameBytes.length, 22);
+    const local = Buffer.concat([Buffer.from("PK\x03\x04", "latin1"), common, nameBytes, packed]);
     const position = Buffer.alloc(14);
     position.writeUInt32LE(offset, 10);
-    entries.push(Buffer.concat([Buffer.from("PK\x01\x02\x14\x00", "latin1"), common, position, title]));
+    entries.push(Buffer.concat([Buffer.from("PK\x01\x02\x14\x00", "latin1"), common, position, nameBytes]));
     locals.push(local);
     offset += local.length;
   }
