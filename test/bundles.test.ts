@@ -1,4 +1,4 @@
-/** Programs that esbuild made one file of run in a folder without node_modules. */
+/** Programs that esbuild has bundled into one file run in a folder without node_modules. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

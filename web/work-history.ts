@@ -1,4 +1,4 @@
-/** What was tried for one work of a run: asked for by its identifier. */
+/** The attempts of one work of a run, which is chosen by its identifier. */
 import type { WorkHistoryState } from "../src/dashboard/dashboard-state.ts";
 import { fill, h } from "./dom.ts";
 import { clock, duration, plural } from "./format.ts";

@@ -5,7 +5,7 @@ import { atMost, type BenchTable, type Figure } from "../kit/report.ts";
 import { asyncCase, syncCase } from "../kit/timed-case.ts";
 import { race, type TimedCase, type TimingResult, timingOptions } from "../kit/timing.ts";
 import { guarded, guardedByFinally, registryOf, succeed } from "./ours.ts";
-import { cockatielCircuit, finder, OpossumFamily } from "./peers.ts";
+import { cockatielCircuit, finder, OpossumCircuits } from "./peers.ts";
 import { task } from "./task.ts";
 
 /** The cases of the targets. Every ratio is relative to the first. */
@@ -72,8 +72,8 @@ function ours(hosts: readonly string[]): readonly TimedCase[] {
 function peers(hosts: readonly string[]): readonly TimedCase[] {
   const cockatiel = finder(hosts, cockatielCircuit);
   const cockatielSync = finder(hosts, cockatielCircuit);
-  const family = new OpossumFamily();
-  const opossum = finder(hosts, () => family.circuit());
+  const opossumCircuits = new OpossumCircuits();
+  const opossum = finder(hosts, () => opossumCircuits.circuit());
   const fired = asyncCase({ name: OPOSSUM }, hosts, host => opossum(host).fire(), true);
   return [
     asyncCase({ name: COCKATIEL }, hosts, host => cockatiel(host).execute(() => task()), true),
@@ -81,7 +81,7 @@ function peers(hosts: readonly string[]): readonly TimedCase[] {
     {
       ...fired,
       run(calls) {
-        family.rotateWhenDue();
+        opossumCircuits.rotateWhenDue();
         return fired.run(calls);
       },
     },

@@ -4,7 +4,7 @@ import { retained } from "../kit/heap.ts";
 import { scatteredHosts } from "../kit/hosts.ts";
 import type { TableCell } from "../kit/report.ts";
 import { FAIL_MAX, fail, registryOf, succeed } from "./ours.ts";
-import { cockatielCircuit, OpossumFamily } from "./peers.ts";
+import { cockatielCircuit, OpossumCircuits } from "./peers.ts";
 import { task } from "./task.ts";
 
 interface KeyedBreakerSpec {
@@ -15,7 +15,7 @@ interface KeyedBreakerSpec {
 }
 
 interface KeyedBreaker {
-  call(host: string, isWell: boolean): unknown;
+  call(host: string, succeeds: boolean): unknown;
 }
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
@@ -52,17 +52,17 @@ function specs(): readonly KeyedBreakerSpec[] {
       hosts: 100_000,
       open: perHost(() => {
         const circuit = cockatielCircuit();
-        return isWell => circuit.execute(() => task(isWell));
+        return succeeds => circuit.execute(() => task(succeeds));
       }),
     },
     {
       name: "opossum, lightest options",
       hosts: 10_000,
       open() {
-        const family = new OpossumFamily();
+        const opossumCircuits = new OpossumCircuits();
         return perHost(() => {
-          const circuit = family.circuit();
-          return isWell => circuit.fire(isWell);
+          const circuit = opossumCircuits.circuit();
+          return succeeds => circuit.fire(succeeds);
         })();
       },
     },
@@ -71,27 +71,27 @@ function specs(): readonly KeyedBreakerSpec[] {
 
 function ours(): KeyedBreaker {
   const registry = registryOf();
-  return { call: (host, isWell) => (isWell ? succeed(registry, host) : fail(registry, host)) };
+  return { call: (host, succeeds) => (succeeds ? succeed(registry, host) : fail(registry, host)) };
 }
 
-function perHost(make: () => (isWell: boolean) => Promise<void>): () => KeyedBreaker {
+function perHost(make: () => (succeeds: boolean) => Promise<void>): () => KeyedBreaker {
   return () => {
-    const made = new Map<string, (isWell: boolean) => Promise<void>>();
+    const made = new Map<string, (succeeds: boolean) => Promise<void>>();
     return {
-      call(host, isWell) {
+      call(host, succeeds) {
         const known = made.get(host) ?? make();
         made.set(host, known);
-        return known(isWell).catch(() => undefined);
+        return known(succeeds).catch(() => undefined);
       },
     };
   };
 }
 
-async function hostBytes(open: () => KeyedBreaker, count: number, calls: number, isWell: boolean): Promise<number> {
+async function hostBytes(open: () => KeyedBreaker, count: number, calls: number, succeeds: boolean): Promise<number> {
   const hosts = scatteredHosts(count);
   const { bytes } = await retained(async () => {
     const kept = open();
-    for (const host of hosts) for (let made = 0; made < calls; made += 1) await kept.call(host, isWell);
+    for (const host of hosts) for (let made = 0; made < calls; made += 1) await kept.call(host, succeeds);
     return kept;
   });
   return bytes / count;

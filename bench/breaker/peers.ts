@@ -15,11 +15,11 @@ export function cockatielCircuit(): CircuitBreakerPolicy {
  * No time-out (it costs a timer for each call), no percentiles, no snapshots, and one timer for the windows of all
  * circuits instead of one for each.
  */
-export class OpossumFamily {
+export class OpossumCircuits {
   readonly #controller = new EventEmitter().setMaxListeners(0);
   #rotatedMs = performance.now();
 
-  circuit(): CircuitBreaker<[isWell?: boolean], void> {
+  circuit(): CircuitBreaker<[succeeds?: boolean], void> {
     return new CircuitBreaker(task, {
       timeout: false,
       resetTimeout: RESET_S * 1000,

@@ -3,7 +3,7 @@ import type { BenchOptions, PartReport } from "../kit/bench.ts";
 import { asyncCase, syncCase } from "../kit/timed-case.ts";
 import { race, type TimedCase, timingOptions } from "../kit/timing.ts";
 import { FAIL_MAX, fail, guarded, RESET_S, registryOf } from "./ours.ts";
-import { cockatielCircuit, OpossumFamily } from "./peers.ts";
+import { cockatielCircuit, OpossumCircuits } from "./peers.ts";
 import { task } from "./task.ts";
 
 const HOST = "host.example.org";
@@ -48,7 +48,7 @@ function ours(): readonly TimedCase[] {
 
 async function peers(): Promise<readonly TimedCase[]> {
   const cockatiel = cockatielCircuit();
-  const opossum = new OpossumFamily().circuit();
+  const opossum = new OpossumCircuits().circuit();
   for (let failed = 0; failed < FAIL_MAX; failed += 1) {
     await Promise.allSettled([cockatiel.execute(() => task(false)), opossum.fire(false)]);
   }

@@ -3,6 +3,6 @@
 /** One object for all calls, so that a library that stores the last error does not store a stack for each call. */
 const DOWN = new Error("the host is down");
 
-export async function task(isWell = true): Promise<void> {
-  if (!isWell) throw DOWN;
+export async function task(succeeds = true): Promise<void> {
+  if (!succeeds) throw DOWN;
 }

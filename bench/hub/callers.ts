@@ -27,16 +27,16 @@ export function bareRequest(dispatcher: Dispatcher, url: () => string): SendOnce
   return async () => checkedRequest(await request(url(), { dispatcher }), undefined);
 }
 
-export function hubRequest(hub: Hub, url: () => string, verdict?: ExpectedCacheStatus): SendOnce {
-  return async () => checkedRequest(await hub.request(url()), verdict);
+export function hubRequest(hub: Hub, url: () => string, wantedStatus?: ExpectedCacheStatus): SendOnce {
+  return async () => checkedRequest(await hub.request(url()), wantedStatus);
 }
 
 export function bareFetch(url: () => string): SendOnce {
   return async () => checkedFetch(await fetch(url()), undefined);
 }
 
-export function hubFetch(hub: Hub, url: () => string, verdict?: ExpectedCacheStatus): SendOnce {
-  return async () => checkedFetch(await hub.fetch(url()), verdict);
+export function hubFetch(hub: Hub, url: () => string, wantedStatus?: ExpectedCacheStatus): SendOnce {
+  return async () => checkedFetch(await hub.fetch(url()), wantedStatus);
 }
 
 /** The same URL for each request. */
@@ -56,24 +56,24 @@ export function newUrls(origin: string): () => string {
 
 async function checkedRequest(
   { statusCode, headers, body }: Dispatcher.ResponseData<unknown>,
-  verdict: ExpectedCacheStatus,
+  wantedStatus: ExpectedCacheStatus,
 ): Promise<void> {
   const bytes = await body.arrayBuffer();
-  check(statusCode, bytes.byteLength, headers["cache-status"], verdict);
+  check(statusCode, bytes.byteLength, headers["cache-status"], wantedStatus);
 }
 
-async function checkedFetch(response: Response, verdict: ExpectedCacheStatus): Promise<void> {
+async function checkedFetch(response: Response, wantedStatus: ExpectedCacheStatus): Promise<void> {
   const bytes = await response.arrayBuffer();
-  check(response.status, bytes.byteLength, response.headers.get("cache-status") ?? undefined, verdict);
+  check(response.status, bytes.byteLength, response.headers.get("cache-status") ?? undefined, wantedStatus);
 }
 
 function check(
   status: number,
   bytes: number,
   cacheStatus: string | string[] | undefined,
-  verdict: ExpectedCacheStatus,
+  wantedStatus: ExpectedCacheStatus,
 ): void {
-  const expected = verdict && `docstokg; ${verdict}`;
+  const expected = wantedStatus && `docstokg; ${wantedStatus}`;
   if (status === 200 && bytes === BODY.length && cacheStatus === expected) return;
   throw new Error(`status ${status} with ${bytes} bytes and Cache-Status ${cacheStatus}, expected ${expected}`);
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { systemTime } from "../../src/time/system-time.ts";
 
-/** A way to a server that takes `delayMs` in each direction. */
+/** A TCP proxy in front of a server that delays all data by `delayMs` in each direction. */
 export async function openDelayedLink(port: number, delayMs: number): Promise<{ port: number; close(): void }> {
   const sockets = new Set<Socket>();
   const server = createServer(near => {

@@ -37,7 +37,7 @@ function entry(term: string, description: string): string[] {
   return [".TP", `.B ${roff(term)}`, roff(description === "" ? " " : sentence(description))];
 }
 
-/** Text for roff: a hyphen that is copied stays one, and a line that begins with a dot is no request. */
+/** Escapes text for roff, so that hyphens can be copied and a line that begins with a dot is not read as a request. */
 function roff(text: string): string {
   return text
     .replaceAll("\\", "\\e")

@@ -49,7 +49,7 @@ export async function isTaxonomyPackage(path: string): Promise<boolean> {
     }
   } catch (error) {
     if (error instanceof Error && "syscall" in error) throw error;
-    // Damaged: unpacking it says how.
+    // The zip file is damaged: `unpack` reports the problem.
     return false;
   }
 }

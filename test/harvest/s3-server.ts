@@ -1,5 +1,5 @@
 /**
- * An S3 service for tests: s3rver, with what it lacks. MD5 sums are required and checked, multipart uploads can be listed
+ * An S3 service for tests: s3rver with additions. MD5 sums are required and checked, multipart uploads can be listed
  * and aborted, and requests can be held.
  */
 import { createHash } from "node:crypto";

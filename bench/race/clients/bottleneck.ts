@@ -4,7 +4,7 @@ import type { Client, ClientSetup } from "../client.ts";
 import type { RaceWindow } from "../limits.ts";
 import { peerClient } from "../peer.ts";
 
-/** Its default. */
+/** The default `timeout` of a Bottleneck group. */
 const GROUP_TIMEOUT_MS = 300_000;
 
 /**

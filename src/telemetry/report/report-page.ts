@@ -29,7 +29,10 @@ const REASON_LABELS: Readonly<Record<OpenReasonKind, string>> = {
   "cli-open": "operator command",
 };
 
-/** One HTML page without scripts and without references to other files. All texts from the file are escaped. `section` is HTML that is added after the figures. */
+/**
+ * One HTML page without scripts and without references to other files. All texts from the file are escaped.
+ * @param section HTML that is added after the figures
+ */
 export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: SkippedCounts, section = ""): string {
   const { fromMs, stepMs } = timeline;
   const axis: Axis = { fromMs, stepMs, steps: Math.max(1, timeline.hosts[0]?.waitMs.length ?? 1) };
