@@ -1,6 +1,6 @@
 /**
- * 500 requests at 100/SECOND + 300/5SECOND to a server in another process, while two threads take all the time that they
- * get: ten runs. A late request must not be rejected, and rejections must not open the circuit.
+ * 500 requests at 100/SECOND + 300/5SECOND to a server in another process, while two threads use all the CPU time that
+ * they get: ten runs. A late request must not be rejected, and rejections must not open the circuit.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,46 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ask, bodyOf, directory, textOf, workOf } from "../../../test/testing/service-kit.ts";
 import { digest } from "./article-file.ts";
 import type { SimulatedWork } from "./catalogue.ts";
 import type { ServiceName } from "./copy.ts";
 import type { SimulatedReply, SimulatedRequest } from "./exchange.ts";
 import { makeHostDirectory } from "./host-directory.ts";
 import { WORK_SCENARIOS } from "./work-scenarios.ts";
-
-const directory = makeHostDirectory({ seed: 1, works: 2 * WORK_SCENARIOS.length, bigOntologyBytes: 1_000_000 });
-
-function ask(url: string, more: Partial<SimulatedRequest> = {}): SimulatedReply {
-  const { protocol, host, pathname, search, searchParams } = new URL(url);
-  return directory.answer({
-    method: "GET",
-    isTls: protocol === "https:",
-    host,
-    path: pathname,
-    search,
-    query: searchParams,
-    headers: {},
-    body: "",
-    earlierRequests: 0,
-    wallMs: Date.UTC(2026, 10, 16, 12),
-    ...more,
-  });
-}
-
-function textOf({ body }: SimulatedReply): string {
-  assert.ok(body instanceof Uint8Array);
-  return Buffer.from(body).toString();
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: tests read single fields of JSON responses
-function bodyOf(reply: SimulatedReply): any {
-  return JSON.parse(textOf(reply));
-}
-
-function workOf(scenario: SimulatedWork["scenario"]): SimulatedWork {
-  const work = directory.works.find(each => each.scenario === scenario);
-  assert.ok(work !== undefined, scenario);
-  return work;
-}
 
 /** Follows redirects: the URLs on the way, and the last response. */
 function follow(url: string, earlierRequests = 0): { readonly hops: readonly string[]; readonly end: SimulatedReply } {
@@ -247,73 +213,4 @@ test("requests without key, email address or valid parameters are refused as by 
   assert.equal(ask(`https://api.semanticscholar.org/graph/v1/paper/DOI:${doi}?fields=nonsense`).status, 400);
   assert.equal(ask("https://api.openalex.org/works?filter=nonsense:1").status, 403);
   assert.equal(ask("https://content.openalex.org/works/W1.pdf").status, 401);
-});
-
-test("OpenAlex lists every work once with a cursor", () => {
-  const seen: string[] = [];
-  let cursor: string | null = "*";
-  while (cursor !== null) {
-    const { meta, results } = bodyOf(
-      ask(`https://api.openalex.org/works?cursor=${encodeURIComponent(cursor)}&per-page=10&select=doi`),
-    );
-    seen.push(...results.map(({ doi }: { doi: string }) => doi.replace("https://doi.org/", "")));
-    cursor = meta.next_cursor;
-  }
-  const known = directory.works.filter(({ registrar }) => registrar !== "none").map(({ ids }) => ids.doi);
-  assert.deepEqual(seen, known);
-});
-
-test("OpenAlex filters by DOI, year, open access and search words", () => {
-  const listed = (query: string) =>
-    bodyOf(ask(`https://api.openalex.org/works?per-page=200&${query}`)).results.map((each: { doi: string }) =>
-      each.doi.slice(16),
-    );
-  const [one, two] = directory.works.filter(({ registrar }) => registrar !== "none");
-  assert.deepEqual(listed(`filter=doi:${one?.ids.doi}|https://doi.org/${two?.ids.doi}`), [one?.ids.doi, two?.ids.doi]);
-  const young = directory.works
-    .filter(({ year, registrar }) => year >= 2020 && registrar !== "none")
-    .map(({ ids }) => ids.doi);
-  assert.deepEqual(listed("filter=publication_year:2020-"), young);
-  const open = directory.works.filter(({ copies }) => copies.some(({ via }) => via.includes("openalex")));
-  assert.deepEqual(
-    listed("filter=is_oa:true"),
-    open.map(({ ids }) => ids.doi),
-  );
-  const word = one?.title.split(" ")[1] ?? "";
-  const titled = directory.works.filter(({ title, registrar }) => title.includes(word) && registrar !== "none");
-  assert.deepEqual(
-    listed(`search=${word}`),
-    titled.map(({ ids }) => ids.doi),
-  );
-});
-
-test("Crossref lists by DOI with selected fields, and returns the registration agency", () => {
-  const [one, two] = directory.works.filter(({ registrar }) => registrar === "crossref");
-  const { message } = bodyOf(
-    ask(`https://api.crossref.org/works?filter=doi:${one?.ids.doi},doi:${two?.ids.doi}&select=DOI`),
-  );
-  assert.deepEqual(message.items, [{ DOI: one?.ids.doi }, { DOI: two?.ids.doi }]);
-  const zenodo = workOf("zenodo");
-  assert.equal(ask(`https://api.crossref.org/works/${zenodo.ids.doi}`).status, 404);
-  assert.equal(bodyOf(ask(`https://api.crossref.org/works/${zenodo.ids.doi}/agency`)).message.agency.id, "datacite");
-});
-
-test("doi.org redirects a request for metadata to the registration agency", () => {
-  const accept = { headers: { accept: "application/vnd.citationstyles.csl+json" } };
-  const at = ({ ids }: SimulatedWork) =>
-    new URL(ask(`https://doi.org/${ids.doi}`, accept).headers["location"] ?? "").host;
-  assert.deepEqual([at(workOf("publisher")), at(workOf("zenodo"))], ["api.crossref.org", "api.datacite.org"]);
-});
-
-test("an archived error is served with memento-datetime", () => {
-  const { copies, year } = workOf("html-only");
-  const kept = ask(`https://web.archive.org/web/${year}0501120000id_/${copies[0]?.url}`);
-  assert.equal(kept.status, 429);
-  assert.match(kept.headers["memento-datetime"] ?? "", new RegExp(`${year}`));
-  const other = ask(`https://web.archive.org/web/19990101000000id_/${copies[0]?.url}`);
-  assert.equal(other.status, 302);
-  assert.match(other.headers["x-archive-redirect-reason"] ?? "", /found capture/);
-  const excluded = ask(`https://web.archive.org/web/20200101000000id_/${workOf("cookie-loop").copies[0]?.url}`);
-  assert.equal(excluded.status, 403);
-  assert.match(excluded.headers["x-archive-wayback-runtime-error"] ?? "", /AdministrativeAccessControl/);
 });

@@ -15,7 +15,8 @@ import { createTelemetry } from "../../../src/telemetry/telemetry.ts";
 import { FakeTime } from "../../../src/testing/fake-time.ts";
 import { StorageContextManager } from "../context-manager.ts";
 import { CallerLedger } from "./ledger-calls.ts";
-import { type Ledger, ledgerProblems } from "./ledger-comparison.ts";
+import { ledgerProblems } from "./ledger-comparison.ts";
+import type { Ledger } from "./ledger-records.ts";
 import { DEAD_HOST, drawScript, HOSTS, type ScriptStep } from "./ledger-script.ts";
 import { LedgerServer } from "./ledger-server.ts";
 

@@ -1,28 +1,11 @@
 import { DatabaseSync } from "node:sqlite";
-import { SpanKind } from "@opentelemetry/api";
-import type { ReadableSpan } from "@opentelemetry/sdk-trace-base";
-import type { HubSnapshot } from "../../../src/http/hub.ts";
-import { callOutcomeOf } from "../../../src/telemetry/call-outcome.ts";
-import type { EventOf, EventType, TelemetryEvent } from "../../../src/telemetry/events.ts";
+import type { EventOf, TelemetryEvent } from "../../../src/telemetry/events.ts";
 import { openTelemetryFile } from "../../../src/telemetry/reading/telemetry-file.ts";
 import type { RunSummary } from "../../../src/telemetry/summary/run-summary.ts";
 import { summarize } from "../../../src/telemetry/summary/run-tally.ts";
-import { type CallerLedger, count } from "./ledger-calls.ts";
+import { callProblems, spanProblems } from "./call-checks.ts";
+import { callSpans, calls, clientSpans, eventsOfType, type Ledger, metric } from "./ledger-records.ts";
 import { DEAD_HOST, HOSTS } from "./ledger-script.ts";
-import type { SeenRequest } from "./ledger-server.ts";
-
-/** Everything that recorded the calls of one batch. */
-export interface Ledger {
-  readonly caller: CallerLedger;
-  readonly seen: readonly SeenRequest[];
-  readonly events: readonly TelemetryEvent[];
-  /** The text of Prometheus. */
-  readonly metrics: string;
-  readonly spans: readonly ReadableSpan[];
-  /** The SQLite file. */
-  readonly file: string;
-  readonly snapshot: HubSnapshot;
-}
 
 /** One quantity, with its value in each record that has it. */
 type ComparedQuantity = readonly [what: string, ...values: (readonly [record: string, value: number])[]];
@@ -41,7 +24,7 @@ export async function ledgerProblems(ledger: Ledger): Promise<readonly string[]>
 
 function hostEntries(host: string, ledger: Ledger, report: RunSummary, db: DatabaseSync): readonly ComparedQuantity[] {
   const { events, seen, metrics, spans, snapshot, caller } = ledger;
-  const attempts = of(events, "http_attempt").filter(event => event.host === host);
+  const attempts = eventsOfType(events, "http_attempt").filter(event => event.host === host);
   const sent = attempts.filter(({ connection }) => connection !== "none");
   const requests = seen.filter(request => request.host === host);
   const row = report.hosts.find(one => one.host === host);
@@ -62,7 +45,7 @@ function hostEntries(host: string, ledger: Ledger, report: RunSummary, db: Datab
         ] as const)
       : []),
   ];
-  const acquired = of(events, "ratelimit.acquire").filter(event => event.key === host);
+  const acquired = eventsOfType(events, "ratelimit.acquire").filter(event => event.key === host);
   const recorded = (kind: string) => attempts.filter(({ breaker_recorded }) => breaker_recorded === kind).length;
   const waitedMs = sum(attempts, queueMs);
   return [
@@ -126,12 +109,12 @@ function hostEntries(host: string, ledger: Ledger, report: RunSummary, db: Datab
     [
       `${host}: failures that the breaker recorded`,
       ["attempts", recorded("failure")],
-      ["breaker events", of(events, "breaker_failure").filter(event => event.host === host).length],
+      ["breaker events", eventsOfType(events, "breaker_failure").filter(event => event.host === host).length],
     ],
     [
       `${host}: successes that the breaker recorded`,
       ["attempts", recorded("success")],
-      ["breaker events", of(events, "breaker_success").filter(event => event.host === host).length],
+      ["breaker events", eventsOfType(events, "breaker_success").filter(event => event.host === host).length],
     ],
     [
       `${host}: waits in ms`,
@@ -139,7 +122,7 @@ function hostEntries(host: string, ledger: Ledger, report: RunSummary, db: Datab
         "events",
         waitedMs +
           sum(
-            of(events, "http_request").filter(event => event.final_host === host),
+            eventsOfType(events, "http_request").filter(event => event.final_host === host),
             unsentMs,
           ),
       ],
@@ -151,8 +134,8 @@ function hostEntries(host: string, ledger: Ledger, report: RunSummary, db: Datab
 
 function totalEntries(ledger: Ledger, report: RunSummary, db: DatabaseSync): readonly ComparedQuantity[] {
   const { events, metrics, caller, spans } = ledger;
-  const all = of(events, "http_request");
-  const attempts = of(events, "http_attempt");
+  const all = eventsOfType(events, "http_request");
+  const attempts = eventsOfType(events, "http_attempt");
   const statuses = (text: string) => caller.cacheStatuses.get(`docstokg; ${text}`) ?? 0;
   const cached = (result: string) => metric(metrics, "http_cache_total", { result });
   return [
@@ -190,98 +173,15 @@ function totalEntries(ledger: Ledger, report: RunSummary, db: DatabaseSync): rea
   ];
 }
 
-/** Each call: the number of its attempts and their numbers, and an end. */
-function callProblems({ events }: Ledger): readonly string[] {
-  const problems: string[] = [];
-  const sent = new Map<string, number>();
-  const numbers = new Map<string, number[]>();
-  const lastHosts = new Map<string, string>();
-  for (const { call_id, connection, attempt, host } of of(events, "http_attempt")) {
-    lastHosts.set(call_id, host);
-    if (connection !== "none") count(sent, call_id);
-    numbers.set(call_id, [...(numbers.get(call_id) ?? []), attempt]);
-  }
-  const ids = new Set<string>();
-  for (const event of of(events, "http_request")) {
-    if (ids.has(event.call_id)) problems.push(`call ${event.call_id} has two http_request events`);
-    ids.add(event.call_id);
-    if (event.attempts !== (sent.get(event.call_id) ?? 0))
-      problems.push(`call ${event.call_id} has ${event.attempts} attempts, its events ${sent.get(event.call_id) ?? 0}`);
-    const endedByServer = event.status !== undefined && !event.from_cache && !event.coalesced && event.attempts > 0;
-    if (endedByServer && event.final_host !== lastHosts.get(event.call_id))
-      problems.push(
-        `call ${event.call_id} ended at ${event.final_host}, its last attempt at ${lastHosts.get(event.call_id)}`,
-      );
-    const isUnsent = event.attempts === 0 && !event.coalesced;
-    if (isUnsent && ["answered", "throttled"].includes(callOutcomeOf(event)))
-      problems.push(`call ${event.call_id} was ${callOutcomeOf(event)} without an attempt`);
-  }
-  for (const [id, own] of numbers) {
-    if (!ids.has(id)) problems.push(`attempts of call ${id}, which has no http_request`);
-    const expected = own.map((_, index) => index + 1);
-    if (own.toSorted((a, b) => a - b).join() !== expected.join()) problems.push(`call ${id} has attempts ${own}`);
-  }
-  return problems;
-}
-
-/** Each attempt is below the span of its call, and the request with its traceparent had the same status. */
-function spanProblems({ spans, seen }: Ledger): readonly string[] {
-  const callIds = new Set(callSpans(spans, true).map(span => span.spanContext().spanId));
-  const requests = new Map(seen.map(request => [request.traceparent, request]));
-  const problems: string[] = [];
-  for (const span of clientSpans(spans)) {
-    const { attributes, parentSpanContext } = span;
-    const { traceId, spanId } = span.spanContext();
-    const request = requests.get(`00-${traceId}-${spanId}-01`);
-    const status = attributes["http.response.status_code"];
-    if (!callIds.has(parentSpanContext?.spanId ?? "")) problems.push(`span ${spanId} has no call above it`);
-    if ((request === undefined) !== (attributes["docstokg.connection"] === "none"))
-      problems.push(`the requests with the traceparent of span ${spanId} are not as many as it has sent`);
-    if (request?.status !== status)
-      problems.push(`${request?.method} ${request?.path}: answered ${request?.status}, its span has ${status}`);
-  }
-  return problems;
-}
-
 function differences([what, ...values]: ComparedQuantity): readonly string[] {
   const [first] = values;
   const isSame = values.every(([, value]) => Math.abs(value - (first?.[1] ?? 0)) < 1e-3);
   return isSame ? [] : [`${what}: ${values.map(([record, value]) => `${record} ${value}`).join(", ")}`];
 }
 
-/** The sum over all series of a metric that have these labels. */
-function metric(text: string, name: string, labels: Readonly<Record<string, string>>): number {
-  const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
-  let total = 0;
-  for (const line of text.split("\n")) {
-    if (!line.startsWith(`docstokg_${name}{`) && !line.startsWith(`docstokg_${name} `)) continue;
-    if (wanted.every(label => line.includes(label))) total += Number(line.slice(line.lastIndexOf(" ")));
-  }
-  return total;
-}
-
 function eventCount(db: DatabaseSync): number {
   const tables = ["http_events", "http_attempts", "rate_events", "breaker_transitions", "breaker_calls", "run_events"];
   return sum(tables, table => Number(db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]));
-}
-
-function of<Type extends EventType>(events: readonly TelemetryEvent[], type: Type): readonly EventOf<Type>[] {
-  return events.filter((event): event is EventOf<Type> => event.event_type === type);
-}
-
-function calls(events: readonly TelemetryEvent[]): readonly EventOf<"http_request">[] {
-  return of(events, "http_request").filter(({ background }) => !background);
-}
-
-function callSpans(spans: readonly ReadableSpan[], withRefreshes = false): readonly ReadableSpan[] {
-  return spans.filter(
-    ({ kind, attributes }) =>
-      kind === SpanKind.INTERNAL && (withRefreshes || attributes["docstokg.background"] !== true),
-  );
-}
-
-function clientSpans(spans: readonly ReadableSpan[]): readonly ReadableSpan[] {
-  return spans.filter(({ kind }) => kind === SpanKind.CLIENT);
 }
 
 /** A redirect led to a fresh stored response: the caller sees a hit, but a request was sent. */
