@@ -27,9 +27,7 @@ const out = join(root, "docs-site");
 
 /** The groups of the navigation, in this order, and the documents of each. */
 const GROUPS: readonly (readonly [name: string, pattern: RegExp])[] = [
-  ["Start", /^docs\/(?:tutorial|concepts|recipes|coming-from|troubleshooting)\.md$/],
-  ["Recipes", /^docs\/recipes\//],
-  ["Coming from", /^docs\/coming-from\//],
+  ["Start", /^docs\/(?:tutorial|recipes|troubleshooting|coming-from|concepts)\.md$/],
   ["Guides", /^docs\/guides\//],
   ["Reference", /^docs\/reference\//],
   ["Project", /./],
@@ -111,17 +109,12 @@ function pathOf(document: DocumentReflection): string {
 }
 
 function documents(): string[] {
-  const names = [
-    "docs/tutorial.md",
-    "docs/concepts.md",
-    "docs/troubleshooting.md",
-    "docs/{recipes,coming-from,guides,reference}/*.md",
-  ];
+  const start = ["tutorial", "recipes", "troubleshooting", "coming-from", "concepts"].map(name => `docs/${name}.md`);
   const project = [
     "docs/{guarantees,benchmarks,decisions}.md",
     "{ARCHITECTURE,CONTRIBUTING,CHANGELOG,SECURITY,examples/README}.md",
   ];
-  return [...names, ...project]
+  return [...start, "docs/{guides,reference}/*.md", ...project]
     .flatMap(pattern => globSync(pattern, { cwd: root }).sort())
     .map(path => join(root, path));
 }
