@@ -16,6 +16,7 @@ import {
   type SourceFile,
   testsAssert,
 } from "./code-rules.ts";
+import { sentencesOf } from "./sentences.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const files = globSync(["*.{md,json}", "{.ci,bin,src,web,test,scripts,sim,bench,examples,docs,configs}/**/*"], {
@@ -56,6 +57,19 @@ test("a type that two source files declare is reported with both files", () => {
 
 test("the changelog has the documented sections", () => {
   assert.deepEqual(changelogProblems(readFileSync(join(root, "CHANGELOG.md"), "utf8")), []);
+});
+
+test("no sentence of the README and the guides has more than 30 words", () => {
+  const plain = files.filter(path =>
+    /^(?:README|docs\/(?:guides\/.*|tutorial|recipes|coming-from|troubleshooting|concepts))\.md$/.test(path),
+  );
+  assert.ok(plain.includes("README.md") && plain.includes("docs/guides/hub.md") && plain.includes("docs/tutorial.md"));
+  const long = plain.flatMap(path =>
+    sentencesOf(readFileSync(join(root, path), "utf8"))
+      .filter(({ words }) => words > 30)
+      .map(({ text, words }) => `${path}: ${words} words: ${text}`),
+  );
+  assert.deepEqual(long, []);
 });
 
 test("no file contains a path of a home folder", () => {

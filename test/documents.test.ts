@@ -65,21 +65,6 @@ function anchorsOf(text: string): ReadonlySet<string> {
   return anchors;
 }
 
-const plain = documents.filter(
-  path =>
-    path === "README.md" || /^docs\/(?:guides\/|tutorial|recipes|coming-from|troubleshooting|concepts)/.test(path),
-);
-
-test("no sentence of the README and the guides has more than 30 words", () => {
-  assert.ok(plain.includes("README.md") && plain.includes("docs/guides/hub.md") && plain.includes("docs/tutorial.md"));
-  const long = plain.flatMap(path =>
-    sentencesOf(texts.get(join(root, path)) ?? "")
-      .filter(({ words }) => words > 30)
-      .map(({ text, words }) => `${path}: ${words} words: ${text}`),
-  );
-  assert.deepEqual(long, []);
-});
-
 test("sentences are counted without code, tables and headings, and code in a line is one word", () => {
   const text =
     "# A title\n\nOne two `three four`. Five [six](x.md) seven!\n\n| a | b |\n\n- item one\n- item two\n\n```ts\nconst a = 1;\n```\n";
