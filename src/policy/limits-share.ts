@@ -2,6 +2,9 @@ import { formatRates, type Rate } from "../core/limits/rate.ts";
 import { type BudgetPolicy, costPolicy, guardedWindows } from "./budget-policy.ts";
 import type { LimitPolicies, Route } from "./limit-policies.ts";
 
+/** The end of the limits of a process that cannot reach its store. */
+export const STORE_AWAY = "while the store is unavailable";
+
 /**
  * The limits of one process out of several that cannot reach their store: each rate is divided by the number of
  * processes (law S4). A rate below that number gets a longer window instead, because a window allows at least one call.
@@ -38,7 +41,7 @@ export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies
 
 function dividedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: number): Policy {
   const rates = dividedRates(policy.rates, processes);
-  const note = ` (1/${processes} of the limit while the store is unavailable)`;
+  const note = ` (1/${processes} of the limit ${STORE_AWAY})`;
   return Object.freeze({
     ...policy,
     undivided: policy,

@@ -10,6 +10,7 @@ import type { HubEvent } from "../http/hub-options.ts";
 import type { TelemetryEvent } from "../telemetry/events.ts";
 import { summarize } from "../telemetry/summary/run-tally.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { shareOf } from "./limits-share.ts";
 import { loadPolicy } from "./load.ts";
 import { decidedByOf } from "./provenance.ts";
 
@@ -45,6 +46,34 @@ test("a limit names the line of the file, the variable or the flag that set it",
   assert.equal(decidedByOf(fromVariable, windowOf("3/SECOND"), request).where, "DOCSTOKG_RLIMITS");
   const fromFlag = await loadPolicy({ overrides: { rate: ["api.x:metadata=rates:3/SECOND"] } });
   assert.equal(decidedByOf(fromFlag, windowOf("3/SECOND"), request).where, "--rate");
+});
+
+test("a rate names its setting however it is written there, and while the store is away", async () => {
+  for (const [written, limit] of [
+    ["1000/s", "1000/SECOND"],
+    ["300/min", "300/MINUTE"],
+    ["1/60sec", "1/MINUTE"],
+    [" 5/Hours ", "5/HOUR"],
+    ["2/s+90/minutes", "90/MINUTE"],
+    ["7/s", "even spacing of 7/SECOND"],
+  ] as const) {
+    const policy = await loadPolicy({ ratelimits: { hosts: { "api.x": { metadata: { rates: written } } } } });
+    const { value, where } = decidedByOf(policy, windowOf(limit), request);
+    assert.deepEqual([value, where], [written, "policy.ratelimits"], written);
+  }
+  const policy = await loadPolicy({ env: { DOCSTOKG_WHEN_STORE_AWAY: "share" } });
+  const [divided] = shareOf(policy.ratelimits.resolved, 2).route("api.x", "metadata").roleBudget.labels;
+  const { value, where } = decidedByOf(policy, windowOf(divided ?? ""), request);
+  assert.deepEqual([value, where], ["when_store_away share", "DOCSTOKG_WHEN_STORE_AWAY"]);
+});
+
+test("the total of a service is named as such, if the role of its host has the same number", async () => {
+  const policy = await loadPolicy({
+    ratelimits: { services: { s: { members: ["api.x"], total: { rates: "5/s" } } } },
+    overrides: { rate: ["api.x:metadata=5/s"] },
+  });
+  const sourceOf = (owner: string) => decidedByOf(policy, windowOf("5/SECOND", owner), request).where;
+  assert.deepEqual([sourceOf("api.x"), sourceOf("service s")], ["--rate", "policy.ratelimits"]);
 });
 
 test("a limit of another unit names the setting of its role or total", async () => {

@@ -1,5 +1,7 @@
+import { formatRates, MAX_COST_LIMIT, parseRates } from "../core/limits/rate.ts";
 import { type Constraint, type DecidedBy, HOLD, type LearnedFrom, PROBE_IN_FLIGHT, RAMP_UP } from "../errors.ts";
 import { type ExplainedValue, explainLimits, explainPolicy, explainResolver, explainSettings } from "./explanation.ts";
+import { STORE_AWAY } from "./limits-share.ts";
 import type { LoadedPolicy } from "./load.ts";
 import type { Role } from "./roles.ts";
 import { serviceOfName, withoutTier } from "./service-name.ts";
@@ -35,11 +37,12 @@ type Setting = Pick<DecidedBy, "value" | "where">;
 
 function limitSetting(
   policy: LoadedPolicy,
-  { kind, limit }: Constraint,
+  { kind, owner, limit }: Constraint,
   request: ExplainedRequest,
   learnedFrom: LearnedFrom | undefined,
 ): Setting {
-  if (kind === "store") return settingOf(policy, "backend.when_store_away", limit, "when_store_away");
+  if (kind === "store" || limit.includes(STORE_AWAY))
+    return settingOf(policy, "backend.when_store_away", limit, "when_store_away");
   if (kind === "cooldown")
     return { value: limit, where: limit.startsWith(HOLD) ? "an operator's order" : "a response of the server" };
   const number = /^max_(?:concurrent|inflight) (\d+)$/.exec(limit)?.[1];
@@ -49,9 +52,13 @@ function limitSetting(
   const rates = unit === undefined ? "rates" : `costs.${unit}`;
   const field = number === undefined ? rates : "max_concurrent";
   const wanted = number ?? (unit === undefined ? limit : limit.replaceAll(`${unit} `, ""));
-  const found = limitValues(policy, request)
+  const same = limitValues(policy, request)
     .filter(value => value.field === field || value.field.endsWith(`.${field}`))
-    .find(({ value }) => [value].flat().some(each => isSameLimit(String(each), wanted)));
+    .filter(({ value }) => [value].flat().some(each => isSameLimit(String(each), wanted)));
+  // The total of a service may have the same number as the role of its host.
+  const total = `${withoutTier(owner)} total.${field}`;
+  const isOfRole = owner === request.host || serviceOfName(withoutTier(owner)) === undefined;
+  const found = (isOfRole ? undefined : same.find(value => value.field === total)) ?? same[0];
   if (found !== undefined) return { value: found.value, where: whereOf(found) };
   if (learnedFrom === undefined) return { value: limit, where: "built-in default" };
   const at = new Date(learnedFrom.wallMs).toISOString();
@@ -99,13 +106,19 @@ function whereOf({ sources }: ExplainedValue): string {
 
 /** Whether a rate of the policy is among the limits of a constraint, which may join several by `+`. */
 function isSameLimit(value: string, limit: string): boolean {
-  const normal = (text: string) => text.replaceAll(/\s/g, "").toUpperCase().replace(/S$/, "");
   const rates = limit.replace(/^even spacing of /, "").replace(/ \(shared by all processes\)$/, "");
-  const written = value.split("+").map(normal);
-  return rates
-    .split("+")
-    .map(normal)
-    .some(rate => written.includes(rate));
+  const wanted = new Set(rates.split("+"));
+  return wanted.has(value) || ratesIn(value).some(rate => wanted.has(rate));
+}
+
+/** The rates of a value in the form of constraints: `300/MINUTE` for `300/min`. None for a value that has no rates. */
+function ratesIn(value: string): readonly string[] {
+  try {
+    return parseRates(value, MAX_COST_LIMIT).map(rate => formatRates([rate]));
+  } catch (error) {
+    if (error instanceof RangeError) return [];
+    throw error;
+  }
 }
 
 function isShadow(
