@@ -42,7 +42,7 @@ test("recovery ends with the first window of at least 80 % of the limit after th
   assert.deepEqual(judge([{ ...slow, returnsStore: false }], [], PROMISES).broken, []);
 });
 
-test("the most in any window is what counting each window by itself gives", () => {
+test("the most in any window equals the largest count over windows that are counted one by one", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 5000 }), { maxLength: 40 }), stamps => {
       const { episodes } = judge([episode(0, 0, 5001)], stamps, PROMISES);

@@ -9,8 +9,8 @@ interface Pair {
 }
 
 /**
- * The connection of one process to the servers of the store: a TCP proxy in front of each port, which can cut all connections,
- * hold everything back as a partition does, or delay it.
+ * The connection of one process to the servers of the store: a TCP proxy in front of each port. It can reset all
+ * connections, hold all data back as a partition does, or delay the data.
  */
 export class StoreLink {
   readonly #servers: Server[] = [];

@@ -11,7 +11,7 @@ import { FakeTime } from "../../src/testing/fake-time.ts";
 import { hubFor, only, recordEvents, serve, until } from "./kit.ts";
 
 for (const reason of ["Retry-After", "rolling window"] as const) {
-  test(`after a cooldown (${reason}) calls resume with a trial call, then double`, async t => {
+  test(`after a cooldown (${reason}) calls resume with one trial call and double in each round`, async t => {
     const time = new FakeTime();
     const held: ServerResponse[] = [];
     let isDown = true;
@@ -95,7 +95,7 @@ test("three concurrent 429 responses with Retry-After 600 are one event: the res
   assert.equal(hub.snapshot().hosts[0]?.remainingMs, 44_900);
 });
 
-test("five 503 responses of one path group open no circuit of another group on the same host", async t => {
+test("five 503 responses of one service open no circuit of another service on the same host", async t => {
   const server = await serve(t, (request, response) =>
     response.writeHead(request.url?.startsWith("/ols4") ? 503 : 200).end("ok"),
   );

@@ -35,7 +35,7 @@ const KEY_CHAINS = [["x"], ["x", "total"], ["y", "total"], ["total"]];
 interface TraceShape {
   readonly limit: fc.Arbitrary<number>;
   readonly afterUs: fc.Arbitrary<number>;
-  readonly way: fc.Arbitrary<readonly string[]>;
+  readonly chain: fc.Arbitrary<readonly string[]>;
 }
 
 /** A wide range of limits and delays. */
@@ -47,14 +47,14 @@ const mixed: TraceShape = {
     fc.integer({ min: 0, max: 900_000 }),
     fc.integer({ min: 0, max: 7 * SECOND }),
   ),
-  way: fc.constantFrom(...KEY_CHAINS),
+  chain: fc.constantFrom(...KEY_CHAINS),
 };
 
 /** Several processes compete for few units of one budget, so that the order of waiting processes decides. */
 const crowded: TraceShape = {
   limit: fc.integer({ min: 1, max: 6 }),
   afterUs: fc.oneof(fc.constantFrom(0, 1000, 19_999, 20_000), fc.integer({ min: 0, max: 2_200_000 })),
-  way: fc.constantFrom(["x"], ["x"], ["x", "total"]),
+  chain: fc.constantFrom(["x"], ["x"], ["x", "total"]),
 };
 
 function claimsAt({ limit }: TraceShape) {
@@ -78,9 +78,9 @@ function claimsAt({ limit }: TraceShape) {
     }));
 }
 
-function stepAt({ afterUs, way }: TraceShape) {
+function stepAt({ afterUs, chain }: TraceShape) {
   const wanted = fc.record({
-    way,
+    chain,
     least: fc.constantFrom(1, 1, 1, 2, 5),
     more: fc.constantFrom(0, 0, 1, 7, 300),
     aheadMs: fc.constantFrom(0, 0, 1, 250, 900),
@@ -147,19 +147,19 @@ describe("the script", { skip: whyNoRedis() }, () => {
           for (const { process, afterUs, writtenParts, returnedParts, asks, policy } of steps) {
             nowUs += afterUs;
             const settlements: Settlement[] = [];
-            for (const way of KEY_CHAINS) {
-              const place = `${process} ${way}`;
-              const out = held.get(place) ?? 0;
-              const written = Math.ceil(out * writtenParts);
-              const returned = Math.floor((out - written) * returnedParts);
-              if (out === 0) continue;
-              settlements.push({ keys: way, written, returned });
-              held.set(place, out - written - returned);
+            for (const chain of KEY_CHAINS) {
+              const holder = `${process} ${chain}`;
+              const leased = held.get(holder) ?? 0;
+              const written = Math.ceil(leased * writtenParts);
+              const returned = Math.floor((leased - written) * returnedParts);
+              if (leased === 0) continue;
+              settlements.push({ keys: chain, written, returned });
+              held.set(holder, leased - written - returned);
             }
             const questions = asks.map(
-              ({ way, least, more, aheadMs }): LeaseRequest => ({
+              ({ chain, least, more, aheadMs }): LeaseRequest => ({
                 aheadMs,
-                claims: way.map((key): StoreClaim => ({ key, ...policies[key as "x"][policy as 0] })),
+                claims: chain.map((key): StoreClaim => ({ key, ...policies[key as "x"][policy as 0] })),
                 least,
                 most: least + more,
               }),
@@ -168,10 +168,10 @@ describe("the script", { skip: whyNoRedis() }, () => {
             settleAll(budgets, settlements, context);
             const expected = leaseAll(budgets, questions, context);
             assert.deepEqual(await inLua(process, nowUs, settlements, questions), expected);
-            for (const [index, { way }] of asks.entries()) {
+            for (const [index, { chain }] of asks.entries()) {
               const answer = expected[index];
-              const place = `${process} ${way}`;
-              if (answer?.kind === "granted") held.set(place, (held.get(place) ?? 0) + answer.units);
+              const holder = `${process} ${chain}`;
+              if (answer?.kind === "granted") held.set(holder, (held.get(holder) ?? 0) + answer.units);
             }
           }
         },

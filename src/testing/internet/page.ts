@@ -7,6 +7,7 @@ import { fileReply } from "./file-reply.ts";
 export type Hint = "signposting" | "citation-meta" | "alternate" | "json-ld";
 
 export type Page =
+  /** `bare`: without validators and ranges. `truncated-once`: truncated on the first request. */
   | { readonly kind: "pdf"; readonly manner?: "plain" | "attachment" | "bare" | "truncated-once" }
   | { readonly kind: "redirect"; readonly to: string; readonly status?: number }
   | { readonly kind: "article"; readonly pdf: string | undefined; readonly hints: readonly Hint[] }

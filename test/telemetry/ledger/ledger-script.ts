@@ -60,7 +60,7 @@ function drawStep(random: Random, unique: string, script: string): ScriptStep {
       client: random.pick(["request", "node:http"]),
     });
   }
-  // A name of the whole script is asked for again: hits, revalidations, refreshes.
+  // A name that other steps of the script use too is requested again: hits, revalidations, refreshes.
   const name = random.chance(0.5) ? unique : script;
   return to("calls", random.pick(ANSWERING), name, {
     method: random.chance(0.1) ? "HEAD" : random.chance(0.06) ? "PUT" : "GET",
