@@ -104,7 +104,10 @@ export class BreakerSync implements ProbePermissions {
 
   /** As `isFresh`, for a request that has the turn. If false, the records are being read, and a change follows. */
   ensureFresh(call: EntryRequest, roleBudget: RoleBudget): boolean {
-    if (this.isFresh(call)) return true;
+    if (this.isFresh(call)) {
+      this.refreshAhead(call);
+      return true;
+    }
     // One read per role budget, however often its first request is tried meanwhile.
     if (this.#refreshing.has(roleBudget)) return false;
     this.#refreshing.add(roleBudget);
@@ -113,6 +116,17 @@ export class BreakerSync implements ProbePermissions {
       this.#report({ kind: "ready", roleBudget });
     });
     return false;
+  }
+
+  /** How long before a request its records should be read; 0 if the store is near. */
+  get readAheadUs(): number {
+    return this.#records.readAheadUs;
+  }
+
+  /** Reads the records of a request that will be sent soon, if the store is far away. The request does not wait for it. */
+  refreshAhead(call: EntryRequest): void {
+    if (this.#isInRetryPause) return;
+    for (const name of this.#recordNamesOf(call)) if (this.#records.isAgeing(name)) void this.#read(name);
   }
 
   /**

@@ -70,6 +70,17 @@ export class PeerRecords<Value> {
     return cached !== undefined && this.#isFresh(cached.readUs);
   }
 
+  /** How long before a request its record should be read: the round trip of a store far away, or 0. */
+  get readAheadUs(): number {
+    return this.#roundTripUs > FRESH_US ? this.#roundTripUs : 0;
+  }
+
+  /** Whether a store far away should be read now, so that the record is still fresh when the reply arrives. */
+  isAgeing(name: string): boolean {
+    const { readUs } = this.#cached(name);
+    return this.readAheadUs > 0 && this.#time.monotonicUs() - readUs >= this.readAheadUs / 2;
+  }
+
   /** The record as this process has last read it. */
   known(name: string): Value {
     return this.#cached(name).record;

@@ -2,7 +2,7 @@ import type { Blocker, BreakerChange, ProbePermissions } from "../breaker/breake
 import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { Constraint } from "../errors.ts";
-import type { Charge, Costs } from "../limiter/charge.ts";
+import { type Charge, type Costs, ONE_UNIT } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { TakenOver } from "../limiter/role-budgets.ts";
@@ -10,7 +10,8 @@ import type { WaitQueue } from "../limiter/wait-queue.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { BreakerRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
-import type { Time } from "../time/time.ts";
+import type { Time, Timer } from "../time/time.ts";
+import { unreferenced } from "../time/unreferenced.ts";
 import { BreakerSync } from "./breaker-sync.ts";
 import { CostLeases } from "./cost-leases.ts";
 import type { PeerChange } from "./peer-change.ts";
@@ -32,16 +33,25 @@ export interface PeersOptions {
  * The gate calls it and takes its changes. It calls the gate only by `wake`, when there are changes to take.
  */
 export class Peers {
+  readonly #time: Time;
   readonly #unitLeases: UnitLeases | undefined;
   readonly #costLeases: CostLeases | undefined;
   readonly #slotLeases: SlotLeases | undefined;
   readonly #breakerSync: BreakerSync | undefined;
+  /** The last request of each role budget that had the turn. */
+  readonly #lastCalls = new WeakMap<RoleBudget, EntryRequest>();
+  readonly #readTimers = new Map<RoleBudget, Timer>();
   /** Number of requests to the store that were started for each role budget. */
   readonly #requestCount = new WeakMap<RoleBudget, number>();
 
   constructor({ store, breakerStore, breakers, time, random, awayPolicy }: PeersOptions, wake: () => void) {
+    this.#time = time;
     if (store !== undefined) {
-      const unitLeases = new UnitLeases({ store, time, random, awayPolicy, wake });
+      const onRequest = (roleBudget: RoleBudget) => {
+        const call = this.#lastCalls.get(roleBudget);
+        if (call !== undefined) this.#breakerSync?.refreshAhead(call);
+      };
+      const unitLeases = new UnitLeases({ store, time, random, awayPolicy, wake, onRequest });
       this.#unitLeases = unitLeases;
       this.#costLeases = new CostLeases(store, time, () => unitLeases.away !== undefined, wake);
       this.#slotLeases = new SlotLeases(store, time, () => unitLeases.reached(), wake);
@@ -88,6 +98,7 @@ export class Peers {
   ensureReady(waiter: Waiter, queue: WaitQueue, nowUs: number): boolean {
     const { roleBudget, units, charge, call } = waiter;
     const wasRequesting = this.isRequesting(waiter);
+    if (this.#breakerSync !== undefined) this.#lastCalls.set(roleBudget, call);
     // Record and slots are requested together, in one exchange. Units are not leased while a slot is missing.
     const isFresh = this.#breakerSync?.ensureFresh(call, roleBudget) ?? true;
     const hasSlots = this.#hasSlots(roleBudget) || this.#ensureSlots(roleBudget, queue.length);
@@ -164,6 +175,7 @@ export class Peers {
 
   charged(roleBudget: RoleBudget, { units, costs }: Charge): void {
     if (units > 0) this.#unitLeases?.charged(roleBudget, units);
+    this.#readAhead(roleBudget);
     if (costs !== undefined) this.#costLeases?.charged(roleBudget, costs);
   }
 
@@ -186,10 +198,26 @@ export class Peers {
 
   /** Resolves when pending records are written and all leases are returned. */
   async close(): Promise<void> {
+    for (const timer of this.#readTimers.values()) timer.cancel();
     await this.#breakerSync?.close();
     await this.#slotLeases?.close();
     await this.#costLeases?.close();
     await this.#unitLeases?.close();
+  }
+
+  /** Reads the records of a store far away one round trip before the windows permit the next request. */
+  #readAhead(roleBudget: RoleBudget): void {
+    const call = this.#lastCalls.get(roleBudget);
+    const aheadUs = this.#breakerSync?.readAheadUs ?? 0;
+    if (aheadUs === 0 || call === undefined || roleBudget.waiting === 0 || this.#readTimers.has(roleBudget)) return;
+    const nowUs = this.#time.monotonicUs();
+    const ms = (roleBudget.earliestUs(ONE_UNIT, nowUs) - nowUs - aheadUs) / 1000;
+    if (ms <= 0) return;
+    const timer = unreferenced(this.#time, ms, () => {
+      this.#readTimers.delete(roleBudget);
+      if (roleBudget.waiting > 0) this.#breakerSync?.refreshAhead(call);
+    });
+    this.#readTimers.set(roleBudget, timer);
   }
 
   #ensureCosts(roleBudget: RoleBudget, { costs }: Charge, queued: number, nowUs: number): boolean {

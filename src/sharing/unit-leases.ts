@@ -24,6 +24,8 @@ export interface UnitLeasesOptions {
   readonly random: () => number;
   readonly awayPolicy: () => AwayPolicy;
   readonly wake: () => void;
+  /** Called when units are requested for a role budget: what else its next request needs can be read meanwhile. */
+  readonly onRequest?: ((roleBudget: RoleBudget) => void) | undefined;
 }
 
 /**
@@ -36,6 +38,7 @@ export class UnitLeases {
   readonly #store: BudgetStore;
   readonly #time: Time;
   readonly #wake: () => void;
+  readonly #onRequest: ((roleBudget: RoleBudget) => void) | undefined;
   readonly #outage: StoreOutage;
   readonly #reports = new SharedUseReports();
   readonly #pace: RequestPace;
@@ -53,7 +56,8 @@ export class UnitLeases {
   #isScheduled = false;
   #renewal: Timer | undefined;
 
-  constructor({ store, time, random, awayPolicy, wake }: UnitLeasesOptions) {
+  constructor({ store, time, random, awayPolicy, wake, onRequest }: UnitLeasesOptions) {
+    this.#onRequest = onRequest;
     this.#store = store;
     this.#time = time;
     this.#wake = wake;
@@ -169,6 +173,7 @@ export class UnitLeases {
     if (unitLease.isRequesting) return;
     unitLease.isRequesting = true;
     this.#pace.asking(roleBudget);
+    this.#onRequest?.(roleBudget);
     this.#wanted.set(roleBudget, { least, most: Math.max(least, Math.min(wanted, MAX_UNITS_PER_LEASE)) });
     this.#scheduleExchange();
   }
