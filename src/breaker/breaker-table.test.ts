@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { host, plain, setUp } from "../../test/breaker/kit.ts";
 import { ConfigError } from "../errors.ts";
+import { loadPolicy, type PolicySources } from "../policy/load.ts";
 import { BreakerRegistry } from "./breaker-registry.ts";
+import { breakersOf } from "./registry-breakers.ts";
 
 test("hosts without failures are evicted, others are not", () => {
   const { registry, answers } = setUp();
@@ -92,4 +94,22 @@ test("invalid options are a ConfigError that names each path", () => {
       return true;
     },
   );
+});
+
+test("a host that is in shadow mode, or belongs to a service, after a reload is judged by it at the next call", async () => {
+  const { registry, answers, isAllowed } = setUp();
+  const reload = async (policy: PolicySources) =>
+    breakersOf(registry).reload((await loadPolicy({ env: {}, ...policy })).breakers.resolved);
+  const breakers = { extends: "none", ...plain } as const;
+  answers(503, 5);
+  assert.equal(isAllowed(), false);
+  await reload({ breakers: { ...breakers, mode: "shadow" } });
+  assert.equal(isAllowed(), true);
+  await reload({ breakers });
+  assert.equal(isAllowed(), false);
+  const services = { mine: { members: [host, "mirror.example"] } };
+  await reload({ breakers, ratelimits: { extends: "none", services } });
+  registry.close(host);
+  answers(503, 5);
+  assert.equal(isAllowed({ host: "mirror.example" }), false, "the service has one circuit");
 });

@@ -76,6 +76,8 @@ export class BreakerTable {
   /** The hosts and services that decide about a call, created on first use. */
   unitsOf(text: string, path?: string, partition?: string): CallUnits {
     if (partition !== undefined) return this.#findUnits(text, path, partition);
+    const sole = this.#hosts.get(text)?.soleUnits;
+    if (sole !== undefined) return sole;
     // Calls to one host often follow each other. Forgotten when a host is added or evicted, and by a reload.
     const last = this.#last;
     if (last !== undefined && last.text === text && last.path === path) return last.units;
@@ -95,13 +97,24 @@ export class BreakerTable {
     const cooldown =
       cooldownName === circuitName ? circuit : (this.#hosts.get(cooldownName) ?? this.#add(cooldownName));
     const isUnit = host === circuitName || host === cooldownName;
-    return { circuit, cooldown, host: isUnit ? undefined : this.#hosts.get(host), common: NO_COMMON_UNITS };
+    const isShadow = this.#policies.isShadow(circuitName);
+    const own = isUnit ? undefined : this.#hosts.get(host);
+    const units = { circuit, cooldown, host: own, common: NO_COMMON_UNITS, isShadow };
+    if (circuit === cooldown && host === circuitName && !this.#policies.hasPaths(text)) circuit.soleUnits = units;
+    return units;
   }
 
   #partitionUnitsOf({ host, circuit, cooldown }: BreakerRoute, partition: string): CallUnits {
     const common = [...new Set([host, circuit, cooldown])].flatMap(name => this.#hosts.get(name) ?? []);
     const units = { circuit: partitionName(circuit, partition), cooldown: partitionName(cooldown, partition) };
-    return { circuit: this.host(units.circuit), cooldown: this.host(units.cooldown), host: undefined, common };
+    const isShadow = this.#policies.isShadow(circuit);
+    return {
+      circuit: this.host(units.circuit),
+      cooldown: this.host(units.cooldown),
+      host: undefined,
+      common,
+      isShadow,
+    };
   }
 
   /** The names of everything that may deny a call, except its resolver. */
@@ -169,6 +182,7 @@ export class BreakerTable {
   reload(policies: BreakerPolicies): void {
     this.#policies = policies;
     this.#last = undefined;
+    for (const host of this.#hosts.values()) host.soleUnits = undefined;
     for (const circuit of this.circuits()) {
       const { host, role, resolver } = circuit.name;
       if (resolver !== undefined) circuit.policy = policies.resolver(resolver);

@@ -125,7 +125,7 @@ export class Breakers implements PermitOwner {
     cooldownHost.usedUs = nowUs;
     const circuit = this.table.circuit(host, role);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
-    const isShadow = this.table.policies.isShadow(host.name);
+    const { isShadow } = units;
     const held = isShadow ? holdDenialOf(units, role, nowUs) : undefined;
     if (held !== undefined) return held;
     const denial =
@@ -151,17 +151,13 @@ export class Breakers implements PermitOwner {
     const jitterMs = isTrial ? Math.floor(this.#random() * (this.table.policies.jitterMs + 1)) : 0;
     const isTimed = this.table.policies.rollingWindow.slowCalls !== undefined;
     const latency = isTimed ? { sentUs: nowUs + jitterMs * 1000, isCounted: false } : undefined;
-    return new Permit(
-      this,
-      { number, host, cooldownHost, role, circuit: passed, resolver: passedResolver, latency, rampUps },
-      jitterMs,
-    );
+    return new Permit(this, number, units, role, passed, passedResolver, latency, rampUps, jitterMs);
   }
 
   check({ host, path, partition, role = "metadata", resolver }: AllowRequest): Denial | undefined {
     const units = this.table.unitsOf(host, path, partition);
     const nowUs = this.#time.monotonicUs();
-    if (this.table.policies.isShadow(units.circuit.name)) return holdDenialOf(units, role, nowUs);
+    if (units.isShadow) return holdDenialOf(units, role, nowUs);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
     const circuit = this.table.circuit(units.circuit, role);
     return denialOf(units, role, circuit, resolverCircuit, nowUs);
@@ -178,8 +174,9 @@ export class Breakers implements PermitOwner {
     const unit = this.table.get(name);
     const circuit = unit?.circuits[role];
     if (unit === undefined) return undefined;
-    const units = { circuit: unit, cooldown: unit, host: undefined, common: [] };
-    if (this.table.policies.isShadow(name)) return holdDenialOf(units, role, this.#time.monotonicUs());
+    const isShadow = this.table.policies.isShadow(name);
+    const units = { circuit: unit, cooldown: unit, host: undefined, common: [], isShadow };
+    if (isShadow) return holdDenialOf(units, role, this.#time.monotonicUs());
     return denialOf(units, role, circuit, undefined, this.#time.monotonicUs());
   }
 
@@ -242,13 +239,11 @@ export class Breakers implements PermitOwner {
     expiresUs: number,
     probes: ProbePermissions | undefined,
   ): PassedCircuit {
+    if (holder.isClosed) return holder.passed;
     const { generation } = holder;
-    const isProbe = !holder.isClosed;
-    if (isProbe) {
-      probes?.useProbe(holder, this.#permitsIssued);
-      holder.sendProbe({ id: this.#permitsIssued, sentUs: nowUs, expiresUs });
-    }
-    return { holder, generation, isProbe };
+    probes?.useProbe(holder, this.#permitsIssued);
+    holder.sendProbe({ id: this.#permitsIssued, sentUs: nowUs, expiresUs });
+    return { holder, generation, isProbe: true };
   }
 
   #endCooldown(host: HostBreaker, origin: ChangeOrigin): void {
@@ -273,6 +268,6 @@ export class Breakers implements PermitOwner {
   }
 
   #announce(): void {
-    if (this.#changes.some(({ origin }) => origin !== "timeout")) this.#wake?.();
+    if (this.#changes.length > 0 && this.#changes.some(({ origin }) => origin !== "timeout")) this.#wake?.();
   }
 }

@@ -10,6 +10,8 @@ export interface CallUnits {
   readonly host: HostBreaker | undefined;
   /** For a call of a partition: what it is a partition of. Only an operator's order for these applies to it. */
   readonly common: readonly HostBreaker[];
+  /** Calls that would be refused are reported and sent. */
+  readonly isShadow: boolean;
 }
 
 /** For calls that belong to no partition. */

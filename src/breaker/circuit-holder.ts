@@ -19,6 +19,7 @@ import {
 import type { OpenReason } from "../errors.ts";
 import type { ChangeOrigin } from "./breaker-change.ts";
 import type { CircuitName } from "./breaker-events.ts";
+import type { PassedCircuit } from "./permit.ts";
 
 /** Called after each change: of the state, or of the probes in flight. */
 export type OnCircuitChange = (holder: CircuitHolder, old: Circuit, origin: ChangeOrigin) => void;
@@ -39,6 +40,7 @@ export class CircuitHolder {
   readonly #onChange: OnCircuitChange;
   #circuit: Circuit = CLOSED;
   #order: CircuitOrder | undefined;
+  #passed: PassedCircuit | undefined;
 
   constructor(name: CircuitName, policy: CircuitPolicy, onChange: OnCircuitChange) {
     this.name = name;
@@ -84,6 +86,13 @@ export class CircuitHolder {
   /** Open or half-open for this process alone, by calls that never reached the host. */
   get isAlone(): boolean {
     return this.#circuit.kind !== "closed" && this.#circuit.isAlone === true;
+  }
+
+  /** What a call that is no probe has passed now. One object for all calls of a generation. */
+  get passed(): PassedCircuit {
+    const { generation } = this.#circuit;
+    if (this.#passed?.generation !== generation) this.#passed = { holder: this, generation, isProbe: false };
+    return this.#passed;
   }
 
   get generation(): number {

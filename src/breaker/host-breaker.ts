@@ -3,6 +3,7 @@ import { FailureWindow } from "../core/breaker/failure-window.ts";
 import { SlowCallWindow } from "../core/breaker/slow-call-window.ts";
 import { ThrottleEvents } from "../core/breaker/throttle-events.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
+import type { CallUnits } from "./call-units.ts";
 import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
 import { type Cooldown, Cooldowns } from "./cooldowns.ts";
 import { NO_RAMP_UPS, RampUp } from "./ramp-up.ts";
@@ -26,6 +27,11 @@ export class HostBreaker {
   #slowCalls: SlowCallWindow | undefined;
   #rampUps: Partial<Record<Role, RampUp>> | undefined;
   #holds: Partial<Record<Role, CircuitOrder>> | undefined;
+  /**
+   * The units of the calls to this host, if they are the same for all: the host alone, whatever the path. Undefined if they
+   * are not, or not known yet. Nearly every call needs only this.
+   */
+  soleUnits: CallUnits | undefined = undefined;
   /** Permits that are neither reported nor released. */
   permits = 0;
   /** When a permit was last requested. */

@@ -1,5 +1,6 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
 import type { Role } from "../policy/roles.ts";
+import type { CallUnits } from "./call-units.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { RampUp } from "./ramp-up.ts";
@@ -64,15 +65,40 @@ export interface PermitOwner {
   release(call: IssuedCall): void;
 }
 
-export class Permit implements BreakerPermit {
+/** A permit is its call, too: one object for each call, because every call of a process makes one. */
+export class Permit implements BreakerPermit, IssuedCall {
+  readonly number: number;
+  readonly host: HostBreaker;
+  readonly cooldownHost: HostBreaker;
+  readonly role: Role;
+  readonly circuit: PassedCircuit;
+  readonly resolver: PassedCircuit | undefined;
+  readonly latency: CallLatency | undefined;
+  readonly rampUps: readonly RampUp[];
   readonly jitterMs: number;
   readonly #owner: PermitOwner;
-  readonly #call: IssuedCall;
   #isOver = false;
 
-  constructor(owner: PermitOwner, call: IssuedCall, jitterMs: number) {
+  constructor(
+    owner: PermitOwner,
+    number: number,
+    { circuit: host, cooldown }: CallUnits,
+    role: Role,
+    circuit: PassedCircuit,
+    resolver: PassedCircuit | undefined,
+    latency: CallLatency | undefined,
+    rampUps: readonly RampUp[],
+    jitterMs: number,
+  ) {
     this.#owner = owner;
-    this.#call = call;
+    this.number = number;
+    this.host = host;
+    this.cooldownHost = cooldown;
+    this.role = role;
+    this.circuit = circuit;
+    this.resolver = resolver;
+    this.latency = latency;
+    this.rampUps = rampUps;
     this.jitterMs = jitterMs;
   }
 
@@ -82,33 +108,31 @@ export class Permit implements BreakerPermit {
 
   /** True for a trial call of a half-open circuit, of the host or of the resolver. */
   get isProbe(): boolean {
-    const { circuit, resolver } = this.#call;
-    return circuit.isProbe || resolver?.isProbe === true;
+    return this.circuit.isProbe || this.resolver?.isProbe === true;
   }
 
   /**
    * The gate reports how long the call has waited for its rate limits, for `breaker_state_change.last_rate_delay_ms`.
    */
   recordWait(waitedMs: number): void {
-    this.#call.host.lastRateDelayMs = waitedMs;
+    this.host.lastRateDelayMs = waitedMs;
   }
 
   /** A head has arrived that is no failure. More calls may follow now; the body may take minutes. */
   answered(): void {
-    const { rampUps, latency } = this.#call;
-    if (!this.#isOver && (rampUps.length > 0 || latency !== undefined)) this.#owner.answered(this.#call);
+    if (!this.#isOver && (this.rampUps.length > 0 || this.latency !== undefined)) this.#owner.answered(this);
   }
 
   report(result: CallResult): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#owner.settle(this.#call, result);
+    this.#owner.settle(this, result);
   }
 
   release(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#owner.release(this.#call);
+    this.#owner.release(this);
   }
 
   [Symbol.dispose](): void {

@@ -53,6 +53,8 @@ export interface BreakerPolicies {
   readonly isAdaptive: boolean;
   /** The units of a request. Throws a RangeError when the text is not a host. */
   route(host: string, path?: string): BreakerRoute;
+  /** Whether paths of this host have units of their own. */
+  hasPaths(host: string): boolean;
   /** The entries of `breakers.yaml` that decide for a unit. */
   scopeOf(unit: string): LimitScope;
   circuit(unit: string, role: Role): CircuitPolicy;
@@ -200,6 +202,7 @@ export function breakerPoliciesFrom(
       routes.set(routed, route);
       return route;
     },
+    hasPaths: text => routing.hasPaths(text),
     scopeOf,
     isShadow: unit => settingsOf(unit).isShadow,
     isPerPartition: unit => settingsOf(unit).isPerPartition,
