@@ -219,3 +219,13 @@ test("slow calls do not count unless slow_call_ms is set, nor do calls that were
     assert.equal(isAllowed(), true);
   }
 });
+
+test("an operator's reason loses its secrets before it is stored, printed or reported", () => {
+  const { registry } = setUp();
+  registry.open(host, 60, "quota of api_key=hunter2 is used, see https://me:hunter2@wiki.example/quota");
+  assert.equal(registry.state(host).reason, "cli-open:quota of api_key=… is used, see https://…@wiki.example/quota");
+  assert.throws(
+    () => registry.allow({ host }),
+    ({ message }: Error) => message.includes("api_key=…") && !message.includes("hunter2"),
+  );
+});

@@ -1,4 +1,5 @@
 import { wallDeadlineMs } from "../core/breaker/deadline.ts";
+import { redactedText } from "../core/text/redaction.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange, ChangeOrigin } from "./breaker-change.ts";
@@ -11,9 +12,12 @@ import type { RampUps } from "./ramp-ups.ts";
 /** Stored in shared records and printed in events, so it never changes. */
 const PREFIX = "cli-open:";
 
-/** The reason of a cooldown that an operator has ordered: `cli-open:maintenance`. */
+/**
+ * The reason of a cooldown that an operator has ordered: `cli-open:maintenance`. Every process that shares the store
+ * prints it, so it is stored without secrets.
+ */
 export function operatorReason(text: string): OpenReason {
-  return `${PREFIX}${text}`;
+  return `${PREFIX}${redactedText(text)}`;
 }
 
 /** The text that an operator has given; another reason as it is. */
