@@ -45,7 +45,8 @@ export function storeAt(
   { env, time, random }: Omit<StoreDeps, "policy">,
 ): LazyStore | undefined {
   if (where === "memory") return undefined;
-  if (where === "multiprocess") return storeAt(`sqlite:${userStoreFile(env)}`, source, { env, time, random });
+  // The folder may be the temporary one, which all users share.
+  if (where === "multiprocess") return lazySqliteStore(userStoreFile(env), time, random, { isPrivate: true });
   const [, file] = /^sqlite:(.+)$/s.exec(where) ?? [];
   if (file !== undefined) return lazySqliteStore(file, time, random);
   if (isRedisUrl(where)) {
@@ -68,11 +69,16 @@ const POLICY_BACKEND: NameSource = { where: "policy", path: "backend.dsn" };
  * A store in a file, opened at the first use. If the file is damaged, it is replaced and a process warning says so: the
  * processes have then lost the windows that it counted.
  */
-export function lazySqliteStore(file: string, time: Time, random: () => number = Math.random): LazyStore {
+export function lazySqliteStore(
+  file: string,
+  time: Time,
+  random: () => number = Math.random,
+  { isPrivate = false }: { readonly isPrivate?: boolean } = {},
+): LazyStore {
   return new LazyStore(async () => {
     const { SqliteStore } = await import("./sqlite/sqlite-store.ts");
     const onTrouble = ({ message }: StoreError) => process.emitWarning(message, "DocstokgWarning");
-    return SqliteStore.open(file, { time, random, onTrouble });
+    return SqliteStore.open(file, { time, random, onTrouble, isPrivate });
   });
 }
 

@@ -46,9 +46,12 @@ const SIDE_FILES = ["", "-wal", "-shm"] as const;
  */
 const MOVING = ".moving";
 
-/** Creates the file if there is none, and returns its inode. */
-export function ensureFile(path: string): bigint | undefined {
-  if (!existsSync(path)) create(path);
+/**
+ * Creates the file if there is none, and returns its inode. `isPrivate`: only its owner may read it, and folders that are
+ * created for it. Otherwise the umask decides.
+ */
+export function ensureFile(path: string, isPrivate = true): bigint | undefined {
+  if (!existsSync(path)) create(path, isPrivate);
   const identity = identityOf(path);
   // Checked after the inode was read: a process that starts renaming later compares inodes, and does not move a new file.
   if (existsSync(path + MOVING) && whileLocked(path, "BEGIN", () => true) === undefined)
@@ -65,6 +68,7 @@ export function openFile(
   path: string,
   identity: bigint | undefined,
   format: DatabaseFormat,
+  isPrivate = true,
 ): OpenedDatabase {
   // No busy timeout: SQLite would sleep, and block the event loop.
   const db = new Database(path, { timeout: 0 });
@@ -72,7 +76,7 @@ export function openFile(
     const version = inTransaction(db, "BEGIN", () => versionOf(db, format));
     // If the file was replaced meanwhile, SQLite has the old file open with the new log, and would ruin both.
     if (identityOf(path) !== identity) throw busyError("the file was replaced while it was opened");
-    for (const suffix of SIDE_FILES) restrictAccess(path + suffix);
+    if (isPrivate) for (const suffix of SIDE_FILES) restrictAccess(path + suffix);
     db.exec("PRAGMA journal_mode = WAL");
     // The data has no value after a power failure, so no write waits for the disk.
     db.exec("PRAGMA synchronous = OFF");
@@ -94,7 +98,8 @@ export function openFile(
  * has replaced it already: several processes may notice the damage at once.
  */
 export function setAside(path: string, identity: bigint | undefined, wallMs: number): string | undefined {
-  if (!existsSync(path + MOVING)) create(path + MOVING);
+  const isPrivate = ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS) === 0;
+  if (!existsSync(path + MOVING)) create(path + MOVING, isPrivate);
   return whileLocked(path, "BEGIN EXCLUSIVE", () => {
     if (identityOf(path) !== identity) return undefined;
     let aside = `${path}.damaged-${wallMs}`;
@@ -164,15 +169,17 @@ export function identityOf(path: string): bigint | undefined {
   return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
 }
 
+/** The permissions of other users than the owner. */
+const OTHERS = 0o077;
+
 /**
- * Creates an empty file that only its owner may read. SQLite would follow the umask, and gives its side files the mode
- * of the database. The file gets its final name after it is closed: a process that closes any handle of a file loses
+ * Creates an empty file. SQLite would follow the umask, and gives its side files the mode of the database. The file gets its final name after it is closed: a process that closes any handle of a file loses
  * all its locks on that file, also those of a database that it has open.
  */
-function create(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+function create(path: string, isPrivate: boolean): void {
+  mkdirSync(dirname(path), { recursive: true, mode: isPrivate ? 0o700 : 0o777 });
   const unnamed = `${path}.${randomUUID()}`;
-  writeFileSync(unnamed, "", { flag: "wx", mode: 0o600 });
+  writeFileSync(unnamed, "", { flag: "wx", mode: isPrivate ? 0o600 : 0o666 });
   try {
     linkSync(unnamed, path);
   } catch (error) {
@@ -187,7 +194,7 @@ function create(path: string): void {
 /** Removes the permissions of other users. */
 function restrictAccess(path: string): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
-  if ((mode & 0o077) !== 0) chmodSync(path, 0o600);
+  if ((mode & OTHERS) !== 0) chmodSync(path, 0o600);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type FSWatcher, watch } from "node:fs";
-import { utimes, writeFile } from "node:fs/promises";
+import { stat, utimes, writeFile } from "node:fs/promises";
 import type { Time } from "../../time/time.ts";
 import type { SignalSubscription, SignalTopic, StoreSignals } from "../store.ts";
 
@@ -19,13 +19,13 @@ export class FileSignals implements StoreSignals {
 
   async send(topic: SignalTopic): Promise<void> {
     const file = this.#fileOf(topic);
-    await create(file);
+    await create(file, this.#path);
     const seconds = this.#time.wallMs() / 1000;
     await utimes(file, seconds, seconds);
   }
 
   listen(topic: SignalTopic, listener: () => void): SignalSubscription {
-    return new FileSubscription(this.#fileOf(topic), listener);
+    return new FileSubscription(this.#fileOf(topic), this.#path, listener);
   }
 
   #fileOf(topic: SignalTopic): string {
@@ -39,9 +39,9 @@ class FileSubscription implements SignalSubscription {
   #watcher: FSWatcher | undefined;
   #isStopped = false;
 
-  constructor(file: string, listener: () => void) {
+  constructor(file: string, database: string, listener: () => void) {
     this.#listener = listener;
-    void this.#start(file).catch(() => this.stop());
+    void this.#start(file, database).catch(() => this.stop());
   }
 
   get isActive(): boolean {
@@ -54,8 +54,8 @@ class FileSubscription implements SignalSubscription {
     this.#watcher = undefined;
   }
 
-  async #start(file: string): Promise<void> {
-    await create(file);
+  async #start(file: string, database: string): Promise<void> {
+    await create(file, database);
     if (this.#isStopped) return;
     const watcher = watch(file, { persistent: false });
     watcher.on("error", () => this.stop());
@@ -70,10 +70,11 @@ class FileSubscription implements SignalSubscription {
   }
 }
 
-/** Creates the file, readable by its owner only. Nothing happens if it exists. */
-async function create(file: string): Promise<void> {
+/** Creates the file for the users that may use the database. Nothing happens if it exists. */
+async function create(file: string, database: string): Promise<void> {
   try {
-    await writeFile(file, "", { flag: "wx", mode: 0o600 });
+    const { mode } = await stat(database);
+    await writeFile(file, "", { flag: "wx", mode: mode & 0o666 });
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
   }

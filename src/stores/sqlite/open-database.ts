@@ -18,6 +18,8 @@ export interface OpeningOptions {
   readonly time: Time;
   readonly random: () => number;
   readonly onTrouble: (error: StoreError) => void;
+  /** Only the owner may read the file. Otherwise a new file has the permissions of the umask. @default true */
+  readonly isPrivate?: boolean | undefined;
 }
 
 /** Several processes that create one file at once finish within milliseconds. */
@@ -29,15 +31,15 @@ const PAUSE = { baseMs: 2, capMs: 20 };
  * within `timeoutMs`.
  */
 export async function openWhenFree(options: OpeningOptions, timeoutMs: number): Promise<OpenedDatabase> {
-  const { path, format, time, random } = options;
+  const { path, format, time, random, isPrivate = true } = options;
   const deadlineUs = time.monotonicUs() + timeoutMs * 1000;
   for (let attempt = 1; ; attempt += 1) {
     let identity: bigint | undefined;
     try {
       // Loaded only here, because some supported versions of Node print a warning that it is experimental.
       const { DatabaseSync } = await import("node:sqlite");
-      identity = ensureFile(path);
-      return openFile(DatabaseSync, path, identity, format);
+      identity = ensureFile(path, isPrivate);
+      return openFile(DatabaseSync, path, identity, format, isPrivate);
     } catch (error) {
       const mayPass = isDamage(error) || isBusy(error);
       if (!mayPass || time.monotonicUs() >= deadlineUs) throw cannotOpen(path, error);

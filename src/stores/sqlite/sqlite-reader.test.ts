@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { chmod, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
+import { promisify } from "node:util";
 import { StoreError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { SqliteReader } from "./sqlite-reader.ts";
 import { SqliteStore } from "./sqlite-store.ts";
+
+const run = promisify(execFile);
 
 async function storeWithRecord(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), "docstokg-reader-"));
@@ -55,6 +59,26 @@ test("reading changes neither the permissions of the file nor its folder", async
   await chmod(file, 0o440);
   await chmod(folder, 0o500);
   assert.deepEqual((await reader.read("test a")).record, { count: 1 });
+});
+
+const asUser = process.getuid?.() === 0 ? false : "only root can run a program as another user";
+
+test("another user reads a file that the umask lets it read, and creates nothing", { skip: asUser }, async t => {
+  const { folder, file } = await storeWithRecord(t);
+  await chmod(folder, 0o755);
+  const before = (await readdir(folder)).sort();
+  const script = `
+    const { SqliteReader } = await import(${JSON.stringify(new URL("./sqlite-reader.ts", import.meta.url).href)});
+    const { systemTime } = await import(${JSON.stringify(new URL("../../time/system-time.ts", import.meta.url).href)});
+    // The other user may not be able to read the sources.
+    process.setgid(65534);
+    process.setuid(65534);
+    const reader = new SqliteReader(${JSON.stringify(file)}, systemTime);
+    console.log(JSON.stringify((await reader.read("test a")).record));
+    reader.close();`;
+  const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", script]);
+  assert.equal(stdout.trim(), '{"count":1}');
+  assert.deepEqual((await readdir(folder)).sort(), before);
 });
 
 test("the reader is not counted among the processes", async t => {

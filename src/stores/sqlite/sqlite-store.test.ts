@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -71,14 +72,32 @@ async function tested(t: TestContext): Promise<TestedStore> {
 storeContract("sqlite", tested);
 recordContract("sqlite", tested);
 
-test("sqlite: only the owner may read the file, whatever the umask", async t => {
+for (const [umask, isPrivate, mode, folderMode] of [
+  [0o022, false, 0o644, 0o755],
+  [0o027, false, 0o640, 0o750],
+  [0o077, false, 0o600, 0o700],
+  [0o000, true, 0o600, 0o700],
+] as const) {
+  const what = isPrivate ? "a private file" : `with the umask ${umask.toString(8).padStart(3, "0")}, a file`;
+  test(`sqlite: ${what} has the mode ${mode.toString(8)}`, async t => {
+    const file = newFile();
+    const before = process.umask(umask);
+    t.after(() => process.umask(before));
+    const store = await opened(t, file, { time: new FakeTime(), isPrivate });
+    await grantedUnits(store, requestFor("k", 1, 1000));
+    for (const suffix of ["", "-wal", "-shm"]) assert.equal(statSync(file + suffix).mode & 0o777, mode, suffix);
+    assert.equal(statSync(join(file, "..")).mode & 0o777, folderMode);
+    assert.equal(readdirSync(join(file, "..")).length, 3, "no other file is left behind");
+  });
+}
+
+test("sqlite: the mode of an existing file stays as it is", async t => {
   const file = newFile();
-  const before = process.umask(0);
-  t.after(() => process.umask(before));
+  await (await SqliteStore.open(file, { time: new FakeTime() })).close();
+  chmodSync(file, 0o664);
   const store = await opened(t, file, { time: new FakeTime() });
   await grantedUnits(store, requestFor("k", 1, 1000));
-  for (const suffix of ["", "-wal", "-shm"]) assert.equal(statSync(file + suffix).mode & 0o777, 0o600, suffix);
-  assert.equal(readdirSync(join(file, "..")).length, 3, "no other file is left behind");
+  for (const suffix of ["", "-wal", "-shm"]) assert.equal(statSync(file + suffix).mode & 0o777, 0o664, suffix);
 });
 
 test("sqlite: a budget survives the processes that used it", async t => {

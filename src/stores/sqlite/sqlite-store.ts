@@ -37,6 +37,8 @@ export interface SqliteStoreOptions {
    * the file. @default LEASE_MS
    */
   readonly leaseMs?: number;
+  /** Only the owner may read the file. Otherwise a new file has the permissions of the umask. @default false */
+  readonly isPrivate?: boolean | undefined;
   /** Identifies the current start of the machine. @default read from the system */
   readonly boot?: string;
   /** How long a call waits for a file that another process has locked, in milliseconds. @default 500 */
@@ -90,8 +92,10 @@ export class SqliteStore implements Store {
       leaseMs = LEASE_MS,
       boot,
       timeoutMs = TIMEOUT_MS,
+      isPrivate = false,
     } = options;
-    this.#options = { path, format: STORE_FORMAT, time, random, onTrouble: error => notify(onTrouble, error) };
+    const reported = (error: StoreError) => notify(onTrouble, error);
+    this.#options = { path, format: STORE_FORMAT, time, random, onTrouble: reported, isPrivate };
     this.#leaseUs = leaseMs * 1000;
     this.#boot = boot ?? machineBootId();
     this.#timeoutMs = timeoutMs;
