@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadPolicy } from "../../policy/load.ts";
+import { loadPolicy, type PolicySources } from "../../policy/load.ts";
 import { compactPolicy, policyWarnings } from "./policy-table.ts";
 
 const policy = await loadPolicy({ env: {} });
@@ -31,4 +31,16 @@ test("a run starts with a warning for an override without effect and for a limit
   const text = policyWarnings(await loadPolicy({ env: {}, overrides }));
   assert.match(text, /^warning: api\.crossref\.org metadata: 90\/SECOND .* has no effect: .* \[role-above-total\]$/m);
   assert.match(text, /^warning: api\.crossref\.org .* \[looser-than-shipped\]$/m);
+});
+
+test("a run starts with a warning for limits that are not enforced, and for requests that no longer share a limit", async () => {
+  const warningsOf = async (sources: PolicySources) => policyWarnings(await loadPolicy({ env: {}, ...sources }));
+  assert.match(await warningsOf({ ratelimits: { mode: "shadow" } }), /^warning: .* only report, .* \[shadow-mode\]$/m);
+  const rate = ["zenodo.org:80:metadata=rates:2/5SECOND"];
+  assert.match(await warningsOf({ overrides: { rate } }), /^warning: zenodo\.org metadata: .* \[counted-apart\]$/m);
+  const members = { replace: ["doi.org", "dx.doi.org"] };
+  assert.match(
+    await warningsOf({ ratelimits: { services: { doi: { members } } } }),
+    /^warning: www\.doi\.org is no longer a member of service doi: .* \[orphaned-member\]$/m,
+  );
 });

@@ -18,12 +18,15 @@ export function compactPolicy(policy: LoadedPolicy, columns = Number.POSITIVE_IN
   return `${policyHead(policy)}\n\n${defaultsTable(rows, columns)}\nFor the limits of each host run: docstokg policy show\n\n`;
 }
 
-/** Findings that a user must not miss: settings without effect, and limits that are looser than the shipped ones. */
+/** Findings that a user must not miss: settings without effect, and limits that are not enforced or looser than shipped. */
 const SHOWN_RULES: ReadonlySet<FindingRule> = new Set([
   "dead-override",
   "partial-override",
   "role-above-total",
   "looser-than-shipped",
+  "counted-apart",
+  "orphaned-member",
+  "shadow-mode",
 ]);
 const SHOWN_MAX = 5;
 
