@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Command } from "commander";
 import { describeCommands } from "../../src/cli/command-descriptions.ts";
 import { docstokg } from "../../src/cli/docstokg.ts";
+import { ontofetch } from "../../src/cli/ontofetch.ts";
 import { allCommands } from "./kit.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -36,4 +37,17 @@ test("the table of JSON output has a row for every command with --json", async (
   const [, section = ""] = /## JSON output\n([\s\S]*)/.exec(commandLine) ?? [];
   const rows = [...section.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell = ""]) => cell.split(", "));
   for (const { path } of commands) assert.ok(rows.includes(`\`${path.join(" ")}\``), path.join(" "));
+});
+
+test("every argument and every flag of both programs has a description", async () => {
+  const commands = [...(await describeCommands(docstokg)), ...(await describeCommands(ontofetch))];
+  const undescribed = commands.flatMap(({ path, arguments: args, flags }) =>
+    [
+      ...args.map(({ usage, description }) => [usage, description]),
+      ...flags.map(flag => [flag.flags, flag.description]),
+    ]
+      .filter(([, description]) => description === "")
+      .map(([usage]) => `${path.join(" ")} ${usage}`),
+  );
+  assert.deepEqual(undescribed, []);
 });

@@ -15,7 +15,7 @@ export const open: Subcommand = {
   configure: command => {
     command
       .argument("<target>", TARGET)
-      .requiredOption("--seconds <number>", "how long the circuit stays open")
+      .requiredOption("--seconds <number>", "how long the circuit stays open (required)")
       .option("--reason <text>", 'reason, shown in errors and in "breaker show"', "operator")
       .option("--replace", "also replace an order that lasts longer; a Retry-After of the server stays");
     addOrderFlags(command);

@@ -19,7 +19,7 @@ export const hold: Subcommand = {
   configure: command => {
     command
       .argument("<target>", TARGET)
-      .requiredOption("--seconds <number>", "how long calls are held; of two holds the later end counts")
+      .requiredOption("--seconds <number>", "how long calls are held; of two holds the later end counts (required)")
       .option("--reason <text>", 'reason, shown in errors and in "limits show"', "operator");
     addOrderFlags(command);
   },

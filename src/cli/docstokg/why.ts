@@ -20,7 +20,7 @@ const ROLE_FLAGS = ["--rate", "--breaker", "--breaker-role"];
 export const why: CommandModule = {
   configure: command => {
     command
-      .argument("<url>")
+      .argument("<url>", "URL of the request")
       .option("--role <role>", `one of ${ROLES.join(", ")}`, "metadata")
       .option("--cache <cache>", "cache file of the running programs, to include it in the answer: sqlite:<file>")
       .option("--json", "print JSON");

@@ -5,14 +5,14 @@ import { interruptible } from "../interrupts.ts";
 import { printJson } from "../output/json.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CommandModule } from "../program.ts";
-import { addSettingsFlags, ontofetchSettingsOf, storedVersion } from "./settings-flags.ts";
+import { ARGUMENTS, addSettingsFlags, ontofetchSettingsOf, storedVersion } from "./settings-flags.ts";
 
 /** `ontofetch diff hp@A hp@B`: terms added, removed, deprecated and renamed from the first to the second version. */
 export const diff: CommandModule = {
   configure: command => {
     command
-      .argument("<old>")
-      .argument("<new>")
+      .argument("<old>", ARGUMENTS.version)
+      .argument("<new>", "the version that is compared with it, in the same form")
       .option("--json", "print JSON")
       .option("--exit-code", "exit with 1 if anything differs");
     addSettingsFlags(command, ["sources", "store", "lockfile"]);

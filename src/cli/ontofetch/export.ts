@@ -8,14 +8,14 @@ import {
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
 import type { CommandModule } from "../program.ts";
-import { addSettingsFlags, ontofetchSettingsOf, storedVersion } from "./settings-flags.ts";
+import { ARGUMENTS, addSettingsFlags, ontofetchSettingsOf, storedVersion } from "./settings-flags.ts";
 
 /** `ontofetch export hp --format <format>`: writes a stored version in a form that other programs load. */
 export const exportVersion: CommandModule = {
   configure: command => {
     command
-      .argument("<id>")
-      .requiredOption("--format <format>", `one of ${EXPORT_FORMATS.join(", ")}`)
+      .argument("<id>", ARGUMENTS.version)
+      .requiredOption("--format <format>", `one of ${EXPORT_FORMATS.join(", ")} (required)`)
       .option("--output <file>", "write to a file instead of stdout");
     addSettingsFlags(command, ["sources", "store", "lockfile"]);
   },

@@ -1,12 +1,12 @@
 import { ExitCode } from "../exit-code.ts";
 import { printJson } from "../output/json.ts";
 import type { CommandModule } from "../program.ts";
-import { addSettingsFlags, ontofetchSettingsOf, storedVersion } from "./settings-flags.ts";
+import { ARGUMENTS, addSettingsFlags, ontofetchSettingsOf, storedVersion } from "./settings-flags.ts";
 
 /** `ontofetch path hp`: the absolute path of the locked version, of the newest, or of `hp@<version>`. */
 export const path: CommandModule = {
   configure: command => {
-    command.argument("<id>").option("--json", "print JSON");
+    command.argument("<id>", ARGUMENTS.version).option("--json", "print JSON");
     addSettingsFlags(command, ["sources", "store", "lockfile"]);
   },
   run: async ([name = ""], flags, io) => {

@@ -8,14 +8,14 @@ import { printJson } from "../output/json.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CommandModule, Flags, Io, Subcommand } from "../program.ts";
 import { openOntofetch } from "./open-ontofetch.ts";
-import { addSettingsFlags, chosenSources, ontofetchSettingsOf, RATE_FLAGS } from "./settings-flags.ts";
+import { ARGUMENTS, addSettingsFlags, chosenSources, ontofetchSettingsOf, RATE_FLAGS } from "./settings-flags.ts";
 
 const diff: Subcommand = {
   name: "diff",
   summary: "compare the plan with the lockfile",
   configure: command => {
     command
-      .argument("[id...]")
+      .argument("[id...]", ARGUMENTS.sources)
       .option("--json", "print JSON")
       .option("--exit-code", "exit with 1 if a source differs or could not be compared");
     addSettingsFlags(command, ["sources", "store", "lockfile", ...RATE_FLAGS]);
@@ -42,7 +42,7 @@ const diff: Subcommand = {
 /** `ontofetch plan`: asks the services which versions a pull would fetch, and fetches no file. */
 export const plan: CommandModule = {
   configure: command => {
-    command.argument("[id...]").option("--json", "print JSON");
+    command.argument("[id...]", ARGUMENTS.sources).option("--json", "print JSON");
     addSettingsFlags(command, ["sources", "store", ...RATE_FLAGS]);
   },
   commands: [diff],

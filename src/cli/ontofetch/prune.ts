@@ -10,14 +10,14 @@ import { formatBytes, formatCount } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError, wholeNumberFlag } from "../usage-error.ts";
-import { addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
+import { ARGUMENTS, addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
 
 /** `ontofetch prune`: removes old versions; a locked version is kept, however old it is. */
 export const prune: CommandModule = {
   configure: command => {
     command
-      .argument("[id...]")
-      .requiredOption("--keep <count>", "number of newest versions to keep per ontology")
+      .argument("[id...]", ARGUMENTS.ontologies)
+      .requiredOption("--keep <count>", "number of newest versions to keep per ontology (required)")
       .option("--dry-run", "print what would be removed, remove nothing")
       .option("--json", "print JSON");
     addSettingsFlags(command, ["sources", "store", "lockfile"]);

@@ -9,13 +9,13 @@ import { PolicyReloader, WATCH_POLICY_FLAG } from "../policy-reloader.ts";
 import type { CommandModule } from "../program.ts";
 import { openOntofetch } from "./open-ontofetch.ts";
 import { ProgressLine } from "./progress-line.ts";
-import { addSettingsFlags, chosenSources, ontofetchSettingsOf, RATE_FLAGS } from "./settings-flags.ts";
+import { ARGUMENTS, addSettingsFlags, chosenSources, ontofetchSettingsOf, RATE_FLAGS } from "./settings-flags.ts";
 
 /** `ontofetch pull`: fetches new versions, validates, stores and locks them. */
 export const pull: CommandModule = {
   configure: command => {
     command
-      .argument("[id...]")
+      .argument("[id...]", ARGUMENTS.sources)
       .option("--frozen", "fetch exactly the locked versions, or fail")
       .option("--accept", "store changed bytes of a known version, and releases that lost terms")
       .option(...WATCH_POLICY_FLAG)

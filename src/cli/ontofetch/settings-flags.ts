@@ -27,6 +27,14 @@ const SETTINGS_FLAGS = {
   sharedDir: ["--shared-dir <folder>", "folder through which processes share rate limits"],
 } as const;
 
+/** What the arguments of the commands mean. */
+export const ARGUMENTS = {
+  sources: "ids in sources.yaml, or <id>@<version> for one version (default: all)",
+  ontologies: "ids of ontologies (default: all)",
+  source: "an id in sources.yaml",
+  version: "<id>@<version>; an id alone means the locked version, or else the newest",
+} as const;
+
 /** The flags that set the rate limits of services. */
 export const RATE_FLAGS = ["rate", "ratePerService", "sharedDir"] as const satisfies readonly SettingsFlag[];
 

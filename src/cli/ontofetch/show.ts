@@ -5,12 +5,12 @@ import { formatBytes } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CommandModule } from "../program.ts";
-import { addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
+import { ARGUMENTS, addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
 
 /** `ontofetch show`: lists the versions in the store. */
 export const show: CommandModule = {
   configure: command => {
-    command.argument("[id...]").option("--json", "print JSON");
+    command.argument("[id...]", ARGUMENTS.ontologies).option("--json", "print JSON");
     addSettingsFlags(command, ["sources", "store", "lockfile"]);
   },
   run: async (ids, flags, io) => {

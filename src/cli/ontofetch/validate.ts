@@ -6,7 +6,7 @@ import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
 import { printJson } from "../output/json.ts";
 import type { CommandModule } from "../program.ts";
-import { addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
+import { ARGUMENTS, addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
 
 interface VersionCheck {
   readonly id: string;
@@ -20,7 +20,7 @@ interface VersionCheck {
  */
 export const validate = {
   configure: command => {
-    command.argument("[id...]").option("--json", "print JSON");
+    command.argument("[id...]", ARGUMENTS.ontologies).option("--json", "print JSON");
     addSettingsFlags(command, ["sources", "store", "lockfile", "check"]);
   },
   run: (ids, flags, io) =>

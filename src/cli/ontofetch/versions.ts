@@ -8,7 +8,7 @@ import { printJson } from "../output/json.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CommandModule } from "../program.ts";
 import { openOntofetch } from "./open-ontofetch.ts";
-import { addSettingsFlags, chosenSources, ontofetchSettingsOf, RATE_FLAGS } from "./settings-flags.ts";
+import { ARGUMENTS, addSettingsFlags, chosenSources, ontofetchSettingsOf, RATE_FLAGS } from "./settings-flags.ts";
 
 interface VersionRow {
   readonly version: string;
@@ -20,7 +20,7 @@ interface VersionRow {
 /** `ontofetch versions hp`: versions in the store, in the lockfile and at the service, if it lists them. */
 export const versions: CommandModule = {
   configure: command => {
-    command.argument("<id>").option("--json", "print JSON");
+    command.argument("<id>", ARGUMENTS.source).option("--json", "print JSON");
     addSettingsFlags(command, ["sources", "store", "lockfile", ...RATE_FLAGS]);
   },
   run: ([id = ""], flags, io) =>
