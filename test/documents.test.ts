@@ -92,3 +92,9 @@ test("the README has at most one and a half screens of prose, at 50 lines of 120
   const lines = prose.reduce((sum, line) => sum + Math.ceil(line.replace(/\]\([^)]*\)/g, "").length / 120), 0);
   assert.ok(lines <= 75, `${lines} lines`);
 });
+
+test("the README names the number of services that the reference lists", () => {
+  const [readme, services] = ["README.md", "docs/reference/services.md"].map(path => texts.get(join(root, path)) ?? "");
+  const [, count] = /for (\d+) hosts and services/.exec(services ?? "") ?? [];
+  assert.ok(readme?.includes(`[Limits of ${count} hosts and services]`), count);
+});

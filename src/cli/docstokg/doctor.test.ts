@@ -44,6 +44,12 @@ test("doctor says which store is shared, by how many processes, and creates no f
   assert.equal(foreign.of("store")?.verdict, "problem");
 });
 
+test("a mistyped store is a usage error, as for the other commands", async () => {
+  const { exitCode, stderr } = await runCli(["doctor", "--store", "redsi://x"]);
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /--store: unknown store "redsi:\/\/x"/);
+});
+
 test("an invalid policy is a problem with its place, and the other checks still run", async () => {
   const { exitCode, findings, of } = await findingsOf([], { DOCSTOKG_RLIMITS: "api.example.org:metadata=10/SECNOD" });
   assert.equal(exitCode, 1);

@@ -43,6 +43,11 @@ function identityChecks(policy: LoadedPolicy, { env }: Io): readonly DoctorFindi
   return [contactCheck(env), keysCheck(policy, env)];
 }
 
+/** A mistyped flag is a mistake of this command line, not of the surroundings. */
+function isFlagProblem(error: Error): boolean {
+  return error instanceof ConfigError && error.problems.some(({ where }) => where === "--store");
+}
+
 /** Connects to the shared store and reads which processes use it. */
 async function storeCheck(flags: Flags, io: Io): Promise<DoctorFinding> {
   const what = "store";
@@ -62,7 +67,7 @@ async function storeCheck(flags: Flags, io: Io): Promise<DoctorFinding> {
     const isNew = problem.includes("no process has used it yet");
     return { what, verdict: isNew ? "ok" : "problem", detail: problem };
   } catch (error) {
-    if (!(error instanceof Error) || !("code" in error)) throw error;
+    if (!(error instanceof Error) || !("code" in error) || isFlagProblem(error)) throw error;
     const detail = error.message;
     if (error instanceof ConfigError) return { what, verdict: "problem", detail };
     return {
