@@ -19,6 +19,7 @@ test("every step of the tutorial works as it is written", { timeout: 600_000 }, 
   const text = readFileSync(join(root, "docs/tutorial.md"), "utf8")
     .replaceAll("8080", String(serverPort))
     .replaceAll("8090", String(pagePort))
+    .replace("mkdir harvest && cd harvest\n", "")
     // A busy machine delays requests on their way, and then also a polite client may be rejected.
     .replace(", 0 rejected", ", … rejected");
   const shell = new Shell(folder, AbortSignal.timeout(570_000));
@@ -29,7 +30,7 @@ test("every step of the tutorial works as it is written", { timeout: 600_000 }, 
     const [, file] = /^(?:\/\/|#) ([\w-]+\.\w+)$/m.exec(content.split("\n")[0] ?? "") ?? [];
     if (kind === "ts" || kind === "yaml")
       writeFileSync(join(folder, file ?? assert.fail(`no file name:\n${content}`)), content);
-    // The package is a link to this project, and a folder is there already.
+    // The folder of the test stands for the new one, and has a link to this project.
     if (kind !== "sh" || /^npm install/m.test(content)) continue;
     await shell.run(content, output);
   }
@@ -41,7 +42,6 @@ async function prepare(t: TestContext): Promise<string> {
   mkdirSync(join(folder, "node_modules/.bin"), { recursive: true });
   symlinkSync(root, join(folder, "node_modules/docstokg"));
   symlinkSync(join(root, "bin/docstokg.cjs"), join(folder, "node_modules/.bin/docstokg"));
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "harvest", private: true, type: "module" }));
   return folder;
 }
 
