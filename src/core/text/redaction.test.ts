@@ -36,6 +36,22 @@ test("a secret key of AWS is recognised, but a path of the same length is kept",
   );
 });
 
+test("values are removed in the notations of query strings, JSON within JSON, maps and malformed URLs", () => {
+  for (const [text, redacted] of [
+    ["?access_token[]=hunter2&x=1", "?access_token[]=…&x=1"],
+    ["?user[api_key]=hunter2", "?user[api_key]=…"],
+    ["?user%5Bapi_key%5D=hunter2", "?user%5Bapi_key%5D=…"],
+    [String.raw`{\"access_token\":\"hunter2\",\"x\":1}`, String.raw`{\"access_token\":…,\"x\":1}`],
+    ["Map(1) { 'x-api-key' => 'hunter2' }", "Map(1) { 'x-api-key' => … }"],
+    ["redis://me:hun/ter2@store:6379", "redis://…@store:6379"],
+    ["of joe.hunter2%40example.org", "of …@example.org"],
+    [`sk_live_${"a1B2".repeat(5)}`, "…"],
+  ] as const)
+    assert.equal(redactedText(text), redacted);
+  const kept = "https://registry.example:8080/x/@scope/name";
+  assert.equal(redactedText(kept), kept);
+});
+
 test("redaction removes a value whatever stands around it, and takes linear time", () => {
   const word = fc.stringMatching(/^[a-z ]{0,12}$/);
   fc.assert(
@@ -48,7 +64,14 @@ test("redaction removes a value whatever stands around it, and takes linear time
       },
     ),
   );
-  for (const hostile of ["a".repeat(1e5), "a@".repeat(5e4), "eyJ".repeat(3e4), "key=".repeat(2e4), "//".repeat(5e4)])
+  for (const hostile of [
+    "a".repeat(1e5),
+    "a@".repeat(5e4),
+    "eyJ".repeat(3e4),
+    "key=".repeat(2e4),
+    "//".repeat(5e4),
+    "//a:".repeat(3e4),
+  ])
     assert.equal(typeof redactedText(hostile), "string");
 });
 

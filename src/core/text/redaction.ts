@@ -2,14 +2,18 @@
 import { isPrivateName } from "./credentials.ts";
 
 /** A quick test. It matches every text that one of the expressions below matches. */
-const SUSPICIOUS = /[=@:]|%3D|-----BEGIN |bearer\s|basic\s|[\w+/-]{20}/i;
+const SUSPICIOUS = /[=@:]|%3D|%40|-----BEGIN |bearer\s|basic\s|[\w+/-]{20}/i;
 const USER_INFO = /\/\/[^\s/?#]*@/g;
+/** A password with a slash that is not escaped. The number after the colon of `//host:8080/x@y` is a port. */
+const USER_PASSWORD = /\/\/[^\s/?#@:]*:(?!\d+(?:[\s/?#]|$))[^\s@]{0,200}@/g;
 /** The local part of an email address. A version such as `undici@8.1.0` is no address. */
-const MAIL_NAME = /(?<![\w.+-])[\w.+-]+@(?=[\w-]+(?:\.[\w-]+)*\.[a-z]{2,})/gi;
+const MAIL_NAME = /(?<![\w.+-])[\w.+-]+(?:@|%40)(?=[\w-]+(?:\.[\w-]+)*\.[a-z]{2,})/gi;
 const SCHEME = /\b(bearer|basic)\s+[\w.~+/-]{8,}=*/gi;
 /** A name and what separates it from its value. Hosts with a port, as in `redis://auth-store:6379`, are no names. */
-const NAMED = /(?<![\w-]|\/\/|@)((?:api |access )?[\w-]+)(["']?\s*[:=]\s*|%3D)/gi;
-const VALUE = /"[^"]*"?|'[^']*'?|[^\s&;,"'#)]+/y;
+const NAMED =
+  /(?<![\w-]|\/\/|@)((?:api |access )?[\w-]+)((?:\]|\[\d*\]|%5D|%5B\d*%5D){0,3}(?:\\?["'])?\s*(?:=>|[:=])\s*|%3D)/gi;
+/** In quotes, also in those of JSON within JSON; otherwise up to the next separator. */
+const VALUE = /\\["'][^"']*["']?|"[^"]*"?|'[^']*'?|[^\s&;,"'#)]+/y;
 const LINE = /[^\r\n]+/y;
 /** Their values may have several parameters, so the rest of the line is removed. */
 const LINE_LONG: ReadonlySet<string> = new Set(["authorization", "proxy-authorization", "cookie", "set-cookie"]);
@@ -22,9 +26,9 @@ const ORDINARY_IN_PROSE: ReadonlySet<string> = new Set(
 const SHAPES: readonly RegExp[] = [
   // A JSON Web Token: three parts, the first one is JSON.
   /\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g,
-  // Keys of AWS, GitHub, GitLab, Slack, Google, and of services that begin theirs with `sk-`.
+  // Keys of AWS, GitHub, GitLab, Slack, Google, and of services that begin theirs with `sk-` or `sk_live_`.
   /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g,
-  /\b(?:gh[opsur]_|github_pat_|glpat-|xox[abprs]-|AIza|ya29\.|sk-)[\w-]{16,}/g,
+  /\b(?:gh[opsur]_|github_pat_|glpat-|xox[abprs]-|AIza|ya29\.|sk-|[prs]k_(?:live|test)_)[\w-]{16,}/g,
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?/g,
 ];
 /** A word that is long enough to be a key. A path is none: it is cut at its slashes. */
@@ -40,7 +44,9 @@ const RANDOM_CHARACTERS_MIN = 4;
  */
 export function redactedText(text: string): string {
   if (!SUSPICIOUS.test(text)) return text;
-  let redacted = withoutNamedSecrets(text.replace(USER_INFO, "//…@")).replace(SCHEME, "$1 …").replace(MAIL_NAME, "…@");
+  let redacted = withoutNamedSecrets(text.replace(USER_INFO, "//…@").replace(USER_PASSWORD, "//…@"))
+    .replace(SCHEME, "$1 …")
+    .replace(MAIL_NAME, "…@");
   for (const shape of SHAPES) redacted = redacted.replace(shape, "…");
   return redacted.replace(AWS_SECRET, withoutMixed).replace(LONG_WORD, withoutRandom);
 }
