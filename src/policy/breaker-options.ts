@@ -149,11 +149,12 @@ export interface RollingWindowOptions {
 /** The store of cooldowns and circuits. */
 export interface CooldownStoreOptions {
   /**
-   * Where cooldowns and circuits are stored: none uses the store of the limits, sqlite a file, redis a server.
+   * Where cooldowns and circuits are stored: none uses the store of the limits, sqlite a file, redis a server,
+   * postgres a database.
    * @default none
    */
-  readonly backend?: "none" | "sqlite" | "redis" | undefined;
-  /** File (sqlite) or URL (redis) of the store. @default empty */
+  readonly backend?: "none" | "sqlite" | "redis" | "postgres" | undefined;
+  /** File (sqlite) or URL (redis, postgres) of the store. @default empty */
   readonly dsn?: string | undefined;
 }
 

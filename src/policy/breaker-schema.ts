@@ -193,12 +193,15 @@ const advancedSchema = s.object({
   cooldown_store: s
     .object({
       backend: s
-        .oneOf("none", "sqlite", "redis")
+        .oneOf("none", "sqlite", "redis", "postgres")
         .default(cooldown_store.backend)
         .describe(
-          "Where cooldowns and circuits are stored: none uses the store of the limits, sqlite a file, redis a server. Default: none",
+          "Where cooldowns and circuits are stored: none uses the store of the limits, sqlite a file, redis a server, postgres a database. Default: none",
         ),
-      dsn: s.string().default(cooldown_store.dsn).describe("File (sqlite) or URL (redis) of the store. Default: empty"),
+      dsn: s
+        .string()
+        .default(cooldown_store.dsn)
+        .describe("File (sqlite) or URL (redis, postgres) of the store. Default: empty"),
     })
     .default({})
     .describe("Store of cooldowns and circuits. Default: none"),

@@ -16,7 +16,7 @@ export interface PolicyOverrides {
    * role may be `total`; in place of the host `service:<name>`, or `defaults`. @default none
    */
   readonly rate?: readonly string[] | undefined;
-  /** Where limits are stored: memory, multiprocess, sqlite or redis. @default from the policy */
+  /** Where limits are stored: memory, multiprocess, sqlite, redis or postgres. @default from the policy */
   readonly rateBackend?: string | undefined;
   /** File (sqlite) or URL (redis) of that store. @default from the policy */
   readonly rateDsn?: string | undefined;

@@ -38,7 +38,7 @@ export interface PolicyRow {
   readonly retryAfterCapS?: number;
   /** Calls that may be in flight while the circuit is half-open. */
   readonly trialCalls?: number;
-  /** Where limits are stored: memory, multiprocess, sqlite or redis. */
+  /** Where limits are stored: memory, multiprocess, sqlite, redis or postgres. */
   readonly backend: string;
   /** Whether the rate adapts to 429 responses: `aimd` of its entry, else `aimd.enabled`. */
   readonly aimd: boolean;

@@ -129,10 +129,11 @@ export interface AimdOptions {
 export interface BackendOptions {
   /**
    * memory: this process only; multiprocess: all processes of this user on this machine; sqlite: all processes that
-   * use the same file; redis: all processes that use the same server. @default memory
+   * use the same file; redis: all processes that use the same server; postgres: all that use the same database.
+   * @default memory
    */
-  readonly kind?: "memory" | "multiprocess" | "sqlite" | "redis" | undefined;
-  /** File (sqlite) or URL (redis) of the store; empty for memory and multiprocess. @default empty */
+  readonly kind?: "memory" | "multiprocess" | "sqlite" | "redis" | "postgres" | undefined;
+  /** File (sqlite) or URL (redis, postgres) of the store; empty for memory and multiprocess. @default empty */
   readonly dsn?: string | undefined;
   /**
    * What a process does while the store does not answer. share: it uses its share of each limit; wait: calls are queued

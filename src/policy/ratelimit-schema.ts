@@ -226,15 +226,15 @@ const aimdSchema = s
 
 const backendSchema = s.object({
   kind: s
-    .oneOf("memory", "multiprocess", "sqlite", "redis")
+    .oneOf("memory", "multiprocess", "sqlite", "redis", "postgres")
     .default(DEFAULT_BACKEND.kind)
     .describe(
-      "memory: this process only; multiprocess: all processes of this user on this machine; sqlite: all processes that use the same file; redis: all processes that use the same server. Default: memory",
+      "memory: this process only; multiprocess: all processes of this user on this machine; sqlite: all processes that use the same file; redis: all processes that use the same server; postgres: all processes that use the same database. Default: memory",
     ),
   dsn: s
     .string()
     .default(DEFAULT_BACKEND.dsn)
-    .describe("File (sqlite) or URL (redis) of the store; empty for memory and multiprocess. Default: empty"),
+    .describe("File (sqlite) or URL (redis, postgres) of the store; empty for memory and multiprocess. Default: empty"),
   when_store_away: s
     .oneOf("share", "wait", "refuse")
     .default(DEFAULT_BACKEND.when_store_away)

@@ -1,7 +1,15 @@
 import { resolve } from "node:path";
 import type { Time } from "../time/time.ts";
 import { LazyStore } from "./lazy-store.ts";
-import { checkRedisUrl, STORE_OPTION, type StoreDeps, type StoreName, storeFor } from "./open-store.ts";
+import {
+  checkPostgresUrl,
+  checkRedisUrl,
+  STORE_OPTION,
+  type StoreDeps,
+  type StoreName,
+  storeFor,
+} from "./open-store.ts";
+import { isPostgresUrl } from "./postgres/postgres-store-url.ts";
 import { isRedisUrl } from "./redis/redis-url.ts";
 import { SqliteReader } from "./sqlite/sqlite-reader.ts";
 import type { RecordReader } from "./store.ts";
@@ -21,15 +29,26 @@ type SharedName = Exclude<StoreName, "multiprocess">;
 export function readerFor(name: SharedName, time: Time): OpenedReader | undefined {
   const [, file] = /^sqlite:(.+)$/s.exec(name) ?? [];
   if (file !== undefined) return new SqliteReader(resolve(file), time);
-  return isRedisUrl(name) ? observerFor(name, time) : undefined;
+  return isServer(name) ? observerFor(name, time) : undefined;
 }
 
 /** A store for a command that gives orders. Undefined when nothing is shared. */
 export function operatorStoreFor(name: SharedName, deps: StoreDeps): LazyStore | undefined {
-  return isRedisUrl(name) ? observerFor(name, deps.time) : storeFor(name, deps);
+  return isServer(name) ? observerFor(name, deps.time) : storeFor(name, deps);
+}
+
+function isServer(name: string): boolean {
+  return isRedisUrl(name) || isPostgresUrl(name);
 }
 
 function observerFor(url: string, time: Time): LazyStore {
+  if (isPostgresUrl(url)) {
+    checkPostgresUrl(url, STORE_OPTION);
+    return new LazyStore(async () => {
+      const { PostgresStore } = await import("./postgres/postgres-store.ts");
+      return PostgresStore.open(url, { time, isObserver: true });
+    });
+  }
   checkRedisUrl(url, STORE_OPTION);
   return new LazyStore(async () => {
     const { RedisStore } = await import("./redis/redis-store.ts");

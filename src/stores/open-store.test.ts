@@ -28,9 +28,10 @@ test("no store is opened unless the call or the policy names one", async () => {
 
 test("an invalid store name is a ConfigError that does not repeat the password", async () => {
   for (const [name, expected] of [
+    ["postgres://u:secret@a.example", /the address of the PostgreSQL store: expected postgres:\/\/user@host/],
     [
-      "postgres://u:secret@a.example",
-      /expected "memory", "multiprocess", "sqlite:<file>", "redis:\/\/…" or "redis\+sentinel:/,
+      "mysql://u:secret@a.example",
+      /expected "memory", "multiprocess", "sqlite:<file>", "redis:\/\/…", "redis\+sentinel:.*" or "postgres:/,
     ],
     [
       "redis://u:secret@a.example?clustr=true",

@@ -5,13 +5,14 @@ import type { Environment } from "../policy/environment.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { Time } from "../time/time.ts";
 import { LazyStore } from "./lazy-store.ts";
+import { isPostgresUrl, parsePostgresStoreUrl } from "./postgres/postgres-store-url.ts";
 import { isRedisUrl, parseRedisUrl } from "./redis/redis-url.ts";
 
 /**
  * The store through which processes share limits and breakers. `memory`: not shared. `multiprocess`: with all processes
  * of this user on this machine. `sqlite:<file>`: with all processes that open the file. `redis://…`: with all that use
  * the server or cluster; `redis+sentinel://a,b,c/name`: with all that use the server that these sentinels monitor under
- * this name. `rediss` instead of `redis`: with TLS.
+ * this name. `rediss` instead of `redis`: with TLS. `postgres://…`: with all that use the database.
  */
 export type StoreName =
   | "memory"
@@ -20,7 +21,9 @@ export type StoreName =
   | `redis://${string}`
   | `rediss://${string}`
   | `redis+sentinel://${string}`
-  | `rediss+sentinel://${string}`;
+  | `rediss+sentinel://${string}`
+  | `postgres://${string}`
+  | `postgresql://${string}`;
 
 export interface StoreDeps {
   readonly policy: LoadedPolicy;
@@ -56,7 +59,14 @@ export function storeAt(
       return RedisStore.open(where, { time });
     });
   }
-  const message = `expected "memory", "multiprocess", "sqlite:<file>", "redis://…" or "redis+sentinel://…"`;
+  if (isPostgresUrl(where)) {
+    checkPostgresUrl(where, source);
+    return new LazyStore(async () => {
+      const { PostgresStore } = await import("./postgres/postgres-store.ts");
+      return PostgresStore.open(where, { time });
+    });
+  }
+  const message = `expected "memory", "multiprocess", "sqlite:<file>", "redis://…", "redis+sentinel://…" or "postgres://…"`;
   throw new ConfigError([{ ...STORE_OPTION, message }]);
 }
 
@@ -129,6 +139,15 @@ export function checkRedisUrl(url: string, source: NameSource): void {
   }
 }
 
+/** As `checkRedisUrl`. */
+export function checkPostgresUrl(url: string, source: NameSource): void {
+  try {
+    parsePostgresStoreUrl(url);
+  } catch (error) {
+    throw new ConfigError([{ ...source, message: messageOf(error) }]);
+  }
+}
+
 function breakerStoreName({ breakers }: LoadedPolicy): StoreName | undefined {
   const { backend = "none", dsn = "" } = breakers.options.advanced?.cooldown_store ?? {};
   return backend === "none" ? undefined : storeNameFor(backend, dsn, "advanced.cooldown_store.dsn");
@@ -140,11 +159,17 @@ function backendName({ ratelimits }: LoadedPolicy): StoreName {
   return storeNameFor(kind, dsn, "backend.dsn");
 }
 
-function storeNameFor(kind: "sqlite" | "redis", dsn: string, path: string): StoreName {
-  const isAddress = isRedisUrl(dsn);
-  if (dsn !== "" && isAddress === (kind === "redis"))
+const DSN_EXAMPLES = {
+  sqlite: "the path of the file",
+  redis: "redis://host:6379/0",
+  postgres: "postgres://user@host:5432/database",
+} as const;
+
+function storeNameFor(kind: "sqlite" | "redis" | "postgres", dsn: string, path: string): StoreName {
+  const kindOfDsn = isRedisUrl(dsn) ? "redis" : isPostgresUrl(dsn) ? "postgres" : "sqlite";
+  if (dsn !== "" && kindOfDsn === kind)
     return (kind === "sqlite" && !dsn.startsWith("sqlite:") ? `sqlite:${dsn}` : dsn) as StoreName;
-  const message = `backend ${kind} needs a dsn: ${kind === "sqlite" ? "the path of the file" : "redis://host:6379/0"}`;
+  const message = `backend ${kind} needs a dsn: ${DSN_EXAMPLES[kind]}`;
   throw new ConfigError([{ where: "policy", path, message }]);
 }
 

@@ -5,8 +5,8 @@ import { chownSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Row } from "../../src/harvest/manifest/manifest-row.ts";
-import { loadPgDriver } from "../../src/harvest/manifest/postgres/postgres-driver.ts";
+import type { SqlRow } from "../../src/stores/postgres/postgres-driver.ts";
+import { loadPgDriver } from "../../src/stores/postgres/postgres-driver.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { RedisServer } from "../stores/redis-server.ts";
 import { POSTGRES, pathOf, whyMissing } from "../tools.ts";
@@ -63,8 +63,10 @@ export class PostgresServer {
   }
 
   /** Runs SQL as the owner of the database, or as another role. */
-  async query(sql: string, user = USER): Promise<readonly Row[]> {
-    const driver = await loadPgDriver(`postgres://${user}@127.0.0.1:${this.port}/postgres`, "public", 0);
+  async query(sql: string, user = USER): Promise<readonly SqlRow[]> {
+    const driver = await loadPgDriver({
+      ...{ url: `postgres://${user}@127.0.0.1:${this.port}/postgres`, schema: "public", idleInTransactionMs: 0 },
+    });
     const client = driver.client();
     await client.connect();
     try {

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
+import { PostgresServer, whyNoPostgres } from "../harvest/postgres-server.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
 
 /** The number of timers that keep a program alive after its last fetch. */
@@ -36,4 +37,13 @@ test("after its last fetch a program with a Redis store has no more timers than 
   t.after(() => redis.stop());
   const without = await timersAfterFetch(t, "memory");
   assert.equal(await timersAfterFetch(t, redis.url), without);
+});
+
+test("after its last fetch a program with a PostgreSQL store has no more timers than one without a store", {
+  skip: whyNoPostgres(),
+}, async t => {
+  const server = await PostgresServer.start();
+  t.after(() => server.stop());
+  const without = await timersAfterFetch(t, "memory");
+  assert.equal(await timersAfterFetch(t, `postgres://docstokg@127.0.0.1:${server.port}/postgres`), without);
 });

@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, type TestContext, test } from "node:test";
 import { STORE_FORMAT } from "../../src/stores/sqlite/sqlite-connection.ts";
+import { PostgresServer, whyNoPostgres } from "../harvest/postgres-server.ts";
 import { damagedDatabase } from "./damaged-file.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
 import { assertWithin } from "./store-contract.ts";
@@ -140,5 +141,21 @@ describe("processes on one redis server", { skip: whyNoRedis() }, () => {
 
   test("four processes on one redis server write at most the limit in any window", async t => {
     await assertAnyWindow(await server(t));
+  });
+});
+
+describe("processes on one PostgreSQL database", { skip: whyNoPostgres() }, () => {
+  async function database(t: TestContext): Promise<string> {
+    const own = await PostgresServer.start();
+    t.after(() => own.stop());
+    return `postgres://docstokg@127.0.0.1:${own.port}/postgres`;
+  }
+
+  test("four processes that create the tables of one database together lease exactly the limit", async t => {
+    await assertExactly20(await database(t));
+  });
+
+  test("four processes on one PostgreSQL database write at most the limit in any window", async t => {
+    await assertAnyWindow(await database(t));
   });
 });

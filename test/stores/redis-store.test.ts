@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { rmSync } from "node:fs";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
@@ -12,6 +10,7 @@ import { RedisStore, type RedisStoreOptions } from "../../src/stores/redis/redis
 import type { LeaseRequest } from "../../src/stores/store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { systemTime } from "../../src/time/system-time.ts";
+import { BreakableLink } from "./breakable-link.ts";
 import { eventually } from "./eventually.ts";
 import { recordContract } from "./record-contract.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
@@ -21,46 +20,6 @@ import { storeContract, type TestedStore } from "./store-contract.ts";
 const HOUR_MS = 3_600_000;
 /** A killed server refuses connections at once, so no test waits for this: a slow machine must not look like an outage. */
 const PATIENT_MS = 600_000;
-
-/** A proxy that can drop the connection at the moment a reply comes back. */
-class BreakableLink {
-  isCut = false;
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-
-  static async to(port: number): Promise<BreakableLink> {
-    const link = new BreakableLink(port);
-    link.#server.listen(0, "127.0.0.1");
-    await once(link.#server, "listening");
-    return link;
-  }
-
-  private constructor(port: number) {
-    this.#server = createServer(near => {
-      const far = connect(port, "127.0.0.1");
-      for (const socket of [near, far]) {
-        this.#sockets.add(socket);
-        socket
-          .on("error", () => undefined)
-          .on("close", () => {
-            near.destroy();
-            far.destroy();
-          });
-      }
-      near.on("data", data => far.write(data));
-      far.on("data", data => (this.isCut ? near.destroy() : near.write(data)));
-    });
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port;
-  }
-
-  close(): void {
-    for (const socket of this.#sockets) socket.destroy();
-    this.#server.close();
-  }
-}
 
 describe("redis", { skip: whyNoRedis() }, () => {
   let server: RedisServer;

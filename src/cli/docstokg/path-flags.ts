@@ -1,8 +1,9 @@
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { findManifest, type Manifest, manifestName } from "../../harvest/manifest/manifest.ts";
-import { hasPassword, isPostgresUrl } from "../../harvest/manifest/postgres/postgres-url.ts";
+import { hasPassword } from "../../harvest/manifest/postgres/postgres-url.ts";
 import { isS3Url, parseS3Url } from "../../harvest/storage/s3-url.ts";
+import { isPostgresUrl } from "../../stores/postgres/postgres-store-url.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";

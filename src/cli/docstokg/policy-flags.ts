@@ -12,7 +12,7 @@ export function addPolicyFlags(command: Command): void {
       "rate limits of a host (or service:<name>, or defaults) and role, e.g. api.example.org:metadata=3/SECOND",
       collect,
     )
-    .option("--rate-backend <kind>", "store for rate limits: memory, multiprocess, sqlite or redis")
+    .option("--rate-backend <kind>", "store for rate limits: memory, multiprocess, sqlite, redis or postgres")
     .option("--rate-dsn <dsn>", "file or URL of that store")
     .option("--when-store-away <mode>", "calls while that store does not answer: share, wait or refuse")
     .option("--fleet-size <count>", "largest number of processes that share that store")

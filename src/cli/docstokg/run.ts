@@ -1,7 +1,7 @@
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { searchWorks } from "../../harvest/inputs/openalex-search.ts";
-import { isPostgresUrl } from "../../harvest/manifest/postgres/postgres-url.ts";
 import { loadPolicy } from "../../policy/load.ts";
+import { isPostgresUrl } from "../../stores/postgres/postgres-store-url.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { formatCount } from "../output/format.ts";
 import { terminalWidth } from "../output/table.ts";

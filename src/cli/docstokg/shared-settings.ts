@@ -4,10 +4,10 @@
  * stored.
  */
 import { ConfigError } from "../../errors.ts";
-import { isPostgresUrl } from "../../harvest/manifest/postgres/postgres-url.ts";
 import type { PolicyOptions } from "../../http/hub-options.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { storeNamesOf } from "../../stores/open-store.ts";
+import { isPostgresUrl } from "../../stores/postgres/postgres-store-url.ts";
 import type { Flags, Io } from "../program.ts";
 import type { RunPaths } from "./path-flags.ts";
 
@@ -38,7 +38,7 @@ export function joinableSettings(
   if (isShared || flags["enqueueOnly"] === true) return storedSettings(flags, folder, policy);
   stderr.write(
     "The limits of this run are in the memory of this process, so no worker can join it; " +
-      "share them (--rate-backend redis or multiprocess), or use --enqueue-only.\n",
+      "share them (--rate-backend redis, postgres or multiprocess), or use --enqueue-only.\n",
   );
   return undefined;
 }

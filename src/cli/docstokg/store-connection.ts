@@ -7,6 +7,7 @@ import { Operator } from "../../http/operator.ts";
 import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
 import { operatorStoreFor, readerFor } from "../../stores/open-reader.ts";
 import { type StoreName, sharedStoreName } from "../../stores/open-store.ts";
+import { isPostgresUrl, parsePostgresStoreUrl } from "../../stores/postgres/postgres-store-url.ts";
 import { addressText, isRedisUrl, parseRedisUrl } from "../../stores/redis/redis-url.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Flags, Io } from "../program.ts";
@@ -38,7 +39,7 @@ const NO_SHARED_STORE =
 export function addStoreFlag(command: Command): void {
   command.option(
     "--store <store>",
-    "shared store of the running processes: multiprocess, sqlite:<file> or redis://… (default: from the policy)",
+    "shared store of the running processes: multiprocess, sqlite:<file>, redis://… or postgres://… (default: from the policy)",
   );
 }
 
@@ -95,12 +96,17 @@ export async function openOptionalStoreConnection(flags: Flags, io: Io): Promise
 
 function storeFlagOf({ store }: Flags): StoreName | undefined {
   if (typeof store !== "string") return undefined;
-  if (isRedisUrl(store) || /^(?:memory|multiprocess|sqlite:.+)$/s.test(store)) return store as StoreName;
-  throw usageError("--store", `unknown store ${quote(store)}; expected multiprocess, sqlite:<file> or redis://…`);
+  if (isRedisUrl(store) || isPostgresUrl(store) || /^(?:memory|multiprocess|sqlite:.+)$/s.test(store))
+    return store as StoreName;
+  throw usageError(
+    "--store",
+    `unknown store ${quote(store)}; expected multiprocess, sqlite:<file>, redis://… or postgres://…`,
+  );
 }
 
 /** Without the user name and password of a server's URL. */
 function redactedStoreName(name: string): string {
   if (name.startsWith("sqlite:")) return `sqlite:${resolve(name.slice("sqlite:".length))}`;
+  if (isPostgresUrl(name)) return parsePostgresStoreUrl(name).name;
   return `${name.slice(0, name.indexOf("://"))}://${addressText(parseRedisUrl(name))}`;
 }

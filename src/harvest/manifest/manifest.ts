@@ -10,7 +10,8 @@ import type { ManifestWorks } from "./manifest-works.ts";
 
 export type { ListedWork } from "./manifest-works.ts";
 
-import { isPostgresUrl, parsePostgresUrl } from "./postgres/postgres-url.ts";
+import { isPostgresUrl } from "../../stores/postgres/postgres-store-url.ts";
+import { parsePostgresUrl } from "./postgres/postgres-url.ts";
 import { SqliteManifest } from "./sqlite/sqlite-manifest.ts";
 
 /** One request of a work, and its result. */

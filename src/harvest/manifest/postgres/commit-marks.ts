@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
+import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
 import { NOW_MS } from "./postgres-clock.ts";
-import type { Queryable } from "./postgres-driver.ts";
 
 /** What a transaction leaves behind if it is committed. */
 export interface CommitMark {

@@ -1,8 +1,5 @@
 import { backoffMs } from "../../../core/breaker/backoff.ts";
 import { ConfigError, isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
-import type { Time } from "../../../time/time.ts";
-import type { Row } from "../manifest-row.ts";
-import { type CommitMark, CommitMarks } from "./commit-marks.ts";
 import {
   loadPgDriver,
   type PgPool,
@@ -12,8 +9,11 @@ import {
   type QueryResult,
   queryableOf,
   type SqlParameter,
-} from "./postgres-driver.ts";
-import { isConnectionError, isTransient } from "./postgres-errors.ts";
+} from "../../../stores/postgres/postgres-driver.ts";
+import { isConnectionError, isTransient } from "../../../stores/postgres/postgres-errors.ts";
+import type { Time } from "../../../time/time.ts";
+import type { Row } from "../manifest-row.ts";
+import { type CommitMark, CommitMarks } from "./commit-marks.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
 
 /** A machine needs few connections: its requests wait for servers, not for the database. */
@@ -35,7 +35,9 @@ export class PostgresConnection {
   readonly #closing = new AbortController();
 
   static async open(address: PostgresAddress, time: Time): Promise<PostgresConnection> {
-    const driver = await loadPgDriver(address.url, address.schema, address.leaseMs);
+    const driver = await loadPgDriver({
+      ...{ url: address.url, schema: address.schema, idleInTransactionMs: address.leaseMs },
+    });
     return new PostgresConnection(driver.pool(CONNECTIONS), driver.client, address.name, time);
   }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
 import {
   type DownloadedFile,
   fileOfRow,
@@ -11,7 +12,6 @@ import {
 } from "../manifest-files.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
-import type { Queryable } from "./postgres-driver.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
 const FILE_COLUMNS = "files.sha256, files.path, files.bytes, files.media_type, files.flag";

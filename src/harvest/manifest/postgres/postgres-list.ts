@@ -1,6 +1,6 @@
+import { type PgSingleClient, type Queryable, queryableOf } from "../../../stores/postgres/postgres-driver.ts";
+import { RepeatTransaction } from "../../../stores/postgres/postgres-errors.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
-import { type PgSingleClient, type Queryable, queryableOf } from "./postgres-driver.ts";
-import { RepeatTransaction } from "./postgres-errors.ts";
 
 /**
  * The transaction of a list that is added as a whole or not at all, on a connection of its own. If the connection breaks,

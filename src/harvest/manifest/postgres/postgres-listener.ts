@@ -1,7 +1,7 @@
 import { backoffMs } from "../../../core/breaker/backoff.ts";
+import type { PgSingleClient } from "../../../stores/postgres/postgres-driver.ts";
 import type { Time, Timer } from "../../../time/time.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
-import type { PgSingleClient } from "./postgres-driver.ts";
 
 /** A connection that a firewall has dropped is noticed only when it is used. */
 const CHECK_MS = 15_000;

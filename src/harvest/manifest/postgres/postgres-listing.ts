@@ -1,5 +1,7 @@
 /** Adds a batch of works in a few statements: a list may have a million. */
 
+import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
+import { RepeatTransaction } from "../../../stores/postgres/postgres-errors.ts";
 import type { Work, WorkIds } from "../../work.ts";
 import { fileOfRow } from "../manifest-files.ts";
 import type { Row } from "../manifest-row.ts";
@@ -12,8 +14,6 @@ import {
   storedIds,
 } from "../manifest-works.ts";
 import { NOW_MS } from "./postgres-clock.ts";
-import type { Queryable } from "./postgres-driver.ts";
-import { RepeatTransaction } from "./postgres-errors.ts";
 
 /** A work of the batch that the manifest does not have. */
 interface NewWork {

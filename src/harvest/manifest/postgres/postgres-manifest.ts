@@ -1,4 +1,5 @@
 import { isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
+import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
 import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
 import type { AttemptRecord, Manifest, ManifestLock, RunPhase, UnfinishedRun } from "../manifest.ts";
@@ -7,7 +8,6 @@ import type { WorkerStatus } from "../manifest-workers.ts";
 import { DELETE_OLD_MARKS } from "./commit-marks.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
-import type { Queryable } from "./postgres-driver.ts";
 import { PostgresFiles } from "./postgres-files.ts";
 import { PostgresList } from "./postgres-list.ts";
 import { PostgresListener } from "./postgres-listener.ts";

@@ -4,7 +4,7 @@
  * settings that workers on other machines need. Times are milliseconds of the database's clock.
  */
 import { ConfigError } from "../../../errors.ts";
-import type { Queryable } from "./postgres-driver.ts";
+import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
 
 const TABLES = `
   CREATE TABLE runs (

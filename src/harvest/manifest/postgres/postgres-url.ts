@@ -1,5 +1,6 @@
 /** The address of a PostgreSQL manifest: `postgres://user@host:5432/database?schema=name`. */
 import { ConfigError } from "../../../errors.ts";
+import { isPostgresUrl } from "../../../stores/postgres/postgres-store-url.ts";
 
 const SCHEMA_DEFAULT = "docstokg";
 const LEASE_S = { default: 60, min: 2, max: 3600 };
@@ -14,10 +15,6 @@ export interface PostgresAddress {
   readonly leaseMs: number;
   /** To print: without user name and password. */
   readonly name: string;
-}
-
-export function isPostgresUrl(manifest: string): boolean {
-  return /^postgres(?:ql)?:/i.test(manifest);
 }
 
 /** Throws a ConfigError that does not repeat the URL, because it may contain a password. */

@@ -1,11 +1,11 @@
 import { hostname } from "node:os";
+import type { Queryable, QueryResult, SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
+import { sqlStateOf } from "../../../stores/postgres/postgres-errors.ts";
 import type { Time, Timer } from "../../../time/time.ts";
 import { LeaseLostError } from "../lease-lost-error.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
-import type { Queryable, QueryResult, SqlParameter } from "./postgres-driver.ts";
-import { sqlStateOf } from "./postgres-errors.ts";
 
 /** A lease is renewed this often before it ends, so that one lost renewal costs nothing. */
 const RENEWALS_PER_LEASE = 4;

@@ -1,3 +1,4 @@
+import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
 import type { Reason } from "../../reason.ts";
 import type { Work } from "../../work.ts";
 import {
@@ -11,7 +12,6 @@ import {
 import { mergedJson } from "./merged-json.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
-import type { Queryable } from "./postgres-driver.ts";
 import type { PostgresList } from "./postgres-list.ts";
 import { addBatch } from "./postgres-listing.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";

@@ -1,14 +1,16 @@
 /**
- * The only file that uses `pg`. The package is optional and is loaded when a PostgreSQL manifest is opened. What is used
+ * The only file that uses `pg`. The package is optional and is loaded when a PostgreSQL database is opened. What is used
  * of it is declared here, so that programs compile without its types.
  */
-import { ConfigError } from "../../../errors.ts";
-import type { Row } from "../manifest-row.ts";
+import { ConfigError } from "../../errors.ts";
+
+/** A row by the names of its columns. */
+export type SqlRow = Readonly<Record<string, unknown>>;
 
 export type SqlParameter = string | number | boolean | null | readonly (string | number | boolean | null)[];
 
 export interface QueryResult {
-  readonly rows: readonly Row[];
+  readonly rows: readonly SqlRow[];
   /** Rows that were changed or returned. */
   readonly rowCount: number | null;
 }
@@ -33,6 +35,9 @@ export interface PgPoolClient extends PgClient {
 export interface PgSingleClient extends PgClient {
   connect(): Promise<unknown>;
   end(): Promise<void>;
+  /** Whether the connection keeps the program alive. */
+  ref(): void;
+  unref(): void;
 }
 
 export interface PgPool {
@@ -60,19 +65,34 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** A report counts a million rows in less than a second. A server that needs longer is stuck. */
 const QUERY_TIMEOUT_MS = 60_000;
 
-/**
- * @param url may contain a password: it must not be printed
- * @param leaseMs a process that is suspended within a transaction holds its locks no longer than its lease
- */
-export async function loadPgDriver(url: string, schema: string, leaseMs: number): Promise<PgDriver> {
+export interface PgDriverOptions {
+  /** May contain a password: it must not be printed. */
+  readonly url: string;
+  readonly schema: string;
+  /** How long a process that is suspended within a transaction holds its locks. */
+  readonly idleInTransactionMs: number;
+  /** @default 60 s */
+  readonly queryTimeoutMs?: number;
+  /** @default 10 s */
+  readonly connectTimeoutMs?: number;
+  /** How long a statement waits for a lock. @default no limit */
+  readonly lockTimeoutMs?: number;
+}
+
+/** Rejects with a ConfigError if the package is not installed. */
+export async function loadPgDriver(options: PgDriverOptions): Promise<PgDriver> {
+  const { url, schema, idleInTransactionMs, lockTimeoutMs = 0 } = options;
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, queryTimeoutMs = QUERY_TIMEOUT_MS } = options;
   const { Pool, Client, types } = await loadPg();
   const config = {
     connectionString: url,
-    options: `-c search_path=${schema} -c client_min_messages=warning -c idle_in_transaction_session_timeout=${leaseMs}`,
+    options:
+      `-c search_path=${schema} -c client_min_messages=warning -c lock_timeout=${lockTimeoutMs} ` +
+      `-c idle_in_transaction_session_timeout=${idleInTransactionMs} -c standard_conforming_strings=on`,
     application_name: "docstokg",
     keepAlive: true,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: queryTimeoutMs,
     types: {
       getTypeParser: (oid: number, format?: string) => (oid === INT8 ? Number : types.getTypeParser(oid, format)),
     },
@@ -87,8 +107,8 @@ async function loadPg(): Promise<PgModule> {
     const module = (await import(name)) as { readonly default: PgModule };
     return module.default;
   } catch (cause) {
-    const message = "a PostgreSQL manifest needs the package pg: npm install pg";
-    throw new ConfigError([{ where: "--manifest", path: "", message }], { cause });
+    const message = "PostgreSQL needs the package pg: npm install pg";
+    throw new ConfigError([{ where: "postgres", path: "", message }], { cause });
   }
 }
 

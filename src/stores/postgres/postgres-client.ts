@@ -1,0 +1,98 @@
+import { messageOf, StoreError } from "../../errors.ts";
+import type { PgDriver, PgSingleClient, QueryResult, SqlParameter } from "./postgres-driver.ts";
+import { sqlStateOf } from "./postgres-errors.ts";
+import { FOREIGN_TABLES } from "./postgres-tables.ts";
+
+/** Errors that no retry can pass: wrong password or role, unknown database, no rights, foreign tables. */
+const PERMANENT_STATES: ReadonlySet<string> = new Set(["28P01", "28000", "3D000", "3F000", "42501", FOREIGN_TABLES]);
+
+/**
+ * One connection that is opened when it is needed, and again after an error. It keeps the program alive only while a
+ * statement runs.
+ */
+export class PostgresClient {
+  readonly #driver: PgDriver;
+  readonly #prepare: (client: PgSingleClient) => Promise<void>;
+  #client: Promise<PgSingleClient> | undefined;
+  /** One statement at a time, in the order of the calls. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** @param prepare called with each new connection. @default nothing to prepare */
+  constructor(driver: PgDriver, prepare: (client: PgSingleClient) => Promise<void> = async () => undefined) {
+    this.#driver = driver;
+    this.#prepare = prepare;
+  }
+
+  /** Runs one statement, or several without parameters: then the results are those of the statements. */
+  query(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly QueryResult[]> {
+    const result = this.#last.then(() => this.#query(sql, parameters));
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  async #query(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly QueryResult[]> {
+    const opening = this.#opened();
+    this.#client = opening;
+    const client = await opening.catch(error => {
+      if (this.#client === opening) this.#client = undefined;
+      throw storeErrorOf(error);
+    });
+    client.ref();
+    try {
+      const result = await client.query(sql, parameters);
+      return Array.isArray(result) ? (result as readonly QueryResult[]) : [result];
+    } catch (error) {
+      // The connection may be in the middle of a transaction, or broken.
+      this.#drop(client);
+      throw storeErrorOf(error);
+    } finally {
+      client.unref();
+    }
+  }
+
+  /** Ends the connection; the next statement opens another one. */
+  async close(): Promise<void> {
+    const opening = this.#client;
+    this.#client = undefined;
+    // A connection that could not be opened has nothing to close.
+    const client = await opening?.catch(() => undefined);
+    await client?.end().catch(() => undefined);
+  }
+
+  #opened(): Promise<PgSingleClient> {
+    return this.#client ?? this.#open();
+  }
+
+  async #open(): Promise<PgSingleClient> {
+    const client = this.#driver.client();
+    client.on("error", () => this.#drop(client));
+    client.on("end", () => this.#drop(client));
+    await client.connect();
+    try {
+      await this.#prepare(client);
+    } catch (error) {
+      client.end().catch(() => undefined);
+      throw error;
+    }
+    client.unref();
+    return client;
+  }
+
+  #drop(client: PgSingleClient): void {
+    const opening = this.#client;
+    opening?.then(
+      current => {
+        if (current === client && this.#client === opening) this.#client = undefined;
+      },
+      () => undefined,
+    );
+    client.end().catch(() => undefined);
+  }
+}
+
+function storeErrorOf(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const isPermanent = PERMANENT_STATES.has(sqlStateOf(error) ?? "") || code === "ENOTFOUND";
+  return new StoreError(`postgres: ${messageOf(error)}`, { cause: error, isPermanent });
+}

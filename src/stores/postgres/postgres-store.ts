@@ -1,0 +1,124 @@
+import { randomUUID } from "node:crypto";
+import { StoreError } from "../../errors.ts";
+import type { Time } from "../../time/time.ts";
+import {
+  LEASE_MS,
+  type LeaseReply,
+  type LeaseRequest,
+  type RecordUpdate,
+  type Settlement,
+  type Store,
+  type StoreRecord,
+  type UseReport,
+} from "../store.ts";
+import { PostgresClient } from "./postgres-client.ts";
+import { loadPgDriver, type PgDriver } from "./postgres-driver.ts";
+import { PostgresExchanges } from "./postgres-exchanges.ts";
+import { PostgresRecords } from "./postgres-records.ts";
+import { PostgresSignals } from "./postgres-signals.ts";
+import { type PostgresStoreAddress, parsePostgresStoreUrl } from "./postgres-store-url.ts";
+import { prepareTables } from "./postgres-tables.ts";
+
+export interface PostgresStoreOptions {
+  readonly time: Time;
+  /** How long a silent process keeps its leased units, in milliseconds. The same in all processes. @default LEASE_MS */
+  readonly leaseMs?: number;
+  /** How long a call waits for the server, and for budgets that another process has locked. @default 1000 */
+  readonly timeoutMs?: number;
+  /** Replaces the server's clock in tests. */
+  readonly serverUs?: () => number;
+  /** For a command that only looks and gives orders: it is not counted among the processes. @default false */
+  readonly isObserver?: boolean;
+}
+
+const TIMEOUT_MS = 1000;
+
+/**
+ * Budgets and records in a PostgreSQL database. Exchanges are decided at the clock of the server, so the clocks of the
+ * processes may differ.
+ */
+export class PostgresStore implements Store {
+  readonly processId: string = randomUUID();
+  readonly signals: PostgresSignals;
+  readonly #exchanges: PostgresExchanges;
+  readonly #records: PostgresRecords;
+  readonly #clients: readonly [budgets: PostgresClient, records: PostgresClient];
+  readonly #isObserver: boolean;
+  #isClosed = false;
+
+  /** Rejects with a StoreError, which is permanent for a wrong password, an unknown database or foreign tables. */
+  static async open(url: string, options: PostgresStoreOptions): Promise<PostgresStore> {
+    const { timeoutMs = TIMEOUT_MS } = options;
+    const address = parsePostgresStoreUrl(url);
+    const driver = await loadPgDriver({
+      ...{ url: address.url, schema: address.schema, queryTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs },
+      // A process that is suspended within an exchange holds its budgets no longer than another one waits for them.
+      ...{ idleInTransactionMs: Math.ceil(timeoutMs / 2), lockTimeoutMs: timeoutMs },
+    });
+    const store = new PostgresStore(address, driver, options);
+    try {
+      // From now on the other processes count this one.
+      if (options.isObserver === true) await store.#records.read("");
+      else await store.exchange([], []);
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+    return store;
+  }
+
+  private constructor({ schema }: PostgresStoreAddress, driver: PgDriver, options: PostgresStoreOptions) {
+    const { time, leaseMs = LEASE_MS, serverUs, isObserver = false } = options;
+    const budgets = new PostgresClient(driver, client => prepareTables(client, schema));
+    const records = new PostgresClient(driver, client => prepareTables(client, schema));
+    this.#clients = [budgets, records];
+    this.#isObserver = isObserver;
+    const { processId } = this;
+    this.#exchanges = new PostgresExchanges({ client: budgets, processId, schema, leaseUs: leaseMs * 1000, serverUs });
+    this.#records = new PostgresRecords(records, serverUs);
+    this.signals = new PostgresSignals(records, driver, schema, time);
+  }
+
+  get processes(): number {
+    return this.#exchanges.processes;
+  }
+
+  async exchange(
+    settlements: readonly Settlement[],
+    requests: readonly LeaseRequest[],
+    reports: readonly UseReport[] = [],
+  ): Promise<readonly LeaseReply[]> {
+    this.#checkOpen();
+    return this.#exchanges.exchange(settlements, requests, reports);
+  }
+
+  async read<Value>(name: string): Promise<StoreRecord<Value>> {
+    this.#checkOpen();
+    return this.#records.read(name);
+  }
+
+  async change<Value, Result>(
+    name: string,
+    step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
+  ): Promise<Result> {
+    this.#checkOpen();
+    return this.#records.change(name, step);
+  }
+
+  async list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
+    this.#checkOpen();
+    return this.#records.list(prefix);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.signals.close();
+    if (!this.#isObserver) await this.#exchanges.close();
+    for (const client of this.#clients) await client.close();
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new StoreError("the PostgreSQL store is closed");
+  }
+}

@@ -1,0 +1,71 @@
+import { StoreError } from "../../errors.ts";
+import type { Queryable } from "./postgres-driver.ts";
+import { literal } from "./postgres-literal.ts";
+
+/** The SQL at index n migrates a store from version n to n + 1. Append only: never change a released one. */
+const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE budgets (
+     key text PRIMARY KEY,
+     state text NOT NULL,
+     expires_us bigint NOT NULL
+   );
+   CREATE INDEX budgets_expired ON budgets (expires_us);
+   CREATE TABLE records (
+     name text COLLATE "C" PRIMARY KEY,
+     record text NOT NULL,
+     keep_until_us bigint NOT NULL,
+     version bigint NOT NULL
+   );
+   CREATE INDEX records_expired ON records (keep_until_us);
+   CREATE TABLE processes (
+     id text PRIMARY KEY,
+     seen_us bigint NOT NULL,
+     exchange bigint NOT NULL
+   );`,
+];
+/** Marks the schema as a store of docstokg. */
+const FORMAT_TABLE = "docstokg_store_format";
+/** The SQLSTATE of a schema that has other tables. */
+export const FOREIGN_TABLES = "DT001";
+
+/**
+ * Creates or migrates the tables, in one message: a transaction over several would be ended if this process is delayed.
+ * A role that may only read and write rows can use a store that is up to date.
+ */
+export async function prepareTables(client: Queryable, schema: string): Promise<void> {
+  if ((await versionOf(client, schema)) === MIGRATIONS.length) return;
+  const format = `${schema}.${FORMAT_TABLE}`;
+  const foreign = `the schema ${schema} has tables of another program; choose another with ?schema=name`;
+  const steps = MIGRATIONS.map((sql, index) => `IF found <= ${index} THEN ${sql} END IF;`);
+  // Several processes may start at once: the first one migrates, the others wait and find the work done.
+  await client.query(`BEGIN;
+    SELECT pg_advisory_xact_lock(hashtext('docstokg store'), hashtext(${literal(schema)}));
+    DO $migrate$ DECLARE found integer;
+    BEGIN
+      IF to_regclass(${literal(format)}) IS NULL THEN
+        IF EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = ${literal(schema)}) THEN
+          RAISE EXCEPTION USING ERRCODE = '${FOREIGN_TABLES}', MESSAGE = ${literal(foreign)};
+        END IF;
+        CREATE SCHEMA IF NOT EXISTS ${schema};
+        CREATE TABLE ${format} (version integer NOT NULL);
+        INSERT INTO ${format} (version) VALUES (0);
+      END IF;
+      SELECT version INTO found FROM ${format};
+      ${steps.join("\n")}
+      UPDATE ${format} SET version = greatest(version, ${MIGRATIONS.length});
+    END $migrate$;
+    COMMIT;`);
+}
+
+async function versionOf(client: Queryable, schema: string): Promise<number | undefined> {
+  const found = await client.query("SELECT to_regclass($1) IS NOT NULL AS exists", [`${schema}.${FORMAT_TABLE}`]);
+  if (found.rows[0]?.["exists"] !== true) return undefined;
+  const { rows } = await client.query(`SELECT version FROM ${schema}.${FORMAT_TABLE}`);
+  const version = Number(rows[0]?.["version"]);
+  if (version > MIGRATIONS.length)
+    throw new StoreError(
+      `the PostgreSQL store has format version ${version}, but this version of docstokg reads up to ${MIGRATIONS.length}`,
+      { isPermanent: true },
+    );
+  return version;
+}

@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { after, before, describe, type TestContext, test } from "node:test";
+import { StoreError } from "../../src/errors.ts";
+import { loadPgDriver } from "../../src/stores/postgres/postgres-driver.ts";
+import { PostgresStore, type PostgresStoreOptions } from "../../src/stores/postgres/postgres-store.ts";
+import { parsePostgresStoreUrl } from "../../src/stores/postgres/postgres-store-url.ts";
+import type { LeaseRequest } from "../../src/stores/store.ts";
+import { FakeTime } from "../../src/testing/fake-time.ts";
+import { systemTime } from "../../src/time/system-time.ts";
+import { eventually } from "../harvest/kit.ts";
+import { PostgresServer, whyNoPostgres } from "../harvest/postgres-server.ts";
+import { BreakableLink } from "./breakable-link.ts";
+import { recordContract } from "./record-contract.ts";
+import { kindOf, one } from "./requests.ts";
+import { storeContract, type TestedStore } from "./store-contract.ts";
+
+/** A killed server refuses connections at once, so no test waits for this: a slow machine must not look like an outage. */
+const PATIENT_MS = 600_000;
+const HOUR_MS = 3_600_000;
+
+describe("postgres", { skip: whyNoPostgres() }, () => {
+  let server: PostgresServer;
+  let stores = 0;
+
+  before(async () => {
+    server = await PostgresServer.start();
+  });
+  after(() => server?.stop());
+
+  function urlOf(schema: string, user = "docstokg"): string {
+    return `postgres://${user}@127.0.0.1:${server.port}/postgres?schema=${schema}`;
+  }
+
+  async function opened(
+    t: TestContext,
+    schema: string,
+    options: Partial<PostgresStoreOptions> = {},
+  ): Promise<PostgresStore> {
+    const store = await PostgresStore.open(urlOf(schema), { time: systemTime, timeoutMs: PATIENT_MS, ...options });
+    t.after(() => store.close());
+    return store;
+  }
+
+  async function tested(t: TestContext): Promise<TestedStore> {
+    const time = new FakeTime();
+    stores += 1;
+    const schema = `contract_${stores}`;
+    return {
+      member: () => opened(t, schema, { time, serverUs: () => time.machineUs() }),
+      advance: ms => time.advance(ms),
+    };
+  }
+  storeContract("postgres", tested);
+  recordContract("postgres", tested);
+
+  test("while the server is away calls reject with a StoreError, and after its return nothing is lost", async t => {
+    const own = await PostgresServer.start();
+    t.after(() => own.stop());
+    const url = `postgres://docstokg@127.0.0.1:${own.port}/postgres`;
+    const [a, b] = await Promise.all(
+      [1, 2].map(() => PostgresStore.open(url, { time: systemTime, timeoutMs: PATIENT_MS })),
+    );
+    assert.ok(a && b);
+    t.after(() => Promise.all([a.close(), b.close()]));
+    assert.equal(await kindOf(a, one("k", 2, HOUR_MS)), "granted");
+    await a.change("test", () => ({ record: { next: 7, keepUntilUs: Number.MAX_SAFE_INTEGER }, result: undefined }));
+    let heard = 0;
+    const subscription = b.signals.listen("orders", () => {
+      heard += 1;
+    });
+    await eventually(() => subscription.isActive);
+    await own.kill();
+    await assert.rejects(a.exchange([], [one("k", 2, HOUR_MS)]), StoreError);
+    await assert.rejects(a.read("test"), StoreError);
+    await eventually(() => !subscription.isActive);
+    await own.start();
+    assert.equal(await kindOf(b, one("k", 2, HOUR_MS)), "granted");
+    assert.equal(await kindOf(a, one("k", 2, HOUR_MS)), "wait");
+    assert.equal((await b.read("test")).record, 7);
+    await eventually(() => subscription.isActive);
+    const before = heard;
+    await a.signals.send("orders");
+    await eventually(() => heard > before);
+    subscription.stop();
+  });
+
+  test("a commit without acknowledgement is not applied twice, and its units are returned", async t => {
+    const link = await BreakableLink.to(server.port);
+    t.after(() => link.close());
+    const url = `postgres://docstokg@127.0.0.1:${link.port}/postgres?schema=lost_commit`;
+    const a = await PostgresStore.open(url, { time: systemTime, timeoutMs: PATIENT_MS });
+    t.after(() => a.close());
+    const b = await opened(t, "lost_commit");
+    const three: LeaseRequest = { ...one("k", 10, HOUR_MS), least: 3, most: 3 };
+    assert.equal(await kindOf(a, { ...three, least: 5, most: 5 }), "granted");
+    // The reply to the second message of the exchange is lost: the server has committed.
+    link.cutAfterReplies(1);
+    await assert.rejects(a.exchange([{ keys: ["k"], written: 0, returned: 2 }], [three]), StoreError);
+    // The caller repeats its settlement. 3 of its 5 units are still leased, so 7 are left.
+    await a.exchange([{ keys: ["k"], written: 0, returned: 2 }], []);
+    assert.equal(await kindOf(b, { ...three, least: 8, most: 8 }), "wait");
+    assert.equal(await kindOf(b, { ...three, least: 7, most: 7 }), "granted");
+  });
+
+  test("an exchange whose first statements get no reply changes nothing", async t => {
+    const link = await BreakableLink.to(server.port);
+    t.after(() => link.close());
+    const url = `postgres://docstokg@127.0.0.1:${link.port}/postgres?schema=lost_begin`;
+    const a = await PostgresStore.open(url, { time: systemTime, timeoutMs: PATIENT_MS });
+    t.after(() => a.close());
+    assert.equal(await kindOf(a, { ...one("k", 5, HOUR_MS), least: 4, most: 4 }), "granted");
+    link.cutAfterReplies(0);
+    await assert.rejects(a.exchange([{ keys: ["k"], written: 0, returned: 4 }], []), StoreError);
+    await a.exchange([{ keys: ["k"], written: 0, returned: 4 }], []);
+    assert.equal(await kindOf(a, { ...one("k", 5, HOUR_MS), least: 5, most: 5 }), "granted");
+  });
+
+  test("a process that is suspended within an exchange blocks its budgets only for a while", async t => {
+    const a = await opened(t, "suspended", { timeoutMs: 20_000 });
+    assert.equal(await kindOf(a, one("k", 5, HOUR_MS)), "granted");
+    const driver = await loadPgDriver({ url: urlOf("suspended"), schema: "suspended", idleInTransactionMs: 500 });
+    const suspended = driver.client();
+    suspended.on("error", () => undefined);
+    await suspended.connect();
+    await suspended.query("BEGIN");
+    await suspended.query("SELECT pg_advisory_xact_lock(hashtextextended('suspended k', 5577))");
+    assert.equal(await kindOf(a, one("k", 5, HOUR_MS)), "granted");
+    await suspended.end().catch(() => undefined);
+  });
+
+  test("a database that cannot be used is a permanent error, without the password", async t => {
+    await server.query("CREATE SCHEMA foreign_tables; CREATE TABLE foreign_tables.x (y int)");
+    await server.query("CREATE ROLE stranger LOGIN");
+    for (const [url, message] of [
+      [urlOf("foreign_tables"), /the schema foreign_tables has tables of another program/],
+      [urlOf("own_schema", "nobody_here:Sesame"), /role "nobody_here" does not exist/],
+      [urlOf("own_schema", "stranger"), /permission denied/],
+      [urlOf("x").replace("/postgres?", "/missing?"), /database "missing" does not exist/],
+    ] as const)
+      await assert.rejects(PostgresStore.open(url, { time: systemTime, timeoutMs: PATIENT_MS }), error => {
+        assert.ok(error instanceof StoreError && error.isPermanent, String(error));
+        assert.match(error.message, message);
+        assert.doesNotMatch(error.message, /Sesame/);
+        return true;
+      });
+    assert.throws(
+      () => parsePostgresStoreUrl("postgres://u:Sesame@h"),
+      /^RangeError: the address of the PostgreSQL store/,
+    );
+    assert.equal(parsePostgresStoreUrl("postgres://u:Sesame@h/d?schema=s").name, "postgres://h/d?schema=s");
+    // A role that may only read and write rows can use tables that exist.
+    await (await opened(t, "shared_tables")).exchange([], []);
+    await server.query(
+      "GRANT USAGE ON SCHEMA shared_tables TO stranger; GRANT ALL ON ALL TABLES IN SCHEMA shared_tables TO stranger",
+    );
+    const store = await PostgresStore.open(urlOf("shared_tables", "stranger"), {
+      time: systemTime,
+      timeoutMs: PATIENT_MS,
+    });
+    assert.equal(await kindOf(store, one("k", 5, HOUR_MS)), "granted");
+    await store.close();
+  });
+
+  test("budgets, records and processes that have ended are deleted", async t => {
+    const time = new FakeTime();
+    const store = await opened(t, "swept", { time, serverUs: () => time.machineUs() });
+    for (let host = 0; host < 100; host += 1) await kindOf(store, one(`h${host}`, 1, 1000));
+    await store.change("test", ({ nowUs }) => ({ record: { next: 1, keepUntilUs: nowUs + 1000 }, result: 0 }));
+    await time.advance(600_000);
+    for (let call = 0; call < 64; call += 1) await store.exchange([], []);
+    for (const table of ["budgets", "records"])
+      assert.deepEqual(await server.query(`SELECT count(*) AS rows FROM swept.${table}`), [{ rows: 0 }], table);
+  });
+});
