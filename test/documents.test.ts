@@ -96,5 +96,8 @@ test("the README has at most one and a half screens of prose, at 50 lines of 120
 test("the README names the number of services that the reference lists", () => {
   const [readme, services] = ["README.md", "docs/reference/services.md"].map(path => texts.get(join(root, path)) ?? "");
   const [, count] = /for (\d+) hosts and services/.exec(services ?? "") ?? [];
-  assert.ok(readme?.includes(`[Limits of ${count} hosts and services]`), count);
+  assert.ok(
+    readme?.includes(`[Limits of ${count} hosts and services]`),
+    `README.md: the package has limits of ${count}`,
+  );
 });
