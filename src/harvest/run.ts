@@ -172,6 +172,7 @@ export class HarvestRun {
   /** Aborts the requests in flight. Nothing waits for a server that does not answer. */
   stop(): void {
     this.pipeline.stop();
+    this.#fileStore.stop();
     this.manifest.stopWaiting();
   }
 

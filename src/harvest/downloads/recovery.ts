@@ -35,7 +35,8 @@ async function finishMove(fileStore: FileStore, file: string, destination: Downl
     await moveDownload(fileStore, file, destination);
     return true;
   } catch (error) {
-    if (error instanceof DownloadError) return false;
+    // Content-addressed files have no conflicts: the service has failed, and the complete file must not be lost.
+    if (error instanceof DownloadError && !fileStore.isContentAddressed) return false;
     throw error;
   }
 }

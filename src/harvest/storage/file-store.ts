@@ -50,6 +50,8 @@ export interface FileStore {
   writeText(path: string, text: string): Promise<void>;
   /** The absolute path or URL of a file. */
   locationOf(path: string): string;
+  /** Aborts uploads, whose files a later run stores. */
+  stop(): void;
   close(): void;
 }
 

@@ -77,6 +77,10 @@ export class FolderStore implements FileStore {
     return join(this.name, path);
   }
 
+  stop(): void {
+    // A move takes no time.
+  }
+
   close(): void {
     // A folder has nothing to close.
   }

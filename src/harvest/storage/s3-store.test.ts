@@ -164,6 +164,28 @@ test("kill -9 in the middle of an upload leaves no object, and the next run uplo
   assert.equal(server.requests.filter(({ url }) => url === "/files/large").length, downloads);
 });
 
+test("a run that is stopped aborts its upload, and the next run stores the file without another download", async t => {
+  const { s3, folder } = await s3For(t);
+  const bytes = pdf("large", LARGE_BYTES);
+  const server = await publisher(t, { large: bytes });
+  const options = { hub: await hubFor(t), resolvers: [indexAt(server.origin)], folder: OUT } as const;
+  s3.hold = request => request.includes("partNumber=2");
+  const first = await runFor(t, folder, options);
+  await first.run.addWorks([workCalled("large")]);
+  first.run.pipeline.inputEnded();
+  const running = first.run.pipeline.run();
+  await eventually(() => s3.requests.some(request => request.includes("partNumber=2")));
+  first.run.stop();
+  await running;
+  await first.run.close("interrupted");
+  assert.deepEqual([s3.keys(), s3.uploads()], [[], []]);
+  s3.hold = () => false;
+  const second = await runFor(t, folder, options);
+  assert.equal(second.run.recovered, 1);
+  assert.deepEqual(s3.bytesOf(keyOf(bytes)), bytes);
+  assert.equal(server.requests.filter(({ url }) => url?.startsWith("/files/")).length, 1);
+});
+
 test("an upload that another process may still send is not removed", async t => {
   const { s3, folder } = await s3For(t);
   const { client, module } = await connectS3();

@@ -116,8 +116,12 @@ class S3Store implements FileStore {
     return `${this.name}${path}`;
   }
 
+  stop(): void {
+    this.#stopping.abort(new Error("stopped"));
+  }
+
   close(): void {
-    this.#stopping.abort();
+    this.stop();
     this.#connection.client.destroy();
   }
 
