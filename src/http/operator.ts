@@ -27,6 +27,8 @@ export interface GivenOrder {
   readonly status: SharedBreakerStatus;
   /** False for an order to open that changes nothing: a running one ends later, and is not to be replaced. */
   readonly isChanged: boolean;
+  /** Milliseconds until what was ordered ends, also if a longer order was running; 0 for an order that ends others. */
+  readonly remainingMs: number;
   /** Its number in the log of orders. */
   readonly sequence: number;
 }
@@ -98,7 +100,8 @@ export class Operator extends Observer {
         const order = orderFor(target, request);
         const next = giveOrder(record, order, nowUs);
         const isChanged = !("durationUs" in order) || openedUntilUs(next, order) !== openedUntilUs(record, order);
-        const result = { status: sharedStatusOf(name, next, nowUs), isChanged };
+        const remainingMs = Math.max(0, Math.ceil((openedUntilUs(next, order) - nowUs) / 1000));
+        const result = { status: sharedStatusOf(name, next, nowUs), isChanged, remainingMs };
         return { record: { next, keepUntilUs: breakerRecordExpiryUs(next, nowUs) }, result };
       },
     );

@@ -156,6 +156,19 @@ test("a hold is acknowledged by every process, also in shadow mode, and released
       );
       await assert.rejects(hub.fetch(origin), { code: "DOCSTOKG_RATE_LIMITED" });
     }
+    const shorter = await runCli([
+      "limits",
+      "hold",
+      "127.0.0.1:metadata",
+      "--seconds",
+      "5",
+      "--json",
+      "--store",
+      store,
+    ]);
+    const { changed, heldUntil: unchangedEnd } = JSON.parse(shorter.stdout);
+    assert.equal(changed, false);
+    assert.ok(Date.parse(unchangedEnd) - Date.now() > 60_000, "the end of the hold that goes on");
     const shown = await runCli(["limits", "show", "--store", store]);
     assert.match(shown.stdout, /hold \(quota\) \(an operator's order\)/);
     const released = await runCli(["limits", "release", "127.0.0.1", "--json", "--store", store]);

@@ -50,13 +50,13 @@ async function give(text: string, request: OrderRequest, flags: Flags, io: Io): 
   if ("resolver" in target)
     throw usageError("<target>", `resolver ${target.resolver} has no rate limits; expected ${TARGET}`);
   const result = await orderAll(connection, [target], request, io);
-  const heldMs = request.kind === "hold" ? request.ms : 0;
-  if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, heldMs, result, io))}\n`);
-  else io.stdout.write(`${lines(target, heldMs, result, connection.storeName, io).join("\n")}\n`);
+  if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, result, io))}\n`);
+  else io.stdout.write(`${lines(target, result, connection.storeName, io).join("\n")}\n`);
   return result.acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
 }
 
-function jsonOf(target: BreakerTarget, heldMs: number, { given, acknowledgements }: OrderResult, io: Io) {
+function jsonOf(target: BreakerTarget, { given, acknowledgements }: OrderResult, io: Io) {
+  const { remainingMs: heldMs } = given;
   const nowMs = (io.time ?? systemTime).wallMs();
   return {
     target: targetName(target),
@@ -69,11 +69,11 @@ function jsonOf(target: BreakerTarget, heldMs: number, { given, acknowledgements
 
 function lines(
   target: BreakerTarget,
-  heldMs: number,
   { given, acknowledgements }: OrderResult,
   storeName: string,
   io: Io,
 ): readonly string[] {
+  const { remainingMs: heldMs } = given;
   const nowMs = (io.time ?? systemTime).wallMs();
   const until = `held until ${formatUtc(nowMs + heldMs)} (${formatWait(heldMs)})`;
   const unchanged = given.isChanged ? [] : ["Nothing was changed: it is held for longer already."];
