@@ -23,6 +23,10 @@ export interface PublishedStatus extends Pick<HubSnapshot, "calls" | "inFlight" 
 }
 
 const PUBLISH_INTERVAL_MS = 1000;
+/** Many processes write less often, so that all of them together write at most a hundred records in a second (law S7). */
+const INTERVAL_PER_PROCESS_MS = 10;
+/** Well below the time for which a record is kept. */
+const MAX_INTERVAL_MS = 20_000;
 /** The first status is written soon, so that the commands find a process that has just started. */
 const FIRST_STATUS_MS = 100;
 /** Keys and hosts per record: a crawler has thousands, and the busiest ones are enough for an operator. */
@@ -39,7 +43,7 @@ export interface StatusPublisherDeps extends Omit<OrderWatchDeps, "onApplied"> {
 
 /**
  * Writes the hub's status to the shared store, for `docstokg limits`, `breaker` and `why` (law S6): once a second while
- * calls are active, and once after the last one. Requests never wait for it. Failed writes are not repeated.
+ * calls are active, less often if more than a hundred processes share the store, and once after the last one. Requests never wait for it. Failed writes are not repeated.
  */
 export class StatusPublisher {
   readonly #store: Store;
@@ -64,10 +68,10 @@ export class StatusPublisher {
     this.#startedMs = time.wallMs();
   }
 
-  /** Writes the status within a second, and again every second while calls are active. */
+  /** Writes the status soon, and again at each interval while calls are active. */
   scheduleWrite(): void {
     if (this.#isClosed) return;
-    const delayMs = this.#hasStarted ? PUBLISH_INTERVAL_MS : FIRST_STATUS_MS;
+    const delayMs = this.#hasStarted ? this.#intervalMs : FIRST_STATUS_MS;
     if (!this.#hasStarted) {
       this.#hasStarted = true;
       this.#orders.ensureListening();
@@ -80,6 +84,11 @@ export class StatusPublisher {
       void this.#writePolicy();
       void this.#write(snapshot, PROCESS_RECORD_US);
     });
+  }
+
+  get #intervalMs(): number {
+    const sharedMs = this.#store.processes * INTERVAL_PER_PROCESS_MS;
+    return Math.max(PUBLISH_INTERVAL_MS, Math.min(MAX_INTERVAL_MS, sharedMs));
   }
 
   /** Writes the policy if it is new or may soon expire. Processes with the same policy share the record. */
