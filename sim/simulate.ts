@@ -1,5 +1,6 @@
 import type { SimFact, WireRequest } from "./facts.ts";
 import { ALL_LAWS } from "./laws/all.ts";
+import type { Law } from "./laws/law.ts";
 import type { Plan } from "./plan.ts";
 import { SimWorld } from "./sim-world.ts";
 
@@ -25,7 +26,7 @@ export async function simulate(plan: Plan, onFact?: (fact: SimFact) => void): Pr
   const checkAll = (fact: SimFact, touched: ReadonlySet<WireRequest>) => {
     onFact?.(fact);
     for (const { title, law } of laws) {
-      const message = law.check(fact, touched);
+      const message = checked(law, fact, touched);
       if (message === undefined || violated.has(title)) continue;
       violated.add(title);
       violations.push({ law: title, message, atUs: fact.atUs });
@@ -33,4 +34,13 @@ export async function simulate(plan: Plan, onFact?: (fact: SimFact) => void): Pr
   };
   const { requests, steps } = await SimWorld.run(plan, checkAll);
   return { violations, requests, steps };
+}
+
+/** Facts come from listeners of the hub, which survives one that throws: an error of a law is a violation too. */
+function checked(law: Law, fact: SimFact, touched: ReadonlySet<WireRequest>): string | undefined {
+  try {
+    return law.check(fact, touched);
+  } catch (error) {
+    return `the law failed: ${String(error)}`;
+  }
 }

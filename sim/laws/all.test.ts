@@ -164,6 +164,12 @@ const reloaded = (atMs: number, hasTotals: boolean, isDone: boolean): SimFact =>
 const refusedAt = (atMs: number, call: CallPlan, retryAfterMs: number) =>
   done(atMs, call, "DOCSTOKG_RATE_LIMITED", { retryAfterMs });
 const patient = plainCall({ id: 6, maxWaitMs: 900 });
+const twoBursts = [
+  head(100, undefined, requestAt(10)),
+  head(301, undefined, requestAt(210)),
+  changed(301, "closed", "open"),
+];
+const openedAgain = changed(2400, "closed", "open");
 const atLimit = [...sentAlone(0), ...sentAlone(10)];
 
 const cases: readonly Case[] = [
@@ -254,6 +260,20 @@ const cases: readonly Case[] = [
       changed(11_000, "closed", "open"),
       changed(13_000, "open", "half_open"),
     ],
+  },
+  {
+    // The store counts failures of all processes, so that no result arrives when the circuit opens: one must have failed.
+    law: noStaleResult,
+    plan: waiting,
+    violating: [dispatched(trial), answeredAt(15, trial, 200), changed(100, "closed", "open")],
+    valid: [dispatched(trial), answeredAt(15, trial, 503), changed(100, "closed", "open")],
+  },
+  {
+    // Each process may open a shared circuit once for the same answers. Opening it again takes new ones.
+    law: burstsCountOnce,
+    plan: waiting,
+    violating: [...twoBursts, changed(2301, "open", "half_open"), changed(2302, "half_open", "closed"), openedAgain],
+    valid: [...twoBursts, { ...changed(310, "closed", "open"), process: 1 } as SimFact],
   },
   {
     // fail_max is 2: two throttles of one burst are not enough, two in a row are.

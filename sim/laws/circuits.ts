@@ -104,9 +104,9 @@ class NoStaleResult implements Law {
         host !== undefined &&
         role !== undefined
       ) {
-        const { inFlight, settled } = this.#circuits.of(fact.process, host, role);
+        const { inFlight, failures } = this.#circuits.of(fact.process, host, role);
         // The store counts the failures of all processes: the circuit opens when its reply arrives.
-        const isCounted = this.#isShared && old === "closed" && state === "open" && settled > 0;
+        const isCounted = this.#isShared && old === "closed" && state === "open" && failures > 0;
         const expired = [...inFlight].filter(one => isExpiredUnwritten(one, fact.atUs));
         const causes = [...touched, ...expired].filter(
           one => one.process === fact.process && one.host === host && one.role === role,

@@ -6,8 +6,8 @@ interface ObservedCircuit {
   sinceUs: number;
   /** Number of state changes. */
   generation: number;
-  /** Requests sent since the last change that were answered or have failed. */
-  settled: number;
+  /** Requests sent since the last change that have failed. */
+  failures: number;
   /** Requests sent since the last change that have not ended. */
   readonly inFlight: Set<WireRequest>;
 }
@@ -23,7 +23,7 @@ export class ObservedCircuits {
       state: "closed",
       sinceUs: 0,
       generation: 0,
-      settled: 0,
+      failures: 0,
       inFlight: new Set(),
     };
     this.#observed.set(key, observed);
@@ -48,22 +48,22 @@ export class ObservedCircuits {
     } else if (fact.kind === "ended") {
       const observed = this.ofRequest(fact.request);
       observed.inFlight.delete(fact.request);
-      if (this.isCurrent(fact.request)) observed.settled += 1;
+      if (fact.how !== "complete" && this.isCurrent(fact.request)) observed.failures += 1;
     } else if (fact.kind === "head") {
-      if (this.isCurrent(fact.request)) this.ofRequest(fact.request).settled += 1;
+      if (fact.status >= 400 && this.isCurrent(fact.request)) this.ofRequest(fact.request).failures += 1;
     } else if (fact.kind === "done") {
       // A request that was aborted before it was written has ended, although no `ended` fact has been emitted yet.
       const observed = this.of(fact.process, fact.call.host, fact.call.role);
       for (const request of observed.inFlight)
         if (request.call === fact.call && request.writtenUs === undefined) {
           observed.inFlight.delete(request);
-          observed.settled += 1;
+          observed.failures += 1;
         }
     } else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
       const { host, role, new: state } = fact.event;
       if (host === undefined || role === undefined) return;
       const observed = this.of(fact.process, host, role);
-      Object.assign(observed, { state, sinceUs: fact.atUs, generation: observed.generation + 1, settled: 0 });
+      Object.assign(observed, { state, sinceUs: fact.atUs, generation: observed.generation + 1, failures: 0 });
       observed.inFlight.clear();
     }
   }

@@ -19,6 +19,9 @@ export const burstsCountOnce: LawMaker = {
   make: plan => {
     const seen = new Map<string, SeenAnswers>();
     const connecting = new Set<WireRequest>();
+    /** When the state of a circuit last changed in each process, and when it was last opened for enough answers. */
+    const changes = new Map<string, number>();
+    const opened = new Map<string, number>();
     const keyOf = (process: number, host: string, role: string) =>
       plan.store === undefined ? `${process} ${host} ${role}` : `${host} ${role}`;
     const of = (process: number, host: string, role: string) => {
@@ -51,13 +54,23 @@ export const burstsCountOnce: LawMaker = {
           for (const request of connecting) {
             if (isExpiredUnwritten(request, fact.atUs)) count(request, false, fact.atUs);
           }
+          const key = `${host} ${role}`;
           const { throttles, failures } = of(fact.process, host, role);
-          // Several processes may open a shared circuit, one after the other, for the same answers.
-          if (plan.store === undefined || (state === "closed" && from_peer === undefined))
-            seen.delete(keyOf(fact.process, host, role));
+          const changedUs = changes.get(`${fact.process} ${key}`) ?? Number.NEGATIVE_INFINITY;
+          changes.set(`${fact.process} ${key}`, fact.atUs);
           const { failMax } = plan.breakers;
-          if (from_peer !== undefined || old !== "closed" || state !== "open") return undefined;
-          if (throttles >= failMax || failures >= failMax) return undefined;
+          const isEnough = throttles >= failMax || failures >= failMax;
+          const isOpening = from_peer === undefined && old === "closed" && state === "open";
+          // The answers are used up. A success ends the count too; a change applied from a peer does not.
+          if (plan.store === undefined || (isOpening && isEnough) || (state === "closed" && from_peer === undefined))
+            seen.delete(keyOf(fact.process, host, role));
+          if (!isOpening) return undefined;
+          if (isEnough) {
+            opened.set(key, fact.atUs);
+            return undefined;
+          }
+          // Several processes may open a shared circuit, one after the other and each once, for the same answers.
+          if (plan.store !== undefined && changedUs < (opened.get(key) ?? Number.NEGATIVE_INFINITY)) return undefined;
           return `${host} (${role}) opened after ${throttles} bursts of throttles and ${failures} failures; fail_max ${failMax}`;
         }
         return undefined;
