@@ -11,6 +11,8 @@ export class UnitLease {
   unusedUnits = 0;
   /** When units were last leased, or, if they were leased ahead, when they may be used. */
   leasedUs = 0;
+  /** When the store last replied to a request or a settlement of this budget. */
+  contactUs = Number.NEGATIVE_INFINITY;
   isRequesting = false;
   /** The store has no units for this budget before this instant. */
   notBeforeUs = 0;

@@ -18,6 +18,13 @@ const MAX_UNITS_PER_LEASE = 64;
 /** Exchanges in flight with a store far away. */
 const MAX_EXCHANGES = 4;
 
+/** A settlement, and the lease that it is part of. */
+interface LeaseSettlement extends Settlement {
+  readonly lease: UnitLease;
+  written: number;
+  returned: number;
+}
+
 export interface UnitLeasesOptions {
   readonly store: BudgetStore;
   readonly time: Time;
@@ -44,7 +51,7 @@ export class UnitLeases {
   readonly #pace: RequestPace;
   readonly #changes: PeerChange[] = [];
   readonly #wanted = new Map<RoleBudget, { readonly least: number; readonly most: number }>();
-  readonly #settlements = new Map<string, { keys: readonly string[]; written: number; returned: number }>();
+  readonly #settlements = new Map<string, LeaseSettlement>();
   /** Role budgets whose requests wait until the store is back. */
   readonly #awaiting = new Set<RoleBudget>();
   /** Role budgets with leased units. */
@@ -52,7 +59,6 @@ export class UnitLeases {
   /** Number of times that the limits of the policy have changed. */
   #limitsVersion = 0;
   #exchanging = 0;
-  #contactUs = 0;
   #isScheduled = false;
   #renewal: Timer | undefined;
 
@@ -70,8 +76,10 @@ export class UnitLeases {
     if (units === 0 || this.#outage.isSharing || !roleBudget.isLimited) return true;
     const { unitLease } = roleBudget;
     if (unitLease === undefined || unitLease.unusedUnits < units) return false;
-    // A process that has not heard of the store for a while may have been stopped, or the store may be lost.
-    return nowUs >= unitLease.leasedUs && nowUs - Math.max(unitLease.leasedUs, this.#contactUs) < USE_WITHIN_US;
+    // A process that has not heard of this budget for a while may have been stopped, or the store may have lost it: a reply
+    // about another budget does not show that the store still counts these units.
+    const { leasedUs, contactUs } = unitLease;
+    return nowUs >= leasedUs && nowUs - Math.max(leasedUs, contactUs) < USE_WITHIN_US;
   }
 
   /**
@@ -159,7 +167,8 @@ export class UnitLeases {
     const last = [...this.#settlements.values()];
     this.#settlements.clear();
     // If the store is away, the units return when the lease expires.
-    if (last.length > 0 && this.#outage.away === undefined) await this.#store.exchange(last, []).catch(() => undefined);
+    if (last.length > 0 && this.#outage.away === undefined)
+      await this.#store.exchange(last.map(plainSettlement), []).catch(() => undefined);
     await this.#store.close();
   }
 
@@ -189,15 +198,15 @@ export class UnitLeases {
     const { unitLease } = roleBudget;
     if (unitLease === undefined || unitLease.leasedUnits === 0 || written + returned === 0) return;
     // Units that were granted while the store was away were never leased.
-    for (const { keys, units } of unitLease.end(written)) this.#addSettlement(keys, units, 0);
-    for (const { keys, units } of unitLease.end(returned)) this.#addSettlement(keys, 0, units);
+    for (const { keys, units } of unitLease.end(written)) this.#addSettlement(unitLease, keys, units, 0);
+    for (const { keys, units } of unitLease.end(returned)) this.#addSettlement(unitLease, keys, 0, units);
     if (unitLease.leasedUnits === 0) this.#leased.delete(roleBudget);
     this.#scheduleExchange();
   }
 
-  #addSettlement(keys: readonly string[], written: number, returned: number): void {
+  #addSettlement(lease: UnitLease, keys: readonly string[], written: number, returned: number): void {
     const name = keys.join("\n");
-    const sum = this.#settlements.get(name) ?? { keys, written: 0, returned: 0 };
+    const sum = this.#settlements.get(name) ?? { lease, keys, written: 0, returned: 0 };
     sum.written += written;
     sum.returned += returned;
     this.#settlements.set(name, sum);
@@ -222,7 +231,7 @@ export class UnitLeases {
       this.#outage.probeLater(this.#awaiting.size > 0);
       return;
     }
-    const settlements: readonly Settlement[] = [...this.#settlements.values()];
+    const settlements: readonly LeaseSettlement[] = [...this.#settlements.values()];
     const wanted = [...this.#wanted];
     const sentUs = this.#time.monotonicUs();
     const version = this.#limitsVersion;
@@ -235,7 +244,7 @@ export class UnitLeases {
     const claims = roleBudgets.map(roleBudget => claimsOf(roleBudget, sentUs));
     try {
       const replies = await this.#store.exchange(
-        settlements,
+        settlements.map(plainSettlement),
         wanted.map(([roleBudget, { least, most }], index) => ({
           claims: claims[index] ?? [],
           least,
@@ -246,9 +255,9 @@ export class UnitLeases {
         reports?.reports,
       );
       this.#exchanging -= 1;
-      this.#contactUs = this.#time.monotonicUs();
-      this.#pace.replied(this.#contactUs - sentUs);
+      this.#pace.replied(this.#time.monotonicUs() - sentUs);
       reports?.delivered(this.#time.monotonicUs());
+      for (const { lease } of settlements) lease.contactUs = this.#time.monotonicUs();
       this.#storeRestored();
       for (const [index, [roleBudget, { least }]] of wanted.entries()) {
         this.#applyReply(roleBudget, claims[index] ?? [], replies[index], sentUs);
@@ -296,6 +305,7 @@ export class UnitLeases {
     const nowUs = this.#time.monotonicUs();
     unitLease.isRequesting = false;
     if (reply !== undefined && !isLost(reply)) {
+      unitLease.contactUs = nowUs;
       applyContact(roleBudget, claims, reply.kind === "wait" ? reply.key : undefined, nowUs);
       this.#reports.known(roleBudget, nowUs);
     }
@@ -317,8 +327,12 @@ export class UnitLeases {
     this.#changes.push({ kind: "ready", roleBudget });
   }
 
-  #storeLost(isFirstFailure: boolean, settlements: readonly Settlement[], roleBudgets: readonly RoleBudget[]): void {
-    for (const { keys, written, returned } of settlements) this.#addSettlement(keys, written, returned);
+  #storeLost(
+    isFirstFailure: boolean,
+    settlements: readonly LeaseSettlement[],
+    roleBudgets: readonly RoleBudget[],
+  ): void {
+    for (const { lease, keys, written, returned } of settlements) this.#addSettlement(lease, keys, written, returned);
     if (isFirstFailure) this.#changes.push({ kind: "store", shares: "limits", away: this.#outage.away });
     // Requests that accumulated during the exchange are dropped too, so that no waiting request depends on a reply that
     // will not come.
@@ -354,7 +368,7 @@ export class UnitLeases {
         if (unitLease === undefined) continue;
         this.#returnUnused(roleBudget, unitLease);
         // A settlement of nothing renews the lease.
-        for (const keys of unitLease.keys) this.#addSettlement(keys, 0, 0);
+        for (const keys of unitLease.keys) this.#addSettlement(unitLease, keys, 0, 0);
       }
       if (this.#leased.size > 0) this.#renewal = this.#renewLater();
       this.#scheduleExchange();
@@ -363,6 +377,11 @@ export class UnitLeases {
 }
 
 const LOST_DATA = "the store has lost its data: what was sent before is not known any more";
+
+/** What the store gets. */
+function plainSettlement({ keys, written, returned }: LeaseSettlement): Settlement {
+  return { keys, written, returned };
+}
 
 function isLost(reply: LeaseReply | undefined): boolean {
   return reply?.kind === "wait" && reply.isLost === true;
