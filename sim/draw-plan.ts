@@ -46,7 +46,7 @@ export function drawPlan(seed: number): Plan {
   const calls = drawCalls(random, hosts, count, spanMs).map(call => withCosts(costs, call));
   const drawn = {
     network: drawNetwork(random, guardMs),
-    breakers: drawBreakers(random),
+    breakers: withSlowCalls(new Random(seed, 2), drawBreakers(random)),
     retryAttempts: random.pick([1, 2, 4, 4]),
     unreadBodyMs: random.pick([500, 3000]),
     maxInFlight: random.pick([1, 3, 500, 500]),
@@ -121,6 +121,13 @@ function drawBreakers(random: Random): BreakerPlan {
       ? { threshold: random.whole(2, 6), windowS: random.pick([2, 30]), cooldownS: random.pick([1, 5]) }
       : undefined,
   };
+}
+
+/** Slow calls are counted in the rolling window only. */
+function withSlowCalls(random: Random, breakers: BreakerPlan): BreakerPlan {
+  if (breakers.rolling === undefined || !random.chance(0.5)) return breakers;
+  const slowCalls = { ms: random.pick([30, 200, 700]), share: random.pick([0.25, 0.5]), minCalls: random.whole(2, 5) };
+  return { ...breakers, slowCalls };
 }
 
 function drawProcess(random: Random): ProcessPlan {

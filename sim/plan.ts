@@ -92,6 +92,14 @@ export interface BreakerPlan {
   readonly retryAfterCapS: number;
   readonly isAdaptive: boolean;
   readonly rolling: { readonly threshold: number; readonly windowS: number; readonly cooldownS: number } | undefined;
+  /** Slow calls start a cooldown of the rolling window. Absent if they do not count. */
+  readonly slowCalls?: SlowCallsPlan | undefined;
+}
+
+export interface SlowCallsPlan {
+  readonly ms: number;
+  readonly share: number;
+  readonly minCalls: number;
 }
 
 export interface ProcessPlan {
@@ -185,6 +193,8 @@ export type Sabotage =
   | "many-probes"
   | "short-cooldowns"
   | "no-ramp-up"
+  | "deaf-to-slow-calls"
+  | "hasty-slow-calls"
   | "short-resets"
   | "wide-slots"
   | "generous-store"

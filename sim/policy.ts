@@ -73,8 +73,13 @@ function costText({ limit, windowMs }: RatePlan, sabotage: Sabotage | undefined)
   return `${sabotage === "loose-costs" ? 2 * limit : limit}/${windowMs}ms`;
 }
 
+function slowFactor(sabotage: Sabotage | undefined): number {
+  if (sabotage === "deaf-to-slow-calls") return 10;
+  return sabotage === "hasty-slow-calls" ? 1 / 30 : 1;
+}
+
 function breakersOf({ breakers, sabotage }: Plan): BreakersOptions {
-  const { failMax, resetS, trialCalls, jitterMs, retryAfterCapS, isAdaptive, rolling } = breakers;
+  const { failMax, resetS, trialCalls, jitterMs, retryAfterCapS, isAdaptive, rolling, slowCalls } = breakers;
   const trials = sabotage === "many-probes" ? trialCalls + 2 : trialCalls;
   return {
     extends: "none",
@@ -91,6 +96,11 @@ function breakersOf({ breakers, sabotage }: Plan): BreakersOptions {
           threshold_failures: rolling.threshold,
           window_s: rolling.windowS,
           cooldown_s: rolling.cooldownS,
+          ...(slowCalls && {
+            slow_call_ms: slowCalls.ms * slowFactor(sabotage),
+            slow_call_share: slowCalls.share,
+            slow_call_min: slowCalls.minCalls,
+          }),
         }),
       },
       adaptive_reset: { enabled: isAdaptive },

@@ -43,6 +43,8 @@ const sabotages: readonly (readonly [Sabotage, string, Plan?])[] = [
   ["many-probes", "probes within trial_calls"],
   ["short-cooldowns", "no send in a cooldown"],
   ["no-ramp-up", "traffic resumes slowly after a cooldown"],
+  ["deaf-to-slow-calls", "too many slow calls start a cooldown"],
+  ["hasty-slow-calls", "too many slow calls start a cooldown"],
   ["short-resets", "no send while a circuit is open"],
   ["wide-slots", "in flight within the slots"],
   ["generous-store", "any window, at the server"],

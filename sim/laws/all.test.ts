@@ -26,6 +26,7 @@ import { liveness } from "./liveness.ts";
 import { resumesSlowly } from "./ramp-up.ts";
 import { noRejection } from "./rejection.ts";
 import { share } from "./share.ts";
+import { slowCallsCoolDown } from "./slow-calls.ts";
 import { burstsCountOnce } from "./throttles.ts";
 import { nothingWithoutStore } from "./without-store.ts";
 
@@ -142,6 +143,21 @@ const fresh = (untilMs: number): readonly SimFact[] => {
   return [answer, { kind: "ended", atUs: us(1), request, how: "complete" }];
 };
 const again = plainCall({ id: 5, page: 9 });
+const { breakers: plainBreakers } = plainPlan();
+const slowPlan = plainPlan({
+  breakers: {
+    ...plainBreakers,
+    rolling: { threshold: 5, windowS: 2, cooldownS: 1 },
+    slowCalls: { ms: 100, share: 0.5, minCalls: 3 },
+  },
+});
+/** A request and its answer after `ms`. */
+const answeredIn = (atMs: number, ms: number): readonly SimFact[] => {
+  const request = requestAt(atMs);
+  return [dispatched(request), answeredAt(atMs + ms, request, 200)];
+};
+const cooledBySlowCalls = (atMs: number) =>
+  eventFact(atMs, { event_type: "breaker_cooldown_set", host: HOST, until: 1, reason: "slow-calls" });
 const bare = plainPlan({ calls: [early, late] });
 const [plainHost] = bare.hosts;
 const hostWith = (changes: Partial<HostPlan>): readonly HostPlan[] => [{ ...(plainHost as HostPlan), ...changes }];
@@ -274,6 +290,20 @@ const cases: readonly Case[] = [
     plan: waiting,
     violating: [...twoBursts, changed(2301, "open", "half_open"), changed(2302, "half_open", "closed"), openedAgain],
     valid: [...twoBursts, { ...changed(310, "closed", "open"), process: 1 } as SimFact],
+  },
+  {
+    // Two of three calls took more than 100 ms: at least half, of at least three.
+    law: slowCallsCoolDown,
+    plan: slowPlan,
+    violating: [...answeredIn(0, 200), ...answeredIn(300, 50), ...answeredIn(400, 200), snapshot(700, false)],
+    valid: [...answeredIn(0, 200), ...answeredIn(300, 50), ...answeredIn(400, 200), cooledBySlowCalls(600)],
+  },
+  {
+    law: slowCallsCoolDown,
+    plan: slowPlan,
+    violating: [...answeredIn(0, 200), ...answeredIn(300, 50), ...answeredIn(400, 50), cooledBySlowCalls(450)],
+    // The first call has left the window of 2 s.
+    valid: [...answeredIn(0, 200), ...answeredIn(2300, 50), ...answeredIn(2400, 200), snapshot(2700, false)],
   },
   {
     // fail_max is 2: two throttles of one burst are not enough, two in a row are.

@@ -19,6 +19,7 @@ import { liveness } from "./liveness.ts";
 import { resumesSlowly } from "./ramp-up.ts";
 import { noRejection } from "./rejection.ts";
 import { share } from "./share.ts";
+import { slowCallsCoolDown } from "./slow-calls.ts";
 import { burstsCountOnce } from "./throttles.ts";
 import { nothingWithoutStore } from "./without-store.ts";
 
@@ -39,6 +40,7 @@ export const ALL_LAWS: readonly LawMaker[] = [
   fewProbes,
   noStaleResult,
   burstsCountOnce,
+  slowCallsCoolDown,
   boundedWait,
   noExhaustedBound,
   trueEstimates,

@@ -29,3 +29,11 @@ test("two consecutive long Retry-Afters raise the reset timeout, a shorter one r
   host.reset();
   assert.equal(host.isForgettable(1, 0), true);
 });
+
+test("a host is kept while slow calls of its window are counted", () => {
+  const host = new HostBreaker("a.example", 0);
+  const windowUs = 10_000;
+  host.slowCalls.add(500, 2, { slowUs: 1, share: 0.5, minCalls: 5, windowUs });
+  assert.equal(host.isForgettable(9999, windowUs), false);
+  assert.equal(host.isForgettable(10_000, windowUs), true);
+});

@@ -160,6 +160,7 @@ export class HostBreaker {
     if (this.rampUps().some(({ isOver }) => !isOver)) return false;
     if (this.permits > 0 || this.learnedResetUs > 0 || this.#longRetryAfters > 0) return false;
     if (this.failuresAt(nowUs, windowUs) > 0) return false;
+    if (this.#slowCalls?.isEmpty(nowUs, windowUs) === false) return false;
     return ROLES.every(role => this.circuits[role]?.isFresh ?? true);
   }
 }

@@ -39,6 +39,12 @@ export class SlowCallWindow {
     return true;
   }
 
+  /** False while calls of the window are counted. */
+  isEmpty(nowUs: number, windowUs: number): boolean {
+    const oldest = Math.floor(nowUs / (windowUs / PARTS)) - PARTS;
+    return this.#parts.every(({ number }) => number <= oldest);
+  }
+
   clear(): void {
     this.#parts = [];
   }
