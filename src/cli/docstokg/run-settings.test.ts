@@ -42,3 +42,22 @@ test("an invalid output folder is a one-line error before the first request", as
     assert.doesNotMatch(stderr, /\n\s+at /);
   }
 });
+
+test("all formats with others, an invalid bucket, another layout in S3 and a manifest in S3 are refused", async () => {
+  const { folder } = await temporaryFolder();
+  const manifest = ["--manifest", join(folder, "m.sqlite")];
+  for (const [args, message] of [
+    [["--formats", "all,pdf", "--out", folder], /^docstokg: --formats: all stands alone: it includes every format$/m],
+    [["--out", "s3://b/x", ...manifest], /^docstokg: --out: expected s3:\/\/bucket\/prefix, with a bucket of 3 to 63/m],
+    [
+      ["--out", "s3://bucket/x", "--layout", "flat", ...manifest],
+      /^docstokg: --layout: files in S3 are content-addressed/m,
+    ],
+    [["--out", "s3://bucket/x"], /^docstokg: --manifest: a manifest cannot be in S3/m],
+  ] as const) {
+    const { exitCode, stderr } = await runCli(["run", "10.5555/a", ...args, "--no-telemetry", "--quiet"]);
+    assert.equal(exitCode, 2, stderr);
+    assert.match(stderr, message);
+  }
+  assert.equal(existsSync(join(folder, "m.sqlite")), false);
+});

@@ -144,10 +144,7 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
   const settings: RunSettings = {
     ...paths,
     layout: layout as Layout,
-    formats:
-      String(flags["formats"]).trim() === "all"
-        ? "all"
-        : chosen("--formats", String(flags["formats"]), FORMATS, each => each, addProblem),
+    formats: formatsOf(String(flags["formats"]), addProblem),
     resolvers:
       flags["resolvers"] === undefined
         ? RESOLVERS
@@ -175,6 +172,13 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return settings;
+}
+
+function formatsOf(text: string, addProblem: (where: string, message: string) => void): RunSettings["formats"] {
+  const names = text.split(",").map(name => name.trim());
+  if (!names.includes("all")) return chosen("--formats", text, FORMATS, each => each, addProblem);
+  if (names.length > 1) addProblem("--formats", "all stands alone: it includes every format");
+  return "all";
 }
 
 function chosen<Item>(

@@ -14,7 +14,10 @@ export function isS3Url(text: string): boolean {
 export function parseS3Url(text: string): S3Location {
   const [, bucket, path = ""] = /^s3:\/\/([^/?#@:]+)(?:\/([^?#]*))?$/i.exec(text) ?? [];
   if (bucket === undefined || !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
-    throw problem("expected s3://bucket/prefix; endpoint, region and credentials come from the variables AWS_…");
+    throw problem(
+      "expected s3://bucket/prefix, with a bucket of 3 to 63 lower-case letters, digits, dots and hyphens; " +
+        "endpoint, region and credentials come from the variables AWS_…",
+    );
   const parts = path.split("/").filter(part => part !== "");
   if (parts.some(part => part === "." || part === ".." || /\p{Cc}/u.test(part)))
     throw problem("the prefix has a part that is . or .. or has control characters");
