@@ -28,7 +28,7 @@ export const docstokg: Program = {
     },
     {
       name: "export",
-      summary: "write the works of a manifest with their metadata as CSV, JSONL, CSL-JSON or BibTeX",
+      summary: "write the works of a manifest with their metadata as CSV, JSONL, CSL-JSON, BibTeX or Parquet",
       load: async () => (await import("./docstokg/export.ts")).exportCommand,
     },
     {
@@ -68,7 +68,7 @@ export const docstokg: Program = {
     },
     {
       name: "limits",
-      summary: "show the rate limits of running processes",
+      summary: "show the rate limits of running processes, and hold hosts",
       load: async () => (await import("./docstokg/limits.ts")).limits,
     },
     {
