@@ -13,8 +13,10 @@ export class UnitLease {
   leasedUs = 0;
   /** When the store last replied to a request or a settlement of this budget. */
   contactUs = Number.NEGATIVE_INFINITY;
+  /** When leased units may be used: 0 for at once, also by a call that may not wait. */
+  #usableUs = 0;
   isRequesting = false;
-  /** The store has no units for this budget before this instant. */
+  /** The store has no units for this budget before this instant; 0 if it may have some at any time. */
   notBeforeUs = 0;
   /** True once `limit_overruled` was emitted for a stricter policy of another process. */
   isOverruled = false;
@@ -30,21 +32,22 @@ export class UnitLease {
   /** When the store permits `units`: the leased ones, or else those that it may have then. */
   readyUs(units: number): number {
     if (units === 0) return 0;
-    return units <= this.unusedUnits ? this.leasedUs : this.notBeforeUs;
+    return units <= this.unusedUnits ? this.#usableUs : this.notBeforeUs;
   }
 
   get isIdle(): boolean {
     return this.#leasedUnits === 0 && !this.isRequesting;
   }
 
-  /** The store has granted units of these budgets, for use from `usableUs` on. */
-  add(keys: readonly string[], units: number, usableUs: number): void {
+  /** The store has granted units of these budgets, for use after `delayUs`. */
+  add(keys: readonly string[], units: number, nowUs: number, delayUs = 0): void {
     const last = this.#parts.at(-1);
     if (last !== undefined && isSame(last.keys, keys)) last.units += units;
     else this.#parts.push({ keys, units });
     this.#leasedUnits += units;
     this.unusedUnits += units;
-    this.leasedUs = usableUs;
+    this.leasedUs = nowUs + delayUs;
+    this.#usableUs = delayUs === 0 ? 0 : this.leasedUs;
   }
 
   /** Ends the lease of so many units, at most all, and says which budgets they were leased from. */

@@ -48,6 +48,7 @@ export class Peers {
     this.#time = time;
     if (store !== undefined) {
       const onRequest = (roleBudget: RoleBudget) => {
+        this.#countRequest(roleBudget);
         const call = this.#lastCalls.get(roleBudget);
         if (call !== undefined) this.#breakerSync?.refreshAhead(call);
       };
@@ -98,14 +99,16 @@ export class Peers {
   ensureReady(waiter: Waiter, queue: WaitQueue, nowUs: number): boolean {
     const { roleBudget, units, charge, call } = waiter;
     const wasRequesting = this.isRequesting(waiter);
+    const requests = this.requestCount(roleBudget);
     if (this.#breakerSync !== undefined) this.#lastCalls.set(roleBudget, call);
     // Record and slots are requested together, in one exchange. Units are not leased while a slot is missing.
     const isFresh = this.#breakerSync?.ensureFresh(call, roleBudget) ?? true;
     const hasSlots = this.#hasSlots(roleBudget) || this.#ensureSlots(roleBudget, queue.length);
     const hasUnits = hasSlots && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true);
     const isReady = hasUnits && this.#ensureCosts(roleBudget, charge, queue.length, nowUs) && isFresh;
-    if (!wasRequesting && this.isRequesting(waiter))
-      this.#requestCount.set(roleBudget, this.requestCount(roleBudget) + 1);
+    // A request of units is counted where it starts, because units are also requested ahead.
+    if (!wasRequesting && this.isRequesting(waiter) && this.requestCount(roleBudget) === requests)
+      this.#countRequest(roleBudget);
     return isReady;
   }
 
@@ -120,6 +123,10 @@ export class Peers {
   /** Number of requests to the store that were started for this role budget. */
   requestCount(roleBudget: RoleBudget): number {
     return this.#requestCount.get(roleBudget) ?? 0;
+  }
+
+  #countRequest(roleBudget: RoleBudget): void {
+    this.#requestCount.set(roleBudget, this.requestCount(roleBudget) + 1);
   }
 
   isRequesting({ roleBudget }: Waiter): boolean {

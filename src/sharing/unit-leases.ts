@@ -314,12 +314,15 @@ export class UnitLeases {
     }
     if (reply?.kind === "granted") {
       const keys = claims.map(({ key }) => key);
-      unitLease.add(keys, reply.units, nowUs + Math.ceil((reply.delayMs ?? 0) * 1000));
+      unitLease.add(keys, reply.units, nowUs, Math.ceil((reply.delayMs ?? 0) * 1000));
       this.#leased.add(roleBudget);
       this.#renewal ??= this.#renewLater();
     }
-    if (reply !== undefined) unitLease.notBeforeUs = nowUs + Math.ceil(waitMsOf(reply) * 1000);
-    if (reply !== undefined) this.#pace.told(roleBudget, reply);
+    if (reply !== undefined) {
+      const waitUs = Math.ceil(waitMsOf(reply) * 1000);
+      unitLease.notBeforeUs = waitUs === 0 ? 0 : nowUs + waitUs;
+      this.#pace.told(roleBudget, reply);
+    }
     if (reply?.isStricter && !unitLease.isOverruled) {
       unitLease.isOverruled = true;
       this.#changes.push({ kind: "overruled", roleBudget });
