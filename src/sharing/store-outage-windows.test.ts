@@ -105,8 +105,9 @@ async function assertWindows(mode: AwayPolicy["mode"]): Promise<void> {
         if (losesData) fleet.loseData();
         fleet.setAway(false);
       }
-      // After a loss of data the longer window may count as full for its whole length.
-      await fleet.time.advance(70_000);
+      // After a loss of data the longer window may count as full for its whole length. A process that waits for that
+      // window notices the next loss at its end, and then the same happens once more.
+      await fleet.time.advance(130_000);
       const before = fleet.stampsUs.length;
       await fleet.time.advance(60_000);
       fleet.stop();
