@@ -74,7 +74,8 @@ export class Forecast {
 
   /** The requests that cannot start within their bounds, in the order in which that shows; each is returned once. */
   takeLate(): readonly LateWaiter[] {
-    this.#run(() => this.#bounded === 0);
+    // The forecast of one queue is kept. It is made to the end at once: later the log has dropped stamps that it needs.
+    this.#run(() => this.#bounded === 0 && !this.isOneQueue);
     return this.#late.splice(0);
   }
 
