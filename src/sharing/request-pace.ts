@@ -6,6 +6,8 @@ import { unreferenced } from "../time/unreferenced.ts";
 
 /** A store that answers within this time is near: it is asked when units are needed. */
 const NEAR_US = 5000;
+/** A store that takes longer is overloaded, or this process is: then more units in advance would only be missing elsewhere. */
+const MAX_ROUND_TRIP_US = 500_000;
 /** A process that is alone leases the units of so many round trips: those of replies, of reports and of a reserve. */
 const ROUND_TRIPS_AHEAD = 3;
 /** A turn that was announced long ago may come this much later: a unit that is free within that time is leased then. */
@@ -33,7 +35,8 @@ export class RequestPace {
 
   /** An exchange took this long. */
   replied(tookUs: number): void {
-    this.#roundTripUs = this.#roundTripUs === 0 ? tookUs : (7 * this.#roundTripUs + tookUs) / 8;
+    const us = Math.min(MAX_ROUND_TRIP_US, tookUs);
+    this.#roundTripUs = this.#roundTripUs === 0 ? us : (7 * this.#roundTripUs + us) / 8;
   }
 
   /** What the store has replied. Remembered only while it matters. */

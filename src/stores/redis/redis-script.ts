@@ -48,22 +48,24 @@ local function set_aside(key)
   redis.call('PEXPIRE', key .. ':damaged', 86400000)
 end
 
--- The number of processes that use the store, if it is asked for: this one is added, or removed with a lease of 0.
-local processes, is_all = 0, ARGV[6] == '-1'
-if is_all or ARGV[8] ~= '0' then
-  local key = KEYS[is_all and 1 or tonumber(ARGV[8])]
-  local removed = redis.pcall('ZREMRANGEBYSCORE', key, '-inf', me.clock_us)
-  if type(removed) == 'table' and removed.err:find('WRONGTYPE', 1, true) then set_aside(key)
-  elseif type(removed) == 'table' then error(removed) end
+-- The number of processes that use the store: this one is added, or removed with a lease of 0. A server without memory
+-- refuses only the first write of a script, so that the first write must be one that needs memory.
+local function count_processes(key)
   if me.lease_us > 0 then
-    redis.call('ZADD', key, me.clock_us + me.lease_us, me.name)
+    local added = redis.pcall('ZADD', key, me.clock_us + me.lease_us, me.name)
+    if type(added) == 'table' then
+      if not added.err:find('WRONGTYPE', 1, true) then error(added) end
+      set_aside(key)
+      redis.call('ZADD', key, me.clock_us + me.lease_us, me.name)
+    end
     redis.call('PEXPIRE', key, math.ceil(me.lease_us / 1000) * 2)
   else
     redis.call('ZREM', key, me.name)
   end
-  processes = redis.call('ZCARD', key)
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', me.clock_us)
+  return redis.call('ZCARD', key)
 end
-if is_all then return { me.clock_us, 0, processes } end
+if ARGV[6] == '-1' then return { me.clock_us, 0, count_processes(KEYS[1]) } end
 
 local budgets = {}
 
@@ -665,7 +667,7 @@ for _ = 1, tonumber(ARGV[7]) do
   at = at + 6
 end
 
-local reply = { me.clock_us, 0, processes }
+local reply = { me.clock_us, 0, 0 }
 while ARGV[at] do
   local least, most, callers = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local wants_use, ahead_us = ARGV[at + 4] == '1', tonumber(ARGV[at + 5])
@@ -737,6 +739,7 @@ for _, b in pairs(budgets) do
   end
   save(b)
 end
+if ARGV[8] ~= '0' then reply[3] = count_processes(KEYS[tonumber(ARGV[8])]) end
 return reply
 `;
 
