@@ -56,6 +56,8 @@ export class PostgresClient {
     this.#client = undefined;
     // A connection that could not be opened has nothing to close.
     const client = await opening?.catch(() => undefined);
+    // The caller waits, so the program must not end before.
+    client?.ref();
     await client?.end().catch(() => undefined);
   }
 
