@@ -33,11 +33,12 @@ class CostsWithinWindows implements Law {
     this.#policies.record(fact);
     if (fact.kind === "head" && fact.usedCredits !== undefined) this.#settledUs.set(fact.request, fact.atUs);
     this.#sent.record(fact);
-    if (fact.kind !== "dispatched" || fact.request.credits === 0) return undefined;
+    if (fact.kind !== "dispatched") return undefined;
     const { request, atUs } = fact;
     const host = hostOf(this.#plan, request);
     const { hasTotals } = this.#policies.of(request.process);
     if (creditScopesOf(host, request).every(({ isTotal }) => isTotal && !hasTotals)) this.#uncounted.add(request);
+    if (request.credits === 0) return undefined;
     for (const scope of creditScopesOf(host, request)) {
       const message = this.#check(scope, host, request, atUs);
       if (message !== undefined) return message;
