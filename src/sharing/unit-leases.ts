@@ -263,7 +263,8 @@ export class UnitLeases {
         this.#applyReply(roleBudget, claims[index] ?? [], replies[index], sentUs);
         this.#askAhead(roleBudget, least);
       }
-      if (version !== this.#limitsVersion)
+      // A reply that was under way when the store was lost grants nothing.
+      if (version !== this.#limitsVersion || this.#outage.away !== undefined)
         for (const roleBudget of roleBudgets) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
       if (lost.length > 0) this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), true), [], lost);
@@ -337,6 +338,8 @@ export class UnitLeases {
   ): void {
     for (const { lease, keys, written, returned } of settlements) this.#addSettlement(lease, keys, written, returned);
     if (isFirstFailure) this.#changes.push({ kind: "store", shares: "limits", away: this.#outage.away });
+    // Units that were not needed yet, or leased ahead, would be used when the store has long been away.
+    for (const roleBudget of this.#leased) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
     // Requests that accumulated during the exchange are dropped too, so that no waiting request depends on a reply that
     // will not come.
     // Those that wait for the store are tried again too: if they still wait, the store is tried again.
