@@ -129,7 +129,7 @@ export interface AimdOptions {
 export interface BackendOptions {
   /**
    * memory: this process only; multiprocess: all processes of this user on this machine; sqlite: all processes that
-   * use the same file; redis: all processes that use the same server; postgres: all that use the same database.
+   * use the same file; redis: all processes that use the same server; postgres: all processes that use the same database.
    * @default memory
    */
   readonly kind?: "memory" | "multiprocess" | "sqlite" | "redis" | "postgres" | undefined;
