@@ -8,6 +8,7 @@ import { serve } from "../../test/http/kit.ts";
 import { folderFor, projectFor } from "../../test/ontology/kit.ts";
 import { makeZip } from "../testing/internet/zip.ts";
 import { inspectFile } from "./file-inspection.ts";
+import { inspectTaxonomyPackage, isTaxonomyPackage } from "./taxonomy-package.ts";
 
 const METADATA = `<?xml version="1.0" encoding="UTF-8"?>
 <tp:taxonomyPackage xml:lang="en" xmlns:tp="http://xbrl.org/2016/taxonomy-package">
@@ -149,6 +150,15 @@ test("a package that would unpack to 300 times its size is refused before it is 
   const found = await inspected(t, makeZip({ ...FILES, "farm-2026/zeros.bin": Buffer.alloc(40_000_000) }));
   assert.ok(found.kind === "broken", JSON.stringify(found));
   assert.match(found.problem, /compression ratio exceeds 300/);
+});
+
+test("a zip file of very many tiny files is no package, and is refused by their number", async t => {
+  const tiny = Array.from({ length: 20_000 }, (_, index) => [`farm-2026/${index}`, ""] as const);
+  const path = join(folderFor(t), "x");
+  await writeFile(path, makeZip({ ...FILES, ...Object.fromEntries(tiny) }));
+  assert.equal(await isTaxonomyPackage(path), false);
+  const problem = await inspectTaxonomyPackage(path, { isFull: true });
+  assert.match(String(problem), /^the package has 20004 files in \d+ bytes, limit is \d+ files$/);
 });
 
 test("ontofetch pulls a taxonomy package as it is, whatever format the other sources want", async t => {

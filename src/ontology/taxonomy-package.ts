@@ -33,15 +33,20 @@ export interface PackageInspectionOptions {
 /** In the folder of the package, which is the only one at the top of the zip file. */
 const METADATA = /^(?:[^/]+\/)?META-INF\/taxonomyPackage\.xml$/;
 const CATALOG_NAME = "catalog.xml";
-/** Packages of supervisory authorities have about 30,000 files. */
+/** Packages of supervisory authorities have some 40,000 files. */
 const MAX_FILES = 100_000;
+/** A file of a real package has about a thousand packed bytes. Many tiny ones would only cost time. */
+const FREE_FILES = 1000;
+const BYTES_PER_FILE_MIN = 400;
 const ENCODING_BYTES = 200;
 
 /** Whether a zip file is an XBRL taxonomy package, which is used as a whole and never unpacked. */
 export async function isTaxonomyPackage(path: string): Promise<boolean> {
   try {
+    const { size } = await stat(path);
     const zip = await openZipFile(path);
     try {
+      if (zip.entryCount > maxFiles(size)) return false;
       for await (const { fileName } of zipEntries(zip)) if (METADATA.test(fileName)) return true;
       return false;
     } finally {
@@ -115,8 +120,9 @@ async function inspectZip(
 
 /** The files of a package by name. The directory says their sizes; yauzl checks them while it unpacks. */
 async function filesOf(zip: ZipFile, packedBytes: number): Promise<ReadonlyMap<string, Entry>> {
-  if (zip.entryCount > MAX_FILES)
-    throw new DownloadError(`the package has ${zip.entryCount} files, limit is ${MAX_FILES}`);
+  const limit = maxFiles(packedBytes);
+  if (zip.entryCount > limit)
+    throw new DownloadError(`the package has ${zip.entryCount} files in ${packedBytes} bytes, limit is ${limit} files`);
   const files = new Map<string, Entry>();
   let bytes = 0;
   for await (const entry of zipEntries(zip)) {
@@ -127,6 +133,10 @@ async function filesOf(zip: ZipFile, packedBytes: number): Promise<ReadonlyMap<s
     files.set(entry.fileName, entry);
   }
   return files;
+}
+
+function maxFiles(packedBytes: number): number {
+  return Math.min(MAX_FILES, FREE_FILES + Math.floor(packedBytes / BYTES_PER_FILE_MIN));
 }
 
 /** An entry point that the catalogue finds in the package must be there. Others are on the network. */
