@@ -57,8 +57,8 @@ const sabotages: readonly (readonly [Sabotage, string, Plan?])[] = [
   ["share-when-away", "nothing is sent without the store if calls wait for it"],
   ["long-delays", "no call waits longer than its bound", fourCalls({})],
   ["exhausted-bounds", "no call waits for its whole bound and is refused then", fourCalls({ maxWaitMs: 500 })],
-  ["early-estimates", "a refusal tells a possible time", fourCalls({})],
-  ["late-estimates", "a refusal tells a possible time", fourCalls({})],
+  ["early-estimates", "a refusal gives a possible time", fourCalls({})],
+  ["late-estimates", "a refusal gives a possible time", fourCalls({})],
   ["lost-ends", "liveness after the last fault"],
   ["lost-ends", "conservation"],
 ];

@@ -17,7 +17,7 @@ const MOVING_SLACK_MS = 10;
  * allow, and not later than the windows need for everything that was sent and waits.
  */
 export const trueEstimates: LawMaker = {
-  title: "a refusal tells a possible time",
+  title: "a refusal gives a possible time",
   make: plan => new TrueEstimates(plan),
 };
 

@@ -115,7 +115,7 @@ test("failures that never reached the host count for all when a second process h
   assert.deepEqual(await refusals(), OPEN);
 });
 
-test("a process that was cut off alone joins the circuit that is open for all", async () => {
+test("a process that alone had lost the store joins the circuit that is open for all", async () => {
   const { a, b, c, time, refusals, inTurn } = fleet();
   await a.sendAll(5, "unreached");
   await inTurn([b, "unreached"]);

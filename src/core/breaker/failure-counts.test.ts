@@ -75,7 +75,7 @@ test("a throttle of a process that had not read the newest one is the same event
   assert.equal(circuitRecordOf(third, "").counts?.throttles, 3);
 });
 
-test("failures after a success are told from those before it, also at the same instant", () => {
+test("failures after a success are kept apart from those before it, also at the same instant", () => {
   const failed = (record: BreakerRecord) =>
     countFailure(record, "metadata", { processId: "a", ...REACHED }, 0, POLICY, 100);
   const first = failed(EMPTY_BREAKER_RECORD);

@@ -23,7 +23,7 @@ export interface Turn {
   readonly number: number;
   /** Units that were promised since the queue exists, before this turn. */
   readonly start: number;
-  /** When the process was told to ask again. */
+  /** When the process is due to ask again. */
   dueUs: number;
 }
 

@@ -6,7 +6,7 @@ export interface TurnQueueState {
   /** Units promised before the first turn, and before the next new one. */
   readonly headStart: number;
   readonly end: number;
-  /** When the process of the first turn was told to ask; -1 if the first turn has to be looked up. */
+  /** When the process of the first turn is due to ask; -1 if the first turn has to be looked up. */
   readonly headDueUs: number;
   readonly waiting: number;
 }
