@@ -1,7 +1,15 @@
 import { StoreError } from "../src/errors.ts";
 import { MemoryStore } from "../src/stores/memory/memory-store.ts";
 import { changeRecord, recordAt, recordsAt } from "../src/stores/records.ts";
-import type { LeaseReply, LeaseRequest, Settlement, Store, UseReport } from "../src/stores/store.ts";
+import type {
+  LeaseReply,
+  LeaseRequest,
+  RecordUpdate,
+  Settlement,
+  Store,
+  StoreRecord,
+  UseReport,
+} from "../src/stores/store.ts";
 import type { Clock } from "./clock.ts";
 import type { Machine } from "./machine.ts";
 import type { StorePlan } from "./plan.ts";
@@ -63,8 +71,7 @@ export class SimStore {
       exchange: (settlements, requests, reports = []) =>
         shared.#roundTrip(time, () => shared.#apply({ process: processId, settlements, requests, reports })),
       read: name => shared.#roundTrip(time, () => recordAt(shared.#store.records.find(name), shared.#store.nowUs)),
-      change: (name, step) =>
-        shared.#roundTrip(time, () => shared.#perform(store => changeRecord(store.records, name, store.nowUs, step))),
+      change: (name, step) => shared.#roundTrip(time, () => shared.#change(name, step)),
       list: prefix => shared.#roundTrip(time, () => recordsAt(shared.#store.records.list(prefix), shared.#store.nowUs)),
       close: async () => {
         if (shared.away === undefined) shared.#store.leave(processId);
@@ -136,6 +143,17 @@ export class SimStore {
   #perform<Value>(run: (store: MemoryStore) => Value): Value {
     this.#operations.push({ atUs: this.#machine.machineUs(), run });
     return run(this.#store);
+  }
+
+  /** A replay puts the same record again. A step of a process never runs later: the process has ended its write. */
+  #change<Value, Result>(name: string, step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>): Result {
+    let update: RecordUpdate<Value, Result> | undefined;
+    return this.#perform(({ records, nowUs }) =>
+      changeRecord<Value, Result>(records, name, nowUs, current => {
+        update ??= step(current);
+        return update;
+      }),
+    );
   }
 
   #apply({ process, settlements, requests, reports }: Exchange): readonly LeaseReply[] {
