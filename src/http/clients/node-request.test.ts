@@ -276,6 +276,23 @@ test("a request that is ended after it was written keeps its unit, and frees its
   assert.ok((await errorOf(http.get(server.origin, { agent }))) instanceof RateLimitExceeded);
 });
 
+test("a request whose new connection is reset before the response counts from the reset", async t => {
+  const server = await serve(t, (request, response, number) => {
+    if (number === 1) request.socket.resetAndDestroy();
+    else response.end("ok");
+  });
+  const { time, hub } = await hubOnFakeTime(t, { limits: rates("4/SECOND", { max_delay_ms: 600, shape: "smooth" }) });
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  assert.equal((await errorOf(http.get(server.origin, { agent }))).code, "ECONNRESET");
+  const second = bodyOf(http.get(server.origin, { agent }));
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(499);
+  assert.equal(hub.snapshot().waiting, 1);
+  await time.advance(1);
+  assert.equal(await second, "ok");
+});
+
 test("a request with a body is stamped when its headers leave, however late that is", async t => {
   const server = await serve(t, (request, response) => request.resume().on("end", () => response.end("ok")));
   const { time, hub } = await hubOnFakeTime(t, { limits: rates("1/SECOND") });

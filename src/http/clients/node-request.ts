@@ -18,7 +18,7 @@ import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { DeferredStamps } from "../stages/deferred-stamps.ts";
 import { hostFeedback } from "../stages/host-feedback.ts";
 import type { PausedBody, UnreadBodies } from "../stages/unread-bodies.ts";
-import { WriteStamp } from "../stages/write-stamp.ts";
+import { isConnectionCut, WriteStamp } from "../stages/write-stamp.ts";
 import type { Tracers } from "../tracers.ts";
 import type { AttemptTrace } from "../tracing.ts";
 import { countReceived, countSent } from "./node-bytes.ts";
@@ -409,7 +409,8 @@ export class NodeRequest implements ActiveRequest, PausedBody {
     this.#deps.unreadBodies.resumed(this);
     const [grant, stamp] = [this.#grant, this.#stamp];
     if (outcome !== undefined) grant?.report({ outcome, status: this.#status, error: this.#error });
-    if (stamp !== undefined) later(() => stamp.release());
+    const isCut = !this.#isAborted && isConnectionCut(this.#error);
+    if (stamp !== undefined) later(() => stamp.release(isCut));
     this.#deps.activeRequests.delete(this);
     this.#record.leftQueue(this.#deps.time.monotonicUs(), this.#blockedMs());
     this.#trace?.dropped();

@@ -18,6 +18,7 @@ import {
   sendLargeBody,
   serve,
   settles,
+  type TestHubOptions,
   until,
 } from "../../../test/http/kit.ts";
 import { exampleAt, goingAwayServer, silentTlsServer } from "../../../test/http/tls-servers.ts";
@@ -371,6 +372,24 @@ test("an unanswered request over a new connection counts from 5 s after it was s
   await arrived(2);
   for (const response of held) response.end();
   for (const answer of [first, second]) await (await answer).body.text();
+});
+
+test("a request whose new connection is reset before the response counts from the reset", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (request, response, number) => {
+    if (number === 1) request.socket.resetAndDestroy();
+    else response.end("ok");
+  });
+  const limits = { defaults: { metadata: { rates: "4/SECOND", guard_ms: 0, max_delay_ms: 600, shape: "smooth" } } };
+  const hub = await hubFor(t, { time, cache: false, retry: false, limits } as TestHubOptions);
+  await assert.rejects(hub.fetch(server.origin));
+  await until(() => hub.snapshot().inFlight === 0);
+  const second = hub.fetch(server.origin);
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(499);
+  assert.equal(hub.snapshot().waiting, 1);
+  await time.advance(1);
+  assert.equal(await (await settles(second)).text(), "ok");
 });
 
 test("a request over an open connection counts from when it was sent", async t => {

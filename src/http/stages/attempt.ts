@@ -20,7 +20,7 @@ import { isReplayableBody } from "./replayable.ts";
 import { settleCosts } from "./settle-costs.ts";
 import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
-import { WriteStamp, type WriteStampDeps } from "./write-stamp.ts";
+import { isConnectionCut, WriteStamp, type WriteStampDeps } from "./write-stamp.ts";
 
 export interface AttemptDeps extends WriteStampDeps {
   readonly gate: Gate;
@@ -445,7 +445,8 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     this.#grant = undefined;
     this.#stamp = undefined;
     if (outcome !== undefined) grant.report({ outcome, status: this.#status, error });
-    stamp?.release();
+    // Without a sink this process has aborted the request, whatever error follows.
+    stamp?.release(this.#sink !== undefined && isConnectionCut(error));
   }
 
   #fail(error: unknown): void {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { errors } from "undici";
 import type { Grant } from "../../limiter/grant.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { DeferredStamps } from "./deferred-stamps.ts";
-import { WriteStamp } from "./write-stamp.ts";
+import { isConnectionCut, WriteStamp } from "./write-stamp.ts";
 
 /** A stamp whose grant records the calls that it gets. `connections.opened` is what the wire has opened so far. */
 function stampFor(): {
@@ -29,7 +30,7 @@ test("over an open connection a request is written when it has been sent", () =>
   assert.deepEqual(calls, []);
   stamp.sent();
   assert.deepEqual(calls, ["written"]);
-  stamp.release();
+  stamp.release(false);
   assert.deepEqual(calls, ["written", "release"]);
 });
 
@@ -55,7 +56,7 @@ test("over a new connection a request is written at the first byte of the respon
 
 test("a request that was not started gives its units back", () => {
   const { stamp, calls } = stampFor();
-  stamp.release();
+  stamp.release(false);
   assert.deepEqual(calls, ["giveBack"]);
 });
 
@@ -65,10 +66,35 @@ test("a request that is dropped right after it was sent over a new connection st
   stamp.start();
   stamp.sent();
   await time.advance(4900);
-  stamp.release();
+  stamp.release(false);
   assert.deepEqual(calls, ["releaseUnstamped"]);
   await time.advance(99);
   assert.deepEqual(calls, ["releaseUnstamped"]);
   await time.advance(1);
   assert.deepEqual(calls, ["releaseUnstamped", "written"]);
+});
+
+test("a request whose new connection is ended by the other side is stamped at that moment", () => {
+  const { stamp, calls, time, connections } = stampFor();
+  connections.opened += 1;
+  stamp.start();
+  stamp.sent();
+  stamp.release(true);
+  assert.deepEqual(calls, ["release"]);
+  assert.equal(time.armedTimers, 0);
+});
+
+test("a request whose connection ends before its headers left gives its units back", () => {
+  const { stamp, calls } = stampFor();
+  stamp.release(true);
+  assert.deepEqual(calls, ["giveBack"]);
+});
+
+test("a reset cuts a connection; an abort and a timeout of this process do not", () => {
+  const reset = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET", syscall: "read" });
+  for (const error of [reset, new errors.SocketError("other side closed"), new errors.HTTPParserError("not HTTP")])
+    assert.equal(isConnectionCut(error), true, error.message);
+  const aborted = new DOMException("aborted", "AbortError");
+  for (const error of [new errors.HeadersTimeoutError(), new errors.RequestAbortedError(), aborted, undefined])
+    assert.equal(isConnectionCut(error), false, String(error));
 });

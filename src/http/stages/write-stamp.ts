@@ -1,3 +1,5 @@
+import { errors } from "undici";
+import { outcomeOfError } from "../../core/breaker/classify.ts";
 import type { Grant } from "../../limiter/grant.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import type { DeferredStamps } from "./deferred-stamps.ts";
@@ -64,10 +66,14 @@ export class WriteStamp {
     this.#grant.written();
   }
 
-  /** Releases the grant. Its units are given back only when nothing can have been written (law L5). */
-  release(): void {
+  /**
+   * Releases the grant. Its units are given back only when nothing can have been written (law L5). A request without a
+   * response may still be on the way to the server, unless the other side has ended the connection (`isCut`): then it is
+   * stamped now.
+   */
+  release(isCut: boolean): void {
     if (this.#startedUs === undefined) this.#grant.giveBack();
-    else if (this.#timer === undefined) this.#grant.release();
+    else if (this.#timer === undefined || isCut) this.#grant.release();
     else this.#deps.deferredStamps.release(this.#grant, this.#unstampedMs(this.#startedUs));
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -78,4 +84,12 @@ export class WriteStamp {
     const sinceMs = (this.#deps.time.monotonicUs() - startedUs) / 1000;
     return Math.max(0, NEW_CONNECTION_WRITE_MS - sinceMs);
   }
+}
+
+/**
+ * Whether the other side has ended the connection: the server has the request by now, or never gets it. False for an
+ * error by which this process gave up waiting.
+ */
+export function isConnectionCut(error: unknown): boolean {
+  return outcomeOfError(error).kind === "failure" && !(error instanceof errors.HeadersTimeoutError);
 }
