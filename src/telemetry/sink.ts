@@ -30,7 +30,10 @@ export interface Sink {
   readonly tracer?: Tracer | undefined;
   /** Called once, before the first event. */
   attach?(owner: SinkOwner): void;
-  /** Called for every event, within a request: it must return at once. The event is frozen: all sinks get the same. */
+  /**
+   * Called for every event, within a request: it must return at once. The event is frozen: all sinks get the same. A
+   * promise that it returns says when the event is written, and `telemetry.close()` waits for it.
+   */
   take(event: TelemetryEvent): unknown;
   /** Sets the hub that gauges are read from. */
   watch?(hub: GaugeSource): void;
@@ -38,6 +41,10 @@ export interface Sink {
   flush?(): Promise<void>;
   /** Writes the queued events before it returns, because the process is about to end. */
   flushSync?(): void;
-  /** Writes the queued events and closes files. Called once, after the last event. */
-  close?(): Promise<void>;
+  /**
+   * Writes the queued events and closes files. Called once, after the last event.
+   * @param signal aborted after `closeTimeoutMs` of the telemetry: then the sink must stop and count the events that it has
+   *   not written. If it does not settle at once, all events that it has not confirmed by `take` or `flush` count as dropped.
+   */
+  close?(signal?: AbortSignal): Promise<void>;
 }

@@ -1,10 +1,9 @@
-import { redactedText } from "../core/text/redaction.ts";
-import { messageOf } from "../errors.ts";
 import type { HubEvent, HubListener } from "../http/hub-options.ts";
 import { PACKAGE_VERSION } from "../http/package-version.ts";
 import type { EventOrigin } from "../listeners.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
+import { AttachedSink, isThenable } from "./attached-sink.ts";
 import type { EventBody, TelemetryEvent } from "./events.ts";
 import { flushAtExit } from "./exit-flush.ts";
 import { redact } from "./redaction.ts";
@@ -24,24 +23,23 @@ export interface TelemetryOptions {
    * is sampled. @default 0.01
    */
   readonly sampleBeforeCall?: number | undefined;
+  /**
+   * How long `close()` waits for each sink, in ms, 1 to 3_600_000. Then the process is warned, and the events that the sink
+   * has not written count as dropped. @default 10_000
+   */
+  readonly closeTimeoutMs?: number | undefined;
   /** The clock, for tests. @default systemTime */
   readonly time?: Time | undefined;
 }
 
 const SAMPLE_RATE = 0.01;
+/** A disk or a server that hangs must not keep the program from ending. */
+const CLOSE_TIMEOUT_MS = 10_000;
+const CLOSE_TIMEOUT_MS_MAX = 3_600_000;
 
 /** Throws a RangeError that names an invalid option. */
 export function createTelemetry(options: TelemetryOptions): Telemetry {
   return new Telemetry(options);
-}
-
-/** A sink, and what went wrong with it. */
-interface AttachedSink {
-  readonly id: string;
-  readonly sink: Sink;
-  /** Events that it did not take. */
-  refused: number;
-  hasWarned: boolean;
 }
 
 /**
@@ -56,6 +54,7 @@ export class Telemetry implements AsyncDisposable {
   readonly #sinks: readonly AttachedSink[];
   readonly #time: Time;
   readonly #sampleRate: number;
+  readonly #closeTimeoutMs: number;
   readonly #stopExitFlush: () => void;
   /** The hash of the policy that was loaded last, for the end of the run. */
   #lastHash = "";
@@ -65,7 +64,7 @@ export class Telemetry implements AsyncDisposable {
 
   constructor(options: TelemetryOptions) {
     const { sinks, time = systemTime, sampleBeforeCall = SAMPLE_RATE, program = "node" } = options;
-    const { runId = stampedId(time.wallMs()) } = options;
+    const { runId = stampedId(time.wallMs()), closeTimeoutMs = CLOSE_TIMEOUT_MS } = options;
     if (!/^[\w.:-]{1,128}$/.test(runId)) {
       throw new RangeError(
         `runId must be 1 to 128 letters, digits, ".", "_", ":" or "-", not ${JSON.stringify(runId)}`,
@@ -74,13 +73,19 @@ export class Telemetry implements AsyncDisposable {
     if (!(sampleBeforeCall >= 0 && sampleBeforeCall <= 1)) {
       throw new RangeError(`sampleBeforeCall must be from 0 to 1, not ${sampleBeforeCall}`);
     }
+    if (!(closeTimeoutMs >= 1 && closeTimeoutMs <= CLOSE_TIMEOUT_MS_MAX)) {
+      throw new RangeError(`closeTimeoutMs must be from 1 to ${CLOSE_TIMEOUT_MS_MAX}, not ${closeTimeoutMs}`);
+    }
     this.runId = runId;
+    this.#closeTimeoutMs = closeTimeoutMs;
     this.#sinks = attached(sinks);
     this.#time = time;
     this.#sampleRate = sampleBeforeCall;
     this.listener = this.#listener();
     for (const { sink, id } of this.#sinks) sink.attach?.({ id, dropped: () => this.dropped });
-    this.#stopExitFlush = flushAtExit(() => this.#flushSync());
+    this.#stopExitFlush = flushAtExit(() => {
+      for (const to of this.#sinks) to.flushSync();
+    });
     this.#emit({ event_type: "run_started", program, version: PACKAGE_VERSION }, "");
   }
 
@@ -89,7 +94,7 @@ export class Telemetry implements AsyncDisposable {
    * same name.
    */
   get dropped(): Readonly<Record<string, number>> {
-    return Object.fromEntries(this.#sinks.map(({ id, sink, refused }) => [id, (sink.dropped ?? 0) + refused]));
+    return Object.fromEntries(this.#sinks.map(({ id, dropped }) => [id, dropped]));
   }
 
   /** Sets the hub that the gauges of the sinks are read from. */
@@ -97,16 +102,19 @@ export class Telemetry implements AsyncDisposable {
     for (const { sink } of this.#sinks) sink.watch?.(hub);
   }
 
-  /** Resolves when the events so far are written or dropped. */
+  /** Resolves when the events so far are written or dropped. It has no limit of time, other than `close`. */
   async flush(): Promise<void> {
-    await Promise.all(this.#sinks.map(to => this.#settle(to, () => to.sink.flush?.())));
+    await Promise.all(this.#sinks.map(to => to.flush()));
   }
 
-  /** Emits `run_ended`, writes the queued events and closes the sinks. Later events are ignored. */
+  /**
+   * Emits `run_ended`, writes the queued events and closes the sinks, within `closeTimeoutMs`. Later events are ignored.
+   * Never rejects.
+   */
   close(): Promise<void> {
     if (this.#closing === undefined) {
       this.#emit({ event_type: "run_ended" }, this.#lastHash);
-      this.#closing = Promise.all(this.#sinks.map(to => this.#settle(to, () => to.sink.close?.()))).then(() =>
+      this.#closing = Promise.all(this.#sinks.map(to => to.close(this.#time, this.#closeTimeoutMs))).then(() =>
         this.#stopExitFlush(),
       );
     }
@@ -157,55 +165,8 @@ export class Telemetry implements AsyncDisposable {
     const fields = { ...(body as object), ts, run_id: this.runId, config_hash: hash };
     redact(event_type, fields);
     const event = Object.freeze(fields) as unknown as TelemetryEvent;
-    for (const to of this.#sinks) {
-      if (to.sink.isListening === false) continue;
-      try {
-        const taken = to.sink.take(event);
-        // Not `instanceof`: promises of other libraries and realms may reject too.
-        if (isThenable(taken)) taken.then(undefined, error => this.#refused(to, error));
-      } catch (error) {
-        this.#refused(to, error);
-      }
-    }
+    for (const to of this.#sinks) if (to.sink.isListening !== false) to.take(event);
   }
-
-  #refused(to: AttachedSink, error: unknown): void {
-    to.refused += 1;
-    this.#warn(to, error);
-  }
-
-  #flushSync(): void {
-    for (const to of this.#sinks) {
-      try {
-        to.sink.flushSync?.();
-      } catch (error) {
-        this.#warn(to, error);
-      }
-    }
-  }
-
-  async #settle(to: AttachedSink, work: () => Promise<void> | undefined): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      this.#warn(to, error);
-    }
-  }
-
-  /** The first error of a sink becomes a process warning; events that it does not take are counted. */
-  #warn(to: AttachedSink, error: unknown): void {
-    if (to.hasWarned) return;
-    to.hasWarned = true;
-    const message = redactedText(messageOf(error));
-    process.emitWarning(
-      `telemetry sink ${to.id} failed: ${message}; further errors are only counted`,
-      "DocstokgWarning",
-    );
-  }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as PromiseLike<unknown> | undefined | null)?.then === "function";
 }
 
 /** Gives each sink an id of its own. */
@@ -221,6 +182,6 @@ function attached(sinks: readonly Sink[]): readonly AttachedSink[] {
     let id = sink.name;
     for (let number = 2; ids.has(id); number += 1) id = `${sink.name}-${number}`;
     ids.add(id);
-    return { id, sink, refused: 0, hasWarned: false };
+    return new AttachedSink(id, sink);
   });
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
+import { until } from "../../../test/http/kit.ts";
 import { call, keepingSink } from "../../../test/telemetry/kit.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
@@ -121,15 +122,34 @@ test("an event that is queued while a batch ends is written", async () => {
   assert.equal(time.armedTimers, 0);
 });
 
-test("close does not wait for a disk that hangs", async () => {
+test("a close that is aborted does not wait for a disk that hangs, and drops count until the disk has written", async () => {
   const time = new FakeTime();
   const writer = new StuckWriter();
   const sink = new QueuedSink("hung", writer, { time, delayMs: 0 });
   for (let i = 0; i < 300; i += 1) sink.take(call(i, "a.example"));
-  const closed = sink.close();
-  await time.advance(10_000);
+  const abort = new AbortController();
+  const closed = sink.close(abort.signal);
+  await time.advance(60_000);
+  assert.equal(sink.dropped, 0);
+  abort.abort();
   await closed;
-  assert.equal(sink.dropped, 300 - 256);
+  assert.equal(sink.dropped, 300);
   assert.equal(time.armedTimers, 0);
   writer.release();
+  await until(() => writer.written.length === 2);
+  // The batch of 256 was written after all, and a telemetry_dropped event for the rest.
+  assert.deepEqual(writer.written, [256, 1]);
+  assert.equal(sink.dropped, 300 - 256);
+});
+
+test("a batch that fails after the close was aborted is counted once", async () => {
+  const { promise, reject } = Promise.withResolvers<void>();
+  const sink = new QueuedSink("hung", { encode, write: () => promise, close: async () => undefined }, { delayMs: 0 });
+  for (let i = 0; i < 300; i += 1) sink.take(call(i, "a.example"));
+  const closed = sink.close(AbortSignal.abort());
+  await closed;
+  reject(new Error("no space left"));
+  await until(() => sink.dropped === 300);
+  await new Promise(resolve => setImmediate(resolve));
+  assert.equal(sink.dropped, 300);
 });

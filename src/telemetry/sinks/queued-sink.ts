@@ -61,8 +61,6 @@ const REQUIRED_EVENTS: ReadonlySet<EventType> = new Set([
   "breaker_cooldown_ended",
   "aimd_adjust",
 ]);
-/** `close` waits no longer: a disk that hangs must not keep the program from ending. */
-const CLOSING_MS_MAX = 10_000;
 
 /** A sink that queues events and writes them in batches, so that no request waits for a write. */
 export class QueuedSink<Item> implements Sink {
@@ -80,6 +78,10 @@ export class QueuedSink<Item> implements Sink {
   #unreportedDrops = 0;
   #last: TelemetryEvent | undefined;
   #isClosed = false;
+  /** Events in the batch that is being written. */
+  #writing = 0;
+  /** The batch that was being written when `close` ended counts as dropped until its write ends. */
+  #isGivenUp = false;
   #hasWarned = false;
 
   constructor(name: string, writer: BatchWriter<Item>, options: QueueOptions & { readonly batch?: number } = {}) {
@@ -137,22 +139,22 @@ export class QueuedSink<Item> implements Sink {
     } while (this.#queue.length > 0);
   }
 
-  /** Writes the queued events. After CLOSING_MS_MAX the rest is dropped. */
-  async close(): Promise<void> {
+  /** Writes the queued events. When the signal is aborted, the rest is dropped, with the batch that is being written. */
+  async close(signal?: AbortSignal): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { promise: tooLong, resolve: giveUp } = Promise.withResolvers<"too long">();
-    const timer = this.#time.setTimer(CLOSING_MS_MAX, () => giveUp("too long"));
     const closed = this.flush().then(() => this.#writer.close());
-    try {
-      if ((await Promise.race([closed, tooLong])) !== "too long") return;
-      closed.catch(error => this.#warn(error));
-      const rest = this.#queue.splice(0);
-      this.#drop(rest.length);
-      this.#warn(new Error(`closing took longer than ${CLOSING_MS_MAX} ms; ${rest.length} queued events were dropped`));
-    } finally {
-      timer.cancel();
-    }
+    if (signal === undefined) return closed;
+    const { promise: givenUp, resolve } = Promise.withResolvers<"given up">();
+    const giveUp = () => resolve("given up");
+    signal.addEventListener("abort", giveUp, { once: true });
+    if (signal.aborted) giveUp();
+    const isGivenUp = (await Promise.race([closed, givenUp])) === "given up";
+    signal.removeEventListener("abort", giveUp);
+    if (!isGivenUp) return;
+    closed.catch(error => this.#warn(error));
+    this.#isGivenUp = true;
+    this.#drop(this.#queue.splice(0).length + this.#writing);
   }
 
   #drainSoon(): Promise<void> {
@@ -173,12 +175,16 @@ export class QueuedSink<Item> implements Sink {
   async #drain(): Promise<void> {
     while (this.#queue.length > 0 || this.#unreportedDrops > 0) {
       const batch = this.#next();
+      this.#writing = batch.items.length - (batch.reported > 0 ? 1 : 0);
       try {
         await this.#writer.write(batch.items);
       } catch (error) {
         this.#lost(batch, error);
         // Otherwise a full disk would cause an endless loop: a lost telemetry_dropped event makes another one.
         if (this.#queue.length === 0) return;
+      } finally {
+        if (this.#isGivenUp) this.#drop(-this.#writing);
+        this.#writing = 0;
       }
       await nextTurn();
     }

@@ -1,0 +1,113 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { redactedText } from "../core/text/redaction.ts";
+import { messageOf } from "../errors.ts";
+import type { Time } from "../time/time.ts";
+import type { TelemetryEvent } from "./events.ts";
+import type { Sink } from "./sink.ts";
+import { UnconfirmedEvents } from "./unconfirmed-events.ts";
+
+/** A sink of a telemetry: contains its errors and bounds its close, and counts the events that it lost. */
+export class AttachedSink {
+  readonly id: string;
+  readonly sink: Sink;
+  readonly #unconfirmed = new UnconfirmedEvents();
+  /** Whether the sink writes events later than it takes them, if it returns no promise. */
+  readonly #isQueue: boolean;
+  /** Events that it refused, or had not written when it was given up, and does not count itself. */
+  #lost = 0;
+  /** What it had dropped itself before the events that are not confirmed. */
+  #droppedBefore = 0;
+  #hasWarned = false;
+
+  constructor(id: string, sink: Sink) {
+    this.id = id;
+    this.sink = sink;
+    this.#isQueue = sink.flush !== undefined || sink.close !== undefined;
+  }
+
+  get dropped(): number {
+    return (this.sink.dropped ?? 0) + this.#lost;
+  }
+
+  take(event: TelemetryEvent): void {
+    try {
+      const taken = this.sink.take(event);
+      // Not `instanceof`: promises of other libraries and realms may reject too.
+      if (isThenable(taken)) this.#unconfirmed.addPending(taken, error => this.#refused(error));
+      else if (this.#isQueue) this.#unconfirmed.add();
+    } catch (error) {
+      this.#refused(error);
+    }
+  }
+
+  /** Never rejects. */
+  async flush(): Promise<void> {
+    const { sink } = this;
+    const { dropped = 0 } = sink;
+    try {
+      await this.#unconfirmed.confirm(sink.flush && (() => sink.flush?.()));
+      if (sink.flush !== undefined) this.#droppedBefore = dropped;
+    } catch (error) {
+      this.#warn(error);
+    }
+  }
+
+  flushSync(): void {
+    try {
+      this.sink.flushSync?.();
+    } catch (error) {
+      this.#warn(error);
+    }
+  }
+
+  /** Never rejects, and ends after `timeoutMs` at the latest: then the events that are not confirmed count as dropped. */
+  async close(time: Time, timeoutMs: number): Promise<void> {
+    const { sink } = this;
+    const abort = new AbortController();
+    const { promise: givenUp, resolve: giveUp } = Promise.withResolvers<"given up">();
+    let droppedInTime = 0;
+    const timer = time.setTimer(timeoutMs, () => {
+      droppedInTime = this.dropped;
+      abort.abort(new Error(`closing took longer than ${timeoutMs} ms`));
+      // A sink that obeys the signal settles at once, and has counted what it drops.
+      void nextTurn().then(() => giveUp("given up"));
+    });
+    const closed = this.#unconfirmed
+      .confirm(sink.close && (() => sink.close?.(abort.signal)))
+      .catch((error: unknown) => this.#warn(error));
+    const isGivenUp = (await Promise.race([closed, givenUp])) === "given up";
+    timer.cancel();
+    if (isGivenUp) {
+      const counted = (sink.dropped ?? 0) - this.#droppedBefore;
+      this.#lost += Math.max(0, this.#unconfirmed.count - counted);
+    }
+    if (abort.signal.aborted) this.#reportUnclosed(timeoutMs, this.dropped - droppedInTime);
+  }
+
+  #refused(error: unknown): void {
+    this.#lost += 1;
+    this.#warn(error);
+  }
+
+  /** The first error of a sink becomes a process warning; events that it does not take are counted. */
+  #warn(error: unknown): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const message = redactedText(messageOf(error));
+    process.emitWarning(
+      `telemetry sink ${this.id} failed: ${message}; further errors are only counted`,
+      "DocstokgWarning",
+    );
+  }
+
+  #reportUnclosed(timeoutMs: number, lost: number): void {
+    process.emitWarning(
+      `telemetry sink ${this.id} did not close within ${timeoutMs} ms (closeTimeoutMs); ${lost} events that it has not written count as dropped`,
+      "DocstokgWarning",
+    );
+  }
+}
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | undefined | null)?.then === "function";
+}
