@@ -1,6 +1,6 @@
 import type { Dispatcher } from "undici";
-import { BreakerRegistry } from "../src/breaker/breaker-registry.ts";
 import { RateLimitExceeded } from "../src/errors.ts";
+import { BreakerRegistry } from "../src/gate/breaker-registry.ts";
 import { assembleHub } from "../src/http/create-hub.ts";
 import type { Hub } from "../src/http/hub.ts";
 import { HubPolicy } from "../src/http/hub-policy.ts";

@@ -1,12 +1,6 @@
 /** `docstokg/breaker`: circuit breakers without the hub and the rate limiter. */
 
 export type { BreakerEvent, CircuitName, CircuitState } from "./breaker/breaker-events.ts";
-export {
-  BreakerRegistry,
-  type BreakerRegistryOptions,
-  type CallFacts,
-  type FailureReport,
-} from "./breaker/breaker-registry.ts";
 export type { AllowRequest } from "./breaker/breakers.ts";
 export type { BreakerDenial } from "./breaker/denial.ts";
 export type { HostStatus, RoleStatus } from "./breaker/host-status.ts";
@@ -21,7 +15,14 @@ export {
   isDocstokgError,
   type OpenReason,
   RejectedError,
+  StoreError,
 } from "./errors.ts";
+export {
+  BreakerRegistry,
+  type BreakerRegistryOptions,
+  type CallFacts,
+  type FailureReport,
+} from "./gate/breaker-registry.ts";
 export type { EventOrigin, Listener } from "./listeners.ts";
 export type {
   AdaptiveResetOptions,
@@ -40,4 +41,5 @@ export type {
   TrialCallOptions,
 } from "./policy/breaker-options.ts";
 export type { Role } from "./policy/roles.ts";
+export type { StoreName } from "./stores/open-store.ts";
 export type { Time, Timer } from "./time/time.ts";

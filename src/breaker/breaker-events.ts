@@ -1,4 +1,5 @@
 import type { Circuit } from "../core/breaker/circuit.ts";
+import type { StoreEvent } from "../core/store-event.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 
@@ -141,7 +142,9 @@ export type BreakerEvent =
       readonly old_s: number;
       /** Reset timeout from now on, in seconds. */
       readonly new_s: number;
-    };
+    }
+  /** Only of a registry with a store of its own. */
+  | StoreEvent;
 
 export function stateName(circuit: Circuit): CircuitState {
   return circuit.kind === "half-open" ? "half_open" : circuit.kind;

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { host, plain, setUp } from "../../test/breaker/kit.ts";
 import { ConfigError } from "../errors.ts";
+import { BreakerRegistry } from "../gate/breaker-registry.ts";
+import { breakersOf } from "../gate/registry-breakers.ts";
 import { loadPolicy, type PolicySources } from "../policy/load.ts";
-import { BreakerRegistry } from "./breaker-registry.ts";
-import { breakersOf } from "./registry-breakers.ts";
 
 test("hosts without failures are evicted, others are not", () => {
   const { registry, answers } = setUp();
@@ -74,7 +74,7 @@ test("reload applies at once, and open circuits keep their end", async () => {
   assert.throws(() => registry.reload({ defaults: { fail_max: 0 } }), ConfigError);
   assert.throws(
     () => registry.reload({ advanced: { cooldown_store: { backend: "redis" } } }),
-    /backend "redis" is not supported by BreakerRegistry.*use createHub/,
+    /backend "redis" is not supported by BreakerRegistry.*pass the option store/,
   );
 });
 

@@ -154,13 +154,20 @@ export class Breakers implements PermitOwner {
     return new Permit(this, number, units, role, passed, passedResolver, latency, rampUps, jitterMs);
   }
 
-  check({ host, path, partition, role = "metadata", resolver }: AllowRequest): Denial | undefined {
+  /** With `probes`, the peers are asked for their permission to probe if the request would need it. */
+  check(
+    { host, path, partition, role = "metadata", resolver }: AllowRequest,
+    probes?: ProbePermissions,
+  ): Denial | undefined {
     const units = this.table.unitsOf(host, path, partition);
     const nowUs = this.#time.monotonicUs();
     if (units.isShadow) return holdDenialOf(units, role, nowUs);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
     const circuit = this.table.circuit(units.circuit, role);
-    return denialOf(units, role, circuit, resolverCircuit, nowUs);
+    return (
+      denialOf(units, role, circuit, resolverCircuit, nowUs) ??
+      (probes && probeDenialOf(probes, units.circuit, role, [circuit, resolverCircuit], nowUs))
+    );
   }
 
   /** The rules that recognise throttles in the responses of a request. */

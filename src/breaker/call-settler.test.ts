@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CallResult } from "../core/breaker/call-result.ts";
+import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { BreakerRegistry } from "./breaker-registry.ts";
 
 const host = "a.example";
 const THROTTLED: CallResult = { outcome: { kind: "failure", cause: "status", throttled: true }, status: 429 };

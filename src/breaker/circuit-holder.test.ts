@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { host, setUp } from "../../test/breaker/kit.ts";
-import { breakersOf } from "./registry-breakers.ts";
+import { breakersOf } from "../gate/registry-breakers.ts";
 
 test("releasing a probe ends that probe only", async () => {
   const { registry, time } = setUp();

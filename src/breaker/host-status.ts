@@ -141,6 +141,16 @@ function sharedCircuitStatusOf(record: BreakerRecord, name: string, nowUs: numbe
   };
 }
 
+/** From the state that blocks nothing to the one that blocks all. */
+const BLOCKING: readonly CircuitState[] = ["closed", "half_open", "open"];
+
+/** The status that blocks calls more. */
+export function worseStatus(first: HostStatus, second: HostStatus): HostStatus {
+  const rank = ({ state, remainingMs }: HostStatus) => [BLOCKING.indexOf(state), remainingMs] as const;
+  const [[one, oneMs], [two, twoMs]] = [rank(first), rank(second)];
+  return two > one || (two === one && twoMs > oneMs) ? second : first;
+}
+
 /** The status of a host from its circuits and its cooldown (law B1): a cooldown opens it, else its worst circuit counts. */
 function combinedStatus<Reason extends string>(
   circuits: readonly {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { host, setUp } from "../../test/breaker/kit.ts";
 import { outcomeOfResponse } from "../core/breaker/classify.ts";
-import type { BreakerRegistry } from "./breaker-registry.ts";
+import type { BreakerRegistry } from "../gate/breaker-registry.ts";
 
 const result = (status: number) => ({ outcome: outcomeOfResponse({ status }), status });
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { host, plain, setUp } from "../../test/breaker/kit.ts";
-import { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
+import { breakersOf } from "../gate/registry-breakers.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { breakersOf } from "./registry-breakers.ts";
 
 const SUCCESS = { outcome: { kind: "success" }, status: 200 } as const;
 const FAILED = { outcome: { kind: "failure", cause: "status", throttled: false }, status: 503 } as const;

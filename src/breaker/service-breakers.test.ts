@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { outcomeOfResponse } from "../core/breaker/classify.ts";
 import { BreakerOpenError } from "../errors.ts";
+import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
+import { breakersOf } from "../gate/registry-breakers.ts";
 import { loadPolicy, type PolicySources } from "../policy/load.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { BreakerRegistry } from "./breaker-registry.ts";
-import { breakersOf } from "./registry-breakers.ts";
 
 async function setUp(sources: PolicySources = {}, time = new FakeTime(), store?: Store) {
   const policy = await loadPolicy(sources);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { host, plain } from "../../test/breaker/kit.ts";
-import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { outcomeOfResponse } from "../core/breaker/classify.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { BreakerRegistry } from "./breaker-registry.ts";
 import { Gate } from "./gate.ts";
 
 test("a change of a breaker without waiting calls causes no warning", async () => {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { outcomeOfResponse } from "../core/breaker/classify.ts";
 import { RejectedError } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
@@ -11,6 +10,7 @@ import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { BreakerRegistry } from "./breaker-registry.ts";
 import { Gate } from "./gate.ts";
 
 /**

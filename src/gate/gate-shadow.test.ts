@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BreakerEvent } from "../breaker/breaker-events.ts";
-import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../errors.ts";
 import type { Grant } from "../limiter/grant.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
@@ -10,6 +9,7 @@ import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { BreakerRegistry } from "./breaker-registry.ts";
 import { Gate } from "./gate.ts";
 
 const HOST = "a.example";

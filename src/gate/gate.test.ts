@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { role } from "../../test/limiter/kit.ts";
-import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { outcomeOfResponse } from "../core/breaker/classify.ts";
 import { BreakerOpenError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
@@ -9,6 +8,7 @@ import type { Grant } from "../limiter/grant.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { BreakerRegistry } from "./breaker-registry.ts";
 import { Gate } from "./gate.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 

@@ -1,8 +1,6 @@
-import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
-import { breakersOf } from "../breaker/registry-breakers.ts";
 import { decidedByText, explainRejection, RejectedError } from "../errors.ts";
 import { freeUs } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
@@ -27,7 +25,9 @@ import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import { Admission, checkBounds, mayWaitFor } from "./admission.ts";
 import { BreakerQueue } from "./breaker-queue.ts";
+import type { BreakerRegistry } from "./breaker-registry.ts";
 import { GrantIssuer } from "./grant-issuer.ts";
+import { breakersOf } from "./registry-breakers.ts";
 import { type ExplainConstraint, WaitingRequests } from "./waiting-requests.ts";
 
 export interface GateOptions {

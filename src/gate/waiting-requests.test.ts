@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { host, role, roleLimits } from "../../test/limiter/kit.ts";
-import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { BreakerRegistry } from "./breaker-registry.ts";
 import { Gate } from "./gate.ts";
 
 for (const source of ["limiter", "breakers"] as const) {

@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
-import { BreakerRegistry } from "../breaker/breaker-registry.ts";
-import { breakersOf } from "../breaker/registry-breakers.ts";
+import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
+import { breakersOf } from "../gate/registry-breakers.ts";
 import { Listeners } from "../listeners.ts";
 import { NO_UNIT } from "../policy/breaker-policy.ts";
 import { unknownVariables } from "../policy/environment.ts";

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { AgentOptions } from "node:https";
 import { type Dispatcher, errors, request as undiciRequest } from "undici";
-import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
-import { breakersOf } from "../breaker/registry-breakers.ts";
 import { ConfigError, HubClosedError, isDocstokgError } from "../errors.ts";
+import type { BreakerRegistry } from "../gate/breaker-registry.ts";
 import type { Gate } from "../gate/gate.ts";
+import { breakersOf } from "../gate/registry-breakers.ts";
 import type { EventOrigin, Listener, Listeners } from "../listeners.ts";
 import { type ExplainedValue, explainTarget } from "../policy/explanation.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";

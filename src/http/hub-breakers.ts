@@ -1,10 +1,10 @@
 import type { CircuitState } from "../breaker/breaker-events.ts";
-import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { operatorReason } from "../breaker/cooldowns.ts";
 import type { HostStatus, RoleStatus } from "../breaker/host-status.ts";
 import type { BreakerTarget, OrderRequest } from "../breaker/orders.ts";
-import { breakersOf } from "../breaker/registry-breakers.ts";
 import type { OpenReason } from "../errors.ts";
+import type { BreakerRegistry } from "../gate/breaker-registry.ts";
+import { breakersOf } from "../gate/registry-breakers.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { Time } from "../time/time.ts";
 import { hubTargetOf } from "./hub-target.ts";

@@ -1,8 +1,8 @@
-import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { operatorReason } from "../breaker/cooldowns.ts";
 import type { OrderRequest } from "../breaker/orders.ts";
-import { breakersOf } from "../breaker/registry-breakers.ts";
+import type { BreakerRegistry } from "../gate/breaker-registry.ts";
 import type { Gate } from "../gate/gate.ts";
+import { breakersOf } from "../gate/registry-breakers.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { hubTargetOf } from "./hub-target.ts";

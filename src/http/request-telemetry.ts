@@ -1,7 +1,7 @@
-import type { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { redactedText } from "../core/text/redaction.ts";
 import { textHash } from "../core/text/text-hash.ts";
 import { BreakerOpenError, decidedByText, RejectedError, type StoreError } from "../errors.ts";
+import type { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { NO_WAIT } from "../limiter/granted-wait.ts";
 import type { Listeners } from "../listeners.ts";
 import type { Time } from "../time/time.ts";

@@ -74,11 +74,11 @@ export class StatusPublisher {
     const delayMs = this.#hasStarted ? this.#intervalMs : FIRST_STATUS_MS;
     if (!this.#hasStarted) {
       this.#hasStarted = true;
-      this.#orders.ensureListening();
+      void this.#orders.ensureListening();
     }
     this.#timer ??= unreferenced(this.#time, delayMs, () => {
       this.#timer = undefined;
-      this.#orders.ensureListening();
+      void this.#orders.ensureListening();
       const snapshot = this.#snapshot();
       if (snapshot.calls > 0) this.scheduleWrite();
       void this.#writePolicy();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { describeConstraint } from "../errors.ts";
+import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";

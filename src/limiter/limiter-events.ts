@@ -1,3 +1,4 @@
+import type { StoreEvent } from "../core/store-event.ts";
 import type { Role } from "../policy/roles.ts";
 
 /** An event of the limiter, by `event_type`. Names and fields are documented and stable. */
@@ -74,23 +75,6 @@ export type LimiterEvent =
       /** The setting that decided and where it was set: `10/SECOND (ratelimits.yaml:34)`. Absent without a hub. */
       readonly decided_by?: string;
     }
-  /** The shared store does not answer. Once for each outage. */
-  | {
-      readonly event_type: "store_away";
-      /** The number of processes that the limits are divided by; 1 if it is not known. */
-      readonly processes: number;
-      /**
-       * What calls do until the store is back: `share` uses this process's share of each limit, `wait` queues them,
-       * `refuse` fails them.
-       */
-      readonly mode: "share" | "wait" | "refuse";
-      readonly message: string;
-    }
-  /** The shared store answers again. Once for each outage. */
-  | {
-      readonly event_type: "store_back";
-      /** Milliseconds since `store_away`. */
-      readonly away_ms: number;
-    }
+  | StoreEvent
   /** Another process has a stricter policy for this key. The strictest one applies to all processes. */
   | { readonly event_type: "limit_overruled"; readonly host: string; readonly role: Role };

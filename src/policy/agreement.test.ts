@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { BreakerRegistry } from "../breaker/breaker-registry.ts";
-import { breakersOf } from "../breaker/registry-breakers.ts";
 import { policyFacts } from "../cli/docstokg/why-facts.ts";
 import { outcomeOfResponse } from "../core/breaker/classify.ts";
 import { RejectedError } from "../errors.ts";
+import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
+import { breakersOf } from "../gate/registry-breakers.ts";
 import { HostNames } from "../http/host-names.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { BreakersOptions } from "./breaker-options.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fleetOf, HOST, REREAD_MS } from "../../test/sharing/fleet.ts";
-import { breakersOf } from "../breaker/registry-breakers.ts";
+import { breakersOf } from "../gate/registry-breakers.ts";
 
 const ORDER = { unit: HOST } as const;
 const open = (ms: number, isReplacing = false) => ({ kind: "open", ms, reason: "cli-open:test", isReplacing }) as const;

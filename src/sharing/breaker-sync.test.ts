@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BreakerEvent } from "../breaker/breaker-events.ts";
-import { BreakerRegistry } from "../breaker/breaker-registry.ts";
 import { BreakerOpenError, RateLimitExceeded, StoreError } from "../errors.ts";
+import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";

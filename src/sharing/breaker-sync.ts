@@ -42,6 +42,9 @@ const POLL_MS = 500;
 /** A store that is away is not asked again before this. */
 const RETRY_US = 1_000_000;
 
+/** What names the records of a call. */
+type RecordedCall = Pick<EntryRequest, "host" | "path" | "partition" | "resolver">;
+
 /**
  * Keeps the breakers of this process and the records of its peers in step. It writes local changes to the store, reads
  * a record before a request is granted or refused by it, applies what it reads, and leases probes. When that changes
@@ -93,7 +96,7 @@ export class BreakerSync implements ProbePermissions {
     });
   }
 
-  isFresh(call: EntryRequest): boolean {
+  isFresh(call: RecordedCall): boolean {
     return this.#isInRetryPause || this.#recordNamesOf(call).every(name => this.#records.isFresh(name));
   }
 
@@ -133,7 +136,7 @@ export class BreakerSync implements ProbePermissions {
    * The read that must end before the request is refused, or granted in shadow mode; undefined if the records are
    * fresh. For a denial that waits for the peers' permission to probe, their reply.
    */
-  refreshBefore(call: EntryRequest, denial: Denial | undefined): Promise<void> | undefined {
+  refreshBefore(call: RecordedCall, denial: Denial | undefined): Promise<void> | undefined {
     if (denial?.isProbePending && "policy" in denial.blocker) {
       const permission = this.#probes.permissionOf(denial.blocker);
       if (permission?.kind === "requested") return permission.reply;
@@ -250,12 +253,12 @@ export class BreakerSync implements ProbePermissions {
     this.#write(recordNameOf(circuit), (record, nowUs) => returnProbeLease(record, circuitName(circuit), id, nowUs));
   }
 
-  async #refresh(call: EntryRequest): Promise<void> {
+  async #refresh(call: RecordedCall): Promise<void> {
     await Promise.all(this.#recordNamesOf(call).map(name => this.#read(name)));
   }
 
   /** The records of everything that may deny the call: its host, its service, its partition, its resolver. */
-  #recordNamesOf(call: EntryRequest): readonly BreakerRecordName[] {
+  #recordNamesOf(call: RecordedCall): readonly BreakerRecordName[] {
     const names = this.#breakers.table.unitNamesOf(call).map(hostRecordName);
     return call.resolver === undefined ? names : [...names, resolverRecordName(call.resolver)];
   }

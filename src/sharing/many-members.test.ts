@@ -1,7 +1,7 @@
 /** How evenly and how cheaply many processes share one limit (law S7). On virtual time, so the numbers are exact. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BreakerRegistry } from "../breaker/breaker-registry.ts";
+import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";

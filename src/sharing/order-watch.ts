@@ -38,16 +38,16 @@ export class OrderWatch {
 
   /**
    * Starts listening, and listens again if the notifications have ended. To be called from time to time: while there
-   * are none, each call reads the log.
+   * are none, each call reads the log. Resolves when it was read, or could not be; never rejects.
    */
-  ensureListening(): void {
+  async ensureListening(): Promise<void> {
     const isListening = this.#subscription?.isActive === true;
     if (this.#isStopped || (isListening && !this.#isBehind)) return;
     if (!isListening) {
       this.#subscription?.stop();
       this.#subscription = this.#deps.store.signals?.listen("orders", () => void this.check());
     }
-    void this.check();
+    await this.check();
   }
 
   /** Reads the log and applies the orders that are new. Never rejects. */

@@ -1,9 +1,9 @@
 /** A registry on a clock that only the test advances, for the tests of the breakers. */
 
 import type { BreakerEvent } from "../../src/breaker/breaker-events.ts";
-import { BreakerRegistry } from "../../src/breaker/breaker-registry.ts";
 import type { AllowRequest } from "../../src/breaker/breakers.ts";
 import { outcomeOfResponse } from "../../src/core/breaker/classify.ts";
+import { BreakerRegistry } from "../../src/gate/breaker-registry.ts";
 import type { BreakersOptions } from "../../src/policy/breaker-schema.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { BreakerRegistry } from "../../src/breaker/breaker-registry.ts";
 import { BreakerOpenError } from "../../src/errors.ts";
+import { BreakerRegistry } from "../../src/gate/breaker-registry.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import {
   BreakerModel,

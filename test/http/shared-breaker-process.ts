@@ -3,8 +3,8 @@
  * `node shared-breaker-process.ts <store>`. Each message is a command, and each command gets one reply.
  */
 
-import { BreakerRegistry } from "../../src/breaker/breaker-registry.ts";
 import { isDocstokgError } from "../../src/errors.ts";
+import { BreakerRegistry } from "../../src/gate/breaker-registry.ts";
 import { assembleHub } from "../../src/http/create-hub.ts";
 import { HubPolicy } from "../../src/http/hub-policy.ts";
 import { openPatientStore } from "../stores/patient-store.ts";

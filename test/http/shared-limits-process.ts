@@ -2,7 +2,7 @@
  * One of several processes that share their limits:
  * `node shared-limits-process.ts <store> <origin> <rates> <fetches>`. Prints the statuses and its write stamps.
  */
-import { BreakerRegistry } from "../../src/breaker/breaker-registry.ts";
+import { BreakerRegistry } from "../../src/gate/breaker-registry.ts";
 import { assembleHub } from "../../src/http/create-hub.ts";
 import { HubPolicy } from "../../src/http/hub-policy.ts";
 import { systemTime } from "../../src/time/system-time.ts";

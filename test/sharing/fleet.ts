@@ -1,6 +1,7 @@
 /** Several processes that share a memory store on virtual time. Each can be separated from the store. */
-import { BreakerRegistry } from "../../src/breaker/breaker-registry.ts";
+
 import { BreakerOpenError, StoreError } from "../../src/errors.ts";
+import { BreakerRegistry } from "../../src/gate/breaker-registry.ts";
 import { Gate } from "../../src/gate/gate.ts";
 import { Operator } from "../../src/http/operator.ts";
 import type { EntryRequest } from "../../src/limiter/entry-request.ts";

@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { Random } from "../../sim/random.ts";
 import type { BreakerTarget, OrderRequest } from "../../src/breaker/orders.ts";
-import { breakersOf } from "../../src/breaker/registry-breakers.ts";
 import { RateLimitExceeded } from "../../src/errors.ts";
+import { breakersOf } from "../../src/gate/registry-breakers.ts";
 import { type FleetProcess, fleetOf, HOST, REREAD_MS } from "./fleet.ts";
 
 const ROLES_USED = ["metadata", "landing"] as const;

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { Random } from "../../sim/random.ts";
 import type { BreakerTarget, OrderRequest } from "../../src/breaker/orders.ts";
-import { breakersOf } from "../../src/breaker/registry-breakers.ts";
+import { breakersOf } from "../../src/gate/registry-breakers.ts";
 import { type FleetProcess, fleetOf, HOST, REREAD_MS } from "./fleet.ts";
 
 const PROCESSES = 3;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BreakerEvent } from "../../src/breaker/breaker-events.ts";
-import { BreakerRegistry } from "../../src/breaker/breaker-registry.ts";
+import { BreakerRegistry } from "../../src/gate/breaker-registry.ts";
 import { Gate } from "../../src/gate/gate.ts";
 import type { Grant } from "../../src/limiter/grant.ts";
 import { limitPoliciesFrom } from "../../src/policy/limits.ts";

@@ -1,8 +1,8 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
 import { type Outcome, outcomeOfError } from "../../core/breaker/classify.ts";
 import { BodyUnreadError } from "../../errors.ts";
+import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
 import type { Gate } from "../../gate/gate.ts";
 import type { Grant } from "../../limiter/grant.ts";
 import type { Time, Timer } from "../../time/time.ts";

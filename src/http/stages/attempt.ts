@@ -1,10 +1,10 @@
 import type { Duplex } from "node:stream";
 import { type Dispatcher, errors } from "undici";
-import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
 import { type Outcome, outcomeOfError } from "../../core/breaker/classify.ts";
 import { matchesBody } from "../../core/breaker/throttle-rule.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { BodyUnreadError } from "../../errors.ts";
+import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
 import type { Gate } from "../../gate/gate.ts";
 import type { Grant } from "../../limiter/grant.ts";
 import type { Timer } from "../../time/time.ts";

@@ -1,10 +1,10 @@
-import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
-import { breakersOf } from "../../breaker/registry-breakers.ts";
 import { type Outcome, THROTTLED } from "../../core/breaker/classify.ts";
 import { parseRetryAfterMs } from "../../core/breaker/retry-after.ts";
 import { matchesHead, NO_THROTTLE_RULES, type ThrottleRule } from "../../core/breaker/throttle-rule.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { type AnnouncedLimit, announcedLimits } from "../../core/limits/ratelimit-fields.ts";
+import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
+import { breakersOf } from "../../gate/registry-breakers.ts";
 import type { Time } from "../../time/time.ts";
 import type { CallOptions } from "../call-options.ts";
 import { fieldLine } from "../headers.ts";

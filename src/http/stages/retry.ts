@@ -1,7 +1,7 @@
-import type { BreakerRegistry } from "../../breaker/breaker-registry.ts";
-import { breakersOf } from "../../breaker/registry-breakers.ts";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { RejectedError } from "../../errors.ts";
+import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
+import { breakersOf } from "../../gate/registry-breakers.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import { isReplayable } from "./replayable.ts";
 import { ResendingRequest } from "./resending-request.ts";

@@ -1,5 +1,5 @@
+import type { Breakers } from "../breaker/breakers.ts";
 import type { BreakerRegistry } from "./breaker-registry.ts";
-import type { Breakers } from "./breakers.ts";
 
 /**
  * The breakers behind each registry: the gate and sharing need more of them than `docstokg/breaker` makes public.

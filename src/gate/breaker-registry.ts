@@ -1,3 +1,11 @@
+import { type BreakerEvent, type CircuitState, stateName } from "../breaker/breaker-events.ts";
+import { type AllowRequest, Breakers } from "../breaker/breakers.ts";
+import { distinctUnits } from "../breaker/call-units.ts";
+import { operatorReason } from "../breaker/cooldowns.ts";
+import type { BreakerDenial } from "../breaker/denial.ts";
+import { HostBreaker } from "../breaker/host-breaker.ts";
+import { circuitStatusOf, type HostStatus, hostStatusOf, worseStatus } from "../breaker/host-status.ts";
+import type { BreakerPermit } from "../breaker/permit.ts";
 import type { CallResult } from "../core/breaker/call-result.ts";
 import { type Outcome, outcomeOfError, outcomeOfResponse, type ResponseFacts } from "../core/breaker/classify.ts";
 import { ConfigError } from "../errors.ts";
@@ -6,16 +14,10 @@ import { type BreakerPolicies, breakerPoliciesFrom } from "../policy/breaker-pol
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { ROLES } from "../policy/roles.ts";
 import { isServiceName } from "../policy/service-name.ts";
+import { SharedBreakers } from "../sharing/shared-breakers.ts";
+import { STORE_OPTION, type StoreName, storeAt } from "../stores/open-store.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { type BreakerEvent, type CircuitState, stateName } from "./breaker-events.ts";
-import { type AllowRequest, Breakers } from "./breakers.ts";
-import { distinctUnits } from "./call-units.ts";
-import { operatorReason } from "./cooldowns.ts";
-import type { BreakerDenial } from "./denial.ts";
-import { HostBreaker } from "./host-breaker.ts";
-import { circuitStatusOf, type HostStatus, hostStatusOf } from "./host-status.ts";
-import type { BreakerPermit } from "./permit.ts";
 import { linkBreakers } from "./registry-breakers.ts";
 
 /** Options of a `BreakerRegistry`; all are optional. */
@@ -26,6 +28,11 @@ export interface BreakerRegistryOptions {
   readonly random?: (() => number) | undefined;
   /** Receives every event from the start; `listen` adds more listeners. @default none */
   readonly listener?: Listener<BreakerEvent> | undefined;
+  /**
+   * The store that processes share circuits, cooldowns, counted failures and orders through, also with hubs that use the
+   * same store. It is opened at the first call. Call `disconnect()` at the end. @default "memory"
+   */
+  readonly store?: StoreName | undefined;
 }
 
 /** How a call ended: with a response (`status` and what its headers say) or with an error. */
@@ -47,31 +54,44 @@ export interface FailureReport extends AllowRequest {
 }
 
 const SUCCESS: CallResult = Object.freeze({ outcome: Object.freeze({ kind: "success" }) });
-/** From the state that blocks nothing to the one that blocks all. */
-const BLOCKING: readonly CircuitState[] = ["closed", "half_open", "open"];
 const CLOSED_STATUS = Object.freeze({ state: "closed", remainingMs: 0 });
 
 /**
- * Circuit breakers for each role of each host, and for each resolver, in the memory of this process.
+ * Circuit breakers for each role of each host, and for each resolver, of this process or of all that share its store.
  * `allow` returns a permit; the caller reports the result of the call to it, or releases it.
  * A cooldown (Retry-After, rolling window, operator) blocks every role of a host.
+ *
+ * With a store, `run` reads what the other processes know before it decides. The functions that do not wait decide by
+ * what this process has read last: call `refresh` before them.
  */
 export class BreakerRegistry {
   readonly #breakers: Breakers;
   readonly #time: Time;
+  readonly #shared: SharedBreakers | undefined;
 
   /**
    * @param breakers Same shape as `breakers.yaml`; what it does not name has the built-in value.
-   * @throws ConfigError with every problem found in `breakers`.
+   * @throws ConfigError with every problem found in `breakers`, or for an invalid name of a store.
    */
-  constructor(
-    breakers: BreakersOptions = {},
-    { time = systemTime, random = Math.random, listener }: BreakerRegistryOptions = {},
-  ) {
+  constructor(breakers: BreakersOptions = {}, options: BreakerRegistryOptions = {}) {
+    const { time = systemTime, random = Math.random, listener, store: storeName = "memory" } = options;
     this.#time = time;
-    this.#breakers = new Breakers(inMemory(breakers), time, random);
+    this.#breakers = new Breakers(withoutStore(breakers), time, random);
     linkBreakers(this, this.#breakers);
     if (listener !== undefined) this.#breakers.emitter.add(listener);
+    const store = storeAt(storeName, STORE_OPTION, { env: process.env, time, random });
+    const warn = (message: string) => process.emitWarning(message, "DocstokgWarning");
+    this.#shared = store && new SharedBreakers({ store, breakers: this.#breakers, time, warn });
+  }
+
+  /**
+   * Reads what the other processes know about the host of a request, so that the next `allow`, `tryAllow` or `check`
+   * decides by it. If a circuit is half-open, it also asks them for the permission to make a trial call, which the next
+   * `allow` within a second uses. Returns at once without a store, and while the store does not answer. Rejects with a
+   * StoreError if the store can never work.
+   */
+  async refresh(request: AllowRequest): Promise<void> {
+    await this.#shared?.refresh(request);
   }
 
   /**
@@ -86,15 +106,17 @@ export class BreakerRegistry {
 
   /** Like `allow`, but returns a denial instead of throwing; `isAllowed` tells which it is. */
   tryAllow(request: AllowRequest): BreakerPermit | BreakerDenial {
-    return this.#breakers.tryAllow(request);
+    this.#shared?.refreshLater(request);
+    return this.#breakers.tryAllow(request, this.#shared?.probes);
   }
 
   /**
    * Waits for the jitter of a trial call, then makes the call with a permit. If `call` resolves, that is a success; if
    * it rejects, its error is classified. A result that `call` reports itself with `permit.report` takes precedence.
-   * Rejects with a BreakerOpenError if there is no permit.
+   * Rejects with a BreakerOpenError if there is no permit, and with a StoreError if the store can never work.
    */
   run<Result>(request: AllowRequest, call: (permit: BreakerPermit) => Promise<Result>): Promise<Result> {
+    if (this.#shared !== undefined) return this.#runShared(this.#shared, request, call);
     // Not an async function: that would cost a third more time in each call.
     try {
       const permit = this.allow(request);
@@ -102,6 +124,23 @@ export class BreakerRegistry {
       return this.#run(permit, call);
     } catch (error) {
       return Promise.reject(error);
+    }
+  }
+
+  async #runShared<Result>(
+    shared: SharedBreakers,
+    request: AllowRequest,
+    call: (permit: BreakerPermit) => Promise<Result>,
+  ): Promise<Result> {
+    for (;;) {
+      await shared.refresh(request);
+      const answer = this.#breakers.tryAllow(request, shared.probes);
+      if (answer.isAllowed) {
+        if (answer.jitterMs > 0) await this.#jitter(answer.jitterMs);
+        return this.#run(answer, call);
+      }
+      // Another call of this process may have used the permission of the peers: they are asked again.
+      if (!answer.isProbePending) throw answer.error();
     }
   }
 
@@ -152,7 +191,7 @@ export class BreakerRegistry {
    */
   state(host: string, path?: string, partition?: string): HostStatus {
     const [first, ...others] = this.#unitsOf(host, path, partition).map(unit => this.#hostStatusOf(unit));
-    return others.reduce(worse, first ?? this.#hostStatusOf(new HostBreaker(host, this.#time.monotonicUs())));
+    return others.reduce(worseStatus, first ?? this.#hostStatusOf(new HostBreaker(host, this.#time.monotonicUs())));
   }
 
   /** State and remaining milliseconds only; cheap for hosts without failures. */
@@ -218,7 +257,15 @@ export class BreakerRegistry {
    * @throws ConfigError with every problem found; then the old configuration stays in use.
    */
   reload(breakers: BreakersOptions): void {
-    this.#breakers.reload(inMemory(breakers));
+    this.#breakers.reload(withoutStore(breakers));
+  }
+
+  /**
+   * Publishes what is pending and closes the store. Afterwards the circuits are those of this process alone. Without a
+   * store it has no effect.
+   */
+  async disconnect(): Promise<void> {
+    await this.#shared?.close();
   }
 
   /** Adds a listener for events. Returns a function that removes it. */
@@ -245,20 +292,13 @@ export class BreakerRegistry {
   }
 }
 
-/** The status that blocks calls more. */
-function worse(first: HostStatus, second: HostStatus): HostStatus {
-  const rank = ({ state, remainingMs }: HostStatus) => [BLOCKING.indexOf(state), remainingMs] as const;
-  const [[one, oneMs], [two, twoMs]] = [rank(first), rank(second)];
-  return two > one || (two === one && twoMs > oneMs) ? second : first;
-}
-
-/** Refuses a shared store instead of ignoring it: only the hub connects breakers to a store. */
-function inMemory(options: BreakersOptions): BreakerPolicies {
+/** The store is an option of the class. A configured `cooldown_store` is refused instead of ignored. */
+function withoutStore(options: BreakersOptions): BreakerPolicies {
   const policies = breakerPoliciesFrom(options, "BreakerRegistry");
   const backend = options.advanced?.cooldown_store?.backend ?? "none";
   if (backend === "none") return policies;
   const message =
-    `backend ${JSON.stringify(backend)} is not supported by BreakerRegistry, which keeps cooldowns in memory: ` +
-    "use createHub to share them";
+    `backend ${JSON.stringify(backend)} is not supported by BreakerRegistry: ` +
+    "pass the option store to share circuits and cooldowns";
   throw new ConfigError([{ where: "BreakerRegistry", path: "advanced.cooldown_store.backend", message }]);
 }
