@@ -1,35 +1,49 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { at } from "../../../test/telemetry/kit.ts";
 import { LineBuffer } from "./line-buffer.ts";
 
-const line = fc.record({ head: fc.string({ unit: "grapheme", maxLength: 5_000 }), rest: fc.string() });
+const event = (message: string) => at(0, "cache_trouble", { message });
 
-test("lines are taken as UTF-8 in the order in which they were appended", () => {
-  // An undefined step takes the lines that were appended since the last one, all but the newest.
-  const steps = fc.array(fc.oneof({ weight: 4, arbitrary: line }, fc.constant(undefined)), { maxLength: 60 });
+test("lines are taken in the order in which they were appended, and do not change until they are released", () => {
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.string({ maxLength: 5_000, size: "max" }) },
+    { weight: 1, arbitrary: fc.constantFrom("take all but one", "take", "release") },
+  );
   fc.assert(
-    fc.property(steps, list => {
+    fc.property(fc.array(step, { maxLength: 80, size: "max" }), steps => {
       const buffer = new LineBuffer();
       const queued: { readonly text: string; readonly bytes: number }[] = [];
+      let taken: { readonly bytes: Buffer; readonly text: string }[] = [];
+      const check = () => {
+        for (const { bytes, text } of taken) assert.equal(bytes.toString(), text);
+      };
       const take = (count: number) => {
         const lines = queued.splice(0, count);
-        const bytes = buffer.take(lines.reduce((sum, { bytes }) => sum + bytes, 0));
-        assert.deepEqual(bytes, Buffer.from(lines.map(({ text }) => text).join("")));
+        const bytes = buffer.take(lines.reduce((sum, line) => sum + line.bytes, 0));
+        taken.push({ bytes, text: lines.map(({ text }) => text).join("") });
       };
-      for (const step of list) {
-        if (step === undefined) take(Math.max(0, queued.length - 1));
-        else queued.push({ text: step.head + step.rest, bytes: buffer.append(step.head, step.rest) });
+      for (const made of steps) {
+        if (made === "take") take(queued.length);
+        else if (made === "take all but one") take(Math.max(0, queued.length - 1));
+        else if (made === "release") {
+          check();
+          taken = [];
+          buffer.release();
+        } else queued.push({ text: `${JSON.stringify(event(made))}\n`, bytes: buffer.append(event(made)) });
       }
       take(queued.length);
+      check();
     }),
     { numRuns: 200 },
   );
 });
 
-test("bytes that were taken do not change when lines are appended later", () => {
+test("a line of any length is taken whole", () => {
   const buffer = new LineBuffer();
-  const taken = buffer.take(buffer.append("first", "\n"));
-  for (let index = 0; index < 10_000; index += 1) buffer.append(`line ${index}`, "\n");
-  assert.equal(taken.toString(), "first\n");
+  const long = event("é".repeat(300_000));
+  assert.equal(buffer.take(buffer.append(long)).toString(), `${JSON.stringify(long)}\n`);
+  buffer.release();
+  assert.equal(buffer.take(buffer.append(event("x"))).toString(), `${JSON.stringify(event("x"))}\n`);
 });

@@ -1,51 +1,61 @@
+import type { TelemetryEvent } from "../events.ts";
+import { EventEncoder, NO_SPACE } from "./event-encoder.ts";
+
 const INITIAL_BYTES = 2 ** 16;
-/** A character of a string becomes at most 3 bytes. */
-const BYTES_PER_CHARACTER_MAX = 3;
 
 /**
- * Queued lines as bytes, the oldest first. Bytes cost the garbage collector nothing, while thousands of queued strings
- * would be copied by it several times.
+ * Queued events as lines of JSON, the oldest first. Bytes cost the garbage collector nothing, while thousands of queued
+ * objects or strings would be copied by it several times.
  */
 export class LineBuffer {
-  #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
+  readonly #encoder = new EventEncoder();
+  #bytes: Buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES);
+  /** Lines before it are written, or their bytes are still in use. */
   #start = 0;
   #end = 0;
+  /** The bytes that `take` has returned must not change until `release`. */
+  #isTaken = false;
 
-  /** Appends a line that consists of these parts. Returns its length in bytes. */
-  append(head: string, rest: string): number {
-    this.#reserve((head.length + rest.length) * BYTES_PER_CHARACTER_MAX);
-    const from = this.#end;
-    this.#end += this.#bytes.write(head, this.#end);
-    this.#end += this.#bytes.write(rest, this.#end);
-    return this.#end - from;
+  /** Appends a line. Returns its length in bytes. */
+  append(event: TelemetryEvent): number {
+    const end = this.#encoder.encode(event, this.#bytes, this.#end);
+    if (end === NO_SPACE) {
+      this.#grow();
+      return this.append(event);
+    }
+    const length = end - this.#end;
+    this.#end = end;
+    return length;
   }
 
-  /** Removes the oldest bytes and returns a copy of them. */
+  /** Removes the oldest bytes and returns them. They are valid until `release`. */
   take(length: number): Buffer {
-    const taken = Buffer.from(this.#bytes.subarray(this.#start, this.#start + length));
+    const taken = this.#bytes.subarray(this.#start, this.#start + length);
     this.#start += length;
-    if (this.#start === this.#end) this.#clear();
+    this.#isTaken = true;
     return taken;
   }
 
-  #clear(): void {
+  /** The bytes that were taken are no longer needed. */
+  release(): void {
+    this.#isTaken = false;
+    if (this.#start < this.#end) return;
+    // After a burst the memory is returned step by step, so that regular bursts need no allocation.
+    if (this.#bytes.length > INITIAL_BYTES && this.#end < this.#bytes.length / 4)
+      this.#bytes = Buffer.allocUnsafeSlow(this.#bytes.length / 2);
     this.#start = 0;
     this.#end = 0;
-    if (this.#bytes.length > INITIAL_BYTES) this.#bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
   }
 
-  #reserve(length: number): void {
-    if (this.#end + length <= this.#bytes.length) return;
+  /** Makes space behind the lines: at the start of the same memory, if that is free, or in twice as much. */
+  #grow(): void {
     const used = this.#end - this.#start;
     const isHalfFree = this.#start >= this.#bytes.length / 2;
-    const target = isHalfFree && used + length <= this.#bytes.length ? this.#bytes : larger(used + length);
+    const target =
+      isHalfFree && !this.#isTaken ? this.#bytes : Buffer.allocUnsafeSlow(this.#bytes.length * (isHalfFree ? 1 : 2));
     this.#bytes.copy(target, 0, this.#start, this.#end);
     this.#bytes = target;
     this.#start = 0;
     this.#end = used;
   }
-}
-
-function larger(bytes: number): Buffer<ArrayBuffer> {
-  return Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(2 * bytes)));
 }

@@ -48,7 +48,7 @@ export interface QueueOptions {
   readonly time?: Time | undefined;
 }
 
-/** Events written in one turn of the event loop: about 1 ms of work for JSON. */
+/** Events written in one turn of the event loop. */
 const BATCH_EVENTS = 256;
 /** Extra capacity of the queue for the events that a report needs. */
 const RESERVED_SLOTS = 1000;
