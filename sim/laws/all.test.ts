@@ -16,6 +16,7 @@ import { noSendInCooldown } from "./cooldowns.ts";
 import { costsWithinWindows } from "./costs.ts";
 import { trueEstimates } from "./estimates.ts";
 import { unobservableEviction } from "./eviction.ts";
+import { explainedRefusals } from "./explained-refusals.ts";
 import { fairness } from "./fairness.ts";
 import { keepsHistory } from "./history.ts";
 import { fewInFlight } from "./in-flight.ts";
@@ -337,6 +338,14 @@ const cases: readonly Case[] = [
     plan: calm,
     violating: [called(0, patient), refusedAt(900, patient, 100)],
     valid: [called(0, patient), called(500, late), refusedAt(500, patient, 500)],
+  },
+  {
+    law: explainedRefusals,
+    violating: [eventFact(0, { event_type: "http_request", error: "DOCSTOKG_BUSY", host: HOST, role: "metadata" })],
+    valid: [
+      eventFact(0, { event_type: "http_request", error: "DOCSTOKG_BUSY", decided_by: "max_concurrent 1 (file:1)" }),
+      eventFact(0, { event_type: "http_request", error: "ECONNRESET" }),
+    ],
   },
   {
     // Two were sent at 0 and 10 ms: the next one fits at 1025 ms.

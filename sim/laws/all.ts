@@ -9,6 +9,7 @@ import { noSendInCooldown } from "./cooldowns.ts";
 import { costsWithinWindows } from "./costs.ts";
 import { trueEstimates } from "./estimates.ts";
 import { unobservableEviction } from "./eviction.ts";
+import { explainedRefusals } from "./explained-refusals.ts";
 import { fairness } from "./fairness.ts";
 import { keepsHistory } from "./history.ts";
 import { fewInFlight } from "./in-flight.ts";
@@ -44,6 +45,7 @@ export const ALL_LAWS: readonly LawMaker[] = [
   boundedWait,
   noExhaustedBound,
   trueEstimates,
+  explainedRefusals,
   fairness,
   liveness,
   hitsCostNothing,

@@ -140,9 +140,9 @@ export class Admission {
 /**
  * Whether a request may wait for the end of a denial. `maxBreakerWaitMs` does not bound the wait for an operator's hold.
  * Traffic that resumes after a cooldown has few slots for a moment: a call waits for one as for a concurrency slot
- * (law L4). An open circuit or a cooldown has a known end, which must lie within the bound. A half-open circuit whose probe is in
- * flight has none: only a call with its own `maxWaitMs` waits for it. With `maxBreakerWaitMs` the end of the probe's
- * lease counts as the end.
+ * (law L4). An open circuit or a cooldown has a known end, which must lie within the bound. A half-open circuit whose
+ * probe is in flight has none: the call waits for it until its bound is over. With `maxBreakerWaitMs` the end of the
+ * probe's lease counts as the end.
  */
 export function mayWaitFor(denial: Denial, call: EntryRequest, latestStartUs: number, nowUs: number): boolean {
   const { state, untilUs } = denial;
@@ -150,7 +150,7 @@ export function mayWaitFor(denial: Denial, call: EntryRequest, latestStartUs: nu
   if (denial.isRampUp) return maxWaitMs === undefined || nowUs < latestStartUs;
   if (denial.isHold) return untilUs <= latestStartUs;
   if (maxBreakerWaitMs !== undefined) return untilUs <= Math.min(latestStartUs, nowUs + maxBreakerWaitMs * 1000);
-  return state === "half_open" ? maxWaitMs !== undefined && maxWaitMs > 0 : untilUs <= latestStartUs;
+  return state === "half_open" ? nowUs < latestStartUs : untilUs <= latestStartUs;
 }
 
 /** Throws a RangeError for a bad bound of the call. */

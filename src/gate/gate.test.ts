@@ -121,13 +121,44 @@ test("after the reset one probe is sent, and the other requests wait for its out
   const calls = ["a", "b", "c"].map(name => start(name, { maxWaitMs: Number.POSITIVE_INFINITY }));
   await time.advance(60_000);
   assert.deepEqual(log, ["a granted at 60000"]);
-  const impatient = await start("d");
+  const impatient = await start("d", { maxWaitMs: 0 });
   assert.ok(impatient instanceof BreakerOpenError);
   await time.advance(300);
   answer((await calls[0]) as Grant, 200);
   await time.advance(0);
   assert.deepEqual(log.slice(2), ["b granted at 60300", "c granted at 60300"]);
   for (const call of calls) ((await call) as Grant).release();
+  assertClean();
+});
+
+test("a request without a bound of its own waits for a probe as long as max_delay_ms allows", async () => {
+  const { time, fail, start, answer, log, assertClean } = setUp();
+  fail();
+  await time.advance(60_000);
+  const probe = (await start("probe")) as Grant;
+  const late = start("late");
+  await time.advance(500);
+  const inTime = start("in time");
+  await time.advance(600);
+  answer(probe, 200);
+  await time.advance(0);
+  const [, ...ends] = log;
+  assert.deepEqual(ends, ["late BreakerOpenError at 61000", "in time granted at 61100"]);
+  await late;
+  ((await inTime) as Grant).release();
+  assertClean();
+});
+
+test("a request without a bound of its own is refused when the probe that it waits for fails", async () => {
+  const { time, fail, start, answer, log, assertClean } = setUp();
+  fail();
+  await time.advance(60_000);
+  const probe = (await start("probe")) as Grant;
+  const waiting = start("waiting");
+  await time.advance(400);
+  answer(probe, 503);
+  await waiting;
+  assert.deepEqual(log.slice(1), ["waiting BreakerOpenError at 60400"]);
   assertClean();
 });
 

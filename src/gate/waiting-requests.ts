@@ -1,7 +1,8 @@
 import type { BreakerChange } from "../breaker/breaker-change.ts";
 import type { Breakers } from "../breaker/breakers.ts";
+import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
-import type { Constraint, DecidedBy, LearnedFrom, RejectedError } from "../errors.ts";
+import { type Constraint, type DecidedBy, type LearnedFrom, RejectedError, type StoreError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { QueuedWait } from "../limiter/granted-wait.ts";
@@ -80,7 +81,7 @@ export class WaitingRequests {
 
   /** Queues a request until it is granted, or until its signal or its own `maxWaitMs` ends the wait. */
   add(details: WaiterDetails): Promise<Grant> {
-    const { peers, breakers, breakerQueue, queues } = this.#deps;
+    const { peers, breakers, queues } = this.#deps;
     const waiter = new Waiter(details);
     const { call, roleBudget, units, maxWaitMs } = waiter;
     const { signal } = call;
@@ -91,7 +92,7 @@ export class WaitingRequests {
     if (maxWaitMs < Number.POSITIVE_INFINITY) this.#checkBoundIn(waiter, maxWaitMs);
     const denial = breakers?.check(call);
     if (denial === undefined) queues.of(units).join(waiter);
-    else breakerQueue?.add(waiter, denial);
+    else this.#block(waiter, denial);
     this.serve();
     return waiter.promise;
   }
@@ -156,9 +157,14 @@ export class WaitingRequests {
   #refuse(waiter: Waiter, error: RejectedError): void {
     waiter.end();
     this.#leave(waiter);
-    this.#deps.explainTo(error, waiter.call);
-    waiter.refused(error);
+    this.#reject(waiter, error);
     this.serve();
+  }
+
+  /** Ends a request that has left its queue. Every refusal names the setting behind it. */
+  #reject(waiter: Waiter, error: RejectedError | StoreError): void {
+    if (error instanceof RejectedError) this.#deps.explainTo(error, waiter.call);
+    waiter.refused(error);
   }
 
   #applyPeerChange(change: PeerChange): void {
@@ -211,7 +217,7 @@ export class WaitingRequests {
     for (const waiter of queues.removeAll()) {
       const { roleBudget, charge } = waiter;
       if (peers?.hasLeases(roleBudget, charge, time.monotonicUs())) this.#rejoin(waiter);
-      else if (waiter.end()) waiter.refused(admission.rejectWithoutStore(roleBudget, charge, away));
+      else if (waiter.end()) this.#reject(waiter, admission.rejectWithoutStore(roleBudget, charge, away));
     }
   }
 
@@ -281,7 +287,7 @@ export class WaitingRequests {
 
   /** Grants a request that every budget admits. False if the breaker denies it: then it is queued again or refused. */
   #grant(waiter: Waiter, nowUs: number): boolean {
-    const { admission, issuer, breakerQueue, explain } = this.#deps;
+    const { admission, issuer, explain } = this.#deps;
     const { call, roleBudget, charge } = waiter;
     const permit = admission.permit(call, roleBudget, charge, nowUs);
     if (waiter.isOver) {
@@ -294,13 +300,8 @@ export class WaitingRequests {
       return false;
     }
     if (permit !== undefined && !(permit instanceof Permit)) {
-      if (permit.isProbePending || mayWaitFor(permit, call, waiter.latestUs(nowUs), nowUs))
-        breakerQueue?.add(waiter, permit);
-      else {
-        const error = admission.rejectDenied(permit, waiter, waiter.waitedMs(nowUs));
-        this.#deps.explainTo(error, call);
-        waiter.refused(error);
-      }
+      if (permit.isProbePending || mayWaitFor(permit, call, waiter.latestUs(nowUs), nowUs)) this.#block(waiter, permit);
+      else this.#reject(waiter, admission.rejectDenied(permit, waiter, waiter.waitedMs(nowUs)));
       return false;
     }
     const wait = new QueuedWait(waiter, nowUs, explain && (limit => explain(limit, call, roleBudget.learnedFrom)));
@@ -309,6 +310,35 @@ export class WaitingRequests {
     if (waiter.isOver) grant.giveBack();
     else waiter.granted(grant);
     return true;
+  }
+
+  /** The request waits for the end of a denial. */
+  #block(waiter: Waiter, denial: Denial): void {
+    this.#deps.breakerQueue?.add(waiter, denial);
+    this.#checkBlockLater(waiter, denial);
+  }
+
+  /** The end of a trial call is not known, so the policy's bound of the request ends the wait for it. */
+  #checkBlockLater(waiter: Waiter, denial: Denial): void {
+    if (waiter.hasOwnBound || denial.state !== "half_open" || denial.isRampUp) return;
+    const nowUs = this.#deps.time.monotonicUs();
+    const leftMs = (waiter.latestUs(nowUs) - nowUs) / 1000;
+    // Without time left the peers are being asked for a probe, and their reply decides.
+    if (leftMs > 0) waiter.timer ??= this.#deps.time.setTimer(leftMs, () => this.#checkBlock(waiter));
+  }
+
+  /** The policy's bound of a request that a half-open circuit blocked is over. */
+  #checkBlock(waiter: Waiter): void {
+    const { breakerQueue, breakers, admission, time } = this.#deps;
+    waiter.timer = undefined;
+    if (!breakerQueue?.has(waiter)) return;
+    this.#retry(waiter);
+    const denial = breakers?.check(waiter.call);
+    if (denial === undefined || !breakerQueue.has(waiter)) return;
+    const nowUs = time.monotonicUs();
+    if (!mayWaitFor(denial, waiter.call, waiter.latestUs(nowUs), nowUs))
+      this.#refuse(waiter, admission.rejectDenied(denial, waiter, waiter.waitedMs(nowUs)));
+    else this.#checkBlockLater(waiter, denial);
   }
 
   /** The circuit or cooldown that blocked the request has ended. */

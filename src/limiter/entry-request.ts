@@ -40,7 +40,7 @@ export interface EntryRequest {
   readonly onWait?: ((leave: (reason: unknown) => void, blockedMs: () => number) => void) | undefined;
   /**
    * Longest wait in ms, for any reason. With 0 the request never waits, with Infinity it waits as long as it takes.
-   * @default the policy's `max_delay_ms` for rates and cooldowns, no bound for slots
+   * @default the policy's `max_delay_ms` for rates, cooldowns and trial calls, no bound for slots
    */
   readonly maxWaitMs?: number | undefined;
   /** The caller's option that set `maxWaitMs`, for the message of a refusal. @default "maxWaitMs" */

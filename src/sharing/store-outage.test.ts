@@ -42,6 +42,7 @@ class OutageGate {
       store,
       random: () => 0,
       awayPolicy: () => policy,
+      explain: ({ limit }) => ({ limit, value: limit, where: "the test", mode: "enforce" }),
       warn: message => this.warnings.push(message),
       listener: event => {
         this.events.push(event);
@@ -141,6 +142,7 @@ test("with refuse, new and waiting calls fail at once", async () => {
   const refusal = (error: unknown) => {
     assert.ok(error instanceof RateLimitExceeded);
     assert.match(error.message, /are not known, but this call waits at most 0 ms \(when_store_away: refuse\)/);
+    assert.equal(error.decidedBy?.where, "the test");
     return true;
   };
   const waiting = assert.rejects(one.send({ maxWaitMs: 60_000 }), refusal);
