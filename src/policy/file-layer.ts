@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { withoutCredentials } from "../core/text/passwords.ts";
-import { objectLayer, type PolicyLayer } from "./layer.ts";
+import { MAX_CHARACTERS, objectLayer, type PolicyLayer } from "./layer.ts";
+import { readPlainYaml } from "./plain-yaml.ts";
 
 /** Exported because callers compare problems with it. */
 export const FILE_NOT_FOUND = "file not found";
@@ -37,7 +38,11 @@ export async function readFileLayer(
       ],
     };
   }
-  // Most programs have no file of their own, and the parser takes 30 ms to load.
+  if (text.length <= MAX_CHARACTERS) {
+    const assignments = readPlainYaml(text, name);
+    if (assignments !== undefined) return { assignments, problems: [] };
+  }
+  // Few files need the complete parser, which takes 30 ms to load.
   const { readYamlLayer } = await import("./yaml-layer.ts");
   return readYamlLayer(text, name);
 }

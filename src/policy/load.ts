@@ -233,12 +233,15 @@ function usedLayers({ user }: Pick<FileLayers, "user">): readonly (typeof LAYERS
 
 /** The hosts and services that the files list. Services are those of `ratelimits.yaml`, also for breakers. */
 function knownNames(files: Readonly<Record<SectionName, FileLayers>>): KnownNames {
-  const namesUnder = (key: string, { shipped, user }: FileLayers) =>
-    [...(standsAlone(user.assignments) ? [] : shipped.assignments), ...user.assignments].flatMap(
-      ({ path: [first, name] }) => (first === key && name !== undefined ? [name] : []),
-    );
+  const namesUnder = (key: string, ...sections: readonly FileLayers[]) => {
+    const names = new Set<string>();
+    for (const { shipped, user } of sections)
+      for (const layer of standsAlone(user.assignments) ? [user] : [shipped, user])
+        for (const { path } of layer.assignments) if (path[0] === key && path[1] !== undefined) names.add(path[1]);
+    return names;
+  };
   return {
-    hosts: new Set([...namesUnder("hosts", files.ratelimits), ...namesUnder("hosts", files.breakers)]),
-    services: new Set(namesUnder("services", files.ratelimits)),
+    hosts: namesUnder("hosts", files.ratelimits, files.breakers),
+    services: namesUnder("services", files.ratelimits),
   };
 }

@@ -9,7 +9,8 @@ const REPLACE = "replace";
  * that the user lowers would have no effect for requests with a key.
  */
 export function mergeLayers(layers: readonly (readonly Assignment[])[]): readonly Assignment[] {
-  const tiered = new Set(layers.flat().flatMap(({ path }) => (isTier(path) ? [path[1] ?? ""] : [])));
+  const tiered = new Set<string>();
+  for (const assignments of layers) for (const { path } of assignments) if (isTier(path)) tiered.add(path[1] ?? "");
   const lastLayerOf = new Map<string, number>();
   for (const [layer, assignments] of layers.entries())
     for (const { path } of assignments)
@@ -40,11 +41,13 @@ function tierBase([first, name, , , ...field]: readonly string[]): string {
 /** The members of each service: those of every layer, from the last one on that replaces the members before it. */
 function mergedMembers(layers: readonly (readonly Assignment[])[]): readonly Assignment[] {
   const byService = new Map<string, Assignment>();
-  for (const { path, value, where } of layers.flat()) {
-    const [, service = ""] = path;
-    if (!isMembers(path) || !Array.isArray(value)) continue;
-    const known = path[3] === REPLACE ? [] : (byService.get(service)?.value ?? []);
-    byService.set(service, { path: path.slice(0, 3), value: [...(known as unknown[]), ...value], where });
+  for (const assignments of layers) {
+    for (const { path, value, where } of assignments) {
+      if (!isMembers(path) || !Array.isArray(value)) continue;
+      const [, service = ""] = path;
+      const known = path[3] === REPLACE ? [] : (byService.get(service)?.value ?? []);
+      byService.set(service, { path: path.slice(0, 3), value: [...(known as unknown[]), ...value], where });
+    }
   }
   return [...byService.values()];
 }

@@ -21,90 +21,89 @@ const WRONG_TYPE = Symbol("wrong type");
 /** Checks a value by a schema, and finds every issue. */
 export function checkBySchema<S extends AnySchema>(schema: S, value: unknown): CheckResult<OutputOf<S>> {
   const check = new Check();
-  const output = check.read(schema, value, []);
+  const output = check.read(schema, value);
   return check.issues.length === 0 ? { value: output, issues: [] } : { issues: check.issues };
 }
 
 type NodeOf<Kind extends SchemaNode["kind"]> = SchemaNode & { readonly kind: Kind };
-type Path = readonly string[];
 
 class Check {
   readonly issues: SchemaIssue[] = [];
+  /** The keys from the root to the value that is read. Copied only for an issue: most values have none. */
+  readonly #path: string[] = [];
 
   /** The value that the schema makes, or `WRONG_TYPE`. */
-  read({ node }: AnySchema, value: unknown, path: Path): unknown {
+  read({ node }: AnySchema, value: unknown): unknown {
     switch (node.kind) {
       case "string":
-        return this.#string(node, value, path);
+        return this.#string(node, value);
       case "number":
-        return this.#number(node, value, path);
+        return this.#number(node, value);
       case "boolean":
-        return typeof value === "boolean" ? value : this.#wrongType(path, "expected boolean");
+        return typeof value === "boolean" ? value : this.#wrongType("expected boolean");
       case "one of":
         if (node.values.includes(value as string)) return value;
-        return this.#wrongType(path, `expected ${choiceText(node.values)}`);
+        return this.#wrongType(`expected ${choiceText(node.values)}`);
       case "list":
-        return this.#list(node, value, path);
+        return this.#list(node, value);
       case "map":
-        return this.#map(node, value, path);
+        return this.#map(node, value);
       case "object":
-        return this.#object(node, value, path);
+        return this.#object(node, value);
       case "union":
-        return this.#union(node, value, path);
+        return this.#union(node, value);
       case "optional":
-        return value === undefined ? undefined : this.read(node.inner, value, path);
+        return value === undefined ? undefined : this.read(node.inner, value);
       case "nullable":
-        return value === null ? null : this.read(node.inner, value, path);
+        return value === null ? null : this.read(node.inner, value);
       case "default":
-        return this.read(node.inner, value === undefined ? node.value : value, path);
+        return this.read(node.inner, value === undefined ? node.value : value);
       case "converted":
-        return this.#converted(node, value, path);
+        return this.#converted(node, value);
       case "checked":
-        return this.#checked(node, value, path);
+        return this.#checked(node, value);
     }
   }
 
-  #string({ min, max, patterns }: NodeOf<"string">, value: unknown, path: Path): unknown {
-    if (typeof value !== "string") return this.#wrongType(path, "expected string");
-    if (value.length < min) this.#add(path, `expected >=${min} characters`);
-    if (value.length > max) this.#add(path, `expected <=${max} characters`);
-    for (const { expression, message } of patterns) if (!expression.test(value)) this.#add(path, message);
+  #string({ min, max, patterns }: NodeOf<"string">, value: unknown): unknown {
+    if (typeof value !== "string") return this.#wrongType("expected string");
+    if (value.length < min) this.#add(`expected >=${min} characters`);
+    if (value.length > max) this.#add(`expected <=${max} characters`);
+    for (const { expression, message } of patterns) if (!expression.test(value)) this.#add(message);
     return value;
   }
 
-  #number({ isInteger, bounds }: NodeOf<"number">, value: unknown, path: Path): unknown {
-    if (typeof value !== "number" || !Number.isFinite(value)) return this.#wrongType(path, "expected number");
-    if (isInteger && !Number.isInteger(value)) return this.#wrongType(path, "expected int");
-    const limits = isInteger ? [...bounds, ...SAFE_INTEGERS] : bounds;
-    const missed = limits.filter(bound => !isWithin(bound, value));
-    for (const { sign, limit } of missed) this.#add(path, `expected ${sign}${limit}`);
+  #number({ isInteger, bounds }: NodeOf<"number">, value: unknown): unknown {
+    if (typeof value !== "number" || !Number.isFinite(value)) return this.#wrongType("expected number");
+    if (isInteger && !Number.isInteger(value)) return this.#wrongType("expected int");
+    for (const bound of isInteger ? [...bounds, ...SAFE_INTEGERS] : bounds)
+      if (!isWithin(bound, value)) this.#add(`expected ${bound.sign}${bound.limit}`);
     return value;
   }
 
-  #list({ items, min, max }: NodeOf<"list">, value: unknown, path: Path): unknown {
-    if (!Array.isArray(value)) return this.#wrongType(path, "expected array");
-    if (value.length < min) this.#add(path, `expected >=${min} items`);
-    if (value.length > max) this.#add(path, `expected <=${max} items`);
-    const output = value.map((item, index) => this.read(items, item, [...path, String(index)]));
+  #list({ items, min, max }: NodeOf<"list">, value: unknown): unknown {
+    if (!Array.isArray(value)) return this.#wrongType("expected array");
+    if (value.length < min) this.#add(`expected >=${min} items`);
+    if (value.length > max) this.#add(`expected <=${max} items`);
+    const output = value.map((item, index) => this.#readAt(String(index), items, item));
     return output.includes(WRONG_TYPE) ? WRONG_TYPE : output;
   }
 
-  #map({ keys, values }: NodeOf<"map">, value: unknown, path: Path): unknown {
-    if (!isMap(value)) return this.#wrongType(path, "expected a map");
+  #map({ keys, values }: NodeOf<"map">, value: unknown): unknown {
+    if (!isMap(value)) return this.#wrongType("expected a map");
     const entries: [string, unknown][] = [];
     let isWrong = false;
     for (const [key, inner] of Object.entries(value)) {
-      const { value: name, issues } = checkBySchema(keys, key);
-      if (issues.length > 0) {
-        this.issues.push({
-          path: [...path, key],
-          message: issues.map(({ message }) => message).join("; "),
-          kind: "invalid key",
-        });
+      const before = this.issues.length;
+      const name = this.read(keys, key);
+      if (this.issues.length > before) {
+        const issues = this.issues.splice(before);
+        const message = issues.map(issue => issue.message).join("; ");
+        this.issues.push({ path: [...this.#path, key], message, kind: "invalid key" });
         isWrong = true;
         continue;
       }
-      const output = this.read(values, inner, [...path, key]);
+      const output = this.#readAt(key, values, inner);
       isWrong ||= output === WRONG_TYPE;
       entries.push([String(name), output]);
     }
@@ -112,68 +111,77 @@ class Check {
     return isWrong ? WRONG_TYPE : Object.fromEntries(entries);
   }
 
-  #object({ shape }: NodeOf<"object">, value: unknown, path: Path): unknown {
-    if (!isMap(value)) return this.#wrongType(path, "expected a map");
+  #object({ shape, fields }: NodeOf<"object">, value: unknown): unknown {
+    if (!isMap(value)) return this.#wrongType("expected a map");
     const output: Record<string, unknown> = {};
     let isWrong = false;
-    for (const [key, schema] of Object.entries(shape)) {
+    for (const [key, schema] of fields) {
       const isGiven = Object.hasOwn(value, key);
-      const made = this.read(schema, isGiven ? value[key] : undefined, [...path, key]);
+      if (!isGiven && schema.node.kind === "optional") continue;
+      const made = this.#readAt(key, schema, isGiven ? value[key] : undefined);
       isWrong ||= made === WRONG_TYPE;
       if (isGiven || made !== undefined) output[key] = made;
     }
     for (const key of Object.keys(value)) {
       if (Object.hasOwn(shape, key)) continue;
-      this.issues.push({ path: [...path, key], message: "", kind: "unknown key" });
+      this.issues.push({ path: [...this.#path, key], message: "", kind: "unknown key" });
       isWrong = true;
     }
     return isWrong ? WRONG_TYPE : output;
   }
 
   /** If exactly one schema fits the type of the value, its issues are reported instead of the message of the union. */
-  #union({ options, message }: NodeOf<"union">, value: unknown, path: Path): unknown {
+  #union({ options, message }: NodeOf<"union">, value: unknown): unknown {
     const fitting: { readonly output: unknown; readonly issues: readonly SchemaIssue[] }[] = [];
+    const before = this.issues.length;
     for (const option of options) {
-      const check = new Check();
-      const output = check.read(option, value, path);
-      if (check.issues.length === 0) return output;
+      const output = this.read(option, value);
+      if (this.issues.length === before) return output;
+      const issues = this.issues.splice(before);
       // Right type, wrong content: a list of texts with one text that cannot be converted.
-      const isFitting = output !== WRONG_TYPE || check.issues.every(({ kind }) => kind === "other");
-      if (isFitting) fitting.push({ output, issues: check.issues });
+      const isFitting = output !== WRONG_TYPE || issues.every(({ kind }) => kind === "other");
+      if (isFitting) fitting.push({ output, issues });
     }
     const [only, another] = fitting;
-    if (only === undefined || another !== undefined) return this.#wrongType(path, message);
+    if (only === undefined || another !== undefined) return this.#wrongType(message);
     this.issues.push(...only.issues);
     return only.output;
   }
 
-  #converted({ inner, convert }: NodeOf<"converted">, value: unknown, path: Path): unknown {
+  #converted({ inner, convert }: NodeOf<"converted">, value: unknown): unknown {
     const before = this.issues.length;
-    const output = this.read(inner, value, path);
+    const output = this.read(inner, value);
     if (this.issues.length > before) return WRONG_TYPE;
     try {
       return convert(output as never);
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
-      this.#add(path, error.message, "other");
+      this.#add(error.message, "other");
       return WRONG_TYPE;
     }
   }
 
-  #checked(node: NodeOf<"checked">, value: unknown, path: Path): unknown {
-    const output = this.read(node.inner, value, path);
+  #checked(node: NodeOf<"checked">, value: unknown): unknown {
+    const output = this.read(node.inner, value);
     if (output === WRONG_TYPE) return output;
     const message = node.problemOf(output as never);
-    if (message !== undefined) this.#add([...path, ...node.path], message, "other");
+    if (message !== undefined) this.issues.push({ path: [...this.#path, ...node.path], message, kind: "other" });
     return output;
   }
 
-  #add(path: Path, message: string, kind: SchemaIssue["kind"] = "value"): void {
-    this.issues.push({ path, message, kind });
+  #readAt(key: string, schema: AnySchema, value: unknown): unknown {
+    this.#path.push(key);
+    const output = this.read(schema, value);
+    this.#path.pop();
+    return output;
   }
 
-  #wrongType(path: Path, message: string): typeof WRONG_TYPE {
-    this.#add(path, message);
+  #add(message: string, kind: SchemaIssue["kind"] = "value"): void {
+    this.issues.push({ path: [...this.#path], message, kind });
+  }
+
+  #wrongType(message: string): typeof WRONG_TYPE {
+    this.#add(message);
     return WRONG_TYPE;
   }
 }

@@ -16,7 +16,7 @@ export type SchemaNode =
   | { readonly kind: "one of"; readonly values: readonly (string | number)[] }
   | { readonly kind: "list"; readonly items: AnySchema; readonly min: number; readonly max: number }
   | { readonly kind: "map"; readonly keys: AnySchema; readonly values: AnySchema }
-  | { readonly kind: "object"; readonly shape: Shape }
+  | { readonly kind: "object"; readonly shape: Shape; readonly fields: readonly (readonly [string, AnySchema])[] }
   | { readonly kind: "union"; readonly options: readonly AnySchema[]; readonly message: string }
   | { readonly kind: "optional" | "nullable"; readonly inner: AnySchema }
   | { readonly kind: "default"; readonly inner: AnySchema; readonly value: unknown }
@@ -207,7 +207,7 @@ export function object<const Fields extends Shape>(
   Flat<WithOptional<{ [Key in keyof Fields]: OutputOf<Fields[Key]> }>>,
   Flat<WithOptional<{ [Key in keyof Fields]: InputOf<Fields[Key]> }>>
 > {
-  return new Schema({ kind: "object", shape });
+  return new Schema({ kind: "object", shape, fields: Object.entries(shape) });
 }
 
 /** The first schema that accepts a value makes the result. */

@@ -69,3 +69,24 @@ test("an alias without an anchor, and a key that is not text, are problems with 
     ],
   );
 });
+
+test("the source of a number is the comment on its line or on the line of its entry, not a comment below it", () => {
+  const text = [
+    "hosts: # a remark about the section",
+    "  a.example: # https://a.example/limits, 2026-10",
+    "    metadata: { rates: 1/s }",
+    "    artifact: { rates: 1/s } # its own",
+    "    # a remark below the entry",
+    "  b.example:",
+    "    metadata: { rates: 1/s }",
+    "    # 2019-01: an old remark",
+  ].join("\n");
+  const notes = readYamlLayer(text, "f.yaml")
+    .assignments.filter(({ path }) => path.at(-1) === "rates")
+    .map(({ path, note }) => [path.slice(1, 3).join(" "), note]);
+  assert.deepEqual(notes, [
+    ["a.example metadata", "https://a.example/limits, 2026-10"],
+    ["a.example artifact", "its own"],
+    ["b.example metadata", undefined],
+  ]);
+});

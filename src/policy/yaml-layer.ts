@@ -1,16 +1,31 @@
-import { type CollectionTag, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type YAMLMap } from "yaml";
+import {
+  type CollectionTag,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type YAMLMap,
+} from "yaml";
 import type { ConfigProblem } from "../errors.ts";
-import { type Assignment, canonicalKey, MAX_DEPTH, type PolicyLayer } from "./layer.ts";
+import {
+  type Assignment,
+  canonicalKey,
+  FORBIDDEN_KEYS,
+  MAX_CHARACTERS,
+  MAX_DEPTH,
+  MAX_NODES,
+  type PolicyLayer,
+} from "./layer.ts";
+import { noteAfter } from "./line-note.ts";
 import { ProblemList } from "./problem-list.ts";
 
-const MAX_CHARACTERS = 4_000_000;
-/** An alias counts each time it is used, so that a few lines cannot expand to millions of values. */
-const MAX_NODES = 250_000;
 /** One syntax error usually causes many others after it. */
 const MAX_SYNTAX_PROBLEMS = 5;
 /** `members: !replace [...]` replaces the members of the shipped service; without the tag they are added. */
 const REPLACE_TAG: CollectionTag = { tag: "!replace", collection: "seq", resolve: list => list };
-const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
 /** In place of messages of the parser that name its own functions and limits, by their codes. */
 const PLAIN_MESSAGES: Readonly<Record<string, string>> = {
@@ -32,7 +47,7 @@ export function readYamlLayer(text: string, file: string): PolicyLayer {
     merge: false,
     customTags: [REPLACE_TAG],
   });
-  const reader = new YamlReader(file, offset => `${file}:${lines.linePos(offset).line}`);
+  const reader = new YamlReader(text, file, offset => `${file}:${lines.linePos(offset).line}`);
   const syntaxProblems = [...document.errors, ...document.warnings];
   for (const { pos, code, message } of syntaxProblems.slice(0, MAX_SYNTAX_PROBLEMS))
     reader.addProblem(pos[0], [], PLAIN_MESSAGES[code] ?? message);
@@ -47,13 +62,15 @@ export function readYamlLayer(text: string, file: string): PolicyLayer {
 
 class YamlReader implements PolicyLayer {
   readonly assignments: Assignment[] = [];
+  readonly #text: string;
   readonly #problems: ProblemList;
   readonly #sourceAt: (offset: number) => string;
   readonly #anchors = new Map<string, unknown>();
   #nodes = 0;
   #isOverLimit = false;
 
-  constructor(file: string, sourceAt: (offset: number) => string) {
+  constructor(text: string, file: string, sourceAt: (offset: number) => string) {
+    this.#text = text;
     this.#problems = new ProblemList(file);
     this.#sourceAt = sourceAt;
   }
@@ -66,7 +83,9 @@ class YamlReader implements PolicyLayer {
     this.#problems.add(() => ({ where: this.#sourceAt(offset), path: path.join("."), message }));
   }
 
-  read(node: unknown, path: readonly string[], offset = 0, outerNote?: string): void {
+  /** @param key the key of the node; undefined for the whole document */
+  read(node: unknown, path: readonly string[], key?: Node, outerNote?: string): void {
+    const offset = offsetOf(key) ?? 0;
     const at = offsetOf(node) ?? offset;
     if (!this.#count(at, path)) return;
     const target = this.#resolveAlias(node, path, at);
@@ -75,7 +94,7 @@ class YamlReader implements PolicyLayer {
       if (target !== null) this.addProblem(at, path, "expected a map with keys such as hosts and defaults");
       return;
     }
-    const note = noteOf(node) ?? outerNote;
+    const note = this.#noteOf(node, key, path.length) ?? outerNote;
     // A map is recorded too, so that a problem of the map itself has a line.
     const where = this.#sourceAt(isMap(target) ? offset : at);
     if (path.length > 0) {
@@ -104,8 +123,20 @@ class YamlReader implements PolicyLayer {
       const canonical = canonicalKey(path, name);
       if (seen.has(canonical)) this.addProblem(keyOffset, [...path, name], `duplicate entry ${canonical}`);
       seen.add(canonical);
-      this.read(value, [...path, canonical], keyOffset, note);
+      this.read(value, [...path, canonical], key as Node, note);
     }
+  }
+
+  /**
+   * The comment on the line of a value; of a map or list that begins in the next line, the comment on the line of its
+   * key. It also holds for the values inside, unless they have their own. A comment on a section such as `hosts:`
+   * describes the section, and is the source of no number.
+   */
+  #noteOf(node: unknown, key: Node | undefined, depth: number): string | undefined {
+    const isBelowKey = (isMap(node) || isSeq(node)) && node.flow !== true;
+    if (!isBelowKey) return noteAfter(this.#text, (node as Node | null)?.range?.[1] ?? this.#text.length);
+    const keyEnd = key?.range?.[1];
+    return depth < 2 || keyEnd === undefined ? undefined : noteAfter(this.#text, this.#text.indexOf(":", keyEnd) + 1);
   }
 
   /** Returns the node that an alias refers to, or else the node itself, and records its anchor for aliases below it. */
@@ -148,13 +179,6 @@ class YamlReader implements PolicyLayer {
     this.#nodes = MAX_NODES + 1;
     return false;
   }
-}
-
-/** The comment on the line of a value. It also holds for the values of a map that is written in that line. */
-function noteOf(node: unknown): string | undefined {
-  const { comment } = (node ?? {}) as { readonly comment?: string | null };
-  const [line = ""] = (comment ?? "").split("\n");
-  return line.trim() || undefined;
 }
 
 function offsetOf(node: unknown): number | undefined {
