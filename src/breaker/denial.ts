@@ -133,6 +133,16 @@ export function denialOf(
   // Nearly every call ends here, and nothing is allocated for it.
   if (!mayCool(units) && circuit?.admits(nowUs) !== false && (resolver === undefined || resolver.admits(nowUs)))
     return undefined;
+  return lastDenial(units, role, circuit, resolver, nowUs);
+}
+
+function lastDenial(
+  units: CallUnits,
+  role: Role,
+  circuit: CircuitHolder | undefined,
+  resolver: CircuitHolder | undefined,
+  nowUs: number,
+): Denial | undefined {
   const found: Denial[] = [];
   const addCooldown = (blocker: HostBreaker, cooldown: Cooldown | undefined) => {
     if (cooldown === undefined) return;

@@ -87,7 +87,7 @@ export class WaitingRequests {
     const { signal } = call;
     const leave = (reason: unknown) => this.#abort(waiter, reason);
     if (signal !== undefined) waiter.stopWatching = onAbort(signal, () => leave(signal.reason));
-    call.onWait?.(leave, () => waiter.blockedMs(this.#deps.time.monotonicUs()));
+    call.caller?.onWait(leave, () => waiter.blockedMs(this.#deps.time.monotonicUs()));
     waiter.lastStoreRequest = (peers?.requestCount(roleBudget) ?? 0) + 1;
     if (maxWaitMs < Number.POSITIVE_INFINITY) this.#checkBoundIn(waiter, maxWaitMs);
     const denial = breakers?.check(call);

@@ -109,10 +109,14 @@ export const CALL_KEYS = Object.keys({
   idempotent: 0,
 } satisfies Record<keyof CallOptions, 0>) as readonly (keyof CallOptions)[];
 
+const CALL_KEY_SET: ReadonlySet<string> = new Set(CALL_KEYS);
+
 /** The call options among other options; undefined, and nothing allocated, when there are none. */
 export function pickCallOptions(options: object): CallOptions | undefined {
   let own: Record<string, unknown> | undefined;
-  for (const key of CALL_KEYS) {
+  // Over the options that are given: a request has fewer of them than there are call options.
+  for (const key in options) {
+    if (!CALL_KEY_SET.has(key)) continue;
     const value: unknown = Reflect.get(options, key);
     if (value === undefined) continue;
     own ??= {};
@@ -121,15 +125,15 @@ export function pickCallOptions(options: object): CallOptions | undefined {
   return own;
 }
 
-const NO_OPTIONS: InnerCallOptions = Object.freeze({});
+export const NO_OPTIONS: InnerCallOptions = Object.freeze({});
 
-/** Merges layers of options; an earlier layer has priority. Nothing is copied when only one layer has options. */
-export function mergeCallOptions(...layers: readonly (InnerCallOptions | undefined)[]): InnerCallOptions {
-  let merged: InnerCallOptions | undefined;
-  for (const layer of layers) {
-    if (layer !== undefined) merged = merged === undefined ? layer : { ...layer, ...merged };
-  }
-  return merged ?? NO_OPTIONS;
+/** Both together; `first` has priority. Nothing is copied when only one is given. */
+export function mergeCallOptions(
+  first: InnerCallOptions | undefined,
+  second: InnerCallOptions | undefined,
+): InnerCallOptions | undefined {
+  if (first === undefined) return second;
+  return second === undefined ? first : { ...second, ...first };
 }
 
 /** Throws a RangeError that names the option. The gate checks the other options. */

@@ -64,7 +64,11 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
       this.#onBodyError = error => this.abort(error);
       body.once("error", this.#onBodyError);
     }
-    this.#callHandler(() => this.#handler.onRequestStart?.(this, null));
+    try {
+      this.#handler.onRequestStart?.(this, null);
+    } catch (error) {
+      this.abort(error);
+    }
     if (this.#isOver) return;
     if (call.deadlineMs !== undefined) this.#armDeadline();
     this.#handle = send(this.#request, this);
@@ -101,9 +105,13 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
 
   interim({ status, statusText, headers, rawHeaders }: ResponseHead): void {
     this.rawHeaders = rawHeaders as Buffer[];
-    this.#callHandler(() =>
-      this.#handler.onResponseStart?.(this, status, headers as Record<string, string>, statusText),
-    );
+    if (this.#isOver) return;
+    try {
+      this.#handler.onResponseStart?.(this, status, headers as Record<string, string>, statusText);
+    } catch (error) {
+      // An error thrown by the handler aborts only its own request.
+      this.abort(error);
+    }
   }
 
   started(head: ResponseHead): void {
@@ -155,16 +163,6 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     this.rawHeaders = rawHeaders as Buffer[];
     this.#end(undefined);
     this.#handler.onRequestUpgrade?.(this, status, headers as Record<string, string>, socket);
-  }
-
-  /** An error thrown by the handler aborts only its own request. */
-  #callHandler(callback: () => void): void {
-    if (this.#isOver) return;
-    try {
-      callback();
-    } catch (error) {
-      this.abort(error);
-    }
   }
 
   #armDeadline(): void {

@@ -16,7 +16,13 @@ import { policyTarget } from "../policy/target.ts";
 import type { StoreNames } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
 import { Call, type CallDeps } from "./call.ts";
-import { type CallOptions, type InnerCallOptions, mergeCallOptions, pickCallOptions } from "./call-options.ts";
+import {
+  type CallOptions,
+  type InnerCallOptions,
+  mergeCallOptions,
+  NO_OPTIONS,
+  pickCallOptions,
+} from "./call-options.ts";
 import { checkCallOptions, checkFetchOptions, checkPolicyOptions, checkRequestOptions } from "./check-options.ts";
 import { BypassDetector, type BypassedRequest } from "./clients/bypass-detector.ts";
 import { createHubAgents, type HubAgents } from "./clients/hub-agents.ts";
@@ -28,13 +34,12 @@ import { wrapGlobalFetch } from "./global-fetch.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./hub.ts";
 import { type HubBreakers, RegistryHubBreakers } from "./hub-breakers.ts";
-import { HubDispatcher } from "./hub-dispatcher.ts";
+import { FetchDispatcher, HubDispatcher } from "./hub-dispatcher.ts";
 import { GateHubLimits, type HubLimits } from "./hub-limits.ts";
 import type { HubEvent, HubListener, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
-import { toOutgoingRequest } from "./outgoing-request.ts";
-import { SignalAges } from "./signal-ages.ts";
+import { type OutgoingRequestDeps, SignalAges, toOutgoingRequest } from "./outgoing-request.ts";
 import { storeProblems } from "./store-problems.ts";
 import type { Tracers } from "./tracers.ts";
 
@@ -85,7 +90,7 @@ export class HttpHub implements Hub {
   readonly #fetchCalls = new AsyncLocalStorage<FetchCall>();
   /** Used by `request`, whose call options reach the dispatcher among the request's own options. */
   readonly #requestDispatcher: HubDispatcher;
-  readonly #signalAges = new SignalAges();
+  readonly #outgoing: OutgoingRequestDeps;
   #hasWarnedOfBypass = false;
   #closing: Promise<void> | undefined;
   #reloading: Promise<unknown> = Promise.resolve();
@@ -93,7 +98,8 @@ export class HttpHub implements Hub {
   constructor(parts: HubParts) {
     this.#parts = parts;
     this.#requestDispatcher = this.#createDispatcher(undefined);
-    const { breakers, gate, time, policy } = parts;
+    const { breakers, gate, time, policy, retryDeadlineMs } = parts;
+    this.#outgoing = { policy, signalAges: new SignalAges(), time, deadlineMs: retryDeadlineMs };
     this.breakers = new RegistryHubBreakers(breakers, time, () => policy.loaded);
     this.limits = new GateHubLimits(gate, breakers, () => policy.loaded);
   }
@@ -101,8 +107,9 @@ export class HttpHub implements Hub {
   readonly fetch = async (input: FetchInput, options?: FetchOptions | null): Promise<Response> => {
     if (options) checkFetchOptions(options);
     const fetchCall = new FetchCall(input, options, this.#parts.time.monotonicUs());
-    const call = { ...pickCallOptions(options ?? {}), fetchCall };
-    const init = { ...options, dispatcher: this.#createDispatcher(call) };
+    const call = options ? { ...pickCallOptions(options), fetchCall } : { fetchCall };
+    const dispatcher = new FetchDispatcher(this.#dispatchFetch, call);
+    const init = { ...options, dispatcher };
     try {
       return await builtInFetch(input, init as unknown as RequestInit);
     } catch (error) {
@@ -111,12 +118,14 @@ export class HttpHub implements Hub {
     }
   };
 
-  readonly request = async (
-    url: string | URL,
-    options: RequestOptions = {},
-  ): Promise<Dispatcher.ResponseData<unknown>> => {
-    checkRequestOptions(options);
-    return undiciRequest(url, { ...options, dispatcher: this.#requestDispatcher });
+  // Not async: the promise of undici is returned itself, and costs no second promise.
+  readonly request = (url: string | URL, options?: RequestOptions): Promise<Dispatcher.ResponseData<unknown>> => {
+    try {
+      if (options) checkRequestOptions(options);
+      return undiciRequest(url, { ...options, dispatcher: this.#requestDispatcher });
+    } catch (error) {
+      return Promise.reject(error);
+    }
   };
 
   dispatcher(call: CallOptions = {}): Dispatcher {
@@ -149,7 +158,7 @@ export class HttpHub implements Hub {
 
   with<Result>(call: CallOptions, work: () => Result): Result {
     checkCallOptions(call, "hub.with");
-    return this.#context.run(mergeCallOptions(call, this.#context.getStore()), work);
+    return this.#context.run(mergeCallOptions(call, this.#context.getStore()) ?? NO_OPTIONS, work);
   }
 
   listen(listener: HubListener): () => void {
@@ -238,20 +247,37 @@ export class HttpHub implements Hub {
   }
 
   #nodeInterceptor(call: CallOptions | undefined, fallback?: CallOptions): NodeInterceptor {
-    const { nodeRequestDeps, allowsPrivate, policy, defaults } = this.#parts;
+    const { nodeRequestDeps, allowsPrivate, policy } = this.#parts;
     const deps: NodeClientDeps = {
       ...nodeRequestDeps,
       allowsPrivate,
       hostNames: () => policy.hostNames,
       isClosed: () => this.#closing !== undefined,
     };
-    return nodeInterceptor(deps, () => mergeCallOptions(call, this.#context.getStore(), fallback, defaults));
+    return nodeInterceptor(deps, () => this.#withDefaults(call, fallback) ?? NO_OPTIONS);
   }
 
-  /** `call` has priority over the options of `with`, which have priority over `fallback`. */
-  #createDispatcher(call: InnerCallOptions | undefined, fallback?: CallOptions): HubDispatcher {
-    return new HubDispatcher((options, handler) => this.#dispatch(options, handler, call, fallback));
+  /** `given` has priority over the options of `with`, these over `fallback`, and that over the defaults of the hub. */
+  #withDefaults(given: InnerCallOptions | undefined, fallback: CallOptions | undefined): InnerCallOptions | undefined {
+    const call = mergeCallOptions(given, this.#context.getStore());
+    return mergeCallOptions(mergeCallOptions(call, fallback), this.#parts.defaults);
   }
+
+  #createDispatcher(call: CallOptions | undefined, fallback?: CallOptions): HubDispatcher {
+    return new HubDispatcher((options, handler) => {
+      // Only an installed hub, which has a fallback, wraps the global fetch.
+      const fetchCall = fallback === undefined ? undefined : this.#fetchCalls.getStore();
+      const given = mergeCallOptions(pickCallOptions(options), call ?? (fetchCall && { fetchCall }));
+      this.#dispatch(options, handler, given, fallback);
+    });
+  }
+
+  /** For `fetch`, whose call options are not among those of the requests that it sends. */
+  readonly #dispatchFetch = (
+    options: Dispatcher.DispatchOptions,
+    handler: Dispatcher.DispatchHandler,
+    call: InnerCallOptions,
+  ) => this.#dispatch(options, handler, call, undefined);
 
   #dispatch(
     options: Dispatcher.DispatchOptions,
@@ -259,24 +285,12 @@ export class HttpHub implements Hub {
     given: InnerCallOptions | undefined,
     fallback: CallOptions | undefined,
   ): void {
-    const { callDeps, policy, time, defaults, retryDeadlineMs } = this.#parts;
+    const { callDeps, tracers } = this.#parts;
     try {
       if (this.#closing !== undefined) throw new HubClosedError();
-      const fetchCall = fallback === undefined ? undefined : this.#fetchCalls.getStore();
-      const call = mergeCallOptions(
-        pickCallOptions(options),
-        given ?? (fetchCall && { fetchCall }),
-        this.#context.getStore(),
-        fallback,
-        defaults,
-      );
-      const outgoing = toOutgoingRequest(options, handler, call, {
-        hostNames: policy.hostNames,
-        signalAges: this.#signalAges,
-        nowUs: time.monotonicUs(),
-        deadlineMs: retryDeadlineMs,
-      });
-      this.#parts.tracers.start(outgoing);
+      const call = this.#withDefaults(given, fallback) ?? NO_OPTIONS;
+      const outgoing = toOutgoingRequest(options, handler, call, this.#outgoing);
+      tracers.start(outgoing);
       new Call(callDeps, outgoing, handler).begin();
     } catch (error) {
       // After dispatch has returned: callers do not expect their handler to be called before.

@@ -1,6 +1,8 @@
 import { Dispatcher, Dispatcher1Wrapper, errors } from "undici";
+import type { InnerCallOptions } from "./call-options.ts";
 
 type Dispatch = (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => void;
+type DispatchCall = (...args: [...Parameters<Dispatch>, InnerCallOptions]) => void;
 
 /**
  * The hub as an undici Dispatcher. One object per set of call options, because fetch passes only the request to a
@@ -36,6 +38,25 @@ export class HubDispatcher extends Dispatcher {
   override destroy(error: Error | null, callback: () => void): void;
   override destroy(first?: Error | null | (() => void), second?: () => void): Promise<void> | void {
     return ended(typeof first === "function" ? first : second);
+  }
+}
+
+/**
+ * The dispatcher of one call of `hub.fetch`. Node's fetch calls only `dispatch`, and a Dispatcher is an EventEmitter,
+ * which takes time and memory for each call.
+ */
+export class FetchDispatcher {
+  readonly #dispatch: DispatchCall;
+  readonly #call: InnerCallOptions;
+
+  constructor(dispatch: DispatchCall, call: InnerCallOptions) {
+    this.#dispatch = dispatch;
+    this.#call = call;
+  }
+
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    this.#dispatch(options, toCurrentHandler(handler), this.#call);
+    return true;
   }
 }
 

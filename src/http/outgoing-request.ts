@@ -1,17 +1,18 @@
-import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
+import { AsyncResource } from "node:async_hooks";
 import { stringify } from "node:querystring";
 import type { Dispatcher } from "undici";
+import type { Time } from "../time/time.ts";
 import { checkCall, type InnerCallOptions } from "./call-options.ts";
 import { CallRecord } from "./call-record.ts";
 import { flatHeaders } from "./headers.ts";
 import type { HostNames } from "./host-names.ts";
-import type { SignalAges } from "./signal-ages.ts";
 import type { OutgoingRequest } from "./stages/stage.ts";
 
 export interface OutgoingRequestDeps {
-  readonly hostNames: HostNames;
+  /** A reload replaces `hostNames`. */
+  readonly policy: { readonly hostNames: HostNames };
   readonly signalAges: SignalAges;
-  readonly nowUs: number;
+  readonly time: Time;
   /** Used for calls without `deadlineMs`. */
   readonly deadlineMs: number;
 }
@@ -21,9 +22,10 @@ export function toOutgoingRequest(
   options: Dispatcher.DispatchOptions,
   handler: Dispatcher.DispatchHandler,
   call: InnerCallOptions,
-  { hostNames, signalAges, nowUs, deadlineMs }: OutgoingRequestDeps,
+  { policy: { hostNames }, signalAges, time, deadlineMs }: OutgoingRequestDeps,
 ): OutgoingRequest {
   checkCall(call);
+  const nowUs = time.monotonicUs();
   const origin = hostNames.lastOriginIfEqual(
     typeof options.origin === "string" ? options.origin : (options.origin?.origin ?? ""),
   );
@@ -46,7 +48,7 @@ export function toOutgoingRequest(
     deadlineUs: (fetchCall?.sinceUs ?? nowUs) + Math.round((call.deadlineMs ?? deadlineMs) * 1000),
     cacheMode: fetchCall?.cacheMode ?? "default",
     isSingleAttempt: false,
-    runInCallerContext: callerContextOf(handler),
+    callerContext: callerContextOf(handler),
     needsCallerContext: false,
     record: new CallRecord(),
     cause: "call",
@@ -55,9 +57,31 @@ export function toOutgoingRequest(
   };
 }
 
-/** undici's own handlers hold the caller's context already; a snapshot would cost another microsecond per request. */
-function callerContextOf(handler: Dispatcher.DispatchHandler): OutgoingRequest["runInCallerContext"] {
-  return handler instanceof AsyncResource ? work => handler.runInAsyncScope(work) : AsyncLocalStorage.snapshot();
+/**
+ * The handlers of `undici.request` hold the caller's context already, those of fetch do not. An AsyncResource costs a
+ * request much less time and memory than `AsyncLocalStorage.snapshot()`, which defines properties of a new function.
+ */
+function callerContextOf(handler: Dispatcher.DispatchHandler): AsyncResource {
+  return handler instanceof AsyncResource ? handler : new AsyncResource("docstokg.request", MANUAL_DESTROY);
+}
+
+const MANUAL_DESTROY = { requireManualDestroy: true };
+
+/**
+ * When the hub first saw each AbortSignal. A signal does not tell when its timeout began; one that several calls share
+ * is older than the last of them.
+ */
+export class SignalAges {
+  readonly #sinceUs = new WeakMap<object, number>();
+
+  /** `nowUs` for a call without a signal, and for the first call with this one. */
+  sinceUs(signal: unknown, nowUs: number): number {
+    if (typeof signal !== "object" || signal === null) return nowUs;
+    const sinceUs = this.#sinceUs.get(signal);
+    if (sinceUs !== undefined) return sinceUs;
+    this.#sinceUs.set(signal, nowUs);
+    return nowUs;
+  }
 }
 
 /** Added before the stages read the path. undici refuses `query` for a path that has a query; here it is appended. */

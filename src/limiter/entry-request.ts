@@ -1,5 +1,14 @@
 import type { Role } from "../policy/roles.ts";
 
+/** The sender of a request that may have to wait. An object and not a function: most requests need no new one for it. */
+export interface QueuedCaller {
+  /**
+   * The request is queued. `leave` leaves the queue (cheaper than an AbortSignal per request), `blockedMs` returns for
+   * how many milliseconds circuits and cooldowns have blocked the request.
+   */
+  onWait(leave: (reason: unknown) => void, blockedMs: () => number): void;
+}
+
 /** A request as the gate receives it. */
 export interface EntryRequest {
   readonly host: string;
@@ -33,11 +42,8 @@ export interface EntryRequest {
    */
   readonly stamp?: "granted" | "written" | undefined;
   readonly signal?: AbortSignal | undefined;
-  /**
-   * Receives, if the request has to wait, a function that leaves the queue (cheaper than an AbortSignal per request), and
-   * one that returns for how many milliseconds circuits and cooldowns have blocked it.
-   */
-  readonly onWait?: ((leave: (reason: unknown) => void, blockedMs: () => number) => void) | undefined;
+  /** Told if the request has to wait. */
+  readonly caller?: QueuedCaller | undefined;
   /**
    * Longest wait in ms, for any reason. With 0 the request never waits, with Infinity it waits as long as it takes.
    * @default the policy's `max_delay_ms` for rates, cooldowns and trial calls, no bound for slots

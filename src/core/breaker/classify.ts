@@ -49,12 +49,17 @@ export const defaultClassifyRules: ClassifyRules = {
 };
 
 // Shared, so that classifying a response allocates nothing.
-const SUCCESS: Outcome = Object.freeze({ kind: "success" });
-const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
-const FAILED: Outcome = Object.freeze({ kind: "failure", cause: "status", throttled: false });
+export const SUCCESS: Outcome = Object.freeze({ kind: "success" });
+export const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
+export const FAILED: Outcome = Object.freeze({ kind: "failure", cause: "status", throttled: false });
 export const THROTTLED: Outcome = Object.freeze({ kind: "failure", cause: "status", throttled: true });
-const INTERRUPTED: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
-const UNREACHED: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false, unreached: true });
+export const INTERRUPTED: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
+export const UNREACHED: Outcome = Object.freeze({
+  kind: "failure",
+  cause: "network",
+  throttled: false,
+  unreached: true,
+});
 
 /** A 403 with Retry-After or with no remaining quota is a throttle, whatever the lists say about 403. */
 export function outcomeOfResponse(response: ResponseFacts, rules: ClassifyRules = defaultClassifyRules): Outcome {

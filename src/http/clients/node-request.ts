@@ -1,9 +1,10 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { type Outcome, outcomeOfError } from "../../core/breaker/classify.ts";
+import { NEUTRAL, type Outcome, outcomeOfError, SUCCESS } from "../../core/breaker/classify.ts";
 import { BodyUnreadError } from "../../errors.ts";
 import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
 import type { Gate } from "../../gate/gate.ts";
+import type { QueuedCaller } from "../../limiter/entry-request.ts";
 import type { Grant } from "../../limiter/grant.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "../active-requests.ts";
@@ -54,9 +55,6 @@ export interface NodeRequestPlan {
   readonly end: (error?: Error) => void;
 }
 
-const SUCCESS: Outcome = Object.freeze({ kind: "success" });
-const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
-
 /**
  * Sockets that have carried a request. `reusedSocket` is also true for one whose only request was ended before it was
  * written.
@@ -70,7 +68,7 @@ const USED_SOCKETS = new WeakSet<Socket>();
  * It watches the request by its own `emit` and `destroy`, and not by listeners: a listener for `response` or `upgrade`
  * would change what node:http does with a response that the client does not handle.
  */
-export class NodeRequest implements ActiveRequest, PausedBody {
+export class NodeRequest implements ActiveRequest, QueuedCaller, PausedBody {
   readonly isCall = true;
   previousActive: ActiveRequest | undefined = undefined;
   nextActive: ActiveRequest | undefined = undefined;
@@ -222,14 +220,16 @@ export class NodeRequest implements ActiveRequest, PausedBody {
       maxWaitMs: boundMs,
       maxWaitOption: boundMs === call.maxWaitMs ? "maxWaitMs" : "deadlineMs",
       maxBreakerWaitMs: call.maxBreakerWaitMs,
-      onWait: (leaveQueue, blockedMs) => {
-        this.#leaveQueue = leaveQueue;
-        this.#blockedMs = blockedMs;
-      },
+      caller: this,
     });
     // A promise keeps the caller's asynchronous context, whichever request frees the capacity.
     if (entry instanceof Promise) entry.then(grant => this.#granted(grant)).catch(error => this.#refuse(error));
     else this.#granted(entry);
+  }
+
+  onWait(leaveQueue: (reason: unknown) => void, blockedMs: () => number): void {
+    this.#leaveQueue = leaveQueue;
+    this.#blockedMs = blockedMs;
   }
 
   #granted(grant: Grant): void {

@@ -1,9 +1,5 @@
-import type { Outcome } from "../../core/breaker/classify.ts";
+import { INTERRUPTED, NEUTRAL, type Outcome, UNREACHED } from "../../core/breaker/classify.ts";
 import { DeadlineExceededError } from "../../errors.ts";
-
-const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
-const SILENT: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false });
-const UNREACHED: Outcome = Object.freeze({ kind: "failure", cause: "network", throttled: false, unreached: true });
 
 /** How long a request was in flight when its caller aborted it. */
 export interface AbortedAfter {
@@ -30,7 +26,7 @@ export function outcomeOfAbort(reason: unknown, after: AbortedAfter): Outcome {
 
 /** The outcome of a request whose host was silent. */
 export function silentOutcome(isUnreached: boolean): Outcome {
-  return isUnreached ? UNREACHED : SILENT;
+  return isUnreached ? UNREACHED : INTERRUPTED;
 }
 
 /** The reason that `AbortSignal.timeout` gives; node:http wraps it in an AbortError. */

@@ -1,11 +1,12 @@
 import type { Duplex } from "node:stream";
 import { type Dispatcher, errors } from "undici";
-import { type Outcome, outcomeOfError } from "../../core/breaker/classify.ts";
+import { NEUTRAL, type Outcome, outcomeOfError, SUCCESS } from "../../core/breaker/classify.ts";
 import { matchesBody } from "../../core/breaker/throttle-rule.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { BodyUnreadError } from "../../errors.ts";
 import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
 import type { Gate } from "../../gate/gate.ts";
+import type { QueuedCaller } from "../../limiter/entry-request.ts";
 import type { Grant } from "../../limiter/grant.ts";
 import type { Timer } from "../../time/time.ts";
 import type { AttemptLog } from "../attempt-log.ts";
@@ -43,8 +44,7 @@ export function attemptStage(deps: AttemptDeps): SendRequest {
 }
 
 const RESOLVED = Promise.resolve();
-const SUCCESS: Outcome = Object.freeze({ kind: "success" });
-const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
+const notBlocked = () => 0;
 /** A server that ends more HTTP/2 sessions than this under one request has failed. */
 const UNPROCESSED_RESENDS_MAX = 3;
 
@@ -53,7 +53,7 @@ const UNPROCESSED_RESENDS_MAX = 3;
  * the outcome once, and releases the grant when the body has ended. All of this holds whatever the caller, the server
  * and the connection do in between.
  */
-class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHandler {
+class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatcher.DispatchHandler {
   readonly #deps: AttemptDeps;
   readonly #request: OutgoingRequest;
   /** Undefined once the response has ended, failed or been aborted. */
@@ -67,7 +67,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
   /** Leaves the queue of the gate; undefined while not queued. */
   #leaveQueue: ((reason: unknown) => void) | undefined;
   /** The part of the wait in the queue in which a circuit or cooldown blocked the request, in ms. */
-  #blockedMs: () => number = () => 0;
+  #blockedMs = notBlocked;
   #jitter: Timer | undefined;
   /** When the request was passed to the wire, in monotonic microseconds; undefined before. */
   #dispatchedUs: number | undefined;
@@ -180,9 +180,13 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     // undici reuses the connection only in the turn of the event loop that it schedules when this method returns. A
     // request that got the slot earlier would open a second connection, and a host that allows one request at a time
     // often allows only one connection.
-    if (this.#deps.gate.waiting > 0) queueMicrotask(() => setImmediate(() => this.#end(outcome)));
+    if (this.#deps.gate.waiting > 0) this.#endInNextTurn(outcome);
     else this.#end(outcome);
     sink?.ended(trailers, controller.rawTrailers);
+  }
+
+  #endInNextTurn(outcome: Outcome): void {
+    queueMicrotask(() => setImmediate(() => this.#end(outcome)));
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
@@ -274,10 +278,7 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
         maxWaitMs,
         maxWaitOption: maxWaitMs === call.maxWaitMs ? "maxWaitMs" : "deadlineMs",
         maxBreakerWaitMs: call.maxBreakerWaitMs,
-        onWait: (leaveQueue, blockedMs) => {
-          this.#leaveQueue = leaveQueue;
-          this.#blockedMs = blockedMs;
-        },
+        caller: this,
       });
       // A promise keeps the caller's asynchronous context, whichever request frees the capacity.
       if (!(entry instanceof Promise)) this.#granted(entry);
@@ -285,6 +286,11 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
     } catch (error) {
       this.#refused(error);
     }
+  }
+
+  onWait(leaveQueue: (reason: unknown) => void, blockedMs: () => number): void {
+    this.#leaveQueue = leaveQueue;
+    this.#blockedMs = blockedMs;
   }
 
   /**
@@ -352,16 +358,16 @@ class RequestAttempt implements RequestHandle, PausedBody, Dispatcher.DispatchHa
       method,
       headers: (trace === undefined ? headers : withMissingHeaders(headers, trace.headers)) as string[],
       body: body ?? null,
-      // The query is part of the path, and redirects are followed by an outer stage.
-      query: undefined,
-      maxRedirections: 0,
-    } as unknown as Dispatcher.DispatchOptions;
+    } as Dispatcher.DispatchOptions & { maxRedirections?: number };
+    // The query is part of the path, and redirects are followed by an outer stage.
+    if (sent.query !== undefined) delete sent.query;
+    if (sent.maxRedirections !== undefined) sent.maxRedirections = 0;
     this.#stamp?.dispatching();
     this.#dispatchedUs = this.#deps.time.monotonicUs();
     ownDispatch.isRunning = true;
     try {
       if (this.#request.needsCallerContext || this.#unprocessed > 0)
-        this.#request.runInCallerContext(() => this.#deps.wire.dispatch(sent, this));
+        this.#request.callerContext.runInAsyncScope(() => this.#deps.wire.dispatch(sent, this));
       else this.#deps.wire.dispatch(sent, this);
     } catch (error) {
       // undici's dispatchers report errors to the handler; a dispatcher given by the caller may throw.

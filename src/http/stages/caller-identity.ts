@@ -185,6 +185,8 @@ function isLoopback(host: string): boolean {
 
 /** Returns the same array when nothing is missing, because this runs for every request. */
 function withFields(fields: readonly string[], wanted: readonly string[]): readonly string[] {
+  // A copy: a dispatcher that the caller gave may change the headers of its request.
+  if (fields.length === 0) return [...wanted];
   let changed: string[] | undefined;
   for (let index = 0; index + 1 < wanted.length; index += 2) {
     const name = wanted[index] ?? "";

@@ -1,4 +1,4 @@
-import { type Outcome, THROTTLED } from "../../core/breaker/classify.ts";
+import { type Outcome, SUCCESS, THROTTLED } from "../../core/breaker/classify.ts";
 import { parseRetryAfterMs } from "../../core/breaker/retry-after.ts";
 import { matchesHead, NO_THROTTLE_RULES, type ThrottleRule } from "../../core/breaker/throttle-rule.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
@@ -48,10 +48,13 @@ export function hostFeedback(
     remaining: announced && leastRemaining(announced),
     isMemento: headers["memento-datetime"] !== undefined,
   });
-  const feedback = { outcome, retryAfterMs: waitMs, announced, bodyRules: NO_THROTTLE_RULES };
   const judgement = call.outcome && judgementOf(head, call.outcome);
+  const rules = judgement === undefined ? breakersOf(breakers).throttleRules(host, path) : NO_THROTTLE_RULES;
+  // Nearly every response.
+  if (outcome.kind === "success" && (waitMs ?? announced ?? judgement) === undefined && rules.length === 0)
+    return PLAIN_SUCCESS;
+  const feedback = { outcome, retryAfterMs: waitMs, announced, bodyRules: NO_THROTTLE_RULES };
   if (judgement !== undefined) return { ...feedback, ...judgement };
-  const rules = breakersOf(breakers).throttleRules(host, path);
   // The response that an archive replays is that of another server.
   if (rules.length === 0 || headers["memento-datetime"] !== undefined) return feedback;
   if (outcome.kind === "failure" && outcome.throttled) return feedback;
@@ -60,15 +63,25 @@ export function hostFeedback(
   return certain === undefined ? { ...feedback, bodyRules: matching } : throttled(feedback, certain);
 }
 
+const PLAIN_SUCCESS: HostFeedback = Object.freeze({
+  outcome: SUCCESS,
+  retryAfterMs: undefined,
+  announced: undefined,
+  bodyRules: NO_THROTTLE_RULES,
+});
+
 /** The feedback of a response that a rule has recognised as a throttle. */
 export function throttled(feedback: HostFeedback, { retryAfterMs }: ThrottleRule): HostFeedback {
   const pauseMs = feedback.retryAfterMs ?? retryAfterMs;
   return { ...feedback, outcome: THROTTLED, retryAfterMs: pauseMs, bodyRules: NO_THROTTLE_RULES };
 }
 
+const SHORTEST_LIMIT_FIELD = "ratelimit".length;
+
 /** Checks the names first, because parsing is expensive and most responses announce no limits. */
 function announcements(headers: HeaderFields, time: Time): readonly AnnouncedLimit[] | undefined {
   for (const name in headers) {
+    if (name.length < SHORTEST_LIMIT_FIELD) continue;
     if (!name.includes("ratelimit") && !name.startsWith("x-rate-limit") && name !== "x-concurrency-limit") continue;
     const found = announcedLimits(field => fieldLine(headers[field]), time.wallMs());
     return found.length === 0 ? undefined : found;

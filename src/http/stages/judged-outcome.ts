@@ -1,12 +1,8 @@
-import { type Outcome, THROTTLED } from "../../core/breaker/classify.ts";
+import { FAILED, NEUTRAL, type Outcome, SUCCESS, THROTTLED } from "../../core/breaker/classify.ts";
 import { redactedText } from "../../core/text/redaction.ts";
 import { messageOf } from "../../errors.ts";
 import type { CallOptions, JudgedOutcome } from "../call-options.ts";
 import type { ResponseHead } from "./stage.ts";
-
-const SUCCESS: Outcome = Object.freeze({ kind: "success" });
-const NEUTRAL: Outcome = Object.freeze({ kind: "neutral" });
-const FAILED: Outcome = Object.freeze({ kind: "failure", cause: "status", throttled: false });
 
 export interface Judgement {
   readonly outcome: Outcome;

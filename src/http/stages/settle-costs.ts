@@ -9,8 +9,9 @@ import type { ResponseHead } from "./stage.ts";
  * option of the call. An error of the caller's function becomes a warning: the response itself is not affected.
  */
 export function settleCosts(grant: Grant, { status, headers }: ResponseHead, settle: CallOptions["settleCosts"]): void {
-  for (const [unit, name] of Object.entries(grant.costHeaders)) {
-    const used = wholeNumber(headers[name.toLowerCase()]);
+  const { costHeaders } = grant;
+  for (const unit in costHeaders) {
+    const used = wholeNumber(headers[costHeaders[unit]?.toLowerCase() ?? ""]);
     if (used !== undefined && grant.counts(unit)) grant.settle({ [unit]: used });
   }
   if (settle === undefined) return;

@@ -3,6 +3,7 @@
  * (once, several times or not at all) and passes the response to the sink. Only the outermost stage (call.ts) and the
  * innermost one (attempt.ts) use undici's interfaces.
  */
+import type { AsyncResource } from "node:async_hooks";
 import type { Duplex } from "node:stream";
 import type { Dispatcher } from "undici";
 import type { CacheMode } from "../../core/cache/cache-mode.ts";
@@ -38,8 +39,8 @@ export interface OutgoingRequest {
   readonly cacheMode: CacheMode;
   /** Never retried, because a stored response can be served instead. */
   readonly isSingleAttempt: boolean;
-  /** Runs `work` in the asynchronous context of the caller (AsyncLocalStorage). */
-  readonly runInCallerContext: (work: () => void) => void;
+  /** The asynchronous context of the caller (AsyncLocalStorage). */
+  readonly callerContext: AsyncResource;
   /** Sent from another asynchronous context than the caller's: of a timer, an earlier response or another caller. */
   readonly needsCallerContext: boolean;
   /** Filled in by the stages. */

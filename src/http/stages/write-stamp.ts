@@ -28,18 +28,15 @@ export class WriteStamp {
   readonly #deps: WriteStampDeps;
   readonly #grant: Grant;
   #connectionsBefore = 0;
-  #startedUs: number | undefined;
+  #isStarted = false;
   #isNewConnection = false;
+  /** When writing over a new connection began, in monotonic microseconds. */
+  #startedUs = 0;
   #timer: Timer | undefined;
 
   constructor(deps: WriteStampDeps, grant: Grant) {
     this.#deps = deps;
     this.#grant = grant;
-  }
-
-  /** When writing began, in monotonic microseconds; undefined while nothing can have been written. */
-  get startedUs(): number | undefined {
-    return this.#startedUs;
   }
 
   /** The request is about to be passed to undici. A connection that is opened from now on is a new one. */
@@ -49,8 +46,9 @@ export class WriteStamp {
 
   /** undici has begun to write. The headers of a request with a body leave with its first chunk, however late it is. */
   start(): void {
-    this.#startedUs = this.#deps.time.monotonicUs();
+    this.#isStarted = true;
     this.#isNewConnection = this.#deps.connections() !== this.#connectionsBefore;
+    if (this.#isNewConnection) this.#startedUs = this.#deps.time.monotonicUs();
   }
 
   /** The headers have been passed to the system: with the first chunk of a body, or with the whole request. */
@@ -72,16 +70,16 @@ export class WriteStamp {
    * stamped now.
    */
   release(isCut: boolean): void {
-    if (this.#startedUs === undefined) this.#grant.giveBack();
+    if (!this.#isStarted) this.#grant.giveBack();
     else if (this.#timer === undefined || isCut) this.#grant.release();
-    else this.#deps.deferredStamps.release(this.#grant, this.#unstampedMs(this.#startedUs));
+    else this.#deps.deferredStamps.release(this.#grant, this.#unstampedMs());
     this.#timer?.cancel();
     this.#timer = undefined;
   }
 
   /** How long the request goes on counting as being written. */
-  #unstampedMs(startedUs: number): number {
-    const sinceMs = (this.#deps.time.monotonicUs() - startedUs) / 1000;
+  #unstampedMs(): number {
+    const sinceMs = (this.#deps.time.monotonicUs() - this.#startedUs) / 1000;
     return Math.max(0, NEW_CONNECTION_WRITE_MS - sinceMs);
   }
 }
