@@ -4,9 +4,5 @@ export function literal(value: string | number): string {
   return `'${value.replaceAll("\0", "").replaceAll("'", "''")}'`;
 }
 
-export function textArray(values: readonly string[]): string {
-  return `ARRAY[${values.map(literal).join(", ")}]::text[]`;
-}
-
 /** Microseconds of the clock of the server. */
 export const CLOCK_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";

@@ -52,7 +52,7 @@ export class PostgresStore implements Store {
     const address = parsePostgresStoreUrl(url);
     const driver = await loadPgDriver({
       ...{ url: address.url, schema: address.schema, queryTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs },
-      // A process that is suspended within an exchange holds its budgets no longer than another one waits for them.
+      // No transaction of a store waits for its process: this is for one that a lost connection has left open.
       ...{ idleInTransactionMs: Math.ceil(timeoutMs / 2), lockTimeoutMs: timeoutMs },
     });
     const store = new PostgresStore(address, driver, options);
@@ -74,7 +74,7 @@ export class PostgresStore implements Store {
     this.#clients = [budgets, records];
     this.#isObserver = isObserver;
     const { processId } = this;
-    this.#exchanges = new PostgresExchanges({ client: budgets, processId, schema, leaseUs: leaseMs * 1000, serverUs });
+    this.#exchanges = new PostgresExchanges({ client: budgets, processId, leaseUs: leaseMs * 1000, serverUs });
     this.#records = new PostgresRecords(records, serverUs);
     this.signals = new PostgresSignals(records, driver, schema, time);
   }

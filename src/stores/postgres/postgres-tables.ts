@@ -1,6 +1,12 @@
 import { StoreError } from "../../errors.ts";
 import type { Queryable } from "./postgres-driver.ts";
 import { literal } from "./postgres-literal.ts";
+import { BUDGET_TABLES } from "./schema/budget-tables-sql.ts";
+import { EXCHANGE_FUNCTIONS } from "./schema/exchange-sql.ts";
+import { LEASE_LIST_FUNCTIONS } from "./schema/lease-list-sql.ts";
+import { SHARED_BUDGET_FUNCTIONS } from "./schema/shared-budget-sql.ts";
+import { TURN_QUEUE_FUNCTIONS } from "./schema/turn-queue-sql.ts";
+import { WINDOW_LOG_FUNCTIONS } from "./schema/window-log-sql.ts";
 
 /** The SQL at index n migrates a store from version n to n + 1. Append only: never change a released one. */
 const MIGRATIONS: readonly string[] = [
@@ -22,6 +28,14 @@ const MIGRATIONS: readonly string[] = [
      seen_us bigint NOT NULL,
      exchange bigint NOT NULL
    );`,
+  [
+    BUDGET_TABLES,
+    WINDOW_LOG_FUNCTIONS,
+    TURN_QUEUE_FUNCTIONS,
+    LEASE_LIST_FUNCTIONS,
+    SHARED_BUDGET_FUNCTIONS,
+    EXCHANGE_FUNCTIONS,
+  ].join("\n"),
 ];
 /** Marks the schema as a store of docstokg. */
 const FORMAT_TABLE = "docstokg_store_format";

@@ -1,0 +1,87 @@
+import { CLEANED_AT_ONCE, TURN_TIMEOUT_US } from "./turn-queue-sql.ts";
+
+/** A process gets a new entry when its lease has moved by this part of its length. */
+const ENTRY_PARTS = 32;
+
+/** `core/limits/lease-list.ts` in PL/pgSQL, with what `SharedBudget.join` does about a lease that has ended. */
+export const LEASE_LIST_FUNCTIONS = `
+CREATE FUNCTION append_lease(b working_budget, name text, at_us float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
+BEGIN
+  INSERT INTO budget_leases (budget, number, check_us, process) VALUES (b.key, b.lease_tail, at_us, name);
+  IF name = b.process THEN
+    b.entry := b.lease_tail;
+    b.entry_us := at_us;
+  ELSE
+    UPDATE budget_members AS m SET entry = b.lease_tail, entry_us = at_us WHERE m.budget = b.key AND m.process = name;
+  END IF;
+  IF b.lease_head = b.lease_tail THEN b.lease_head_us := at_us; END IF;
+  b.lease_tail := b.lease_tail + 1;
+  RETURN b;
+END $f$;
+
+-- Extends the lease of the calling process.
+CREATE FUNCTION renew(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
+BEGIN
+  b.lease_us := b.now_us + b.term_us;
+  b.alive_us := greatest(b.alive_us, b.lease_us);
+  b.is_changed := true;
+  IF b.entry = 0 OR b.lease_us - b.entry_us >= b.term_us / ${ENTRY_PARTS} THEN
+    b := append_lease(b, b.process, b.lease_us);
+  END IF;
+  RETURN b;
+END $f$;
+
+-- Ends the leases of processes that were silent.
+CREATE FUNCTION expire_leases(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
+DECLARE
+  name text;
+  other budget_members;
+  left_us float8;
+BEGIN
+  FOR step IN 1..${CLEANED_AT_ONCE} LOOP
+    EXIT WHEN b.lease_head >= b.lease_tail OR b.lease_head_us > b.now_us;
+    SELECT l.process INTO name FROM budget_leases AS l WHERE l.budget = b.key AND l.number = b.lease_head;
+    IF name = b.process THEN
+      IF b.entry = b.lease_head THEN b := append_lease(b, name, b.now_us + b.term_us); END IF;
+    ELSE
+      SELECT m.* INTO other FROM budget_members AS m
+        WHERE m.budget = b.key AND m.process = name AND m.entry = b.lease_head;
+      IF FOUND THEN
+        left_us := other.lease_us - b.now_us;
+        -- It was renewed a moment after its entry was made: it ends soon, and so do those behind it.
+        EXIT WHEN left_us > 0 AND left_us <= b.term_us / ${ENTRY_PARTS};
+        b := check_lease(b, other);
+      END IF;
+    END IF;
+    DELETE FROM budget_leases AS l WHERE l.budget = b.key AND l.number = b.lease_head;
+    b.lease_head := b.lease_head + 1;
+    b.lease_head_us := -1;
+    IF b.lease_head < b.lease_tail THEN
+      SELECT l.check_us INTO b.lease_head_us FROM budget_leases AS l WHERE l.budget = b.key AND l.number = b.lease_head;
+      b.lease_head_us := coalesce(b.lease_head_us, b.now_us);
+    END IF;
+  END LOOP;
+  RETURN b;
+END $f$;
+
+-- Keeps another process whose lease was renewed or whose turn is due, and removes it otherwise.
+CREATE FUNCTION check_lease(b working_budget, other budget_members) RETURNS working_budget LANGUAGE plpgsql AS $f$
+BEGIN
+  IF other.lease_us <= b.now_us THEN
+    -- A process sends no leased unit after its lease, so the end of the lease is the latest time of the write.
+    IF other.leased > 0 THEN
+      b := write_by(b, other.process, other.leased, greatest(b.last_us, other.lease_us), other.leased);
+      UPDATE budget_members AS m SET leased = 0 WHERE m.budget = b.key AND m.process = other.process;
+    END IF;
+    IF other.turn = 0 OR other.due_us + ${TURN_TIMEOUT_US} <= b.now_us THEN
+      DELETE FROM budget_members AS m WHERE m.budget = b.key AND m.process = other.process;
+      IF other.turn > 0 THEN
+        b := end_turn(b, other.turn);
+        IF other.turn = b.head THEN b := advance_turns(b); END IF;
+      END IF;
+      RETURN count_claim(b, other.claim, -1);
+    END IF;
+  END IF;
+  RETURN append_lease(b, other.process, b.now_us + b.term_us);
+END $f$;
+`;
