@@ -12,6 +12,7 @@ export type FindingRule =
   | "redundant-window"
   | "role-above-total"
   | "shadow-mode"
+  | "similar-host"
   | "slots-below-rate"
   | "stale-number"
   | "unknown-variable"

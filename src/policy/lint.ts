@@ -5,6 +5,7 @@ import { limitFindings } from "./limit-findings.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { looserFindings } from "./looser-findings.ts";
 import { looserSettings } from "./looser-settings.ts";
+import { similarHostFindings } from "./similar-host-findings.ts";
 import { staleFindings } from "./stale-findings.ts";
 
 /**
@@ -16,6 +17,7 @@ export function lintPolicy(policy: LoadedPolicy, nowMs?: number): readonly Polic
   return [
     ...limitFindings(policy),
     ...entryFindings(policy),
+    ...similarHostFindings(policy),
     ...looserFindings(policy),
     ...looserSettings(policy),
     ...keyFindings(policy),

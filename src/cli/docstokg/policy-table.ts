@@ -27,6 +27,7 @@ const SHOWN_RULES: ReadonlySet<FindingRule> = new Set([
   "counted-apart",
   "orphaned-member",
   "shadow-mode",
+  "similar-host",
 ]);
 const SHOWN_MAX = 5;
 

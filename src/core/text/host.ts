@@ -26,14 +26,17 @@ const CANONICAL_NAME = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
 /** Characters that the URL parser would trim, decode or treat as the end of the host; a host never contains them. */
 const NEVER_IN_A_HOST = /[\s\p{Cc}@/\\?#%]/u;
 
+/** An IPv4 address as the URL parser writes it in IPv6. */
+const MAPPED_IPV4 = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
+
 const NAME_CHARS_MAX = 253;
 
 /** A longer text cannot become a valid name, so it is not parsed. */
 const INPUT_CHARS_MAX = 512;
 
 /**
- * Lower case, punycode, no trailing dot, IPv6 compressed and in brackets, IPv4 as four decimals (so a bare `8080` is
- * an address, as it is in a URL). A port is kept, 80 and 443 too: a policy that names a port applies to that port only.
+ * Lower case, punycode, no trailing dot, IPv6 compressed and in brackets, IPv4 as four decimals, also if it is written
+ * in IPv6 (a bare `8080` is an address, as it is in a URL). A port is kept, 80 and 443 too: a policy that names a port applies to that port only.
  * @throws RangeError that names the input.
  */
 export function canonicalHost(text: string): string {
@@ -76,9 +79,18 @@ function portColon(text: string): number {
 function parsedHost(text: string): string | undefined {
   const isBareIpv6 = text.includes(":") && !text.startsWith("[");
   const parsed = URL.parse(`http://${isBareIpv6 ? `[${text}]` : text}`);
-  if (parsed === null || parsed.hostname.startsWith("[")) return parsed?.hostname;
+  if (parsed === null || parsed.hostname.startsWith("["))
+    return parsed === null ? undefined : mappedIpv4(parsed.hostname);
   const name = parsed.hostname.endsWith(".") ? parsed.hostname.slice(0, -1) : parsed.hostname;
   return name.length <= NAME_CHARS_MAX && CANONICAL_NAME.test(name) ? name : undefined;
+}
+
+/** `[::ffff:7f00:1]` is 127.0.0.1 in another notation: a connection to it goes to the same server. */
+function mappedIpv4(address: string): string {
+  const [, high, low] = MAPPED_IPV4.exec(address) ?? [];
+  if (high === undefined || low === undefined) return address;
+  const bytes = [high, low].map(part => Number.parseInt(part, 16)).flatMap(part => [part >> 8, part & 0xff]);
+  return bytes.join(".");
 }
 
 function notAHost(text: string): RangeError {

@@ -1,0 +1,62 @@
+import { SimilarNames } from "../core/text/similar-names.ts";
+import { type PolicyFinding, warning } from "./finding.ts";
+import type { Assignment } from "./layer.ts";
+import type { LoadedPolicy } from "./load.ts";
+import { memberList, parseMember } from "./member.ts";
+import { withoutPort } from "./routing.ts";
+import { isShippedSource } from "./shipped-policy.ts";
+
+/** A list of thousands of similar hosts is no list of typing errors. */
+const SHOWN_MAX = 20;
+
+/** A host that the user names. */
+interface NamedHost {
+  readonly host: string;
+  readonly where: string;
+  /** `hosts.<host>` or `services.<name>.members`. */
+  readonly path: string;
+}
+
+/**
+ * Hosts of the user that are nearly a shipped host, or, in a variable or flag, nearly a host of the user's files: probably
+ * mistyped, so that the settings do not reach the host that is meant.
+ */
+export function similarHostFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
+  const { shipped, ratelimits, breakers } = policy;
+  const own = [...ownHosts(ratelimits.assignments), ...ownHosts(breakers.assignments)];
+  const isShipped = (host: string) => shipped?.routing.find(host).service !== undefined || shipped?.routing.names(host);
+  const shippedNames = new SimilarNames(shipped?.routing.hostNames() ?? []);
+  const inFiles = own.filter(({ where }) => !isOverride(where)).map(({ host }) => host);
+  const isInFile = new Set(inFiles);
+  const allNames = own.some(({ where }) => isOverride(where)) ? new SimilarNames(inFiles) : undefined;
+  const findings = new Map<string, PolicyFinding>();
+  for (const { host, where, path } of own) {
+    if (findings.size >= SHOWN_MAX) break;
+    if (isShipped(host) || findings.has(host)) continue;
+    const isNew = isOverride(where) && !isInFile.has(host);
+    const meant = shippedNames.find(host) ?? (isNew ? allNames?.find(host) : undefined);
+    if (meant === undefined) continue;
+    const message = `${where}: ${path}: ${host} is a new host of your policy; did you mean ${meant}?`;
+    findings.set(host, warning("similar-host", message));
+  }
+  return [...findings.values()];
+}
+
+/** Each host once for each entry, without its port: a port is never a typing error of a name. */
+function* ownHosts(assignments: readonly Assignment[]): Generator<NamedHost> {
+  for (const { path, value, where } of assignments) {
+    const [section, name = "", key] = path;
+    if (isShippedSource(where)) continue;
+    if (section === "hosts" && (path.length === 2 || isOverride(where)))
+      yield { host: withoutPort(name), where, path: `hosts.${name}` };
+    if (section !== "services" || key !== "members" || !Array.isArray(value)) continue;
+    for (const member of memberList(value as readonly string[])) {
+      const { host, isSuffix } = parseMember(member);
+      if (!isSuffix) yield { host: withoutPort(host), where, path: `services.${name}.members` };
+    }
+  }
+}
+
+function isOverride(where: string): boolean {
+  return where.startsWith("--") || where.startsWith("DOCSTOKG_");
+}
