@@ -34,6 +34,13 @@ test("no secret of a URL or a header reaches a sink", () => {
     "invalid API key: hunter2",
     "write to hunter2@example.org, <hunter2.x+y@mail.example.org>",
     "config.api_key=hunter2 headers.authorization: hunter2 https://a.example.org/?auth.token=hunter2",
+    "docstokg run --api-key hunter2 --token=hunter2 list.csv",
+    'spawn docstokg ["run","--password","hunter2"] and headers ["x-api-key","hunter2"]',
+    "the body was <config><api_key>hunter2</api_key></config>",
+    String.raw`{"body":"{\"api_key\":\"hunter2\"}"}`,
+    "api_key:\n  hunter2\nhost: a.example.org",
+    "the server wanted Bearer hunter2 or Basic aHVudGVyMg==",
+    "q%3D1%26api_key%3Dhunter2",
     "redirect to https://a.example.org/?next=https%3A%2F%2Fb.example.org%2F%3Fq%3D1%26api_key%3Dhunter2",
   ];
   for (const message of messages) listener({ event_type: "cache_trouble", message });
@@ -42,4 +49,20 @@ test("no secret of a URL or a header reaches a sink", () => {
   assert.ok(!written.includes("hunter2") && !written.includes("aHVudGVyMg"), written);
   assert.match(written, /redis:\/\/…@cache\.example\.org\/0 failed/);
   assert.match(written, /q=1/);
+});
+
+test("identifiers, hashes and long lists of different texts are kept in their own fields", () => {
+  const sink = keepingSink();
+  const { listener } = createTelemetry({ sinks: [sink] });
+  const hash = "0123456789abcdef".repeat(4);
+  for (let index = 0; index < 1000; index += 1)
+    for (const message of [`10.1234/abc.${index} not found`, `token=hunter2-${index}`])
+      listener({ event_type: "cache_trouble", message });
+  listener({ event_type: "policy_loaded", config_hash: hash });
+  const messages = sink.events.flatMap(event => (event.event_type === "cache_trouble" ? [event.message] : []));
+  assert.deepEqual(
+    messages,
+    Array.from({ length: 1000 }, (_, index) => [`10.1234/abc.${index} not found`, "token=…"]).flat(),
+  );
+  assert.equal(sink.events.at(-1)?.config_hash, hash);
 });

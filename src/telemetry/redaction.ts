@@ -24,10 +24,25 @@ const REDACTED_FIELDS = new Map<string, readonly string[]>(
   ]),
 );
 
+/** Texts and what they become. Most texts repeat: they name a setting, an error or a resolver. */
+const redactedTexts = new Map<string, string>();
+const REMEMBERED_TEXTS_MAX = 256;
+const REMEMBERED_LENGTH_MAX = 200;
+
+function redactedField(text: string): string {
+  const known = redactedTexts.get(text);
+  if (known !== undefined) return known;
+  const redacted = redactedText(text);
+  if (text.length > REMEMBERED_LENGTH_MAX) return redacted;
+  if (redactedTexts.size >= REMEMBERED_TEXTS_MAX) redactedTexts.clear();
+  redactedTexts.set(text, redacted);
+  return redacted;
+}
+
 /** Redacts the text fields of an event in place. `fields` must not be shared with other listeners. */
 export function redact(type: EventType, fields: Record<string, unknown>): void {
   for (const name of REDACTED_FIELDS.get(type) ?? []) {
     const value = fields[name];
-    if (typeof value === "string") fields[name] = redactedText(value);
+    if (typeof value === "string") fields[name] = redactedField(value);
   }
 }

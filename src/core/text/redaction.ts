@@ -1,26 +1,17 @@
 /** Removes secrets from texts that may quote a URL, a header or a body: messages of errors, words of operators. */
-import { isPrivateName } from "./credentials.ts";
+import { MAY_NAME_SECRET, withoutNamedSecrets } from "./named-secrets.ts";
 
 /** A quick test. It matches every text that one of the expressions below matches. */
-const SUSPICIOUS = /[=@:]|%3D|%40|-----BEGIN |bearer\s|basic\s|[\w+/-]{20}/i;
+const MAY_HAVE_SHAPE = /@|%40|-----BEGIN |bearer|basic|[\w+/-]{20}/i;
 const USER_INFO = /\/\/[^\s/?#]*@/g;
 /** A password with a slash that is not escaped. The number after the colon of `//host:8080/x@y` is a port. */
 const USER_PASSWORD = /\/\/[^\s/?#@:]*:(?!\d+(?:[\s/?#]|$))[^\s@]{0,200}@/g;
 /** The local part of an email address. A version such as `undici@8.1.0` is no address. */
 const MAIL_NAME = /(?<![\w.+-])[\w.+-]+(?:@|%40)(?=[\w-]+(?:\.[\w-]+)*\.[a-z]{2,})/gi;
-const SCHEME = /\b(bearer|basic)\s+[\w.~+/-]{8,}=*/gi;
-/** A name and what separates it from its value. Hosts with a port, as in `redis://auth-store:6379`, are no names. */
-const NAMED =
-  /(?<![\w-]|\/\/|@)((?:api |access )?[\w-]+)((?:\]|\[\d*\]|%5D|%5B\d*%5D){0,3}(?:\\?["'])?\s*(?:=>|[:=])\s*|%3D)/gi;
-/** In quotes, also in those of JSON within JSON; otherwise up to the next separator. */
-const VALUE = /\\["'][^"']*["']?|"[^"]*"?|'[^']*'?|[^\s&;,"'#)]+/y;
-const LINE = /[^\r\n]+/y;
-/** Their values may have several parameters, so the rest of the line is removed. */
-const LINE_LONG: ReadonlySet<string> = new Set(["authorization", "proxy-authorization", "cookie", "set-cookie"]);
-/** In prose these words have other meanings: only `key=value` is redacted, and `code=` only in a query. */
-const ORDINARY_IN_PROSE: ReadonlySet<string> = new Set(
-  "assertion auth code cookies credential credentials key mail pass session sid sig ticket verifier".split(" "),
-);
+/** Credentials of a header whose name is missing. */
+const SCHEME = /\b(bearer|basic)(\s+|%20|\+|["'`:,\s]{1,5})([\w.~+/-]{4,}=*)/gi;
+/** What follows in a sentence: `basic information`, `bearer token`. Each word has at most 15 letters, as in English. */
+const WORDS = /^[a-z]{1,15}(?:[./-][a-z]{1,15}){0,4}\.?$|^[A-Z][a-z]{1,15}\.?$|^[A-Z]{1,15}\.?$/;
 
 /** Secrets that show by their shape, without a name before them. */
 const SHAPES: readonly RegExp[] = [
@@ -43,9 +34,9 @@ const RANDOM_CHARACTERS_MIN = 4;
  * names before values, then by shape. A doubtful word is removed, because a hidden word does less harm than a secret.
  */
 export function redactedText(text: string): string {
-  if (!SUSPICIOUS.test(text)) return text;
+  if (!MAY_NAME_SECRET.test(text) && !MAY_HAVE_SHAPE.test(text)) return text;
   let redacted = withoutNamedSecrets(text.replace(USER_INFO, "//…@").replace(USER_PASSWORD, "//…@"))
-    .replace(SCHEME, "$1 …")
+    .replace(SCHEME, (all, scheme, between, value) => (WORDS.test(value) ? all : `${scheme}${between}…`))
     .replace(MAIL_NAME, "…@");
   for (const shape of SHAPES) redacted = redacted.replace(shape, "…");
   return redacted.replace(AWS_SECRET, withoutMixed).replace(LONG_WORD, withoutRandom);
@@ -61,24 +52,4 @@ function withoutRandom(word: string): string {
   const digits = word.match(/\d/g)?.length ?? 0;
   const letters = word.match(/[a-z]/gi)?.length ?? 0;
   return digits >= RANDOM_CHARACTERS_MIN && letters >= RANDOM_CHARACTERS_MIN ? "…" : word;
-}
-
-function withoutNamedSecrets(text: string): string {
-  let redacted = "";
-  let at = 0;
-  for (const { 0: matched, 1: name = "", 2: separator = "", index } of text.matchAll(NAMED)) {
-    if (index < at || !isPrivateName(name) || isProse(name.toLowerCase(), separator, text[index - 1])) continue;
-    const value = LINE_LONG.has(name.toLowerCase()) ? LINE : VALUE;
-    value.lastIndex = index + matched.length;
-    if (!value.test(text)) continue;
-    redacted += `${text.slice(at, index + matched.length)}…`;
-    at = value.lastIndex;
-  }
-  return redacted + text.slice(at);
-}
-
-function isProse(name: string, separator: string, before: string | undefined): boolean {
-  if (!ORDINARY_IN_PROSE.has(name)) return false;
-  if (name === "code") return before !== "?" && before !== "&";
-  return separator !== "=" && separator.toLowerCase() !== "%3d";
 }

@@ -1,0 +1,128 @@
+/**
+ * Removes the values of credentials that a text names: in query strings, headers, JSON, maps, XML, flags and lists. No
+ * expression can match one character in two ways, so the time grows with the length of the text only.
+ */
+import { isPrivateName } from "./credentials.ts";
+
+/** A quote, also within JSON in JSON, in a URL or in HTML. */
+const QUOTE = String.raw`(?:\\{0,7}["'\x60]|%22|%27|&quot;|&#3[49];)`;
+/**
+ * A name and what separates it from its value. Hosts with a port, as in `redis://auth-store:6379`, are no names. The value
+ * may be on the next line.
+ */
+const NAMED = new RegExp(
+  String.raw`(?<![\w-]|\/\/|@)((?:api |access )?[\w-]+)((?:\]|\[\d*\]|%5D|%5B\d*%5D){0,3}${QUOTE}?\s*(?:=>|[:=]|%3[AD]|%253[AD])\s*)`,
+  "gi",
+);
+/** In quotes, also in those of JSON within JSON; otherwise up to the next separator. */
+const VALUE =
+  /\\+["'][^"']*["']?|"[^"\\]*(?:\\.[^"\\]*)*"?|'[^'\\]*(?:\\.[^'\\]*)*'?|`[^`]*`?|&quot;[^&]*|[^\s&;,"'#)<]+/sy;
+const LINE = /[^\r\n]+/y;
+/** Their values may have several parameters, so the rest of the line is removed. */
+const LINE_LONG: ReadonlySet<string> = new Set(["authorization", "proxy-authorization", "cookie", "set-cookie"]);
+/** In prose these words have other meanings: only `key=value` is redacted, and `code=` only in a query. */
+const ORDINARY_IN_PROSE: ReadonlySet<string> = new Set(
+  "assertion auth code cookies credential credentials key mail pass session sid sig ticket verifier".split(" "),
+);
+
+/** The opening tag of XML: `<api_key>`. */
+const ELEMENT =
+  /(?:<|&lt;)([a-z][\w.:-]{0,100})((?:\s[^<>&]{0,500})?(?:>|&gt;)(?:\s{0,100}<!\[CDATA\[)?)(?=\s*[^\s<&])/gi;
+const ELEMENT_TEXT = /[^<&\]]+/y;
+/** A flag of a command line and the space after it: `--api-key secret`. A placeholder such as `<value>` is no value. */
+const FLAG = /(?<![\w-])--?([a-z][\w-]*)(\s+)(?=[^\s"'`<[(-])/gi;
+const WORD = /[^\s"'`]+/y;
+/** Words that follow the name of a flag in a sentence: `--token needs a value`. */
+const AFTER_FLAG: ReadonlySet<string> = new Set(
+  [
+    "a again also an and are as at be because before but by can cannot changes do does each else expects flag for from",
+    "given has have if in instead into is it itself may means must names needs no nor not of on once only option or",
+    "reads requires says sets should so takes than that the then there this to together too twice unless until value",
+    "was were when where which while will with without would",
+  ]
+    .join(" ")
+    .split(" "),
+);
+/** A name in a list, up to the value after it: `["x-api-key", "secret"]`, `'--token', 'secret'`. */
+const QUOTED_ITEM = new RegExp(
+  String.raw`(?<=["'\x60;]|%2[27])(-{0,2}[a-z][\w-]*)(${QUOTE}\s{0,100}(?:,|%2C)\s{0,100}${QUOTE})`,
+  "gi",
+);
+const QUOTED_VALUE = /[^"'`\\%&]+/y;
+/** The same in a list that was joined: `x-api-key,secret`. */
+const JOINED_ITEM = /(?<![\w-])([a-z][\w-]*)(,)/gi;
+const JOINED_VALUE = /[^\s,;"'`]+/y;
+/** Names of fields and other words, in lower case. A random key has digits or capital letters too. */
+const ORDINARY_VALUE = /^-{0,2}[a-z]+(?:[ _./-][a-z]+)*[.:!?)]?$/;
+
+/** A quick test. It matches every text that one of the expressions above matches. */
+export const MAY_NAME_SECRET = /[=:,]|%3[AD]|%253[AD]|%2C|[<;][a-z]|(?<![\w-])--?[a-z]/i;
+
+/** The values that may follow a name in one notation. */
+interface Notation {
+  /** A name, and what stands between it and its value. It does not match the value, which may be the next name. */
+  readonly names: RegExp;
+  readonly value: (name: string) => RegExp;
+  readonly isSecret: (found: Found) => boolean;
+}
+
+interface Found {
+  readonly name: string;
+  readonly separator: string;
+  readonly value: string;
+  /** The character before the name. */
+  readonly before: string | undefined;
+}
+
+const NOTATIONS: readonly Notation[] = [
+  {
+    names: NAMED,
+    value: name => (LINE_LONG.has(name.toLowerCase()) ? LINE : VALUE),
+    isSecret: found => !isProse(found),
+  },
+  { names: ELEMENT, value: () => ELEMENT_TEXT, isSecret: ({ name }) => isSecretName(name) },
+  {
+    names: FLAG,
+    value: () => WORD,
+    isSecret: ({ value }) => !AFTER_FLAG.has(value.toLowerCase().replace(/\W$/, "")),
+  },
+  { names: QUOTED_ITEM, value: () => QUOTED_VALUE, isSecret: isListedSecret },
+  { names: JOINED_ITEM, value: () => JOINED_VALUE, isSecret: isListedSecret },
+];
+
+export function withoutNamedSecrets(text: string): string {
+  return NOTATIONS.reduce(withoutValues, text);
+}
+
+function withoutValues(text: string, { names, value: valueAfter, isSecret }: Notation): string {
+  let redacted = "";
+  let at = 0;
+  for (const { 0: matched, 1: name = "", 2: separator = "", index } of text.matchAll(names)) {
+    // Cheap tests first: nearly all names are ordinary.
+    if (index < at || !isPrivateName(name)) continue;
+    const expression = valueAfter(name);
+    const start = index + matched.length;
+    expression.lastIndex = start;
+    const value = expression.exec(text)?.[0];
+    if (value === undefined || value.startsWith("…") || !isSecret({ name, separator, value, before: text[index - 1] }))
+      continue;
+    redacted += `${text.slice(at, start)}…`;
+    at = start + value.length;
+  }
+  return redacted + text.slice(at);
+}
+
+/** Whether a private name is one also in prose. */
+function isSecretName(name: string): boolean {
+  return !ORDINARY_IN_PROSE.has(name.toLowerCase());
+}
+
+function isListedSecret({ name, value }: Found): boolean {
+  return isSecretName(name) && (name.startsWith("-") || !ORDINARY_VALUE.test(value));
+}
+
+function isProse({ name, separator, before }: Found): boolean {
+  if (!ORDINARY_IN_PROSE.has(name.toLowerCase())) return false;
+  if (name.toLowerCase() === "code") return before !== "?" && before !== "&";
+  return separator !== "=" && separator.toLowerCase() !== "%3d";
+}
