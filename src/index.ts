@@ -3,7 +3,7 @@
 import "./http/supported-runtime.ts";
 
 export * from "./breaker.ts";
-export type { CacheMode } from "./core/cache/cache-mode.ts";
+export type { CacheMode } from "./core/cache/cache-control.ts";
 export {
   BodyUnreadError,
   BreakerOpenError,

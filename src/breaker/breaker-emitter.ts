@@ -5,8 +5,8 @@ import type { OpenReason } from "../errors.ts";
 import { Listeners } from "../listeners.ts";
 import type { Role } from "../policy/roles.ts";
 import type { ChangeOrigin } from "./breaker-change.ts";
-import { type BreakerEvent, type CircuitState, stateName } from "./breaker-events.ts";
-import type { CircuitHolder } from "./circuit-holder.ts";
+import type { BreakerEvent, CircuitState } from "./breaker-events.ts";
+import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import type { Denial } from "./denial.ts";
 import type { IssuedCall } from "./permit.ts";
 

@@ -1,4 +1,3 @@
-import type { Circuit } from "../core/breaker/circuit.ts";
 import type { StoreEvent } from "../core/store-event.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
@@ -145,7 +144,3 @@ export type BreakerEvent =
     }
   /** Only of a registry with a store of its own. */
   | StoreEvent;
-
-export function stateName(circuit: Circuit): CircuitState {
-  return circuit.kind === "half-open" ? "half_open" : circuit.kind;
-}

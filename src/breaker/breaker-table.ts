@@ -4,7 +4,6 @@ import { commonName, nameWithoutPartition, partitionName } from "../policy/parti
 import { isRole, ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { canonicalUnit, isServiceName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
-import { type CallUnits, NO_COMMON_UNITS } from "./call-units.ts";
 import { CircuitHolder, type OnCircuitChange } from "./circuit-holder.ts";
 import { HostBreaker } from "./host-breaker.ts";
 
@@ -195,4 +194,32 @@ export class BreakerTable {
 function canonicalName(text: string): string {
   const common = nameWithoutPartition(text);
   return common === undefined ? canonicalUnit(text) : `${canonicalUnit(common)}${text.slice(common.length)}`;
+}
+
+/** The hosts and services whose breaker state decides about a call. Most calls have one: their host. */
+export interface CallUnits {
+  /** The owner of the call's circuits: a host or a service. */
+  readonly circuit: HostBreaker;
+  /** What a cooldown that the answer causes blocks: everything that shares the service, or the host. */
+  readonly cooldown: HostBreaker;
+  /** The host itself, if it is neither of the two and has state: an operator may have opened it alone. */
+  readonly host: HostBreaker | undefined;
+  /** For a call of a partition: what it is a partition of. Only an operator's order for these applies to it. */
+  readonly common: readonly HostBreaker[];
+  /** Calls that would be refused are reported and sent. */
+  readonly isShadow: boolean;
+}
+
+/** For calls that belong to no partition. */
+const NO_COMMON_UNITS: readonly HostBreaker[] = [];
+
+/** Everything that a cooldown may have held: the units, and for a partition what it is a partition of. */
+export function allUnits(units: CallUnits): readonly HostBreaker[] {
+  return units.common.length === 0 ? distinctUnits(units) : [...distinctUnits(units), ...units.common];
+}
+
+/** Each unit once. */
+export function distinctUnits({ circuit, cooldown, host }: CallUnits): readonly HostBreaker[] {
+  const units = circuit === cooldown ? [circuit] : [circuit, cooldown];
+  return host === undefined ? units : [...units, host];
 }

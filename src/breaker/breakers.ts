@@ -7,18 +7,15 @@ import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange, ChangeOrigin, ProbePermissions } from "./breaker-change.ts";
 import { BreakerEmitter } from "./breaker-emitter.ts";
-import { stateName } from "./breaker-events.ts";
-import { BreakerTable } from "./breaker-table.ts";
+import { allUnits, BreakerTable } from "./breaker-table.ts";
 import { CallSettler } from "./call-settler.ts";
-import { allUnits } from "./call-units.ts";
-import type { CircuitHolder } from "./circuit-holder.ts";
+import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import { CooldownStarter, reasonText } from "./cooldowns.ts";
 import { type Denial, denialOf, holdDenialOf, mayCool, probeDenialOf } from "./denial.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import { type BreakerTarget, type OrderRequest, Orders } from "./orders.ts";
 import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";
-import { NO_RAMP_UPS } from "./ramp-up.ts";
-import { RampUps, rampUpsOf } from "./ramp-ups.ts";
+import { NO_RAMP_UPS, RampUps, rampUpsOf } from "./ramp-up.ts";
 import { type PeerRecord, RecordApplier } from "./record-applier.ts";
 
 /** A call that asks for a permit. */

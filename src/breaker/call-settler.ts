@@ -4,12 +4,12 @@ import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange } from "./breaker-change.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
-import type { CallUnits } from "./call-units.ts";
+import type { CallUnits } from "./breaker-table.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { CooldownStarter } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { IssuedCall, PassedCircuit, PermitOwner } from "./permit.ts";
-import { type RampUps, rampUpsOf } from "./ramp-ups.ts";
+import { type RampUps, rampUpsOf } from "./ramp-up.ts";
 
 export interface CallSettlerDeps {
   readonly time: Time;

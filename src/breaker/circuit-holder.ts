@@ -18,7 +18,7 @@ import {
 } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import type { ChangeOrigin } from "./breaker-change.ts";
-import type { CircuitName } from "./breaker-events.ts";
+import type { CircuitName, CircuitState } from "./breaker-events.ts";
 import type { PassedCircuit } from "./permit.ts";
 
 /** Called after each change: of the state, or of the probes in flight. */
@@ -148,4 +148,8 @@ export class CircuitHolder {
     this.#circuit = next;
     this.#onChange(this, old, origin);
   }
+}
+
+export function stateName(circuit: Circuit): CircuitState {
+  return circuit.kind === "half-open" ? "half_open" : circuit.kind;
 }

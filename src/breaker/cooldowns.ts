@@ -1,4 +1,4 @@
-import { wallDeadlineMs } from "../core/breaker/deadline.ts";
+import { wallDeadlineMs } from "../core/breaker/circuit.ts";
 import { redactedText } from "../core/text/redaction.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Time } from "../time/time.ts";
@@ -7,7 +7,7 @@ import type { BreakerEmitter } from "./breaker-emitter.ts";
 import type { BreakerTable } from "./breaker-table.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { IssuedCall } from "./permit.ts";
-import type { RampUps } from "./ramp-ups.ts";
+import type { RampUps } from "./ramp-up.ts";
 
 /** Stored in shared records and printed in events, so it never changes. */
 const PREFIX = "cli-open:";

@@ -2,9 +2,9 @@ import { estimatedAdmissionUs, estimatedEndUs, firstLeaseEndUs, nextAdmissionUs 
 import { BreakerOpenError, type Constraint, HOLD, type OpenReason, PROBE_IN_FLIGHT, RAMP_UP } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Blocker, ProbePermissions } from "./breaker-change.ts";
-import { type CircuitState, stateName } from "./breaker-events.ts";
-import { allUnits, type CallUnits, distinctUnits } from "./call-units.ts";
-import type { CircuitHolder } from "./circuit-holder.ts";
+import type { CircuitState } from "./breaker-events.ts";
+import { allUnits, type CallUnits, distinctUnits } from "./breaker-table.ts";
+import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import { type Cooldown, reasonText } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import { RampUp } from "./ramp-up.ts";

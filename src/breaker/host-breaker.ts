@@ -1,9 +1,8 @@
 import type { CircuitPolicy } from "../core/breaker/circuit.ts";
-import { FailureWindow } from "../core/breaker/failure-window.ts";
+import { FailureWindow, ThrottleEvents } from "../core/breaker/failure-window.ts";
 import { SlowCallWindow } from "../core/breaker/slow-call-window.ts";
-import { ThrottleEvents } from "../core/breaker/throttle-events.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
-import type { CallUnits } from "./call-units.ts";
+import type { CallUnits } from "./breaker-table.ts";
 import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
 import { type Cooldown, Cooldowns } from "./cooldowns.ts";
 import { NO_RAMP_UPS, RampUp } from "./ramp-up.ts";

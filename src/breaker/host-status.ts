@@ -4,11 +4,11 @@ import {
   EMPTY_BREAKER_RECORD,
   runningCooldown,
 } from "../core/breaker/breaker-record.ts";
-import type { ClockReading } from "../core/breaker/deadline.ts";
+import type { ClockReading } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
-import { type CircuitState, stateName } from "./breaker-events.ts";
-import type { CircuitHolder } from "./circuit-holder.ts";
+import type { CircuitState } from "./breaker-events.ts";
+import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
 /** The circuit of one role of a host. */

@@ -1,5 +1,5 @@
 import type { BreakerOrder, OperatorOrder } from "../core/breaker/breaker-order.ts";
-import { wallDeadlineMs } from "../core/breaker/deadline.ts";
+import { wallDeadlineMs } from "../core/breaker/circuit.ts";
 import type { HoldOrder } from "../core/breaker/hold-orders.ts";
 import type { OpenReason } from "../errors.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
@@ -9,7 +9,7 @@ import type { BreakerEmitter } from "./breaker-emitter.ts";
 import type { BreakerTable } from "./breaker-table.ts";
 import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
-import type { RampUps } from "./ramp-ups.ts";
+import type { RampUps } from "./ramp-up.ts";
 
 /** What an order is for: a host or `service <name>`, one role of it, or a resolver. */
 export type BreakerTarget = { readonly unit: string; readonly role?: Role | undefined } | { readonly resolver: string };

@@ -1,6 +1,7 @@
-import { type BreakerEvent, type CircuitState, stateName } from "../breaker/breaker-events.ts";
+import type { BreakerEvent, CircuitState } from "../breaker/breaker-events.ts";
+import { distinctUnits } from "../breaker/breaker-table.ts";
 import { type AllowRequest, Breakers } from "../breaker/breakers.ts";
-import { distinctUnits } from "../breaker/call-units.ts";
+import { stateName } from "../breaker/circuit-holder.ts";
 import { operatorReason } from "../breaker/cooldowns.ts";
 import type { BreakerDenial } from "../breaker/denial.ts";
 import { HostBreaker } from "../breaker/host-breaker.ts";

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { Outcome } from "../core/breaker/classify.ts";
-import type { RejectedError } from "../errors.ts";
+import { DeadlineExceededError, type RejectedError } from "../errors.ts";
 import type { GrantedWait } from "../limiter/granted-wait.ts";
 import type { SafeCallTrace } from "./safe-call-trace.ts";
+import type { OutgoingRequest } from "./stages/stage.ts";
 
 /**
  * How the cache was used. `off`: there is no cache, or it does not apply to this request. `offline`: no stored response,
@@ -138,4 +139,16 @@ export class CallRecord {
     this.breakerWaitMs += Math.min(ownMs, breakerWaitMs);
     return ownMs;
   }
+}
+
+type DeadlineRequest = Pick<OutgoingRequest, "host" | "role" | "call" | "record" | "deadlineUs">;
+
+/** The error of a call whose own deadline has passed; undefined before that, and for a call without `deadlineMs`. */
+export function deadlineError(request: DeadlineRequest, nowUs: number): DeadlineExceededError | undefined {
+  const { host, role, record, deadlineUs } = request;
+  const { deadlineMs } = request.call;
+  if (deadlineMs === undefined || nowUs < deadlineUs) return undefined;
+  const { attempts, queuedSinceUs } = record;
+  const waitedMs = record.waitedMs + (nowUs - (queuedSinceUs ?? nowUs)) / 1000;
+  return new DeadlineExceededError({ host, role, deadlineMs, attempts, waitedMs });
 }

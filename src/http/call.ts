@@ -3,7 +3,7 @@ import { type Dispatcher, errors } from "undici";
 import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "./active-requests.ts";
-import { deadlineError } from "./deadline.ts";
+import { deadlineError } from "./call-record.ts";
 import type { CallEnd } from "./request-telemetry.ts";
 import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stages/stage.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Handler, hubFor, only, recordEvents, serve } from "../../test/http/kit.ts";
-import type { CacheMode } from "../core/cache/cache-mode.ts";
+import type { CacheMode } from "../core/cache/cache-control.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { FetchCall } from "./fetch-call.ts";
 

@@ -1,4 +1,4 @@
-import { type CacheMode, isCacheMode } from "../core/cache/cache-mode.ts";
+import { type CacheMode, isCacheMode } from "../core/cache/cache-control.ts";
 import { isCredentialName } from "../core/text/credentials.ts";
 import { withoutHeaders } from "./headers.ts";
 import type { FetchInput } from "./hub.ts";

@@ -2,7 +2,7 @@
 import type { AgentOptions } from "node:https";
 import type { Dispatcher, request as undiciRequest } from "undici";
 import type { HostStatus } from "../breaker/host-status.ts";
-import type { CacheMode } from "../core/cache/cache-mode.ts";
+import type { CacheMode } from "../core/cache/cache-control.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { ExplainedValue } from "../policy/explanation.ts";
 import type { PolicyChange } from "../policy/policy-changes.ts";

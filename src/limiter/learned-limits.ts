@@ -1,6 +1,6 @@
+import { evenSpacingUs } from "../core/limits/guard.ts";
 import { formatRates, type Rate } from "../core/limits/rate.ts";
 import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
-import { evenSpacingUs } from "../core/limits/spacing.ts";
 import { makeWindow, type Window } from "../core/limits/window-log.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { PacedPolicy } from "./pace.ts";

@@ -1,6 +1,5 @@
 import { type AimdPolicy, isUndecided, nextMultiplier } from "../core/limits/aimd.ts";
-import { decayedGuardUs, MAX_GUARD_US, widenedGuardUs } from "../core/limits/guard.ts";
-import { evenSpacingUs } from "../core/limits/spacing.ts";
+import { decayedGuardUs, evenSpacingUs, MAX_GUARD_US, widenedGuardUs } from "../core/limits/guard.ts";
 import type { Window } from "../core/limits/window-log.ts";
 import type { BudgetPolicy } from "../policy/budget-policy.ts";
 

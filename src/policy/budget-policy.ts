@@ -1,5 +1,5 @@
+import { evenSpacingUs } from "../core/limits/guard.ts";
 import { formatRates, type Rate } from "../core/limits/rate.ts";
-import { evenSpacingUs } from "../core/limits/spacing.ts";
 import { makeWindow, type Window } from "../core/limits/window-log.ts";
 import { DEFAULT_GUARD_MS } from "./defaults.ts";
 import { bindingRates } from "./rate-order.ts";

@@ -15,6 +15,7 @@ import {
   sendProbe,
   succeed,
   succeedElsewhere,
+  wallDeadlineMs,
 } from "./circuit.ts";
 
 const S = 1_000_000;
@@ -295,4 +296,12 @@ test("a success of another process resets all but the calls that never reached t
   const reset = succeedElsewhere(mixed);
   assert.deepEqual(reset, { kind: "closed", generation: 0, failures: 2, unreached: 2, throttles: 0 });
   assert.equal(succeedElsewhere(reset), reset);
+});
+
+test("a monotonic deadline is converted to wall time", () => {
+  assert.equal(wallDeadlineMs(150e6, { monotonicUs: 100e6, wallMs: 1_000_000 }), 1_050_000);
+});
+
+test("a deadline in wall time is rounded up, so that it is never early", () => {
+  assert.equal(wallDeadlineMs(1, { monotonicUs: 0, wallMs: 5 }), 6);
 });

@@ -232,3 +232,17 @@ function open(circuit: Circuit, policy: CircuitPolicy, reopened: number, nowUs: 
   const jitterUs = isAdaptive && reopened > 0 ? Math.floor(grownUs * JITTER_SHARE * random) : 0;
   return { kind: "open" as const, generation: circuit.generation + 1, untilUs: nowUs + grownUs + jitterUs, reopened };
 }
+
+/**
+ * Processes wait in monotonic time and publish deadlines in wall time (law B8).
+ * Both clocks are read at the same moment.
+ */
+export interface ClockReading {
+  readonly monotonicUs: number;
+  readonly wallMs: number;
+}
+
+/** The deadline in epoch milliseconds, for events and tables. Rounded up, so that it is never early. */
+export function wallDeadlineMs(deadlineUs: number, { monotonicUs, wallMs }: ClockReading): number {
+  return wallMs + Math.ceil((deadlineUs - monotonicUs) / 1000);
+}

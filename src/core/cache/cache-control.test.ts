@@ -3,11 +3,15 @@ import { test } from "node:test";
 import fc from "fast-check";
 import {
   deltaSeconds,
+  isCacheMode,
   type RequestControl,
   type ResponseControl,
   requestControl,
   responseControl,
+  withCacheMode,
 } from "./cache-control.ts";
+import { entryFacts } from "./freshness.ts";
+import { decideReuse } from "./reuse.ts";
 
 const noRequestDirectives: RequestControl = {
   noStore: false,
@@ -250,5 +254,31 @@ test("a million characters are parsed in linear time", () => {
     const text = unit.repeat(1_000_000 / unit.length);
     assert.ok(Object.isFrozen(requestControl(text)));
     assert.ok(Object.isFrozen(responseControl(text)));
+  }
+});
+
+const PLAIN = requestControl(undefined);
+
+test("each mode of fetch sets its own directives and keeps those of the headers", () => {
+  const given = requestControl("max-age=5");
+  assert.equal(withCacheMode(given, "default"), given);
+  assert.deepEqual(withCacheMode(given, "no-store"), { ...given, noStore: true });
+  assert.deepEqual(withCacheMode(given, "reload"), { ...given, ignoresStored: true });
+  assert.deepEqual(withCacheMode(given, "no-cache"), { ...given, maxAgeS: 0 });
+  assert.deepEqual(withCacheMode(given, "force-cache"), { ...given, acceptsAnyAge: true });
+  assert.deepEqual(withCacheMode(given, "only-if-cached"), { ...given, acceptsAnyAge: true, onlyIfCached: true });
+});
+
+test("only the modes of fetch are modes", () => {
+  for (const value of ["Default", "", "nostore", undefined, null, 1]) assert.ok(!isCacheMode(value), String(value));
+  assert.ok(isCacheMode("only-if-cached"));
+});
+
+test("force-cache serves a stored response of any age, also one that must be revalidated", () => {
+  const request = withCacheMode(PLAIN, "force-cache");
+  for (const control of ["max-age=60", "max-age=60, must-revalidate", "no-cache"]) {
+    const headers = { "cache-control": control };
+    const entry = entryFacts({ status: 200, headers, requestedMs: 0, receivedMs: 0 });
+    assert.equal(decideReuse(entry, request, 10 ** 9).kind, "stale", control);
   }
 });

@@ -1,6 +1,6 @@
 import { type RequestControl, responseControl } from "../../core/cache/cache-control.ts";
 import { ageMs, type EntryFacts, entryFacts } from "../../core/cache/freshness.ts";
-import { isStorable } from "../../core/cache/storability.ts";
+import { isStorable } from "../../core/cache/reuse.ts";
 import { invalidatedUrls, storedHeaders } from "../../core/cache/stored-fields.ts";
 import { varyKeyOf, varyNames } from "../../core/cache/vary.ts";
 import { isCredentialName } from "../../core/text/credentials.ts";

@@ -10,15 +10,14 @@ import type { QueuedCaller } from "../../limiter/entry-request.ts";
 import type { Grant } from "../../limiter/grant.ts";
 import type { Timer } from "../../time/time.ts";
 import type { AttemptLog } from "../attempt-log.ts";
-import { deadlineError } from "../deadline.ts";
+import { deadlineError } from "../call-record.ts";
 import { withMissingHeaders } from "../headers.ts";
 import type { RequestTelemetry } from "../request-telemetry.ts";
 import { ownDispatch } from "../wire/own-sockets.ts";
 import { outcomeOfAbort } from "./abort-outcome.ts";
 import { BodySample } from "./body-sample.ts";
-import { type HostFeedback, hostFeedback, throttled } from "./host-feedback.ts";
-import { isReplayableBody } from "./replayable.ts";
-import { settleCosts } from "./settle-costs.ts";
+import { type HostFeedback, hostFeedback, settleCosts, throttled } from "./host-feedback.ts";
+import { isReplayableBody } from "./resending-request.ts";
 import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
 import { isConnectionCut, WriteStamp, type WriteStampDeps } from "./write-stamp.ts";
@@ -74,6 +73,8 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
   /** Status of the response; undefined before its head has arrived. */
   #status: number | undefined;
   #isPaused = false;
+  /** `unreadBodies` knows of the body: it was paused before. */
+  #isWatched = false;
   /** The beginning of a response whose body may say that the host throttles. */
   #heldBack: { readonly sample: BodySample; readonly feedback: HostFeedback } | undefined;
   /** How often the HTTP/2 session ended before the server processed the request, and whether it has just done so. */
@@ -96,7 +97,7 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
 
   resume(): void {
     this.#isPaused = false;
-    this.#deps.unreadBodies.resumed(this);
+    this.#unwatch();
     this.#controller?.resume();
   }
 
@@ -257,7 +258,14 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
   }
 
   #watchUnread(): void {
-    if (this.#status !== undefined && this.#grant !== undefined) this.#deps.unreadBodies.paused(this);
+    if (this.#status === undefined || this.#grant === undefined) return;
+    this.#isWatched = true;
+    this.#deps.unreadBodies.paused(this);
+  }
+
+  #unwatch(): void {
+    if (this.#isWatched) this.#deps.unreadBodies.resumed(this);
+    this.#isWatched = false;
   }
 
   #enter(): void {
@@ -444,7 +452,7 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
     this.#endLog(outcome, error);
     this.#jitter?.cancel();
     this.#jitter = undefined;
-    this.#deps.unreadBodies.resumed(this);
+    this.#unwatch();
     const grant = this.#grant;
     if (grant === undefined) return;
     const stamp = this.#stamp;

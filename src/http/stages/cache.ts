@@ -1,6 +1,5 @@
 import { parseRange } from "../../core/cache/byte-range.ts";
-import { type RequestControl, requestControl } from "../../core/cache/cache-control.ts";
-import { withCacheMode } from "../../core/cache/cache-mode.ts";
+import { type RequestControl, requestControl, withCacheMode } from "../../core/cache/cache-control.ts";
 import { deliverNotCached } from "../cache/cache-reply.ts";
 import type { CacheStore } from "../cache/cache-store.ts";
 import { ResponseCache, type ResponseCacheDeps } from "../cache/response-cache.ts";

@@ -4,7 +4,6 @@ import { RedirectError } from "../../errors.ts";
 import { type Identities, type Identity, mergedByName } from "../../policy/identity.ts";
 import type { Routing } from "../../policy/routing.ts";
 import type { OutgoingRequest, ResponseHead } from "./stage.ts";
-import { type Parameter, withoutParameters, withParameters } from "./url-query.ts";
 
 /** User-Agents that HTTP clients send by default; they are replaced. */
 const DEFAULT_USER_AGENTS = /^(?:node|undici|axios\/[\w.-]+)$/;
@@ -240,4 +239,53 @@ function unescaped(text: string): string {
     if (error instanceof URIError) return text;
     throw error;
   }
+}
+
+/**
+ * A parameter of a query. The query of a URL or path is changed as text: other parameters keep their exact bytes, because
+ * the URL may be signed.
+ */
+interface Parameter {
+  readonly name: string;
+  /** Name and value, percent-encoded. */
+  readonly text: string;
+}
+
+/** Appends the parameters whose names the query does not have yet. */
+function withParameters(url: string, parameters: readonly Parameter[]): string {
+  if (parameters.length === 0) return url;
+  const { start, end } = queryRange(url);
+  const present = parsed(start === undefined ? "" : url.slice(start, end));
+  const added = parameters.filter(({ name }) => !present.has(name)).map(({ text }) => text);
+  if (added.length === 0) return url;
+  const before = url.slice(0, end);
+  const glue = start === undefined ? "?" : start === end || before.endsWith("&") ? "" : "&";
+  return `${before}${glue}${added.join("&")}${url.slice(end)}`;
+}
+
+/** Removes parameters. `isUnwanted` gets them decoded. */
+function withoutParameters(url: string, isUnwanted: (name: string, value: string) => boolean): string {
+  const { start, end } = queryRange(url);
+  if (start === undefined) return url;
+  const parts = url.slice(start, end).split("&");
+  const kept = parts.filter(part => {
+    for (const [name, value] of parsed(part)) if (isUnwanted(name, value)) return false;
+    return true;
+  });
+  if (kept.length === parts.length) return url;
+  const before = kept.length === 0 ? url.slice(0, start - 1) : `${url.slice(0, start)}${kept.join("&")}`;
+  return `${before}${url.slice(end)}`;
+}
+
+/** `start` is undefined without a query; `end` is where the query ends or would be inserted. */
+function queryRange(url: string): { readonly start: number | undefined; readonly end: number } {
+  const hash = url.indexOf("#");
+  const end = hash === -1 ? url.length : hash;
+  const mark = url.indexOf("?");
+  return { start: mark === -1 || mark > end ? undefined : mark + 1, end };
+}
+
+/** URLSearchParams drops a leading question mark, but here it is part of the first name: `/a??b=1`. */
+function parsed(query: string): URLSearchParams {
+  return new URLSearchParams(`&${query}`);
 }

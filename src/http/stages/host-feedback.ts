@@ -3,8 +3,11 @@ import { parseRetryAfterMs } from "../../core/breaker/retry-after.ts";
 import { matchesHead, NO_THROTTLE_RULES, type ThrottleRule } from "../../core/breaker/throttle-rule.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { type AnnouncedLimit, announcedLimits } from "../../core/limits/ratelimit-fields.ts";
+import { redactedText } from "../../core/text/redaction.ts";
+import { messageOf } from "../../errors.ts";
 import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
 import { breakersOf } from "../../gate/registry-breakers.ts";
+import type { Grant } from "../../limiter/grant.ts";
 import type { Time } from "../../time/time.ts";
 import type { CallOptions } from "../call-options.ts";
 import { fieldLine } from "../headers.ts";
@@ -95,4 +98,31 @@ function leastRemaining(announced: readonly AnnouncedLimit[]): number | undefine
     if (remaining !== undefined && (least === undefined || remaining < least)) least = remaining;
   }
   return least;
+}
+
+/**
+ * Settles what an attempt really used, when its response has begun: by the headers that the policy names, then by the
+ * option of the call. An error of the caller's function becomes a warning: the response itself is not affected.
+ */
+export function settleCosts(grant: Grant, { status, headers }: ResponseHead, settle: CallOptions["settleCosts"]): void {
+  const { costHeaders } = grant;
+  for (const unit in costHeaders) {
+    const used = wholeNumber(headers[costHeaders[unit]?.toLowerCase() ?? ""]);
+    if (used !== undefined && grant.counts(unit)) grant.settle({ [unit]: used });
+  }
+  if (settle === undefined) return;
+  try {
+    const used = settle({ status, headers });
+    if (used !== undefined) grant.settle(used);
+  } catch (error) {
+    process.emitWarning(`settleCosts failed: ${redactedText(messageOf(error))}; the call keeps its estimated costs`, {
+      type: "DocstokgWarning",
+    });
+  }
+}
+
+/** A fraction is rounded up. Undefined if the header is absent, repeated or not a number. */
+function wholeNumber(field: string | readonly string[] | undefined): number | undefined {
+  if (typeof field !== "string" || !/^\d{1,15}(?:\.\d{1,20})?$/.test(field.trim())) return undefined;
+  return Math.ceil(Number(field));
 }

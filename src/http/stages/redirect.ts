@@ -1,8 +1,7 @@
 import { RedirectError } from "../../errors.ts";
 import { fieldLine, withoutHeaders } from "../headers.ts";
 import { decideRedirect, redirectChainProblem } from "./redirect-hop.ts";
-import { isReplayableBody } from "./replayable.ts";
-import { ResendingRequest } from "./resending-request.ts";
+import { isReplayableBody, ResendingRequest } from "./resending-request.ts";
 import type { OutgoingRequest, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 
 /** The name of an origin in policies, windows and circuits. */

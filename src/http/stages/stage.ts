@@ -6,7 +6,7 @@
 import type { AsyncResource } from "node:async_hooks";
 import type { Duplex } from "node:stream";
 import type { Dispatcher } from "undici";
-import type { CacheMode } from "../../core/cache/cache-mode.ts";
+import type { CacheMode } from "../../core/cache/cache-control.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { Role } from "../../policy/roles.ts";
 import type { CallOptions } from "../call-options.ts";
