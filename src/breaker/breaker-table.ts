@@ -24,7 +24,6 @@ const KEPT_RESOLVERS = 1024;
  */
 export class BreakerTable {
   #policies: BreakerPolicies;
-  readonly #time: Time;
   readonly #onChange: OnCircuitChange;
   readonly #hosts: EvictingMap<HostBreaker>;
   #hasPartitions = false;
@@ -35,7 +34,6 @@ export class BreakerTable {
 
   constructor(policies: BreakerPolicies, time: Time, onChange: OnCircuitChange) {
     this.#policies = policies;
-    this.#time = time;
     this.#onChange = onChange;
     const isForgettable = (host: HostBreaker) =>
       host.isForgettable(time.monotonicUs(), this.#policies.rollingWindow.windowUs);
@@ -144,7 +142,7 @@ export class BreakerTable {
   }
 
   #add(name: string): HostBreaker {
-    const host = new HostBreaker(name, this.#time.monotonicUs());
+    const host = new HostBreaker(name);
     this.#last = undefined;
     this.#hostsAdded += 1;
     this.#hosts.add(name, host);

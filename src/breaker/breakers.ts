@@ -7,7 +7,7 @@ import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange, ChangeOrigin, ProbePermissions } from "./breaker-change.ts";
 import { BreakerEmitter } from "./breaker-emitter.ts";
-import { allUnits, BreakerTable } from "./breaker-table.ts";
+import { allUnits, BreakerTable, type CallUnits } from "./breaker-table.ts";
 import { CallSettler } from "./call-settler.ts";
 import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import { CooldownStarter, reasonText } from "./cooldowns.ts";
@@ -39,6 +39,15 @@ export interface AllowRequest {
    * @default 30_000
    */
   readonly timeoutMs?: number | undefined;
+}
+
+/** A request with what decides about it. */
+interface CheckedRequest {
+  readonly units: CallUnits;
+  readonly role: Role;
+  readonly circuit: CircuitHolder;
+  readonly resolverCircuit: CircuitHolder | undefined;
+  readonly timeoutMs: number;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -115,13 +124,34 @@ export class Breakers implements PermitOwner {
     if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY)) {
       throw new RangeError(`timeoutMs must be a finite number greater than 0, got ${timeoutMs}`);
     }
-    const nowUs = this.#time.monotonicUs();
     const units = this.table.unitsOf(request.host, request.path, request.partition);
+    const circuit = this.table.circuit(units.circuit, role);
+    const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
+    const isPlain = !mayCool(units) && circuit.isFresh && (resolverCircuit === undefined || resolverCircuit.isFresh);
+    return isPlain && this.table.policies.rollingWindow.slowCalls === undefined
+      ? this.#allowPlain(units, role, circuit, resolverCircuit)
+      : this.#allow(request, { units, role, circuit, resolverCircuit, timeoutMs }, probes);
+  }
+
+  /** Nothing can deny the call. Nearly every call ends here, and does not even read the clock. */
+  #allowPlain(units: CallUnits, role: Role, circuit: CircuitHolder, resolver: CircuitHolder | undefined): Permit {
+    const { circuit: host, cooldown } = units;
+    host.usedUs = undefined;
+    cooldown.usedUs = undefined;
+    if (!this.emitter.isEmpty) this.emitter.beforeCall(host.name, role, resolver?.name.resolver, "closed", undefined);
+    const number = this.#countPermit(units);
+    return new Permit(this, number, units, role, circuit.passed, resolver?.passed, undefined, NO_RAMP_UPS, 0);
+  }
+
+  #allow(
+    request: AllowRequest,
+    { units, role, circuit, resolverCircuit, timeoutMs }: CheckedRequest,
+    probes: ProbePermissions | undefined,
+  ): Permit | Denial {
+    const nowUs = this.#time.monotonicUs();
     const { circuit: host, cooldown: cooldownHost } = units;
     host.usedUs = nowUs;
     cooldownHost.usedUs = nowUs;
-    const circuit = this.table.circuit(host, role);
-    const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
     const { isShadow } = units;
     const held = isShadow ? holdDenialOf(units, role, nowUs) : undefined;
     if (held !== undefined) return held;
@@ -133,12 +163,9 @@ export class Breakers implements PermitOwner {
     if (denial !== undefined && isShadow) {
       if (!this.emitter.isEmpty) this.emitter.shadowed(denial, this.explain?.(denial.constraint, request));
     } else if (!this.emitter.isEmpty)
-      this.emitter.beforeCall(host.name, role, resolver, stateName(circuit.at(nowUs)), denial);
+      this.emitter.beforeCall(host.name, role, request.resolver, stateName(circuit.at(nowUs)), denial);
     if (denial !== undefined && !isShadow) return denial;
-    this.#permitsIssued += 1;
-    host.permits += 1;
-    if (cooldownHost !== host) cooldownHost.permits += 1;
-    const number = this.#permitsIssued;
+    const number = this.#countPermit(units);
     const expiresUs = nowUs + (timeoutMs + LEASE_MARGIN_MS) * 1000;
     const passed = this.#enterCircuit(circuit, nowUs, expiresUs, probes);
     const passedResolver = resolverCircuit && this.#enterCircuit(resolverCircuit, nowUs, expiresUs, probes);
@@ -149,6 +176,14 @@ export class Breakers implements PermitOwner {
     const isTimed = this.table.policies.rollingWindow.slowCalls !== undefined;
     const latency = isTimed ? { sentUs: nowUs + jitterMs * 1000, isCounted: false } : undefined;
     return new Permit(this, number, units, role, passed, passedResolver, latency, rampUps, jitterMs);
+  }
+
+  /** The number of the permit that is issued now. */
+  #countPermit({ circuit: host, cooldown }: CallUnits): number {
+    this.#permitsIssued += 1;
+    host.permits += 1;
+    if (cooldown !== host) cooldown.permits += 1;
+    return this.#permitsIssued;
   }
 
   /** With `probes`, the peers are asked for their permission to probe if the request would need it. */

@@ -115,6 +115,8 @@ export class CallSettler implements PermitOwner {
     const { time, emitter, cooldownStarter, lastPermit } = this.#deps;
     const { cooldownHost, circuit, resolver } = call;
     const nowUs = time.monotonicUs();
+    call.host.usedUs = nowUs;
+    cooldownHost.usedUs = nowUs;
     // All throttles of requests that were in flight together are one event (law B10).
     const isRepeated = isThrottled && this.#isRepeated(call, nowUs);
     const cooldownMs = isThrottled ? cooldownStarter.retryAfterCooldownMs(call, result.retryAfterMs) : undefined;

@@ -143,6 +143,11 @@ function lastDenial(
   resolver: CircuitHolder | undefined,
   nowUs: number,
 ): Denial | undefined {
+  const circuitAdmits = circuit === undefined || circuit.admits(nowUs);
+  const resolverAdmits = resolver === undefined || resolver.admits(nowUs);
+  // Most denials end here.
+  if (resolverAdmits && circuit !== undefined && !mayCool(units))
+    return lastOf(circuitDenials(circuit, units, role, nowUs));
   const found: Denial[] = [];
   const addCooldown = (blocker: HostBreaker, cooldown: Cooldown | undefined) => {
     if (cooldown === undefined) return;
@@ -161,18 +166,32 @@ function lastDenial(
     const { reason } = blocker;
     found.push(new Denial({ host: unit.name, role, reason, state: "half_open", ...times, blocker }, nowUs));
   }
-  for (const blocker of [circuit, resolver]) {
-    if (blocker === undefined || blocker.admits(nowUs)) continue;
-    const order = blocker.orderAt(nowUs);
-    const at = blocker.at(nowUs);
-    const name = units.circuit.name;
-    if (order !== undefined) found.push(new Denial({ host: name, role, ...order, state: "open", blocker }, nowUs));
-    if (order !== undefined && at.kind !== "open") continue;
-    const times = { untilUs: nextAdmissionUs(at), estimatedUs: estimatedAdmissionUs(at, nowUs) };
-    const details = { host: name, role, reason: "failures", state: stateName(at), blocker } as const;
-    found.push(new Denial({ ...details, ...times }, nowUs));
-  }
-  return found.length < 2 ? found[0] : found.reduce((last, denial) => (denial.untilUs > last.untilUs ? denial : last));
+  if (circuit !== undefined && !circuitAdmits) found.push(...circuitDenials(circuit, units, role, nowUs));
+  if (resolver !== undefined && !resolverAdmits) found.push(...circuitDenials(resolver, units, role, nowUs));
+  return lastOf(found);
+}
+
+/** The denials of a circuit that does not admit a call: by the order of an operator, by its state, or by both. */
+function circuitDenials(blocker: CircuitHolder, { circuit }: CallUnits, role: Role, nowUs: number): readonly Denial[] {
+  const host = circuit.name;
+  const order = blocker.orderAt(nowUs);
+  const at = blocker.at(nowUs);
+  const ordered = order && new Denial({ host, role, ...order, state: "open", blocker }, nowUs);
+  if (ordered !== undefined && at.kind !== "open") return [ordered];
+  const untilUs = nextAdmissionUs(at);
+  const estimatedUs = estimatedAdmissionUs(at, nowUs);
+  const denial = new Denial(
+    { host, role, reason: "failures", state: stateName(at), untilUs, estimatedUs, blocker },
+    nowUs,
+  );
+  return ordered === undefined ? [denial] : [ordered, denial];
+}
+
+/** The denial that ends last. */
+function lastOf(denials: readonly Denial[]): Denial | undefined {
+  return denials.length < 2
+    ? denials[0]
+    : denials.reduce((last, denial) => (denial.untilUs > last.untilUs ? denial : last));
 }
 
 /** The hold of an operator that denies a call: of several, the one that ends last. It is enforced in shadow mode too. */

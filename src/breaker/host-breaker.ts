@@ -33,17 +33,19 @@ export class HostBreaker {
   soleUnits: CallUnits | undefined = undefined;
   /** Permits that are neither reported nor released. */
   permits = 0;
-  /** When a permit was last requested. */
-  usedUs: number;
+  /**
+   * When a permit was last requested, or a failure reported. Undefined: after the last check for eviction, which then
+   * notes its own time, so that a plain call need not read the clock.
+   */
+  usedUs: number | undefined = undefined;
   /** How long the last permitted call waited for its rate limits; undefined without a gate. */
   lastRateDelayMs: number | undefined = undefined;
   /** The Retry-After that replaces a shorter reset timeout for the run; 0 for none. */
   learnedResetUs = 0;
   #longRetryAfters = 0;
 
-  constructor(name: string, nowUs: number) {
+  constructor(name: string) {
     this.name = name;
-    this.usedUs = nowUs;
   }
 
   get cooldowns(): Cooldowns {
@@ -150,7 +152,9 @@ export class HostBreaker {
     this.#longRetryAfters = 0;
   }
 
+  /** A check for eviction. */
   isForgettable(nowUs: number, windowUs: number): boolean {
+    this.usedUs ??= nowUs;
     if (this.cooldownAt(nowUs) !== undefined) return false;
     if (ROLES.some(role => this.circuits[role]?.isHeldOpen(nowUs) || this.holdAt(role, nowUs))) return false;
     // A crawler calls a dead host once: its failures are dropped after an idle hour, and so are permits that were never

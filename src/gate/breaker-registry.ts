@@ -192,7 +192,7 @@ export class BreakerRegistry {
    */
   state(host: string, path?: string, partition?: string): HostStatus {
     const [first, ...others] = this.#unitsOf(host, path, partition).map(unit => this.#hostStatusOf(unit));
-    return others.reduce(worseStatus, first ?? this.#hostStatusOf(new HostBreaker(host, this.#time.monotonicUs())));
+    return others.reduce(worseStatus, first ?? this.#hostStatusOf(new HostBreaker(host)));
   }
 
   /** State and remaining milliseconds only; cheap for hosts without failures. */
@@ -218,7 +218,7 @@ export class BreakerRegistry {
    */
   unitStatus(name: string): HostStatus & { readonly cooldownMs: number } {
     const nowUs = this.#time.monotonicUs();
-    const unit = this.#breakers.table.find(name) ?? new HostBreaker(name, nowUs);
+    const unit = this.#breakers.table.find(name) ?? new HostBreaker(name);
     const untilUs = unit.cooldownAt(nowUs)?.untilUs ?? nowUs;
     return { ...this.#hostStatusOf(unit), cooldownMs: Math.ceil((untilUs - nowUs) / 1000) };
   }
