@@ -15,12 +15,19 @@ import { LINK_FAULTS, PROCESS_FAULTS } from "./process-faults.ts";
 import type { ChaosReport } from "./report.ts";
 import { StoreLink } from "./store-link.ts";
 import { startCluster } from "./stores/cluster-store.ts";
+import { startPostgres } from "./stores/postgres-store.ts";
 import { startRedis } from "./stores/redis-store.ts";
 import { startSentinels } from "./stores/sentinel-store.ts";
 import { startSqlite } from "./stores/sqlite-store.ts";
 import type { ServerCounts } from "./strict-server.ts";
 
-const STORES = { redis: startRedis, sqlite: startSqlite, sentinel: startSentinels, cluster: startCluster };
+const STORES = {
+  redis: startRedis,
+  sqlite: startSqlite,
+  sentinel: startSentinels,
+  cluster: startCluster,
+  postgres: startPostgres,
+};
 type StoreKind = keyof typeof STORES;
 export const STORE_KINDS = Object.keys(STORES) as readonly StoreKind[];
 

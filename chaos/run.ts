@@ -5,7 +5,7 @@
  *   --faults N      ends after this number of faults, if that is earlier
  *   --seed S        decides all faults (default 1)
  *   --mode M        wait or share: what a process does without its store (default share)
- *   --store K       redis, sqlite, sentinel or cluster (default redis)
+ *   --store K       redis, sqlite, sentinel, cluster or postgres (default redis)
  *   --only A,B      makes only these kinds of faults
  *   --json          prints the report as JSON
  *

@@ -93,13 +93,13 @@ export class PostgresServer {
     }
   }
 
-  /** Ends the server at once; transactions that it has committed are kept. */
-  async kill(): Promise<void> {
+  /** Ends the server at once, or with SIGINT in good order; transactions that it has committed are kept. */
+  async kill(signal: "SIGQUIT" | "SIGINT" = "SIGQUIT"): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
     if (child === undefined || child.exitCode !== null) return;
     const gone = once(child, "exit");
-    child.kill("SIGQUIT");
+    child.kill(signal);
     await gone;
   }
 

@@ -183,6 +183,20 @@ describe("postgres", { skip: whyNoPostgres() }, () => {
     assert.equal(await kindOf(b, one("unused", 5, HOUR_MS)), "granted");
   });
 
+  test("after its schema was dropped the store is created again, and tells its processes that their data are lost", async t => {
+    const a = await opened(t, "dropped");
+    assert.equal(await kindOf(a, one("k", 5, HOUR_MS)), "granted");
+    await server.query("DROP SCHEMA dropped CASCADE");
+    const [request] = [one("k", 5, HOUR_MS)];
+    const [reply] = await a.exchange(
+      [],
+      [{ ...request, claims: request.claims.map(c => ({ ...c, knownAgoUs: 1000 })) }],
+    );
+    assert.ok(reply?.kind === "wait" && reply.isLost, JSON.stringify(reply));
+    await server.query("DROP SCHEMA dropped CASCADE");
+    assert.equal((await a.read("test")).record, undefined);
+  });
+
   test("budgets, records and processes that have ended are deleted", async t => {
     const time = new FakeTime();
     const store = await opened(t, "swept", { time, serverUs: () => time.machineUs() });

@@ -6,6 +6,9 @@ import { FOREIGN_TABLES } from "./postgres-tables.ts";
 /** Errors that no retry can pass: wrong password or role, unknown database, no rights, foreign tables. */
 const PERMANENT_STATES: ReadonlySet<string> = new Set(["28P01", "28000", "3D000", "3F000", "42501", FOREIGN_TABLES]);
 
+/** The schema was dropped while the connection was open: a new connection creates it again. */
+const DROPPED_STATES: ReadonlySet<string> = new Set(["42883", "42P01", "3F000"]);
+
 /**
  * One connection that is opened when it is needed, and again after an error. It keeps the program alive only while a
  * statement runs.
@@ -25,9 +28,20 @@ export class PostgresClient {
 
   /** Runs one statement, or several without parameters: then the results are those of the statements. */
   query(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly QueryResult[]> {
-    const result = this.#last.then(() => this.#query(sql, parameters));
+    const result = this.#last.then(() => this.#queryAgain(sql, parameters));
     this.#last = result.catch(() => undefined);
     return result;
+  }
+
+  async #queryAgain(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly QueryResult[]> {
+    try {
+      return await this.#query(sql, parameters);
+    } catch (error) {
+      // Such a statement had no effect. A second failure is final: this role may not create the schema.
+      if (error instanceof StoreError && DROPPED_STATES.has(sqlStateOf(error.cause) ?? ""))
+        return this.#query(sql, parameters);
+      throw error;
+    }
   }
 
   async #query(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly QueryResult[]> {
