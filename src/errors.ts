@@ -83,6 +83,24 @@ export interface LearnedFrom {
   readonly wallMs: number;
 }
 
+/** The order of an operator that has changed the rates of a key (`docstokg limits set`). */
+export interface OrderedRate {
+  /** The rates of the order: `2/SECOND+100/HOUR`. */
+  readonly rates: string;
+  /** Why, as the operator has written it. */
+  readonly reason: string;
+  /** Who gave the order: a user and machine, the address of a browser, or a program. */
+  readonly by: string;
+}
+
+/** What has changed the limits of a key since the policy was loaded. */
+export interface LimitChanges {
+  /** What announced the last limit that the key has learned; undefined if it has learned none. */
+  readonly learnedFrom?: LearnedFrom | undefined;
+  /** The order of an operator in force; undefined if there is none. */
+  readonly order?: OrderedRate | undefined;
+}
+
 /** The setting behind a limit or circuit that made a request wait or refused it. */
 export interface DecidedBy {
   /** The limit, such as `10/SECOND` or `max_concurrent 3`; absent when a circuit decided. */
@@ -93,7 +111,7 @@ export interface DecidedBy {
   readonly value: unknown;
   /**
    * Where it was set: `ratelimits.yaml:34`, an environment variable, a flag, `built-in default`, `learned from … at …`,
-   * `Retry-After of the server` or `an operator's order`.
+   * `Retry-After of the server` or `an operator's order`, for a changed limit with the operator and the reason.
    */
   readonly where: string;
   /** `shadow` if it only reports. */

@@ -21,6 +21,7 @@ export {
   type LearnedFrom,
   type OpenCircuit,
   type OpenReason,
+  type OrderedRate,
   PrivateAddressError,
   RateLimitExceeded,
   RedirectError,
@@ -35,7 +36,7 @@ export { createHub } from "./http/create-hub.ts";
 export type { AttemptCause, AttemptOutcome, HttpEvent, RecordedOutcome } from "./http/http-events.ts";
 export type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./http/hub.ts";
 export type { BreakerStatus, HubBreakers, OpenCircuitOptions } from "./http/hub-breakers.ts";
-export type { HoldOptions, HubLimits } from "./http/hub-limits.ts";
+export type { HoldOptions, HubLimits, ResetLimitOptions, SetLimitOptions } from "./http/hub-limits.ts";
 export type {
   HubEvent,
   HubListener,

@@ -25,6 +25,8 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
   "docstokg limits hold":
     "1: a listed process did not answer, or the store cannot be reached. 2: the target is unknown, or there is no shared store.",
   "docstokg limits release": "as `limits hold`.",
+  "docstokg limits set": "as `limits hold`; 2 also if the rates are looser than the policy and `--force` is not given.",
+  "docstokg limits reset": "as `limits hold`.",
   "docstokg dashboard":
     "1: the store or the port cannot be used. 2: the manifest does not exist. 130: ended by Ctrl-C.",
   "docstokg why": "0 also if the request would be refused, or if the store cannot be reached.",

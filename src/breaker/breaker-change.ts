@@ -1,5 +1,6 @@
 import type { OperatorOrder } from "../core/breaker/breaker-order.ts";
 import type { Circuit, CircuitPolicy, FailureKind } from "../core/breaker/circuit.ts";
+import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
@@ -30,6 +31,14 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
       readonly blocker: HostBreaker;
       readonly roles: readonly Role[];
       readonly untilUs: number;
+      readonly order: OperatorOrder | undefined;
+    }
+  /** An operator has changed the rates of these roles, or has ended such a change (`untilUs` 0). `order` as above. */
+  | {
+      readonly kind: "limit";
+      readonly blocker: HostBreaker;
+      readonly roles: readonly Role[];
+      readonly limit: OrderedLimit;
       readonly order: OperatorOrder | undefined;
     }
   /** A call was answered, or the ramp-up began again or is over. Never shared: each process has its own. */

@@ -1,6 +1,7 @@
 import type { CircuitPolicy } from "../core/breaker/circuit.ts";
 import { FailureWindow, ThrottleEvents } from "../core/breaker/failure-window.ts";
 import { SlowCallWindow } from "../core/breaker/slow-call-window.ts";
+import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import type { CallUnits } from "./breaker-table.ts";
 import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
@@ -26,6 +27,7 @@ export class HostBreaker {
   #slowCalls: SlowCallWindow | undefined;
   #rampUps: Partial<Record<Role, RampUp>> | undefined;
   #holds: Partial<Record<Role, CircuitOrder>> | undefined;
+  #limits: Partial<Record<Role, OrderedLimit>> | undefined;
   /**
    * The units of the calls to this host, if they are the same for all: the host alone, whatever the path. Undefined if they
    * are not, or not known yet. Nearly every call needs only this.
@@ -94,6 +96,16 @@ export class HostBreaker {
     this.#holds = { ...this.#holds, [role]: hold };
   }
 
+  /** The running order of an operator that changes the rates of this role, if any. The limiter applies it. */
+  limitAt(role: Role, nowUs: number): OrderedLimit | undefined {
+    const limit = this.#limits?.[role];
+    return limit !== undefined && limit.untilUs > nowUs ? limit : undefined;
+  }
+
+  setLimit(role: Role, limit: OrderedLimit): void {
+    this.#limits = { ...this.#limits, [role]: limit };
+  }
+
   /** The traffic of the role resumes after a cooldown; undefined when it is not held back. */
   rampUp(role: Role): RampUp | undefined {
     const rampUp = this.#rampUps?.[role];
@@ -156,7 +168,8 @@ export class HostBreaker {
   isForgettable(nowUs: number, windowUs: number): boolean {
     this.usedUs ??= nowUs;
     if (this.cooldownAt(nowUs) !== undefined) return false;
-    if (ROLES.some(role => this.circuits[role]?.isHeldOpen(nowUs) || this.holdAt(role, nowUs))) return false;
+    if (ROLES.some(role => this.circuits[role]?.isHeldOpen(nowUs))) return false;
+    if (ROLES.some(role => this.holdAt(role, nowUs) ?? this.limitAt(role, nowUs))) return false;
     // A crawler calls a dead host once: its failures are dropped after an idle hour, and so are permits that were never
     // reported.
     if (nowUs - this.usedUs > IDLE_US) return true;

@@ -1,6 +1,9 @@
-import type { BreakerOrder, OperatorOrder } from "../core/breaker/breaker-order.ts";
+import type { BreakerOrder, OperatorOrder, RoleOrder } from "../core/breaker/breaker-order.ts";
 import { wallDeadlineMs } from "../core/breaker/circuit.ts";
 import type { HoldOrder } from "../core/breaker/hold-orders.ts";
+import type { LimitOrder } from "../core/breaker/limit-orders.ts";
+import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
+import { formatRates, parseRates } from "../core/limits/rate.ts";
 import type { OpenReason } from "../errors.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
@@ -21,7 +24,13 @@ export type OrderRequest =
   | { readonly kind: "half-open" }
   /** Calls wait for its end as for a rate limit. Not for a resolver. */
   | { readonly kind: "hold"; readonly ms: number; readonly reason: OpenReason }
-  | { readonly kind: "release" };
+  | { readonly kind: "release" }
+  /** Changes the rates of a host or service for a while; the newest such order counts. Not for a resolver. */
+  | ({ readonly kind: "set-limit"; readonly ms: number } & Omit<OrderedLimit, "untilUs">)
+  | { readonly kind: "reset-limit"; readonly reason: string; readonly by: string };
+
+/** An order for the rate limits of a host or service. Its circuits are not changed. */
+export type LimitRequest = OrderRequest & { readonly kind: RoleOrder["kind"] };
 
 /** The name of the circuit in the shared record; undefined for a whole host. */
 function circuitOfTarget(target: BreakerTarget): string | undefined {
@@ -31,16 +40,29 @@ function circuitOfTarget(target: BreakerTarget): string | undefined {
 /** The order in the form of the shared records. */
 export function orderFor(target: BreakerTarget, request: OrderRequest): OperatorOrder {
   const circuit = circuitOfTarget(target);
-  if (request.kind === "hold" || request.kind === "release") {
-    if ("resolver" in target) throw new RangeError("a resolver has no rate limits: hold a host or service");
-    const roles = circuit === undefined ? ROLES : [circuit];
-    if (request.kind === "release") return { kind: "release", roles };
-    return { kind: "hold", roles, durationUs: Math.ceil(request.ms * 1000), reason: request.reason };
+  if (isLimitRequest(request)) {
+    if ("resolver" in target) throw new RangeError("a resolver has no rate limits: name a host or service");
+    return roleOrderFor(request, circuit === undefined ? ROLES : [circuit]);
   }
   if (request.kind === "close") return { kind: "close", circuit };
   if (request.kind === "half-open") return { kind: "half-open", circuit, circuits: ROLES };
   const { ms, reason, isReplacing } = request;
   return { kind: "open", circuit, durationUs: Math.ceil(ms * 1000), reason, isReplacing };
+}
+
+/** Whether the order is for the rate limits of a host, and not for its circuits. */
+export function isLimitRequest(request: OrderRequest): request is LimitRequest {
+  const { kind } = request;
+  return kind === "hold" || kind === "release" || kind === "set-limit" || kind === "reset-limit";
+}
+
+function roleOrderFor(request: LimitRequest, roles: readonly string[]): RoleOrder {
+  if (request.kind === "release") return { kind: "release", roles };
+  if (request.kind === "reset-limit") return { kind: "reset-limit", roles, reason: request.reason, by: request.by };
+  const durationUs = Math.ceil(request.ms * 1000);
+  if (request.kind === "hold") return { kind: "hold", roles, durationUs, reason: request.reason };
+  const { rates, isForced, reason, by } = request;
+  return { kind: "set-limit", roles, durationUs, rates: formatRates(rates), isForced, reason, by };
 }
 
 export interface OrdersDeps {
@@ -66,6 +88,7 @@ export class Orders {
     const { table } = this.#deps;
     const order = orderFor(target, request);
     if (order.kind === "hold" || order.kind === "release") this.#giveHold(target, order);
+    else if (order.kind === "set-limit" || order.kind === "reset-limit") this.#giveLimit(target, order);
     else if ("unit" in target && target.role === undefined) this.#giveToHost(target.unit, order);
     else
       this.#giveToCircuit(
@@ -121,6 +144,25 @@ export class Orders {
     for (const role of roles) host.setHold(role, hold);
     const origin = order === undefined ? "peer" : "local";
     this.#deps.record({ kind: "hold", origin, blocker: host, roles, untilUs: hold?.untilUs ?? 0, order });
+  }
+
+  /** Changes the rates of these roles of a host as ordered, or ends such a change. The gate applies it. */
+  limit(host: HostBreaker, roles: readonly Role[], limit: OrderedLimit, order?: OperatorOrder): void {
+    for (const role of roles) host.setLimit(role, limit);
+    const origin = order === undefined ? "peer" : "local";
+    this.#deps.record({ kind: "limit", origin, blocker: host, roles, limit, order });
+  }
+
+  #giveLimit(target: BreakerTarget, order: LimitOrder): void {
+    if (!("unit" in target)) return;
+    const { table, time } = this.#deps;
+    const roles = target.role === undefined ? ROLES : [target.role];
+    const { reason, by } = order;
+    const limit =
+      order.kind === "reset-limit"
+        ? { rates: [], isForced: false, untilUs: 0 }
+        : { ...order, rates: parseRates(order.rates), untilUs: time.monotonicUs() + order.durationUs };
+    this.limit(table.host(target.unit), roles, { ...limit, reason, by }, order);
   }
 
   #giveHold(target: BreakerTarget, order: HoldOrder): void {

@@ -4,7 +4,10 @@ import {
   type CircuitRecord,
   circuitRecordOf,
   EMPTY_BREAKER_RECORD,
+  type LimitOrderRecord,
 } from "../core/breaker/breaker-record.ts";
+import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
+import { formatRates, parseRates } from "../core/limits/rate.ts";
 import type { OpenReason } from "../errors.ts";
 import { isRole } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
@@ -75,6 +78,7 @@ export class RecordApplier {
     }
     if (record.operatorCooldown.serial !== known.operatorCooldown.serial) this.#applyOrder(name, record);
     this.#applyHolds(name, record, before);
+    this.#applyLimits(name, record, before);
     for (const role of Object.keys(record.circuits)) {
       if (!isRole(role)) continue;
       const { isClosed, order, counts } = circuitRecordOf(record, role);
@@ -102,6 +106,18 @@ export class RecordApplier {
       const hold = runningOrder(stored, nowUs);
       const host = hold === undefined ? table.find(name) : table.host(name);
       if (host !== undefined && isChanged(host.holdAt(role, nowUs), hold)) orders.hold(host, [role], hold);
+    }
+  }
+
+  /** As for holds: what this process knows already changes nothing. */
+  #applyLimits(name: string, { limits = {} }: BreakerRecord, { limits: known = {} }: BreakerRecord): void {
+    const { table, time, orders } = this.#deps;
+    const nowUs = time.monotonicUs();
+    for (const [role, stored] of Object.entries(limits)) {
+      if (!isRole(role) || stored.serial === known[role]?.serial) continue;
+      const limit = orderedLimit(stored, nowUs);
+      const host = limit.untilUs === 0 ? table.find(name) : table.host(name);
+      if (host !== undefined && isLimitChanged(host.limitAt(role, nowUs), limit)) orders.limit(host, [role], limit);
     }
   }
 
@@ -165,6 +181,25 @@ export class RecordApplier {
 function runningOrder(order: BreakerCooldownRecord | undefined, nowUs: number): CircuitOrder | undefined {
   if (order === undefined || order.untilUs <= nowUs) return undefined;
   return { untilUs: order.untilUs, reason: order.reason as OpenReason };
+}
+
+/** An order whose time is over, or whose rates this version cannot read, ends the one before. */
+function orderedLimit({ rates, isForced, reason, by, untilUs }: LimitOrderRecord, nowUs: number): OrderedLimit {
+  const ended = { rates: [], isForced: false, reason, by, untilUs: 0 };
+  try {
+    return untilUs <= nowUs ? ended : { rates: parseRates(rates), isForced, reason, by, untilUs };
+  } catch (error) {
+    if (error instanceof RangeError) return ended;
+    throw error;
+  }
+}
+
+/** False for our own order, converted from the clock of the store. */
+function isLimitChanged(current: OrderedLimit | undefined, next: OrderedLimit): boolean {
+  if (current === undefined || next.untilUs === 0) return (current === undefined) !== (next.untilUs === 0);
+  if (Math.abs(current.untilUs - next.untilUs) > SAME_US || current.isForced !== next.isForced) return true;
+  const isSame = current.reason === next.reason && current.by === next.by;
+  return !isSame || formatRates(current.rates) !== formatRates(next.rates);
 }
 
 /** False for our own order, converted from the clock of the store. */

@@ -68,7 +68,7 @@ export const docstokg: Program = {
     },
     {
       name: "limits",
-      summary: "show the rate limits of running processes, and hold hosts",
+      summary: "show the rate limits of running processes, hold hosts and change rates",
       load: async () => (await import("./docstokg/limits.ts")).limits,
     },
     {

@@ -64,6 +64,12 @@ function described(event: TelemetryEvent): Described {
       return line(`pace ${event.old} → ${event.new}: ${event.reason}`, "warn");
     case "limit_learned":
       return line(`limit ${event.old} → ${event.new}: ${event.source}`);
+    case "limit_ordered": {
+      const by = event.by === "" ? "" : ` (${event.by})`;
+      const isLooser = event.is_looser ? ", looser than the policy" : "";
+      const how = event.seconds > 0 ? ` for ${Math.ceil(event.seconds)} s` : "";
+      return line(`limit ${event.old} → ${event.new}${how}${isLooser}: ${event.reason}${by}`, "warn");
+    }
     case "policy_loaded":
       return line(`policy ${event.config_hash.slice(0, 12)} loaded`);
     case "policy_changed":

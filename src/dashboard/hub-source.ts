@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { basename } from "node:path";
 import type { Hub } from "../http/hub.ts";
 import type { HubEvent } from "../http/hub-options.ts";
+import { isWorthShowing } from "../http/process-row.ts";
 import type { ExplainedValue } from "../policy/explanation.ts";
 import type { Role } from "../policy/roles.ts";
 import type { TelemetryEvent } from "../telemetry/events.ts";
@@ -60,7 +61,7 @@ export class HubSource implements DashboardSource {
   async read(): Promise<SourceState> {
     const { calls, inFlight, waiting, keys, hosts } = this.#hub.snapshot();
     const nowMs = this.#time.wallMs();
-    const used = keys.filter(key => key.acquired + key.refused + key.waiting + key.inFlight > 0);
+    const used = keys.filter(isWorthShowing);
     const states = hostStates(
       [...hosts.map(breakerFacts), ...this.#resolvers()],
       [{ keys: used, ageMs: 0 }],

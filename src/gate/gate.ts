@@ -27,6 +27,7 @@ import { Admission, checkBounds, mayWaitFor } from "./admission.ts";
 import { BreakerQueue } from "./breaker-queue.ts";
 import type { BreakerRegistry } from "./breaker-registry.ts";
 import { GrantIssuer } from "./grant-issuer.ts";
+import { LimitOrders } from "./limit-orders.ts";
 import { breakersOf } from "./registry-breakers.ts";
 import { type ExplainConstraint, WaitingRequests } from "./waiting-requests.ts";
 
@@ -82,7 +83,7 @@ export class Gate {
     const { explain } = options;
     if (breakers !== undefined && explain !== undefined)
       breakers.explain = (constraint, { role = "metadata", ...request }) =>
-        decidedByText(explain(constraint, { ...request, role }, undefined));
+        decidedByText(explain(constraint, { ...request, role }, {}));
     const peers =
       (store ?? breakerStore) && new Peers({ store, breakerStore, breakers, time, random, awayPolicy }, wake);
     const admission = new Admission(root, queues, emitter, breakers, peers);
@@ -96,7 +97,9 @@ export class Gate {
     this.#admission = admission;
     this.#tuner = tuner;
     this.#issuer = issuer;
-    const parts = { time, roleBudgets, queues, breakers, breakerQueue, peers, admission, issuer, emitter, warn };
+    const limitOrders = new LimitOrders({ time, roleBudgets, tuner, peers, emitter });
+    const shared = { time, roleBudgets, queues, peers, limitOrders, emitter, warn };
+    const parts = { ...shared, breakers, breakerQueue, admission, issuer };
     const explainTo = (error: RejectedError, request: EntryRequest) => this.#explainTo(error, request);
     this.#waiting = new WaitingRequests({ ...parts, explainTo, explain });
   }
@@ -145,8 +148,7 @@ export class Gate {
 
   #explainTo(error: RejectedError, request: EntryRequest): void {
     if (this.#explain === undefined || error.decidedBy !== undefined) return;
-    const { learnedFrom } = this.#roleBudgets.of(request);
-    explainRejection(error, this.#explain(error.constraint, request, learnedFrom));
+    explainRejection(error, this.#explain(error.constraint, request, this.#roleBudgets.of(request)));
   }
 
   #enter(request: EntryRequest): Grant | Promise<Grant> {
@@ -198,9 +200,7 @@ export class Gate {
       const estimate = this.#admission.estimate(roleBudget, charge, nowUs);
       const verdict = estimate.readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait";
       const refusal = refusalOf(estimate, nowUs);
-      const decidedBy = this.#emitter.isEmpty
-        ? undefined
-        : this.#explain?.(refusal.constraint, call, roleBudget.learnedFrom);
+      const decidedBy = this.#emitter.isEmpty ? undefined : this.#explain?.(refusal.constraint, call, roleBudget);
       this.#emitter.shadowed(roleBudget, verdict, refusal, decidedBy && decidedByText(decidedBy));
     }
     return this.#issueAtOnce(call, roleBudget, charge, nowUs, permit);

@@ -2,7 +2,7 @@ import type { BreakerChange } from "../breaker/breaker-change.ts";
 import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
-import { type Constraint, type DecidedBy, type LearnedFrom, RejectedError, type StoreError } from "../errors.ts";
+import { type Constraint, type DecidedBy, type LimitChanges, RejectedError, type StoreError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { QueuedWait } from "../limiter/granted-wait.ts";
@@ -21,6 +21,7 @@ import { onAbort } from "./abort-watch.ts";
 import { type Admission, mayWaitFor } from "./admission.ts";
 import type { BreakerQueue } from "./breaker-queue.ts";
 import type { GrantIssuer } from "./grant-issuer.ts";
+import type { LimitOrders } from "./limit-orders.ts";
 
 /** A process that is away tries the store at least every 1.5 s: a probe takes a second at most, and half a second later the next one follows. */
 const SETTLING_MS = 1600;
@@ -37,6 +38,7 @@ export interface WaitingRequestsDeps {
   readonly peers: Peers | undefined;
   readonly admission: Admission;
   readonly issuer: GrantIssuer;
+  readonly limitOrders: LimitOrders;
   readonly emitter: LimiterEmitter;
   readonly warn: ((message: string) => void) | undefined;
   /** Adds the setting behind a refusal to its error. */
@@ -46,11 +48,7 @@ export interface WaitingRequestsDeps {
 }
 
 /** Finds the setting behind a limit that delayed, refused or would have refused a request. */
-export type ExplainConstraint = (
-  constraint: Constraint,
-  request: EntryRequest,
-  learnedFrom: LearnedFrom | undefined,
-) => DecidedBy;
+export type ExplainConstraint = (constraint: Constraint, request: EntryRequest, changes: LimitChanges) => DecidedBy;
 
 /**
  * The requests that wait, and the only loop that serves them. It asks its parts: the queues which request has the turn,
@@ -222,11 +220,14 @@ export class WaitingRequests {
   }
 
   #applyBreakerChanges(): void {
-    const { breakers, breakerQueue, peers } = this.#deps;
+    const { breakers, breakerQueue, peers, limitOrders } = this.#deps;
     const changes = breakers?.takeChanges() ?? [];
     if (changes.length === 0) return;
     peers?.publish(changes);
-    for (const change of changes) if (change.kind === "hold" && change.untilUs > 0) this.#emitHold(change);
+    for (const change of changes) {
+      if (change.kind === "hold" && change.untilUs > 0) this.#emitHold(change);
+      if (change.kind === "limit") limitOrders.apply(change);
+    }
     if (this.size === 0) return;
     // A circuit that opens again unblocks too: a call that waits for the lease of the failed probe would wait too long.
     for (const { origin, kind, blocker } of changes)
@@ -304,7 +305,7 @@ export class WaitingRequests {
       else this.#reject(waiter, admission.rejectDenied(permit, waiter, waiter.waitedMs(nowUs)));
       return false;
     }
-    const wait = new QueuedWait(waiter, nowUs, explain && (limit => explain(limit, call, roleBudget.learnedFrom)));
+    const wait = new QueuedWait(waiter, nowUs, explain && (limit => explain(limit, call, roleBudget)));
     const grant = issuer.issue(call, roleBudget, charge, nowUs, wait, permit);
     // A listener of the limiter may have aborted it.
     if (waiter.isOver) grant.giveBack();
@@ -449,6 +450,7 @@ const UNBLOCKING_NONE: ReadonlySet<BreakerChange["kind"]> = new Set([
   "failure",
   "recent-failure",
   "success",
+  "limit",
 ]);
 
 /** Whether calls may have to wait for longer than before. */

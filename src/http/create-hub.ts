@@ -94,8 +94,8 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     breakerStore,
     random,
     warn,
-    explain: (constraint, { host, role, path }, learnedFrom) =>
-      policy.decidedBy.of(constraint, { host, role, path }, learnedFrom),
+    explain: (constraint, { host, role, path }, changes) =>
+      policy.decidedBy.of(constraint, { host, role, path }, changes),
     awayPolicy: () => {
       const { when_store_away: mode = "share", fleet_size: fleetSize } = policy.loaded.ratelimits.options.backend ?? {};
       return { mode, fleetSize };

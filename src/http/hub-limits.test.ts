@@ -8,6 +8,7 @@ import { RateLimitExceeded } from "../errors.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { systemTime } from "../time/system-time.ts";
 import { createHub } from "./create-hub.ts";
+import type { Hub } from "./hub.ts";
 import type { HubOptions } from "./hub-options.ts";
 
 const HOST = "127.0.0.1";
@@ -126,4 +127,148 @@ test("a target without rate limits and a wrong duration are RangeErrors", async 
   assert.throws(() => limits.release("not a host"), /"not a host" is neither a host nor a URL/);
   for (const seconds of [0, Number.NaN, Number.POSITIVE_INFINITY])
     assert.throws(() => limits.hold(HOST, seconds), /seconds must be a finite number greater than 0/);
+});
+
+const TEN = { rates: "10/SECOND", guard_ms: 0, max_delay_ms: 0 };
+const TEN_A_SECOND = {
+  policy: {
+    ratelimits: {
+      extends: "none" as const,
+      defaults: { metadata: TEN, landing: TEN, artifact: { ...TEN, rates: "1/SECOND" } },
+    },
+    breakers: { extends: "none" as const },
+  },
+};
+
+/** Sends requests until one is refused. Returns how many were sent, and the refusal. */
+async function burst(hub: Hub, origin: string) {
+  for (let sent = 0; ; sent += 1) {
+    const refused = await hub.fetch(origin).then(
+      () => undefined,
+      error => error as RateLimitExceeded,
+    );
+    if (refused !== undefined) return { sent, refused };
+  }
+}
+
+test("an ordered rate applies at once, counts what was sent before, and ends by its time or by reset", async t => {
+  const { time, server, hubOf } = await setUp(t, TEN_A_SECOND);
+  const hub = await hubOf();
+  const events = recordEvents(hub);
+  for (let sent = 0; sent < 3; sent += 1) await hub.fetch(server.origin);
+  hub.limits.set(`${HOST}:metadata`, "4/SECOND", { seconds: 60, reason: "quota", by: "ann@ops" });
+  const { sent, refused } = await burst(hub, server.origin);
+  assert.equal(sent, 1, "three of four were sent before the order");
+  assert.equal(
+    refused.message,
+    "rate limit 4/SECOND of 127.0.0.1 (metadata) reached: next slot in 1.0 s, " +
+      "but this call waits at most 0 ms (max_delay_ms; pass maxWaitMs to wait longer)",
+  );
+  assert.deepEqual(refused.decidedBy, {
+    ...{ limit: "4/SECOND", value: "4/SECOND", where: "an operator's order: quota (ann@ops)", mode: "enforce" },
+  });
+  const [key] = hub.limits.list();
+  assert.deepEqual(key?.order, {
+    ...{ rates: "4/SECOND", reason: "quota", by: "ann@ops" },
+    ...{ remainingMs: 60_000, isLooser: false, policyRates: "10/SECOND" },
+  });
+  assert.deepEqual(key?.windows, [{ rate: "4/SECOND", unit: "requests", used: 4, limit: 4, isLearned: false }]);
+  await time.advance(1000);
+  assert.equal((await burst(hub, server.origin)).sent, 4);
+  await time.advance(58_999);
+  assert.equal((await burst(hub, server.origin)).sent, 4, "just before its end");
+  await time.advance(1);
+  assert.equal((await burst(hub, server.origin)).sent, 6, "after its end: ten in any second");
+  assert.equal(hub.limits.list()[0]?.order, undefined);
+  hub.limits.set(HOST, "2/SECOND", { by: "ann@ops" });
+  await time.advance(1000);
+  assert.equal((await burst(hub, server.origin)).sent, 2);
+  hub.limits.reset(HOST, { reason: "all is well", by: "bob@ops" });
+  assert.equal((await burst(hub, server.origin)).sent, 8);
+  assert.deepEqual(
+    only(events, "limit_ordered")
+      .filter(({ role }) => role === "metadata")
+      .map(({ old, new: now, seconds, reason, by, is_looser }) => [old, now, seconds, reason, by, is_looser]),
+    [
+      ["10/SECOND", "4/SECOND", 60, "quota", "ann@ops", false],
+      ["4/SECOND", "10/SECOND", 0, "the time of the order is over", "", false],
+      ["10/SECOND", "2/SECOND", 31_622_400, "operator", "ann@ops", false],
+      ["2/SECOND", "10/SECOND", 0, "all is well", "bob@ops", false],
+    ],
+  );
+});
+
+test("a rate that is looser than the policy needs force, and is shown as looser; a role with a stricter one keeps it", async t => {
+  const { server, hubOf } = await setUp(t, TEN_A_SECOND);
+  const hub = await hubOf();
+  assert.throws(() => hub.limits.set(`${HOST}:artifact`, "2/SECOND"), {
+    name: "RangeError",
+    message:
+      "2/SECOND is looser than 1/SECOND of 127.0.0.1 (artifact) in the policy; pass force to set it all the same",
+  });
+  assert.throws(
+    () => hub.limits.set(HOST, "700/MINUTE"),
+    /700\/MINUTE is looser than 10\/SECOND of 127\.0\.0\.1 \(metadata\)/,
+  );
+  hub.limits.set(HOST, "2/SECOND");
+  const inForce = () => hub.limits.list().map(({ role, windows }) => [role, windows.map(({ rate }) => rate).join("+")]);
+  assert.deepEqual(inForce(), [
+    ["metadata", "2/SECOND"],
+    ["landing", "2/SECOND"],
+    ["artifact", "1/SECOND"],
+  ]);
+  hub.limits.set(`${HOST}:metadata`, "20/SECOND", { force: true, reason: "a load test" });
+  assert.equal((await burst(hub, server.origin)).sent, 20);
+  const [key] = hub.limits.list();
+  assert.deepEqual(
+    [key?.order?.isLooser, key?.order?.policyRates, key?.order?.reason],
+    [true, "10/SECOND", "a load test"],
+  );
+});
+
+test("a waiting call is refused when an order makes it too late, and starts earlier when the order ends", async t => {
+  const { time, server, hubOf } = await setUp(t, TEN_A_SECOND);
+  const hub = await hubOf();
+  await burst(hub, server.origin);
+  const impatient = hub.fetch(server.origin, { maxWaitMs: 5000 });
+  const patient = hub.fetch(server.origin, { maxWaitMs: 3_600_000 });
+  await until(() => hub.snapshot().waiting === 2);
+  hub.limits.set(HOST, "1/HOUR", { reason: "pause" });
+  const error = await impatient.catch(refused => refused);
+  assert.ok(error instanceof RateLimitExceeded);
+  assert.equal(error.decidedBy?.where.startsWith("an operator's order: pause ("), true);
+  await time.advance(60_000);
+  assert.equal(hub.snapshot().waiting, 1);
+  hub.limits.reset(HOST);
+  assert.equal((await patient).status, 200);
+});
+
+test("an order for a host is for the budget that counts its requests, and an order of a service for its members", async t => {
+  const rates = { rates: "10/SECOND", guard_ms: 0, max_delay_ms: 0 };
+  const { server, hubOf } = await setUp(t, {
+    policy: {
+      ratelimits: { extends: "none", services: { loop: { members: [HOST, "localhost"], metadata: rates } } },
+      breakers: { extends: "none" },
+    },
+  });
+  const hub = await hubOf();
+  hub.limits.set(`${HOST}:metadata`, "3/SECOND");
+  assert.equal(hub.limits.list()[0]?.key, "service loop");
+  assert.equal((await burst(hub, server.origin)).sent, 3);
+  assert.equal((await burst(hub, server.origin.replace(HOST, "localhost"))).sent, 0);
+  hub.limits.reset("service:loop");
+  assert.equal((await burst(hub, server.origin)).sent, 7);
+});
+
+test("bad rates, durations and targets of an order are RangeErrors that name them", async t => {
+  const { hubOf } = await setUp(t, TEN_A_SECOND);
+  const { limits } = await hubOf();
+  assert.throws(() => limits.set(HOST, "fast"), /"fast" is not a rate; write <count>\/<unit>/);
+  assert.throws(() => limits.set(HOST, []), /no rate given/);
+  assert.throws(() => limits.set("resolver:crossref", "1/SECOND"), /expected a host, <host>:<role>, a URL or service/);
+  for (const seconds of [0, Number.NaN, 1e9])
+    assert.throws(
+      () => limits.set(HOST, "1/SECOND", { seconds }),
+      /seconds must be greater than 0 and at most 31622400/,
+    );
 });

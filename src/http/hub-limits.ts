@@ -1,9 +1,13 @@
+import { basename } from "node:path";
 import { operatorReason } from "../breaker/cooldowns.ts";
-import type { OrderRequest } from "../breaker/orders.ts";
+import type { LimitRequest } from "../breaker/orders.ts";
+import { parseRates } from "../core/limits/rate.ts";
+import { redactedText } from "../core/text/redaction.ts";
 import type { BreakerRegistry } from "../gate/breaker-registry.ts";
 import type { Gate } from "../gate/gate.ts";
 import { breakersOf } from "../gate/registry-breakers.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
+import { checkWithinPolicy, type LimitTarget, limitTargetsOf } from "../policy/limit-order-check.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { hubTargetOf } from "./hub-target.ts";
 
@@ -13,10 +17,31 @@ export interface HoldOptions {
   readonly reason?: string | undefined;
 }
 
+/** The options of `hub.limits.set`. */
+export interface SetLimitOptions {
+  /** How long, greater than 0 and at most a year. @default a year, so that `reset` ends it */
+  readonly seconds?: number | undefined;
+  /** Why: shown in waits, refusals, events and tables. @default "operator" */
+  readonly reason?: string | undefined;
+  /** Who gives the order: shown beside the reason. @default the program and its process id */
+  readonly by?: string | undefined;
+  /**
+   * The rates replace those of the policy, also by looser ones. Limits that the server announces, and the totals of host
+   * and service, still apply. @default false: the rates can only tighten the policy
+   */
+  readonly force?: boolean | undefined;
+}
+
+/** The options of `hub.limits.reset`. */
+export type ResetLimitOptions = Pick<SetLimitOptions, "reason" | "by">;
+
+/** One year. Records of orders have an end, so that a forgotten one does not stay for ever. */
+export const LIMIT_SECONDS_MAX = 366 * 86_400;
+
 /**
  * The rate limits of a hub. A target is a host, `<host>:<role>` for one role, a URL or `service:<name>`; another text is
- * a RangeError. With a shared store, `hold` and `release` apply to all processes, as `docstokg limits hold`; without
- * one, to this hub.
+ * a RangeError. With a shared store, orders apply to all processes, as those of `docstokg limits`; without one, to this
+ * hub.
  */
 export interface HubLimits {
   /**
@@ -28,8 +53,17 @@ export interface HubLimits {
   /** Ends the holds of the target: its calls are sent as the rate limits allow. */
   release(target: string): void;
   /**
-   * The state of every key (a host or service, and a role) that has been used, is held (`hold`), or still has usage in its
-   * windows.
+   * Changes the rates of the target for a while, in each of its roles, or in the one that it names. Windows keep what they
+   * have counted. A new order replaces the one before. Throws a RangeError if the policy is stricter than `rates` in every
+   * role, unless `force` is set; a role in which it is stricter keeps its own rates.
+   * @param rates as in the policy: `2/SECOND`, or several windows, `2/SECOND+100/HOUR`
+   */
+  set(target: string, rates: string | readonly string[], options?: SetLimitOptions): void;
+  /** Ends an order of `set`: the rates of the policy apply again. */
+  reset(target: string, options?: ResetLimitOptions): void;
+  /**
+   * The state of every key (a host or service, and a role) that has been used, is held (`hold`), has changed rates (`set`),
+   * or still has usage in its windows.
    */
   list(): readonly KeySnapshot[];
 }
@@ -56,14 +90,46 @@ export class GateHubLimits implements HubLimits {
     this.#give(text, { kind: "release" });
   }
 
+  set(text: string, rates: string | readonly string[], options: SetLimitOptions = {}): void {
+    const { seconds = LIMIT_SECONDS_MAX, reason = "operator", by = programName(), force: isForced = false } = options;
+    if (!(seconds > 0 && seconds <= LIMIT_SECONDS_MAX))
+      throw new RangeError(`seconds must be greater than 0 and at most ${LIMIT_SECONDS_MAX} (a year), got ${seconds}`);
+    const parsed = parseRates(rates);
+    const targets = this.#limitTargets(text);
+    if (!isForced) checkWithinPolicy(this.#policy(), targets, parsed, "pass force to set it all the same");
+    const order = { rates: parsed, isForced, reason: redactedText(reason), by: redactedText(by) };
+    for (const target of targets) this.#order(target, { kind: "set-limit", ms: seconds * 1000, ...order });
+  }
+
+  reset(text: string, { reason = "operator", by = programName() }: ResetLimitOptions = {}): void {
+    const order = { kind: "reset-limit", reason: redactedText(reason), by: redactedText(by) } as const;
+    for (const target of this.#limitTargets(text)) this.#order(target, order);
+  }
+
   list(): readonly KeySnapshot[] {
     return this.#gate.keySnapshots();
   }
 
-  #give(text: string, order: OrderRequest): void {
-    const { target } = hubTargetOf(this.#policy(), text);
-    if ("resolver" in target)
-      throw new RangeError(`expected a host, <host>:<role>, a URL or service:<name>, got ${JSON.stringify(text)}`);
+  #give(text: string, order: LimitRequest): void {
+    this.#order(this.#targetOf(text), order);
+  }
+
+  #order(target: LimitTarget, order: LimitRequest): void {
     breakersOf(this.#breakers).giveOrder(target, order);
   }
+
+  /** The budgets that count the requests of the target. */
+  #limitTargets(text: string): readonly LimitTarget[] {
+    return limitTargetsOf(this.#policy(), this.#targetOf(text));
+  }
+
+  #targetOf(text: string): LimitTarget {
+    const { target } = hubTargetOf(this.#policy(), text);
+    if (!("resolver" in target)) return target;
+    throw new RangeError(`expected a host, <host>:<role>, a URL or service:<name>, got ${JSON.stringify(text)}`);
+  }
+}
+
+function programName(): string {
+  return `${basename(process.argv[1] ?? "node")}, pid ${process.pid}`;
 }

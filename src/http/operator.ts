@@ -25,7 +25,7 @@ import { Observer, type RunningProcess } from "./observer.ts";
 export interface GivenOrder {
   /** The host or resolver after the order. */
   readonly status: SharedBreakerStatus;
-  /** False for an order to open that changes nothing: a running one ends later, and is not to be replaced. */
+  /** False for an order to open or hold that changes nothing: a running one ends later, and is not to be replaced. */
   readonly isChanged: boolean;
   /** Milliseconds until what was ordered ends, also if a longer order was running; 0 for an order that ends others. */
   readonly remainingMs: number;
@@ -99,7 +99,8 @@ export class Operator extends Observer {
       ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
         const order = orderFor(target, request);
         const next = giveOrder(record, order, nowUs);
-        const isChanged = !("durationUs" in order) || openedUntilUs(next, order) !== openedUntilUs(record, order);
+        const isKept = order.kind === "open" || order.kind === "hold";
+        const isChanged = !isKept || openedUntilUs(next, order) !== openedUntilUs(record, order);
         const remainingMs = Math.max(0, Math.ceil((openedUntilUs(next, order) - nowUs) / 1000));
         const result = { status: sharedStatusOf(name, next, nowUs), isChanged, remainingMs };
         return { record: { next, keepUntilUs: breakerRecordExpiryUs(next, nowUs) }, result };
@@ -114,7 +115,11 @@ function recordNameOf(target: BreakerTarget): BreakerRecordName {
 
 /** When the part of the record that the order is for ends; 0 for one that has ended. */
 function openedUntilUs(record: BreakerRecord, order: OperatorOrder): number {
-  if ("roles" in order) return Math.max(...order.roles.map(role => record.holds?.[role]?.untilUs ?? 0));
+  if ("roles" in order) {
+    const isHold = order.kind === "hold" || order.kind === "release";
+    const records = isHold ? record.holds : record.limits;
+    return Math.max(...order.roles.map(role => records?.[role]?.untilUs ?? 0));
+  }
   const { circuit } = order;
   const opened = circuit === undefined ? record.operatorCooldown : circuitRecordOf(record, circuit).order;
   return opened?.untilUs ?? 0;

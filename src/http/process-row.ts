@@ -21,6 +21,11 @@ export interface ProcessKeyRow extends KeySnapshot {
   readonly decidedBy: DecidedBy | null;
 }
 
+/** Whether an operator should see the key: it was used, or an order is in force for it. */
+export function isWorthShowing({ acquired, refused, waiting, inFlight, hold, order }: KeySnapshot): boolean {
+  return acquired + refused + waiting + inFlight > 0 || hold !== undefined || order !== undefined;
+}
+
 /** The age is never negative: the clock of another machine may be ahead of ours. */
 export function processRow(
   { pid, machine, program, writtenMs, snapshot }: RunningProcess,
@@ -32,8 +37,9 @@ export function processRow(
   return { pid, machine, program, ageMs: Math.max(0, wallMs - writtenMs), calls, inFlight, waiting, keys };
 }
 
-function keyDecidedBy({ key, role, constraint, learnedFrom }: KeySnapshot, policy: LoadedPolicy): DecidedBy | null {
+function keyDecidedBy(snapshot: KeySnapshot, policy: LoadedPolicy): DecidedBy | null {
+  const { key, role, constraint } = snapshot;
   if (constraint === undefined) return null;
   // A partition has the limits of what it is a partition of.
-  return decidedByOf(policy, constraint, { host: commonName(key), role }, learnedFrom);
+  return decidedByOf(policy, constraint, { host: commonName(key), role }, snapshot);
 }

@@ -13,6 +13,7 @@ import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { unreferenced } from "../time/unreferenced.ts";
 import type { HubSnapshot } from "./hub.ts";
+import { isWorthShowing } from "./process-row.ts";
 
 /** The part of a hub's snapshot that is written to the store. */
 export interface PublishedStatus extends Pick<HubSnapshot, "calls" | "inFlight" | "waiting" | "keys" | "hosts"> {
@@ -151,7 +152,7 @@ function toPublishedStatus(
   { calls, inFlight, waiting, keys, hosts }: HubSnapshot,
   resolvers: Iterable<string>,
 ): PublishedStatus {
-  const busy = keys.filter(key => key.acquired + key.refused + key.waiting + key.inFlight > 0);
+  const busy = keys.filter(isWorthShowing);
   const busiest = busy.toSorted((a, b) => b.waiting - a.waiting || b.acquired - a.acquired).slice(0, ROWS_MAX);
   const affected = hosts.filter(({ state, windowFailures }) => state !== "closed" || windowFailures > 0);
   return {

@@ -61,6 +61,8 @@ export class Budget {
   /** Applies another policy. Requests already sent still count. */
   reload(policy: BudgetPolicy, aimd: AimdPolicy): void {
     const old = this.windows;
+    // What the store has said is by window.
+    if (!hasSameLengths(this.policy, policy)) this.sharedUse = undefined;
     this.policy = policy;
     this.pace?.reload(policy, aimd);
     this.log.replaceWindows(old, this.windows);
@@ -212,6 +214,12 @@ export class Budget {
   slotConstraint(key: "max_concurrent" | "max_inflight"): Constraint {
     return { kind: "concurrency", owner: this.name, limit: `${key} ${this.policy.maxConcurrent}` };
   }
+}
+
+/** Whether two policies claim windows of the same lengths in the store. */
+function hasSameLengths(a: BudgetPolicy, b: BudgetPolicy): boolean {
+  const [ours, theirs] = [a.undivided ?? a, b.undivided ?? b].map(({ rates }) => rates.map(({ windowUs }) => windowUs));
+  return ours?.join() === theirs?.join();
 }
 
 /** When every budget that applies has capacity for the request, whatever waits for it. */

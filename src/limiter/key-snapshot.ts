@@ -1,5 +1,5 @@
 import type { Window } from "../core/limits/window-log.ts";
-import type { Constraint, LearnedFrom } from "../errors.ts";
+import type { Constraint, LearnedFrom, OrderedRate } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import { freeUs } from "./budget.ts";
 import type { WaitEstimate } from "./estimate.ts";
@@ -27,13 +27,23 @@ export interface HoldSnapshot {
   readonly remainingMs: number;
 }
 
+/** An operator has changed the rates of a key (`hub.limits.set`). */
+export interface LimitOrderSnapshot extends OrderedRate {
+  /** Milliseconds until it ends. */
+  readonly remainingMs: number;
+  /** True if it allows more than the policy in any window, which needs `force`. */
+  readonly isLooser: boolean;
+  /** The rates of the policy, which apply again when it ends: `10/SECOND+5000/HOUR`; empty if there are none. */
+  readonly policyRates: string;
+}
+
 /** The state of one key: a host or service, and a role. */
 export interface KeySnapshot {
   /** Name of the host, or `service <name>`. */
   readonly key: string;
   /** The role whose budget this is. */
   readonly role: Role;
-  /** The windows in force: those of the policy, and tighter ones that the server announced. */
+  /** The windows in force: those of the policy or of an operator's order, and tighter ones that the server announced. */
   readonly windows: readonly WindowSnapshot[];
   /**
    * Measured pace: units per second in the shortest window in force, up to now. Undefined for a key without rates, whose
@@ -63,6 +73,8 @@ export interface KeySnapshot {
   readonly constraint: Constraint | undefined;
   /** The order of an operator that holds the key; undefined if it is not held. */
   readonly hold: HoldSnapshot | undefined;
+  /** The order of an operator that has changed the rates of the key; undefined if there is none. */
+  readonly order: LimitOrderSnapshot | undefined;
   /** What announced the last limit that the key has learned; undefined if it has learned none. */
   readonly learnedFrom: LearnedFrom | undefined;
   /** Pace learned by AIMD: windows are stretched to T / multiplier. From `aimd.min_multiplier` to 1; 1 is full pace. */
@@ -117,10 +129,24 @@ export function keySnapshotOf(
     estimatedWaitMs: Math.ceil(((estimate?.readyUs ?? nowUs) - nowUs) / 1000),
     constraint: estimate?.constraint,
     hold,
+    order: orderSnapshotOf(roleBudget, nowUs),
     learnedFrom: roleBudget.learnedFrom,
     multiplier: pace?.multiplier ?? 1,
     guardMs: (pace?.guardUs ?? policy.guardUs) / 1000,
     shape: roleBudget.spacingUs > 0 ? "smooth" : "burst",
+  };
+}
+
+function orderSnapshotOf(roleBudget: RoleBudget, nowUs: number): LimitOrderSnapshot | undefined {
+  const { order, policy, isLooser } = roleBudget;
+  const { orders = [], base } = policy.ordered ?? {};
+  if (order === undefined || base === undefined) return undefined;
+  const endUs = Math.min(...orders.map(({ untilUs }) => untilUs));
+  return {
+    ...order,
+    remainingMs: Math.max(0, Math.ceil((endUs - nowUs) / 1000)),
+    isLooser,
+    policyRates: base.labels.join("+"),
   };
 }
 

@@ -1,9 +1,8 @@
-import { evenSpacingUs } from "../core/limits/guard.ts";
 import { formatRates, type Rate } from "../core/limits/rate.ts";
 import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
-import { makeWindow, type Window } from "../core/limits/window-log.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { PacedPolicy } from "./pace.ts";
+import { tightenedPolicy, tightest } from "./tightened-policy.ts";
 
 /** One changed limit, for events; `old` and `new` as the policy writes them, or "none". */
 export interface LearnedChange {
@@ -63,23 +62,8 @@ export class LearnedLimits {
   /** The policy tightened by the learned limits: the limits in force. */
   overlay(base: RoleBudgetPolicy): RoleBudgetPolicy & PacedPolicy {
     this.base = base;
-    const own = base.rates.map(rate => this.#tighter(rate));
-    const rates = [...own, ...this.#rates.filter(({ windowUs }) => tightest(base.rates, windowUs) === undefined)];
-    const windows = rates.map((rate, index) =>
-      rate === base.rates[index]
-        ? (base.windows[index] as Window)
-        : makeWindow(rate.limit, rate.windowUs + base.guardUs),
-    );
-    const evenUs = evenOf(base.rates, rates);
-    return Object.freeze({
-      ...base,
-      rates,
-      windows,
-      labels: rates.map(rate => formatRates([rate])),
-      evenUs,
-      spacingUs: base.spacingUs > 0 ? evenUs : 0,
-      maxConcurrent: Math.min(base.maxConcurrent, this.#maxConcurrent),
-    });
+    const tightened = tightenedPolicy(base, this.#rates);
+    return Object.freeze({ ...tightened, maxConcurrent: Math.min(base.maxConcurrent, this.#maxConcurrent) });
   }
 
   isLapsed(nowUs: number): boolean {
@@ -131,11 +115,6 @@ export class LearnedLimits {
     this.#announcedUs = nowUs;
     return slots(inForce);
   }
-
-  #tighter(rate: Rate): Rate {
-    const learned = tightest(this.#rates, rate.windowUs);
-    return learned !== undefined && learned.limit < rate.limit ? learned : rate;
-  }
 }
 
 /**
@@ -143,21 +122,6 @@ export class LearnedLimits {
  */
 function isImplied(rate: Rate, by: readonly Rate[]): boolean {
   return by.some(({ limit, windowUs }) => Math.ceil(rate.windowUs / windowUs) * limit <= rate.limit);
-}
-
-function tightest(rates: readonly Rate[], windowUs: number): Rate | undefined {
-  const alike = rates.filter(rate => rate.windowUs === windowUs);
-  return alike.length === 0 ? undefined : alike.reduce((least, rate) => (rate.limit < least.limit ? rate : least));
-}
-
-/**
- * The spacing of a smooth key, which follows from the shortest window. A shorter learned window may allow a smaller
- * spacing; then the larger one stays.
- */
-function evenOf(policy: readonly Rate[], rates: readonly Rate[]): number {
-  const shortestUs = Math.min(...(policy.length > 0 ? policy : rates).map(({ windowUs }) => windowUs));
-  const short = rates.filter(({ windowUs }) => windowUs <= shortestUs);
-  return Math.max(0, ...short.map(rate => evenSpacingUs([rate])));
 }
 
 function label(rate: Rate | undefined): string {

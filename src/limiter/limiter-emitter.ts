@@ -51,6 +51,17 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
     for (const change of changes) this.emit({ event_type: "limit_learned", key, role, ...change });
   }
 
+  /** `seconds` is 0 if an order has ended. */
+  ordered(
+    roleBudget: RoleBudget,
+    old: readonly string[],
+    { seconds, reason, by }: { readonly seconds: number; readonly reason: string; readonly by: string },
+  ): void {
+    const { name: key, role, policy, isLooser: is_looser } = roleBudget;
+    const rates = { old: old.join("+") || "none", new: policy.labels.join("+") || "none" };
+    this.emit({ event_type: "limit_ordered", key, role, ...rates, seconds, reason, by, is_looser });
+  }
+
   storeAway(processes: number, mode: "share" | "wait" | "refuse", { message }: Error): void {
     this.emit({ event_type: "store_away", processes, mode, message });
   }

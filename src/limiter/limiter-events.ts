@@ -62,6 +62,24 @@ export type LimiterEvent =
       /** The family of header fields that announced it; `lapsed` when the policy's own limit is back in force. */
       readonly source: string;
     }
+  /** An operator has changed the rates of a key, or such an order has ended. */
+  | {
+      readonly event_type: "limit_ordered";
+      readonly key: string;
+      readonly role: Role;
+      /** The rates in force before, `10/SECOND+5000/HOUR`; `none` if there were none. */
+      readonly old: string;
+      /** The rates in force now, as `old`. */
+      readonly new: string;
+      /** How long the order lasts; 0 if it has ended. */
+      readonly seconds: number;
+      /** What the operator has written, or why the order has ended. */
+      readonly reason: string;
+      /** Who gave the order; empty if its time is over. */
+      readonly by: string;
+      /** True if the order allows more than the policy, which needs `force`. */
+      readonly is_looser: boolean;
+    }
   /** A key in shadow mode: what enforcing would have done to a request that was sent at once. */
   | {
       readonly event_type: "ratelimit.shadow";

@@ -1,5 +1,6 @@
 import { EvictingMap } from "../core/evicting-map.ts";
 import type { AimdPolicy } from "../core/limits/aimd.ts";
+import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import { WindowLog } from "../core/limits/window-log.ts";
 import { UNLIMITED } from "../policy/budget-policy.ts";
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
@@ -13,6 +14,7 @@ import type { Costs } from "./charge.ts";
 import type { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { LimiterEmitter } from "./limiter-emitter.ts";
+import { hasSameOrders, mayConcern, type OrderedKey, OrderedLimits } from "./ordered-limits.ts";
 import { Pace } from "./pace.ts";
 import { RoleBudget, type StoreState } from "./role-budget.ts";
 import { type FormerBudget, SentHistory } from "./sent-history.ts";
@@ -30,19 +32,27 @@ export interface TakenOver {
   readonly units: number;
 }
 
+/** A budget whose orders have changed. */
+export interface OrderedChange {
+  readonly roleBudget: RoleBudget;
+  /** Its rates before. */
+  readonly old: readonly string[];
+}
+
 /** The role budgets of a process, the shared budgets above them, and the global ceiling. */
 export class RoleBudgets implements Iterable<RoleBudget> {
   /** The global ceiling on requests in flight, above every other budget. */
   readonly root: Budget;
   readonly store: StoreState = { isBlocking: false };
-  /** The limits of the policy, undivided. */
+  /** The limits of the policy, undivided and without orders. */
   #configured: LimitPolicies;
+  readonly #orders = new OrderedLimits();
   #shareCount = 1;
   /** When the limits last changed. What was charged before may be counted in other budgets now. */
   reloadedUs = Number.NEGATIVE_INFINITY;
   /** When the store was lost, while the limits are divided. */
   #lostUs: number | undefined = undefined;
-  /** The limits in force: a share of the configured ones while the store is away. */
+  /** The limits in force: those of the policy with the orders of operators; a share of them while the store is away. */
   #limits: LimitPolicies;
   readonly #time: Time;
   readonly #byRole: Readonly<Record<Role, EvictingMap<RoleBudget>>>;
@@ -184,7 +194,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 
   #divide(count: number): void {
-    const limits = shareOf(this.#configured, count);
+    const limits = shareOf(this.#orders.applyTo(this.#configured), count);
     const before = this.#limits;
     const nowUs = this.#time.monotonicUs();
     this.#shareCount = count;
@@ -212,6 +222,47 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     // The new limits may route a pinned host to another budget.
     this.#pinned.clear();
     for (const { host, role } of this.#pins) this.#pinned.add(this.forHost(host, role));
+  }
+
+  /**
+   * An operator has changed the rates of a host or service in this role, or has ended such a change. What was sent still
+   * counts (law L1).
+   */
+  setOrder(name: string, role: Role, limit: OrderedLimit): readonly OrderedChange[] {
+    this.#orders.set(name, role, limit);
+    // So that snapshots list it, also before its first call.
+    const route = limit.untilUs === 0 ? undefined : this.#limits.routeByName(name, role);
+    if (route !== undefined) this.#atRoute(route, role);
+    return this.#applyOrders([{ name, role }]);
+  }
+
+  /** When the next order ends; undefined if there is none. */
+  get nextOrderEndUs(): number | undefined {
+    return this.#orders.nextEndUs;
+  }
+
+  /** Ends the orders whose time is over. */
+  endOrders(nowUs: number): readonly OrderedChange[] {
+    return this.#applyOrders(this.#orders.removeEnded(nowUs));
+  }
+
+  /** Only the rates of role budgets change, so that the budgets above them stay as they are. */
+  #applyOrders(keys: readonly OrderedKey[]): readonly OrderedChange[] {
+    if (keys.length === 0) return [];
+    this.#limits = shareOf(this.#orders.applyTo(this.#configured), this.#shareCount);
+    const changes: OrderedChange[] = [];
+    for (const key of keys) {
+      const isConcerned = mayConcern(this.#configured, key);
+      for (const roleBudget of this.#byRole[key.role].values()) {
+        if (!isConcerned(roleBudget.name)) continue;
+        const policy = this.#limits.routeByName(roleBudget.name, key.role)?.roleBudget;
+        if (policy === undefined || hasSameOrders(policy, roleBudget.policy)) continue;
+        const { labels: old } = roleBudget.policy;
+        roleBudget.reload(policy, this.#limits.aimd);
+        changes.push({ roleBudget, old });
+      }
+    }
+    return changes;
   }
 
   /**

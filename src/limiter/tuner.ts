@@ -14,7 +14,7 @@ const MAX_HOLD_MS = 60_000;
 
 /**
  * Adjusts the pace of every key to its server: by its responses (laws L9, L12), by the limits that it announces (law
- * L10), and by holds. `wake` is called after each change, because waiting requests may be ready then.
+ * L10), by holds, and by the orders of operators. `wake` is called after each change, because waiting requests may be ready then.
  */
 export class Tuner {
   readonly #roleBudgets: RoleBudgets;
@@ -70,6 +70,12 @@ export class Tuner {
     this.#emitter.held(roleBudget.name, roleBudget.role, ms);
   }
 
+  /** An order of an operator has changed the rates of this budget. */
+  limitsChanged(roleBudget: RoleBudget): void {
+    this.#refuseImpossible(roleBudget);
+    this.#reschedule(roleBudget);
+  }
+
   /**
    * A throttle that says no time holds its key for the shortest window (law B10). While a key is held, only requests
    * that were in flight before are answered: their throttles are part of the same event.
@@ -104,7 +110,7 @@ export class Tuner {
     return changes;
   }
 
-  /** Refuses waiting requests whose weight the learned limits can never grant: they would wait for ever. */
+  /** Refuses waiting requests whose weight the new limits can never grant: they would wait for ever. */
   #refuseImpossible(roleBudget: RoleBudget): void {
     const { counted } = this.#queues;
     for (const waiter of counted.queueOf(roleBudget)?.all() ?? []) {

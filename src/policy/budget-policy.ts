@@ -1,4 +1,5 @@
 import { evenSpacingUs } from "../core/limits/guard.ts";
+import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import { formatRates, type Rate } from "../core/limits/rate.ts";
 import { makeWindow, type Window } from "../core/limits/window-log.ts";
 import { DEFAULT_GUARD_MS } from "./defaults.ts";
@@ -49,6 +50,15 @@ export interface RoleBudgetPolicy extends BudgetPolicy {
   readonly callCosts: Readonly<Record<string, number>>;
   /** The response headers that say what a call really used, by unit. */
   readonly costHeaders: Readonly<Record<string, string>>;
+  /** Undefined if no operator has changed the rates. */
+  readonly ordered?: OrderedRates | undefined;
+}
+
+/** The orders of operators that have changed the rates of a budget. */
+export interface OrderedRates {
+  readonly orders: readonly OrderedLimit[];
+  /** The policy without them. */
+  readonly base: BudgetPolicy;
 }
 
 export const UNLIMITED: BudgetPolicy = freezeBudget({}, { rates: [], costs: {}, guardUs: 0 });

@@ -1,4 +1,4 @@
-import type { Constraint, DecidedBy, LearnedFrom } from "../errors.ts";
+import type { Constraint, DecidedBy, LimitChanges } from "../errors.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { decidedByOf, type ExplainedRequest } from "./provenance.ts";
 
@@ -14,13 +14,14 @@ export class DecidedBySettings {
     this.#policy = policy;
   }
 
-  of(constraint: Constraint, request: ExplainedRequest, learnedFrom?: LearnedFrom): DecidedBy {
+  of(constraint: Constraint, request: ExplainedRequest, { learnedFrom, order }: LimitChanges = {}): DecidedBy {
     const { kind, owner, limit } = constraint;
     const { host, role, path } = request;
     const { ratelimits } = this.#policy;
     const ownPath = ratelimits.resolved.hasPaths(host) ? path : undefined;
-    const key = JSON.stringify([kind, owner, limit, host, role, ownPath, learnedFrom?.source, learnedFrom?.wallMs]);
-    const known = this.#known.get(key) ?? decidedByOf(this.#policy, constraint, request, learnedFrom);
+    const changes = [learnedFrom?.source, learnedFrom?.wallMs, order?.rates, order?.reason, order?.by];
+    const key = JSON.stringify([kind, owner, limit, host, role, ownPath, ...changes]);
+    const known = this.#known.get(key) ?? decidedByOf(this.#policy, constraint, request, { learnedFrom, order });
     if (this.#known.size >= KNOWN_MAX) this.#known.clear();
     this.#known.set(key, known);
     return known;

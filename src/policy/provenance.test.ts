@@ -91,9 +91,22 @@ test("a limit of another unit names the setting of its role or total", async () 
 });
 
 test("a limit that the server announced names the header fields and the time", async () => {
-  const learned = { source: "X-RateLimit", wallMs: Date.UTC(2026, 0, 2) };
-  const { where } = decidedByOf(await loadPolicy(), windowOf("2/SECOND"), request, learned);
+  const learnedFrom = { source: "X-RateLimit", wallMs: Date.UTC(2026, 0, 2) };
+  const { where } = decidedByOf(await loadPolicy(), windowOf("2/SECOND"), request, { learnedFrom });
   assert.equal(where, "learned from X-RateLimit at 2026-01-02T00:00:00.000Z");
+});
+
+test("a limit that an operator has ordered names the operator and the reason, and the other limits their setting", async () => {
+  const order = { rates: "2/SECOND+50/MINUTE", reason: "quota", by: "ann@ops" };
+  const policy = await loadPolicy({
+    ratelimits: { hosts: { "api.x": { metadata: { rates: "10/SECOND+500/HOUR" } } } },
+  });
+  const decided = (limit: string) => decidedByOf(policy, windowOf(limit), request, { order });
+  for (const limit of ["2/SECOND", "50/MINUTE", "2/SECOND+50/MINUTE+500/HOUR (shared by all processes)"])
+    assert.deepEqual(decided(limit), {
+      ...{ limit, value: "2/SECOND+50/MINUTE", where: "an operator's order: quota (ann@ops)", mode: "enforce" },
+    });
+  assert.equal(decided("500/HOUR").where, "policy.ratelimits");
 });
 
 test("a circuit names its fail_max, the server or the operator", async () => {

@@ -1,5 +1,5 @@
 import { formatRates, MAX_COST_LIMIT, parseRates } from "../core/limits/rate.ts";
-import { type Constraint, type DecidedBy, HOLD, type LearnedFrom, PROBE_IN_FLIGHT, RAMP_UP } from "../errors.ts";
+import { type Constraint, type DecidedBy, HOLD, type LimitChanges, PROBE_IN_FLIGHT, RAMP_UP } from "../errors.ts";
 import { type ExplainedValue, explainLimits, explainPolicy, explainResolver, explainSettings } from "./explanation.ts";
 import { STORE_AWAY } from "./limits-share.ts";
 import type { LoadedPolicy } from "./load.ts";
@@ -19,18 +19,18 @@ const RESOLVER = /^resolver (.+)$/;
 /**
  * The setting behind a limit or circuit that made a request wait or refused it: its value, and the line, variable or flag
  * that set it.
- * @param learnedFrom the last limit that the server announced for this key, if any
+ * @param changes what has changed the limits of the key since the policy was loaded
  */
 export function decidedByOf(
   policy: LoadedPolicy,
   constraint: Constraint,
   request: ExplainedRequest,
-  learnedFrom?: LearnedFrom,
+  changes: LimitChanges = {},
 ): DecidedBy {
   const isBreaker = constraint.kind === "breaker";
   const mode = isShadow(policy, request, isBreaker) ? "shadow" : "enforce";
   if (isBreaker) return { circuit: constraint.owner, ...circuitSetting(policy, constraint, request), mode };
-  return { limit: constraint.limit, ...limitSetting(policy, constraint, request, learnedFrom), mode };
+  return { limit: constraint.limit, ...limitSetting(policy, constraint, request, changes), mode };
 }
 
 type Setting = Pick<DecidedBy, "value" | "where">;
@@ -39,7 +39,7 @@ function limitSetting(
   policy: LoadedPolicy,
   { kind, owner, limit }: Constraint,
   request: ExplainedRequest,
-  learnedFrom: LearnedFrom | undefined,
+  { learnedFrom, order }: LimitChanges,
 ): Setting {
   if (kind === "store" || limit.includes(STORE_AWAY))
     return settingOf(policy, "backend.when_store_away", limit, "when_store_away");
@@ -47,6 +47,8 @@ function limitSetting(
     return { value: limit, where: limit.startsWith(HOLD) ? "an operator's order" : "a response of the server" };
   const number = /^max_(?:concurrent|inflight) (\d+)$/.exec(limit)?.[1];
   if (limit.startsWith("max_inflight")) return settingOf(policy, "global.max_inflight", Number(number));
+  if (order !== undefined && isSameLimit(order.rates, limit))
+    return { value: order.rates, where: `an operator's order: ${order.reason} (${order.by})` };
   // The limit of another unit than requests: `credits 100000/DAY`.
   const unit = /^([a-z][a-z0-9_]*) \d+\//.exec(limit)?.[1];
   const rates = unit === undefined ? "rates" : `costs.${unit}`;

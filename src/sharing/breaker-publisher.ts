@@ -177,11 +177,15 @@ export class BreakerPublisher {
   #writeOrder(pending: PendingOrder): void {
     const { name, order, givenUs } = pending;
     const ageUs = this.#deps.time.monotonicUs() - givenUs;
-    const key = `${name} ${"roles" in order ? `hold ${order.roles}` : (order.circuit ?? "*")}`;
+    const key = `${name} ${partOf(order)}`;
     const writing = this.#deps.write(name, (record, nowUs) => {
       if (!("durationUs" in order)) return giveOrder(record, order, nowUs, nowUs - ageUs);
       const durationUs = order.durationUs - ageUs;
-      return durationUs > 0 ? giveOrder(record, { ...order, durationUs }, nowUs, nowUs - ageUs) : record;
+      if (durationUs > 0) return giveOrder(record, { ...order, durationUs }, nowUs, nowUs - ageUs);
+      // It has ended meanwhile. The one that it has replaced does not come back.
+      return order.kind === "set-limit"
+        ? giveOrder(record, { ...order, kind: "reset-limit" }, nowUs, nowUs - ageUs)
+        : record;
     });
     void writing.then(isWritten => {
       if (!isWritten) {
@@ -192,6 +196,13 @@ export class BreakerPublisher {
       this.#deps.announce(name);
     });
   }
+}
+
+/** The part of a record that an order is for: of two orders for the same part the newer one counts. */
+function partOf(order: OperatorOrder): string {
+  if (!("roles" in order)) return order.circuit ?? "*";
+  const isHold = order.kind === "hold" || order.kind === "release";
+  return `${isHold ? "hold" : "limit"} ${order.roles}`;
 }
 
 export function recordNameOf(blocker: Blocker): BreakerRecordName {

@@ -14,6 +14,7 @@ import {
 import type { StoreError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
+import { serviceName } from "../policy/service-name.ts";
 import { announceOrder } from "../stores/order-log.ts";
 import {
   type BreakerRecordName,
@@ -43,7 +44,7 @@ const POLL_MS = 500;
 const RETRY_US = 1_000_000;
 
 /** What names the records of a call. */
-type RecordedCall = Pick<EntryRequest, "host" | "path" | "partition" | "resolver">;
+type RecordedCall = Pick<EntryRequest, "host" | "path" | "partition" | "resolver" | "service">;
 
 /**
  * Keeps the breakers of this process and the records of its peers in step. It writes local changes to the store, reads
@@ -173,7 +174,7 @@ export class BreakerSync implements ProbePermissions {
       else if (kind === "success") this.#failures.succeeded(change.blocker);
       else if (kind === "cooldown") this.#publisher.startedCooldown(change);
       else if (kind === "cooldown-ended") this.#publisher.endedCooldown(blocker);
-      else if ((kind === "order" || kind === "hold") && change.order !== undefined)
+      else if ((kind === "order" || kind === "hold" || kind === "limit") && change.order !== undefined)
         this.#publisher.ordered(blocker, change.order);
     }
   }
@@ -257,9 +258,13 @@ export class BreakerSync implements ProbePermissions {
     await Promise.all(this.#recordNamesOf(call).map(name => this.#read(name)));
   }
 
-  /** The records of everything that may deny the call: its host, its service, its partition, its resolver. */
+  /**
+   * The records of everything that may deny the call: its host, its service, its partition, its resolver. Of a service
+   * that the call names itself, the record has the rates that an operator has ordered.
+   */
   #recordNamesOf(call: RecordedCall): readonly BreakerRecordName[] {
     const names = this.#breakers.table.unitNamesOf(call).map(hostRecordName);
+    if (call.service !== undefined) names.push(hostRecordName(serviceName(call.service)));
     return call.resolver === undefined ? names : [...names, resolverRecordName(call.resolver)];
   }
 

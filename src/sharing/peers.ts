@@ -180,6 +180,11 @@ export class Peers {
     this.#costLeases?.limitsChanged();
   }
 
+  /** An operator has changed the rates of these budgets: as `limitsChanged`, for them alone. */
+  ratesOrdered(roleBudgets: readonly RoleBudget[]): void {
+    this.#unitLeases?.ratesOrdered(roleBudgets);
+  }
+
   charged(roleBudget: RoleBudget, { units, costs }: Charge): void {
     if (units > 0) this.#unitLeases?.charged(roleBudget, units);
     this.#readAhead(roleBudget);

@@ -15,6 +15,8 @@ import { type AwayPolicy, type StoreAway, StoreOutage } from "./store-outage.ts"
 const USE_REFRESH_US = 1_000_000;
 /** Bounds one lease: units that this process cannot send at once would be missing in the other processes. */
 const MAX_UNITS_PER_LEASE = 64;
+/** After an order the store is asked again within this time, as long as another process claims stricter limits. */
+const OVERRULED_RETRY_MS = 1000;
 /** Exchanges in flight with a store far away. */
 const MAX_EXCHANGES = 4;
 
@@ -56,6 +58,8 @@ export class UnitLeases {
   readonly #awaiting = new Set<RoleBudget>();
   /** Role budgets with leased units. */
   readonly #leased = new Set<RoleBudget>();
+  /** When an operator has last changed the rates of a budget. */
+  readonly #orderedUs = new WeakMap<RoleBudget, number>();
   /** Number of times that the limits of the policy have changed. */
   #limitsVersion = 0;
   #exchanging = 0;
@@ -124,6 +128,21 @@ export class UnitLeases {
     this.#limitsVersion += 1;
     for (const roleBudget of this.#leased) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
     for (const one of takenOver) this.#reports.takenOver(one);
+    if (this.#reports.hasSent) this.#scheduleReport();
+  }
+
+  /**
+   * An operator has changed the rates of these budgets. Their new limits are claimed at once, also by a process that sends
+   * nothing: the strictest claim applies to all, and a former one would delay the others.
+   */
+  ratesOrdered(roleBudgets: readonly RoleBudget[]): void {
+    for (const roleBudget of roleBudgets) {
+      const { unitLease } = roleBudget;
+      if (unitLease === undefined) continue;
+      this.#returnUnused(roleBudget, unitLease);
+      this.#orderedUs.set(roleBudget, this.#time.monotonicUs());
+      this.#reports.sent(roleBudget, 0);
+    }
     if (this.#reports.hasSent) this.#scheduleReport();
   }
 
@@ -266,6 +285,7 @@ export class UnitLeases {
       // A reply that was under way when the store was lost grants nothing.
       if (version !== this.#limitsVersion || this.#outage.away !== undefined)
         for (const roleBudget of roleBudgets) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
+      for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#forget(roleBudget);
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
       if (lost.length > 0) this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), true), [], lost);
     } catch (error) {
@@ -320,7 +340,10 @@ export class UnitLeases {
       this.#renewal ??= this.#renewLater();
     }
     if (reply !== undefined) {
-      const waitUs = Math.ceil(waitMsOf(reply) * 1000);
+      // Another process may still claim the limits of before the order. If it is idle, its claim ends with its lease.
+      const isOverruled = reply.isStricter && this.#isOrderedSince(roleBudget, nowUs - LEASE_MS * 1000);
+      const waitMs = isOverruled ? Math.min(waitMsOf(reply), OVERRULED_RETRY_MS) : waitMsOf(reply);
+      const waitUs = Math.ceil(waitMs * 1000);
       unitLease.notBeforeUs = waitUs === 0 ? 0 : nowUs + waitUs;
       this.#pace.told(roleBudget, reply);
     }
@@ -329,6 +352,17 @@ export class UnitLeases {
       this.#changes.push({ kind: "overruled", roleBudget });
     }
     this.#changes.push({ kind: "ready", roleBudget });
+  }
+
+  #isOrderedSince(roleBudget: RoleBudget, us: number): boolean {
+    return (this.#orderedUs.get(roleBudget) ?? Number.NEGATIVE_INFINITY) >= us;
+  }
+
+  /** A reply that was under way when the rates changed grants nothing, and says nothing about the new rates. */
+  #forget(roleBudget: RoleBudget): void {
+    const unitLease = this.#leaseOf(roleBudget);
+    this.#returnUnused(roleBudget, unitLease);
+    unitLease.notBeforeUs = 0;
   }
 
   #storeLost(

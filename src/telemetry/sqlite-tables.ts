@@ -81,6 +81,10 @@ ALTER TABLE breaker_calls ADD COLUMN "decided_by" TEXT;
 `,
     `ALTER TABLE http_attempts ADD COLUMN "decided_by" TEXT;`,
     `ALTER TABLE breaker_transitions RENAME COLUMN "heard" TO "from_peer";`,
+    `
+ALTER TABLE rate_events ADD COLUMN "by" TEXT;
+ALTER TABLE rate_events ADD COLUMN "is_looser" INTEGER;
+`,
   ],
 };
 
@@ -107,6 +111,7 @@ export const TABLE_OF: Readonly<Record<EventType, EventTable>> = {
   guard_adjust: "rate_events",
   shape_adjust: "rate_events",
   limit_learned: "rate_events",
+  limit_ordered: "rate_events",
   limit_overruled: "rate_events",
   store_away: "rate_events",
   store_back: "rate_events",

@@ -190,3 +190,89 @@ test("a hold of a resolver or of an unknown host is a usage error", async t => {
   assert.match(await failure("resolver:crossref"), /resolver crossref has no rate limits; expected a host/);
   assert.match(await failure("127.0.0.2"), /unknown target "127\.0\.0\.2": no running process has called it/);
 });
+
+test("limits set changes the rates of every process, names the order everywhere, and limits reset ends it", async t => {
+  for (const store of await storesOf(t)) {
+    const { origin, hubs } = await startHubs(t, store, [{}, {}]);
+    const argv = [
+      "limits",
+      "set",
+      "127.0.0.1:metadata",
+      "2/HOUR",
+      "--for",
+      "300",
+      "--reason",
+      "quota",
+      "--store",
+      store,
+    ];
+    const changed = await runCli(argv);
+    assert.match(
+      changed.stdout,
+      /^127\.0\.0\.1 \(metadata\): 2\/HOUR until .*Z \(300 s\), by \S+@\S+\napplied by 2 of 2 processes\n$/,
+    );
+    assert.equal(changed.exitCode, 0);
+    for (const hub of hubs) {
+      const key = hub.limits.list().find(({ role }) => role === "metadata");
+      assert.deepEqual([key?.order?.rates, key?.order?.reason, key?.order?.isLooser], ["2/HOUR", "quota", false]);
+    }
+    // Each has sent one request before the order, and both count.
+    for (const hub of hubs) await assert.rejects(hub.fetch(origin), { code: "DOCSTOKG_RATE_LIMITED" });
+    const shown = await runCli(["limits", "show", "--store", store]);
+    assert.match(
+      shown.stdout,
+      /^127\.0\.0\.1 metadata: 2\/HOUR for another \d+ s instead of 1000\/SECOND, ordered by \S+@\S+: quota$/m,
+    );
+    const ask = () => runCli(["why", origin, "--store", store]);
+    let why = await ask();
+    // The status of before the refusals is replaced within a second.
+    while (why.stdout.includes("Sent at once")) {
+      await systemTime.sleep(50);
+      why = await ask();
+    }
+    assert.match(why.stdout, /^order +2\/HOUR for another \d+ s instead of 1000\/SECOND, ordered by \S+@\S+: quota$/m);
+    assert.match(why.stdout, /^decided by +2\/HOUR \(an operator's order: quota \(\S+@\S+\)\)$/m);
+    const reset = await runCli(["limits", "reset", "127.0.0.1", "--json", "--store", store]);
+    const { target, until, applied, processes } = JSON.parse(reset.stdout);
+    assert.deepEqual([target, until, applied, processes.length], ["127.0.0.1", null, 2, 2]);
+    for (const hub of hubs) await (await hub.fetch(origin, { maxWaitMs: 60_000 })).text();
+  }
+});
+
+test("a looser rate needs --force, and is then called looser in every output", async t => {
+  const { store } = await temporaryFolder();
+  await createStoreFile(store);
+  const { hubs } = await startHubs(t, store, [{}]);
+  const set = (...more: readonly string[]) =>
+    runCli(["limits", "set", "127.0.0.1:metadata", "2000/SECOND", "--reason", "load test", ...more, "--store", store]);
+  const refused = await set();
+  assert.equal(refused.exitCode, 2);
+  assert.match(
+    refused.stderr,
+    /<rate>: 2000\/SECOND is looser than 1000\/SECOND of 127\.0\.0\.1 \(metadata\) in the policy; --force sets it all the same/,
+  );
+  assert.equal(hubs[0]?.limits.list()[0]?.order, undefined);
+  const forced = await set("--force");
+  assert.match(forced.stdout, /^127\.0\.0\.1 \(metadata\): LOOSER than the policy, which has 1000\/SECOND$/m);
+  assert.match(forced.stdout, /^applied by 1 of 1 process$/m);
+  const shown = await runCli(["limits", "show", "--store", store]);
+  assert.match(
+    shown.stdout,
+    /^127\.0\.0\.1 metadata: LOOSER than the policy, 2000\/SECOND for another .* instead of 1000\/SECOND/m,
+  );
+});
+
+test("limits set refuses bad rates, durations and targets", async t => {
+  const { store } = await temporaryFolder();
+  await createStoreFile(store);
+  await startHubs(t, store, [{}]);
+  const failure = async (...argv: readonly string[]) => {
+    const { exitCode, stderr } = await runCli(["limits", "set", ...argv, "--store", store]);
+    assert.equal(exitCode, 2);
+    return stderr;
+  };
+  assert.match(await failure("127.0.0.1", "1/SECOND"), /required option '--reason <text>'/);
+  assert.match(await failure("127.0.0.1", "often", "--reason", "x"), /<rate>: "often" is not a rate/);
+  assert.match(await failure("127.0.0.1", "1/SECOND", "--for", "-1", "--reason", "x"), /--for: "-1" is not a valid/);
+  assert.match(await failure("resolver:crossref", "1/SECOND", "--reason", "x"), /has no rate limits; expected a host/);
+});

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { operatorReason } from "../../breaker/cooldowns.ts";
 import type { BreakerTarget, OrderRequest } from "../../breaker/orders.ts";
+import type { LimitTarget } from "../../policy/limit-order-check.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
@@ -9,16 +10,16 @@ import { usageError } from "../usage-error.ts";
 import { effectLines, effectRows } from "./breaker-outcome.ts";
 import { targetName } from "./breaker-target.ts";
 import { ACKNOWLEDGED_WITHIN_MS, type OrderResult, orderAll, reasonOf, secondsOf, targetOf } from "./operator-order.ts";
-import { addStoreFlag, openOperatorConnection } from "./store-connection.ts";
+import { addStoreFlag, type OperatorConnection, openOperatorConnection } from "./store-connection.ts";
 
-const TARGET = "a host, <host>:<role>, a URL or service:<name>";
+export const LIMIT_TARGET = "a host, <host>:<role>, a URL or service:<name>";
 
 export const hold: Subcommand = {
   name: "hold",
   summary: 'send nothing to a host or service in all processes, until the time is over or "limits release"',
   configure: command => {
     command
-      .argument("<target>", TARGET)
+      .argument("<target>", LIMIT_TARGET)
       .requiredOption("--seconds <number>", "how long calls are held; of two holds the later end counts (required)")
       .option("--reason <text>", 'reason, shown in errors and in "limits show"', "operator");
     addOrderFlags(command);
@@ -33,26 +34,32 @@ export const release: Subcommand = {
   name: "release",
   summary: "end the holds of a host or service in all processes",
   configure: command => {
-    command.argument("<target>", TARGET);
+    command.argument("<target>", LIMIT_TARGET);
     addOrderFlags(command);
   },
   run: async ([target = ""], flags, io) => give(target, { kind: "release" }, flags, io),
 };
 
-function addOrderFlags(command: Command): void {
+export function addOrderFlags(command: Command): void {
   command.option("--json", "print JSON");
   addStoreFlag(command);
 }
 
 async function give(text: string, request: OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
   await using connection = await openOperatorConnection(flags, io);
-  const { target } = await targetOf(text, connection);
-  if ("resolver" in target)
-    throw usageError("<target>", `resolver ${target.resolver} has no rate limits; expected ${TARGET}`);
+  const target = await limitTargetOf(text, connection);
   const result = await orderAll(connection, [target], request, io);
   if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, result, io))}\n`);
   else io.stdout.write(`${lines(target, result, connection.storeName, io).join("\n")}\n`);
   return result.acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
+}
+
+/** A resolver has no rate limits. */
+export async function limitTargetOf(text: string, connection: OperatorConnection): Promise<LimitTarget> {
+  const { target } = await targetOf(text, connection);
+  if ("resolver" in target)
+    throw usageError("<target>", `resolver ${target.resolver} has no rate limits; expected ${LIMIT_TARGET}`);
+  return target;
 }
 
 function jsonOf(target: BreakerTarget, { given, acknowledgements }: OrderResult, io: Io) {

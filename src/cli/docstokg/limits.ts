@@ -11,6 +11,7 @@ import { formatTable, type TableOptions, terminalWidth } from "../output/table.t
 import { addWatchFlags, showView } from "../output/watch.ts";
 import type { CommandModule, Io, Subcommand } from "../program.ts";
 import { hold, release } from "./limit-orders.ts";
+import { orderText, reset, set } from "./limit-rates.ts";
 import { policyInUse } from "./policy-in-use.ts";
 import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store-connection.ts";
 
@@ -32,8 +33,8 @@ const show: Subcommand = {
   },
 };
 
-/** `docstokg limits`: the rate limits of running processes, read and held through their shared store. */
-export const limits: CommandModule = { commands: [show, hold, release] };
+/** `docstokg limits`: the rate limits of running processes, read, held and changed through their shared store. */
+export const limits: CommandModule = { commands: [show, hold, release, set, reset] };
 
 async function readProcesses(
   connection: StoreConnection,
@@ -85,7 +86,8 @@ function tables(
       return header[column] === "limited by" && key !== undefined ? paint(colourOf(key), text) : text;
     },
   };
-  return `${head}${processTable(processes, { columns })}\n${formatTable(header, cells, tableOptions)}`;
+  const table = formatTable(header, cells, tableOptions);
+  return `${head}${processTable(processes, { columns })}\n${table}${orderLines(processes)}`;
 }
 
 /** Red: slowed down by a 429, in cooldown or with an open circuit. Yellow: at a limit of the policy. */
@@ -137,6 +139,15 @@ function limitedBy({ key, constraint, decidedBy }: ProcessKeyRow): string {
   if (constraint === undefined) return "";
   const limit = constraint.owner === key ? constraint.limit : describeConstraint(constraint);
   return decidedBy === null ? limit : `${limit} (${decidedBy.where})`;
+}
+
+/** The rates that operators have changed, each once: the processes have the same orders. */
+function orderLines(processes: readonly ProcessRow[]): string {
+  const orders = processes.flatMap(({ keys, ageMs }) =>
+    keys.flatMap(key => (key.order === undefined ? [] : [[keyName(key), key.order, ageMs] as const])),
+  );
+  const lines = new Map(orders.map(([name, order, ageMs]) => [name, `${name}: ${orderText(order, ageMs)}\n`]));
+  return lines.size === 0 ? "" : `\n${[...lines.values()].join("")}`;
 }
 
 function untilText(ms: number): string {

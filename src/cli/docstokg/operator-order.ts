@@ -50,11 +50,11 @@ export async function targetOf(text: string, { operator, policy }: OperatorConne
   return resolveTarget(text, new KnownTargets(policies, statuses, processes, names), policies);
 }
 
-export function secondsOf(value: unknown): number {
+export function secondsOf(value: unknown, flag = "--seconds"): number {
   const seconds = typeof value === "string" && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
   if (seconds > 0 && seconds <= SECONDS_MAX) return seconds;
   const expected = `expected seconds, more than 0 and at most ${SECONDS_MAX} (one year)`;
-  throw usageError("--seconds", `${JSON.stringify(value)} is not a valid duration; ${expected}`);
+  throw usageError(flag, `${JSON.stringify(value)} is not a valid duration; ${expected}`);
 }
 
 export function reasonOf(value: unknown): string {

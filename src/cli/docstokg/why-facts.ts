@@ -1,8 +1,9 @@
 import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
-import { type Constraint, isDocstokgError } from "../../errors.ts";
+import { type Constraint, isDocstokgError, type LearnedFrom } from "../../errors.ts";
 import { type CacheInspection, inspectCache } from "../../http/cache/cache-inspection.ts";
 import { SqliteCache } from "../../http/cache/sqlite-cache.ts";
 import { HostNames } from "../../http/host-names.ts";
+import type { LimitOrderSnapshot } from "../../limiter/key-snapshot.ts";
 import type { BreakerRoute } from "../../policy/breaker-policy.ts";
 import { type ExplainedValue, explainPolicy } from "../../policy/explanation.ts";
 import type { Route } from "../../policy/limit-policies.ts";
@@ -39,6 +40,9 @@ export interface ProcessFacts {
   readonly waiting: number;
   readonly inFlight: number;
   readonly windowFailures: number;
+  readonly learnedFrom: LearnedFrom | undefined;
+  /** The order of an operator that has changed the rates of the key. */
+  readonly order: LimitOrderSnapshot | undefined;
 }
 
 /** The state of the host in the shared store, or the reason why it cannot be read. */
@@ -89,9 +93,10 @@ export async function sharedFacts(
       const windowFailures =
         process.snapshot.hosts.find(status => status.host === breakers.cooldown)?.windowFailures ?? 0;
       if (key === undefined) return [];
-      const { estimatedWaitMs, constraint, waiting, inFlight } = key;
+      const { estimatedWaitMs, constraint, waiting, inFlight, learnedFrom, order } = key;
       const readyMs = Math.max(0, estimatedWaitMs - ageMs);
-      return [{ pid, program, ageMs, readyMs, constraint, waiting, inFlight, windowFailures }];
+      const state = { readyMs, constraint, waiting, inFlight, windowFailures, learnedFrom, order };
+      return [{ pid, program, ageMs, ...state }];
     });
     processes.sort((a, b) => a.readyMs - b.readyMs);
     return { kind: "connected", store: storeName, report, processes };

@@ -7,6 +7,7 @@ import { formatWait } from "../output/duration.ts";
 import { formatCount } from "../output/format.ts";
 import { formatPairs, formatTable, terminalWidth } from "../output/table.ts";
 import type { Io } from "../program.ts";
+import { orderText } from "./limit-rates.ts";
 import { type PolicyInUse, policySourceText } from "./policy-in-use.ts";
 import type { CacheFacts, PolicyFacts, ProcessFacts, SharedFacts } from "./why-facts.ts";
 import { roleState, type WhyVerdict } from "./why-verdict.ts";
@@ -33,6 +34,7 @@ export function explanationText(explanation: Explanation, io: Pick<Io, "stdout" 
     ["host", `${policy.host}, ${listingText(policy)}`],
     ["breaker", breakerText(shared, role)],
     ...processTexts(shared).map(text => ["process", text] as const),
+    ...orderTexts(shared).map(text => ["order", text] as const),
     ["cache", cacheText(cache)],
     ["policy", policySourceText(inUse)],
     ...(decidedBy === null ? [] : [["decided by", decidedByText(decidedBy)] as const]),
@@ -78,6 +80,13 @@ function processTexts(shared: SharedFacts): readonly string[] {
     const failures = windowFailures > 0 ? `, ${formatCount(windowFailures, "failure")} in its rolling window` : "";
     return `${pid} ${program}: ${slotText(process)}, ${inFlight} in flight, ${waiting} queued${failures}; updated ${formatWait(ageMs)} ago`;
   });
+}
+
+/** The rates that an operator has changed, once: the processes have the same orders. */
+function orderTexts(shared: SharedFacts): readonly string[] {
+  const processes = shared.kind === "unknown" ? [] : shared.processes;
+  const found = processes.find(({ order }) => order !== undefined);
+  return found?.order === undefined ? [] : [orderText(found.order, found.ageMs)];
 }
 
 function slotText({ readyMs, constraint }: ProcessFacts): string {

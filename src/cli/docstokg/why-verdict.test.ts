@@ -44,6 +44,8 @@ function connected(
     waiting: 0,
     inFlight: 0,
     windowFailures: 0,
+    learnedFrom: undefined,
+    order: undefined,
   };
   return {
     kind: "connected",

@@ -40,10 +40,11 @@ export const why: CommandModule = {
     const shared = await sharedFacts(connection, policy, role, time.wallMs());
     const cache = await cacheFacts(cacheFlag, url, role, time);
     const verdict = whyVerdict(role, policy, shared, cache);
+    const request = { host: policy.host, role, path: url.pathname + url.search };
+    // The process that the verdict is about.
+    const changes = shared.kind === "connected" ? shared.processes[0] : undefined;
     const decidedBy =
-      verdict.constraint === null
-        ? null
-        : decidedByOf(inUse.policy, verdict.constraint, { host: policy.host, role, path: url.pathname + url.search });
+      verdict.constraint === null ? null : decidedByOf(inUse.policy, verdict.constraint, request, changes);
     const explanation: Explanation = { url: redactedUrl(url), role, policy, inUse, shared, cache, verdict, decidedBy };
     if (flags["json"]) printJson(io, jsonOf(explanation));
     else io.stdout.write(explanationText(explanation, io));

@@ -11,10 +11,11 @@ import {
   type CircuitRecord,
   circuitRecordOf,
   clearBreakerRecord,
-  type HoldRecords,
   nextSerial,
 } from "./breaker-record.ts";
-import { type HoldOrder, newerHolds, orderedHolds } from "./hold-orders.ts";
+import { type HoldOrder, orderedHolds } from "./hold-orders.ts";
+import { type LimitOrder, orderedLimits } from "./limit-orders.ts";
+import { newerByRole, type RoleRecords } from "./role-records.ts";
 
 /** What an operator orders for a host or resolver, or for one circuit of a host. */
 export type BreakerOrder = {
@@ -33,10 +34,13 @@ export type BreakerOrder = {
   | { readonly kind: "half-open"; readonly circuits: readonly string[] }
 );
 
-/** Any order of an operator. Holds and circuits of one host have versions of their own. */
-export type OperatorOrder = BreakerOrder | HoldOrder;
+/** Any order of an operator. Circuits, holds and changed limits of one host have versions of their own. */
+export type OperatorOrder = BreakerOrder | RoleOrder;
 
-const NO_HOLDS: HoldRecords = Object.freeze({});
+/** An order for the rate limits of some roles. */
+export type RoleOrder = HoldOrder | LimitOrder;
+
+const NONE: RoleRecords<never> = Object.freeze({});
 
 /**
  * Orders are kept for a day after they were given, and an order to open for a day after its end. Until then a process
@@ -50,7 +54,7 @@ const KEPT_US = 86_400_000_000;
  * @param givenUs when it was given: earlier than `nowUs` if the store was away then
  */
 export function giveOrder(record: BreakerRecord, order: OperatorOrder, nowUs: number, givenUs = nowUs): BreakerRecord {
-  if (order.kind === "hold" || order.kind === "release") return held(record, order, nowUs, givenUs);
+  if ("roles" in order) return withRoleOrder(record, order, nowUs, givenUs);
   const known = orderVersion(record, order.circuit);
   if (givenUs < nowUs && known > givenUs) return record;
   const version = nextSerial(known, givenUs);
@@ -87,17 +91,20 @@ export function isClearedSince(record: BreakerRecord, known: BreakerRecord, circ
  */
 export function restoreOrders(record: BreakerRecord, known: BreakerRecord): BreakerRecord {
   const [base, other] = known.epoch > record.epoch ? [known, record] : [record, known];
-  const holds = newerHolds(base.holds ?? NO_HOLDS, other.holds ?? NO_HOLDS);
+  const holds = newerByRole(base.holds ?? NONE, other.holds ?? NONE);
+  const limits = newerByRole(base.limits ?? NONE, other.limits ?? NONE);
   const isOpenNewer = other.operatorCooldown.serial > orderVersion(base);
   const newer = Object.entries(other.circuits).filter(
     ([name, circuit]) => circuitVersion(circuit) > Math.max(base.epoch, circuitVersion(circuitRecordOf(base, name))),
   );
   const isStated = base === known && isStatedAfter(record.serverCooldown, known.epoch);
-  const isComplete = !isOpenNewer && newer.length === 0 && holds === (base.holds ?? NO_HOLDS);
+  const hasRoleOrders = holds === (base.holds ?? NONE) && limits === (base.limits ?? NONE);
+  const isComplete = !isOpenNewer && newer.length === 0 && hasRoleOrders;
   if (base === record && isComplete) return record;
   return {
     ...base,
-    ...(holds !== NO_HOLDS && { holds }),
+    ...(holds !== NONE && { holds }),
+    ...(limits !== NONE && { limits }),
     serverCooldown: isStated ? record.serverCooldown : base.serverCooldown,
     operatorCooldown: isOpenNewer ? other.operatorCooldown : base.operatorCooldown,
     circuits: { ...base.circuits, ...Object.fromEntries(newer) },
@@ -105,13 +112,18 @@ export function restoreOrders(record: BreakerRecord, known: BreakerRecord): Brea
   };
 }
 
-function held(record: BreakerRecord, order: HoldOrder, nowUs: number, givenUs: number): BreakerRecord {
-  const holds = orderedHolds(record, order, nowUs, givenUs);
-  if (holds === record.holds) return record;
-  const lastUs = Math.max(nowUs, ...Object.values(record.holds ?? NO_HOLDS).map(({ untilUs }) => untilUs));
-  const nextUs = Math.max(...Object.values(holds).map(({ untilUs }) => untilUs));
-  const keptUntilUs = Math.max(lastUs, nextUs) + KEPT_US;
-  return { ...record, holds, ordersKeptUntilUs: Math.max(record.ordersKeptUntilUs ?? 0, keptUntilUs) };
+function withRoleOrder(record: BreakerRecord, order: RoleOrder, nowUs: number, givenUs: number): BreakerRecord {
+  const isHold = order.kind === "hold" || order.kind === "release";
+  const next = isHold
+    ? { ...record, holds: orderedHolds(record, order, nowUs, givenUs) }
+    : { ...record, limits: orderedLimits(record, order, nowUs, givenUs) };
+  if (next.holds === record.holds && next.limits === record.limits) return record;
+  const keptUntilUs = Math.max(nowUs, lastRoleEndUs(record), lastRoleEndUs(next)) + KEPT_US;
+  return { ...next, ordersKeptUntilUs: Math.max(record.ordersKeptUntilUs ?? 0, keptUntilUs) };
+}
+
+function lastRoleEndUs({ holds = NONE, limits = NONE }: BreakerRecord): number {
+  return Math.max(0, ...[...Object.values(holds), ...Object.values(limits)].map(({ untilUs }) => untilUs));
 }
 
 /** The version of the newest order for this circuit alone; 0 for none. */

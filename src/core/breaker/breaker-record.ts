@@ -1,3 +1,5 @@
+import type { RoleRecords } from "./role-records.ts";
+
 /**
  * The state of one host, or of one resolver, that processes share: cooldowns, circuits and running probes.
  * Pure: each function takes a record and returns the next one, or the same object when nothing changed.
@@ -18,6 +20,8 @@ export interface BreakerRecord {
   readonly circuits: Readonly<Record<string, CircuitRecord>>;
   /** An operator holds the calls of these roles, or has released them. Absent if none has. */
   readonly holds?: HoldRecords;
+  /** An operator has changed the rates of these roles, or has ended such a change. Absent if none has. */
+  readonly limits?: LimitOrderRecords;
   /** Failures of the rolling window, over all roles. Absent if there are none. */
   readonly recentFailures?: readonly RecentFailures[];
   /** The record is kept at least until then, for the orders in it. Absent if there was none. */
@@ -31,8 +35,17 @@ export interface BreakerCooldownRecord {
   readonly reason: string;
 }
 
-/** By role. */
-export type HoldRecords = Readonly<Record<string, BreakerCooldownRecord>>;
+export type HoldRecords = RoleRecords<BreakerCooldownRecord>;
+
+/** Rates that an operator has ordered, until `untilUs`. */
+export interface LimitOrderRecord extends BreakerCooldownRecord {
+  /** As text, because stores shift every number whose name ends in `Us`. */
+  readonly rates: string;
+  readonly isForced: boolean;
+  readonly by: string;
+}
+
+export type LimitOrderRecords = RoleRecords<LimitOrderRecord>;
 
 export interface CircuitRecord {
   readonly serial: number;
@@ -187,7 +200,10 @@ export function returnProbeLease(host: BreakerRecord, name: string, id: string, 
   return probes.length === current.probes.length ? host : withCircuit(host, name, { ...current, probes }, nowUs);
 }
 
-/** An operator closed the circuits: ends all cooldowns and closes every circuit. Holds stay: they say nothing about the host. */
+/**
+ * An operator closed the circuits: ends all cooldowns and closes every circuit. Holds and changed limits stay: they say
+ * nothing about the host.
+ */
 export function clearBreakerRecord(host: BreakerRecord, nowUs: number): BreakerRecord {
   const ended = ({ serial }: BreakerCooldownRecord) => ({ serial: nextSerial(serial, nowUs), untilUs: 0, reason: "" });
   const circuits = Object.entries(host.circuits).map(([name, { serial }]) => [
@@ -200,6 +216,7 @@ export function clearBreakerRecord(host: BreakerRecord, nowUs: number): BreakerR
     operatorCooldown: ended(host.operatorCooldown),
     circuits: Object.fromEntries(circuits),
     ...(host.holds !== undefined && { holds: host.holds }),
+    ...(host.limits !== undefined && { limits: host.limits }),
   };
 }
 

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { giveOrder, restoreOrders } from "./breaker-order.ts";
 import { type BreakerRecord, EMPTY_BREAKER_RECORD } from "./breaker-record.ts";
-import { type HoldOrder, newerHolds } from "./hold-orders.ts";
+import type { HoldOrder } from "./hold-orders.ts";
+import { newerByRole } from "./role-records.ts";
 
 const S = 1_000_000;
 const hold = (seconds: number, roles = ["metadata"], reason = "test"): HoldOrder => ({
@@ -69,7 +70,7 @@ test("of two records the newest hold of each role is kept, whatever the order of
   );
   fc.assert(
     fc.property(holds, holds, (a, b) => {
-      const newest = newerHolds(a, b);
+      const newest = newerByRole(a, b);
       for (const role of new Set([...Object.keys(a), ...Object.keys(b)]))
         assert.equal(newest[role]?.serial, Math.max(a[role]?.serial ?? 0, b[role]?.serial ?? 0));
     }),

@@ -1,4 +1,5 @@
 import { type BreakerCooldownRecord, type BreakerRecord, type HoldRecords, nextSerial } from "./breaker-record.ts";
+import { orderedByRole } from "./role-records.ts";
 
 /**
  * Orders of an operator to hold the calls of some roles of a host, or to release them. Unlike an open circuit a hold says
@@ -18,7 +19,7 @@ const NO_HOLD: BreakerCooldownRecord = Object.freeze({ serial: 0, untilUs: 0, re
 
 /**
  * The holds of a record after the order; the same object if every role has a newer one. Of two holds the later end
- * counts. Each role has its own version.
+ * counts.
  * @param givenUs when it was given: earlier than `nowUs` if the store was away then
  */
 export function orderedHolds(
@@ -27,17 +28,8 @@ export function orderedHolds(
   nowUs: number,
   givenUs: number,
 ): HoldRecords {
-  const given = order.roles
-    .map(role => [role, holds[role] ?? NO_HOLD] as const)
-    .filter(([, { serial }]) => givenUs === nowUs || serial <= givenUs)
-    .map(([role, known]) => [role, orderedHold(known, order, nowUs, givenUs)] as const);
-  return given.length === 0 ? holds : { ...holds, ...Object.fromEntries(given) };
-}
-
-/** The newest hold of each role in either of two records; the first object itself if it lacks none. */
-export function newerHolds(holds: HoldRecords, other: HoldRecords): HoldRecords {
-  const newer = Object.entries(other).filter(([role, { serial }]) => serial > (holds[role] ?? NO_HOLD).serial);
-  return newer.length === 0 ? holds : { ...holds, ...Object.fromEntries(newer) };
+  const ordered = (known = NO_HOLD) => orderedHold(known, order, nowUs, givenUs);
+  return orderedByRole(holds, order.roles, ordered, nowUs, givenUs);
 }
 
 function orderedHold(

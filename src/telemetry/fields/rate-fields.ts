@@ -70,6 +70,19 @@ export const RATE_SPECS = {
       source: ["text", "kind of header fields that announced the limit; `lapsed` when it expired"],
     },
   },
+  limit_ordered: {
+    about: "An operator changed the rates of a key (`docstokg limits set`), or such an order has ended.",
+    fields: {
+      key,
+      role,
+      old: ["text", "rates before, joined by `+`; `none` if there were none"],
+      new: ["text", "rates now, joined by `+`; `none` if there are none"],
+      seconds: ["number", "how long the order lasts; 0 if it has ended"],
+      reason: ["text", "what the operator wrote, or why the order has ended"],
+      by: ["text", "who gave the order; empty if its time is over"],
+      is_looser: ["flag", "true if the order allows more than the policy"],
+    },
+  },
   limit_overruled: {
     about: "Another process has a stricter policy for this key; the stricter one applies to all processes.",
     fields: { host: key, role },

@@ -1,0 +1,74 @@
+import type { LimitRequest } from "../breaker/orders.ts";
+import {
+  checkWithinPolicy,
+  isShadowTarget,
+  type LimitTarget,
+  limitTargetsOf,
+  looserRoles,
+  type StricterRole,
+} from "../policy/limit-order-check.ts";
+import type { LoadedPolicy } from "../policy/load.ts";
+import type { Role } from "../policy/roles.ts";
+import type { Time } from "../time/time.ts";
+import type { Acknowledgement, Operator } from "./operator.ts";
+
+/** An order to change rates, or to end such a change. */
+export type RateRequest = LimitRequest & { readonly kind: "set-limit" | "reset-limit" };
+
+export interface LimitCommandOptions {
+  /** The policy of the command, for values that no running process has published. */
+  readonly policy: LoadedPolicy;
+  readonly time: Time;
+  /** How long it waits for the processes. */
+  readonly timeoutMs: number;
+  /** How a looser rate can be ordered all the same: the end of the error. */
+  readonly hint: string;
+}
+
+/** An order that was given to the processes of a store. */
+export interface GivenLimit {
+  /** The budgets that it is for: those of the host, or of its service. */
+  readonly targets: readonly LimitTarget[];
+  /** Roles without effect, because their policy is stricter. */
+  readonly kept: readonly StricterRole[];
+  /** Roles in which a forced order allows more than their policy. */
+  readonly looser: readonly { readonly unit: string; readonly role: Role; readonly configured: string }[];
+  /** Milliseconds until it ends; 0 for a reset. */
+  readonly remainingMs: number;
+  readonly acknowledgements: readonly Acknowledgement[];
+}
+
+/**
+ * Changes the rates of a host or service in all processes that share a store, and waits for them. Rejects with a
+ * RangeError, and writes nothing, if the rates are looser than the policy and not forced.
+ */
+export async function giveLimitOrder(
+  operator: Operator,
+  target: LimitTarget,
+  request: RateRequest,
+  { policy, time, timeoutMs, hint }: LimitCommandOptions,
+): Promise<GivenLimit> {
+  const running = await operator.policies();
+  const inUse = running[0]?.policy ?? policy;
+  const targets = limitTargetsOf(inUse, target);
+  const isSet = request.kind === "set-limit";
+  const kept = isSet && !request.isForced ? checkWithinPolicy(inUse, targets, request.rates, hint) : [];
+  const looser = isSet && request.isForced ? looserRoles(inUse, targets, request.rates) : [];
+  let remainingMs = 0;
+  const sequences: number[] = [];
+  for (const each of targets) {
+    const given = await operator.order(each, request);
+    remainingMs = given.remainingMs;
+    sequences.push(given.sequence);
+  }
+  const found = await operator.acknowledgements(sequences, time, timeoutMs);
+  const policies = new Map(
+    running.flatMap(({ policy: own, processes }) => processes.map(each => [each.processId, own])),
+  );
+  // The shadow mode of circuits, which processes report, does not concern rates.
+  const acknowledgements = found.map(({ process, effect }) => {
+    const isShadow = effect !== "silent" && isShadowTarget(policies.get(process.processId) ?? policy, targets);
+    return { process, effect: effect === "silent" ? effect : isShadow ? ("shadow" as const) : ("applied" as const) };
+  });
+  return { targets, kept, looser, remainingMs, acknowledgements };
+}
