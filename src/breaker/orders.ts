@@ -51,7 +51,7 @@ export function orderFor(target: BreakerTarget, request: OrderRequest): Operator
 }
 
 /** Whether the order is for the rate limits of a host, and not for its circuits. */
-export function isLimitRequest(request: OrderRequest): request is LimitRequest {
+function isLimitRequest(request: OrderRequest): request is LimitRequest {
   const { kind } = request;
   return kind === "hold" || kind === "release" || kind === "set-limit" || kind === "reset-limit";
 }
