@@ -28,7 +28,11 @@ export const POSTGRES: Tool = {
   folders: "/usr/lib/postgresql/*/bin",
   debian: "postgresql",
 };
-export const TOOLS: readonly Tool[] = [REDIS, POSTGRES, CHROMIUM];
+export const ZSH: Tool = { name: "zsh", commands: ["zsh"], debian: "zsh" };
+export const FISH: Tool = { name: "fish", commands: ["fish"], debian: "fish" };
+/** Renders man pages. */
+export const GROFF: Tool = { name: "groff", commands: ["groff"], debian: "groff" };
+export const TOOLS: readonly Tool[] = [REDIS, POSTGRES, CHROMIUM, ZSH, FISH, GROFF];
 
 /** Tools that the test runner could not find, so that no test file tries to install them again. */
 export const MISSING_VARIABLE = "TEST_TOOLS_MISSING";

@@ -39,11 +39,18 @@ function entry(term: string, description: string): string[] {
 
 /** Escapes text for roff, so that hyphens can be copied and a line that begins with a dot is not read as a request. */
 function roff(text: string): string {
-  return text
-    .replaceAll("\\", "\\e")
-    .replaceAll("-", "\\-")
-    .replaceAll('"', "\\(dq")
-    .replace(/^([.'])/, "\\&$1");
+  return (
+    text
+      .replaceAll("\\", "\\e")
+      .replaceAll("-", "\\-")
+      .replaceAll('"', "\\(dq")
+      // Not every renderer expects UTF-8.
+      .replaceAll(
+        /[^\n -~]/gu,
+        character => `\\[u${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}]`,
+      )
+      .replace(/^([.'])/, "\\&$1")
+  );
 }
 
 function lowerFirst(text: string): string {

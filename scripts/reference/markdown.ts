@@ -27,6 +27,8 @@ export function code(text: string): string {
 
 /** The first letter as a capital, and a full stop at the end. */
 export function sentence(text: string): string {
-  const capital = text.charAt(0).toUpperCase() + text.slice(1);
+  const isList = /^[a-z-]+, [a-z-]+(?:, [a-z-]+)*(?: \(|$)/.test(text);
+  // The words of a list are values that a user types.
+  const capital = isList ? text : text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(capital) ? capital : `${capital}.`;
 }

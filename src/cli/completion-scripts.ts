@@ -36,6 +36,10 @@ function treeOf(program: string, described: readonly CommandDescription[]): Comp
     const candidates = own.map(({ long, description }) => ({ word: long, about: description }));
     flags.set(path.join(" "), [...candidates, ...GLOBAL_FLAGS]);
   }
+  commands.set(
+    "help",
+    (commands.get("") ?? []).filter(({ word }) => word !== "help"),
+  );
   return { program, commands, flags };
 }
 

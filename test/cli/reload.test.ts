@@ -5,8 +5,9 @@ import { writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { type TestContext, test } from "node:test";
+import { after, before, describe, type TestContext, test } from "node:test";
 import { folderFor, pdf } from "../harvest/kit.ts";
+import { PostgresServer, whyNoPostgres } from "../harvest/postgres-server.ts";
 import { serve } from "../http/kit.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -68,6 +69,11 @@ test("docstokg run reloads its policy at SIGHUP, prints what changed, and finish
   await readTo(/^policy reloaded \(SIGHUP\): 1 value changed$/);
   assert.deepEqual(await readTo(/max_inflight/), [`  ratelimits.global.max_inflight: 9 -> 5 (${limits}:1)`]);
 
+  write("global: { max_inflight: five }\n");
+  child.kill("SIGHUP");
+  await readTo(/^policy not reloaded \(SIGHUP\); the old policy stays in force:$/);
+  await readTo(/limits\.yaml:1: global\.max_inflight: expected number, found "five"/);
+
   write(`backend: { kind: sqlite, dsn: ${join(folder, "x.db")} }\n`);
   child.kill("SIGHUP");
   await readTo(/^policy not reloaded \(SIGHUP\); the old policy stays in force:$/);
@@ -118,9 +124,50 @@ test("ontofetch pull reloads the limits of sources.yaml at SIGHUP, and finishes 
   await readTo(
     /^ {2}ratelimits\.services\.direct\.metadata\.rates: 8\/SECOND\+300\/MINUTE -> 4\/SECOND \(.*sources\.yaml\)$/,
   );
+  write("4/fortnight");
+  child.kill("SIGHUP");
+  await readTo(/^policy not reloaded \(SIGHUP\); the old policy stays in force:$/);
+  await readTo(/sources\.yaml:2: ratelimit\.default: "4\/fortnight" is not a rate: unknown time unit "fortnight"/);
   write("4/second", `, shared_dir: ${join(folder, "shared")}`);
   child.kill("SIGHUP");
   await readTo(/ratelimit\.shared_dir: changed from none to .*shared, but a running pull cannot change its store/);
   await answer();
   assert.deepEqual(await exited, [0, null]);
+});
+
+describe("docstokg worker", { skip: isWindows || whyNoPostgres() }, () => {
+  let postgres: PostgresServer;
+  before(async () => {
+    postgres = await PostgresServer.start();
+  });
+  after(() => postgres?.stop());
+
+  test("reloads its policy at SIGHUP, keeps the old one if the file is invalid or has another store, and finishes its work", async t => {
+    const folder = folderFor(t);
+    const limits = join(folder, "limits.yaml");
+    const write = (text: string) => writeFileSync(limits, text);
+    write("global: { max_inflight: 9 }\n");
+    const { origin, arrived, answer } = await heldServer(t, "application/pdf", pdf("a"));
+    const shared = ["--manifest", postgres.url(), "--out", join(folder, "papers"), "--no-telemetry", "--quiet"];
+    const env = { DOCSTOKG_RLIMITS_YAML: limits };
+    const run = start(t, "docstokg", ["run", `${origin}/file`, "--allow-private", "--enqueue-only", ...shared], env);
+    assert.deepEqual(await once(run.child, "exit"), [0, null]);
+
+    const { child, readTo } = start(t, "docstokg", ["worker", "--sole-worker", "--allow-private", ...shared], env);
+    const exited = once(child, "exit");
+    await Promise.race([arrived, exited.then(() => readTo(/^a line that is never printed$/))]);
+    write("global: { max_inflight: 5 }\n");
+    child.kill("SIGHUP");
+    await readTo(/^policy reloaded \(SIGHUP\): 1 value changed$/);
+    await readTo(/^ {2}ratelimits\.global\.max_inflight: 9 -> 5 \(policy\.ratelimits\)$/);
+    write("global: { max_inflght: 4 }\n");
+    child.kill("SIGHUP");
+    await readTo(/^policy not reloaded \(SIGHUP\); the old policy stays in force:$/);
+    await readTo(/limits\.yaml:1: global\.max_inflght: unknown key; did you mean max_inflight\?/);
+    write(`backend: { kind: sqlite, dsn: ${join(folder, "x.db")} }\n`);
+    child.kill("SIGHUP");
+    await readTo(/backend: changed from memory to sqlite:.*, but a running hub cannot change its store/);
+    await answer();
+    assert.deepEqual(await exited, [0, null]);
+  });
 });

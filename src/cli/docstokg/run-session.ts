@@ -3,7 +3,7 @@ import { orderFor } from "../../harvest/resolvers/order.ts";
 import { type HarvestRun, openRun } from "../../harvest/run.ts";
 import { createHub } from "../../http/create-hub.ts";
 import type { Hub } from "../../http/hub.ts";
-import type { HubOptions } from "../../http/hub-options.ts";
+import type { HubOptions, PolicyOptions } from "../../http/hub-options.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time, Timer } from "../../time/time.ts";
@@ -53,6 +53,8 @@ export interface SessionOptions {
   readonly isEnqueueOnly?: boolean | undefined;
   /** Hub options in addition to those of the settings. */
   readonly hub?: Pick<HubOptions, "policy" | "network" | "telemetry"> | undefined;
+  /** The policy of a reload. @default the files, variables and flags of the start, read again */
+  readonly reloadedPolicy?: (() => Promise<PolicyOptions>) | undefined;
   readonly time?: Time | undefined;
 }
 
@@ -142,9 +144,10 @@ async function servePage(
 
 /** Lists and downloads the works, until they are done or an interrupt ends the run; then closes the run. */
 async function download(
-  { settings, io, feed, signal, isListedFirst = false, isEnqueueOnly = false, time = systemTime }: SessionOptions,
+  session: SessionOptions,
   { hub, run, tally, reloader }: Pick<Feed, "hub" | "run" | "tally"> & { readonly reloader: PolicyReloader },
 ): Promise<SessionOutcome> {
+  const { settings, io, feed, signal, isListedFirst = false, isEnqueueOnly = false, time = systemTime } = session;
   const startedUs = time.monotonicUs();
   const progress = new Progress({
     out: io.stderr,
@@ -156,7 +159,8 @@ async function download(
     hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
   });
   if (run.recovered > 0) progress.log(`${formatCount(run.recovered, "file")} recovered from an interrupted run`);
-  reloader.start({ reload: () => hub.reload(), log: line => progress.log(line) });
+  const reload = async () => hub.reload(await session.reloadedPolicy?.());
+  reloader.start({ reload, log: line => progress.log(line) });
   let drainTimer: Timer | undefined;
   const interrupts = new Interrupts(time, {
     onFirst: () => {

@@ -15,6 +15,7 @@ import { runSession, type SessionOutcome } from "./run-session.ts";
 import { addMachineFlags, makeFolders, runSettingsOf } from "./run-settings.ts";
 import { exitCodeOf, printSummary } from "./run-summary.ts";
 import { parseSettings } from "./shared-settings.ts";
+import { reloadedPolicy } from "./worker-policy.ts";
 
 /** `docstokg worker`: takes part in the runs of a PostgreSQL manifest. */
 export const worker: CommandModule = {
@@ -83,6 +84,7 @@ async function joinRun(run: UnfinishedRun, flags: Flags, io: Io, signal: AbortSi
     joins: run.id,
     signal,
     hub: { policy: shared.policy },
+    reloadedPolicy: () => reloadedPolicy(shared.policy, io.env),
     feed: async feed => {
       feed.tally.wanted = (await feed.run.manifest.reports.report(run.id)).works.pending;
       return true;
