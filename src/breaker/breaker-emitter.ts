@@ -34,9 +34,16 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
     state: CircuitState,
     denial: Denial | undefined,
   ): void {
-    const { reason, retryAfterMs: remaining_ms = 0 } = denial ?? {};
-    const facts = { host, role, resolver, allowed: denial === undefined, state: denial?.state ?? state };
-    this.emit({ event_type: "breaker_before_call", ...facts, reason, remaining_ms });
+    this.emit({
+      event_type: "breaker_before_call",
+      host,
+      role,
+      resolver,
+      allowed: denial === undefined,
+      state: denial?.state ?? state,
+      reason: denial?.reason,
+      remaining_ms: denial?.retryAfterMs ?? 0,
+    });
   }
 
   /** `at`: the circuit before the call changes it. */

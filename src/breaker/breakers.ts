@@ -15,7 +15,7 @@ import { type Denial, denialOf, holdDenialOf, mayCool, probeDenialOf } from "./d
 import type { HostBreaker } from "./host-breaker.ts";
 import { type BreakerTarget, type OrderRequest, Orders } from "./orders.ts";
 import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";
-import { NO_RAMP_UPS, RampUps, rampUpsOf } from "./ramp-up.ts";
+import { NO_RAMP_UPS, type RampUp, RampUps, rampUpsOf } from "./ramp-up.ts";
 import { type PeerRecord, RecordApplier } from "./record-applier.ts";
 
 /** A call that asks for a permit. */
@@ -170,7 +170,7 @@ export class Breakers implements PermitOwner {
     const passed = this.#enterCircuit(circuit, nowUs, expiresUs, probes);
     const passedResolver = resolverCircuit && this.#enterCircuit(resolverCircuit, nowUs, expiresUs, probes);
     const rampUps = isShadow || !mayCool(units) ? NO_RAMP_UPS : rampUpsOf(allUnits(units), role);
-    const isTrial = passed.isProbe || passedResolver?.isProbe || rampUps.some(rampUp => rampUp.isTrial);
+    const isTrial = passed.isProbe || passedResolver?.isProbe || hasTrial(rampUps);
     for (const rampUp of rampUps) rampUp.enter({ id: number, sentUs: nowUs, expiresUs });
     const jitterMs = isTrial ? Math.floor(this.#random() * (this.table.policies.jitterMs + 1)) : 0;
     const isTimed = this.table.policies.rollingWindow.slowCalls !== undefined;
@@ -309,4 +309,8 @@ export class Breakers implements PermitOwner {
   #announce(): void {
     if (this.#changes.length > 0 && this.#changes.some(({ origin }) => origin !== "timeout")) this.#wake?.();
   }
+}
+
+function hasTrial(rampUps: readonly RampUp[]): boolean {
+  return rampUps.length > 0 && rampUps.some(rampUp => rampUp.isTrial);
 }

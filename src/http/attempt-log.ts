@@ -52,7 +52,8 @@ export class AttemptLog {
     request: ReportedRequest,
     time: Time,
     grant: AttemptGrant,
-    { isResent, trace }: { readonly isResent: boolean; readonly trace: AttemptTrace | undefined },
+    isResent: boolean,
+    trace: AttemptTrace | undefined,
   ) {
     this.#trace = trace;
     this.#request = request;
@@ -96,7 +97,7 @@ export class AttemptLog {
     const { wait, jitterMs, host: key } = this.#grant;
     const { waitedMs, slotWaitMs, breakerWaitMs, decidedBy } = wait;
     const { connect_ms, first_byte_ms } = this.#timings();
-    return {
+    const event = {
       event_type: "http_attempt",
       call_id: this.#account.callId,
       attempt: this.#number,
@@ -110,7 +111,6 @@ export class AttemptLog {
       rate_wait_ms: Math.max(0, waitedMs - slotWaitMs - breakerWaitMs),
       slot_wait_ms: slotWaitMs,
       breaker_wait_ms: breakerWaitMs,
-      ...(decidedBy !== undefined && { decided_by: decidedByText(decidedBy) }),
       jitter_wait_ms: jitterMs,
       retry_wait_ms: this.#request.retryDelayMs,
       connection: this.#startedUs === undefined ? "none" : this.#isNewConnection ? "new" : "reused",
@@ -124,7 +124,8 @@ export class AttemptLog {
       connect_ms,
       first_byte_ms,
       elapsed_ms: (this.#time.monotonicUs() - this.#dispatchedUs) / 1000,
-    };
+    } as const;
+    return decidedBy === undefined ? event : { ...event, decided_by: decidedByText(decidedBy) };
   }
 
   #timings() {

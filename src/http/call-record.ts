@@ -54,13 +54,16 @@ export class CallRecord {
   /** The refusal that was answered with a response of the hub (`refusals: "respond"`). */
   refusal: RejectedError | undefined = undefined;
   readonly #number = ++calls;
+  /** Made when it is first asked for: only events and traces have it. */
+  #callId: string | undefined;
   /** The part of the current wait that another call has been credited with. */
   #creditedMs = 0;
   /** The wait before the current attempt that this call was credited with. */
   #grantedMs = 0;
 
   get callId(): string {
-    return `${PROCESS_ID}-${this.#number.toString(36)}`;
+    this.#callId ??= `${PROCESS_ID}-${this.#number.toString(36)}`;
+    return this.#callId;
   }
 
   /** An attempt has entered the queue. If it is refused, the record must not show the result of an earlier one. */

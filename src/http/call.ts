@@ -60,10 +60,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     const { body, call } = this.#request;
     activeRequests.add(this);
     // A stream may fail while the request is queued, when undici does not yet listen for its errors.
-    if (body instanceof Readable) {
-      this.#onBodyError = error => this.abort(error);
-      body.once("error", this.#onBodyError);
-    }
+    if (body instanceof Readable) this.#watchBody(body);
     try {
       this.#handler.onRequestStart?.(this, null);
     } catch (error) {
@@ -74,6 +71,11 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     this.#handle = send(this.#request, this);
     // The handler may have paused in onRequestStart.
     if (this.paused) this.pause();
+  }
+
+  #watchBody(body: Readable): void {
+    this.#onBodyError = error => this.abort(error);
+    body.once("error", this.#onBodyError);
   }
 
   pause(): void {

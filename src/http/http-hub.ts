@@ -293,10 +293,14 @@ export class HttpHub implements Hub {
       tracers.start(outgoing);
       new Call(callDeps, outgoing, handler).begin();
     } catch (error) {
-      // After dispatch has returned: callers do not expect their handler to be called before.
-      queueMicrotask(() => handler.onResponseError?.(NO_CONTROLLER, error as Error));
+      failLater(handler, error as Error);
     }
   }
+}
+
+/** After dispatch has returned: callers do not expect their handler to be called before. */
+function failLater(handler: Dispatcher.DispatchHandler, error: Error): void {
+  queueMicrotask(() => handler.onResponseError?.(NO_CONTROLLER, error));
 }
 
 type ListenerDeps = Pick<HubParts, "gate" | "breakers" | "listeners" | "policy" | "tracers">;

@@ -9,6 +9,7 @@ import { type AttemptEnd, type AttemptGrant, AttemptLog } from "./attempt-log.ts
 import { codeOf } from "./error-code.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { OutgoingRequest } from "./stages/stage.ts";
+import type { AttemptTrace } from "./tracing.ts";
 
 /** The fields of a request that events contain. */
 export type ReportedRequest = Pick<
@@ -25,12 +26,6 @@ export interface CallEnd {
   /** The caller ended the call. */
   readonly isAborted: boolean;
 }
-
-type BegunAttempt = readonly [
-  request: ReportedRequest,
-  grant: AttemptGrant,
-  facts: ConstructorParameters<typeof AttemptLog>[3],
-];
 
 /** Emits the events about requests. Without a listener, which is the usual case, no event object is built. */
 export class RequestTelemetry {
@@ -50,7 +45,7 @@ export class RequestTelemetry {
     const { cacheStatus, attempts, retryAfterMs, waitedMs, outcome, finalHop = request } = record;
     const { decidedBy } = error instanceof RejectedError ? error : (record.longestWait ?? NO_WAIT);
     const { state, remainingMs } = this.#breakers.briefState(finalHop.host, finalHop.path, call.partition);
-    this.#listeners.emit({
+    const event = {
       event_type: "http_request",
       call_id: record.callId,
       host,
@@ -61,7 +56,6 @@ export class RequestTelemetry {
       method,
       status,
       error: error === undefined ? undefined : codeOf(error),
-      ...(decidedBy !== undefined && { decided_by: decidedByText(decidedBy) }),
       aborted: isAborted,
       background: cause === "refresh",
       from_cache: cacheStatus === "hit" || cacheStatus === "stale" || cacheStatus === "revalidated",
@@ -80,12 +74,19 @@ export class RequestTelemetry {
       breaker_recorded: outcome?.kind,
       elapsed_ms: (this.#time.monotonicUs() - startedUs) / 1000,
       url_hash: urlHash(request),
-    });
+    } as const;
+    // A spread in the middle of the literal would make V8 add the fields after it one by one.
+    this.#listeners.emit(decidedBy === undefined ? event : { ...event, decided_by: decidedByText(decidedBy) });
   }
 
   /** Undefined without a listener. */
-  beginAttempt(...[request, grant, facts]: BegunAttempt): AttemptLog | undefined {
-    return this.#listeners.isEmpty ? undefined : new AttemptLog(request, this.#time, grant, facts);
+  beginAttempt(
+    request: ReportedRequest,
+    grant: AttemptGrant,
+    isResent: boolean,
+    trace: AttemptTrace | undefined,
+  ): AttemptLog | undefined {
+    return this.#listeners.isEmpty ? undefined : new AttemptLog(request, this.#time, grant, isResent, trace);
   }
 
   emitAttempt(log: AttemptLog, retryAfterMs: number | undefined, end: AttemptEnd): void {

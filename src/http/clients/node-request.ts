@@ -274,8 +274,7 @@ export class NodeRequest implements ActiveRequest, QueuedCaller, PausedBody {
     this.#record.tried(grant?.jitterMs ?? 0);
     const trace = this.#trace;
     this.#trace = undefined;
-    if (grant !== undefined)
-      this.#log = this.#deps.telemetry.beginAttempt(this.#reported, grant, { isResent: false, trace });
+    if (grant !== undefined) this.#log = this.#deps.telemetry.beginAttempt(this.#reported, grant, false, trace);
     this.#stamp?.dispatching();
     this.#plan.send();
   }

@@ -358,7 +358,7 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
     const trace = record.account.trace?.attemptStarted({ attempt: record.account.tries, method, origin });
     const isResent = this.#unprocessed > 0;
     if (this.#grant !== undefined)
-      this.#log = this.#deps.telemetry.beginAttempt(this.#request, this.#grant, { isResent, trace });
+      this.#log = this.#deps.telemetry.beginAttempt(this.#request, this.#grant, isResent, trace);
     const sent = {
       ...options,
       origin,
@@ -375,7 +375,7 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
     ownDispatch.isRunning = true;
     try {
       if (this.#request.needsCallerContext || this.#unprocessed > 0)
-        this.#request.callerContext.runInAsyncScope(() => this.#deps.wire.dispatch(sent, this));
+        this.#request.callerContext.runInAsyncScope(this.#deps.wire.dispatch, this.#deps.wire, sent, this);
       else this.#deps.wire.dispatch(sent, this);
     } catch (error) {
       // undici's dispatchers report errors to the handler; a dispatcher given by the caller may throw.

@@ -61,6 +61,14 @@ export function hostFeedback(
   // The response that an archive replays is that of another server.
   if (rules.length === 0 || headers["memento-datetime"] !== undefined) return feedback;
   if (outcome.kind === "failure" && outcome.throttled) return feedback;
+  return withRules(feedback, rules, head);
+}
+
+function withRules(
+  feedback: HostFeedback,
+  rules: readonly ThrottleRule[],
+  { status, headers }: ResponseHead,
+): HostFeedback {
   const matching = rules.filter(rule => matchesHead(rule, status, name => fieldLine(headers[name])));
   const certain = matching.find(({ body }) => body === undefined);
   return certain === undefined ? { ...feedback, bodyRules: matching } : throttled(feedback, certain);
@@ -86,10 +94,14 @@ function announcements(headers: HeaderFields, time: Time): readonly AnnouncedLim
   for (const name in headers) {
     if (name.length < SHORTEST_LIMIT_FIELD) continue;
     if (!name.includes("ratelimit") && !name.startsWith("x-rate-limit") && name !== "x-concurrency-limit") continue;
-    const found = announcedLimits(field => fieldLine(headers[field]), time.wallMs());
-    return found.length === 0 ? undefined : found;
+    return parsedAnnouncements(headers, time.wallMs());
   }
   return undefined;
+}
+
+function parsedAnnouncements(headers: HeaderFields, wallMs: number): readonly AnnouncedLimit[] | undefined {
+  const found = announcedLimits(field => fieldLine(headers[field]), wallMs);
+  return found.length === 0 ? undefined : found;
 }
 
 function leastRemaining(announced: readonly AnnouncedLimit[]): number | undefined {
