@@ -6,6 +6,7 @@ export const bench: Bench = {
     throughput: () => import("./hub/throughput.ts"),
     latency: () => import("./hub/latency.ts"),
     overhead: () => import("./hub/overhead.ts"),
+    allocation: () => import("./hub/allocation.ts"),
     heap: () => import("./hub/heap.ts"),
     hosts: () => import("./hub/hosts.ts"),
   },

@@ -31,8 +31,10 @@ export function hubRequest(hub: Hub, url: () => string, wantedStatus?: ExpectedC
   return async () => checkedRequest(await hub.request(url()), wantedStatus);
 }
 
-export function bareFetch(url: () => string): SendOnce {
-  return async () => checkedFetch(await fetch(url()), undefined);
+/** @param dispatcher one that Node's fetch understands. @default the global one */
+export function bareFetch(url: () => string, dispatcher?: Dispatcher): SendOnce {
+  const init = (dispatcher === undefined ? undefined : { dispatcher }) as RequestInit | undefined;
+  return async () => checkedFetch(await fetch(url(), init), undefined);
 }
 
 export function hubFetch(hub: Hub, url: () => string, wantedStatus?: ExpectedCacheStatus): SendOnce {

@@ -15,7 +15,7 @@ const HIT = "hub.request, cache hit";
 const BARE_FETCH = "Node's fetch";
 const OFF_FETCH = "hub.fetch, cache off";
 const HIT_FETCH = "hub.fetch, cache hit";
-const SHARE_MIN = 0.9;
+const SHARE_MIN = 0.95;
 const HIT_TIMES_MIN = 3;
 
 export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
@@ -26,6 +26,8 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
   await using off = await hubWithWideLimits({ ...listening, cache: false });
   await using quiet = await hubWithWideLimits({ cache: false });
   await using caching = await hubWithWideLimits(listening);
+  // A cache of its own: enough misses would evict the response that the hits are served from.
+  await using storing = await hubWithWideLimits(listening);
   await using agent = closing(new Agent());
   const url = oneUrl(server.origin);
   const fresh = newUrls(server.origin);
@@ -35,13 +37,13 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
     new RequestCase(BARE, bareRequest(agent.value, url)),
     new RequestCase(OFF, hubRequest(off, url)),
     new RequestCase(`${OFF}, no listener`, hubRequest(quiet, url)),
-    new RequestCase("hub.request, cache miss, stored", hubRequest(caching, fresh, "fwd=miss")),
+    new RequestCase("hub.request, cache miss, stored", hubRequest(storing, fresh, "fwd=miss")),
     new RequestCase(HIT, hubRequest(caching, url, "hit")),
   ];
   const fetches = [
     new RequestCase(BARE_FETCH, bareFetch(url)),
     new RequestCase(OFF_FETCH, hubFetch(off, url)),
-    new RequestCase("hub.fetch, cache miss, stored", hubFetch(caching, fresh, "fwd=miss")),
+    new RequestCase("hub.fetch, cache miss, stored", hubFetch(storing, fresh, "fwd=miss")),
     new RequestCase(HIT_FETCH, hubFetch(caching, url, "hit")),
   ];
   const byRequest = await race(requests, options);

@@ -1,4 +1,5 @@
-/** Measures the bytes that an object keeps alive. */
+/** Measures the bytes that an object keeps alive, and those that work allocates. */
+import { GCProfiler } from "node:v8";
 
 export function collectGarbage(type: "major" | "minor"): void {
   if (globalThis.gc === undefined) throw new Error("benchmarks need node --expose-gc; start them with npm run bench");
@@ -15,6 +16,19 @@ export async function retained<Value>(build: () => Value | Promise<Value>): Prom
   const before = await settledBytes();
   const value = await build();
   return { bytes: (await settledBytes()) - before, value };
+}
+
+/** Bytes of the heap that `work` allocates, also those that are collected meanwhile. */
+export async function allocated(work: () => Promise<void>): Promise<number> {
+  collectGarbage("minor");
+  const profiler = new GCProfiler();
+  profiler.start();
+  let bytes = -process.memoryUsage().heapUsed;
+  await work();
+  bytes += process.memoryUsage().heapUsed;
+  for (const { beforeGC, afterGC } of profiler.stop().statistics)
+    bytes += beforeGC.heapStatistics.usedHeapSize - afterGC.heapStatistics.usedHeapSize;
+  return bytes;
 }
 
 /** Bytes in use after garbage collection. `external` includes array buffers; those of up to 64 bytes are in the heap. */
