@@ -14,21 +14,22 @@ export interface Listener<Event> {
    * @param source the hub that the event comes from; undefined for a limiter or breaker without a hub
    */
   (event: Event, source?: EventOrigin): void;
-  /** False while it would ignore every event; then none is built for it. Read before each event. @default true */
-  readonly isListening?: boolean | undefined;
+  /** Whether it wants events of this type at present; others are not built for it. Called for each event. @default all */
+  listensTo?(type: string): boolean;
 }
 
 /** A list of listeners. The first error of each listener is emitted as a process warning; later ones are ignored. */
-export class Listeners<Event> {
+export class Listeners<Event extends { readonly event_type: string }> {
   /** Replaced and never changed: a listener may add and remove others. */
   #listeners: readonly Listener<Event>[] = [];
   readonly #broken = new WeakSet<Listener<Event>>();
 
-  /** Check it before building an event: most of the time there is no listener. */
-  get isEmpty(): boolean {
+  /** Call it before building an event: most of the time there is no listener. */
+  hasListener(type: Event["event_type"]): boolean {
     const listeners = this.#listeners;
-    for (let at = 0; at < listeners.length; at += 1) if (listeners[at]?.isListening !== false) return false;
-    return true;
+    for (let at = 0; at < listeners.length; at += 1)
+      if (this.#isWanted(type, listeners[at] as Listener<Event>)) return true;
+    return false;
   }
 
   /** Returns a function that removes the listener. A listener that was added already is not added again. */
@@ -45,7 +46,7 @@ export class Listeners<Event> {
     if (listeners.length > 0) Object.freeze(event);
     for (let at = 0; at < listeners.length; at += 1) {
       const listener = listeners[at] as Listener<Event>;
-      if (listener.isListening !== false) this.emitTo(listener, event);
+      if (this.#isWanted(event.event_type, listener)) this.emitTo(listener, event);
     }
   }
 
@@ -57,6 +58,16 @@ export class Listeners<Event> {
       if (returned instanceof Promise) returned.catch(error => this.#warn(listener, error));
     } catch (error) {
       this.#warn(listener, error);
+    }
+  }
+
+  #isWanted(type: string, listener: Listener<Event>): boolean {
+    if (listener.listensTo === undefined) return true;
+    try {
+      return listener.listensTo(type);
+    } catch (error) {
+      this.#warn(listener, error);
+      return false;
     }
   }
 

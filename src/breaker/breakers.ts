@@ -138,7 +138,8 @@ export class Breakers implements PermitOwner {
     const { circuit: host, cooldown } = units;
     host.usedUs = undefined;
     cooldown.usedUs = undefined;
-    if (!this.emitter.isEmpty) this.emitter.beforeCall(host.name, role, resolver?.name.resolver, "closed", undefined);
+    if (this.emitter.hasListener("breaker_before_call"))
+      this.emitter.beforeCall(host.name, role, resolver?.name.resolver, "closed", undefined);
     const number = this.#countPermit(units);
     return new Permit(this, number, units, role, circuit.passed, resolver?.passed, undefined, NO_RAMP_UPS, 0);
   }
@@ -161,8 +162,9 @@ export class Breakers implements PermitOwner {
     // No event before the peers have answered: the call is tried again then.
     if (denial?.isProbePending && !isShadow) return denial;
     if (denial !== undefined && isShadow) {
-      if (!this.emitter.isEmpty) this.emitter.shadowed(denial, this.explain?.(denial.constraint, request));
-    } else if (!this.emitter.isEmpty)
+      if (this.emitter.hasListener("breaker_shadow"))
+        this.emitter.shadowed(denial, this.explain?.(denial.constraint, request));
+    } else if (this.emitter.hasListener("breaker_before_call"))
       this.emitter.beforeCall(host.name, role, request.resolver, stateName(circuit.at(nowUs)), denial);
     if (denial !== undefined && !isShadow) return denial;
     const number = this.#countPermit(units);

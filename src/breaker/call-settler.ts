@@ -84,7 +84,7 @@ export class CallSettler implements PermitOwner {
   #succeed(call: IssuedCall, result: CallResult): void {
     const { cooldownHost, circuit, resolver, number } = call;
     const { time, emitter, endCooldown } = this.#deps;
-    if (!emitter.isEmpty) emitter.succeeded(call, result, circuit.holder.at(time.monotonicUs()));
+    if (emitter.hasListener("breaker_success")) emitter.succeeded(call, result, circuit.holder.at(time.monotonicUs()));
     this.answered(call);
     if (cooldownHost.mayHaveCooldown && cooldownHost.cooldowns.endBySuccess(number, time.monotonicUs()))
       endCooldown(cooldownHost);
@@ -120,7 +120,8 @@ export class CallSettler implements PermitOwner {
     // All throttles of requests that were in flight together are one event (law B10).
     const isRepeated = isThrottled && this.#isRepeated(call, nowUs);
     const cooldownMs = isThrottled ? cooldownStarter.retryAfterCooldownMs(call, result.retryAfterMs) : undefined;
-    if (!emitter.isEmpty) emitter.failed(call, result, { at: circuit.holder.at(nowUs), isRepeated, cooldownMs });
+    if (emitter.hasListener("breaker_failure"))
+      emitter.failed(call, result, { at: circuit.holder.at(nowUs), isRepeated, cooldownMs });
     this.#deps.rampUps.failed(call);
     const isCurrent = circuit.holder.generation === circuit.generation;
     // A Retry-After counts even if the circuit has changed state since the call was sent.

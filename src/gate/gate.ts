@@ -200,7 +200,9 @@ export class Gate {
       const estimate = this.#admission.estimate(roleBudget, charge, nowUs);
       const verdict = estimate.readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait";
       const refusal = refusalOf(estimate, nowUs);
-      const decidedBy = this.#emitter.isEmpty ? undefined : this.#explain?.(refusal.constraint, call, roleBudget);
+      const decidedBy = this.#emitter.hasListener("ratelimit.shadow")
+        ? this.#explain?.(refusal.constraint, call, roleBudget)
+        : undefined;
       this.#emitter.shadowed(roleBudget, verdict, refusal, decidedBy && decidedByText(decidedBy));
     }
     return this.#issueAtOnce(call, roleBudget, charge, nowUs, permit);

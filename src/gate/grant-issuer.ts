@@ -126,7 +126,7 @@ export class GrantIssuer implements GrantOwner {
         at.settle(unit, more, stampedUs, nowUs);
         this.#queues.counted.paceChanged(at);
       }
-      if (!this.#emitter.isEmpty) this.#emitter.settled(roleBudget, unit, amount - more, amount);
+      if (this.#emitter.hasListener("ratelimit.settle")) this.#emitter.settled(roleBudget, unit, amount - more, amount);
     }
     this.#wake();
   }

@@ -328,7 +328,9 @@ function emitReload(listeners: Listeners<HttpEvent>, configHash: string, changes
 /** One listener may listen to several hubs: each event comes with its hub. */
 function withSource(listener: HubListener, source: EventOrigin): Listener<HubEvent> {
   const sourced = (event: HubEvent) => listener(event, source);
-  return Object.defineProperty(sourced, "isListening", { get: () => listener.isListening });
+  // Without a function of its own between the two, because it is called several times for each request.
+  const listensTo = listener.listensTo?.bind(listener);
+  return listensTo === undefined ? sourced : Object.assign(sourced, { listensTo });
 }
 
 /** For a request that failed before it was sent. undici passes null in this case. */

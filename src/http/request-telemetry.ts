@@ -40,7 +40,7 @@ export class RequestTelemetry {
   }
 
   emitRequest(request: ReportedRequest, { status, error, isAborted }: CallEnd): void {
-    if (this.#listeners.isEmpty) return;
+    if (!this.#listeners.hasListener("http_request")) return;
     const { host, role, method, record, call, startedUs, cause } = request;
     const { cacheStatus, attempts, retryAfterMs, waitedMs, outcome, finalHop = request } = record;
     const { decidedBy } = error instanceof RejectedError ? error : (record.longestWait ?? NO_WAIT);
@@ -86,7 +86,8 @@ export class RequestTelemetry {
     isResent: boolean,
     trace: AttemptTrace | undefined,
   ): AttemptLog | undefined {
-    return this.#listeners.isEmpty ? undefined : new AttemptLog(request, this.#time, grant, isResent, trace);
+    if (!this.#listeners.hasListener("http_attempt")) return undefined;
+    return new AttemptLog(request, this.#time, grant, isResent, trace);
   }
 
   emitAttempt(log: AttemptLog, retryAfterMs: number | undefined, end: AttemptEnd): void {
@@ -99,7 +100,7 @@ export class RequestTelemetry {
     status: number | undefined,
     error: unknown,
   ): void {
-    if (this.#listeners.isEmpty) return;
+    if (!this.#listeners.hasListener("http_retry")) return;
     this.#listeners.emit({
       event_type: "http_retry",
       call_id: record.account.callId,
@@ -114,8 +115,9 @@ export class RequestTelemetry {
 
   /** Becomes a process warning when there is no listener: a cache that stores nothing must not stay unnoticed. */
   emitCacheTrouble(error: StoreError): void {
-    if (this.#listeners.isEmpty) process.emitWarning(redactedText(error.message), "DocstokgWarning");
-    else this.#listeners.emit({ event_type: "cache_trouble", message: error.message });
+    if (this.#listeners.hasListener("cache_trouble"))
+      this.#listeners.emit({ event_type: "cache_trouble", message: error.message });
+    else process.emitWarning(redactedText(error.message), "DocstokgWarning");
   }
 
   emitUnreadBody({ host, role }: ReportedRequest, unread_ms: number): void {

@@ -15,10 +15,10 @@ const EVENT_OF = { multiplier: "aimd_adjust", guard_ms: "guard_adjust", shape: "
 export class LimiterEmitter extends Listeners<LimiterEvent> {
   /** `isPatient`: the call was allowed to wait. */
   granted(roleBudget: RoleBudget, charge: Charge, wait: GrantedWait, isPatient: boolean): void {
-    if (this.isEmpty) return;
     const { name: host, role } = roleBudget;
-    const { waitedMs, decidedBy } = wait;
     if (charge.units === 0) this.emit({ event_type: "rate_head_skipped", host, role });
+    if (!this.hasListener("ratelimit.acquire")) return;
+    const { waitedMs, decidedBy } = wait;
     this.#acquire(
       roleBudget,
       charge,
@@ -31,12 +31,12 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
 
   /** `waitedMs` for a request that was queued first; undefined if it is refused on arrival. */
   refused(roleBudget: RoleBudget, charge: Charge, waitedMs: number | undefined): void {
-    if (this.isEmpty) return;
+    if (!this.hasListener("ratelimit.acquire")) return;
     this.#acquire(roleBudget, charge, waitedMs === undefined ? "fail" : "block", waitedMs ?? 0, "refused");
   }
 
   aborted(roleBudget: RoleBudget, charge: Charge, waitedMs: number): void {
-    if (!this.isEmpty) this.#acquire(roleBudget, charge, "block", waitedMs, "aborted");
+    if (this.hasListener("ratelimit.acquire")) this.#acquire(roleBudget, charge, "block", waitedMs, "aborted");
   }
 
   held(key: string, role: Role, ms: number): void {

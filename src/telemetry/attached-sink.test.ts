@@ -139,3 +139,21 @@ test("an invalid closeTimeoutMs is refused", () => {
       /^RangeError: closeTimeoutMs must be from 1 to 3600000, not /,
     );
 });
+
+test("a sink whose listensTo throws affects neither the others nor the request", async t => {
+  const warnings = recordWarnings(t);
+  const broken: Sink = {
+    name: "broken",
+    listensTo: () => {
+      throw new Error("no");
+    },
+    take: () => assert.fail("it wants no event"),
+  };
+  const kept = keepingSink();
+  const telemetry = createTelemetry({ sinks: [broken, kept] });
+  telemetry.listener(head);
+  await telemetry.close();
+  await new Promise(resolve => setImmediate(resolve));
+  assert.equal(kept.events.length, 3);
+  assert.deepEqual(warnings, ["telemetry sink broken failed: no; further errors are only counted"]);
+});

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { redactedText } from "../core/text/redaction.ts";
 import { messageOf } from "../errors.ts";
 import type { Time } from "../time/time.ts";
-import type { TelemetryEvent } from "./events.ts";
+import type { EventType, TelemetryEvent } from "./events.ts";
 import type { Sink } from "./sink.ts";
 import { UnconfirmedEvents } from "./unconfirmed-events.ts";
 
@@ -27,6 +27,16 @@ export class AttachedSink {
 
   get dropped(): number {
     return (this.sink.dropped ?? 0) + this.#lost;
+  }
+
+  listensTo(type: EventType): boolean {
+    if (this.sink.listensTo === undefined) return true;
+    try {
+      return this.sink.listensTo(type);
+    } catch (error) {
+      this.#warn(error);
+      return false;
+    }
   }
 
   take(event: TelemetryEvent): void {

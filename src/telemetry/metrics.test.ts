@@ -197,12 +197,13 @@ test("a subscriber of a diagnostics channel gets its events, and without subscri
   const telemetry = createTelemetry({ sinks: [sink], runId: "r" });
   const received: unknown[] = [];
   const onMessage = (message: unknown) => received.push(message);
-  assert.equal(sink.isListening, false);
+  assert.equal(sink.listensTo?.("http_request"), false);
   const server = await serve(t, (_, response) => response.end("ok"));
   const hub = await hubFor(t, { telemetry: [telemetry.listener] });
   await (await hub.fetch(server.origin)).text();
   subscribe("docstokg:http_request", onMessage);
-  assert.equal(sink.isListening, true);
+  assert.equal(sink.listensTo?.("http_request"), true);
+  assert.equal(sink.listensTo?.("http_attempt"), false);
   await (await hub.fetch(`${server.origin}/again`)).text();
   unsubscribe("docstokg:http_request", onMessage);
   await (await hub.fetch(`${server.origin}/unheard`)).text();

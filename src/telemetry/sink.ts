@@ -1,5 +1,5 @@
 import type { Tracer } from "../http/tracing.ts";
-import type { TelemetryEvent } from "./events.ts";
+import type { EventType, TelemetryEvent } from "./events.ts";
 
 /** The source of gauges when metrics are collected, such as a hub. */
 export interface GaugeSource {
@@ -22,8 +22,8 @@ export interface SinkOwner {
 export interface Sink {
   /** For messages and counts: `jsonl`, `sqlite`. */
   readonly name: string;
-  /** False while events would be ignored; then they are not built. Read before each event. @default true */
-  readonly isListening?: boolean;
+  /** Whether it wants events of this type at present; others are not built for it. Called for each event. @default all */
+  listensTo?(type: EventType): boolean;
   /** Number of events that were dropped because the queue was full or a write failed. @default 0 */
   readonly dropped?: number;
   /** Traces the calls of the hubs that the telemetry listens to. @default none */

@@ -4,7 +4,7 @@ import type { EventOrigin } from "../listeners.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { AttachedSink, isThenable } from "./attached-sink.ts";
-import type { EventBody, TelemetryEvent } from "./events.ts";
+import type { EventBody, EventType, TelemetryEvent } from "./events.ts";
 import { flushAtExit } from "./exit-flush.ts";
 import { redact } from "./redaction.ts";
 import type { GaugeSource, Sink } from "./sink.ts";
@@ -127,18 +127,16 @@ export class Telemetry implements AsyncDisposable {
 
   #listener(): HubListener {
     const receive = (event: HubEvent, source?: EventOrigin) => this.#receive(event, source);
-    const isListening = () => this.#isListening;
-    return Object.defineProperties(receive, {
-      isListening: { get: isListening },
-      tracer: { value: this.#sinks.find(({ sink }) => sink.tracer !== undefined)?.sink.tracer },
-    });
+    const listensTo = (type: string) => this.#listensTo(type as EventType);
+    const tracer = this.#sinks.find(({ sink }) => sink.tracer !== undefined)?.sink.tracer;
+    return Object.assign(receive, { listensTo, tracer });
   }
 
-  /** Read several times for each request, so it is kept short. */
-  get #isListening(): boolean {
+  /** Called several times for each request, so it is kept short. */
+  #listensTo(type: EventType): boolean {
     if (this.#closing !== undefined) return false;
     const sinks = this.#sinks;
-    for (let at = 0; at < sinks.length; at += 1) if (sinks[at]?.sink.isListening !== false) return true;
+    for (let at = 0; at < sinks.length; at += 1) if ((sinks[at] as AttachedSink).listensTo(type)) return true;
     return false;
   }
 
@@ -157,15 +155,15 @@ export class Telemetry implements AsyncDisposable {
   }
 
   #emit(body: EventBody, config_hash: string): void {
-    if (!this.#isListening) return;
     const { event_type } = body;
+    if (!this.#listensTo(event_type)) return;
     // The spread comes first, because a spread after other properties is five times as slow.
     const ts = this.#time.wallMs();
     const hash = body.event_type === "policy_loaded" ? body.config_hash : config_hash;
     const fields = { ...(body as object), ts, run_id: this.runId, config_hash: hash };
     redact(event_type, fields);
     const event = Object.freeze(fields) as unknown as TelemetryEvent;
-    for (const to of this.#sinks) if (to.sink.isListening !== false) to.take(event);
+    for (const to of this.#sinks) if (to.listensTo(event_type)) to.take(event);
   }
 }
 

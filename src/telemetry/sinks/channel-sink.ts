@@ -6,20 +6,15 @@ import type { Sink } from "../sink.ts";
 type ChannelSubscriber = (event: TelemetryEvent, name: string | symbol) => unknown;
 
 /**
- * Publishes each event on the `node:diagnostics_channel` of its type, such as `docstokg:http_request`. Without subscribers
- * no event is built. A subscriber that throws does not affect requests or other subscribers.
+ * Publishes each event on the `node:diagnostics_channel` of its type, such as `docstokg:http_request`. An event
+ * that no channel has a subscriber for is not built. A subscriber that throws does not affect requests or other subscribers.
  */
 export function channelSink(): Sink {
   const channels = new Map<EventType, Channel>();
   for (const type of Object.keys(EVENT_SPECS) as EventType[]) channels.set(type, channel(`docstokg:${type}`));
-  const all = [...channels.values()];
-  const count = all.length;
   return {
     name: "channel",
-    get isListening() {
-      for (let at = 0; at < count; at += 1) if ((all[at] as Channel).hasSubscribers) return true;
-      return false;
-    },
+    listensTo: type => channels.get(type)?.hasSubscribers === true,
     take: event => {
       const to = channels.get(event.event_type);
       return to?.hasSubscribers ? publish(to, event) : undefined;
