@@ -8,16 +8,20 @@ export class RequestCase implements TimedCase {
   readonly name: string;
   readonly leastCalls = CALLERS * 4;
   readonly #send: SendOnce;
+  readonly #finish: () => Promise<void> | undefined;
   readonly #cpuUs: number[] = [];
 
-  constructor(name: string, send: SendOnce) {
+  /** `finish` ends a sample, such as by writing what the requests have queued. */
+  constructor(name: string, send: SendOnce, finish: () => Promise<void> | undefined = () => undefined) {
     this.name = name;
     this.#send = send;
+    this.#finish = finish;
   }
 
   async run(calls: number): Promise<void> {
     const before = process.cpuUsage();
     await sendAll(this.#send, calls);
+    await this.#finish();
     const { user, system } = process.cpuUsage(before);
     this.#cpuUs.push((user + system) / calls);
   }

@@ -111,8 +111,9 @@ export class AttachedSink {
   }
 
   #reportUnclosed(timeoutMs: number, lost: number): void {
+    const unwritten = lost === 0 ? "no event was lost" : `${lost} events that it has not written count as dropped`;
     process.emitWarning(
-      `telemetry sink ${this.id} did not close within ${timeoutMs} ms (closeTimeoutMs); ${lost} events that it has not written count as dropped`,
+      `telemetry sink ${this.id} did not close within ${timeoutMs} ms (closeTimeoutMs); ${unwritten}`,
       "DocstokgWarning",
     );
   }

@@ -1,13 +1,18 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { until } from "../../../test/http/kit.ts";
-import { call, keepingSink } from "../../../test/telemetry/kit.ts";
+import { call, folderFor, keepingSink } from "../../../test/telemetry/kit.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { createTelemetry } from "../telemetry.ts";
+import { jsonlSink } from "./jsonl-sink.ts";
 import { QueuedSink } from "./queued-sink.ts";
+import { sqliteSink } from "./sqlite-sink.ts";
 
 const head: HubEvent = { event_type: "rate_head_skipped", host: "api.example.org", role: "metadata" };
 
@@ -152,4 +157,40 @@ test("a batch that fails after the close was aborted is counted once", async () 
   await until(() => sink.dropped === 300);
   await new Promise(resolve => setImmediate(resolve));
   assert.equal(sink.dropped, 300);
+});
+
+test("a full batch does not wait for the delay", async () => {
+  const time = new FakeTime();
+  const written: number[] = [];
+  const write = async (batch: readonly unknown[]) => void written.push(batch.length);
+  const sink = new QueuedSink("quick", { encode, write, close: async () => undefined }, { time, batch: 10 });
+  for (let i = 0; i < 9; i += 1) sink.take(call(i, "a.example"));
+  await time.advance(49);
+  assert.deepEqual(written, []);
+  sink.take(call(9, "a.example"));
+  assert.equal(time.armedTimers, 1);
+  await time.tick(1);
+  await until(() => written.length > 0);
+  for (let i = 0; i < 10; i += 1) sink.take(call(i, "a.example"));
+  await time.advance(1);
+  await until(() => written.length > 1);
+  assert.deepEqual(written, [10, 10]);
+  assert.equal(time.armedTimers, 0);
+});
+
+test("50,000 events of one turn are written to JSONL and SQLite without a drop", async t => {
+  const folder = folderFor(t);
+  const jsonl = await jsonlSink(join(folder, "telemetry.jsonl"));
+  const sqlite = await sqliteSink(join(folder, "telemetry.db"));
+  const telemetry = createTelemetry({ sinks: [jsonl, sqlite] });
+  // With run_started the queues are full.
+  for (let i = 1; i < 50_000; i += 1) telemetry.listener(head);
+  await telemetry.flush();
+  assert.deepEqual(telemetry.dropped, { jsonl: 0, sqlite: 0 });
+  const lines = readFileSync(join(folder, "telemetry.jsonl"), "utf8").split("\n");
+  const db = new DatabaseSync(join(folder, "telemetry.db"), { readOnly: true });
+  const { n } = db.prepare("SELECT count(*) AS n FROM rate_events").get() as { n: number };
+  db.close();
+  assert.deepEqual([lines.length, n], [50_001, 49_999]);
+  await telemetry.close();
 });

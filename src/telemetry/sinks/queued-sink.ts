@@ -40,9 +40,9 @@ export class PartialWriteError extends Error {
 
 /** Options of sinks that write to a file. */
 export interface QueueOptions {
-  /** Events that may be queued, a whole number of at least 1; further ones are dropped and counted. @default 10_000 */
+  /** Events that may be queued, a whole number of at least 1; further ones are dropped and counted. @default 50_000 */
   readonly maxQueued?: number | undefined;
-  /** How long the first event of a batch waits for others, in ms, 0 to 60_000. @default 50 */
+  /** How long the first event of a batch waits for others, in ms, 0 to 60_000. A full batch does not wait. @default 50 */
   readonly delayMs?: number | undefined;
   /** The clock and the timers, for tests. @default systemTime */
   readonly time?: Time | undefined;
@@ -85,7 +85,7 @@ export class QueuedSink<Item> implements Sink {
   #hasWarned = false;
 
   constructor(name: string, writer: BatchWriter<Item>, options: QueueOptions & { readonly batch?: number } = {}) {
-    const { time = systemTime, maxQueued = 10_000, delayMs = 50, batch = BATCH_EVENTS } = options;
+    const { time = systemTime, maxQueued = 50_000, delayMs = 50, batch = BATCH_EVENTS } = options;
     if (!(Number.isInteger(maxQueued) && maxQueued >= 1))
       throw new RangeError(`maxQueued must be a whole number of at least 1, not ${maxQueued}`);
     if (!(delayMs >= 0 && delayMs <= 60_000)) throw new RangeError(`delayMs must be from 0 to 60000, not ${delayMs}`);
@@ -117,7 +117,11 @@ export class QueuedSink<Item> implements Sink {
       return;
     }
     this.#queue.push(this.#writer.encode(event));
-    if (this.#draining === undefined) this.#timer ??= this.#arm();
+    if (this.#draining !== undefined) return;
+    // A full batch need not wait for more events.
+    if (this.#queue.length === this.#batch) this.#timer?.cancel();
+    else if (this.#timer !== undefined) return;
+    this.#timer = this.#arm();
   }
 
   async flush(): Promise<void> {
@@ -169,7 +173,7 @@ export class QueuedSink<Item> implements Sink {
   }
 
   #arm(): Timer {
-    return this.#time.setTimer(this.#delayMs, () => this.#drainSoon());
+    return this.#time.setTimer(this.#queue.length < this.#batch ? this.#delayMs : 0, () => this.#drainSoon());
   }
 
   async #drain(): Promise<void> {

@@ -18,8 +18,8 @@ import { saveSummary } from "./run-summary-row.ts";
 
 /** Several processes that create one file at once finish within milliseconds. */
 const OPENING_MS_MAX = 5000;
-/** Events per transaction: about 1 ms of work, so that the event loop is not blocked for long. */
-const BATCH_EVENTS = 64;
+/** Events per transaction: about 2 ms of work, so that the event loop is not blocked for long. */
+const BATCH_EVENTS = 256;
 /** The write of another process takes one or two milliseconds. */
 const BACKOFF = { baseMs: 2, capMs: 100 };
 /** A file that is locked for longer is not being written: another program holds a lock, and events are dropped. */
