@@ -35,8 +35,10 @@ class EventGroup {
  * a later flush. Events are counted in groups, so that a sink that never settles its promises costs no memory.
  */
 export class UnconfirmedEvents {
-  /** Groups that a running flush is about, the oldest first. */
+  /** Groups that running flushes are about, the oldest first. */
   readonly #flushing = new Set<EventGroup>();
+  /** Flushes that have not ended. */
+  #running = 0;
   #current = new EventGroup();
 
   get count(): number {
@@ -71,16 +73,21 @@ export class UnconfirmedEvents {
   async confirm(flush: (() => Promise<unknown> | undefined) | undefined): Promise<void> {
     this.#flushing.add(this.#current);
     this.#current = new EventGroup();
+    this.#running += 1;
     const groups = [...this.#flushing];
     const [flushed] = await Promise.allSettled([
       (async () => flush?.())(),
       Promise.all(groups.map(group => group.complete())),
     ]);
-    const isConfirmed = flush !== undefined && flushed.status === "fulfilled";
-    for (const group of groups) {
-      const isOpen = this.#flushing.delete(group);
-      if (isOpen && !isConfirmed) this.#current.unconfirmed += group.unconfirmed;
-    }
+    if (flush !== undefined && flushed.status === "fulfilled") for (const group of groups) this.#flushing.delete(group);
+    this.#running -= 1;
+    if (this.#running === 0) this.#joinGroups();
     if (flushed.status === "rejected") throw flushed.reason;
+  }
+
+  /** The next flush is about the groups that no flush has confirmed. */
+  #joinGroups(): void {
+    this.#current.unconfirmed = this.count;
+    this.#flushing.clear();
   }
 }
