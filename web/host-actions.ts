@@ -37,7 +37,22 @@ const TEXTS: Readonly<Record<HostActionName, ActionTexts>> = {
     effect:
       "Calls that an operator holds are sent again, as the rate limits allow. A pause that the server asked for stays.",
   },
+  "set-limit": {
+    label: "Set limit …",
+    title: "Set the limit",
+    effect:
+      "All processes keep these rates in addition to those of the policy, until the time is over or the limit is reset. " +
+      "Windows keep what they have counted.",
+  },
+  "reset-limit": {
+    label: "Reset limit …",
+    title: "Reset the limit",
+    effect: "The rates of the policy apply again.",
+  },
 };
+const TIMED: ReadonlySet<HostActionName> = new Set(["open", "hold", "set-limit"]);
+/** The form of an order for rates needs the rates, and whether they replace those of the policy. */
+const RATE_HINT = "such as 2/SECOND or 2/SECOND+100/HOUR";
 const ROLES = ["metadata", "landing", "artifact"];
 
 /** The buttons of the actions that make sense for a host. */
@@ -56,9 +71,14 @@ export function hostActionButtons(
 }
 
 export function hostActions(host: HostState, allowed: readonly ActionName[]): readonly HostActionName[] {
-  const isHeld = host.keys.some(key => key.isHeld);
+  const isHeld = host.keys.some(key => key.isHeld || key.hold !== null);
+  const isOrdered = host.keys.some(key => key.order !== null);
   const names = Object.keys(TEXTS) as HostActionName[];
-  return names.filter(name => allowed.includes(name) && (name !== "release" || isHeld));
+  const isUseful = (name: HostActionName) =>
+    (name !== "release" || isHeld) &&
+    (name !== "reset-limit" || isOrdered) &&
+    (name !== "set-limit" || host.kind !== "resolver");
+  return names.filter(name => allowed.includes(name) && isUseful(name));
 }
 
 function openHostDialog(
@@ -66,7 +86,7 @@ function openHostDialog(
   host: HostState,
   { token, onResult }: Pick<ActionForm, "token" | "onResult">,
 ): void {
-  const hasDuration = action === "open" || action === "hold";
+  const hasDuration = TIMED.has(action);
   const roles = host.kind === "resolver" ? [] : ROLES;
   const role = h(
     "select",
@@ -75,10 +95,28 @@ function openHostDialog(
     ...roles.map(name => h("option", {}, name)),
   );
   const seconds = h("input", { type: "number", name: "seconds", min: 1, max: 31_622_400, value: 300, required: true });
+  const rates = h("input", {
+    type: "text",
+    name: "rates",
+    placeholder: RATE_HINT,
+    required: true,
+    autocomplete: "off",
+  });
+  const force = h("input", { type: "checkbox", name: "force" });
+  const hasRates = action === "set-limit";
   const { title, effect } = TEXTS[action];
   openActionDialog({
     ...{ action, heading: `${title} of ${host.name}`, title, effect, token, onResult },
-    fields: [roles.length > 0 && h("label", {}, "Role", role), hasDuration && h("label", {}, "Seconds", seconds)],
-    order: () => ({ host: host.name, role: role.value, ...(hasDuration && { seconds: Number(seconds.value) }) }),
+    fields: [
+      roles.length > 0 && h("label", {}, "Role", role),
+      hasRates && h("label", {}, "Rates", rates),
+      hasDuration && h("label", {}, "Seconds", seconds),
+      hasRates && h("label", { class: "check" }, force, "Replace the policy, also by looser rates"),
+    ],
+    order: () => ({
+      ...{ host: host.name, role: role.value },
+      ...(hasDuration && { seconds: Number(seconds.value) }),
+      ...(hasRates && { rates: rates.value, force: force.checked }),
+    }),
   });
 }

@@ -138,9 +138,29 @@ function sectionsOf(host: HostState, nowMs: number): readonly HTMLElement[] {
       h("h3", {}, role === "" ? "circuit" : role),
       ...(key?.windows.map(window => windowLine(window, key)) ?? []),
       key !== undefined && key.windows.length === 0 && h("p", { class: "soft" }, "No rate limit."),
+      ...(key === undefined ? [] : orderLines(host, key, nowMs)),
       h("dl", {}, ...facts(host, key, circuit, nowMs)),
     );
   });
+}
+
+/** What operators have ordered for the key: who, why, until when, and whether it is looser than the policy. */
+function orderLines({ name }: HostState, { hold, order }: KeyState, nowMs: number): readonly HTMLElement[] {
+  const lines: HTMLElement[] = [];
+  if (hold !== null) {
+    const what = hold.target === name ? "Held" : `${hold.target} is held`;
+    lines.push(h("p", { class: "order" }, `${what} by an operator${leftText(hold.untilMs, nowMs)}: ${hold.reason}`));
+  }
+  if (order === null) return lines;
+  const { rates, policyRates, by, reason, untilMs, isLooser } = order;
+  const instead = policyRates === "" ? "no limit" : policyRates;
+  const text = `Limit ${rates} instead of ${instead}${leftText(untilMs, nowMs)}, ordered by ${by}: ${reason}`;
+  const badge = isLooser && h("b", { class: "badge open" }, "looser than the policy");
+  return [...lines, h("p", { class: "order" }, badge, badge ? " " : "", text)];
+}
+
+function leftText(untilMs: number | null, nowMs: number): string {
+  return untilMs === null ? "" : `, ${timeLeft(untilMs, nowMs)} left`;
 }
 
 function windowLine({ rate, used, limit, isLearned }: KeyState["windows"][number], key: KeyState): HTMLElement {

@@ -2,7 +2,7 @@ import { EvictingMap } from "../core/evicting-map.ts";
 import type { BreakerPolicies, BreakerRoute } from "../policy/breaker-policy.ts";
 import { commonName, nameWithoutPartition, partitionName } from "../policy/partition-name.ts";
 import { isRole, ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
-import { canonicalUnit, isServiceName } from "../policy/service-name.ts";
+import { canonicalUnit, isServiceName, withoutTier } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
 import { CircuitHolder, type OnCircuitChange } from "./circuit-holder.ts";
 import { HostBreaker } from "./host-breaker.ts";
@@ -125,6 +125,25 @@ export class BreakerTable {
       if (cooldown !== circuit) names.push(partitionName(cooldown, partition));
     }
     return names;
+  }
+
+  /**
+   * The hosts and services that decide about the calls of a key of the limits, and the owner of their circuits: the key
+   * itself first. A key may have a tier, a partition, or be a host of a service with `per_host`.
+   */
+  unitNamesOfKey(key: string): { readonly names: readonly string[]; readonly circuit: string } {
+    const partition = key.slice(commonName(key).length);
+    const common = withoutTier(commonName(key));
+    const colon = isServiceName(common) ? common.indexOf(":") : -1;
+    if (isServiceName(common) && colon < 0)
+      return { names: [...new Set([`${common}${partition}`, common])], circuit: `${common}${partition}` };
+    const [text = "", ...path] = common.slice(colon + 1).split("/");
+    const { host, circuit, cooldown } = this.#policies.route(
+      text,
+      path.length === 0 ? undefined : `/${path.join("/")}`,
+    );
+    const owner = `${circuit}${partition}`;
+    return { names: [...new Set([`${common}${partition}`, owner, circuit, cooldown, host])], circuit: owner };
   }
 
   /** The partitions of a host or service that are in the table. Takes time in proportion to it, once there are any. */

@@ -3,6 +3,7 @@ import type { Circuit } from "../core/breaker/circuit.ts";
 import type { ThrottleRule } from "../core/breaker/throttle-rule.ts";
 import type { Constraint } from "../errors.ts";
 import type { BreakerPolicies } from "../policy/breaker-policy.ts";
+import { commonName } from "../policy/partition-name.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange, ChangeOrigin, ProbePermissions } from "./breaker-change.ts";
@@ -48,6 +49,13 @@ interface CheckedRequest {
   readonly circuit: CircuitHolder;
   readonly resolverCircuit: CircuitHolder | undefined;
   readonly timeoutMs: number;
+}
+
+/** A host or service that an operator holds. */
+export interface HeldUnit {
+  readonly target: string;
+  readonly reason: string;
+  readonly remainingMs: number;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -210,22 +218,41 @@ export class Breakers implements PermitOwner {
     return policies.throttleRules(policies.route(host, path).circuit);
   }
 
-  /** Why a call of a host or service in this role would be denied, for tables. A name that has no state gives none. */
-  denialOfUnit(name: string, role: Role): Denial | undefined {
-    const unit = this.table.get(name);
-    const circuit = unit?.circuits[role];
-    if (unit === undefined) return undefined;
-    const isShadow = this.table.policies.isShadow(name);
-    const units = { circuit: unit, cooldown: unit, host: undefined, common: [], isShadow };
-    if (isShadow) return holdDenialOf(units, role, this.#time.monotonicUs());
-    return denialOf(units, role, circuit, undefined, this.#time.monotonicUs());
+  /**
+   * Why a call of this key in this role would be denied, for tables: by the key itself, or by the service or host that
+   * its calls belong to. A key without state gives none.
+   */
+  denialOfKey(key: string, role: Role): Denial | undefined {
+    const { table } = this;
+    const { names, circuit: circuitName } = table.unitNamesOfKey(key);
+    const [circuit, cooldown = circuit, host, ...common] = names.flatMap(name => table.get(name) ?? []);
+    if (circuit === undefined || cooldown === undefined) return undefined;
+    const nowUs = this.#time.monotonicUs();
+    const isShadow = table.policies.isShadow(commonName(circuitName));
+    // Of what a partition is a part of, only orders apply.
+    const isPartition = circuit.name === key && commonName(key) !== key;
+    const units = isPartition
+      ? {
+          circuit,
+          cooldown: circuit,
+          host: undefined,
+          common: [cooldown, ...(host ? [host] : []), ...common],
+          isShadow,
+        }
+      : { circuit, cooldown, host, common, isShadow };
+    if (isShadow) return holdDenialOf(units, role, nowUs);
+    return denialOf(units, role, table.get(circuitName)?.circuits[role], undefined, nowUs);
   }
 
-  /** The hold of an operator for a host or service in this role, for tables. */
-  holdOfUnit(name: string, role: Role): { readonly reason: string; readonly remainingMs: number } | undefined {
+  /** The hosts and services that an operator holds in this role, for tables. */
+  holds(role: Role): readonly HeldUnit[] {
     const nowUs = this.#time.monotonicUs();
-    const hold = this.table.get(name)?.holdAt(role, nowUs);
-    return hold && { reason: reasonText(hold.reason), remainingMs: Math.ceil((hold.untilUs - nowUs) / 1000) };
+    return Array.from(this.table.hosts()).flatMap(unit => {
+      const hold = unit.holdAt(role, nowUs);
+      if (hold === undefined) return [];
+      const remainingMs = Math.ceil((hold.untilUs - nowUs) / 1000);
+      return [{ target: unit.name, reason: reasonText(hold.reason), remainingMs }];
+    });
   }
 
   settle(call: IssuedCall, result: CallResult): void {

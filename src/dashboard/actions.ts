@@ -1,9 +1,14 @@
 import { operatorReason } from "../breaker/cooldowns.ts";
 import type { BreakerTarget, OrderRequest } from "../breaker/orders.ts";
+import { formatRates, parseRates, type Rate } from "../core/limits/rate.ts";
+import { redactedText } from "../core/text/redaction.ts";
 import type { Hub } from "../http/hub.ts";
+import { giveLimitOrder } from "../http/limit-command.ts";
 import type { Acknowledgement, Operator } from "../http/operator.ts";
+import type { LoadedPolicy } from "../policy/load.ts";
+import { commonName } from "../policy/partition-name.ts";
 import { isRole, ROLES } from "../policy/roles.ts";
-import { serviceOfName } from "../policy/service-name.ts";
+import { serviceOfName, withoutTier } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
 import type { ActionName, ActionResult, DashboardState, HostActionName, RunActionName } from "./dashboard-state.ts";
 
@@ -13,10 +18,16 @@ export interface HostAction {
   readonly target: BreakerTarget;
   /** How the page names the target: `api.example.org (landing)`. */
   readonly targetText: string;
-  /** Only for `open` and `hold`. */
+  /** Only for `open`, `hold` and `set-limit`. */
   readonly seconds: number;
+  /** Only for `set-limit`; empty for the others. */
+  readonly rates: readonly Rate[];
+  /** Only for `set-limit`: the rates replace those of the policy, also by looser ones. */
+  readonly isForced: boolean;
   /** Why: one line. */
   readonly reason: string;
+  /** Who: the address of the browser. */
+  readonly by: string;
 }
 
 /** An order of the operator about the run, checked. */
@@ -48,18 +59,23 @@ const REASON_CHARS_MAX = 200;
 /** Processes are notified at once, so one that needs longer is busy or gone. */
 const ACKNOWLEDGED_WITHIN_MS = 2000;
 const RESOLVER = "resolver ";
-const HOST_ACTIONS = ["open", "close", "half-open", "hold", "release"] as const;
+const HOST_ACTIONS = ["open", "close", "half-open", "hold", "release", "set-limit", "reset-limit"] as const;
+const TIMED: ReadonlySet<ActionName> = new Set(["open", "hold", "set-limit"]);
+/** The end of the refusal of a rate that is looser than the policy. */
+const FORCE_HINT = "choose “Replace the policy” to set it all the same";
 
 type OrderFields = Readonly<Record<string, unknown>>;
 
 /**
  * Reads the body of a request. `shown` is what the page shows: only its hosts and failures are valid. Throws a RangeError
  * that names the problem.
+ * @param from the address of the browser
  */
 export function parseAction(
   body: unknown,
   names: readonly ActionName[],
   shown: Pick<DashboardState, "hosts" | "run">,
+  from: string,
 ): HostAction | RunAction {
   const fields = fieldsOf(body);
   const name = names.find(known => known === fields["action"]);
@@ -71,7 +87,17 @@ export function parseAction(
     throw new RangeError(`the reason must be one line of 1 to ${REASON_CHARS_MAX} characters`);
   return isRunAction(name)
     ? { name, reason, ...runTargetOf(name, fields, shown) }
-    : { name, reason, ...hostTargetOf(name, fields, shown) };
+    : { name, reason, by: `dashboard, ${from}`, ...hostTargetOf(name, fields, shown), ...ratesOf(name, fields) };
+}
+
+function ratesOf(
+  name: HostActionName,
+  { rates = "", force = false }: OrderFields,
+): Pick<HostAction, "rates" | "isForced"> {
+  if (name !== "set-limit") return { rates: [], isForced: false };
+  if (typeof rates !== "string") throw new RangeError(`rates must be a text, not ${JSON.stringify(rates)}`);
+  if (typeof force !== "boolean") throw new RangeError(`force must be true or false, not ${JSON.stringify(force)}`);
+  return { rates: parseRates(rates.trim()), isForced: force };
 }
 
 function hostTargetOf(
@@ -83,10 +109,11 @@ function hostTargetOf(
     throw new RangeError(`unknown host ${JSON.stringify(host)}: no running process has called it`);
   if (typeof role !== "string" || (role !== "" && !isRole(role)))
     throw new RangeError(`unknown role ${JSON.stringify(role)}; expected ${ROLES.join(", ")}`);
-  if ((name === "open" || name === "hold") && !(typeof seconds === "number" && seconds > 0 && seconds <= SECONDS_MAX))
+  if (TIMED.has(name) && !(typeof seconds === "number" && seconds > 0 && seconds <= SECONDS_MAX))
     throw new RangeError(`seconds must be above 0 and at most ${SECONDS_MAX}, not ${JSON.stringify(seconds)}`);
+  const isLimit = name === "set-limit" || name === "reset-limit";
   return {
-    target: targetOf(host, role),
+    target: isLimit ? limitTargetOf(host, role) : targetOf(host, role),
     targetText: role === "" ? host : `${host} (${role})`,
     seconds: Number(seconds),
   };
@@ -111,16 +138,20 @@ function isRunAction(name: ActionName): name is RunActionName {
 export class StoreActions implements DashboardActions {
   readonly names = HOST_ACTIONS;
   readonly #operator: Operator;
+  readonly #policy: LoadedPolicy;
   readonly #time: Time;
 
-  constructor(operator: Operator, time: Time) {
+  /** @param policy for values that no running process has published */
+  constructor(operator: Operator, policy: LoadedPolicy, time: Time) {
     this.#operator = operator;
+    this.#policy = policy;
     this.#time = time;
   }
 
   async run(action: HostAction | RunAction): Promise<ActionResult> {
     if (!("target" in action)) throw new RangeError(`the run cannot be changed from here: ${action.name}`);
     const { name, target, seconds, reason } = action;
+    if (name === "set-limit" || name === "reset-limit") return this.#changeLimit(action, name);
     const ordered = { ms: seconds * 1000, reason: operatorReason(reason) };
     const request: OrderRequest =
       name === "open"
@@ -133,6 +164,25 @@ export class StoreActions implements DashboardActions {
       return { isApplied: true, text: name === "release" ? "nothing was held" : "no circuit had to change" };
     const acknowledgements = await this.#operator.acknowledgements([sequence], this.#time, ACKNOWLEDGED_WITHIN_MS);
     return resultOf(acknowledgements);
+  }
+
+  async #changeLimit(action: HostAction, kind: "set-limit" | "reset-limit"): Promise<ActionResult> {
+    const { target, seconds, rates, isForced, by } = action;
+    if ("resolver" in target) throw new RangeError("a resolver has no rate limits");
+    const reason = redactedText(action.reason);
+    const request =
+      kind === "reset-limit"
+        ? ({ kind, reason, by } as const)
+        : ({ kind, ms: seconds * 1000, rates, isForced, reason, by } as const);
+    const { kept, looser, acknowledgements } = await giveLimitOrder(this.#operator, target, request, {
+      ...{ policy: this.#policy, time: this.#time, timeoutMs: ACKNOWLEDGED_WITHIN_MS, hint: FORCE_HINT },
+    });
+    const { isApplied, text } = resultOf(acknowledgements);
+    const notes = [
+      ...kept.map(({ role, configured }) => `${role} keeps ${configured} of the policy, which is stricter`),
+      ...looser.map(({ role, configured }) => `${role} is looser than the policy, which has ${configured}`),
+    ];
+    return { isApplied, text: [text, ...notes].join("; ") };
   }
 }
 
@@ -150,14 +200,16 @@ export class HubActions implements DashboardActions {
 
   async run(action: HostAction | RunAction): Promise<ActionResult> {
     if (!("target" in action)) return this.#steer(action);
-    const { name, target, seconds, reason } = action;
+    const { name, target, seconds, reason, by } = action;
     const { breakers, limits } = this.#hub;
     const text = targetText(target);
     if (name === "open") breakers.open(text, { seconds, reason, replace: true });
     else if (name === "close") breakers.close(text);
     else if (name === "half-open") breakers.halfOpen(text);
     else if (name === "hold") limits.hold(text, seconds, { reason });
-    else limits.release(text);
+    else if (name === "release") limits.release(text);
+    else if (name === "reset-limit") limits.reset(text, { reason, by });
+    else limits.set(text, formatRates(action.rates), { seconds, reason, by, force: action.isForced });
     return APPLIED;
   }
 
@@ -202,6 +254,16 @@ function resultOf(acknowledgements: readonly Acknowledgement[]): ActionResult {
 function targetOf(host: string, role: string): BreakerTarget {
   if (host.startsWith(RESOLVER)) return { resolver: host.slice(RESOLVER.length) };
   return { unit: host, role: isRole(role) ? role : undefined };
+}
+
+/**
+ * The page shows a budget for each tier, partition and host of a service; orders for rates are for all tiers and
+ * partitions, and for all hosts of a service.
+ */
+function limitTargetOf(host: string, role: string): BreakerTarget {
+  const target = targetOf(withoutTier(commonName(host)), role);
+  if ("resolver" in target || serviceOfName(target.unit) === undefined) return target;
+  return { ...target, unit: target.unit.split(":", 1)[0] ?? target.unit };
 }
 
 function fieldsOf(body: unknown): OrderFields {

@@ -10,8 +10,8 @@ const LEVEL = 1_000_000;
 const RANK_MAX = LEVEL - 1;
 
 /**
- * How much attention a host needs, and why: open circuits first, then half-open ones, keys that a server has slowed down,
- * queues by the wait of a new call, recent failures, and long windows that are nearly used. Within a level, the larger number comes first.
+ * How much attention a host needs, and why: open circuits first, then half-open ones, limits looser than the policy,
+ * keys that a server has slowed down, queues by the wait of a new call, recent failures, and long windows that are nearly used. Within a level, the larger number comes first.
  */
 export function attentionOf(host: Unranked): Pick<HostState, "attention" | "why"> {
   const rank = (level: number, amount: number, why: string) => ({
@@ -22,6 +22,9 @@ export function attentionOf(host: Unranked): Pick<HostState, "attention" | "why"
   const queued = waiting > 0 ? `, ${waiting} queued` : "";
   if (host.state === "open") return rank(6, waiting + 1, `${openText(host)}${queued}`);
   if (host.state === "half_open") return rank(5, waiting + 1, `half-open: trial calls decide${queued}`);
+  const looser = host.keys.find(({ order }) => order?.isLooser === true);
+  if (looser?.order !== null && looser !== undefined)
+    return rank(4, RANK_MAX, `${looser.role}: ${looser.order.rates} is looser than the policy${queued}`);
   const [held] = host.keys.filter(({ isHeld }) => isHeld).toSorted((a, b) => b.newCallMs - a.newCallMs);
   if (held !== undefined) return rank(4, held.newCallMs, `${held.role} in cooldown${queued}`);
   const [slow] = host.keys.filter(({ pace }) => pace < 1).toSorted((a, b) => a.pace - b.pace);

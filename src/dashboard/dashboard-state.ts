@@ -16,6 +16,27 @@ export interface WindowState {
   readonly isLearned: boolean;
 }
 
+/** The rates that an operator has ordered for a key. */
+export interface OrderState {
+  /** `2/SECOND+100/HOUR`. */
+  readonly rates: string;
+  readonly reason: string;
+  readonly by: string;
+  readonly untilMs: number | null;
+  /** True if it allows more than the policy. */
+  readonly isLooser: boolean;
+  /** The rates of the policy; empty if there are none. */
+  readonly policyRates: string;
+}
+
+/** An operator holds the calls of a key, or a part of them. */
+export interface HoldState {
+  /** The host or service that is held. */
+  readonly target: string;
+  readonly reason: string;
+  readonly untilMs: number | null;
+}
+
 /** The limits of one role of a host or service. */
 export interface KeyState {
   readonly role: string;
@@ -34,6 +55,10 @@ export interface KeyState {
   readonly decidedBy: string | null;
   /** True if a server or an operator has asked for a pause that is not over. */
   readonly isHeld: boolean;
+  /** The order of an operator that holds calls of the key; null if there is none. */
+  readonly hold: HoldState | null;
+  /** The order of an operator that has changed its rates; null if there is none. */
+  readonly order: OrderState | null;
   /** The pace learned by AIMD; 1 is full pace. */
   readonly pace: number;
   readonly guardMs: number;
@@ -194,13 +219,14 @@ export interface AboutState {
 
 /**
  * What an operator can do: to a host, a role of it or a resolver, or to the run of this process. While a host is held its
- * calls wait instead of failing; `release` ends this. `retry` adds failed works to the run.
+ * calls wait instead of failing; `release` ends this. `set-limit` changes the rates of a host; `reset-limit` ends this.
+ * `retry` adds failed works to the run.
  */
-export type ActionName = "open" | "close" | "half-open" | "hold" | "release" | "pause" | "resume" | "retry";
+export type ActionName = HostActionName | RunActionName;
 
-export type RunActionName = Extract<ActionName, "pause" | "resume" | "retry">;
+export type RunActionName = "pause" | "resume" | "retry";
 
-export type HostActionName = Exclude<ActionName, RunActionName>;
+export type HostActionName = "open" | "close" | "half-open" | "hold" | "release" | "set-limit" | "reset-limit";
 
 /** What became of an action. */
 export interface ActionResult {

@@ -73,7 +73,7 @@ test("the policy of a host is served with the source of each value", async t => 
   assert.equal((await read("name=%00")).status, 400);
 });
 
-test("an operator stops, holds and releases hosts of the hub, and each action is an event and a call of onAction", async t => {
+test("an operator stops, holds, releases and limits hosts of the hub, and each action is an event and a call of onAction", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
   const performed: PerformedAction[] = [];
   const { hub, dashboard, origin } = await dashboardFor(t, { onAction: action => performed.push(action) });
@@ -81,7 +81,7 @@ test("an operator stops, holds and releases hosts of the hub, and each action is
   assert.equal(await send(), 200);
   const read = async () => (await (await fetch(withToken(dashboard, origin, "/state"))).json()) as DashboardState;
   const { about } = await read();
-  assert.deepEqual(about.actions, ["open", "close", "half-open", "hold", "release"]);
+  assert.deepEqual(about.actions, ["open", "close", "half-open", "hold", "release", "set-limit", "reset-limit"]);
   const act = async (order: object) => {
     const headers = { "content-type": "application/json", origin, "x-docstokg-action": about.actionToken };
     const body = JSON.stringify({ host: "127.0.0.1", reason: "test", ...order });
@@ -99,6 +99,19 @@ test("an operator stops, holds and releases hosts of the hub, and each action is
   await assert.rejects(send(), { code: "DOCSTOKG_RATE_LIMITED" });
   await act({ action: "release", role: "metadata" });
   assert.equal(await send(), 200);
+  const limit = { action: "set-limit", seconds: 60, role: "metadata" };
+  assert.match(await act({ ...limit, rates: "fast" }), /^400: "fast" is not a rate/);
+  assert.match(await act({ ...limit, rates: "1000/SECOND" }), /^400: 1000\/SECOND is looser than/);
+  assert.match(await act({ ...limit, rates: "1/DAY", force: "yes" }), /^400: force must be true or false/);
+  await act({ ...limit, rates: "1/DAY" });
+  await assert.rejects(send(), { code: "DOCSTOKG_RATE_LIMITED" });
+  const { order } = (await read()).hosts[0]?.keys[0] ?? {};
+  assert.deepEqual(
+    [order?.rates, order?.by, order?.reason, order?.isLooser],
+    ["1/DAY", "dashboard, 127.0.0.1", "test", false],
+  );
+  await act({ action: "reset-limit" });
+  assert.equal(await send(), 200);
   assert.deepEqual(
     performed.map(({ action, target, seconds, reason, from }) => `${action} ${target} ${seconds} ${reason} ${from}`),
     [
@@ -107,11 +120,14 @@ test("an operator stops, holds and releases hosts of the hub, and each action is
       "open 127.0.0.1 (landing) 60 test 127.0.0.1",
       "hold 127.0.0.1 (metadata) 60 test 127.0.0.1",
       "release 127.0.0.1 (metadata) 0 test 127.0.0.1",
+      "set-limit 127.0.0.1 (metadata) 60 test 127.0.0.1",
+      "reset-limit 127.0.0.1 0 test 127.0.0.1",
     ],
   );
   const operator = (await read()).events.filter(({ type }) => type === "operator").map(({ text }) => text);
   assert.equal(operator[0], "opened for 60 s by an operator (127.0.0.1): test; applied by this process");
-  assert.equal(operator.length, 5);
+  assert.equal(operator[5], "limit set to 1/DAY for 60 s by an operator (127.0.0.1): test; applied by this process");
+  assert.equal(operator.length, 7);
 });
 
 test("the handler works below a path, with and without a framework that removes it", async t => {

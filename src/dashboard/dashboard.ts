@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { formatRates } from "../core/limits/rate.ts";
 import type { Hub } from "../http/hub.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
@@ -44,8 +45,10 @@ export interface PerformedAction {
   readonly action: ActionName;
   /** The host, service or resolver, with its role (`api.example.org (landing)`), or `the run`. */
   readonly target: string;
-  /** For `open` and `hold`: how long. */
+  /** For `open`, `hold` and `set-limit`: how long. */
   readonly seconds: number;
+  /** For `set-limit`: the rates, `2/SECOND`, with `, forced` if they replace those of the policy; else empty. */
+  readonly rates: string;
   /** What the operator has written. */
   readonly reason: string;
   /** The address of the browser. */
@@ -175,11 +178,12 @@ class DashboardServer {
     const actions = this.#actions;
     if (path !== "/actions") return sendText(response, 404, "404: not found\n");
     if (actions === undefined) return sendText(response, 403, "403: this dashboard is read-only\n");
-    const action = parseAction(await jsonBody(request), actions.names, await this.#feed.read());
-    const result = await actions.run(action);
     const from = request.socket.remoteAddress ?? "unknown";
+    const action = parseAction(await jsonBody(request), actions.names, await this.#feed.read(), from);
+    const result = await actions.run(action);
     const { name, targetText: target, reason } = action;
     const seconds = "seconds" in action ? action.seconds : 0;
+    const rates = ratesText(action);
     this.#source.log.addLine({
       atMs: this.#time.wallMs(),
       type: "operator",
@@ -188,7 +192,7 @@ class DashboardServer {
       level: result.isApplied ? "info" : "warn",
       isRoutine: false,
     });
-    this.#onAction?.({ action: name, target, seconds, reason, from, result: result.text });
+    this.#onAction?.({ action: name, target, seconds, rates, reason, from, result: result.text });
     await this.#feed.refresh();
     sendJson(response, result);
   }
@@ -225,10 +229,17 @@ const VERBS: Readonly<Record<ActionName, (action: HostAction | RunAction) => str
   "half-open": () => "half-opened",
   hold: action => `held for ${"seconds" in action ? action.seconds : 0} s`,
   release: () => "released",
+  "set-limit": action => `limit set to ${ratesText(action)} for ${"seconds" in action ? action.seconds : 0} s`,
+  "reset-limit": () => "limit reset",
   pause: () => "run paused",
   resume: () => "run resumed",
   retry: ({ targetText }) => `${targetText} are tried again, asked for`,
 };
+
+function ratesText(action: HostAction | RunAction): string {
+  if (!("rates" in action) || action.rates.length === 0) return "";
+  return `${formatRates(action.rates)}${action.isForced ? ", forced" : ""}`;
+}
 
 /** The host and role that an action concerns; empty for the run. */
 function placeOf(action: HostAction | RunAction): { readonly host: string; readonly role: string } {

@@ -122,6 +122,8 @@ test("the usage of a key is added up over processes, and its other fields have t
     limitedBy: "50/MINUTE of service x",
     decidedBy: "ratelimits.yaml:7",
     isHeld: false,
+    hold: null,
+    order: null,
     pace: 0.8,
     guardMs: 50,
     shape: "burst",

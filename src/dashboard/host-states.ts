@@ -1,9 +1,17 @@
 import { breakerReasonText } from "../breaker/breaker-reason.ts";
 import { type DecidedBy, describeConstraint } from "../errors.ts";
-import type { KeySnapshot } from "../limiter/key-snapshot.ts";
+import type { HoldSnapshot, KeySnapshot, LimitOrderSnapshot } from "../limiter/key-snapshot.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import { attentionOf } from "./attention.ts";
-import type { CircuitRowState, CircuitStateName, HostState, KeyState, WindowState } from "./dashboard-state.ts";
+import type {
+  CircuitRowState,
+  CircuitStateName,
+  HoldState,
+  HostState,
+  KeyState,
+  OrderState,
+  WindowState,
+} from "./dashboard-state.ts";
 
 /** The breaker of a host, service or resolver, as a hub or a store reports it. */
 export interface BreakerFacts {
@@ -28,7 +36,8 @@ export interface KeyFact
       KeySnapshot,
       "key" | "role" | "windows" | "acquired" | "refused" | "inFlight" | "maxConcurrent" | "waiting"
     >,
-    Pick<KeySnapshot, "estimatedWaitMs" | "constraint" | "multiplier" | "guardMs" | "shape"> {
+    Pick<KeySnapshot, "estimatedWaitMs" | "constraint" | "multiplier" | "guardMs" | "shape">,
+    Partial<Pick<KeySnapshot, "hold" | "order">> {
   readonly decidedBy?: DecidedBy | null;
 }
 
@@ -56,7 +65,8 @@ export function hostStates(
     for (const snapshot of snapshots) {
       const roles = keys.get(snapshot.key) ?? new Map<string, KeyState>();
       keys.set(snapshot.key, roles);
-      const one = keyState(snapshot, ageMs);
+      const shown = before.get(snapshot.key)?.keys.find(({ role }) => role === snapshot.role);
+      const one = keyState(snapshot, ageMs, nowMs, shown);
       const known = roles.get(snapshot.role);
       roles.set(snapshot.role, known === undefined ? one : joined(known, one));
     }
@@ -110,9 +120,9 @@ function instantOf(remainingMs: number, nowMs: number, before: number | null | u
   return typeof before === "number" && Math.abs(before - atMs) < SAME_INSTANT_MS ? before : atMs;
 }
 
-function keyState(snapshot: KeyFact, ageMs: number): KeyState {
+function keyState(snapshot: KeyFact, ageMs: number, nowMs: number, before: KeyState | undefined): KeyState {
   const { key, role, acquired, refused, inFlight, maxConcurrent, waiting, multiplier, guardMs, shape } = snapshot;
-  const { constraint } = snapshot;
+  const { constraint, hold, order } = snapshot;
   const newCallMs = Math.max(0, snapshot.estimatedWaitMs - ageMs);
   return {
     role,
@@ -128,11 +138,32 @@ function keyState(snapshot: KeyFact, ageMs: number): KeyState {
       constraint === undefined ? null : constraint.owner === key ? constraint.limit : describeConstraint(constraint),
     decidedBy: snapshot.decidedBy?.where ?? null,
     isHeld: constraint?.kind === "cooldown" && newCallMs > 0,
+    hold: hold === undefined ? null : holdState(hold, ageMs, nowMs, before?.hold ?? null),
+    order: order === undefined ? null : orderState(order, ageMs, nowMs, before?.order ?? null),
     pace: Number(multiplier.toFixed(3)),
     guardMs,
     shape,
     processes: 1,
   };
+}
+
+function holdState(
+  { target, reason, remainingMs }: HoldSnapshot,
+  ageMs: number,
+  nowMs: number,
+  before: HoldState | null,
+): HoldState {
+  return { target, reason, untilMs: instantOf(remainingMs - ageMs, nowMs, before?.untilMs) };
+}
+
+function orderState(
+  { rates, reason, by, isLooser, policyRates, remainingMs }: LimitOrderSnapshot,
+  ageMs: number,
+  nowMs: number,
+  before: OrderState | null,
+): OrderState {
+  const untilMs = instantOf(remainingMs - ageMs, nowMs, before?.untilMs);
+  return { rates, reason, by, isLooser, policyRates, untilMs };
 }
 
 /** One key in two processes: usage is added up, and the other fields have the worse value. */
@@ -150,6 +181,8 @@ function joined(a: KeyState, b: KeyState): KeyState {
     limitedBy: later.limitedBy ?? a.limitedBy ?? b.limitedBy,
     decidedBy: later.decidedBy ?? a.decidedBy ?? b.decidedBy,
     isHeld: a.isHeld || b.isHeld,
+    hold: a.hold ?? b.hold,
+    order: a.order ?? b.order,
     pace: Math.min(a.pace, b.pace),
     guardMs: Math.max(a.guardMs, b.guardMs),
     shape: a.shape === "smooth" ? "smooth" : b.shape,

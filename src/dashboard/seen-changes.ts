@@ -1,4 +1,4 @@
-import type { EventRow, HostState, ProcessState } from "./dashboard-state.ts";
+import type { EventRow, HostState, KeyState, ProcessState } from "./dashboard-state.ts";
 
 type Line = Omit<EventRow, "seq" | "atMs">;
 
@@ -49,11 +49,22 @@ function hostChanges(before: HostState | undefined, after: HostState): readonly 
       lines.push(line("pace", after.name, key.role, `pace ${percent(known.pace)} → ${percent(key.pace)}`, "warn"));
     if (!known.isHeld && key.isHeld)
       lines.push(line("cooldown", after.name, key.role, `held for ${Math.ceil(key.newCallMs / 1000)} s`, "warn"));
+    lines.push(...orderChanges(after.name, known, key));
     const refused = key.refused - known.refused;
     if (refused > 0)
       lines.push({ ...line("refused", after.name, key.role, `${refused} refused`, "warn"), isRoutine: true });
   }
   return lines;
+}
+
+/** An operator has changed the rates of the key, or such an order has ended. */
+function orderChanges(host: string, before: KeyState, { role, order }: KeyState): readonly Line[] {
+  if (order === null)
+    return before.order === null ? [] : [line("limit", host, role, `the rates of the policy apply again`, "info")];
+  const { rates, by, reason, isLooser } = order;
+  if (before.order?.rates === rates && before.order.by === by && before.order.reason === reason) return [];
+  const looser = isLooser ? ", looser than the policy" : "";
+  return [line("limit", host, role, `limit set to ${rates}${looser}: ${reason} (${by})`, "warn")];
 }
 
 function line(type: string, host: string, role: string, text: string, level: Line["level"]): Line {

@@ -46,7 +46,7 @@ export class StoreSource implements DashboardSource {
 
   constructor(options: StoreSourceOptions) {
     this.#options = options;
-    this.actions = options.operator && new StoreActions(options.operator, options.time);
+    this.actions = options.operator && new StoreActions(options.operator, options.policy, options.time);
     this.about = { kind: "store" as const, name: options.storeName, hasEvents: false, hasOutcomes: false };
   }
 

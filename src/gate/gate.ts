@@ -1,4 +1,4 @@
-import type { Breakers } from "../breaker/breakers.ts";
+import type { Breakers, HeldUnit } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
 import { decidedByText, explainRejection, RejectedError } from "../errors.ts";
@@ -17,7 +17,9 @@ import { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Tuner } from "../limiter/tuner.ts";
 import type { Listener } from "../listeners.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
-import type { Role } from "../policy/roles.ts";
+import { commonName } from "../policy/partition-name.ts";
+import { ROLES, type Role } from "../policy/roles.ts";
+import { isServiceName } from "../policy/service-name.ts";
 import { Peers } from "../sharing/peers.ts";
 import type { AwayPolicy } from "../sharing/store-outage.ts";
 import type { BreakerRecordName } from "../stores/record-names.ts";
@@ -308,15 +310,28 @@ export class Gate {
   keySnapshots(): readonly KeySnapshot[] {
     const nowUs = this.#time.monotonicUs();
     const blocked = this.#waiting.blockedByBudget();
+    const held = new Map(ROLES.map(role => [role, this.#breakers?.holds(role) ?? []]));
     return Array.from(this.#roleBudgets, roleBudget => {
       const estimate = this.#admission.estimateUnlessFree(roleBudget, nowUs);
-      const denial = this.#breakers?.denialOfUnit(roleBudget.name, roleBudget.role);
+      const denial = this.#breakers?.denialOfKey(roleBudget.name, roleBudget.role);
       const isBlocked = denial !== undefined && nowUs + denial.retryAfterMs * 1000 > (estimate?.readyUs ?? nowUs);
       const latest = isBlocked
         ? { readyUs: nowUs + denial.retryAfterMs * 1000, constraint: denial.constraint }
         : estimate;
-      const hold = this.#breakers?.holdOfUnit(roleBudget.name, roleBudget.role);
-      return keySnapshotOf(roleBudget, latest, nowUs, blocked.get(roleBudget), hold);
+      return keySnapshotOf(roleBudget, latest, nowUs, blocked.get(roleBudget), this.#holdOf(roleBudget, held));
     });
+  }
+
+  /** Where a hold acts, it is shown: at the key, at the hosts of a held service, and at the service of a held host. */
+  #holdOf({ name, role }: RoleBudget, held: ReadonlyMap<Role, readonly HeldUnit[]>): HeldUnit | undefined {
+    const ofRole = held.get(role) ?? [];
+    if (ofRole.length === 0) return undefined;
+    const names = this.#breakers?.table.unitNamesOfKey(name).names ?? [];
+    const whole = ofRole.filter(({ target }) => names.includes(target));
+    const [longest] = whole.toSorted((a, b) => b.remainingMs - a.remainingMs);
+    if (longest !== undefined || !isServiceName(name)) return longest;
+    return ofRole.find(
+      ({ target }) => !isServiceName(target) && this.#roleBudgets.forHost(commonName(target), role).name === name,
+    );
   }
 }

@@ -62,7 +62,7 @@ test("a hold makes the calls of a host wait or refuses them, for one role or all
     hub.limits.list().map(({ key, role, hold, estimatedWaitMs }) => [key, role, hold, estimatedWaitMs]),
     [
       [HOST, "metadata", undefined, 0],
-      [HOST, "landing", { reason: "maintenance", remainingMs: 299_000 }, 299_000],
+      [HOST, "landing", { target: HOST, reason: "maintenance", remainingMs: 299_000 }, 299_000],
     ],
   );
   hub.limits.release(HOST);
@@ -80,7 +80,7 @@ test("of two holds the later end counts, and a hold that ends by itself lets the
   const hub = await hubOf();
   hub.limits.hold(HOST, 60, { reason: "long" });
   hub.limits.hold(HOST, 10, { reason: "short" });
-  assert.deepEqual(hub.limits.list()[0]?.hold, { reason: "long", remainingMs: 60_000 });
+  assert.deepEqual(hub.limits.list()[0]?.hold, { target: HOST, reason: "long", remainingMs: 60_000 });
   const waiting = hub.fetch(server.origin, { maxWaitMs: 60_000 });
   await until(() => hub.snapshot().waiting === 1);
   await time.advance(60_000);
@@ -271,4 +271,39 @@ test("bad rates, durations and targets of an order are RangeErrors that name the
       () => limits.set(HOST, "1/SECOND", { seconds }),
       /seconds must be greater than 0 and at most 31622400/,
     );
+});
+
+test("a hold is shown where it acts: at the hosts of a held service, and at the service of a held host", async t => {
+  const { server, hubOf } = await setUp(t, {
+    policy: {
+      ratelimits: {
+        extends: "none",
+        services: { loop: { members: [HOST, "localhost", "c.example"], metadata: LIMITS } },
+        hosts: { [HOST]: { metadata: { rates: "500/SECOND" } } },
+      },
+      breakers: { extends: "none" },
+    },
+  });
+  const hub = await hubOf();
+  const local = server.origin.replace(HOST, "localhost");
+  await hub.fetch(server.origin);
+  await hub.fetch(local);
+  const shown = () =>
+    hub.limits
+      .list()
+      .filter(({ role }) => role === "metadata")
+      .map(({ key, hold, estimatedWaitMs }) => [key, hold?.target, estimatedWaitMs]);
+  hub.limits.hold("service:loop", 60);
+  assert.deepEqual(shown(), [
+    [HOST, "service loop", 60_000],
+    ["service loop", "service loop", 60_000],
+  ]);
+  hub.limits.release("service:loop");
+  hub.limits.hold("localhost", 60);
+  assert.deepEqual(shown(), [
+    [HOST, undefined, 0],
+    ["service loop", "localhost", 0],
+  ]);
+  await assert.rejects(hub.fetch(local), RateLimitExceeded);
+  assert.equal((await hub.fetch(server.origin)).status, 200);
 });

@@ -19,8 +19,10 @@ export interface WindowSnapshot {
   readonly isLearned: boolean;
 }
 
-/** An operator holds a key: nothing of it is sent. */
+/** An operator holds a key, or a host whose requests the key counts: nothing of that is sent. */
 export interface HoldSnapshot {
+  /** The host or service that is held: the key itself, its service, or one host of a service. */
+  readonly target: string;
   /** The reason that the operator has given. */
   readonly reason: string;
   /** Milliseconds until it ends. */
@@ -71,7 +73,7 @@ export interface KeySnapshot {
   readonly estimatedWaitMs: number;
   /** The limit that a new request would wait for; undefined if it could start now. */
   readonly constraint: Constraint | undefined;
-  /** The order of an operator that holds the key; undefined if it is not held. */
+  /** The order of an operator that holds requests of the key; undefined if none are held. */
   readonly hold: HoldSnapshot | undefined;
   /** The order of an operator that has changed the rates of the key; undefined if there is none. */
   readonly order: LimitOrderSnapshot | undefined;

@@ -211,6 +211,83 @@ test("processes that share Redis are shown, and apply orders", { skip: whyNoRedi
   await waitForLine("DOCSTOKG_BREAKER_OPEN");
 });
 
+test("on Redis an operator opens, holds and limits a host in the page, each applied by every process and ended again", {
+  skip: skip || whyNoRedis(),
+}, async t => {
+  const redis = await RedisServer.start();
+  t.after(() => redis.stop());
+  const store = `redis://127.0.0.1:${redis.port}`;
+  const { origin } = await serve(t, (_, response) => response.end());
+  const processes = [startProcess(t, store, origin), startProcess(t, store, origin)];
+  const waitForAll = async (line: string) => {
+    for (const { waitForLine } of processes) await waitForLine(line);
+  };
+  await waitForAll("200");
+  const { url, audit } = await startDashboard(t, "--store", store);
+  const { page, trouble } = await openPage(t, url);
+  await page.getByRole("link", { name: "Processes" }).click();
+  await page.getByText("2 processes on 1 machine").waitFor();
+  await page.getByRole("link", { name: "Hosts" }).click();
+  await page.getByRole("button", { name: /^127\.0\.0\.1, circuit closed/ }).click();
+  const order = async (button: string, title: string, fields: Readonly<Record<string, string>>, isForced = false) => {
+    await page.getByRole("button", { name: button, exact: true }).click();
+    for (const [label, value] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(value);
+    if (isForced) await page.getByLabel("Replace the policy, also by looser rates").check();
+    await page.getByRole("button", { name: title, exact: true }).click();
+  };
+  const applied = (title: string) => page.getByText(`${title}: applied by 2 of 2 processes`).waitFor();
+
+  await order("Open …", "Open the circuit", { Seconds: "600", Reason: "outage" });
+  await applied("Open the circuit");
+  await waitForAll("DOCSTOKG_BREAKER_OPEN");
+  await order("Close …", "Close the circuit", { Reason: "over" });
+  await applied("Close the circuit");
+  await waitForAll("200");
+
+  await order("Hold …", "Hold the calls", { Seconds: "600", Reason: "quota" });
+  await applied("Hold the calls");
+  await waitForAll("DOCSTOKG_RATE_LIMITED");
+  await page
+    .getByText(/^Held by an operator, .* left: quota$/)
+    .first()
+    .waitFor();
+  await order("Release …", "Release the calls", { Reason: "over" });
+  await applied("Release the calls");
+  await waitForAll("200");
+
+  await order("Set limit …", "Set the limit", { Rates: "1/HOUR", Seconds: "600", Reason: "<b>slow</b> disk" });
+  await applied("Set the limit");
+  await waitForAll("DOCSTOKG_RATE_LIMITED");
+  const shown = /^Limit 1\/HOUR instead of 20\/SECOND, .* left, ordered by dashboard, 127\.0\.0\.1: <b>slow<\/b> disk$/;
+  await page.getByText(shown).first().waitFor();
+  await order("Reset limit …", "Reset the limit", { Reason: "over" });
+  await applied("Reset the limit");
+  await waitForAll("200");
+
+  await order("Set limit …", "Set the limit", { Rates: "500/SECOND", Seconds: "600", Reason: "load test" });
+  await page
+    .getByText(/400: 500\/SECOND is looser than 20\/SECOND of 127\.0\.0\.1 \(metadata\) in the policy/)
+    .waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await order("Set limit …", "Set the limit", { Rates: "500/SECOND", Seconds: "600", Reason: "load test" }, true);
+  await applied("Set the limit");
+  await page.getByText("looser than the policy", { exact: true }).first().waitFor();
+  const lines = audit()
+    .trim()
+    .split("\n")
+    .map(line => line.replace(/^\S+ /, ""));
+  assert.deepEqual(lines.slice(4, 6), [
+    "set-limit 1/HOUR 127.0.0.1 for 600 s by 127.0.0.1: <b>slow</b> disk (applied by 2 of 2 processes)",
+    "reset-limit 127.0.0.1 by 127.0.0.1: over (applied by 2 of 2 processes)",
+  ]);
+  assert.match(lines[6] ?? "", /^set-limit 500\/SECOND, forced 127\.0\.0\.1 for 600 s by 127\.0\.0\.1: load test /);
+  // The browser itself reports the order that the server has refused.
+  assert.deepEqual(
+    trouble.filter(text => !text.includes("400 (Bad Request)")),
+    [],
+  );
+});
+
 test("demo --dashboard shows its run, also after the end, until Ctrl-C", async t => {
   const { promise: printed, resolve: print } = Promise.withResolvers<string>();
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();

@@ -40,7 +40,8 @@ export async function serveDashboard(
 }
 
 /** A line for the log of who did what and why. */
-export function auditLine({ action, target, seconds, reason, from, result }: PerformedAction): string {
-  const duration = action === "open" || action === "hold" ? ` for ${seconds} s` : "";
-  return `${new Date(systemTime.wallMs()).toISOString()} ${action} ${target}${duration} by ${from}: ${reason} (${result})`;
+export function auditLine({ action, target, seconds, rates, reason, from, result }: PerformedAction): string {
+  const what = rates === "" ? action : `${action} ${rates}`;
+  const duration = seconds > 0 ? ` for ${seconds} s` : "";
+  return `${new Date(systemTime.wallMs()).toISOString()} ${what} ${target}${duration} by ${from}: ${reason} (${result})`;
 }
