@@ -222,11 +222,21 @@ export interface AboutState {
  * calls wait instead of failing; `release` ends this. `set-limit` changes the rates of a host; `reset-limit` ends this.
  * `retry` adds failed works to the run.
  */
-export type ActionName = HostActionName | RunActionName;
+export type ActionName =
+  | "open"
+  | "close"
+  | "half-open"
+  | "hold"
+  | "release"
+  | "set-limit"
+  | "reset-limit"
+  | "pause"
+  | "resume"
+  | "retry";
 
-export type RunActionName = "pause" | "resume" | "retry";
+export type RunActionName = Extract<ActionName, "pause" | "resume" | "retry">;
 
-export type HostActionName = "open" | "close" | "half-open" | "hold" | "release" | "set-limit" | "reset-limit";
+export type HostActionName = Exclude<ActionName, RunActionName>;
 
 /** What became of an action. */
 export interface ActionResult {

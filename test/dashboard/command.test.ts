@@ -315,7 +315,18 @@ test("demo --dashboard shows its run, also after the end, until Ctrl-C", async t
   const read = async () => (await (await fetch(`${origin}/state?${searchParams}`)).json()) as DashboardState;
   const { about, run } = await read();
   assert.deepEqual([about.kind, run?.state, run?.command], ["hub", "running", "demo"]);
-  assert.deepEqual(about.actions, ["open", "close", "half-open", "hold", "release", "pause", "resume", "retry"]);
+  assert.deepEqual(about.actions, [
+    "open",
+    "close",
+    "half-open",
+    "hold",
+    "release",
+    "set-limit",
+    "reset-limit",
+    "pause",
+    "resume",
+    "retry",
+  ]);
   await ended;
   const after = await read();
   assert.equal(after.trouble, null);
