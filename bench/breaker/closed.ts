@@ -96,7 +96,7 @@ function tableOf(title: string, cases: readonly TimedCase[], result: TimingResul
       "task is an async function that does nothing; what is awaited includes it",
       "many hosts: peers through a Map; ours keeps the first 16,384 healthy hosts",
     ],
-    columns: ["contestant", "ns/call", "times ours"],
+    columns: ["library", "ns/call", "times ours"],
     rows: cases.map(({ name }) => [name, result.ns(name), result.ratio(name, OURS)]),
   };
 }

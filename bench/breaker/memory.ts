@@ -36,7 +36,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
         notes: [
           "the peers are a Map with one circuit for each host; entries are never removed, unless the user of the library does it",
         ],
-        columns: ["contestant", "hosts", "called once", "failed once", "open"],
+        columns: ["library", "hosts", "called once", "failed once", "open"],
         rows,
       },
     ],

@@ -16,7 +16,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
     tables: [
       {
         title: "refused, 1 host",
-        columns: ["contestant", "ns/call", "times ours"],
+        columns: ["library", "ns/call", "times ours"],
         rows: cases.map(({ name }) => [name, result.ns(name), result.ratio(name, OURS)]),
       },
     ],

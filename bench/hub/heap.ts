@@ -55,7 +55,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
         notes: [
           `four garbage collections before each measurement; the cache held ${counted(entries)} responses, its maximum`,
         ],
-        columns: ["contestant", `first ${counted(FIRST)}, MB`, `next ${counted(all - FIRST)}, MB`, "bytes/request"],
+        columns: ["library", `first ${counted(FIRST)}, MB`, `next ${counted(all - FIRST)}, MB`, "bytes/request"],
         rows,
       },
     ],

@@ -49,7 +49,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
         notes: [
           "undici.request creates a promise and a stream for each request; the difference is the cost of the hub",
         ],
-        columns: ["contestant", "us/request", "added us", "times bare"],
+        columns: ["library", "us/request", "added us", "times bare"],
         rows: entrants.map(({ name }) => [
           name,
           result.ns(name) / 1000,

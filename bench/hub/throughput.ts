@@ -77,7 +77,7 @@ function tableOf(entrants: readonly RequestCase[], result: TimingResult, rounds:
       "limiter, breaker and a listener that counts; the ratios are taken within a round, then their median",
       "CPU: of the client's process, its collector included; the quieter measure, as others may use the machine too",
     ],
-    columns: ["contestant", "requests/s", "times bare", "CPU us/request", "CPU times bare"],
+    columns: ["library", "requests/s", "times bare", "CPU us/request", "CPU times bare"],
     rows: entrants.map(entrant => [
       entrant.name,
       1e9 / result.ns(entrant.name),

@@ -91,7 +91,7 @@ function ourRefusing(hosts: readonly string[]): readonly LimiterCase[] {
 }
 
 function tableOf(title: string, entrants: readonly LimiterCase[], result: TimingResult): BenchTable {
-  const columns = ["contestant", "windows", "keys", "ns/call", "times ours"];
+  const columns = ["library", "windows", "keys", "ns/call", "times ours"];
   const rows = entrants.map(({ name, windows, keys }) => [
     name,
     windows,

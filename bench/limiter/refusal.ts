@@ -43,7 +43,7 @@ export async function measure({ isQuick }: BenchOptions): Promise<PartReport> {
       {
         title: "refused, one call at a time",
         notes: [`${rounds * 2500} calls each; two full windows for us, one for the peers`],
-        columns: ["contestant", "median µs", "p99 µs", `${CONTRACT_US} µs / median`],
+        columns: ["library", "median µs", "p99 µs", `${CONTRACT_US} µs / median`],
         rows: rows.map(({ name, medianUs, p99Us }) => [name, medianUs, p99Us, CONTRACT_US / medianUs]),
       },
     ],

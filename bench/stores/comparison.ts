@@ -136,7 +136,7 @@ export function tableOf(
       "its CPU: the largest CPU time of one process between two turns of its event loop; other processes do not count",
     ],
     columns: [
-      "contestant",
+      "library",
       "acquires/s",
       ...Array.from(others.values(), heading => `times ${heading}`),
       "p50",
