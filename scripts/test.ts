@@ -12,6 +12,7 @@ import { MISSING_VARIABLE, TOOLS, whyMissing } from "../test/tools.ts";
 
 /** A test that takes longer has hung and fails. No test takes this long, even on a busy machine. */
 const HANG_MS = 1_800_000;
+const STDERR_CHARS_MAX = 2000;
 /** The slowest files start first, so that none of them runs alone at the end. */
 const FIRST = [/^(?:test\/)?sim\//, /schedules\.test\.ts$/, /^test\/(?:ontology|harvest|snippets|stores)/, /^test\//];
 
@@ -32,6 +33,8 @@ process.env["NODE_COMPILE_CACHE"] ??= join(root, "node_modules/.cache/compiled-m
 const counts = { passed: 0, failed: 0, skipped: 0 };
 const unexplained: string[] = [];
 const failures: string[] = [];
+/** What the processes of the test files have printed, for a process that fails outside of its tests. */
+const stderrs = new Map<string, string>();
 
 const missing = TOOLS.filter(tool => whyMissing(tool) !== false).map(({ name }) => name);
 process.env[MISSING_VARIABLE] = missing.join(",");
@@ -49,12 +52,17 @@ if (counts.failed > 0 || counts.passed === 0 || skipsAreFailures) process.exitCo
 
 async function runTests(): Promise<void> {
   // More than the number of cores, because many tests wait for the network or a child process.
-  const events = run({ files, concurrency: 2 * availableParallelism(), timeout: HANG_MS });
+  const execArgv = ["--import", join(root, "test/end-of-file.ts")];
+  const events = run({ files, execArgv, concurrency: 2 * availableParallelism(), timeout: HANG_MS });
   events.on("test:fail", ({ name, file = "", details, nesting }) => {
     // A suite or file fails because of a test inside it, which is counted itself.
     if (details.type === "suite" || isFile(name, nesting)) return;
     counts.failed += 1;
-    failures.push(`FAILED ${relative(root, file)}: ${name}\n${indented(errorText(details.error))}\n`);
+    const text = [errorText(details.error), isPath(name) ? (stderrs.get(file) ?? "").trimEnd() : ""].filter(Boolean);
+    failures.push(`FAILED ${relative(root, file)}: ${name}\n${indented(text.join("\n"))}\n`);
+  });
+  events.on("test:stderr", ({ file, message }) => {
+    stderrs.set(file, `${stderrs.get(file) ?? ""}${message}`.slice(-STDERR_CHARS_MAX));
   });
   events.on("test:pass", ({ name, skip, todo, details }) => {
     if (details.type === "suite") return;
@@ -82,7 +90,11 @@ async function runTests(): Promise<void> {
 
 /** A file whose process fails outside of its tests is reported under its own path. */
 function isFile(name: string, nesting: number): boolean {
-  return nesting === 0 && counts.failed > 0 && files.some(file => name === file || name.endsWith(`/${file}`));
+  return nesting === 0 && counts.failed > 0 && isPath(name);
+}
+
+function isPath(name: string): boolean {
+  return files.some(file => name === file || name.endsWith(`/${file}`));
 }
 
 function errorText(error: unknown): string {

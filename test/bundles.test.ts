@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { type BuildOptions, build } from "esbuild";
 import { serve } from "./http/kit.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 const root = resolve(import.meta.dirname, "..");
 
@@ -20,9 +20,8 @@ const FORMATS = {
 } as const satisfies Record<string, { extension: string; options: BuildOptions }>;
 
 /** Bundles a program, runs it with the address of a server, and returns what it prints. */
-async function runBundle(t: TestContext, format: keyof typeof FORMATS, program: string, address: string) {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-bundle-"));
-  t.after(() => rmSync(folder, { recursive: true }));
+async function runBundle(format: keyof typeof FORMATS, program: string, address: string) {
+  const folder = temporaryFolder("bundle");
   const [sources, output] = [join(folder, "sources"), join(folder, "output")];
   mkdirSync(join(sources, "node_modules"), { recursive: true });
   symlinkSync(root, join(sources, "node_modules/docstokg"));
@@ -72,7 +71,7 @@ const HUB = `
 for (const format of ["esm", "cjs"] as const) {
   test(`a program with a hub and a limiter that esbuild bundled as ${format} runs without node_modules`, async t => {
     const server = await serve(t, (_, response) => response.end("ok"));
-    assert.equal(await runBundle(t, format, HUB, server.origin), "true\n1/HOUR true\nok\nok\n");
+    assert.equal(await runBundle(format, HUB, server.origin), "true\n1/HOUR true\nok\nok\n");
     assert.equal(server.requests.length, 2);
   });
 }
@@ -83,6 +82,6 @@ test("a program with docstokg/register that esbuild bundled as an ES module send
     import "docstokg/register";
     console.log(await (await fetch(process.argv[2])).text());
   `;
-  assert.equal(await runBundle(t, "esm", program, server.origin), "ok\n");
+  assert.equal(await runBundle("esm", program, server.origin), "ok\n");
   assert.match(server.requests[0]?.headers["user-agent"] ?? "", /^docstokg\//);
 });

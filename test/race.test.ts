@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -17,6 +16,7 @@ import type { RaceWindow } from "../bench/race/limits.ts";
 import { parseResult, type RunOutcome, type ScenarioResult } from "../bench/race/result.ts";
 import { withRetry } from "../bench/race/retry.ts";
 import { scenarios } from "../bench/race/scenarios.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 /** The earliest end of all schedules with whole milliseconds, found by trying every one. */
 function shortestOfAll({ requests, limits, guardMs = 0, closed = [], halvedAtMs }: BoundInput): number {
@@ -259,9 +259,8 @@ test("the chart is well-formed and shows every client that finished", () => {
   assert.ok(!/NaN|Infinity/.test(chartOf([])));
 });
 
-test("saved results are loaded unchanged, and a damaged file is named", t => {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-race-"));
-  t.after(() => rmSync(folder, { recursive: true }));
+test("saved results are loaded unchanged, and a damaged file is named", () => {
+  const folder = temporaryFolder("race");
   const archive = new Archive(folder);
   archive.keep(result);
   archive.keep({ ...result, seed: "8" });

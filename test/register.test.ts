@@ -1,17 +1,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { serve } from "./http/kit.ts";
 import { collectOutput } from "./process-output.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 /** Runs a program in its own process with --import. */
-async function run(t: TestContext, code: string, env: Record<string, string>, ...args: readonly string[]) {
-  const folder = await mkdtemp(join(tmpdir(), "docstokg-register-"));
-  t.after(() => rm(folder, { recursive: true }));
+async function run(code: string, env: Record<string, string>, ...args: readonly string[]) {
+  const folder = temporaryFolder("register");
   const file = join(folder, "app.mjs");
   writeFileSync(file, code);
   const register = resolve(import.meta.dirname, "../src/register.ts");
@@ -22,7 +20,6 @@ async function run(t: TestContext, code: string, env: Record<string, string>, ..
 test("with --import docstokg/register an unchanged program keeps the limits and still ends by itself", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
   const { code, stdout, stderr } = await run(
-    t,
     "const answers = [1, 2, 3, 4, 5, 6].map(async n => (await fetch(process.argv[2] + '/' + n)).text());" +
       "console.log((await Promise.all(answers)).join());",
     { DOCSTOKG_RLIMITS: "127.0.0.1:metadata=rates:2/200ms,guard_ms:0", DOCSTOKG_MAILTO: "you@example.org" },
@@ -34,8 +31,8 @@ test("with --import docstokg/register an unchanged program keeps the limits and 
   assert.match(server.requests[0]?.headers["user-agent"] ?? "", /^docstokg\/\S+ \(mailto:you@example\.org\)$/);
 });
 
-test("with --import docstokg/register and an invalid policy the program ends with code 2 before it runs", async t => {
-  const { code, stdout, stderr } = await run(t, "console.log('running')", {
+test("with --import docstokg/register and an invalid policy the program ends with code 2 before it runs", async () => {
+  const { code, stdout, stderr } = await run("console.log('running')", {
     DOCSTOKG_RLIMITS: "127.0.0.1:metadata=rates:fast",
   });
   assert.equal(code, 2);

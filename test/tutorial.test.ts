@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 /**
  * Follows docs/tutorial.md: writes each file that a block names in its first line, and runs the commands of each `sh`
@@ -14,7 +14,7 @@ import { type TestContext, test } from "node:test";
 const root = resolve(import.meta.dirname, "..");
 
 test("every step of the tutorial works as it is written", { timeout: 600_000 }, async t => {
-  const folder = await prepare(t);
+  const folder = await prepare();
   const [serverPort, pagePort] = [await freePort(), await freePort()];
   const text = readFileSync(join(root, "docs/tutorial.md"), "utf8")
     .replaceAll("8080", String(serverPort))
@@ -36,9 +36,8 @@ test("every step of the tutorial works as it is written", { timeout: 600_000 }, 
   }
 });
 
-async function prepare(t: TestContext): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-tutorial-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+async function prepare(): Promise<string> {
+  const folder = temporaryFolder("tutorial");
   mkdirSync(join(folder, "node_modules/.bin"), { recursive: true });
   symlinkSync(root, join(folder, "node_modules/docstokg"));
   symlinkSync(join(root, "bin/docstokg.cjs"), join(folder, "node_modules/.bin/docstokg"));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { folderFor } from "../../test/harvest/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { ConfigError } from "../errors.ts";
 import type { PolicyChange } from "../policy/policy-changes.ts";
 import { PolicyReloader } from "./policy-reloader.ts";
@@ -102,7 +102,7 @@ test("a reload that replaces thousands of values prints fifty of them and the nu
 });
 
 test("--watch-policy reloads when a file of the policy changes, and a save without a change prints nothing", async t => {
-  const file = join(folderFor(t), "limits.yaml");
+  const file = join(temporaryFolder("harvest"), "limits.yaml");
   writeFileSync(file, "a");
   const { reloader, lines, log, next } = await opened(t, {
     flags: { watchPolicy: true },

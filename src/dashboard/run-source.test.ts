@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { at, attempt, folderFor, START_MS } from "../../test/telemetry/kit.ts";
+import { at, attempt, START_MS } from "../../test/telemetry/kit.ts";
 import { syntheticRun } from "../../test/telemetry/synthetic-run.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { openManifest } from "../harvest/manifest/manifest.ts";
 import { loadPolicy } from "../policy/load.ts";
 import type { TelemetryEvent } from "../telemetry/events.ts";
@@ -18,7 +19,7 @@ function append(folder: string, events: readonly TelemetryEvent[]): void {
 
 /** A run in which one work of three has failed, and that no process works on. */
 async function runFor(t: TestContext, events: readonly TelemetryEvent[]) {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("telemetry");
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   const run = await manifest.beginRun("run list.csv");
   const list = ["a", "b", "c"].map(name => ({ key: `doi:10.1/${name}`, ids: { doi: `10.1/${name}` } }));

@@ -1,20 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { moveDurably, moveToNewPath, writeAtomically } from "./atomic-file.ts";
 import { hashFile, sha256Of } from "./file-hash.ts";
 
-function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-atomic-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-test("a file is replaced in one step, and leaves no draft", async t => {
-  const folder = folderFor(t);
+test("a file is replaced in one step, and leaves no draft", async () => {
+  const folder = temporaryFolder("atomic");
   const path = join(folder, "note.json");
   await writeAtomically(path, "one\n");
   await writeAtomically(path, ["two", "\n"]);
@@ -24,8 +17,8 @@ test("a file is replaced in one step, and leaves no draft", async t => {
   assert.equal(await readFile(join(folder, "there", "note.json"), "utf8"), "two\n");
 });
 
-test("a write that fails leaves the old content", async t => {
-  const folder = folderFor(t);
+test("a write that fails leaves the old content", async () => {
+  const folder = temporaryFolder("atomic");
   const path = join(folder, "note.json");
   await writeAtomically(path, "one\n");
   await assert.rejects(writeAtomically(join(path, "below"), "x"));
@@ -38,8 +31,8 @@ test("a write that fails leaves the old content", async t => {
   assert.deepEqual(await readdir(folder), ["note.json"]);
 });
 
-test("a move to a new path never overwrites another file, and may be repeated", async t => {
-  const folder = folderFor(t);
+test("a move to a new path never overwrites another file, and may be repeated", async () => {
+  const folder = temporaryFolder("atomic");
   const [from, to] = [join(folder, "part"), join(folder, "deep", "file")];
   await writeFile(from, "content");
   await moveToNewPath(from, to, sha256Of("content"));
@@ -54,8 +47,8 @@ test("a move to a new path never overwrites another file, and may be repeated", 
   assert.equal(await readFile(to, "utf8"), "content");
 });
 
-test("a file is hashed by SHA-256 or MD5, and a missing file has no hash", async t => {
-  const path = join(folderFor(t), "file");
+test("a file is hashed by SHA-256 or MD5, and a missing file has no hash", async () => {
+  const path = join(temporaryFolder("atomic"), "file");
   await writeFile(path, "content");
   assert.equal(await hashFile(path), sha256Of("content"));
   assert.equal(await hashFile(path, undefined, "md5"), "9a0364b9e99bb480dd25e1f0284c8555");

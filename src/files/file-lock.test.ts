@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folderFor } from "../../test/ontology/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { systemTime } from "../time/system-time.ts";
 import { FileLock } from "./file-lock.ts";
 
 const options = { time: systemTime };
 
-test("one caller at a time holds the lock, and every caller gets it", async t => {
-  const path = join(folderFor(t), "deep", "x.lock");
+test("one caller at a time holds the lock, and every caller gets it", async () => {
+  const path = join(temporaryFolder("ontofetch"), "deep", "x.lock");
   let inside = 0;
   let most = 0;
   await Promise.all(
@@ -23,8 +23,8 @@ test("one caller at a time holds the lock, and every caller gets it", async t =>
   assert.equal(most, 1);
 });
 
-test("onWait is called once, and an abort ends the wait at once", async t => {
-  const path = join(folderFor(t), "x.lock");
+test("onWait is called once, and an abort ends the wait at once", async () => {
+  const path = join(temporaryFolder("ontofetch"), "x.lock");
   await using _lock = await FileLock.acquire(path, options);
   const controller = new AbortController();
   let calls = 0;
@@ -40,8 +40,8 @@ test("onWait is called once, and an abort ends the wait at once", async t => {
   assert.equal(calls, 1);
 });
 
-test("tryAcquire never waits, and release may be called twice", async t => {
-  const path = join(folderFor(t), "deep", "x.lock");
+test("tryAcquire never waits, and release may be called twice", async () => {
+  const path = join(temporaryFolder("ontofetch"), "deep", "x.lock");
   const first = await FileLock.tryAcquire(path);
   assert.ok(first);
   assert.equal(await FileLock.tryAcquire(path), undefined);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { folderFor } from "../../test/harvest/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { systemTime } from "../time/system-time.ts";
 import { FileWatch } from "./file-watch.ts";
 
@@ -24,7 +24,7 @@ async function watchFiles(t: TestContext, files: readonly string[]) {
 }
 
 test("a file that is written, replaced, removed or created again is reported once each", async t => {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const file = join(folder, "limits.yaml");
   writeFileSync(file, "a");
   const { next, count } = await watchFiles(t, [file]);
@@ -45,7 +45,7 @@ test("a file that is written, replaced, removed or created again is reported onc
 });
 
 test("consecutive writes are reported as one change, and writes to other files of the folder are not reported", async t => {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const file = join(folder, "limits.yaml");
   writeFileSync(file, "a");
   const { next, count } = await watchFiles(t, [file]);
@@ -58,7 +58,7 @@ test("consecutive writes are reported as one change, and writes to other files o
 });
 
 test("a file behind a link is reported when the link leads to another folder", async t => {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   for (const version of ["one", "two"]) {
     mkdirSync(join(folder, version));
     writeFileSync(join(folder, version, "limits.yaml"), version);
@@ -73,7 +73,7 @@ test("a file behind a link is reported when the link leads to another folder", a
 });
 
 test("after disposal nothing is reported, and a missing folder is an error", async t => {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const file = join(folder, "limits.yaml");
   writeFileSync(file, "a");
   const first = await watchFiles(t, [file]);

@@ -6,12 +6,12 @@ import { test } from "node:test";
 import {
   downloadFor,
   file,
-  folderFor,
   interrupt,
   serveFile,
   sha256,
   URL_OF_FILE,
 } from "../../test/files/interrupted-downloads.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { removePartialFile } from "./partial-file.ts";
 import { resumeRecordBeside } from "./resume-record.ts";
 
@@ -272,7 +272,7 @@ test("a response that mayBeFile rejects does not touch the partial file", async 
 
 test("a disk that cannot be written is a DownloadError that names the path", async t => {
   const { save } = await downloadFor(t, (request, response) => serveFile(request, response));
-  const folder = folderFor(t);
+  const folder = temporaryFolder("download");
   await writeFile(join(folder, "file"), "not a folder");
   const path = join(folder, "file", "below");
   await assert.rejects(save({ path, record: resumeRecordBeside(join(folder, "x"), URL_OF_FILE) }), {

@@ -1,21 +1,20 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { sha256Of } from "./file-hash.ts";
 import { resumeRecordBeside } from "./resume-record.ts";
 
 const URL_OF_FILE = "https://example.org/file?key=secret";
 
-async function partialPath(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "docstokg-record-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+async function partialPath(): Promise<string> {
+  const folder = temporaryFolder("record");
   return join(folder, "file.part");
 }
 
-test("a record is loaded as it was saved, for the same URL only", async t => {
-  const path = await partialPath(t);
+test("a record is loaded as it was saved, for the same URL only", async () => {
+  const path = await partialPath();
   const records = resumeRecordBeside(path, URL_OF_FILE);
   for (const totalBytes of [12, undefined]) {
     await records.save({ validator: '"a"', totalBytes });
@@ -27,8 +26,8 @@ test("a record is loaded as it was saved, for the same URL only", async t => {
   assert.equal(await records.load(), undefined);
 });
 
-test("a record that is not valid is ignored", async t => {
-  const path = await partialPath(t);
+test("a record that is not valid is ignored", async () => {
+  const path = await partialPath();
   const valid = { version: 1, url_sha256: sha256Of(URL_OF_FILE), validator: '"a"', total_bytes: 5 };
   const loaded = async (record: unknown) => {
     await writeFile(`${path}.json`, typeof record === "string" ? record : JSON.stringify(record));

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { burst, host, limiterOf, metadataLimits } from "../../test/limiter/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { ConfigError } from "../errors.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { RateLimiter } from "./rate-limiter.ts";
@@ -185,9 +185,8 @@ test("rates: none is no rate limit for its host, and leaves the others theirs", 
   assert.equal(limiter.tryAcquire({ host: "other.example" }), undefined);
 });
 
-test("limiters with one SQLite store keep one limit together, and a file of another program rejects", async t => {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-limiter-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+test("limiters with one SQLite store keep one limit together, and a file of another program rejects", async () => {
+  const folder = temporaryFolder("limiter");
   const limits = { defaults: { metadata: { rates: "3/HOUR", max_delay_ms: 0 } } };
   const limiters = [0, 1].map(() => new RateLimiter(limits, { store: `sqlite:${join(folder, "limits.db")}` }));
   const outcomes: string[] = [];

@@ -4,8 +4,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { complete, databaseOf, eventually, folderFor, pdf, runFor, workCalled } from "../../test/harvest/kit.ts";
+import { complete, databaseOf, eventually, pdf, runFor, workCalled } from "../../test/harvest/kit.ts";
 import { hubFor, serve } from "../../test/http/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import type { Candidate, Resolver } from "./resolvers/resolver.ts";
 
 const XML = "<?xml version='1.0'?><article><body>text</body></article>";
@@ -61,7 +62,7 @@ const stored = (folder: string) => readdirSync(folder).filter(name => name.start
 
 test("with all formats a work has its article, XML, source and supplements, each with its role and hash", async t => {
   const { resolvers, asked, fetched } = await library(t);
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers, formats: "all" });
   await made.run.addWorks([workCalled("a")]);
   made.run.pipeline.inputEnded();
@@ -90,7 +91,7 @@ test("with all formats a work has its article, XML, source and supplements, each
 
 test("without all formats the first valid file is enough", async t => {
   const { resolvers, fetched } = await library(t);
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   await complete(await runFor(t, folder, { hub: await hubFor(t), resolvers }), [workCalled("a")]);
   assert.deepEqual(stored(folder), ["doi_10.5555_a.pdf"]);
   assert.deepEqual(fetched(), ["a.pdf"]);
@@ -99,7 +100,7 @@ test("without all formats the first valid file is enough", async t => {
 test("supplements are not downloaded for a work without an article, which fails with its reason", async t => {
   const notFound: Handler = (_, response) => response.writeHead(404).end();
   const { resolvers, fetched } = await library(t, { "a.pdf": notFound, "a.xml": notFound });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers, formats: "all" });
   await complete(made, [workCalled("a")]);
   assert.deepEqual([...made.settled.values()], ["http-status"]);
@@ -116,7 +117,7 @@ test("a run that was stopped between two files continues with the files that are
       else response.end(SOURCE);
     },
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const options = { hub: await hubFor(t), resolvers, formats: "all" } as const;
   const first = await runFor(t, folder, options);
   await first.run.addWorks([workCalled("a")]);
@@ -146,7 +147,7 @@ test("an error page is no supplement, and the PDF of a work without source is no
     "two.csv": (_, response) => response.end(ZIP.subarray(0, 30)),
     source: (_, response) => response.end(pdf("another")),
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers, formats: "all" });
   await complete(made, [workCalled("a")]);
   assert.deepEqual(stored(folder), ["doi_10.5555_a.pdf", "doi_10.5555_a.xml"]);
@@ -164,7 +165,7 @@ test("a refresh replaces a supplement that has changed, and keeps the others", a
   const { resolvers } = await library(t, {
     "two.csv": (_, response) => response.end(csv),
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const options = { hub: await hubFor(t), resolvers, formats: "all" } as const;
   await complete(await runFor(t, folder, options), [workCalled("a")]);
   csv = "a,b\n3,4\n";

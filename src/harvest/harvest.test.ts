@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { folderFor, indexAt, pdf } from "../../test/harvest/kit.ts";
+import { indexAt, pdf } from "../../test/harvest/kit.ts";
 import { hubFor, serve } from "../../test/http/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { type HarvestResult, harvest } from "./harvest.ts";
 
 function origin(t: Parameters<typeof serve>[0]) {
@@ -18,7 +19,11 @@ function origin(t: Parameters<typeof serve>[0]) {
 
 test("harvest yields a result for each work, with its files and metadata, and continues a manifest", async t => {
   const server = await origin(t);
-  const options = { folder: folderFor(t), hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] };
+  const options = {
+    folder: temporaryFolder("harvest"),
+    hub: await hubFor(t, { retry: false }),
+    resolvers: [indexAt(server.origin)],
+  };
   const results: HarvestResult[] = [];
   for await (const result of harvest(["10.5555/a", "doi:10.5555/b", "10.5555/closed"], options)) results.push(result);
   const byKey = Object.fromEntries(results.map(result => [result.key, result]));
@@ -34,7 +39,11 @@ test("harvest yields a result for each work, with its files and metadata, and co
 test("leaving the loop ends the harvest and frees the manifest; works that are left stay pending", async t => {
   const server = await origin(t);
   const options = {
-    ...{ folder: folderFor(t), hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] },
+    ...{
+      folder: temporaryFolder("harvest"),
+      hub: await hubFor(t, { retry: false }),
+      resolvers: [indexAt(server.origin)],
+    },
     workers: 1,
   };
   const names = Array.from({ length: 20 }, (_, at) => `10.5555/w${at}`);
@@ -50,7 +59,11 @@ test("leaving the loop ends the harvest and frees the manifest; works that are l
 
 test("a text that is no identifier is a TypeError, and an aborted signal ends the loop", async t => {
   const server = await origin(t);
-  const options = { folder: folderFor(t), hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] };
+  const options = {
+    folder: temporaryFolder("harvest"),
+    hub: await hubFor(t, { retry: false }),
+    resolvers: [indexAt(server.origin)],
+  };
   await assert.rejects(async () => {
     for await (const _ of harvest(["10.5555/a", "nonsense"], options));
   }, /"nonsense" is not a known identifier/);

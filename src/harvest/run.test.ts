@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { complete, databaseOf, folderFor, indexAt, pdf, runFor, workCalled } from "../../test/harvest/kit.ts";
+import { complete, databaseOf, indexAt, pdf, runFor, workCalled } from "../../test/harvest/kit.ts";
 import { hubFor, serve, type TestServer } from "../../test/http/kit.ts";
 import { SteppedTime } from "../../test/http/stepped-time.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { workOf } from "./identifiers/identifiers.ts";
 import { landingPage } from "./resolvers/landing-page.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
@@ -24,7 +25,7 @@ test("works of a host with a short outage are done after it, without requests du
     if (isDown) response.writeHead(503).end();
     else response.end(pdf(name));
   });
-  const made = await runFor(t, folderFor(t), {
+  const made = await runFor(t, temporaryFolder("harvest"), {
     hub: await hubFor(t, { breakers: QUICK_RESET, retry: false }),
     resolvers: [indexAt(server.origin)],
     workers: 2,
@@ -44,7 +45,7 @@ test("works of a host that stays down fail with their reason and delay no other 
     } else if (request.headers.host?.startsWith("localhost")) response.destroy();
     else response.end(pdf(name));
   });
-  const made = await runFor(t, folderFor(t), {
+  const made = await runFor(t, temporaryFolder("harvest"), {
     hub: await hubFor(t, {
       breakers: { ...QUICK_RESET, defaults: { fail_max: 2, reset_timeout_s: 600 } },
       retry: false,
@@ -79,7 +80,7 @@ test("no request is sent during Retry-After, and works of other hosts continue",
     // Retry-After ends after all works of the other host have been requested.
     if (arrivals.length === 6) time.step(601_000);
   });
-  const made = await runFor(t, folderFor(t), {
+  const made = await runFor(t, temporaryFolder("harvest"), {
     hub: await hubFor(t, { breakers: QUICK_RESET, retry: false, time }),
     resolvers: [indexAt(server.origin)],
     workers: 1,
@@ -100,7 +101,7 @@ test("a resolver that is down is deferred, and candidates of another are used", 
       response.end(JSON.stringify([{ url: `http://${request.headers.host}/files/x/${name}`, kind: "pdf" }]));
     else response.end(pdf(name));
   });
-  const made = await runFor(t, folderFor(t), {
+  const made = await runFor(t, temporaryFolder("harvest"), {
     hub: await hubFor(t, {
       breakers: { defaults: { fail_max: 1000 }, resolvers: { broken: { fail_max: 2, reset_timeout_s: 600 } } },
       retry: false,
@@ -115,7 +116,7 @@ test("a resolver that is down is deferred, and candidates of another are used", 
 
 test("a full manifest ends the run with its error and releases the lock", async t => {
   const server = await serve(t, (_, response) => response.writeHead(404).end());
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)], workers: 2 });
   await run.addWorks(Array.from({ length: 300 }, (_, index) => workCalled(`w${index}`)));
   run.pipeline.inputEnded();
@@ -130,7 +131,7 @@ test("a full manifest ends the run with its error and releases the lock", async 
 });
 
 test("a full manifest rejects the run even if works fail without a request", async t => {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const { run } = await runFor(t, folder, { hub: await hubFor(t), resolvers: [] });
   // More works than one turn loads, so that the error occurs in a later turn.
   await run.addWorks(Array.from({ length: 2000 }, (_, index) => workCalled(`w${index}`)));
@@ -142,7 +143,7 @@ test("a full manifest rejects the run even if works fail without a request", asy
 });
 
 test("a second run on the same manifest is refused with a message that names it", async t => {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const hub = await hubFor(t);
   await runFor(t, folder, { hub, resolvers: [] });
   await assert.rejects(runFor(t, folder, { hub, resolvers: [] }), {
@@ -162,7 +163,7 @@ test("a PDF behind a URL without .pdf is requested once, and a page that is sent
     else response.setHeader("content-type", "application/pdf").end(pdf(request.url ?? ""));
   });
   const hub = await hubFor(t);
-  const direct = await runFor(t, folderFor(t), { hub, resolvers: [landingPage] });
+  const direct = await runFor(t, temporaryFolder("harvest"), { hub, resolvers: [landingPage] });
   await complete(direct, [workOf({ url: `${server.origin}/download/17` })]);
   assert.deepEqual([...direct.settled.values()], ["ok"]);
   assert.deepEqual(pathsOf(server), ["/download/17"]);
@@ -173,7 +174,11 @@ test("a PDF behind a URL without .pdf is requested once, and a page that is sent
     inferred: () => ({ kind: "found", candidates: [{ url: `${server.origin}/page`, kind: "pdf" }] }) as const,
     requestFor: () => undefined,
   };
-  const viaPage = await runFor(t, folderFor(t), { hub, resolvers: [index, landingPage], order: () => [index] });
+  const viaPage = await runFor(t, temporaryFolder("harvest"), {
+    hub,
+    resolvers: [index, landingPage],
+    order: () => [index],
+  });
   await complete(viaPage, [workCalled("a")]);
   assert.deepEqual([...viaPage.settled.values()], ["ok"]);
   assert.deepEqual(pathsOf(server).slice(1), ["/page", "/linked"]);
@@ -182,7 +187,7 @@ test("a PDF behind a URL without .pdf is requested once, and a page that is sent
 test("a URL that is gone is requested once, whichever resolvers name it", async t => {
   const server = await serve(t, (_, response) => response.writeHead(404).end("no"));
   for (const path of ["/gone.pdf", "/gone"]) {
-    const made = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [landingPage] });
+    const made = await runFor(t, temporaryFolder("harvest"), { hub: await hubFor(t), resolvers: [landingPage] });
     await complete(made, [workOf({ url: `${server.origin}${path}` })]);
     assert.deepEqual([...made.settled.values()].length, 1);
     assert.equal(pathsOf(server).filter(each => each === path).length, 1, path);
@@ -196,7 +201,10 @@ test("an archived 429 is the answer of the archive and is not retried", async t 
       response.end(JSON.stringify([{ url: `${server.origin}/web/2015id_/x`, kind: "pdf" }]));
     else response.writeHead(429, headers).end("Too Many Requests");
   });
-  const made = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  const made = await runFor(t, temporaryFolder("harvest"), {
+    hub: await hubFor(t),
+    resolvers: [indexAt(server.origin)],
+  });
   await complete(made, [workCalled("a")]);
   assert.deepEqual([...made.settled.values()], ["http-status"]);
   assert.equal(server.requests.length, 2);
@@ -206,7 +214,10 @@ test("title and year are kept for a work without a file, with their source", asy
   const server = await serve(t, (_, response) =>
     response.end(JSON.stringify({ kind: "none", reason: "not-open", metadata: { title: "A title", year: 2011 } })),
   );
-  const { run } = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  const { run } = await runFor(t, temporaryFolder("harvest"), {
+    hub: await hubFor(t),
+    resolvers: [indexAt(server.origin)],
+  });
   await run.addWorks([workCalled("a")]);
   run.pipeline.inputEnded();
   await run.pipeline.run();
@@ -235,7 +246,7 @@ test("two identifiers of one work become one work, which keeps both", async t =>
       ids.pmid === undefined ? undefined : { url: `${server.origin}/pubmed/${ids.pmid}`, role: "metadata" },
   };
   const resolvers = [pubmed, indexAt(server.origin)];
-  const { run, settled } = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers });
+  const { run, settled } = await runFor(t, temporaryFolder("harvest"), { hub: await hubFor(t), resolvers });
   await run.addWorks([workCalled("a"), workOf({ pmid: "17" })]);
   run.pipeline.inputEnded();
   await run.pipeline.run();

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { only, recordEvents, serve, until } from "../../test/http/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { RateLimitExceeded } from "../errors.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { systemTime } from "../time/system-time.ts";
@@ -103,8 +102,7 @@ test("without a store a hold is for its own hub; with one, for all processes, un
   one.limits.hold(HOST, 60);
   assert.equal((await two.fetch(alone.server.origin)).status, 200);
 
-  const folder = await mkdtemp(join(tmpdir(), "docstokg-holds-"));
-  t.after(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder("holds");
   const { server, hubOf } = await setUp(t, { store: `sqlite:${join(folder, "shared.db")}`, time: systemTime });
   const [a, b] = [await hubOf(), await hubOf()];
   const send = async (hub: typeof a) => (await hub.fetch(server.origin).catch(error => error)).code ?? "sent";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { only, recordEvents, serve } from "../../test/http/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { ConfigError } from "../errors.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { createHub } from "./create-hub.ts";
@@ -17,18 +17,12 @@ async function openHub(t: TestContext, options: HubOptions = {}) {
   return hub;
 }
 
-function tempFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-reload-"));
-  t.after(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
-
 const limits = (rates: string, more: RatelimitsOptions = {}) => ({
   ratelimits: { hosts: { [HOST]: { metadata: { rates } } }, ...more },
 });
 
 test("a reload that changes the store is refused with the option and both stores, and changes nothing", async t => {
-  const folder = tempFolder(t);
+  const folder = temporaryFolder("reload");
   const file = join(folder, "limits.db");
   const hub = await openHub(t, { policy: limits("1/SECOND") });
   const events = recordEvents(hub);
@@ -50,7 +44,7 @@ test("a reload that changes the store is refused with the option and both stores
 });
 
 test("a reload may name the same store in another way, and a store given to createHub decides alone", async t => {
-  const folder = tempFolder(t);
+  const folder = temporaryFolder("reload");
   const file = join(folder, "limits.db");
   const hub = await openHub(t, { policy: limits("1/SECOND", { backend: { kind: "sqlite", dsn: file } }) });
   await hub.reload(limits("2/SECOND", { backend: { kind: "sqlite", dsn: join(folder, ".", "x", "..", "limits.db") } }));
@@ -73,7 +67,7 @@ test("a reload that changes only the password of the store is refused, and no me
 });
 
 test("reload returns and emits every changed value with its source, and nothing when none changed", async t => {
-  const folder = tempFolder(t);
+  const folder = temporaryFolder("reload");
   const file = join(folder, "limits.yaml");
   const write = (rates: string) =>
     writeFileSync(file, `hosts:\n  ${HOST}:\n    metadata:\n      rates: ${rates}\nglobal: { max_inflight: 9 }\n`);

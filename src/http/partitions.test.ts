@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { assertNothingLeft, hubFor, serve } from "../../test/http/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 
 const HOST = "127.0.0.1";
@@ -103,8 +102,7 @@ test("after a reload that ends per: partition, what the partitions have sent cou
 });
 
 test("hubs that share a store share the budget of each partition", async t => {
-  const folder = await mkdtemp(join(tmpdir(), "docstokg-partitions-"));
-  t.after(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder("partitions");
   const server = await serve(t, (_, response) => response.end("ok"));
   const store = `sqlite:${join(folder, "state.db")}` as const;
   const shared = { rates: "2/HOUR", guard_ms: 0, max_delay_ms: 0, per: "partition" } as const;
@@ -184,8 +182,7 @@ test("a retry checks the circuit of its own partition", async t => {
 });
 
 test("processes that share a store share the circuits of each partition", async t => {
-  const folder = await mkdtemp(join(tmpdir(), "docstokg-partitions-"));
-  t.after(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder("partitions");
   const { failing, make, sender } = await tenants(t, PER_PARTITION, { store: `sqlite:${join(folder, "state.db")}` });
   const [one, two] = [await make(), await make()];
   failing.set("a", [429, { "retry-after": "60" }]);

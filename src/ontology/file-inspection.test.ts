@@ -3,15 +3,15 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { inspect, verdict } from "../../test/ontology/inspect-text.ts";
-import { folderFor } from "../../test/ontology/kit.ts";
 import { GRAPHS, JSON_LD, OBO, OFN, OMN, OWX, RDF, SAMPLES, TTL } from "../../test/ontology/sample-files.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 
 import { inspectFile } from "./file-inspection.ts";
 
 const OWL = "http://www.w3.org/2002/07/owl#";
 
 test("a file that disappears while its parsers are tried is an error that the caller receives", async t => {
-  const path = join(folderFor(t), "x");
+  const path = join(temporaryFolder("ontofetch"), "x");
   await writeFile(path, `${"# comment\n".repeat(20_000)}no statement`);
   const unhandled: unknown[] = [];
   const record = (error: unknown) => void unhandled.push(error);

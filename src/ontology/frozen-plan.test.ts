@@ -12,7 +12,7 @@ const SOURCES =
 
 test("a frozen pull uses the stored file without a request, or downloads it from the locked URL", async t => {
   const internet = await internetFor(t);
-  const project = await projectFor(t, internet, SOURCES);
+  const project = await projectFor(internet, SOURCES);
   const [finch] = await project.pull();
   assert.ok(finch !== undefined && finch.outcome === "fetched");
   const before = await internet.ledger();
@@ -27,7 +27,7 @@ test("a frozen pull uses the stored file without a request, or downloads it from
 
 test("a frozen pull fails for a source that differs from the lockfile, and stores nothing for it", async t => {
   const internet = await internetFor(t);
-  const project = await projectFor(t, internet, SOURCES);
+  const project = await projectFor(internet, SOURCES);
   await project.pull();
   const file = join(project.folder, "ontologies.lock.json");
   const text = await readFile(file, "utf8");
@@ -62,7 +62,7 @@ test("a frozen pull fails for a source that differs from the lockfile, and store
 });
 
 test("a frozen plan names a resolver of the lockfile that this version does not have", async t => {
-  const project = await projectFor(t, await internetFor(t), SOURCES);
+  const project = await projectFor(await internetFor(t), SOURCES);
   await project.pull();
   const lock = await readLock(join(project.folder, "ontologies.lock.json"));
   const source = { id: "finch", resolver: "newer", targetFormats: [], extras: {} };

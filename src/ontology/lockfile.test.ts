@@ -10,7 +10,7 @@ const SOURCES =
 
 test("a damaged lockfile is an error and is not overwritten", async t => {
   const internet = await internetFor(t);
-  const project = await projectFor(t, internet, SOURCES);
+  const project = await projectFor(internet, SOURCES);
   await project.pull();
   const file = join(project.folder, "ontologies.lock.json");
   await appendFile(file, "<<<<<<< ours\n");
@@ -27,7 +27,7 @@ test("a damaged lockfile is an error and is not overwritten", async t => {
 
 test("a pull of some ids keeps the other entries of the lockfile; a pull of all drops those not in sources.yaml", async t => {
   const internet = await internetFor(t);
-  const project = await projectFor(t, internet, SOURCES);
+  const project = await projectFor(internet, SOURCES);
   const file = join(project.folder, "ontologies.lock.json");
   await project.pull({ ids: ["finch"] });
   assert.deepEqual([...(await readLock(file)).keys()], ["finch"]);

@@ -48,7 +48,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 
 test("ontologies of every resolver are downloaded, checked, stored and locked; a failed source says why", async t => {
   const internet = await internetFor(t);
-  const project = await projectFor(t, internet, `ratelimit: { default: 100/second }\nsources:${GOOD}${BAD}`);
+  const project = await projectFor(internet, `ratelimit: { default: 100/second }\nsources:${GOOD}${BAD}`);
   const results = await project.pull();
   assert.deepEqual(outcomes(results), {
     ...Object.fromEntries(Object.keys(FORMATS).map(id => [id, "fetched"])),
@@ -97,7 +97,7 @@ test("ontologies of every resolver are downloaded, checked, stored and locked; a
 
 test("a second pull of unchanged files gets 304 and downloads nothing", async t => {
   const internet = await internetFor(t);
-  const project = await projectFor(t, internet, `ratelimit: { default: 100/second }\nsources:${GOOD}`);
+  const project = await projectFor(internet, `ratelimit: { default: 100/second }\nsources:${GOOD}`);
   await project.pull();
   const before = await readFile(join(project.folder, "ontologies.lock.json"), "utf8");
   const earlier = await internet.ledger();
@@ -125,7 +125,7 @@ test("a stored version in another format than the wanted one is not reused", asy
   const internet = await internetFor(t);
   const source = (formats: string) =>
     `sources:\n  fern: { resolver: direct, target_formats: [${formats}], extras: { url: "https://files.ontologies.example/fern.ofn" } }\n`;
-  const project = await projectFor(t, internet, source("ofn"));
+  const project = await projectFor(internet, source("ofn"));
   assert.deepEqual(outcomes(await project.pull()), { fern: "fetched" });
   await project.write(source("owl"));
   assert.deepEqual(outcomes(await project.pull()), {
@@ -135,7 +135,7 @@ test("a stored version in another format than the wanted one is not reused", asy
 
 test("an interrupted download is resumed, and the result has the right hash", async t => {
   const internet = await internetFor(t);
-  const project = await projectFor(t, internet, "sources:\n  alder: { target_formats: [owl] }\n");
+  const project = await projectFor(internet, "sources:\n  alder: { target_formats: [owl] }\n");
   const [result] = await project.pull();
   assert.ok(result !== undefined && result.outcome === "fetched");
   assert.equal(result.requests, 2);
@@ -147,7 +147,6 @@ test("an interrupted download is resumed, and the result has the right hash", as
 test("an aborted pull leaves only a partial file, and the next pull resumes it", async t => {
   const internet = await internetFor(t);
   const project = await projectFor(
-    t,
     internet,
     'sources:\n  titan: { resolver: direct, extras: { url: "https://files.ontologies.example/titan.obo" } }\n',
   );
@@ -174,7 +173,7 @@ test("a 429 with Retry-After is waited out once, and the pull succeeds", async t
   const internet = await internetFor(t, {
     script: [{ effect: "throttle", host: "files.ontologies.example", retryAfterS: 1, times: 1 }],
   });
-  const project = await projectFor(t, internet, "sources:\n  finch: { resolver: ols }\n");
+  const project = await projectFor(internet, "sources:\n  finch: { resolver: ols }\n");
   assert.deepEqual(outcomes(await project.pull()), { finch: "fetched" });
   const { hosts } = await internet.ledger();
   const { statuses = {}, arrivalsMs = [] } = hosts["files.ontologies.example"] ?? {};
@@ -185,14 +184,13 @@ test("a 429 with Retry-After is waited out once, and the pull succeeds", async t
 
 test("a pull works by permanent URLs while the OBO registry is down", async t => {
   const internet = await internetFor(t, { script: [{ effect: "outage", host: "obofoundry.org", how: "reset" }] });
-  const project = await projectFor(t, internet, "sources:\n  reed: { target_formats: [obo] }\n");
+  const project = await projectFor(internet, "sources:\n  reed: { target_formats: [obo] }\n");
   assert.deepEqual(outcomes(await project.pull()), { reed: "fetched" });
 });
 
 test("a pull goes through the proxy of the environment, whose password is written nowhere", async t => {
   const proxy = await startProxy(t, 1, OBO);
   const project = await projectFor(
-    t,
     { network: {} },
     'sources:\n  x: { resolver: direct, extras: { url: "http://files.example.org:8080/x.obo" } }\n',
   );

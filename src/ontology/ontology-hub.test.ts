@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { serve } from "../../test/http/kit.ts";
-import { folderFor } from "../../test/ontology/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../errors.ts";
 import { OntologyManager } from "./manager.ts";
 import { createOntologyHub, ontologyLimits } from "./ontology-hub.ts";
@@ -11,7 +11,7 @@ import { parseOntologySettings } from "./service-rates.ts";
 
 /** A hub as `ontofetch` opens it, with a shared folder and a server. */
 async function setUp(t: TestContext, rate: string, limits?: string) {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("ontofetch");
   const env: Record<string, string> = {};
   if (limits !== undefined) {
     env["DOCSTOKG_RLIMITS_YAML"] = join(folder, "ratelimits.yaml");

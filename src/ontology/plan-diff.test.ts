@@ -11,7 +11,7 @@ const SOURCES =
 
 test("a plan lists URL, size and licence of each file, and its differences from the lockfile", async t => {
   const internet = await internetFor(t);
-  const project = await projectFor(t, internet, SOURCES);
+  const project = await projectFor(internet, SOURCES);
   const [finch, fern] = await project.plan();
   const known = internet.ontologies.find(({ id }) => id === "fern");
   const copy = known?.copies.find(({ format }) => format === "json");
@@ -46,7 +46,7 @@ test("a plan lists URL, size and licence of each file, and its differences from 
 });
 
 test("a source that differs from its lock entry is shown key by key, with both values", async t => {
-  const project = await projectFor(t, await internetFor(t), SOURCES);
+  const project = await projectFor(await internetFor(t), SOURCES);
   await project.pull();
   const lock = await readLock(join(project.folder, "ontologies.lock.json"));
   await project.write(SOURCES.replace("ols }", "ols, target_formats: [ttl, owl], version: '2001-02-03' }"));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folderFor } from "../../test/ontology/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { DownloadError } from "../errors.ts";
 import { systemTime } from "../time/system-time.ts";
 import { LockWriter } from "./lock-writer.ts";
@@ -16,8 +16,8 @@ import type { Source } from "./resolver.ts";
 
 const SOURCE: Source = { id: "x", resolver: "direct", targetFormats: [], extras: { url: "https://example.org/x.obo" } };
 
-test("an error of a source is reported in its result, and a bug of the program rejects the pull", async t => {
-  const folder = folderFor(t);
+test("an error of a source is reported in its result, and a bug of the program rejects the pull", async () => {
+  const folder = temporaryFolder("ontofetch");
   const store = new OntologyStore(folder);
   await writeFile(join(folder, "sources.yaml"), "sources: {}\n");
   const settings = await loadOntofetchSettings({}, {}, folder);

@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folderFor } from "../../test/ontology/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import type { HubEvent } from "../http/hub-options.ts";
 import { appendRateUsage, type KeyUsage, RateUsageCounter, readRateUsage } from "./rate-usage.ts";
 
 const key: KeyUsage = { key: "ols:a.example", granted: 3, refused: 0, waitedMs: 40, longestMs: 30, cooldowns: 0 };
 const run = { at: "2026-11-16T00:00:00.000Z", pid: 1, command: "pull", keys: [key] };
 
-test("the last runs are read back, and invalid lines are skipped", async t => {
-  const file = join(folderFor(t), "below", "ratelimits.jsonl");
+test("the last runs are read back, and invalid lines are skipped", async () => {
+  const file = join(temporaryFolder("ontofetch"), "below", "ratelimits.jsonl");
   assert.deepEqual(await readRateUsage(file, 5), []);
   await appendRateUsage(file, { ...run, pid: 0 });
   await appendRateUsage(file, run);
@@ -30,8 +30,8 @@ test("a pause before another attempt counts as waiting, once for each host", () 
   );
 });
 
-test("a line with the earlier field name blockedMs is still read", async t => {
-  const file = join(folderFor(t), "ratelimits.jsonl");
+test("a line with the earlier field name blockedMs is still read", async () => {
+  const file = join(temporaryFolder("ontofetch"), "ratelimits.jsonl");
   const { waitedMs: blockedMs, ...others } = key;
   await writeFile(file, `${JSON.stringify({ ...run, keys: [{ ...others, blockedMs }] })}\n`);
   assert.deepEqual(await readRateUsage(file, 1), [run]);

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import fc from "fast-check";
 import { serve } from "../../test/http/kit.ts";
-import { folderFor, projectFor } from "../../test/ontology/kit.ts";
+import { projectFor } from "../../test/ontology/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { makeZip } from "../testing/internet/zip.ts";
 import { inspectFile } from "./file-inspection.ts";
 import { inspectTaxonomyPackage, isTaxonomyPackage } from "./taxonomy-package.ts";
@@ -48,22 +49,22 @@ const FILES = {
   "farm-2026/farm/labels.xml": LINKBASE,
 };
 
-async function inspected(t: TestContext, zip: Uint8Array, depth: "full" | "end" | "none" = "full") {
-  const path = join(folderFor(t), "x");
+async function inspected(zip: Uint8Array, depth: "full" | "end" | "none" = "full") {
+  const path = join(temporaryFolder("ontofetch"), "x");
   await writeFile(path, zip);
   return inspectFile(path, depth);
 }
 
-async function problemOf(t: TestContext, changes: Readonly<Record<string, string | undefined>>): Promise<string> {
+async function problemOf(changes: Readonly<Record<string, string | undefined>>): Promise<string> {
   const files = Object.entries({ ...FILES, ...changes }).flatMap(([name, text]) =>
     text === undefined ? [] : [[name, text] as const],
   );
-  const found = await inspected(t, makeZip(Object.fromEntries(files)));
+  const found = await inspected(makeZip(Object.fromEntries(files)));
   return found.kind === "valid" ? "valid" : found.problem;
 }
 
-test("a taxonomy package is valid, with its version, its licence and the number of its concepts", async t => {
-  const found = await inspected(t, makeZip(FILES));
+test("a taxonomy package is valid, with its version, its licence and the number of its concepts", async () => {
+  const found = await inspected(makeZip(FILES));
   assert.ok(found.kind === "valid", JSON.stringify(found));
   assert.deepEqual(
     [found.format, found.version?.raw, found.checks],
@@ -87,16 +88,16 @@ test("a taxonomy package is valid, with its version, its licence and the number 
   });
 });
 
-test("with check none and end only the metadata and the entry points are read", async t => {
+test("with check none and end only the metadata and the entry points are read", async () => {
   const zip = makeZip({ ...FILES, "farm-2026/farm/all.xsd": "no XML" });
   for (const depth of ["none", "end"] as const) {
-    const found = await inspected(t, zip, depth);
+    const found = await inspected(zip, depth);
     assert.ok(found.kind === "valid", JSON.stringify(found));
     assert.deepEqual([found.version?.label, found.checks, found.facts], ["2026.1", { depth }, null]);
   }
 });
 
-test("a damaged package is refused with the file and the reason", async t => {
+test("a damaged package is refused with the file and the reason", async () => {
   const top = "farm-2026/";
   const cases: readonly (readonly [string, Readonly<Record<string, string | undefined>>, RegExp])[] = [
     ["entry point", { [`${top}farm/all.xsd`]: undefined }, /entry point https:.*all\.xsd is not in the package/],
@@ -109,31 +110,31 @@ test("a damaged package is refused with the file and the reason", async t => {
       /has no identifier/,
     ],
   ];
-  assert.equal(await problemOf(t, {}), "valid");
+  assert.equal(await problemOf({}), "valid");
   for (const [name, changes, expected] of cases) {
-    const problem = await problemOf(t, changes);
+    const problem = await problemOf(changes);
     assert.match(problem, /^invalid xbrl-package: /, name);
     assert.match(problem, expected, name);
   }
 });
 
-test("every damaged byte of a linkbase, and every truncation, is found", async t => {
+test("every damaged byte of a linkbase, and every truncation, is found", async () => {
   const zip = makeZip(FILES);
   const name = Buffer.from("farm-2026/farm/labels.xml");
   const data = zip.indexOf(name) + name.length;
   const damaged = Buffer.from(zip);
   damaged.writeUInt8(damaged.readUInt8(data + 12) ^ 0x20, data + 12);
-  const found = await inspected(t, damaged);
+  const found = await inspected(damaged);
   assert.equal(found.kind, "broken", JSON.stringify(found));
   for (const length of [zip.length - 1, zip.length - 30, data + 10]) {
-    const cut = await inspected(t, zip.subarray(0, length));
+    const cut = await inspected(zip.subarray(0, length));
     assert.notEqual(cut.kind, "valid", `${length} of ${zip.length} bytes`);
   }
 });
 
-test("a package with any damaged bytes is judged, never an error", async t => {
+test("a package with any damaged bytes is judged, never an error", async () => {
   const zip = makeZip(FILES);
-  const path = join(folderFor(t), "x");
+  const path = join(temporaryFolder("ontofetch"), "x");
   const change = fc.record({ at: fc.nat(zip.length - 1), byte: fc.nat(255) });
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 4 }), async changes => {
@@ -146,15 +147,15 @@ test("a package with any damaged bytes is judged, never an error", async t => {
   );
 });
 
-test("a package that would unpack to 300 times its size is refused before it is unpacked", async t => {
-  const found = await inspected(t, makeZip({ ...FILES, "farm-2026/zeros.bin": Buffer.alloc(40_000_000) }));
+test("a package that would unpack to 300 times its size is refused before it is unpacked", async () => {
+  const found = await inspected(makeZip({ ...FILES, "farm-2026/zeros.bin": Buffer.alloc(40_000_000) }));
   assert.ok(found.kind === "broken", JSON.stringify(found));
   assert.match(found.problem, /compression ratio exceeds 300/);
 });
 
-test("a zip file of very many tiny files is no package, and is refused by their number", async t => {
+test("a zip file of very many tiny files is no package, and is refused by their number", async () => {
   const tiny = Array.from({ length: 20_000 }, (_, index) => [`farm-2026/${index}`, ""] as const);
-  const path = join(folderFor(t), "x");
+  const path = join(temporaryFolder("ontofetch"), "x");
   await writeFile(path, makeZip({ ...FILES, ...Object.fromEntries(tiny) }));
   assert.equal(await isTaxonomyPackage(path), false);
   const problem = await inspectTaxonomyPackage(path, { isFull: true });
@@ -167,7 +168,7 @@ test("ontofetch pulls a taxonomy package as it is, whatever format the other sou
   const sources =
     `allow_private: true\ndefaults: { target_formats: [owl] }\nsources:\n` +
     `  farm: { resolver: xbrl, extras: { url: "${server.origin}/farm-2026.zip" } }\n`;
-  const project = await projectFor(t, { network: {} }, sources);
+  const project = await projectFor({ network: {} }, sources);
   const [result] = await project.pull();
   assert.ok(result?.outcome === "fetched", JSON.stringify(result));
   const stored = await readFile(join(project.folder, "ontologies", "farm", "2026.1", "farm.zip"));

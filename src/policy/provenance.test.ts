@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { only, serve, until } from "../../test/http/kit.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { type Constraint, type OpenReason, RejectedError } from "../errors.ts";
 import { createHub } from "../http/create-hub.ts";
 import type { HubEvent } from "../http/hub-options.ts";
@@ -22,9 +22,8 @@ const circuit = (reason: OpenReason, owner = "api.x"): Constraint => ({
   limit: `open circuit (${reason})`,
 });
 
-test("a limit names the line of the file, the variable or the flag that set it", async t => {
-  const folder = await mkdtemp(join(tmpdir(), "docstokg-provenance-"));
-  t.after(() => rm(folder, { recursive: true }));
+test("a limit names the line of the file, the variable or the flag that set it", async () => {
+  const folder = temporaryFolder("provenance");
   const file = join(folder, "ratelimits.yaml");
   await writeFile(
     file,

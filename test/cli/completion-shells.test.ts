@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { describe, type TestContext, test } from "node:test";
-import { folderFor } from "../harvest/kit.ts";
+import { describe, test } from "node:test";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { FISH, GROFF, type Tool, whyMissing, ZSH } from "../tools.ts";
 import { runCli } from "./kit.ts";
 
@@ -35,16 +35,16 @@ const SHELLS: readonly (readonly [Tool, Complete])[] = [
 
 for (const [shell, complete] of SHELLS) {
   describe(`${shell.name} completes`, { skip: whyMissing(shell) }, () => {
-    const offeredIn = async (t: TestContext) => {
-      const folder = folderFor(t);
+    const offeredIn = async () => {
+      const folder = temporaryFolder("completion");
       const script = join(folder, "completion");
       writeFileSync(script, (await runCli(["completion", shell.name])).stdout);
       writeFileSync(join(folder, "works.txt"), "");
       return (line: string) => complete(folder, script, `docstokg ${line}`).toSorted();
     };
 
-    test("commands, subcommands and flags", async t => {
-      const offered = await offeredIn(t);
+    test("commands, subcommands and flags", async () => {
+      const offered = await offeredIn();
       assert.deepEqual(offered("pol"), ["policy"]);
       assert.deepEqual(offered("breaker "), ["close", "half-open", "open", "show"]);
       assert.deepEqual(offered("breaker open --se"), ["--seconds"]);
@@ -53,8 +53,8 @@ for (const [shell, complete] of SHELLS) {
       assert.deepEqual(offered("help pol"), ["policy"]);
     });
 
-    test("file names where a command takes arguments", async t => {
-      assert.deepEqual((await offeredIn(t))("run wor"), ["works.txt"]);
+    test("file names where a command takes arguments", async () => {
+      assert.deepEqual((await offeredIn())("run wor"), ["works.txt"]);
     });
   });
 }

@@ -6,9 +6,10 @@ import type { ServerResponse } from "node:http";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, type TestContext, test } from "node:test";
-import { folderFor, pdf } from "../harvest/kit.ts";
+import { pdf } from "../harvest/kit.ts";
 import { PostgresServer, whyNoPostgres } from "../harvest/postgres-server.ts";
 import { serve } from "../http/kit.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const isWindows = process.platform === "win32" && "there is no SIGHUP on Windows";
@@ -54,7 +55,7 @@ function start(t: TestContext, program: string, argv: readonly string[], env: Re
 test("docstokg run reloads its policy at SIGHUP, prints what changed, and finishes its work", {
   skip: isWindows,
 }, async t => {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const limits = join(folder, "limits.yaml");
   const write = (text: string) => writeFileSync(limits, text);
   write("global: { max_inflight: 9 }\n");
@@ -84,7 +85,7 @@ test("docstokg run reloads its policy at SIGHUP, prints what changed, and finish
 });
 
 test("docstokg run reloads its policy with --watch-policy when the file is replaced", async t => {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const limits = join(folder, "limits.yaml");
   writeFileSync(limits, "global: { max_inflight: 9 }\n");
   const { origin, arrived, answer } = await heldServer(t, "application/pdf", pdf("a"));
@@ -101,7 +102,7 @@ test("docstokg run reloads its policy with --watch-policy when the file is repla
 test("ontofetch pull reloads the limits of sources.yaml at SIGHUP, and finishes its work", {
   skip: isWindows,
 }, async t => {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const file = join(folder, "sources.yaml");
   const { origin, arrived, answer } = await heldServer(
     t,
@@ -143,7 +144,7 @@ describe("docstokg worker", { skip: isWindows || whyNoPostgres() }, () => {
   after(() => postgres?.stop());
 
   test("reloads its policy at SIGHUP, keeps the old one if the file is invalid or has another store, and finishes its work", async t => {
-    const folder = folderFor(t);
+    const folder = temporaryFolder("harvest");
     const limits = join(folder, "limits.yaml");
     const write = (text: string) => writeFileSync(limits, text);
     write("global: { max_inflight: 9 }\n");

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { FileLock } from "../../src/files/file-lock.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { folderFor } from "../ontology/kit.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const options = { time: systemTime };
 
-test("the lock of a killed process is free", async t => {
-  const path = join(folderFor(t), "x.lock");
+test("the lock of a killed process is free", async () => {
+  const path = join(temporaryFolder("ontofetch"), "x.lock");
   const script = `
     const { FileLock } = await import(${JSON.stringify(join(import.meta.dirname, "../../src/files/file-lock.ts"))});
     const { systemTime } = await import(${JSON.stringify(join(import.meta.dirname, "../../src/time/system-time.ts"))});

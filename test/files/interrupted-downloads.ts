@@ -1,23 +1,16 @@
 /** Servers that interrupt the download of a file, and the client that resumes it. */
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { downloadFile, type ResumableDownloadOptions } from "../../src/files/resumable-download.ts";
 import { resumeRecordBeside } from "../../src/files/resume-record.ts";
 import { type Handler, hubFor, serve } from "../http/kit.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 /** The file that the servers of these tests send. */
 export const file = randomBytes(300_000);
 export const sha256 = createHash("sha256").update(file).digest("hex");
-
-export function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-download-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** Serves the file and supports ranges. */
 export function serveFile(
@@ -67,7 +60,7 @@ export const URL_OF_FILE = "http://127.0.0.1/file";
 export async function downloadFor(t: TestContext, handler: Handler, options: Partial<ResumableDownloadOptions> = {}) {
   const server = await serve(t, handler);
   const hub = await hubFor(t, { retry: false, breakers: { defaults: { fail_max: 100 } } });
-  const path = options.path ?? join(folderFor(t), "file.part");
+  const path = options.path ?? join(temporaryFolder("download"), "file.part");
   const save = (more: Partial<ResumableDownloadOptions> = {}) =>
     downloadFile({
       path,

@@ -5,7 +5,8 @@ import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { serve } from "../http/kit.ts";
-import { folderFor, pdf } from "./kit.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
+import { pdf } from "./kit.ts";
 
 async function publisher(t: TestContext): Promise<string> {
   const server = await serve(t, (request, response) => {
@@ -17,7 +18,7 @@ async function publisher(t: TestContext): Promise<string> {
 
 test("a run continues when its output is closed", async t => {
   const origin = await publisher(t);
-  const out = join(folderFor(t), "papers");
+  const out = join(temporaryFolder("harvest"), "papers");
   mkdirSync(out);
   const works = ["a", "b", "c"].map(name => `${origin}/${name}.pdf`);
   const flags = ["--out", out, "--allow-private", "--no-telemetry", "--resolvers", "landing_page"];

@@ -7,8 +7,9 @@ import { loadPolicy } from "../../src/policy/load.ts";
 import type { SimulatedWork } from "../../src/testing/internet/catalogue.ts";
 import type { Internet } from "../../src/testing/internet/start-internet.ts";
 import { systemTime } from "../../src/time/system-time.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { internetFor } from "../testing/internet-kit.ts";
-import { databaseOf, folderFor, runFor } from "./kit.ts";
+import { databaseOf, runFor } from "./kit.ts";
 import { keyOf } from "./processes.ts";
 
 export const DOWN = ["eprints.lakeside.example", "dspace.hillford.example"];
@@ -42,7 +43,12 @@ export async function harvest(t: TestContext, count: number): Promise<Harvest> {
   t.after(() => hub.destroy());
   const resolvers = RESOLVERS.filter(({ name }) => ASKED.includes(name));
   const order = (work: Parameters<typeof orderFor>[0]) => orderFor(work, resolvers);
-  const { run, settled } = await runFor(t, folderFor(t), { hub, resolvers, order, maxBreakerWaitMs: 5000 });
+  const { run, settled } = await runFor(t, temporaryFolder("harvest"), {
+    hub,
+    resolvers,
+    order,
+    maxBreakerWaitMs: 5000,
+  });
   await run.addWorks(works.map(work => ({ key: keyOf(work), ids: { doi: work.ids.doi } })));
   run.pipeline.inputEnded();
   await run.pipeline.run();

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { internetFor } from "../testing/internet-kit.ts";
-import { eventually, folderFor } from "./kit.ts";
+import { eventually } from "./kit.ts";
 import { filesIn, isQuick, keyOf, startDocstokg } from "./processes.ts";
 
 test("Ctrl-C finishes the requests in flight and exits with 130, and retry continues", async t => {
@@ -11,7 +12,7 @@ test("Ctrl-C finishes the requests in flight and exits with 130, and retry conti
   // Too slow for the run to end by itself before it is interrupted.
   const slow = await internet.start({ host: "*", effect: "slow", bytesPerSecond: 50_000 });
   const works = internet.works.filter(isQuick);
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const flags = ["--resolvers", "openalex", "--json", "--workers", "4"];
   const first = startDocstokg(t, internet, folder, ["run", "--input", "-", ...flags], works.map(keyOf).join("\n"));
   await eventually(() => filesIn(folder).length >= 2);
@@ -35,7 +36,7 @@ test("a second Ctrl-C stops at once, even while the input is open", async t => {
   const work = internet.works.find(isQuick);
   assert.ok(work);
   await internet.start({ host: new URL(work.copies[0]?.url ?? "").host, effect: "slow", bytesPerSecond: 1 });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   // stdin stays open, as in a terminal.
   const { child, ended, stderrSoFar } = startDocstokg(t, internet, folder, [
     "run",

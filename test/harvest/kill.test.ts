@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { openManifest } from "../../src/harvest/manifest/manifest.ts";
 import { systemTime } from "../../src/time/system-time.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { internetFor } from "../testing/internet-kit.ts";
-import { databaseOf, eventually, folderFor, sha256 } from "./kit.ts";
+import { databaseOf, eventually, sha256 } from "./kit.ts";
 import { filesIn, isQuick, keyOf, startDocstokg } from "./processes.ts";
 
 test("a run that is killed at any time loses no finished file, and the next run continues", async t => {
@@ -14,7 +15,7 @@ test("a run that is killed at any time loses no finished file, and the next run 
   const internet = await internetFor(t, { seed: 7, works: 93, script });
   const works = internet.works.filter(isQuick);
   const list = works.map(keyOf).join("\n");
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const args = ["run", "--input", "-", "--resolvers", "openalex", "--quiet", "--json"];
   const finished = new Map<string, string>();
 

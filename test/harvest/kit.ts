@@ -1,6 +1,4 @@
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { TestContext } from "node:test";
@@ -12,12 +10,6 @@ import { type HarvestRun, openRun, type RunOptions } from "../../src/harvest/run
 import type { Work } from "../../src/harvest/work.ts";
 import type { Hub } from "../../src/http/hub.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-
-export function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-harvest-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 export function sha256(bytes: string | Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");

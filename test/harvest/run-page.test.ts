@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import type { DashboardState, WorkHistoryState } from "../../src/dashboard/dashboard-state.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { internetFor } from "../testing/internet-kit.ts";
-import { eventually, folderFor } from "./kit.ts";
+import { eventually } from "./kit.ts";
 import { filesIn, isQuick, keyOf, startDocstokg } from "./processes.ts";
 
 test("the page of a run pauses it, resumes it, and adds failed works of a reason again", async t => {
@@ -12,7 +13,7 @@ test("the page of a run pauses it, resumes it, and adds failed works of a reason
   // Too slow for the run to end by itself before it is paused.
   const slow = await internet.start({ host: "*", effect: "slow", bytesPerSecond: 50_000 });
   const works = internet.works.filter(isQuick);
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const list = [...works.map(keyOf), "doi:10.99999/nowhere"].join("\n");
   const flags = ["--resolvers", "openalex", "--json", "--quiet", "--workers", "4", "--dashboard-port", "0"];
   const { child, ended } = startDocstokg(t, internet, folder, ["run", "--input", "-", ...flags], list);

@@ -5,7 +5,8 @@ import { test } from "node:test";
 import { identify } from "../../src/harvest/identifiers/identifiers.ts";
 import { landingPage } from "../../src/harvest/resolvers/landing-page.ts";
 import { hubFor, serve } from "../http/kit.ts";
-import { complete, folderFor, pdf, runFor } from "./kit.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
+import { complete, pdf, runFor } from "./kit.ts";
 
 const SECRETS = ["Sesame1", "Sesame2", "Sesame3", "Sesame4", "Sesame5", "Sesame6", "Sesame7"];
 
@@ -38,7 +39,7 @@ test("after a run no file content and no file name contains a secret of a URL, a
         .end('<html><meta name="citation_pdf_url" content="/linked.pdf?ticket=Sesame6"></html>');
     else response.setHeader("content-type", "application/pdf").end(pdf(`${pathname}${searchParams.size}`));
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const urls = ["/a.pdf?token=Sesame1", "/b?code=Sesame2", "/gone?sid=Sesame3", "/signed?jwt=Sesame4", "/page?x=1"];
   const works = urls.map(path => workAt(`${server.origin}${path}`));
   const options = { hub: await hubFor(t), resolvers: [landingPage] };

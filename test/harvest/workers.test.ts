@@ -6,8 +6,9 @@ import { PostgresManifest } from "../../src/harvest/manifest/postgres/postgres-m
 import type { SimulatedWork } from "../../src/testing/internet/catalogue.ts";
 import type { Internet } from "../../src/testing/internet/start-internet.ts";
 import { systemTime } from "../../src/time/system-time.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { internetFor } from "../testing/internet-kit.ts";
-import { eventually, folderFor, sha256 } from "./kit.ts";
+import { eventually, sha256 } from "./kit.ts";
 import { PostgresServer, whyNoPostgres } from "./postgres-server.ts";
 import { type DocstokgProcess, filesIn, isQuick, keyOf, startDocstokg } from "./processes.ts";
 
@@ -34,7 +35,7 @@ describe("workers on one PostgreSQL manifest", { skip: whyNoPostgres() }, () => 
     // Slow, so that downloads are in flight when a process is killed.
     const script = [{ host: "*", effect: "slow", bytesPerSecond }] as const;
     const internet = await internetFor(t, { seed: 7, works: 93, script });
-    const folder = folderFor(t);
+    const folder = temporaryFolder("harvest");
     const url = server.url({ leaseS: 3 });
     const shared = ["--manifest", url, "--rate-backend", "sqlite", "--rate-dsn", join(folder, "limits.db")];
     const start = (args: readonly string[], input?: string) =>

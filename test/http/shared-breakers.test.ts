@@ -5,16 +5,15 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { after, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { createClient } from "@redis/client";
 import { systemTime } from "../../src/time/system-time.ts";
 import { RedisServer, whyNoRedis } from "../stores/redis-server.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import type { Order, Reply } from "./shared-breaker-process.ts";
 
 const RETRY_AFTER_S = 600;
@@ -216,8 +215,7 @@ async function isOpen(store: StoreView): Promise<boolean> {
 }
 
 // Removed after the tests: their processes, which end with them, write to it.
-const folder = mkdtempSync(join(tmpdir(), "docstokg-shared-breakers-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder("shared-breakers");
 
 function sqlite(name: string): StoreView {
   const file = join(folder, name);

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { RedisServer, whyNoRedis } from "../stores/redis-server.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { serve } from "./kit.ts";
 import type { MemberReport } from "./shared-limits-process.ts";
 import { mostWithin } from "./write-stamps.ts";
@@ -35,8 +34,7 @@ async function assertOneLimit(t: TestContext, store: string): Promise<void> {
 }
 
 test("four processes that share a file write at most one limit together in any window", async t => {
-  const folder = await mkdtemp(join(tmpdir(), "docstokg-shared-limits-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder("shared-limits");
   await assertOneLimit(t, `sqlite:${join(folder, "limits.db")}`);
 });
 

@@ -9,14 +9,14 @@ import { ontofetch } from "../../src/cli/ontofetch.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { runIn } from "../cli/kit.ts";
 import { serve } from "../http/kit.ts";
-import { folderFor } from "./kit.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const file = (version: string) =>
   `format-version: 1.2\ndata-version: releases/${version}\n\n[Term]\nid: X:1\nname: one\n`;
 
 /** A folder, a server with one ontology, and the program. */
 async function setUp(t: TestContext) {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("ontofetch");
   const state = { version: "2026-11-01", isHtml: false };
   const server = await serve(t, (request, response) => {
     const etag = `"${state.version}"`;
@@ -219,7 +219,7 @@ test("limits of hosts in the user's file apply beside those of services, and its
 });
 
 test("Ctrl-C ends a pull with exit code 130 and leaves a valid store", async t => {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("ontofetch");
   const { promise: asked, resolve } = Promise.withResolvers<void>();
   const server = await serve(t, (_request, response) => {
     response.writeHead(200, { etag: '"one"', "content-length": 1_000_000 });

@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { NetworkOptions } from "../../src/http/hub-options.ts";
@@ -10,12 +8,7 @@ import type { PlanItem } from "../../src/ontology/planner.ts";
 import type { PullOptions, PullResult } from "../../src/ontology/pull-result.ts";
 import { type Internet, type InternetOptions, startInternet } from "../../src/testing/internet/start-internet.ts";
 import { serve } from "../http/kit.ts";
-
-export function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "ontofetch-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
-  return folder;
-}
+import { temporaryFolder } from "../temporary-folder.ts";
 
 export async function internetFor(t: TestContext, options: InternetOptions = {}): Promise<Internet> {
   const internet = await startInternet({ works: 0, bigOntologyBytes: 2_000_000, ...options });
@@ -33,12 +26,8 @@ export interface Project {
   ): Promise<readonly PullResult[]>;
 }
 
-export async function projectFor(
-  t: TestContext,
-  internet: { readonly network: NetworkOptions },
-  sources: string,
-): Promise<Project> {
-  const folder = folderFor(t);
+export async function projectFor(internet: { readonly network: NetworkOptions }, sources: string): Promise<Project> {
+  const folder = temporaryFolder("ontofetch");
   const env = { BIOPORTAL_API_KEY: "0123456789-secret" };
   const run = async <Result>(
     options: Partial<OntofetchOptions>,
@@ -71,5 +60,5 @@ export async function projectAt(t: TestContext, handler: Parameters<typeof serve
   const server = await serve(t, handler);
   const url = `${server.origin}/x.obo`;
   const sources = `allow_private: true\nsources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`;
-  return { server, project: await projectFor(t, { network: {} }, sources) };
+  return { server, project: await projectFor({ network: {} }, sources) };
 }

@@ -22,7 +22,6 @@ test("four concurrent pulls share one limit, and each file is downloaded by one 
     return `  ${id}: { resolver: direct, extras: { url: "${url}" } }`;
   });
   const project = await projectFor(
-    t,
     internet,
     `ratelimit: { default: ${RATE}/second, shared_dir: shared }\nsources:\n${sources.join("\n")}\n`,
   );
@@ -58,8 +57,8 @@ test("a process that starts during the Retry-After of another process sends noth
   const settings = (shared: string) =>
     `ratelimit: { default: 5/second, shared_dir: ${shared} }\n` +
     `sources:\n  f: { resolver: direct, extras: { url: "https://${HOST}/fern.ofn" } }\n`;
-  const one = await projectFor(t, internet, settings("shared"));
-  const other = await projectFor(t, internet, settings(`${one.folder}/shared`));
+  const one = await projectFor(internet, settings("shared"));
+  const other = await projectFor(internet, settings(`${one.folder}/shared`));
   const first = pullInProcess(one.folder, internet.network);
   // If the cooldown has ended before it was seen, the first pull has ended too.
   await Promise.race([cooldownIn(join(one.folder, "shared", "ratelimits.db")), first]);
@@ -93,7 +92,6 @@ test("memory use does not grow with the size of the file", async t => {
   const bytes = 100_000_000;
   const internet = await internetFor(t, { bigOntologyBytes: bytes });
   const project = await projectFor(
-    t,
     internet,
     `sources:\n  titan: { resolver: direct, extras: { url: "https://${HOST}/titan.owl" } }\n`,
   );

@@ -7,7 +7,7 @@ import { type TestContext, test } from "node:test";
 import { ontofetch } from "../../src/cli/ontofetch.ts";
 import { runIn } from "../cli/kit.ts";
 import { serve } from "../http/kit.ts";
-import { folderFor } from "./kit.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 const OWL = "http://www.w3.org/2002/07/owl#";
 
@@ -22,7 +22,7 @@ function release(version: string, terms: number, more = ""): string {
 
 /** A server whose files a test changes, a sources.yaml, and the program. */
 async function setUp(t: TestContext, sources: (origin: string) => string) {
-  const folder = folderFor(t);
+  const folder = temporaryFolder("ontofetch");
   const files = new Map<string, string>();
   const server = await serve(t, (request, response) => {
     const content = files.get(request.url ?? "");

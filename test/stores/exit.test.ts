@@ -2,14 +2,13 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { PostgresServer, whyNoPostgres } from "../harvest/postgres-server.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
 
 /** The number of timers that keep a program alive after its last fetch. */
@@ -24,8 +23,7 @@ async function timersAfterFetch(t: TestContext, store: string): Promise<string> 
 }
 
 test("after its last fetch a program with a SQLite store has no more timers than one without a store", async t => {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-exit-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder("exit");
   const without = await timersAfterFetch(t, "memory");
   assert.equal(await timersAfterFetch(t, `sqlite:${join(folder, "s.db")}`), without);
 });

@@ -1,9 +1,8 @@
 /** Four members on a real store that is lost: counted at the write, over all of them (law S4). */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, type TestContext, test } from "node:test";
+import { describe, type TestContext, test } from "node:test";
 import { Gate } from "../../src/gate/gate.ts";
 import { limitPoliciesFrom } from "../../src/policy/limits.ts";
 import type { AwayPolicy } from "../../src/sharing/store-outage.ts";
@@ -11,12 +10,12 @@ import { RedisStore } from "../../src/stores/redis/redis-store.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
 import { assertWithin } from "./store-contract.ts";
 
 const LIMIT = 20;
-const folder = mkdtempSync(join(tmpdir(), "docstokg-outages-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder("outages");
 
 interface Outcome {
   readonly stampsUs: readonly number[];

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { promisify } from "node:util";
@@ -14,6 +13,7 @@ import type { BreakersOptions } from "../../src/policy/breaker-schema.ts";
 import type { StoreName } from "../../src/stores/open-store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { PostgresServer, whyNoPostgres } from "../harvest/postgres-server.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
 
 const circuit = { fail_max: 3, reset_timeout_s: 600 };
@@ -153,17 +153,11 @@ function eventOf(registry: Registry, name: BreakerEvent["event_type"]): Promise<
   return promise;
 }
 
-function folderOf(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-registries-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 describe("registries on SQLite", () => {
-  registryContract(t => `sqlite:${join(folderOf(t), "store.db")}`);
+  registryContract(() => `sqlite:${join(temporaryFolder("registries"), "store.db")}`);
 
   test("a file of another program rejects run and refresh, and stays as it is", async t => {
-    const file = join(folderOf(t), "list.csv");
+    const file = join(temporaryFolder("registries"), "list.csv");
     writeFileSync(file, "a list of the user\n".repeat(100));
     const registry = new Registry(`sqlite:${file}`);
     t.after(() => registry.disconnect());

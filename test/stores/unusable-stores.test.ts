@@ -1,15 +1,14 @@
 /** A store that can never work is an error of `createHub`, before the first request (law S4). */
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { createHub, StoreError, type StoreName } from "../../src/index.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "docstokg-unusable-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder("unusable");
 
 async function assertRefused(store: StoreName, message: RegExp): Promise<void> {
   await assert.rejects(createHub({ store, env: {} }), (error: unknown) => {

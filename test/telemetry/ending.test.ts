@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { openTelemetryFile } from "../../src/telemetry/reading/telemetry-file.ts";
 import { collectOutput } from "../process-output.ts";
-import { allOf, folderFor } from "./kit.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
+import { allOf } from "./kit.ts";
 
 async function run(t: TestContext, command: string, args: readonly string[]) {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
@@ -25,7 +26,7 @@ for (const name of ["telemetry.jsonl", "telemetry.db"]) {
     ["handled signal", [4, null]],
   ] as const) {
     test(`all queued events reach ${name} when the process ends by: ${ending}`, async t => {
-      const file = join(folderFor(t), name);
+      const file = join(temporaryFolder("telemetry"), name);
       const { code, signal, stderr } = await run(t, process.execPath, [program, file, ending]);
       assert.deepEqual([code, signal], expected, stderr);
       const opened = await openTelemetryFile(file);
@@ -39,7 +40,7 @@ for (const name of ["telemetry.jsonl", "telemetry.db"]) {
 }
 
 test("when the disk is full, exactly the events that are not in the file are counted as dropped", async t => {
-  const file = join(folderFor(t), "telemetry.jsonl");
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   // In blocks of 512 or 1024 bytes: 17 of them are no multiple of a line.
   const limited = `ulimit -f 17; exec "$0" "$@"`;
   const { code, stdout, stderr } = await run(t, "/bin/sh", [

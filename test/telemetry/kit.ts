@@ -1,7 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import type { TestContext } from "node:test";
 import type { EventBodyOf, EventOf, EventType, TelemetryEvent } from "../../src/telemetry/events.ts";
 import { jsonlEvents, jsonlFiles } from "../../src/telemetry/reading/jsonl-events.ts";
 import { SkippedEventCounter } from "../../src/telemetry/reading/skipped-events.ts";
@@ -9,12 +5,6 @@ import type { Sink } from "../../src/telemetry/sink.ts";
 
 export const RUN = "run-1";
 export const START_MS = 1_700_000_000_000;
-
-export function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-telemetry-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** A sink that stores its events. */
 export function keepingSink(): Sink & { readonly events: TelemetryEvent[] } {

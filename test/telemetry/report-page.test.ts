@@ -8,8 +8,9 @@ import type { TelemetryEvent } from "../../src/telemetry/events.ts";
 import { reportPage } from "../../src/telemetry/report/report-page.ts";
 import { RunTally } from "../../src/telemetry/summary/run-tally.ts";
 import { openPage } from "../browser-page.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { whyNoBrowser } from "./chromium.ts";
-import { acquire, at, call, folderFor, RUN, START_MS } from "./kit.ts";
+import { acquire, at, call, RUN, START_MS } from "./kit.ts";
 import { syntheticRun } from "./synthetic-run.ts";
 
 const skip = whyNoBrowser();
@@ -21,7 +22,7 @@ function pageOf(events: Iterable<TelemetryEvent>): string {
 }
 
 function openReport(t: TestContext, text: string, options: { width?: number; isDark?: boolean } = {}) {
-  const file = join(folderFor(t), "report.html");
+  const file = join(temporaryFolder("telemetry"), "report.html");
   writeFileSync(file, text);
   const url = pathToFileURL(file).href;
   return openPage(t, url, { ...options, mayRequest: requested => requested === url });

@@ -4,11 +4,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { folderFor } from "./kit.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { SECRETS } from "./secrets.ts";
 
-test("secrets in URLs, headers, errors and orders are in no file, metric, span, report or message of the process", async t => {
-  const folder = folderFor(t);
+test("secrets in URLs, headers, errors and orders are in no file, metric, span, report or message of the process", async () => {
+  const folder = temporaryFolder("telemetry");
   const program = join(import.meta.dirname, "secrets-process.ts");
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [program, folder], { maxBuffer: 1e8 });
   const files = readdirSync(folder, { withFileTypes: true }).filter(entry => entry.isFile());

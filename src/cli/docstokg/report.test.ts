@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { runCli } from "../../../test/cli/kit.ts";
 import { hubFor, serve } from "../../../test/http/kit.ts";
-import { acquire, at, attempt, call, folderFor, RUN } from "../../../test/telemetry/kit.ts";
+import { acquire, at, attempt, call, RUN } from "../../../test/telemetry/kit.ts";
 import { syntheticRun } from "../../../test/telemetry/synthetic-run.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
 import type { TelemetryEvent } from "../../telemetry/events.ts";
 import { openRunTelemetry } from "../../telemetry/run-telemetry.ts";
@@ -27,8 +28,8 @@ const small: readonly TelemetryEvent[] = [
   at(60_000, "run_ended", {}),
 ];
 
-test("the report of a folder prints the summary of its latest run", async t => {
-  const folder = folderFor(t);
+test("the report of a folder prints the summary of its latest run", async () => {
+  const folder = temporaryFolder("telemetry");
   writeRun(join(folder, "telemetry.jsonl"), small);
   const { exitCode, stdout, stderr } = await report(folder);
   assert.deepEqual([exitCode, stderr], [0, ""]);
@@ -56,8 +57,8 @@ a.example  metadata  0         1        0
   );
 });
 
-test("JSONL and SQLite telemetry give the same numbers", async t => {
-  const folder = folderFor(t);
+test("JSONL and SQLite telemetry give the same numbers", async () => {
+  const folder = temporaryFolder("telemetry");
   const events = syntheticRun();
   writeRun(join(folder, "run.jsonl"), events);
   const sink = await sqliteSink(join(folder, "run.db"), { maxQueued: 100_000 });
@@ -71,8 +72,8 @@ test("JSONL and SQLite telemetry give the same numbers", async t => {
   assert.deepEqual(JSON.parse(tables.stdout), summary);
 });
 
-test("of several runs the latest is reported, or the one with the given id or prefix", async t => {
-  const folder = folderFor(t);
+test("of several runs the latest is reported, or the one with the given id or prefix", async () => {
+  const folder = temporaryFolder("telemetry");
   const file = join(folder, "telemetry.jsonl");
   const run = (run_id: string, ms: number) => ({ ...call(ms, `${run_id}.example`), run_id });
   writeRun(file, [run("20261101-a", 0), run("20261102-b", 5000), run("20261102-c", 2000)]);
@@ -92,8 +93,8 @@ test("of several runs the latest is reported, or the one with the given id or pr
   );
 });
 
-test("missing telemetry is an error that names what is missing", async t => {
-  const folder = folderFor(t);
+test("missing telemetry is an error that names what is missing", async () => {
+  const folder = temporaryFolder("telemetry");
   const empty = await report(folder);
   assert.equal(empty.exitCode, 2);
   assert.match(empty.stderr, /no telemetry in this folder: expected telemetry\.jsonl or telemetry\.db/);
@@ -105,8 +106,8 @@ test("missing telemetry is an error that names what is missing", async t => {
   assert.match(unwritable.stderr, /--html: .*report\.html cannot be written: /);
 });
 
-test("--html replaces the page atomically, and leaves no temporary file", async t => {
-  const folder = folderFor(t);
+test("--html replaces the page atomically, and leaves no temporary file", async () => {
+  const folder = temporaryFolder("telemetry");
   writeRun(join(folder, "telemetry.jsonl"), syntheticRun());
   const page = join(folder, "report.html");
   writeFileSync(page, "old");
@@ -117,8 +118,8 @@ test("--html replaces the page atomically, and leaves no temporary file", async 
   assert.deepEqual(readdirSync(folder).toSorted(), ["report.html", "telemetry.jsonl"]);
 });
 
-test("unreadable lines, unknown events and dropped events are counted in text and JSON", async t => {
-  const folder = folderFor(t);
+test("unreadable lines, unknown events and dropped events are counted in text and JSON", async () => {
+  const folder = temporaryFolder("telemetry");
   const file = join(folder, "telemetry.jsonl");
   writeRun(file, [...small.slice(0, 3), at(40, "telemetry_dropped", { sink: "jsonl", dropped: 1234 })]);
   writeFileSync(
@@ -134,8 +135,8 @@ test("unreadable lines, unknown events and dropped events are counted in text an
   assert.deepEqual([json.dropped, json.unreadableLines, json.unknownEvents], [1234, 1, 1]);
 });
 
-test("control characters in a name do not reach the terminal", async t => {
-  const folder = folderFor(t);
+test("control characters in a name do not reach the terminal", async () => {
+  const folder = temporaryFolder("telemetry");
   writeRun(join(folder, "telemetry.jsonl"), [call(0, "\u001b[2Jevil\u0007.example\u202e")]);
   const { stdout } = await report(folder);
   assert.match(stdout, /·\[2Jevil·\.example·/);
@@ -144,7 +145,7 @@ test("control characters in a name do not reach the terminal", async t => {
 
 for (const format of ["jsonl", "sqlite"] as const) {
   test(`the telemetry of a hub is recorded in its folder (${format}), served as metrics, and reported`, async t => {
-    const folder = join(folderFor(t), "runs", "one");
+    const folder = join(temporaryFolder("telemetry"), "runs", "one");
     mkdirSync(folder, { recursive: true });
     const server = await serve(t, (_, response) => response.end("ok"));
     const { telemetry, file, metricsUrl, close } = await openRunTelemetry(folder, {
@@ -188,8 +189,8 @@ const shadowed: readonly TelemetryEvent[] = [
   at(200, "breaker_shadow", { host: "b.example", role: "metadata", reason: "failures", remaining_ms: 9000 }),
 ];
 
-test("the report says what enforcing would have done to a run in shadow mode, by host", async t => {
-  const folder = folderFor(t);
+test("the report says what enforcing would have done to a run in shadow mode, by host", async () => {
+  const folder = temporaryFolder("telemetry");
   writeRun(join(folder, "telemetry.jsonl"), shadowed);
   const { stdout } = await report(folder);
   assert.match(
@@ -210,8 +211,8 @@ async function smallRun(folder: string): Promise<string> {
   return inner;
 }
 
-test("two runs are compared by host: throttles, waits, openings, refused calls and time saved", async t => {
-  const folder = folderFor(t);
+test("two runs are compared by host: throttles, waits, openings, refused calls and time saved", async () => {
+  const folder = temporaryFolder("telemetry");
   const before = await smallRun(folder);
   const after = join(folder, "after");
   mkdirSync(after);
@@ -251,8 +252,8 @@ test("two runs are compared by host: throttles, waits, openings, refused calls a
   assert.equal((await report(before, join(folder, "nowhere"))).exitCode, 2);
 });
 
-test("the report has the works of the manifest beside the telemetry: results, files, resolvers, and put-offs by host", async t => {
-  const folder = folderFor(t);
+test("the report has the works of the manifest beside the telemetry: results, files, resolvers, and put-offs by host", async () => {
+  const folder = temporaryFolder("telemetry");
   writeRun(join(folder, "telemetry.jsonl"), [
     ...small,
     call(40, "a.example", {

@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { runCli } from "../../../test/cli/kit.ts";
-import { folderFor, pdf } from "../../../test/harvest/kit.ts";
+import { pdf } from "../../../test/harvest/kit.ts";
 import { serve } from "../../../test/http/kit.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { workOf } from "../../harvest/identifiers/identifiers.ts";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -26,7 +27,7 @@ async function publisher(t: TestContext): Promise<string> {
 
 test("run downloads the works of a list, and status and retry read its manifest", async t => {
   const origin = await publisher(t);
-  const out = join(folderFor(t), "papers");
+  const out = join(temporaryFolder("harvest"), "papers");
   const list = `${origin}/articles/a\nnonsense!\n${origin}/articles/none # no copy\n${origin}/private/x\n`;
   const flags = ["--out", out, "--allow-private", "--resolvers", "landing_page"];
   const ran = await runCli(["run", "--input", "-", ...flags], { input: list });
@@ -63,7 +64,7 @@ test("run downloads the works of a list, and status and retry read its manifest"
 
 test("a list that a strict run rejects leaves the manifest unchanged", async t => {
   const origin = await publisher(t);
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const out = join(folder, "papers");
   // Port 9 is closed: requests to doi.org fail at once.
   const nowhere = ["--connect-to", "doi.org:443:127.0.0.1:9", "--patience", "0"];
@@ -105,7 +106,7 @@ test("a list that a strict run rejects leaves the manifest unchanged", async t =
 
 test("a strict run does nothing if one line is invalid", async t => {
   const origin = await publisher(t);
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const out = join(folder, "papers");
   writeFileSync(join(folder, "list.csv"), `title,url\nA,${origin}/articles/a\nB,nonsense\n`);
   const args = ["run", "--input", join(folder, "list.csv"), "--out", out, "--allow-private", "--quiet"];
@@ -121,8 +122,8 @@ test("a strict run does nothing if one line is invalid", async t => {
   assert.match(lenient.stdout, /^1 of 1 work done, 1 invalid line/);
 });
 
-test("all invalid flags are reported together, before a file is written", async t => {
-  const out = join(folderFor(t), "papers");
+test("all invalid flags are reported together, before a file is written", async () => {
+  const out = join(temporaryFolder("harvest"), "papers");
   const bad = ["--layout", "piles", "--formats", "pdf,doc", "--resolvers", "crosref", "--workers", "none"];
   const { exitCode, stderr } = await runCli(["run", "10.1234/a", "--out", out, ...bad]);
   assert.equal(exitCode, 2);
@@ -141,8 +142,8 @@ test("all invalid flags are reported together, before a file is written", async 
   assert.equal(existsSync(out), false);
 });
 
-test("flags without an effect are refused, each with the flag that it needs", async t => {
-  const folder = folderFor(t);
+test("flags without an effect are refused, each with the flag that it needs", async () => {
+  const folder = temporaryFolder("harvest");
   const out = join(folder, "papers");
   const idle = ["--max", "5", "--column", "doi"];
   const { exitCode, stderr } = await runCli(["run", "10.1234/a", "--out", out, ...idle]);
@@ -163,8 +164,8 @@ test("flags without an effect are refused, each with the flag that it needs", as
   assert.equal(existsSync(out), false);
 });
 
-test("an empty list is reported", async t => {
-  const folder = folderFor(t);
+test("an empty list is reported", async () => {
+  const folder = temporaryFolder("harvest");
   const list = join(folder, "list.txt");
   writeFileSync(list, "# no works\n");
   const flags = ["--out", join(folder, "papers"), "-q", "--resolvers", "landing_page", "--json"];
@@ -174,7 +175,7 @@ test("an empty list is reported", async t => {
 
 test("a resolver without its API key is skipped, with one message", async t => {
   const origin = await publisher(t);
-  const out = join(folderFor(t), "papers");
+  const out = join(temporaryFolder("harvest"), "papers");
   const works = [`${origin}/articles/a`, `${origin}/articles/b`];
   const { stderr, exitCode } = await runCli([
     "run",
@@ -193,7 +194,7 @@ test("a resolver without its API key is skipped, with one message", async t => {
 test("the demo downloads every file, exits with 0 unless a server rejected a request, and deletes its folder unless --keep is set", async t => {
   // A temporary folder of this test: another demo may run on this machine.
   const { TMPDIR } = process.env;
-  process.env["TMPDIR"] = folderFor(t);
+  process.env["TMPDIR"] = temporaryFolder("harvest");
   t.after(() => {
     if (TMPDIR === undefined) delete process.env["TMPDIR"];
     else process.env["TMPDIR"] = TMPDIR;

@@ -1,15 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import fc from "fast-check";
 import { sampleText } from "../../../test/files/compression-sample.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { decompressed, type OwnPacking } from "./decompression.ts";
 
 const fixtures = join(import.meta.dirname, "../../../test/fixtures/compression");
-const folder = mkdtempSync(join(tmpdir(), "docstokg-compression-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder("compression");
 
 async function unpacked(path: string, packing: OwnPacking): Promise<Buffer> {
   const pieces: Buffer[] = [];

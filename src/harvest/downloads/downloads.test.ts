@@ -9,7 +9,6 @@ import {
   complete,
   databaseOf,
   eventually,
-  folderFor,
   indexAt,
   pdf,
   runFor,
@@ -17,6 +16,7 @@ import {
   workCalled,
 } from "../../../test/harvest/kit.ts";
 import { hubFor, serve, type TestServer } from "../../../test/http/kit.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { openManifest } from "../manifest/manifest.ts";
 import { landingPage } from "../resolvers/landing-page.ts";
@@ -68,7 +68,7 @@ const fetches = ({ requests }: TestServer) => requests.filter(({ url }) => url?.
 
 test("a valid file is stored under the name of the work, with its hash in the manifest", async t => {
   const server = await publisher(t, { a: send(pdf("a")) });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
   await made.run.addWorks([workCalled("a")]);
   made.run.pipeline.inputEnded();
@@ -96,7 +96,7 @@ test("a response that is not the wanted file fails with its reason and leaves no
     "large-unsaid": (_, response) => response.write(pdf("x", 3000), () => response.end(pdf("y", 3000))),
     gone: (_, response) => response.writeHead(410).end(html),
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const names = ["page", "challenge", "challenge-by-field", "text", "empty", "cut", "large", "large-unsaid", "gone"];
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)], maxBytes: 4000 });
   await complete(made, names.map(workCalled));
@@ -122,7 +122,10 @@ test("a file with another checksum than published is rejected, and the next cand
     { url: `${origin}/files/wrong`, kind: "pdf", checksum: { algorithm: "sha256", hex: sha256(good) } },
     { url: `${origin}/files/a`, kind: "pdf", checksum: { algorithm: "sha256", hex: sha256(good) } },
   ]);
-  const made = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  const made = await runFor(t, temporaryFolder("harvest"), {
+    hub: await hubFor(t),
+    resolvers: [indexAt(server.origin)],
+  });
   await complete(made, [workCalled("a")]);
   assert.deepEqual(
     made.attempts.map(({ step, reason }) => `${step} ${reason}`),
@@ -151,7 +154,7 @@ test("an interrupted download is resumed if its validator is strong", async t =>
       else held.push(response.writeHead(200)) && response.write(weak.subarray(0, 1000));
     },
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
   const completed = complete(made, [workCalled("strong"), workCalled("weak")]);
   await eventually(() => partBytes(folder) === 2000);
@@ -184,7 +187,7 @@ test("a partial file whose source has changed is downloaded again, and versions 
       else held.push(response.setHeader("content-length", old.length)) && response.write(old.subarray(0, 1000));
     },
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
   const completed = complete(made, [workCalled("a")]);
   await eventually(() => partBytes(folder) === 1000);
@@ -204,7 +207,7 @@ async function interrupted(t: TestContext, whole: Buffer, rest: FileHandlers[str
       held.push(response);
     },
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
   const completed = complete(made, [workCalled("a")]);
   await eventually(() => partBytes(folder) === 1000);
@@ -245,7 +248,10 @@ test("a 206 shorter than the rest is resumed again, even if the bytes so far loo
 
 test("a redirect loop is recorded as an attempt", async t => {
   const server = await publisher(t, { a: (_, response) => response.writeHead(302, { location: "/files/a" }).end() });
-  const made = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  const made = await runFor(t, temporaryFolder("harvest"), {
+    hub: await hubFor(t),
+    resolvers: [indexAt(server.origin)],
+  });
   await complete(made, [workCalled("a")]);
   assert.deepEqual(
     made.attempts.map(({ step, reason, status }) => [step, reason, status]),
@@ -262,7 +268,7 @@ test("the same bytes from two URLs are one file, and the same URL is requested o
   const server = await publisher(t, handlers, (name, origin) => [
     { url: `${origin}/files/${name.startsWith("s") ? "shared" : name}`, kind: "pdf" },
   ]);
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
   await complete(made, ["a", "b", "s1", "s2", "s3"].map(workCalled));
   assert.equal(files(folder).length, 2);
@@ -272,7 +278,7 @@ test("the same bytes from two URLs are one file, and the same URL is requested o
 
 test("a second run skips works whose file is present and downloads missing files", async t => {
   const server = await publisher(t, { a: send(pdf("a")), b: send(pdf("b")) });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const hub = await hubFor(t);
   const works = [workCalled("a"), workCalled("b")];
   await complete(await runFor(t, folder, { hub, resolvers: [indexAt(server.origin)] }), works);
@@ -295,7 +301,7 @@ test("a refresh sends a conditional request and downloads a file only if it has 
       else response.end(body);
     },
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const hub = await hubFor(t);
   const resolvers = [indexAt(server.origin)];
   await complete(await runFor(t, folder, { hub, resolvers }), [workCalled("a")]);
@@ -323,7 +329,7 @@ test("a refreshed file gets the good name also if the process dies before or aft
   const mediaType = "application/pdf";
   for (const isOldMoved of [false, true]) {
     const server = await publisher(t, { a: send(first) });
-    const folder = folderFor(t);
+    const folder = temporaryFolder("harvest");
     const hub = await hubFor(t);
     const resolvers = [indexAt(server.origin)];
     await complete(await runFor(t, folder, { hub, resolvers }), [workCalled("a")]);
@@ -353,7 +359,7 @@ test("compressed files and responses are decoded, also if the server was not ask
     const plain = section === "index" ? JSON.stringify([{ url: `${origin}/files/x/${name}`, kind: "pdf" }]) : pdf(name);
     response.setHeader("content-encoding", name).setHeader("etag", '"1"').end(encode(plain));
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
   await complete(made, Object.keys(encoders).map(workCalled));
   assert.deepEqual([...made.settled.values()], ["ok", "ok", "ok"]);
@@ -372,7 +378,10 @@ test("an interrupted compressed file is downloaded again from its beginning", as
       else response.write(body.subarray(0, 2000), () => response.destroy());
     },
   });
-  const made = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  const made = await runFor(t, temporaryFolder("harvest"), {
+    hub: await hubFor(t),
+    resolvers: [indexAt(server.origin)],
+  });
   await complete(made, [workCalled("a")]);
   assert.equal(made.settled.get("doi:10.5555/a"), "ok");
   assert.deepEqual(ranges, [undefined, undefined]);
@@ -380,7 +389,7 @@ test("an interrupted compressed file is downloaded again from its beginning", as
 
 test("a file that is not in the manifest is never overwritten", async t => {
   const server = await publisher(t, { a: send(pdf("a")) });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   writeFileSync(join(folder, "doi_10.5555_a.pdf"), "mine");
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
   await complete(made, [workCalled("a")]);
@@ -392,7 +401,10 @@ test("redirects are followed hop by hop, and loops are detected", async t => {
   const hop = (to: string) => (_: IncomingMessage, response: ServerResponse) =>
     response.writeHead(302, { location: to }).end();
   const server = await publisher(t, { a: hop("/files/b"), b: hop("c"), c: send(pdf("c")), round: hop("/files/round") });
-  const made = await runFor(t, folderFor(t), { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
+  const made = await runFor(t, temporaryFolder("harvest"), {
+    hub: await hubFor(t),
+    resolvers: [indexAt(server.origin)],
+  });
   await complete(made, [workCalled("a"), workCalled("round")]);
   assert.deepEqual(Object.fromEntries(made.settled), { "doi:10.5555/a": "ok", "doi:10.5555/round": "redirects" });
 });
@@ -401,11 +413,11 @@ test("the layouts content-addressed and by-doi name files by hash and by DOI", a
   const server = await publisher(t, { a: send(pdf("a")) });
   const hub = await hubFor(t);
   const resolvers = [indexAt(server.origin)];
-  const addressed = folderFor(t);
+  const addressed = temporaryFolder("harvest");
   await complete(await runFor(t, addressed, { hub, resolvers, layout: "content-addressed" }), [workCalled("a")]);
   const hash = sha256(pdf("a"));
   assert.deepEqual(readFileSync(join(addressed, "sha256", hash.slice(0, 2), `${hash.slice(2)}.pdf`)), pdf("a"));
-  const byDoi = folderFor(t);
+  const byDoi = temporaryFolder("harvest");
   await complete(await runFor(t, byDoi, { hub, resolvers, layout: "by-doi" }), [workCalled("a")]);
   assert.deepEqual(readFileSync(join(byDoi, "10.5555", "a.pdf")), pdf("a"));
 });
@@ -413,7 +425,7 @@ test("the layouts content-addressed and by-doi name files by hash and by DOI", a
 test("a host in a private network is refused unless allowPrivate is set", async t => {
   const server = await publisher(t, { a: send(pdf("a")) });
   const hub = await hubFor(t, { network: { allowPrivate: false } });
-  const made = await runFor(t, folderFor(t), { hub, resolvers: [indexAt(server.origin)] });
+  const made = await runFor(t, temporaryFolder("harvest"), { hub, resolvers: [indexAt(server.origin)] });
   await complete(made, [workCalled("a")]);
   assert.equal(made.settled.get("doi:10.5555/a"), "private-address");
   assert.equal(server.connections, 0);
@@ -462,7 +474,7 @@ test("a manifest of the first format opens, and its partial file is resumed", as
       response.end(complete3000.subarray(1000));
     },
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const url = `${server.origin}/files/a`;
   await oldRun(folder, { url, bytes: complete3000.subarray(0, 1000), etag: '"v1"', shelving: null });
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
@@ -472,7 +484,7 @@ test("a manifest of the first format opens, and its partial file is resumed", as
 
 test("a complete file that a killed run of the first format had not moved is recovered without a request", async t => {
   const server = await publisher(t, {});
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const url = `${server.origin}/files/a`;
   const bytes = pdf("a");
   const stored = {
@@ -495,7 +507,7 @@ test("a complete partial file with its announced length is finished without a tr
   const server = await publisher(t, {
     a: (_, response) => response.writeHead(416, { "content-range": "bytes */3000" }).end(),
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [indexAt(server.origin)] });
   await made.run.addWorks([workCalled("a")]);
   const part = { urlHash: sha256(`${server.origin}/files/a`), work: 1, file: "a.part", destination: undefined };
@@ -547,7 +559,7 @@ test("a publisher that sets a cookie and redirects gets the cookie back, for fil
     if (pathname.startsWith("/other/"))
       received.push(`other ${cookie.replace("; seen=1", "").replace("seen=1; ", "")}`);
   });
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const made = await runFor(t, folder, {
     hub: await hubFor(t),
     resolvers: [indexAt(server.origin), landingPage],

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { METADATA_FORMATS, writeMetadata } from "../downloads/metadata-file.ts";
 import { workOf } from "../identifiers/identifiers.ts";
@@ -62,8 +62,7 @@ async function textOf(parts: AsyncIterable<string>): Promise<string> {
 }
 
 test("a manifest is exported in every format, with one record for each work", async t => {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-export-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder("export");
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   t.after(() => manifest.close());
   const run = await manifest.beginRun("run");
@@ -96,9 +95,8 @@ test("a manifest is exported in every format, with one record for each work", as
   assert.equal(await textOf(exportText("csl", [])), "[]\n");
 });
 
-test("metadata is written beside the file, without secrets", async t => {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-metadata-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+test("metadata is written beside the file, without secrets", async () => {
+  const folder = temporaryFolder("metadata");
   const work = { id: 1, ...CITED, ids: { url: "https://x.example/a?token=Sesame" } };
   const fileStore = new FolderStore(folder);
   for (const format of METADATA_FORMATS) await writeMetadata(fileStore, "a.pdf", work, format);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { folderFor } from "../../../test/harvest/kit.ts";
 import { PostgresServer, whyNoPostgres } from "../../../test/harvest/postgres-server.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Work } from "../work.ts";
 import { type Manifest, openManifest } from "./manifest.ts";
@@ -50,7 +50,7 @@ describe("copying a manifest", { skip: whyNoPostgres() }, () => {
   after(() => server?.stop());
 
   test("a copy from a file to PostgreSQL and back to a file has every row, and continues after it", async t => {
-    const folder = folderFor(t);
+    const folder = temporaryFolder("harvest");
     const names = [join(folder, "1.sqlite"), server.url(), join(folder, "2.sqlite"), server.url()];
     const manifests: Manifest[] = [];
     for (const name of names) {
@@ -89,7 +89,7 @@ describe("copying a manifest", { skip: whyNoPostgres() }, () => {
     const from = await openManifest(server.url(), systemTime);
     t.after(() => from.close());
     await from.beginRun("run", "{}");
-    const to = await openManifest(join(folderFor(t), "m.sqlite"), systemTime);
+    const to = await openManifest(join(temporaryFolder("harvest"), "m.sqlite"), systemTime);
     t.after(() => to.close());
     await assert.rejects(copyManifest(from, to), /a run uses postgres:\/\/127\.0\.0\.1:\d+\/postgres\?schema=/);
   });

@@ -4,18 +4,10 @@ import { once } from "node:events";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import {
-  complete,
-  eventually,
-  folderFor,
-  indexAt,
-  pdf,
-  runFor,
-  sha256,
-  workCalled,
-} from "../../../test/harvest/kit.ts";
+import { complete, eventually, indexAt, pdf, runFor, sha256, workCalled } from "../../../test/harvest/kit.ts";
 import { type S3Server, startS3 } from "../../../test/harvest/s3-server.ts";
 import { hubFor, serve } from "../../../test/http/kit.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { fileStoreFor } from "./file-store.ts";
 import { connectS3 } from "./s3-client.ts";
@@ -33,7 +25,7 @@ const keyOf = (bytes: Buffer, extension = "pdf") => {
 /** Starts an S3 server that this process uses, and a folder for the manifest and partial files. */
 async function s3For(t: TestContext): Promise<{ readonly s3: S3Server; readonly folder: string }> {
   const s3 = await startS3(t);
-  const folder = folderFor(t);
+  const folder = temporaryFolder("harvest");
   const wanted = { ...s3.env, XDG_CACHE_HOME: folder };
   const before = Object.fromEntries(Object.keys(wanted).map(name => [name, process.env[name]]));
   Object.assign(process.env, wanted);

@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
@@ -14,6 +12,7 @@ import {
   type TestHubOptions,
   until,
 } from "../../../test/http/kit.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
 async function world(t: Parameters<typeof serve>[0], handler: Handler, options: TestHubOptions = {}) {
@@ -420,8 +419,7 @@ test("with staleOnDisconnect a response that must be revalidated becomes a 504, 
 });
 
 test("a cache file outlives its hub, and two hubs share it", async t => {
-  const folder = await mkdtemp(join(tmpdir(), "docstokg-cache-"));
-  t.after(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder("cache");
   const cache = `sqlite:${join(folder, "http.db")}` as const;
   const first = await world(t, tagged("max-age=60"), { cache });
   await first.get();

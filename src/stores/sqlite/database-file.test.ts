@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { Worker } from "node:worker_threads";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { ensureFile, identityOf, openFile, setAside } from "./database-file.ts";
 import { isBusy } from "./sqlite-errors.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "docstokg-file-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder("file");
 
 const FIRST = { applicationId: 77, migrations: ["CREATE TABLE one (x); INSERT INTO one VALUES (1)"] };
 const SECOND = { ...FIRST, migrations: [...FIRST.migrations, "ALTER TABLE one ADD COLUMN y DEFAULT 2"] };

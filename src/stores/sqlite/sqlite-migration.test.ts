@@ -1,17 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { after, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { type BreakerRecord, runningCooldown } from "../../core/breaker/breaker-record.ts";
 import type { SharedSlots } from "../../core/limits/shared-slots.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import type { LeaseRequest } from "../store.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "docstokg-migration-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder("migration");
 
 /** Written out and not imported: this is what files on disk look like, whatever the code says today. */
 const VERSION_2 = `

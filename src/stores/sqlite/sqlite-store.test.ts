@@ -4,7 +4,6 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -12,21 +11,20 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { after, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { damagedDatabase } from "../../../test/stores/damaged-file.ts";
 import { recordContract } from "../../../test/stores/record-contract.ts";
 import { storeContract, type TestedStore } from "../../../test/stores/store-contract.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { type BreakerRecord, EMPTY_BREAKER_RECORD, setCooldown } from "../../core/breaker/breaker-record.ts";
 import type { StoreError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import type { BudgetStore, LeaseRequest, Store } from "../store.ts";
 import { SqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "docstokg-store-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder("store");
 
 let files = 0;
 function newFile(): string {

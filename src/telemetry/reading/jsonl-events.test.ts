@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { allOf, call, folderFor, RUN, readJsonl, START_MS } from "../../../test/telemetry/kit.ts";
+import { allOf, call, RUN, readJsonl, START_MS } from "../../../test/telemetry/kit.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { openTelemetryFile } from "./telemetry-file.ts";
 
-test("lines that are not events are skipped and counted", async t => {
-  const file = join(folderFor(t), "telemetry.jsonl");
+test("lines that are not events are skipped and counted", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const envelope = { ts: 1, run_id: RUN, config_hash: "" };
   const lines = [
     JSON.stringify(call(0, "a.example")),
@@ -35,8 +36,8 @@ test("lines that are not events are skipped and counted", async t => {
   );
 });
 
-test("runs in one file are read separately, and skipped events are counted for the run that was read", async t => {
-  const file = join(folderFor(t), "telemetry.jsonl");
+test("runs in one file are read separately, and skipped events are counted for the run that was read", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const other = { ...call(5000, "b.example"), run_id: "run-2" };
   writeFileSync(
     file,

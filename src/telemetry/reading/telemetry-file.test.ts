@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folderFor } from "../../../test/telemetry/kit.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { openTelemetryFile } from "./telemetry-file.ts";
 
-test("a folder without telemetry and a missing file are errors that name what was expected", async t => {
-  const folder = folderFor(t);
+test("a folder without telemetry and a missing file are errors that name what was expected", async () => {
+  const folder = temporaryFolder("telemetry");
   await assert.rejects(
     openTelemetryFile(folder),
     /no telemetry in this folder: expected telemetry\.jsonl or telemetry\.db/,

@@ -4,14 +4,15 @@ import { once } from "node:events";
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { acquire, at, call, folderFor, readJsonl } from "../../../test/telemetry/kit.ts";
+import { acquire, at, call, readJsonl } from "../../../test/telemetry/kit.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { StoreError } from "../../errors.ts";
 import { jsonlFiles } from "../reading/jsonl-events.ts";
 import { createTelemetry } from "../telemetry.ts";
 import { jsonlSink } from "./jsonl-sink.ts";
 
-test("each event is a line of JSON, and is read back unchanged", async t => {
-  const file = join(folderFor(t), "deep", "telemetry.jsonl");
+test("each event is a line of JSON, and is read back unchanged", async () => {
+  const file = join(temporaryFolder("telemetry"), "deep", "telemetry.jsonl");
   const sink = await jsonlSink(file);
   const events = [call(0, "a.example"), acquire(1, "a.example", "granted"), at(2, "store_back", { away_ms: 5 })];
   for (const event of events) sink.take(event);
@@ -24,8 +25,8 @@ test("each event is a line of JSON, and is read back unchanged", async t => {
   assert.equal(skipped.unreadable, 0);
 });
 
-test("a file that is too large is rotated, and only `keep` files are kept", async t => {
-  const file = join(folderFor(t), "telemetry.jsonl");
+test("a file that is too large is rotated, and only `keep` files are kept", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const sink = await jsonlSink(file, { maxBytes: 1024, keep: 2 });
   for (let i = 0; i < 12; i += 1) {
     sink.take(acquire(i, `host-${i}.example`, "granted"));
@@ -45,8 +46,8 @@ test("a file that is too large is rotated, and only `keep` files are kept", asyn
   assert.ok(events.length > 4 && events.length < 24);
 });
 
-test("two sinks on one file lose nothing when it is rotated", async t => {
-  const file = join(folderFor(t), "telemetry.jsonl");
+test("two sinks on one file lose nothing when it is rotated", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const sinks = [
     await jsonlSink(file, { maxBytes: 2048, keep: 100 }),
     await jsonlSink(file, { maxBytes: 2048, keep: 100 }),
@@ -59,8 +60,8 @@ test("two sinks on one file lose nothing when it is rotated", async t => {
   assert.equal((await readJsonl(file)).events.length, 200);
 });
 
-test("a file that was moved or deleted is created again", async t => {
-  const file = join(folderFor(t), "telemetry.jsonl");
+test("a file that was moved or deleted is created again", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const sink = await jsonlSink(file);
   sink.take(call(0, "a.example"));
   await sink.flush?.();
@@ -70,8 +71,8 @@ test("a file that was moved or deleted is created again", async t => {
   assert.equal((await readJsonl(file)).events.length, 1);
 });
 
-test("a line that was cut by a kill is ended by the next write, counted as unreadable, and affects no other line", async t => {
-  const file = join(folderFor(t), "telemetry.jsonl");
+test("a line that was cut by a kill is ended by the next write, counted as unreadable, and affects no other line", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   writeFileSync(file, `${JSON.stringify(call(0, "a.example"))}\n{"ts":17000,"event_type":"http_req`);
   const sink = await jsonlSink(file);
   sink.take(call(1, "b.example"));
@@ -84,8 +85,8 @@ test("a line that was cut by a kill is ended by the next write, counted as unrea
   assert.equal(skipped.unreadable, 1);
 });
 
-test("a killed process leaves complete lines, except for the last", async t => {
-  const file = join(folderFor(t), "telemetry.jsonl");
+test("a killed process leaves complete lines, except for the last", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const script = `
     import { jsonlSink } from ${JSON.stringify(import.meta.resolve("./jsonl-sink.ts"))};
     const sink = await jsonlSink(${JSON.stringify(file)}, { delayMs: 0 });
@@ -102,8 +103,8 @@ test("a killed process leaves complete lines, except for the last", async t => {
   assert.ok(skipped.unreadable <= 1);
 });
 
-test("a path that cannot be opened is an error that names it, and invalid options are refused", async t => {
-  const folder = folderFor(t);
+test("a path that cannot be opened is an error that names it, and invalid options are refused", async () => {
+  const folder = temporaryFolder("telemetry");
   writeFileSync(join(folder, "file"), "");
   await assert.rejects(jsonlSink(join(folder, "file", "telemetry.jsonl")), (error: unknown) => {
     assert.ok(error instanceof StoreError);
@@ -117,8 +118,8 @@ test("a path that cannot be opened is an error that names it, and invalid option
   await assert.rejects(jsonlSink(join(folder, "x"), { keep: 0 }), /keep must be a whole number from 1 to 1000, not 0/);
 });
 
-test("every line begins with the envelope, whatever the event", async t => {
-  const file = join(folderFor(t), "telemetry.jsonl");
+test("every line begins with the envelope, whatever the event", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const telemetry = createTelemetry({ sinks: [await jsonlSink(file)], runId: "r" });
   telemetry.listener({ event_type: "policy_loaded", config_hash: "h" }, { configHash: "h" });
   telemetry.listener({ event_type: "cache_trouble", message: 'quotes " and \\, "ts":1' }, { configHash: "h" });

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { until } from "../../../test/http/kit.ts";
-import { call, folderFor, keepingSink } from "../../../test/telemetry/kit.ts";
+import { call, keepingSink } from "../../../test/telemetry/kit.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import type { TelemetryEvent } from "../events.ts";
@@ -178,8 +179,8 @@ test("a full batch does not wait for the delay", async () => {
   assert.equal(time.armedTimers, 0);
 });
 
-test("50,000 events of one turn are written to JSONL and SQLite without a drop", async t => {
-  const folder = folderFor(t);
+test("50,000 events of one turn are written to JSONL and SQLite without a drop", async () => {
+  const folder = temporaryFolder("telemetry");
   const jsonl = await jsonlSink(join(folder, "telemetry.jsonl"));
   const sqlite = await sqliteSink(join(folder, "telemetry.db"));
   const telemetry = createTelemetry({ sinks: [jsonl, sqlite] });

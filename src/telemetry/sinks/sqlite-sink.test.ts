@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { acquire, allOf, at, attempt, call, folderFor, RUN, START_MS } from "../../../test/telemetry/kit.ts";
+import { acquire, allOf, at, attempt, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { EVENT_SPECS } from "../event-fields.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
 import type { FieldSpec } from "../fields/event-spec.ts";
@@ -33,7 +34,7 @@ test("every table has a column for every field of its events", () => {
 });
 
 test("an event of every type is read back unchanged, in order", async t => {
-  const file = join(folderFor(t), "telemetry.db");
+  const file = join(temporaryFolder("telemetry"), "telemetry.db");
   const sink = await sqliteSink(file);
   const sameTime = [at(99, "store_back", { away_ms: 5 }), call(99, "a.example"), acquire(99, "a.example", "granted")];
   for (const event of [...oneOfEach, ...sameTime]) sink.take(event);
@@ -49,7 +50,7 @@ test("an event of every type is read back unchanged, in order", async t => {
 });
 
 test("the tables can be read with plain SQL, and closing writes the summary", async t => {
-  const file = join(folderFor(t), "telemetry.db");
+  const file = join(temporaryFolder("telemetry"), "telemetry.db");
   const sink = await sqliteSink(file);
   const events = [
     attempt(0, "a.example", { rate_wait_ms: 250 }),
@@ -75,8 +76,8 @@ test("the tables can be read with plain SQL, and closing writes the summary", as
   );
 });
 
-test("while another process has the file locked the event loop does not wait, and everything is written later", async t => {
-  const file = join(folderFor(t), "telemetry.db");
+test("while another process has the file locked the event loop does not wait, and everything is written later", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.db");
   const sink = await sqliteSink(file, { delayMs: 0 });
   const other = new DatabaseSync(file);
   other.exec("BEGIN IMMEDIATE");
@@ -93,7 +94,7 @@ test("while another process has the file locked the event loop does not wait, an
 });
 
 test("two sinks share one file", async t => {
-  const file = join(folderFor(t), "telemetry.db");
+  const file = join(temporaryFolder("telemetry"), "telemetry.db");
   const sinks = await Promise.all([sqliteSink(file, { delayMs: 0 }), sqliteSink(file, { delayMs: 0 })]);
   for (let i = 0; i < 600; i += 1) {
     for (const [index, sink] of sinks.entries()) sink.take({ ...call(i, "a.example"), run_id: `run-${index}` });
@@ -107,8 +108,8 @@ test("two sinks share one file", async t => {
   ]);
 });
 
-test("a database of another program is not changed by the sink or the report", async t => {
-  const file = join(folderFor(t), "other.db");
+test("a database of another program is not changed by the sink or the report", async () => {
+  const file = join(temporaryFolder("telemetry"), "other.db");
   const db = new DatabaseSync(file);
   db.exec("CREATE TABLE mine (x)");
   db.close();
@@ -120,7 +121,7 @@ test("a database of another program is not changed by the sink or the report", a
 });
 
 test("rows of a newer version or another program are skipped and counted", async t => {
-  const file = join(folderFor(t), "telemetry.db");
+  const file = join(temporaryFolder("telemetry"), "telemetry.db");
   const sink = await sqliteSink(file);
   sink.take(call(0, "a.example"));
   await sink.close?.();

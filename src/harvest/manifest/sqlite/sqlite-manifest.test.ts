@@ -1,21 +1,20 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { manifestContract } from "../../../../test/harvest/manifest-contract.ts";
+import { temporaryFolder } from "../../../../test/temporary-folder.ts";
 import { systemTime } from "../../../time/system-time.ts";
 import { SqliteManifest } from "./sqlite-manifest.ts";
 
-function fileFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "docstokg-manifest-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+function fileFor(): string {
+  const folder = temporaryFolder("manifest");
   return join(folder, "manifest.sqlite");
 }
 
 async function manifestFor(t: TestContext): Promise<SqliteManifest> {
-  const manifest = await SqliteManifest.open(fileFor(t), systemTime);
+  const manifest = await SqliteManifest.open(fileFor(), systemTime);
   t.after(() => manifest.close());
   return manifest;
 }
@@ -36,15 +35,15 @@ test("a killed run is marked as interrupted by the next run", async t => {
   );
 });
 
-test("a file that is not a manifest is an error and is not changed", async t => {
-  const path = fileFor(t);
+test("a file that is not a manifest is an error and is not changed", async () => {
+  const path = fileFor();
   writeFileSync(path, "my notes, not a database; long enough to be looked at as one");
   await assert.rejects(SqliteManifest.open(path, systemTime), {
     name: "ConfigError",
     message: /cannot use .* as manifest: the file is damaged or not a SQLite database; the file was not changed/,
   });
   assert.match(readFileSync(path, "utf8"), /^my notes/);
-  const other = fileFor(t);
+  const other = fileFor();
   const foreign = new DatabaseSync(other);
   foreign.exec("CREATE TABLE theirs (x)");
   foreign.close();
