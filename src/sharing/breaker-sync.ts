@@ -36,6 +36,8 @@ import { ProbeLeases } from "./probe-leases.ts";
 const PROBE_LEASE_US = 35_000_000;
 /** A probe permission that is not used within this time is returned. */
 const UNUSED_MS = 1000;
+/** A caller that asks again after this finds the permission, if the peers have given it, before it is returned. */
+const PENDING_US = 500_000;
 /** After a refusal the store is not asked for a probe again before this. */
 const REFUSED_US = 50_000;
 /** How often records are re-read while requests wait for a circuit or cooldown, which another process may end early. */
@@ -156,7 +158,7 @@ export class BreakerSync implements ProbePermissions {
       return { untilUs: permission.untilUs, isPending: false };
     if (permission?.kind !== "requested")
       this.#probes.setPermission(circuit, { kind: "requested", reply: this.#requestProbe(circuit) });
-    return { untilUs: nowUs + UNUSED_MS * 1000, isPending: true };
+    return { untilUs: nowUs + PENDING_US, isPending: true };
   }
 
   useProbe(circuit: CircuitHolder, permit: number): void {
