@@ -7,6 +7,18 @@ import type { ClaimUse, StoreClaim, UseReport } from "../stores/store.ts";
 /** Role budgets of which the store has said the use, at most. An older one is dropped first. */
 const KNOWN_MAX = 4096;
 
+/** Units that were sent without a lease, and when the newest of them was written. */
+interface UnleasedUnits {
+  readonly units: number;
+  readonly lastUs: number;
+}
+
+const NONE_SENT: UnleasedUnits = { units: 0, lastUs: 0 };
+
+function added(sum: UnleasedUnits = NONE_SENT, units: number, lastUs: number): UnleasedUnits {
+  return units === 0 ? sum : { units: sum.units + units, lastUs: Math.max(sum.lastUs, lastUs) };
+}
+
 /** Reports that were taken for an exchange: exactly one of the two functions is to be called. */
 export interface TakenReports {
   readonly reports: readonly UseReport[];
@@ -20,7 +32,7 @@ export interface TakenReports {
  * lost its data, the use that the store has said before.
  */
 export class SharedUseReports {
-  #sent = new Map<RoleBudget, number>();
+  #sent = new Map<RoleBudget, UnleasedUnits>();
   /** Of budgets that a reload has added: units that others have counted before. */
   #takenOver: readonly TakenOver[] = [];
   readonly #known = new Set<RoleBudget>();
@@ -34,9 +46,9 @@ export class SharedUseReports {
     if (one.units > 0 && one.budget.windows.length > 0) this.#takenOver = [...this.#takenOver, one];
   }
 
-  /** Units were sent without a lease. */
-  sent(roleBudget: RoleBudget, units: number): void {
-    this.#sent.set(roleBudget, (this.#sent.get(roleBudget) ?? 0) + units);
+  /** Units were sent without a lease, the newest of them at `lastUs`. */
+  sent(roleBudget: RoleBudget, { units, lastUs }: UnleasedUnits): void {
+    this.#sent.set(roleBudget, added(this.#sent.get(roleBudget), units, lastUs));
   }
 
   /** The store has said the use of this role budget. */
@@ -54,23 +66,24 @@ export class SharedUseReports {
     const takenOver = this.#takenOver;
     this.#sent = new Map();
     this.#takenOver = [];
-    const reported = new Map<Budget, { keys: readonly string[]; sent: number }>();
+    const reported = new Map<Budget, { keys: readonly string[]; sent: UnleasedUnits | undefined }>();
     for (const roleBudget of new Set([...sent.keys(), ...this.#known])) {
       const budgets = sharedBudgets(roleBudget);
       const keys = budgets.map(({ storeKey }) => storeKey);
       for (const budget of budgets) {
-        const sum = (reported.get(budget)?.sent ?? 0) + (sent.get(roleBudget) ?? 0);
-        reported.set(budget, { keys, sent: sum });
+        const { units = 0, lastUs = 0 } = sent.get(roleBudget) ?? {};
+        reported.set(budget, { keys, sent: added(reported.get(budget)?.sent, units, lastUs) });
       }
     }
     for (const { budget, roleBudget, units } of takenOver) {
       const keys = sharedBudgets(roleBudget).map(({ storeKey }) => storeKey);
-      reported.set(budget, { keys, sent: (reported.get(budget)?.sent ?? 0) + units });
+      reported.set(budget, { keys, sent: added(reported.get(budget)?.sent, units, nowUs) });
     }
-    const reports = Array.from(reported, ([budget, { keys, sent: units }]) => ({
+    const reports = Array.from(reported, ([budget, { keys, sent: { units, lastUs } = NONE_SENT }]) => ({
       claim: claimOf(budget, nowUs),
       keys,
       sent: units,
+      sentAgoUs: units > 0 ? Math.max(0, nowUs - lastUs) : 0,
       known: knownUse(budget.claimedWindows, budget.sharedUse, nowUs),
     }));
     return {

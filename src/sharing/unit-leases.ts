@@ -114,7 +114,8 @@ export class UnitLeases {
 
   written(roleBudget: RoleBudget, units: number): void {
     const leased = roleBudget.unitLease?.leasedUnits ?? 0;
-    if (units > leased && !roleBudget.policy.isShadow) this.#reports.sent(roleBudget, units - leased);
+    if (units > leased && !roleBudget.policy.isShadow)
+      this.#reports.sent(roleBudget, { units: units - leased, lastUs: this.#time.monotonicUs() });
     this.#settle(roleBudget, units, 0);
     if (this.#reports.hasSent) this.#scheduleReport();
   }
@@ -141,7 +142,7 @@ export class UnitLeases {
       if (unitLease === undefined) continue;
       this.#returnUnused(roleBudget, unitLease);
       this.#orderedUs.set(roleBudget, this.#time.monotonicUs());
-      this.#reports.sent(roleBudget, 0);
+      this.#reports.sent(roleBudget, { units: 0, lastUs: 0 });
     }
     if (this.#reports.hasSent) this.#scheduleReport();
   }

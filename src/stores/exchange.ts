@@ -40,10 +40,10 @@ export function settleAll(budgets: Budgets, settlements: Iterable<Settlement>, c
 
 /** Before the requests are answered, so that reported units count. */
 export function reportAll(budgets: Budgets, reports: Iterable<UseReport>, context: ExchangeContext): void {
-  for (const { claim, sent, known } of reports) {
+  for (const { claim, sent, sentAgoUs, known } of reports) {
     const restored = isLost(budgets, claim, context.nowUs) ? known : [];
     joinBudget(budgets, claim, context);
-    budgets.open(claim.key).report(context.process, claim, sent, restored, context.nowUs);
+    budgets.open(claim.key).report(context.process, claim, { sent, sentAgoUs, known: restored }, context.nowUs);
   }
 }
 

@@ -20,8 +20,10 @@ export interface UseReport {
   readonly claim: StoreClaim;
   /** The keys of a request that passes this budget, as in the claims of a `LeaseRequest`. */
   readonly keys: readonly string[];
-  /** Units that it sent without a lease and has not reported yet. They count as written now. */
+  /** Units that it sent without a lease and has not reported yet. */
   readonly sent: number;
+  /** Microseconds since the newest of these was written: all of them count as written then. */
+  readonly sentAgoUs: number;
   /**
    * Units that it knows were used in each window of the claim. If the store has lost this budget, by `knownAgoUs` of the
    * claim, those that are missing count as written now.

@@ -40,6 +40,7 @@ interface TraceShape {
 interface Report {
   readonly key: "x" | "y" | "total";
   readonly sent: number;
+  readonly sentAgoUs: number;
   readonly known: readonly number[];
   readonly knownAgoUs: number | undefined;
 }
@@ -70,6 +71,7 @@ export const reporting: TraceShape = {
     fc.record({
       key: fc.constantFrom("x", "x", "y", "total"),
       sent: fc.constantFrom(0, 1, 3, 40),
+      sentAgoUs: fc.constantFrom(0, 1, 300_000, 2 * SECOND),
       known: fc.array(fc.integer({ min: 0, max: 60 }), { maxLength: 3 }),
       knownAgoUs: fc.constantFrom(undefined, 1, 500_000, 10 * SECOND),
     }),
@@ -165,12 +167,15 @@ export async function assertSame(
             }),
           );
           // Every second step, so that there is something to report about.
-          const reports = news.slice(step / 2, step / 2 + (step % 2)).map(({ key, sent, known, knownAgoUs }) => ({
-            claim: { key, knownAgoUs, ...policies[key][0] },
-            keys: [key],
-            sent,
-            known: known.slice(0, policies[key][0].windows.length),
-          }));
+          const reports = news
+            .slice(step / 2, step / 2 + (step % 2))
+            .map(({ key, sent, sentAgoUs, known, knownAgoUs }) => ({
+              claim: { key, knownAgoUs, ...policies[key][0] },
+              keys: [key],
+              sent,
+              sentAgoUs,
+              known: known.slice(0, policies[key][0].windows.length),
+            }));
           const context = { process, nowUs, leaseUs: LEASE };
           settleAll(budgets, settlements, context);
           reportAll(budgets, reports, context);

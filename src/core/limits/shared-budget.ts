@@ -22,6 +22,14 @@ export interface UnitDemand {
   readonly aheadUs?: number | undefined;
 }
 
+/** What a process has sent or knows of without the store. */
+export interface ReportedUnits {
+  readonly sent: number;
+  /** Since the newest of them was written. */
+  readonly sentAgoUs: number;
+  readonly known: readonly number[];
+}
+
 /** What a process can have. */
 export interface UnitOffer {
   /** Units that it may lease now; 0 if there are too few, or if it is the turn of others. */
@@ -147,11 +155,12 @@ export class SharedBudget {
   }
 
   /**
-   * Counts what a process reports: units that it sent without a lease, and, if the store has lost its data, the units
-   * that the process knows were used in each window of its claim. Both count as written now.
+   * Counts what a process reports: units that it sent without a lease, which count as written when the newest of them
+   * was, and, if the store has lost its data, the units that the process knows were used in each window of its claim,
+   * which count as written now.
    */
-  report(processId: string, claim: BudgetClaim, sent: number, known: readonly number[], nowUs: number): void {
-    if (sent > 0) this.#write(processId, sent, nowUs, 0);
+  report(processId: string, claim: BudgetClaim, { sent, sentAgoUs, known }: ReportedUnits, nowUs: number): void {
+    if (sent > 0) this.#write(processId, sent, nowUs - sentAgoUs, 0);
     const used = this.usedUnits(claim, nowUs);
     const missing = Math.max(0, ...known.map((units, index) => units - (used[index] ?? 0)));
     // Units of any process.

@@ -21,8 +21,8 @@ export function callText({ settlements, requests, reports }: ExchangeCall): stri
   };
   const call = {
     settlements: Array.from(sumsOf(settlements), ([key, { written, returned }]) => [position(key), written, returned]),
-    reports: reports.map(({ claim, sent, known }) => [
-      ...[position(claim.key), claimText(claim), sent, known, claim.knownAgoUs ?? -1],
+    reports: reports.map(({ claim, sent, sentAgoUs, known }) => [
+      ...[position(claim.key), claimText(claim), sent, known, claim.knownAgoUs ?? -1, sentAgoUs],
     ]),
     requests: requests.map(({ claims, least, most, aheadMs = 0, wantsUse = false }) => [
       ...[least, most, aheadMs * 1000, wantsUse],

@@ -19,7 +19,7 @@
  *          the list of processes or 0, then
  *          for each settlement  budget, leased units or -1, written, returned
  *          for each report      budget, leased units or -1, claim, units sent without a lease, units known in each window,
- *                               age of that knowledge in us or -1
+ *                               age of that knowledge in us or -1, us since the newest of the units sent was written
  *          for each request     number of claims, least, most, number of callers, 1 if the use is wanted, time in us in
  *                               which units may become free, then for each claim  budget, leased units or -1, claim, age of the knowledge in us or -1
  *   reply  the server's time, 0 (or -1 for a call that came too late and had no effect), the number of processes or 0, then
@@ -658,13 +658,13 @@ for _ = 1, tonumber(ARGV[7]) do
     local is_new = ago_us >= 0 and b.created_us > b.now_us - ago_us
     join(b, claim, ARGV[at + 1])
     local sent, missing, known = tonumber(ARGV[at + 3]), 0, ARGV[at + 4]:gmatch('[^,]+')
-    if sent > 0 then write_by(b, me.name, sent, b.now_us) end
+    if sent > 0 then write_by(b, me.name, sent, b.now_us - ARGV[at + 6]) end
     if is_new then
       each_use(b, claim, function(used) missing = math.max(missing, tonumber(known() or 0) - used) end)
     end
     if missing > 0 then write_by(b, '', missing, b.now_us) end
   end
-  at = at + 6
+  at = at + 7
 end
 
 local reply = { me.clock_us, 0, 0 }

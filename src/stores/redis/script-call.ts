@@ -43,11 +43,11 @@ export function scriptCallOf(
   const args = [...headOf(caller, ledger.epoch), String(batch.settlements.size), String(batch.reports.length), "0"];
   for (const [key, { written, returned }] of batch.settlements)
     args.push(position(key), String(ledger.claimed(key, 0)), String(written), String(returned));
-  for (const { claim, sent, known } of batch.reports) {
+  for (const { claim, sent, sentAgoUs, known } of batch.reports) {
     const { written = 0, returned = 0 } = batch.settlements.get(claim.key) ?? {};
     const leased = ledger.claimed(claim.key, written + returned);
     args.push(position(claim.key), String(leased), claimText(claim), String(sent), known.join(","));
-    args.push(String(claim.knownAgoUs ?? -1));
+    args.push(String(claim.knownAgoUs ?? -1), String(sentAgoUs));
   }
   for (const { request, onReply } of batch.pending.values()) {
     args.push(String(request.claims.length), String(request.least), String(request.most), String(onReply.length));

@@ -12,7 +12,8 @@ const MARGIN_US = 1_000_000;
  *
  *   call   { keys: the budgets;
  *            settlements: [position of the budget, written, returned];
- *            reports: [position, claim, units sent without a lease, units known in each window, age of that knowledge in us or -1];
+ *            reports: [position, claim, units sent without a lease, units known in each window, age of that knowledge in us or -1,
+ *                      us since the newest of the units sent was written];
  *            requests: [least, most, us in which units may become free, whether the use is wanted,
  *                       [[position, claim, age of the knowledge in us or -1], ...]] }
  *   reply  for each request  the units; if there are some, the delay in us and 1 if no other process uses the budgets; if
@@ -114,7 +115,7 @@ BEGIN
   FOR each IN SELECT jsonb_array_elements(call->'reports') LOOP
     at := each->0;
     bs[at] := report_use(bs[at], each->>1, (each->2)::float8,
-      ARRAY(SELECT jsonb_array_elements(each->3)::float8), is_lost(bs[at], (each->4)::float8));
+      (each->5)::float8, ARRAY(SELECT jsonb_array_elements(each->3)::float8), is_lost(bs[at], (each->4)::float8));
   END LOOP;
   FOR each IN SELECT jsonb_array_elements(call->'requests') LOOP
     SELECT l.budgets, reply || l.numbers INTO bs, reply FROM lease(bs, each) AS l;

@@ -174,14 +174,15 @@ BEGIN
 END $f$;
 
 -- Counts what a process sent without a lease, and, if the store has lost the budget, what it knows was used.
-CREATE FUNCTION report_use(b working_budget, claim_text text, sent float8, known float8[], is_lost boolean)
+CREATE FUNCTION report_use(
+  b working_budget, claim_text text, sent float8, sent_ago_us float8, known float8[], is_lost boolean)
 RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
   used float8[];
   missing float8 := 0;
 BEGIN
   b := join_budget(b, claim_text);
-  IF sent > 0 THEN b := write_by(b, b.process, sent, b.now_us, 0); END IF;
+  IF sent > 0 THEN b := write_by(b, b.process, sent, b.now_us - sent_ago_us, 0); END IF;
   IF NOT is_lost THEN RETURN b; END IF;
   used := use_of(b, claim_text);
   FOR i IN 1..cardinality(known) LOOP
