@@ -1,5 +1,5 @@
 import type { TelemetryEvent } from "../telemetry/events.ts";
-import { redact } from "../telemetry/redaction.ts";
+import { redacted } from "../telemetry/redaction.ts";
 import type { EventRow } from "./dashboard-state.ts";
 import { eventRow, isRoutineEvent } from "./event-row.ts";
 
@@ -18,10 +18,8 @@ export class EventLog {
   take(event: TelemetryEvent, wantsRoutine: boolean): void {
     const isFull = !wantsRoutine || this.#routine.length >= ROUTINE_MAX;
     if (isFull && isRoutineEvent(event)) return;
-    const fields = { ...event };
-    redact(event.event_type, fields as unknown as Record<string, unknown>);
     this.#seq += 1;
-    this.#add(eventRow(fields, this.#seq));
+    this.#add(eventRow(redacted(event), this.#seq));
   }
 
   /** Adds a line with a number of its own. */

@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { redactedText } from "../core/text/redaction.ts";
 import { messageOf } from "../errors.ts";
 import type { Time } from "../time/time.ts";
-import type { EventType, TelemetryEvent } from "./events.ts";
+import type { EmittedEvent } from "./emitted-event.ts";
+import type { EventType } from "./events.ts";
 import type { Sink } from "./sink.ts";
 import { UnconfirmedEvents } from "./unconfirmed-events.ts";
 
@@ -39,9 +40,10 @@ export class AttachedSink {
     }
   }
 
-  take(event: TelemetryEvent): void {
+  take(emitted: EmittedEvent): void {
+    const { sink } = this;
     try {
-      const taken = this.sink.take(event);
+      const taken = takesParts(sink) ? sink.takeParts(emitted) : sink.take(emitted.event);
       // Not `instanceof`: promises of other libraries and realms may reject too.
       if (isThenable(taken)) this.#unconfirmed.addPending(taken, error => this.#refused(error));
       else if (this.#isQueue) this.#unconfirmed.add();
@@ -117,6 +119,11 @@ export class AttachedSink {
       "DocstokgWarning",
     );
   }
+}
+
+/** A sink of this package that needs only the parts of an event. */
+function takesParts(sink: Sink): sink is Sink & { takeParts(emitted: EmittedEvent): void } {
+  return "takeParts" in sink;
 }
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -4,7 +4,7 @@
  */
 import { redactedText } from "../core/text/redaction.ts";
 import { EVENT_SPECS } from "./event-fields.ts";
-import type { EventType } from "./events.ts";
+import type { EventBody } from "./events.ts";
 import type { FieldSpec } from "./fields/event-spec.ts";
 
 /** Fields that hold only host names, hashes, rates or fixed words. */
@@ -39,10 +39,17 @@ function redactedField(text: string): string {
   return redacted;
 }
 
-/** Redacts the text fields of an event in place. `fields` must not be shared with other listeners. */
-export function redact(type: EventType, fields: Record<string, unknown>): void {
-  for (const name of REDACTED_FIELDS.get(type) ?? []) {
+/** The event without secrets in its text fields: the same object if there are none. */
+export function redacted<Event extends EventBody>(event: Event): Event {
+  const fields = event as unknown as Readonly<Record<string, unknown>>;
+  let changed: Record<string, unknown> | undefined;
+  for (const name of REDACTED_FIELDS.get(event.event_type) ?? []) {
     const value = fields[name];
-    if (typeof value === "string") fields[name] = redactedField(value);
+    if (typeof value !== "string") continue;
+    const text = redactedField(value);
+    if (text === value) continue;
+    changed ??= { ...fields };
+    changed[name] = text;
   }
+  return (changed as Event | undefined) ?? event;
 }

@@ -4,9 +4,10 @@ import type { EventOrigin } from "../listeners.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { AttachedSink, isThenable } from "./attached-sink.ts";
-import type { EventBody, EventType, TelemetryEvent } from "./events.ts";
+import { EmittedEvent } from "./emitted-event.ts";
+import type { EventBody, EventType } from "./events.ts";
 import { flushAtExit } from "./exit-flush.ts";
-import { redact } from "./redaction.ts";
+import { redacted } from "./redaction.ts";
 import type { GaugeSource, Sink } from "./sink.ts";
 import { stampedId } from "./stamped-id.ts";
 
@@ -155,15 +156,12 @@ export class Telemetry implements AsyncDisposable {
   }
 
   #emit(body: EventBody, config_hash: string): void {
+    if (this.#closing !== undefined) return;
     const { event_type } = body;
-    if (!this.#listensTo(event_type)) return;
-    // The spread comes first, because a spread after other properties is five times as slow.
-    const ts = this.#time.wallMs();
     const hash = body.event_type === "policy_loaded" ? body.config_hash : config_hash;
-    const fields = { ...(body as object), ts, run_id: this.runId, config_hash: hash };
-    redact(event_type, fields);
-    const event = Object.freeze(fields) as unknown as TelemetryEvent;
-    for (const to of this.#sinks) if (to.listensTo(event_type)) to.take(event);
+    const envelope = { ts: this.#time.wallMs(), run_id: this.runId, config_hash: hash };
+    const emitted = new EmittedEvent(redacted(body), envelope);
+    for (const to of this.#sinks) if (to.listensTo(event_type)) to.take(emitted);
   }
 }
 

@@ -1,5 +1,5 @@
 import { EVENT_SPECS } from "../event-fields.ts";
-import type { TelemetryEvent } from "../events.ts";
+import type { Envelope, EventBody, EventType } from "../events.ts";
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 const [QUOTE, BACKSLASH, DOT, ZERO] = [...utf8('"\\.0')] as [number, number, number, number];
@@ -34,14 +34,14 @@ export class EventEncoder {
   #configHash = "";
 
   /** Writes the event to `into` at this place. Returns the end of the line, or NO_SPACE. */
-  encode(event: TelemetryEvent, into: Uint8Array, start: number): number {
-    const envelope = this.#envelope(event);
+  encode(body: EventBody, { ts, run_id, config_hash }: Envelope, into: Uint8Array, start: number): number {
+    const envelope = this.#envelope(body.event_type, run_id, config_hash);
     if (into.length - start < START.length + NUMBER_BYTES_MAX + envelope.length + END.length) return NO_SPACE;
     const capacity = into.length - END.length - NUMBER_BYTES_MAX;
     let at = copied(START, into, start);
-    at = numberEnd(event.ts, into, at);
+    at = numberEnd(ts, into, at);
     at = copied(envelope, into, at);
-    const fields = event as unknown as Readonly<Record<string, unknown>>;
+    const fields = body as unknown as Readonly<Record<string, unknown>>;
     for (const name in fields) {
       const value = fields[name];
       if (value === undefined || isEnvelope(name)) continue;
@@ -54,7 +54,7 @@ export class EventEncoder {
     return copied(END, into, at);
   }
 
-  #envelope({ event_type, run_id, config_hash }: TelemetryEvent): Uint8Array {
+  #envelope(event_type: EventType, run_id: string, config_hash: string): Uint8Array {
     if (run_id !== this.#runId || config_hash !== this.#configHash) {
       this.#envelopes.clear();
       this.#runId = run_id;

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { messageOf, StoreError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
-import type { TelemetryEvent } from "../events.ts";
+import type { EmittedEvent } from "../emitted-event.ts";
 import { rotatedFiles, rotatedName } from "../rotated-files.ts";
 import type { Sink } from "../sink.ts";
 import { LineBuffer } from "./line-buffer.ts";
@@ -79,8 +79,8 @@ class JsonlWriter implements BatchWriter<number> {
     this.#isTorn = size > 0 && last[0] !== NEWLINE;
   }
 
-  encode(event: TelemetryEvent): number {
-    return this.#lines.append(event);
+  encode({ body, envelope }: EmittedEvent): number {
+    return this.#lines.append(body, envelope);
   }
 
   async write(items: readonly number[]): Promise<void> {

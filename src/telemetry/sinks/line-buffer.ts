@@ -1,4 +1,4 @@
-import type { TelemetryEvent } from "../events.ts";
+import type { Envelope, EventBody } from "../events.ts";
 import { EventEncoder, NO_SPACE } from "./event-encoder.ts";
 
 const INITIAL_BYTES = 2 ** 16;
@@ -17,11 +17,11 @@ export class LineBuffer {
   #isTaken = false;
 
   /** Appends a line. Returns its length in bytes. */
-  append(event: TelemetryEvent): number {
-    const end = this.#encoder.encode(event, this.#bytes, this.#end);
+  append(body: EventBody, envelope: Envelope): number {
+    const end = this.#encoder.encode(body, envelope, this.#bytes, this.#end);
     if (end === NO_SPACE) {
       this.#grow();
-      return this.append(event);
+      return this.append(body, envelope);
     }
     const length = end - this.#end;
     this.#end = end;

@@ -9,7 +9,7 @@ import { call, keepingSink } from "../../../test/telemetry/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
-import type { TelemetryEvent } from "../events.ts";
+import type { EmittedEvent } from "../emitted-event.ts";
 import { createTelemetry } from "../telemetry.ts";
 import { jsonlSink } from "./jsonl-sink.ts";
 import { QueuedSink } from "./queued-sink.ts";
@@ -18,7 +18,7 @@ import { sqliteSink } from "./sqlite-sink.ts";
 const head: HubEvent = { event_type: "rate_head_skipped", host: "api.example.org", role: "metadata" };
 
 /** Queues the events themselves. */
-const encode = (event: TelemetryEvent) => event;
+const encode = ({ event }: EmittedEvent) => event;
 
 class StuckWriter {
   readonly encode = encode;

@@ -3,7 +3,8 @@ import { redactedText } from "../../core/text/redaction.ts";
 import { messageOf } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time, Timer } from "../../time/time.ts";
-import type { EventType, TelemetryEvent } from "../events.ts";
+import { EmittedEvent } from "../emitted-event.ts";
+import type { Envelope, EventType, TelemetryEvent } from "../events.ts";
 import type { Sink, SinkOwner } from "../sink.ts";
 
 /** Writes batches of items, one for each event. `write` is never called before the previous call has ended. */
@@ -12,7 +13,7 @@ export interface BatchWriter<Item> {
    * The form in which an event is queued: a small one, because the garbage collector follows objects and strings until
    * they are written. A writer may keep the event itself and return only a number; items are written in their order.
    */
-  encode(event: TelemetryEvent): Item;
+  encode(emitted: EmittedEvent): Item;
   /** Rejects with a PartialWriteError when some of the items were written. */
   write(items: readonly Item[]): Promise<void>;
   /** Writes before it returns, even while `write` is running: first the items that `write` has not begun to write. */
@@ -76,7 +77,7 @@ export class QueuedSink<Item> implements Sink {
   #draining: Promise<void> | undefined;
   #dropped = 0;
   #unreportedDrops = 0;
-  #last: TelemetryEvent | undefined;
+  #last: Envelope | undefined;
   #isClosed = false;
   /** Events in the batch that is being written. */
   #writing = 0;
@@ -107,16 +108,21 @@ export class QueuedSink<Item> implements Sink {
   }
 
   take(event: TelemetryEvent): void {
+    this.takeParts(EmittedEvent.of(event));
+  }
+
+  /** Telemetry calls it instead of `take`, so that an event need not be built. */
+  takeParts(emitted: EmittedEvent): void {
     const length = this.#queue.length;
     const isFull =
       length >= this.#maxQueued &&
-      (length >= this.#maxQueued + RESERVED_SLOTS || !REQUIRED_EVENTS.has(event.event_type));
-    this.#last = event;
+      (length >= this.#maxQueued + RESERVED_SLOTS || !REQUIRED_EVENTS.has(emitted.body.event_type));
+    this.#last = emitted.envelope;
     if (this.#isClosed || isFull) {
       this.#drop(1);
       return;
     }
-    this.#queue.push(this.#writer.encode(event));
+    this.#queue.push(this.#writer.encode(emitted));
     if (this.#draining !== undefined) return;
     // A full batch need not wait for more events.
     if (this.#queue.length === this.#batch) this.#timer?.cancel();
@@ -199,19 +205,10 @@ export class QueuedSink<Item> implements Sink {
     const items = this.#queue.splice(0, this.#batch);
     if (this.#unreportedDrops === 0 || this.#last === undefined || this.#queue.length > 0)
       return { items, reported: 0 };
-    const { ts, run_id, config_hash } = this.#last;
     const reported = this.#unreportedDrops;
     this.#unreportedDrops = 0;
-    items.push(
-      this.#writer.encode({
-        event_type: "telemetry_dropped",
-        sink: this.#id,
-        dropped: reported,
-        ts,
-        run_id,
-        config_hash,
-      }),
-    );
+    const report = { event_type: "telemetry_dropped", sink: this.#id, dropped: reported } as const;
+    items.push(this.#writer.encode(new EmittedEvent(report, this.#last)));
     return { items, reported };
   }
 

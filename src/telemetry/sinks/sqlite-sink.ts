@@ -7,6 +7,7 @@ import { isBusy } from "../../stores/sqlite/sqlite-errors.ts";
 import { pause } from "../../time/pause.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
+import type { EmittedEvent } from "../emitted-event.ts";
 import { EVENT_SPECS } from "../event-fields.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
 import { eventsOf } from "../reading/sqlite-events.ts";
@@ -52,7 +53,7 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
     this.#lastSeq = db.prepare(`SELECT max(${lasts.join(", ")}) AS seq`);
   }
 
-  encode(event: TelemetryEvent): TelemetryEvent {
+  encode({ event }: EmittedEvent): TelemetryEvent {
     return event;
   }
 
