@@ -32,10 +32,11 @@ test("the plans of seeds differ and cover every fault, server model and number o
   );
   assert.deepEqual(
     new Set(plans.flatMap(({ store }) => (store === undefined ? [] : [store.whenAway]))),
-    new Set(["share", "wait"]),
+    new Set(["share", "wait", "refuse"]),
   );
   assert.ok(plans.some(({ hosts }) => hosts.some(({ credits }) => credits?.isSettled === true)));
   assert.ok(plans.some(({ calls }) => calls.some(({ bodyMs }) => bodyMs > 1000)));
+  assert.ok(plans.some(({ calls }) => calls.some(({ partition }) => partition !== undefined)));
   assert.ok(plans.some(({ startsWithTotals }) => !startsWithTotals));
   assert.equal(new Set(plans.map(plan => JSON.stringify({ ...plan, seed: 0 }))).size, 2000);
 });

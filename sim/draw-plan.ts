@@ -10,6 +10,7 @@ import type {
   ProcessPlan,
   RatePlan,
   RoleLimitsPlan,
+  StorePlan,
 } from "./plan.ts";
 import { Random } from "./random.ts";
 
@@ -53,9 +54,25 @@ export function drawPlan(seed: number): Plan {
     isAimd: random.chance(0.3),
     faults: drawFaults(random, { hosts, processes: count, hasStore: store !== undefined, spanMs }),
   };
+  const partitions = new Random(seed, 3);
+  const partitioned = hosts.map(host => (partitions.chance(0.15) ? { ...host, isPerPartition: true as const } : host));
   // Servers enforce their totals from the beginning.
   const startsWithTotals = drawn.faults.every(({ kind }) => kind !== "reload") || costs.chance(0.5);
-  return { seed, hosts, processes, store, startsWithTotals, calls, ...drawn };
+  return {
+    ...{ seed, hosts: partitioned, processes, store: store && refusing(partitions, store), startsWithTotals },
+    ...{ calls: calls.map(call => inPartition(partitions, call, partitioned)), ...drawn },
+  };
+}
+
+/** With some stores that are away, calls are refused. */
+function refusing(random: Random, store: StorePlan): StorePlan {
+  return random.chance(0.15) ? { ...store, whenAway: "refuse" } : store;
+}
+
+/** Calls to hosts with `per: partition` name one of two partitions, or none. */
+function inPartition(random: Random, call: CallPlan, hosts: readonly HostPlan[]): CallPlan {
+  if (!hosts.find(({ name }) => name === call.host)?.isPerPartition) return call;
+  return { ...call, partition: random.pick([undefined, "a", "a", "b"]) };
 }
 
 function drawNetwork(random: Random, guardMs: number): NetworkPlan {

@@ -12,6 +12,8 @@ export interface WireRequest {
   readonly attempt: number;
   readonly host: string;
   readonly role: Role;
+  /** The name of the role budget that it uses: its host, or a partition of it. */
+  readonly key: string;
   /** Units that it counts in every window. */
   readonly units: number;
   /** Credits that it was charged when it was granted. */
@@ -23,6 +25,11 @@ export interface WireRequest {
   writtenUs: number | undefined;
   arrivedUs: number | undefined;
   endedUs: number | undefined;
+}
+
+/** The role limits at its host that a request uses: those of its role, or of its role in its partition. */
+export function budgetOf({ role, key, host }: WireRequest): string {
+  return key === host ? role : `${role} of ${key}`;
 }
 
 /**

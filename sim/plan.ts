@@ -55,6 +55,8 @@ export interface HostPlan {
   readonly credits: CreditsPlan | undefined;
   readonly guardMs: number;
   readonly isSmooth: boolean;
+  /** The limits of each role exist once for each partition (`per: partition`), below the common total. Absent: they do not. */
+  readonly isPerPartition?: true | undefined;
   readonly server: ServerPlan;
 }
 
@@ -113,7 +115,7 @@ export interface ProcessPlan {
 
 export interface StorePlan {
   /** `when_store_away`. */
-  readonly whenAway: "share" | "wait";
+  readonly whenAway: "share" | "wait" | "refuse";
   readonly delayMs: number;
   readonly jitterMs: number;
 }
@@ -126,6 +128,8 @@ export interface CallPlan {
   readonly role: Role;
   readonly method: "GET" | "HEAD" | "POST";
   readonly page: number;
+  /** The tenant or API key of the call. Absent: none. */
+  readonly partition?: string | undefined;
   readonly weight: number;
   /** Credits that the caller expects to use. Undefined: the policy's. */
   readonly credits: number | undefined;
@@ -208,7 +212,9 @@ export type Sabotage =
   | "exhausted-bounds"
   | "early-estimates"
   | "late-estimates"
-  | "lost-ends";
+  | "lost-ends"
+  | "deaf-to-partitions"
+  | "split-partitions";
 
 /** When the last fault ends. A step of a clock ends at once; its `ms` is the distance. */
 export function lastFaultMs({ faults }: Plan): number {

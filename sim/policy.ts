@@ -1,7 +1,8 @@
 import type { PolicyOptions } from "../src/http/hub-options.ts";
 import type { BreakersOptions } from "../src/policy/breaker-schema.ts";
+import { partitionName } from "../src/policy/partition-name.ts";
 import type { HostLimits, RatelimitsOptions, RoleLimits } from "../src/policy/ratelimit-schema.ts";
-import type { HostPlan, Plan, RatePlan, RoleLimitsPlan, Sabotage } from "./plan.ts";
+import type { CallPlan, HostPlan, Plan, RatePlan, RoleLimitsPlan, Sabotage } from "./plan.ts";
 
 /** Response header that says how many credits a request has used. */
 export const CREDITS_HEADER = "x-credits-used";
@@ -29,13 +30,18 @@ export function policyOfPlan(
   return { ratelimits, breakers: breakersOf(plan), identities: { extends: "none" } };
 }
 
+/** The name of the role budget that a call uses: its host, or one of its partitions. */
+export function keyOf({ name, isPerPartition }: HostPlan, { partition }: CallPlan): string {
+  return isPerPartition && partition !== undefined ? partitionName(name, partition) : name;
+}
+
 /** A rate after a reload with this factor. */
 export function scaled({ limit, windowMs }: RatePlan, factor: number): RatePlan {
   return { limit: Math.max(1, Math.round(limit * factor)), windowMs };
 }
 
 function limitsOf(
-  { roleLimits, total, credits, guardMs, isSmooth }: HostPlan,
+  { roleLimits, total, credits, guardMs, isSmooth, isPerPartition }: HostPlan,
   { factor, hasTotals }: PolicyVersion,
   sabotage?: Sabotage,
 ): HostLimits {
@@ -58,6 +64,7 @@ function limitsOf(
       max_delay_ms: sabotage === "long-delays" ? 4 * maxDelayMs + 1000 : maxDelayMs,
       max_concurrent: sabotage === "wide-slots" ? maxConcurrent + 3 : maxConcurrent,
       count_head: countsHead,
+      ...(isPerPartition && { per: "partition" as const }),
     };
   }
   if (!hasTotals || total.length + (credits?.total.length ?? 0) === 0) return limits;

@@ -69,7 +69,7 @@ export class SimProcess {
       emit({ kind: "done", atUs: clock.nowUs, process: number, call, status, error, retryAfterMs, isFinal });
     });
     this.#callers.add(caller);
-    const { host, role, method, page, weight, credits, deadlineMs, abortMs } = call;
+    const { host, role, method, page, partition, weight, credits, deadlineMs, abortMs } = call;
     const maxWaitMs = plan.sabotage === "exhausted-bounds" ? Number.POSITIVE_INFINITY : call.maxWaitMs;
     const options: SimDispatchOptions & Record<string, unknown> = {
       origin: `https://${host}`,
@@ -78,6 +78,7 @@ export class SimProcess {
       role,
       weight,
       simCall: call,
+      ...(partition === undefined ? {} : sentPartition(plan, call)),
       ...(credits === undefined ? {} : { costs: { credits } }),
       ...(maxWaitMs === undefined ? {} : { maxWaitMs }),
       ...(deadlineMs === undefined ? {} : { deadlineMs }),
@@ -150,6 +151,12 @@ async function assemble(
     if (event.event_type !== "breaker_before_call") emit({ kind: "event", atUs: clock.nowUs, process: number, event });
   });
   return { hub, breakers };
+}
+
+/** The partition that the hub is told. */
+function sentPartition({ sabotage }: Plan, { partition, id }: CallPlan): { readonly partition?: string | undefined } {
+  if (sabotage === "deaf-to-partitions") return {};
+  return { partition: sabotage === "split-partitions" ? `${partition} ${id}` : partition };
 }
 
 /** What a limiter would say that refuses a call only when its bound is over. */

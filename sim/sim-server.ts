@@ -1,5 +1,4 @@
-import type { Role } from "../src/policy/roles.ts";
-import type { WireRequest } from "./facts.ts";
+import { budgetOf, type WireRequest } from "./facts.ts";
 import { wallMsAt } from "./machine.ts";
 import type { Fault, HostPlan, RatePlan } from "./plan.ts";
 import { CREDITS_HEADER } from "./policy.ts";
@@ -31,7 +30,6 @@ type LieFault = Extract<Fault, { kind: "lie" }>;
 
 interface EnforcedRate {
   readonly name: string;
-  readonly role: Role | undefined;
   readonly rate: RatePlan;
   readonly enforcer: Enforcer;
 }
@@ -39,41 +37,33 @@ interface EnforcedRate {
 /** One simulated host: enforces its limits on arriving requests, by its own clock, and responds or fails. */
 export class SimServer {
   readonly plan: HostPlan;
-  readonly #scopes: readonly EnforcedRate[];
-  readonly #busy = new Map<Role, number>();
+  readonly #totals: readonly EnforcedRate[];
+  /** The limits of each role, by the name of the role budget: partitions have their own. */
+  readonly #scopes = new Map<string, readonly EnforcedRate[]>();
+  readonly #busy = new Map<string, number>();
   outage: Outage | undefined;
   throttle: Throttle | undefined;
   lie: LieFault | undefined;
 
   constructor(plan: HostPlan) {
     this.plan = plan;
-    const { model, enforcedShare } = plan.server;
-    const scope = (name: string, role: Role | undefined, rate: RatePlan): EnforcedRate => {
-      const enforced = { ...rate, limit: Math.max(1, Math.floor(rate.limit * enforcedShare)) };
-      return { name: `${name} ${rate.limit}/${rate.windowMs}ms`, role, rate, enforcer: enforcerOf(model, enforced) };
-    };
-    const scopes: EnforcedRate[] = plan.total.map(rate => scope("total", undefined, rate));
-    for (const [role, limits] of Object.entries(plan.roleLimits)) {
-      for (const rate of limits.rates) scopes.push(scope(role, role as Role, rate));
-    }
-    this.#scopes = scopes;
+    this.#totals = plan.total.map(rate => this.#enforced("total", rate));
   }
 
   /** Called when the headers of a request have arrived. */
   receive(request: WireRequest, isConditional: boolean, nowUs: number): SimResponse {
     const { server } = this.plan;
     const date = new Date(wallMsAt(nowUs, server.wallOffsetMs)).toUTCString();
-    const full = this.#scopes.find(
-      ({ role, enforcer }) => applies(role, request) && !enforcer.has(request.units, nowUs),
-    );
+    const scopes = request.units > 0 ? [...this.#totals, ...this.#scopesOf(request)] : [];
+    const full = scopes.find(({ enforcer }) => !enforcer.has(request.units, nowUs));
     if (full !== undefined) return plainResponse(429, { date }, { rejectedBy: full.name });
-    for (const { role, enforcer } of this.#scopes) if (applies(role, request)) enforcer.count(request.units, nowUs);
-    const busy = (this.#busy.get(request.role) ?? 0) + 1;
+    for (const { enforcer } of scopes) enforcer.count(request.units, nowUs);
+    const busy = (this.#busy.get(budgetOf(request)) ?? 0) + 1;
     const most = this.plan.roleLimits[request.role]?.maxConcurrent ?? Number.POSITIVE_INFINITY;
     if (server.enforcesConcurrency && busy > most) return plainResponse(429, { date }, { rejectedBy: CONCURRENCY });
     if (this.throttle !== undefined) return this.#throttled(this.throttle, nowUs);
     if (this.outage !== undefined) return this.#failing(this.outage, date);
-    const headers: Record<string, string | string[]> = { date, ...this.#announcedHeaders(request.role, nowUs) };
+    const headers: Record<string, string | string[]> = { date, ...this.#announcedHeaders(request, nowUs) };
     const { maxAgeS } = server;
     if (maxAgeS > 0) Object.assign(headers, { "cache-control": `max-age=${maxAgeS}`, etag: '"1"' });
     const usedCredits = this.plan.credits?.isSettled ? request.usedCredits : undefined;
@@ -82,12 +72,27 @@ export class SimServer {
     return { ...plainResponse(200, headers, { bodyBytes: 100 }), maxAgeS, usedCredits };
   }
 
-  requestStarted(role: Role): void {
-    this.#busy.set(role, (this.#busy.get(role) ?? 0) + 1);
+  requestStarted(request: WireRequest): void {
+    this.#busy.set(budgetOf(request), (this.#busy.get(budgetOf(request)) ?? 0) + 1);
   }
 
-  requestEnded(role: Role): void {
-    this.#busy.set(role, (this.#busy.get(role) ?? 0) - 1);
+  requestEnded(request: WireRequest): void {
+    this.#busy.set(budgetOf(request), (this.#busy.get(budgetOf(request)) ?? 0) - 1);
+  }
+
+  #enforced(name: string, rate: RatePlan): EnforcedRate {
+    const { model, enforcedShare } = this.plan.server;
+    const enforced = { ...rate, limit: Math.max(1, Math.floor(rate.limit * enforcedShare)) };
+    return { name: `${name} ${rate.limit}/${rate.windowMs}ms`, rate, enforcer: enforcerOf(model, enforced) };
+  }
+
+  #scopesOf(request: WireRequest): readonly EnforcedRate[] {
+    const budget = budgetOf(request);
+    const scopes =
+      this.#scopes.get(budget) ??
+      (this.plan.roleLimits[request.role]?.rates ?? []).map(rate => this.#enforced(budget, rate));
+    this.#scopes.set(budget, scopes);
+    return scopes;
   }
 
   #throttled({ status, form, seconds }: Throttle, nowUs: number): SimResponse {
@@ -101,16 +106,12 @@ export class SimServer {
       : plainResponse(how === "error" ? 500 : 502, { date });
   }
 
-  #announcedHeaders(role: Role, nowUs: number): Readonly<Record<string, string>> {
-    const scope = this.#scopes.find(candidate => candidate.role === role);
+  #announcedHeaders(request: WireRequest, nowUs: number): Readonly<Record<string, string>> {
+    const [scope] = this.#scopesOf(request);
     if (scope === undefined) return {};
     if (this.lie !== undefined) return falseRateLimitHeaders(this.lie.lie, scope.rate);
     return rateLimitHeaders(this.plan.server.announces, scope.rate, scope.enforcer.remaining(nowUs));
   }
-}
-
-function applies(role: Role | undefined, request: WireRequest): boolean {
-  return request.units > 0 && (role === undefined || role === request.role);
 }
 
 function plainResponse(

@@ -5,8 +5,8 @@ import { Clock } from "./clock.ts";
 import type { SimFact, WireRequest } from "./facts.ts";
 import { scheduleFault } from "./faults.ts";
 import { Machine } from "./machine.ts";
-import { type CallPlan, lastFaultMs, type Plan } from "./plan.ts";
-import { policyOfPlan } from "./policy.ts";
+import { type CallPlan, type HostPlan, lastFaultMs, type Plan } from "./plan.ts";
+import { keyOf, policyOfPlan } from "./policy.ts";
 import { ProcessTime } from "./process-time.ts";
 import { Random } from "./random.ts";
 import { SimProcess } from "./sim-process.ts";
@@ -19,6 +19,8 @@ const STEPS_MAX = 100_000;
 const MAX_TIME_US = 6 * 3600e6;
 /** Time between the last task and the final snapshots: longer than any window, lease or cooldown. */
 const AFTERWARDS_US = 3600e6;
+/** A process notices a silent store after a second, tries it again until it answers, and refuses calls meanwhile. */
+const NOTICED_US = 5e6;
 
 /** Called with every fact, and with the requests that changed in the same turn of the event loop. */
 export type OnFact = (fact: SimFact, touched: ReadonlySet<WireRequest>) => void;
@@ -63,7 +65,8 @@ export class SimWorld {
       this.#clock.at(call.atMs * 1000, process.time, () => process.startCall(call));
     }
     const calmUs = lastFaultMs(this.#plan) * 1000;
-    this.#clock.at(calmUs + 1_000_000, undefined, () => this.#scheduleFinalCalls());
+    const settledUs = this.#plan.store?.whenAway === "refuse" ? NOTICED_US : 1_000_000;
+    this.#clock.at(calmUs + settledUs, undefined, () => this.#scheduleFinalCalls());
     await this.#runUntilIdle();
     this.#emitFinalSnapshots();
     await this.#close();
@@ -146,10 +149,12 @@ export class SimWorld {
       process.emitSnapshot(true);
     }
     if (this.#store === undefined) return;
-    const keys = this.#plan.hosts.flatMap(({ name }) => [
-      `total ${name}`,
-      `total ${name} credits`,
-      ...ROLES.flatMap(role => [`lane ${name} ${role}`, `lane ${name} ${role} credits`]),
+    const keys = this.#plan.hosts.flatMap(host => [
+      `total ${host.name}`,
+      `total ${host.name} credits`,
+      ...budgetNames(this.#plan, host).flatMap(name =>
+        ROLES.flatMap(role => [`lane ${name} ${role}`, `lane ${name} ${role} credits`]),
+      ),
     ]);
     this.#emit({ kind: "store-snapshot", atUs, pending: this.#store.pending(keys) });
   }
@@ -193,4 +198,10 @@ export class SimWorld {
 async function settled(): Promise<void> {
   await setImmediate();
   await setImmediate();
+}
+
+/** The host, and the partitions of it that calls name. */
+function budgetNames({ calls }: Plan, host: HostPlan): readonly string[] {
+  const own = calls.filter(call => call.host === host.name);
+  return [...new Set([host.name, ...own.map(call => keyOf(host, call))])];
 }

@@ -33,6 +33,20 @@ const fourCalls = (changes: Partial<CallPlan>) => {
   return { ...plan, hosts: plan.hosts.map(host => ({ ...host, roleLimits: { metadata: limits } })) };
 };
 
+/** One call for each page, 100 ms apart, to a host with limits and responses for each partition. */
+const partitionedCalls = (pages: readonly number[], ...partitions: readonly string[]): Plan => {
+  const plan = fourCalls({});
+  const calls = pages.map((page, id) =>
+    plainCall({ id, page, atMs: 100 * id, partition: partitions[id % partitions.length], maxWaitMs: 5000 }),
+  );
+  const hosts = plan.hosts.map(host => ({
+    ...host,
+    isPerPartition: true as const,
+    server: { ...host.server, maxAgeS: 60 },
+  }));
+  return { ...plan, hosts, calls };
+};
+
 // Each fault that is built into the hub, the law that detects it, and a plan where that can be seen; else some seed.
 const sabotages: readonly (readonly [Sabotage, string, Plan?])[] = [
   ["loose-rates", "any window, at each process"],
@@ -59,6 +73,8 @@ const sabotages: readonly (readonly [Sabotage, string, Plan?])[] = [
   ["exhausted-bounds", "no call waits for its whole bound and is refused then", fourCalls({ maxWaitMs: 500 })],
   ["early-estimates", "a refusal gives a possible time", fourCalls({})],
   ["late-estimates", "a refusal gives a possible time", fourCalls({})],
+  ["split-partitions", "any window, at each process", partitionedCalls([0, 1, 2, 3], "a")],
+  ["deaf-to-partitions", "partitions share no response", partitionedCalls([7, 7], "a", "b")],
   ["lost-ends", "liveness after the last fault"],
   ["lost-ends", "conservation"],
 ];

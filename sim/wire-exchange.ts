@@ -136,7 +136,7 @@ export class WireExchange implements Dispatcher.DispatchController {
       this.#later(nowUs, this.#network.headersTimeoutMs * 1000, () => this.#fail(new errors.HeadersTimeoutError()));
       return;
     }
-    this.#server.requestStarted(request.role);
+    this.#server.requestStarted(request);
     this.#isServing = true;
     const serviceUs = random.whole(0, this.#server.plan.server.serviceMs * 1000);
     clock.at(nowUs + serviceUs, undefined, sentUs => {
@@ -207,7 +207,7 @@ export class WireExchange implements Dispatcher.DispatchController {
   }
 
   #served(): void {
-    if (this.#isServing) this.#server.requestEnded(this.#request.role);
+    if (this.#isServing) this.#server.requestEnded(this.#request);
     this.#isServing = false;
   }
 

@@ -24,6 +24,7 @@ import { noLateAttempt } from "./late-attempts.ts";
 import { noExhaustedBound } from "./late-refusals.ts";
 import type { LawMaker } from "./law.ts";
 import { liveness } from "./liveness.ts";
+import { ownResponses } from "./partitions.ts";
 import { resumesSlowly } from "./ramp-up.ts";
 import { noRejection } from "./rejection.ts";
 import { share } from "./share.ts";
@@ -100,7 +101,9 @@ const answeredAt = (atMs: number, request: WireRequest, status: number): SimFact
 const dispatched = (request: WireRequest): SimFact => ({ kind: "dispatched", atUs: request.dispatchedUs, request });
 const connecting = requestAt(10, { call: plainCall({ id: 7 }), writtenUs: undefined });
 const writtenLate: SimFact = { kind: "written", atUs: us(15), request: connecting };
+const storeLost = { kind: "store-loss", atMs: 1, lostMs: 50 } as const;
 const hurried = plainCall({ id: 8, deadlineMs: 50 });
+const joined = requestAt(10, { call: hurried, writtenUs: undefined });
 const stalled: SimFact = {
   ...{ kind: "fault", atUs: us(10), fault: { kind: "stall", atMs: 10, process: 0, ms: 40 }, isOver: false },
 };
@@ -279,6 +282,12 @@ const cases: readonly Case[] = [
     ],
   },
   {
+    // The call of a request has ended, and another one that has joined it ends it at the deadline that they share.
+    law: noStaleResult,
+    violating: [dispatched(connecting), done(55, connecting.call, "AbortError"), changed(61, "closed", "open")],
+    valid: [dispatched(joined), done(60, hurried, "DOCSTOKG_DEADLINE"), changed(61, "closed", "open")],
+  },
+  {
     // The store counts failures of all processes, so that no result arrives when the circuit opens: one must have failed.
     law: noStaleResult,
     plan: waiting,
@@ -398,7 +407,25 @@ const cases: readonly Case[] = [
     valid: [away, eventFact(400, { event_type: "store_back" }), sent(500)],
   },
   { law: liveness, violating: [done(9, early, "DOCSTOKG_BREAKER_OPEN")], valid: [done(9, early)] },
+  {
+    law: liveness,
+    plan: plainPlan({ store: { whenAway: "refuse", delayMs: 0, jitterMs: 0 }, faults: [storeLost] }),
+    violating: [done(9, early, "DOCSTOKG_BUSY")],
+    valid: [done(9, early, "DOCSTOKG_RATE_LIMITED")],
+  },
   { law: liveness, violating: [{ kind: "stuck", atUs: 0, message: "a hub does not close" }], valid: [] },
+  {
+    law: ownResponses,
+    violating: [...fresh(5000), done(100, { ...again, partition: "a" })],
+    valid: [...fresh(5000), done(100, again)],
+  },
+  {
+    // Each partition has limits of its own.
+    law: anyWindowOfProcess,
+    plan: plainPlan({ hosts: hostWith({ isPerPartition: true }) }),
+    violating: [0, 10, 20].map(atMs => ({ ...written(atMs), request: requestAt(atMs, { key: "a" }) }) as SimFact),
+    valid: [0, 10, 20].map(atMs => ({ ...written(atMs), request: requestAt(atMs, { key: `${atMs > 5}` }) }) as SimFact),
+  },
   {
     law: hitsCostNothing,
     violating: [...fresh(5000), called(100, again), sent(100, { call: again })],

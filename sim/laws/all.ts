@@ -17,6 +17,7 @@ import { noLateAttempt } from "./late-attempts.ts";
 import { noExhaustedBound } from "./late-refusals.ts";
 import type { LawMaker } from "./law.ts";
 import { liveness } from "./liveness.ts";
+import { ownResponses } from "./partitions.ts";
 import { resumesSlowly } from "./ramp-up.ts";
 import { noRejection } from "./rejection.ts";
 import { share } from "./share.ts";
@@ -49,6 +50,7 @@ export const ALL_LAWS: readonly LawMaker[] = [
   fairness,
   liveness,
   hitsCostNothing,
+  ownResponses,
   fewAttempts,
   noLateAttempt,
   unobservableEviction,

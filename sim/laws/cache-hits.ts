@@ -31,7 +31,7 @@ class HitsCostNothing implements Law {
       this.#pending.set(fact.request.id, fact.freshUntilUs);
     // An unsafe request invalidates the cached response.
     if (fact.kind === "head" && fact.request.call.method === "POST")
-      this.#freshUntilUs.delete(keyOf(fact.request.process, fact.request.call));
+      this.#invalidate(keyOf(fact.request.process, { ...fact.request.call, partition: undefined }));
     if (fact.kind === "ended") {
       const { id, call, process } = fact.request;
       const untilUs = this.#pending.get(id);
@@ -53,11 +53,17 @@ class HitsCostNothing implements Law {
       : `call ${fact.call.id} got ${fact.error ?? fact.status}, although its response was fresh in the cache`;
   }
 
+  /** In every partition: whether the request of one invalidates the response of another is not checked. */
+  #invalidate(page: string): void {
+    for (const key of this.#freshUntilUs.keys()) if (key.startsWith(page)) this.#freshUntilUs.delete(key);
+  }
+
   #hasExactClock({ host }: CallPlan): boolean {
     return this.#plan.hosts.find(({ name }) => name === host)?.server.wallOffsetMs === 0;
   }
 }
 
-function keyOf(process: number, { host, role, page }: CallPlan): string {
-  return `${process} ${host} ${role} ${page}`;
+/** Partitions share no response (law L13). */
+function keyOf(process: number, { host, role, page, partition = "" }: CallPlan): string {
+  return `${process} ${host} ${role} ${page} ${partition}`;
 }

@@ -1,5 +1,6 @@
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
+import { isSameBudget } from "./scopes.ts";
 
 /**
  * Where nothing but the configured rates delays a call: no store, no credits, no even spacing, no pace, no announced
@@ -44,7 +45,7 @@ export class CalmHosts {
     if (this.#inFlight.size >= maxInFlight) this.#isDisturbed = true;
     const { host, role } = request;
     const most = hosts.find(({ name }) => name === host)?.roleLimits[role]?.maxConcurrent ?? 0;
-    const there = [...this.#inFlight].filter(one => one.host === host && one.role === role).length;
+    const there = [...this.#inFlight].filter(one => isSameBudget(one, request)).length;
     if (there >= most) this.#disturbed.add(host);
   }
 }

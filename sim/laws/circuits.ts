@@ -104,10 +104,10 @@ class NoStaleResult implements Law {
         host !== undefined &&
         role !== undefined
       ) {
-        const { inFlight, failures } = this.#circuits.of(fact.process, host, role);
+        const { inFlight, abandoned, failures } = this.#circuits.of(fact.process, host, role);
         // The store counts the failures of all processes: the circuit opens when its reply arrives.
         const isCounted = this.#isShared && old === "closed" && state === "open" && failures > 0;
-        const expired = [...inFlight].filter(one => isExpiredUnwritten(one, fact.atUs));
+        const expired = [...inFlight, ...abandoned].filter(one => isExpiredUnwritten(one, fact.atUs));
         const causes = [...touched, ...expired].filter(
           one => one.process === fact.process && one.host === host && one.role === role,
         );

@@ -34,8 +34,8 @@ class Conservation implements Law {
     else if (event.event_type === "rate_head_skipped") this.#add(`${process} ${event.host} ${event.role}`, 1);
   }
 
-  #useGrant({ process, host, role, id }: WireRequest): string | undefined {
-    const left = this.#add(`${process} ${host} ${role}`, -1);
+  #useGrant({ process, host, role, key, id }: WireRequest): string | undefined {
+    const left = this.#add(`${process} ${key} ${role}`, -1);
     return left < 0 ? `request ${id} was sent to ${host} (${role}) without a grant` : undefined;
   }
 

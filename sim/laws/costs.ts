@@ -3,7 +3,7 @@ import type { HostPlan, Plan } from "../plan.ts";
 import { scaled } from "../policy.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
 import { PoliciesInForce } from "./policies-in-force.ts";
-import { creditScopesOf, hostOf, type RateScope } from "./scopes.ts";
+import { creditScopesOf, hostOf, isSameBudget, type RateScope } from "./scopes.ts";
 import { isWithin, SentRequests } from "./sent-requests.ts";
 
 /**
@@ -52,7 +52,7 @@ class CostsWithinWindows implements Law {
     const { limit, windowMs } = scaled(rate, factor);
     const spanUs = (windowMs + host.guardMs) * 1000;
     const sent = this.#sent.of(request.process, host.name);
-    const counted = isTotal ? sent : sent.filter(({ role }) => role === request.role);
+    const counted = isTotal ? sent : sent.filter(one => isSameBudget(one, request));
     const used = counted.reduce((sum, one) => sum + this.#usedSince(one, atUs - spanUs, atUs), 0);
     return used > limit
       ? `request ${request.id} of process ${request.process} makes ${used} credits at ${host.name} (${name}) within ${ms(spanUs)}; limit ${limit}`

@@ -1,6 +1,6 @@
 import type { SimFact } from "../facts.ts";
 import type { CallPlan, HostPlan, Plan, RatePlan } from "../plan.ts";
-import { type PolicyVersion, scaled } from "../policy.ts";
+import { keyOf, type PolicyVersion, scaled } from "../policy.ts";
 import { CalmHosts } from "./calm-hosts.ts";
 import { boundOf, type Law, type LawMaker, ms } from "./law.ts";
 import { PoliciesInForce } from "./policies-in-force.ts";
@@ -69,13 +69,17 @@ class TrueEstimates implements Law {
   }
 
   /** When the requests that were sent leave enough units free, in the window that takes longest. */
-  #atLeastUs(process: number, host: HostPlan, { role, weight }: CallPlan, atUs: number): number {
+  #atLeastUs(process: number, host: HostPlan, call: CallPlan, atUs: number): number {
+    const { role, weight } = call;
+    const key = keyOf(host, call);
     const sent = this.#sent.of(process, host.name);
     let untilUs = atUs;
     for (const { rate, isTotal } of ratesOf(host, role, this.#policies.of(process))) {
       const spanUs = (rate.windowMs + host.guardMs) * 1000;
       const counted = sent
-        .filter(one => one.units > 0 && isWithin(one, atUs - spanUs) && (isTotal || one.role === role))
+        .filter(
+          one => one.units > 0 && isWithin(one, atUs - spanUs) && (isTotal || (one.role === role && one.key === key)),
+        )
         .flatMap(one => Array.from({ length: one.units }, () => one.writtenUs ?? atUs))
         .sort((a, b) => a - b);
       // The last unit that must have left the window before the call fits.

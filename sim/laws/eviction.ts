@@ -19,7 +19,7 @@ class UnobservableEviction implements Law {
   check(fact: SimFact): string | undefined {
     if (fact.kind === "written" && fact.request.units > 0) {
       const { request, atUs } = fact;
-      this.#lastWritten.set(`${request.process} ${request.host} ${request.role}`, { request, atUs });
+      this.#lastWritten.set(`${request.process} ${request.key} ${request.role}`, { request, atUs });
     }
     if (fact.kind !== "snapshot" || fact.isLast) return undefined;
     const keptKeys = new Set(fact.keys.map(({ host, role }) => `${fact.process} ${host} ${role}`));

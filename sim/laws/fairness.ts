@@ -1,5 +1,6 @@
 import type { SimFact } from "../facts.ts";
-import type { CallPlan, Plan } from "../plan.ts";
+import type { CallPlan, HostPlan, Plan } from "../plan.ts";
+import { keyOf } from "../policy.ts";
 import { type Law, type LawMaker, turnUs } from "./law.ts";
 
 /** L2, L4: calls of one host and role are sent in the order of their arrival. */
@@ -68,9 +69,9 @@ class Fairness implements Law {
 
   #queueOf(call: CallPlan): CallPlan[] {
     const { process, host, role, method } = call;
-    const isHead =
-      method === "HEAD" && this.#plan.hosts.find(({ name }) => name === host)?.roleLimits[role]?.countsHead !== true;
-    const key = `${process} ${host} ${role} ${isHead}`;
+    const plan = this.#plan.hosts.find(({ name }) => name === host) as HostPlan;
+    const isHead = method === "HEAD" && plan.roleLimits[role]?.countsHead !== true;
+    const key = `${process} ${keyOf(plan, call)} ${role} ${isHead}`;
     const queue = this.#waiting.get(key) ?? [];
     this.#waiting.set(key, queue);
     return queue;

@@ -3,7 +3,7 @@ import type { Plan } from "../plan.ts";
 import { scaled } from "../policy.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
 import { PoliciesInForce } from "./policies-in-force.ts";
-import { hostOf, scopesOf } from "./scopes.ts";
+import { hostOf, isSameBudget, scopesOf } from "./scopes.ts";
 import { isWithin, SentRequests } from "./sent-requests.ts";
 
 /**
@@ -44,7 +44,7 @@ class KeepsHistory implements Law {
       const fromUs = atUs - (windowMs + host.guardMs) * 1000;
       const counted = this.#sent
         .of(process, host.name)
-        .filter(one => isWithin(one, fromUs) && (isTotal || one.role === request.role));
+        .filter(one => isWithin(one, fromUs) && (isTotal || isSameBudget(one, request)));
       if (counted.every(({ dispatchedUs }) => dispatchedUs >= reloadedUs)) continue;
       const units = counted.reduce((sum, one) => sum + one.units, 0);
       if (units > limit)

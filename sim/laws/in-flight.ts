@@ -1,6 +1,7 @@
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import type { Law, LawMaker } from "./law.ts";
+import { isSameBudget } from "./scopes.ts";
 
 /** L3: at most `max_concurrent` requests of a role, and `max_inflight` of a process, are in flight. */
 export const fewInFlight: LawMaker = {
@@ -29,7 +30,7 @@ class FewInFlight implements Law {
     if (own.length > this.#plan.maxInFlight)
       return `${own.length} requests of process ${process} are in flight; limit ${this.#plan.maxInFlight}`;
     const most = this.#plan.hosts.find(({ name }) => name === host)?.roleLimits[role]?.maxConcurrent ?? 0;
-    const there = own.filter(one => one.host === host && one.role === role).length;
+    const there = own.filter(one => isSameBudget(one, fact.request)).length;
     return there > most
       ? `${there} requests of process ${process} are in flight at ${host} (${role}); limit ${most}`
       : undefined;

@@ -1,5 +1,7 @@
 import type { LawMaker } from "./law.ts";
 
+const LOSSES: ReadonlySet<string> = new Set(["store-restart", "store-loss"]);
+
 /** After the last fault every host and role serves again, every call ends, and a closed hub leaves no timer. */
 export const liveness: LawMaker = {
   title: "liveness after the last fault",
@@ -11,6 +13,9 @@ export const liveness: LawMaker = {
       // After a fault of the store a server may have counted requests that the processes did not.
       const mayLoseCounts = plan.faults.some(({ kind }) => kind.startsWith("store-"));
       if (mayLoseCounts && fact.status === 429) return undefined;
+      // A process notices with its next call that the store has lost its data, and refuses what it then cannot know.
+      const mayRefuse = plan.store?.whenAway === "refuse" && plan.faults.some(({ kind }) => LOSSES.has(kind));
+      if (mayRefuse && fact.error === "DOCSTOKG_RATE_LIMITED") return undefined;
       // A server that allows less than the policy keeps rejecting.
       const isPolicyRaised = plan.faults.some(
         fault => fault.kind === "reload" && (fault.factor > 1 || !fault.hasTotals),

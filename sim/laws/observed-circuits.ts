@@ -10,6 +10,8 @@ interface ObservedCircuit {
   failures: number;
   /** Requests sent since the last change that have not ended. */
   readonly inFlight: Set<WireRequest>;
+  /** Those whose call ended before they were written. Other calls may have joined them, and end them later. */
+  readonly abandoned: Set<WireRequest>;
 }
 
 /** The state of each circuit, as its events and requests show it. */
@@ -25,6 +27,7 @@ export class ObservedCircuits {
       generation: 0,
       failures: 0,
       inFlight: new Set(),
+      abandoned: new Set(),
     };
     this.#observed.set(key, observed);
     return observed;
@@ -48,6 +51,7 @@ export class ObservedCircuits {
     } else if (fact.kind === "ended") {
       const observed = this.ofRequest(fact.request);
       observed.inFlight.delete(fact.request);
+      observed.abandoned.delete(fact.request);
       if (fact.how !== "complete" && this.isCurrent(fact.request)) observed.failures += 1;
     } else if (fact.kind === "head") {
       if (fact.status >= 400 && this.isCurrent(fact.request)) this.ofRequest(fact.request).failures += 1;
@@ -57,6 +61,7 @@ export class ObservedCircuits {
       for (const request of observed.inFlight)
         if (request.call === fact.call && request.writtenUs === undefined) {
           observed.inFlight.delete(request);
+          observed.abandoned.add(request);
           observed.failures += 1;
         }
     } else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
@@ -65,6 +70,7 @@ export class ObservedCircuits {
       const observed = this.of(fact.process, host, role);
       Object.assign(observed, { state, sinceUs: fact.atUs, generation: observed.generation + 1, failures: 0 });
       observed.inFlight.clear();
+      observed.abandoned.clear();
     }
   }
 }

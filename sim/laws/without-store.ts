@@ -2,14 +2,14 @@ import type { SimFact } from "../facts.ts";
 import type { LawMaker } from "./law.ts";
 import { JITTER_US } from "./scopes.ts";
 
-/** S4: with `when_store_away: wait` a process sends nothing that a limit counts while its store is away. */
+/** S4: with `when_store_away: wait` or `refuse` a process sends nothing that a limit counts while its store is away. */
 export const nothingWithoutStore: LawMaker = {
   title: "nothing is sent without the store if calls wait for it",
   make: plan => {
     const awaySinceUs = new Map<number, number>();
     return {
       check: (fact: SimFact) => {
-        if (plan.store?.whenAway !== "wait") return undefined;
+        if (plan.store === undefined || plan.store.whenAway === "share") return undefined;
         if (fact.kind === "event" && fact.event.event_type === "store_away") awaySinceUs.set(fact.process, fact.atUs);
         if (fact.kind === "event" && fact.event.event_type === "store_back") awaySinceUs.delete(fact.process);
         if (fact.kind !== "dispatched" || fact.request.units === 0) return undefined;

@@ -461,3 +461,24 @@ test("a lease request made while the store failed keeps no request waiting", asy
   slot.release();
   ((await first) as Grant).release();
 });
+
+test("units that are too old when the costs arrive are leased again at once, although the store had none left", async () => {
+  const limits: RatelimitsOptions = {
+    defaults: {
+      metadata: { rates: "5/MINUTE", costs: { credits: "100/MINUTE" }, guard_ms: 0, max_delay_ms: 60_000 },
+    },
+  };
+  const clock: { time?: FakeTime } = {};
+  const { time, gates } = processesOf(1, "5/MINUTE", limits, store =>
+    withExchange(store, async (settlements, requests) => {
+      const isCosts = requests.some(({ claims }) => claims.some(({ key }) => key.endsWith(" credits")));
+      if (isCosts) await clock.time?.sleep(2000);
+      const replies = await store.exchange(settlements, requests);
+      return replies.map(reply => (reply.kind === "granted" && !isCosts ? { ...reply, nextMs: 50_000 } : reply));
+    }),
+  );
+  clock.time = time;
+  const sent = send(gates[0], time);
+  await time.advance(5000);
+  assert.equal(await Promise.race([sent, Promise.resolve("waiting")]), 2000);
+});

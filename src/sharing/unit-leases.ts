@@ -94,12 +94,14 @@ export class UnitLeases {
     if (this.has(roleBudget, units, nowUs)) return true;
     const unitLease = this.#leaseOf(roleBudget);
     if (unitLease.unusedUnits >= units && unitLease.leasedUs > nowUs) return false;
+    const hasReturned = unitLease.unusedUnits > 0;
     this.#returnUnused(roleBudget, unitLease);
     if (this.#outage.away !== undefined) {
       this.awaitStore(roleBudget);
       return false;
     }
-    if (unitLease.notBeforeUs <= nowUs) this.#request(roleBudget, units, wanted);
+    // Units that are returned with the same exchange are free again, although the store had none left.
+    if (hasReturned || unitLease.notBeforeUs <= nowUs) this.#request(roleBudget, units, wanted);
     return false;
   }
 

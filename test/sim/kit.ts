@@ -83,6 +83,7 @@ export function requestAt(atMs: number, changes: Partial<WireRequest> = {}): Wir
     attempt: 1,
     host: HOST,
     role: "metadata",
+    key: HOST,
     units: 1,
     credits: 0,
     usedCredits: 0,
