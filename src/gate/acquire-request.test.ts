@@ -25,6 +25,11 @@ test("every documented option is accepted", async () => {
   assert.equal(await limiter.run(waiting, async grant => grant.host), host);
 });
 
+test("a text in place of the request is an error that shows the form of a request", async () => {
+  const message = 'acquire: expected an object such as { host: "api.example.org" }, found a string';
+  await assert.rejects(limiterOf().acquire(host as unknown as AcquireRequest), { name: "TypeError", message });
+});
+
 test("an unknown option is an error that suggests the option it resembles", async () => {
   const limiter = limiterOf();
   const unknown = (caller: string, option: string, hint: string) =>

@@ -75,6 +75,20 @@ test("the total of a service is named as such, if the role of its host has the s
   assert.deepEqual([sourceOf("api.x"), sourceOf("service s")], ["--rate", "policy.ratelimits"]);
 });
 
+test("the budget of a service for one host names the setting of the service or of the host", async () => {
+  const policy = await loadPolicy({
+    ratelimits: {
+      services: { free: { per_host: true, metadata: { rates: "1/MINUTE" } } },
+      hosts: { "api.x": { metadata: { rates: "7/SECOND" }, total: { rates: "9/SECOND" } } },
+    },
+  });
+  for (const name of ["service free:api.x", "service free:api.x/path", "service free:api.x:8080"])
+    for (const limit of ["1/MINUTE", "7/SECOND", "9/SECOND"]) {
+      const { where } = decidedByOf(policy, windowOf(limit, name), { host: name, role: "metadata" });
+      assert.equal(where, "policy.ratelimits", `${limit} of ${name}`);
+    }
+});
+
 test("a limit of another unit names the setting of its role or total", async () => {
   const metadata = { rates: "5/DAY", costs: { credits: ["5/DAY", "9/HOUR"] } };
   const hosts = { "api.x": { metadata, total: { costs: { usd_micros: "5/DAY" } } } };

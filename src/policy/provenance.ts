@@ -5,6 +5,7 @@ import { STORE_AWAY } from "./limits-share.ts";
 import type { LoadedPolicy } from "./load.ts";
 import type { Role } from "./roles.ts";
 import { serviceOfName, withoutTier } from "./service-name.ts";
+import { policyTarget } from "./target.ts";
 
 /** A request, as far as it decides which setting applies to it. */
 export interface ExplainedRequest {
@@ -98,8 +99,14 @@ function hostValues(policy: LoadedPolicy, { host, role, path }: ExplainedRequest
 }
 
 function limitValues(policy: LoadedPolicy, request: ExplainedRequest): readonly ExplainedValue[] {
-  const service = serviceOfName(withoutTier(request.host));
-  return service === undefined ? hostValues(policy, request) : explainLimits(policy, { service }, request.role);
+  const name = serviceOfName(withoutTier(request.host));
+  if (name === undefined) return hostValues(policy, request);
+  // A service with `per_host` has a budget for each host, `service <name>:<host>`, which keeps the host's limits too.
+  const colon = name.indexOf(":");
+  const own = explainLimits(policy, { service: colon < 0 ? name : name.slice(0, colon) }, request.role);
+  if (colon < 0) return own;
+  const { host, path } = policyTarget(policy, name.slice(colon + 1));
+  return [...own, ...hostValues(policy, { host, path, role: request.role })];
 }
 
 function whereOf({ sources }: ExplainedValue): string {

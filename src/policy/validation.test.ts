@@ -37,9 +37,9 @@ test("the address of a store is never quoted, and other URLs lose their credenti
   ]);
 });
 
-test("an unknown key has a suggestion, and a known key at the wrong place is reported as such", () => {
+test("an unknown key has a suggestion or the keys of its place, and so has a known key at the wrong place", () => {
   assert.deepEqual(messages({ bakend: {}, kind: "memory" }), [
     "bakend: unknown key; did you mean backend?",
-    "kind: this key is not allowed at this place",
+    "kind: this key is not allowed at this place; the keys here are name, key, backend",
   ]);
 });

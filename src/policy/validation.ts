@@ -28,7 +28,7 @@ export function problemsOf(
   const index = new SourceIndex(assignments);
   const list = new ProblemList(name);
   const messageOf = ({ kind, path, message }: SchemaIssue) => {
-    if (kind === "unknown key") return unknownKeyMessage(path.at(-1) ?? "", known);
+    if (kind === "unknown key") return unknownKeyMessage(path.at(-1) ?? "", known, keysAt(schema, path.slice(0, -1)));
     if (kind !== "value" || !quotesValues) return message;
     return isStoreAddress(path)
       ? `${message} (value not shown, it may contain a password)`
@@ -41,10 +41,27 @@ export function problemsOf(
   return list.problems;
 }
 
-function unknownKeyMessage(key: string, known: ReadonlySet<string>): string {
-  if (known.has(key)) return "this key is not allowed at this place";
+/** @param allowed the keys of the place itself */
+function unknownKeyMessage(key: string, known: ReadonlySet<string>, allowed: readonly string[]): string {
+  const choice = allowed.length === 0 ? "" : `; the keys here are ${allowed.join(", ")}`;
+  if (known.has(key)) return `this key is not allowed at this place${choice}`;
   const suggested = nearest(key, known);
-  return suggested === undefined ? "unknown key" : `unknown key; did you mean ${suggested}?`;
+  return suggested === undefined ? `unknown key${choice}` : `unknown key; did you mean ${suggested}?`;
+}
+
+/** The keys of the object at a path; none if the schema has no object with fixed keys there. */
+function keysAt(schema: AnySchema, path: readonly string[]): readonly string[] {
+  const { node } = schema;
+  if ("inner" in node) return keysAt(node.inner, path);
+  if (node.kind === "union")
+    return node.options.map(option => keysAt(option, path)).find(keys => keys.length > 0) ?? [];
+  const [key, ...rest] = path;
+  if (node.kind === "map") return key === undefined ? [] : keysAt(node.values, rest);
+  if (node.kind === "list") return key === undefined ? [] : keysAt(node.items, rest);
+  if (node.kind !== "object") return [];
+  if (key === undefined) return node.fields.map(([name]) => name);
+  const inner = Object.hasOwn(node.shape, key) ? node.shape[key] : undefined;
+  return inner === undefined ? [] : keysAt(inner, rest);
 }
 
 /** Every key of the schema at any depth, for suggestions. */
