@@ -25,7 +25,7 @@ const files =
   named.length > 0
     ? named
     : // Packages that a test installs bring tests of their own.
-      globSync(["src/**/*.test.ts", "{test,sim,chaos,mutation}/**/*.test.ts"], {
+      globSync(["src/**/*.test.ts", "{test,sim,chaos,mutation,fuzz}/**/*.test.ts"], {
         exclude: path => path.includes("node_modules"),
       }).sort(longestFirst);
 // Each file is a process of its own, and many start others: the compiled modules are kept for all of them.

@@ -7,7 +7,7 @@ import { relative, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "..");
 const entries = new Set(["src/index.ts", ...entryPoints(), "src/cli/docstokg.ts", "src/cli/ontofetch.ts"]);
-const files = globSync(["{src,web,test,scripts,bench,sim,chaos,mutation}/**/*.ts"], {
+const files = globSync(["{src,web,test,scripts,bench,sim,chaos,mutation,fuzz}/**/*.ts"], {
   cwd: root,
   exclude: path => path.includes("node_modules"),
 });

@@ -100,3 +100,12 @@ test("random bytes are never accepted", () => {
     assert.notEqual(judged("xml", hostile), "good");
   }
 });
+
+test("comments and instructions that are repeated without a root element are read once", () => {
+  for (const part of ["<!---->", "<?xclele/>/>", "<!DOCTYPE a><!---->"]) {
+    const head = Buffer.from(part.repeat(HEAD_BYTES).slice(0, HEAD_BYTES));
+    const sample = { head, tail: head.subarray(-TAIL_BYTES), bytes: head.length, isFullLength: true };
+    assert.equal(checkFile("xml", sample).kind, "bad");
+    assert.equal(checkFile("html", sample).kind, "bad");
+  }
+});

@@ -3,6 +3,7 @@
  * Pure: the caller passes the start and the end of the file, and the structure of a PDF.
  */
 
+import { afterComments, afterProlog } from "../../core/text/markup-prolog.ts";
 import { challengeIn } from "../challenge-page.ts";
 import type { Reason } from "../reason.ts";
 import type { FileRole } from "../resolvers/resolver.ts";
@@ -127,7 +128,12 @@ export const MEDIA_TYPES: Readonly<Record<StoredKind, string>> = {
 };
 
 function looksLikeHtml(text: string): boolean {
-  return /^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--[\s\S]*?-->\s*)*<(?:!doctype\s+html|html[\s>])/i.test(text);
+  const start = afterComments(text, afterByteOrderMark(text));
+  return /^<(?:!doctype\s{1,20}html|html[\s>])/i.test(text.slice(start, start + 40));
+}
+
+function afterByteOrderMark(text: string): number {
+  return text.startsWith("\xef\xbb\xbf") ? 3 : 0;
 }
 
 function checkPdf({ bytes, isFullLength, pdf }: FileSample): FileCheckResult {
@@ -152,7 +158,7 @@ function checkHtml({ tail }: FileSample): FileCheckResult {
 const ERROR_ROOTS: ReadonlySet<string> = new Set(["error", "errorbean", "oai-pmh", "errors"]);
 
 function checkXml(head: string, { tail }: FileSample): FileCheckResult {
-  const [, root] = /^(?:\xef\xbb\xbf)?\s*(?:<[?!][\s\S]*?>\s*)*<([A-Za-z_][\w.:-]*)[\s/>]/.exec(head) ?? [];
+  const [, root] = /^<([A-Za-z_][\w.:-]*)[\s/>]/.exec(head.slice(afterProlog(head, afterByteOrderMark(head)))) ?? [];
   if (root === undefined) return bad("not-xml", `file begins with ${beginning(head)}`);
   if (ERROR_ROOTS.has(root.toLowerCase())) return bad("not-xml", `the service returned an error document <${root}>`);
   const end = latin1(tail).trimEnd();

@@ -218,3 +218,8 @@ test("the key of a work gives the same key when it is parsed", () => {
     { numRuns: 5000 },
   );
 });
+
+test("a URL of doi.org without a DOI is refused in every spelling", () => {
+  for (const text of ["http:doi.org", "https://doi.org/", "HTTPS:\\\\dx.doi.org\\a"])
+    assert.match((identify(text) as { readonly message: string }).message, /contains no DOI/);
+});

@@ -52,7 +52,9 @@ export function idsOfUrl(text: string): WorkIds | string {
   const canonical = canonicalWebUrl(text);
   const url = canonical === undefined ? null : URL.parse(canonical);
   if (canonical === undefined || url === null) return urlProblem(text);
-  const doi = DOI_ORG_URL.exec(text.trim())?.[1];
+  const isDoiOrg = /^(?:www\.|dx\.)?doi\.org$/.test(url.hostname);
+  // By the text, because a URL changes some characters of a DOI; `http:doi.org` is such a URL too.
+  const doi = isDoiOrg ? (DOI_ORG_URL.exec(text.trim())?.[1] ?? "") : undefined;
   if (doi !== undefined)
     return idsOfDoi(doi) ?? `${quotedInput(text)} contains no DOI; expected https://doi.org/10.1234/abc`;
   const host = url.hostname.replace(/^www\./, "");

@@ -2,6 +2,7 @@
  * Which parsers to try for a file, in which order. The order only saves time: a parser must accept the whole file, so a
  * wrong guess is corrected by the next one.
  */
+import { afterProlog } from "../../core/text/markup-prolog.ts";
 import type { OntologyFileFormat, WrongContent } from "../format.ts";
 import type { FileParser } from "./file-parser.ts";
 import type { OnStatement } from "./statement.ts";
@@ -110,30 +111,8 @@ export function isErrorMessage(text: string): boolean {
 
 function wrongMarkup(text: string): WrongContent | undefined {
   if (/^<!doctype\s{1,20}html/i.test(text)) return "html";
-  const [, tag = ""] = /^<([A-Za-z][\w:.-]{0,60})/.exec(afterProlog(text)) ?? [];
+  const [, tag = ""] = /^<([A-Za-z][\w:.-]{0,60})/.exec(text.slice(afterProlog(text))) ?? [];
   if (/^(?:html|head|body|script|meta|title|div|p|h1)$/i.test(tag)) return "html";
   if (/^(?:ListBucketResult|Error)$/.test(tag)) return "xml-listing";
   return undefined;
-}
-
-/** The text after the XML declaration, comments, processing instructions and the document type. */
-function afterProlog(text: string): string {
-  let at = 0;
-  for (;;) {
-    while (/\s/.test(text.charAt(at))) at += 1;
-    const end = text.startsWith("<?", at)
-      ? after(text, "?>", at)
-      : text.startsWith("<!--", at)
-        ? after(text, "-->", at)
-        : text.startsWith("<!", at)
-          ? after(text, text.slice(at, at + 500).includes("[") ? "]>" : ">", at)
-          : at;
-    if (end === at || end < 0) return text.slice(at);
-    at = end;
-  }
-}
-
-function after(text: string, mark: string, from: number): number {
-  const at = text.indexOf(mark, from);
-  return at < 0 ? -1 : at + mark.length;
 }

@@ -99,7 +99,12 @@ export class TurtleParser implements FileParser {
   }
 
   #run(work: () => void): void {
-    work();
+    try {
+      work();
+    } catch (error) {
+      // n3 goes on after some errors that it has reported, and then fails: `prefix :<:>`.
+      if (this.#problem === undefined) throw error;
+    }
     if (this.#problem !== undefined) throw problemOf(this.#problem);
   }
 
