@@ -7,7 +7,7 @@ import { limitPoliciesFrom } from "../policy/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import type { AwayPolicy } from "./store-outage.ts";
+import { type AwayPolicy, StoreOutage } from "./store-outage.ts";
 
 const HOST = "a.example";
 
@@ -186,4 +186,19 @@ test("a store that is away is tried every quarter to half a second until it is b
   await one.time.advance(60_000);
   assert.equal(one.exchanges, 0);
   assert.equal(one.time.armedTimers, 0);
+});
+
+test("a store that has lost its data is tried at once, and one that loses them again within a second after a pause", async () => {
+  const time = new FakeTime();
+  const policy = () => ({ mode: "wait", fleetSize: undefined }) as const;
+  const outage = new StoreOutage({ time, random: () => 0, policy, probe: () => undefined });
+  const isTriedAtOnce = (hasLostData: boolean) => {
+    outage.failed(new StoreError("x"), hasLostData);
+    return outage.isProbeDue(time.monotonicUs());
+  };
+  assert.deepEqual([isTriedAtOnce(false), isTriedAtOnce(true), isTriedAtOnce(true)], [false, true, false]);
+  await time.advance(999);
+  assert.equal(isTriedAtOnce(true), false);
+  await time.advance(1000);
+  assert.equal(isTriedAtOnce(true), true);
 });

@@ -37,6 +37,8 @@ export interface StoreOutageOptions {
 /** A store that is away is tried again after 250 to 500 ms. */
 export const PROBE_MS = 250;
 const PROBE_JITTER_MS = 250;
+/** A store that has lost its data answers, so it gets the reports at once, but not more often than this. */
+const LOST_AGAIN_US = 1_000_000;
 /** The store counts as back only if no other call has failed for this long. */
 const QUIET_US = 500_000;
 
@@ -48,6 +50,7 @@ export class StoreOutage {
   #sinceUs = 0;
   #contactUs = Number.NEGATIVE_INFINITY;
   #failedUs = Number.NEGATIVE_INFINITY;
+  #lostUs = Number.NEGATIVE_INFINITY;
   #probeUs = 0;
   #timer: Timer | undefined;
   #isClosed = false;
@@ -80,7 +83,9 @@ export class StoreOutage {
   failed(error: StoreError, hasLostData = false): boolean {
     const { time, policy } = this.#options;
     const nowUs = time.monotonicUs();
-    this.#probeUs = nowUs + PROBE_MS * 1000;
+    const isAnswering = hasLostData && nowUs - this.#lostUs >= LOST_AGAIN_US;
+    if (hasLostData) this.#lostUs = nowUs;
+    this.#probeUs = isAnswering ? nowUs : nowUs + PROBE_MS * 1000;
     if (this.#away !== undefined) return false;
     const { mode, fleetSize } = policy();
     // The other processes count this one only within a lease: later, its share is not reserved.

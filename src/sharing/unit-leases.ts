@@ -290,7 +290,10 @@ export class UnitLeases {
         for (const roleBudget of roleBudgets) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
       for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#forget(roleBudget);
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
-      if (lost.length > 0) this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), true), [], lost);
+      if (lost.length > 0) {
+        this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), true), [], lost);
+        if (this.#outage.isProbeDue(this.#time.monotonicUs())) this.#scheduleExchange();
+      }
     } catch (error) {
       this.#exchanging -= 1;
       reports?.failed();
