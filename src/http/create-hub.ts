@@ -135,7 +135,6 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   };
   // Innermost stage first: each stage sends through the ones above it.
   const chain: readonly ((next: SendRequest) => SendRequest)[] = [
-    next => identifyStage(() => policy.callerIdentity, next),
     next =>
       retryStage(
         {
@@ -162,7 +161,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const deferredStamps = new DeferredStamps(time);
   const unreadBodies = new UnreadBodies(time, unreadBodyMs);
   const onUnreadBody = (request: ReportedRequest, unreadMs: number) => telemetry.emitUnreadBody(request, unreadMs);
-  const innermost = attemptStage({
+  const attempt = attemptStage({
     gate,
     breakers,
     wire,
@@ -178,6 +177,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     telemetry,
     onUnreadBody,
   });
+  const innermost = identifyStage(() => policy.callerIdentity, attempt);
   const send = chain.reduce((next, stage) => stage(next), innermost);
 
   let destroyed: Promise<void> | undefined;

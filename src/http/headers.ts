@@ -64,14 +64,27 @@ const UNPRINTABLE = /[^\t\x20-\x7e\x80-\xff]/;
 /** Checked before the request is queued: undici would refuse it only after the grant has been used. */
 function add(flat: string[], name: string, value: unknown): void {
   if (value === undefined) return;
+  const key = LOWER_CASE.get(name) ?? lowerCase(name);
+  if (!Array.isArray(value)) addOne(flat, key, value);
+  else for (const one of value) addOne(flat, key, one);
+}
+
+function addOne(flat: string[], key: string, value: unknown): void {
+  if (typeof value === "object" && value !== null)
+    throw new TypeError(`header ${key} must be a string or number, not an object`);
+  const text = value === null ? "" : `${value}`;
+  if (UNPRINTABLE.test(text)) throw new TypeError(`header ${key} contains a character that is not allowed in headers`);
+  flat.push(key, text);
+}
+
+/** Names that were checked, in lower case: a program uses few of them, and each again and again. */
+const LOWER_CASE = new Map<string, string>();
+const LOWER_CASE_MAX = 512;
+const LOWER_CASE_LENGTH_MAX = 64;
+
+function lowerCase(name: string): string {
   if (!TOKEN.test(name)) throw new TypeError(`${JSON.stringify(name)} is not a valid header name`);
   const key = name.toLowerCase();
-  for (const one of Array.isArray(value) ? value : [value]) {
-    const text = one === null ? "" : `${one}`;
-    if (typeof one === "object" && one !== null)
-      throw new TypeError(`header ${key} must be a string or number, not an object`);
-    if (UNPRINTABLE.test(text))
-      throw new TypeError(`header ${key} contains a character that is not allowed in headers`);
-    flat.push(key, text);
-  }
+  if (LOWER_CASE.size < LOWER_CASE_MAX && name.length <= LOWER_CASE_LENGTH_MAX) LOWER_CASE.set(name, key);
+  return key;
 }

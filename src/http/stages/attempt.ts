@@ -18,7 +18,14 @@ import { outcomeOfAbort } from "./abort-outcome.ts";
 import { BodySample } from "./body-sample.ts";
 import { type HostFeedback, hostFeedback, settleCosts, throttled } from "./host-feedback.ts";
 import { isReplayableBody } from "./resending-request.ts";
-import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
+import type {
+  OutgoingRequest,
+  RequestHandle,
+  ResponseHead,
+  ResponseSink,
+  SendIdentified,
+  SentFields,
+} from "./stage.ts";
 import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
 import { isConnectionCut, WriteStamp, type WriteStampDeps } from "./write-stamp.ts";
 
@@ -38,8 +45,8 @@ export interface AttemptDeps extends WriteStampDeps {
 export type AttemptTelemetry = Pick<RequestTelemetry, "beginAttempt" | "emitAttempt">;
 
 /** The innermost stage: takes a grant from the gate and sends the request once. */
-export function attemptStage(deps: AttemptDeps): SendRequest {
-  return (request, sink) => new RequestAttempt(deps, request, sink);
+export function attemptStage(deps: AttemptDeps): SendIdentified {
+  return (request, sink, sent) => new RequestAttempt(deps, request, sink, sent);
 }
 
 const RESOLVED = Promise.resolve();
@@ -55,6 +62,7 @@ const UNPROCESSED_RESENDS_MAX = 3;
 class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatcher.DispatchHandler {
   readonly #deps: AttemptDeps;
   readonly #request: OutgoingRequest;
+  readonly #sent: SentFields;
   /** Undefined once the response has ended, failed or been aborted. */
   #sink: ResponseSink | undefined;
   #grant: Grant | undefined;
@@ -82,9 +90,10 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
   #isUnprocessed = false;
   #reason: unknown;
 
-  constructor(deps: AttemptDeps, request: OutgoingRequest, sink: ResponseSink) {
+  constructor(deps: AttemptDeps, request: OutgoingRequest, sink: ResponseSink, sent: SentFields) {
     this.#deps = deps;
     this.#request = request;
+    this.#sent = sent;
     this.#sink = sink;
     this.#scheduleEnter();
   }
@@ -353,7 +362,8 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
 
   #dispatch(): void {
     this.#jitter = undefined;
-    const { options, origin, path, method, headers, body, record } = this.#request;
+    const { options, origin, method, body, record } = this.#request;
+    const { path, headers } = this.#sent;
     record.tried(this.#grant?.jitterMs ?? 0);
     const trace = record.account.trace?.attemptStarted({ attempt: record.account.tries, method, origin });
     const isResent = this.#unprocessed > 0;

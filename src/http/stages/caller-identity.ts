@@ -3,7 +3,7 @@ import { quote } from "../../core/text/quote.ts";
 import { RedirectError } from "../../errors.ts";
 import { type Identities, type Identity, mergedByName } from "../../policy/identity.ts";
 import type { Routing } from "../../policy/routing.ts";
-import type { OutgoingRequest, ResponseHead } from "./stage.ts";
+import type { OutgoingRequest, ResponseHead, SentFields } from "./stage.ts";
 
 /** User-Agents that HTTP clients send by default; they are replaced. */
 const DEFAULT_USER_AGENTS = /^(?:node|undici|axios\/[\w.-]+)$/;
@@ -75,12 +75,15 @@ export class CallerIdentity {
     this.#userAgent = { query: [], headers: ["user-agent", agent], secrets: [] };
   }
 
-  /** The request with the identification of its host. Headers and parameters that the caller has set are kept. */
-  apply<Request extends Pick<OutgoingRequest, "origin" | "path" | "headers">>(request: Request): Request {
+  /**
+   * Path and headers of a request with the identification of its host; the request itself if that adds nothing. Headers
+   * and parameters that the caller has set are kept.
+   */
+  apply(request: Pick<OutgoingRequest, "origin" | "path" | "headers">): SentFields {
     const added = this.#fieldsFor(request);
     const path = withParameters(request.path, added.query);
     const headers = withFields(request.headers, added.headers);
-    return path === request.path && headers === request.headers ? request : { ...request, path, headers };
+    return path === request.path && headers === request.headers ? request : { path, headers };
   }
 
   /** Whether `apply` adds to this request something that a redirect of its host must not pass on. */

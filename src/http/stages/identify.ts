@@ -1,14 +1,22 @@
 import type { CallerIdentity } from "./caller-identity.ts";
 import { withRewrittenHead } from "./rewritten-head.ts";
-import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
+import type {
+  OutgoingRequest,
+  RequestHandle,
+  ResponseHead,
+  ResponseSink,
+  SendIdentified,
+  SendRequest,
+  SentFields,
+} from "./stage.ts";
 
 /** Adds the identification of the caller that each host wants. A reload may replace `current()` at any time. */
-export function identifyStage(current: () => CallerIdentity, next: SendRequest): SendRequest {
+export function identifyStage(current: () => CallerIdentity, next: SendIdentified): SendRequest {
   return (request, sink) => {
     const callerIdentity = current();
-    const identified = callerIdentity.apply(request);
-    if (!callerIdentity.mayBeRepeated(request)) return next(identified, sink);
-    return scrubRedirect(callerIdentity, request, sink, scrubbed => next(identified, scrubbed));
+    const sent = callerIdentity.apply(request);
+    if (!callerIdentity.mayBeRepeated(request)) return next(request, sink, sent);
+    return scrubRedirect(callerIdentity, request, sink, sent, next);
   };
 }
 
@@ -17,9 +25,10 @@ function scrubRedirect(
   callerIdentity: CallerIdentity,
   request: OutgoingRequest,
   sink: ResponseSink,
-  send: (sink: ResponseSink) => RequestHandle,
+  sent: SentFields,
+  next: SendIdentified,
 ): RequestHandle {
-  const handle = send({
+  const scrubbed: ResponseSink = {
     ...withRewrittenHead(sink, head => head),
     started: head => {
       let clean: ResponseHead;
@@ -32,6 +41,7 @@ function scrubRedirect(
       }
       sink.started(clean);
     },
-  });
+  };
+  const handle = next(request, scrubbed, sent);
   return handle;
 }

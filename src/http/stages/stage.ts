@@ -86,5 +86,11 @@ export interface RequestHandle {
 /** Never throws, and never calls the sink before it has returned. */
 export type SendRequest = (request: OutgoingRequest, sink: ResponseSink) => RequestHandle;
 
+/** The fields of a request that differ for its host: with the identification that it wants. */
+export type SentFields = Pick<OutgoingRequest, "path" | "headers">;
+
+/** As `SendRequest`, for a request that is sent with these fields instead of its own. */
+export type SendIdentified = (request: OutgoingRequest, sink: ResponseSink, sent: SentFields) => RequestHandle;
+
 /** Bytes of an unwanted response that are read to keep its connection; a longer one is aborted. */
 export const DISCARDED_BYTES_MAX = 65_536;
