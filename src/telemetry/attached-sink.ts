@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { redactedText } from "../core/text/redaction.ts";
 import { messageOf } from "../errors.ts";
+import type { StartedCall } from "../http/tracing.ts";
 import type { Time } from "../time/time.ts";
 import type { EmittedEvent } from "./emitted-event.ts";
 import type { EventType } from "./events.ts";
@@ -37,6 +38,14 @@ export class AttachedSink {
     } catch (error) {
       this.#warn(error);
       return false;
+    }
+  }
+
+  callStarted(call: StartedCall): void {
+    try {
+      this.sink.callStarted?.(call);
+    } catch (error) {
+      this.#warn(error);
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Tracer } from "../http/tracing.ts";
+import type { StartedCall, Tracer } from "../http/tracing.ts";
 import type { EventType, TelemetryEvent } from "./events.ts";
 
 /** The source of gauges when metrics are collected, such as a hub. */
@@ -28,6 +28,11 @@ export interface Sink {
   readonly dropped?: number;
   /** Traces the calls of the hubs that the telemetry listens to. @default none */
   readonly tracer?: Tracer | undefined;
+  /**
+   * Called when a call of a hub begins, in the asynchronous context of its caller. The events of the call have the same
+   * `call_id`. @default none
+   */
+  callStarted?(call: StartedCall): void;
   /** Called once, before the first event. */
   attach?(owner: SinkOwner): void;
   /**

@@ -1,5 +1,6 @@
 import type { HubEvent, HubListener } from "../http/hub-options.ts";
 import { PACKAGE_VERSION } from "../http/package-version.ts";
+import type { Tracer } from "../http/tracing.ts";
 import type { EventOrigin } from "../listeners.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
@@ -129,8 +130,20 @@ export class Telemetry implements AsyncDisposable {
   #listener(): HubListener {
     const receive = (event: HubEvent, source?: EventOrigin) => this.#receive(event, source);
     const listensTo = (type: string) => this.#listensTo(type as EventType);
+    return Object.assign(receive, { listensTo, tracer: this.#tracer() });
+  }
+
+  /** The first tracer of the sinks. Sinks that only want to know when calls begin are called before it. */
+  #tracer(): Tracer | undefined {
     const tracer = this.#sinks.find(({ sink }) => sink.tracer !== undefined)?.sink.tracer;
-    return Object.assign(receive, { listensTo, tracer });
+    const told = this.#sinks.filter(({ sink }) => sink.callStarted !== undefined);
+    if (told.length === 0) return tracer;
+    return {
+      callStarted: call => {
+        for (const sink of told) sink.callStarted(call);
+        return tracer?.callStarted(call);
+      },
+    };
   }
 
   /** Called several times for each request, so it is kept short. */

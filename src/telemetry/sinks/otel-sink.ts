@@ -1,6 +1,4 @@
-/** Loads `@opentelemetry/api`, an optional package, when a sink is made. */
 import type { Attributes } from "@opentelemetry/api";
-import { ConfigError } from "../../errors.ts";
 import { MetricCollector } from "../metric-collector.ts";
 import {
   checkPrefix,
@@ -13,6 +11,7 @@ import {
   type MetricSpec,
 } from "../metrics.ts";
 import type { GaugeSource, Sink, SinkOwner } from "../sink.ts";
+import { loadOpenTelemetry } from "./load-opentelemetry.ts";
 import { OtelSpans } from "./otel-spans.ts";
 
 /** Options of `otelSink`. */
@@ -33,7 +32,7 @@ export interface OtelSinkOptions {
 export async function otelSink({ propagate = true, prefix }: OtelSinkOptions = {}): Promise<Sink> {
   checkPrefix(prefix);
   if (typeof propagate !== "boolean") throw new TypeError(`propagate must be true or false, not ${String(propagate)}`);
-  const api = await loadApi();
+  const api = await loadOpenTelemetry("otelSink");
   const meter = api.metrics.getMeter("docstokg");
   const counters = new Map<MetricName, { add(by: number, labels: Attributes): void }>();
   const histograms = new Map<MetricName, { record(value: number, labels: Attributes): void }>();
@@ -89,13 +88,4 @@ export async function otelSink({ propagate = true, prefix }: OtelSinkOptions = {
       for (const stop of stops.splice(0)) stop();
     },
   };
-}
-
-async function loadApi() {
-  try {
-    return await import("@opentelemetry/api");
-  } catch (cause) {
-    const message = "needs the package @opentelemetry/api: npm install @opentelemetry/api";
-    throw new ConfigError([{ where: "otelSink", path: "", message }], { cause });
-  }
 }

@@ -1,5 +1,7 @@
 /** The only file that uses `prom-client`, an optional package that is loaded when a sink is made. */
+import type { RegistryContentType } from "prom-client";
 import { ConfigError } from "../../errors.ts";
+import type { StartedCall } from "../../http/tracing.ts";
 import { MetricCollector } from "../metric-collector.ts";
 import {
   checkPrefix,
@@ -12,6 +14,8 @@ import {
   type MetricSpec,
 } from "../metrics.ts";
 import type { GaugeSource, Sink, SinkOwner } from "../sink.ts";
+import { CallExemplars, type ExemplarLabels } from "./call-exemplars.ts";
+import { loadOpenTelemetry } from "./load-opentelemetry.ts";
 
 /** The part of a `prom-client` Registry that is used here. */
 export interface MetricsRegistry {
@@ -27,6 +31,12 @@ export interface PrometheusSinkOptions {
   readonly registry?: MetricsRegistry | undefined;
   /** The beginning of every name: letters, digits and `_`. @default "docstokg_" */
   readonly prefix?: string | undefined;
+  /**
+   * Adds the trace of the caller to the observations of histograms, if a sampled OpenTelemetry span was active when the
+   * call began. Exemplars are part of OpenMetrics only: a registry of your own needs that content type
+   * (`registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)`). Needs the package `@opentelemetry/api`. @default false
+   */
+  readonly exemplars?: boolean | undefined;
 }
 
 /** A sink and the registry that its metrics are in. */
@@ -36,13 +46,22 @@ export interface PrometheusSink extends Sink {
 }
 
 /**
- * Counts events as Prometheus metrics. Rejects with a ConfigError when `prom-client` is not installed, and with a
- * RangeError for a bad prefix.
+ * Counts events as Prometheus metrics. Rejects with a ConfigError when `prom-client` is not installed, or for `exemplars`
+ * `@opentelemetry/api` is not, and with a RangeError for a bad prefix or a registry that cannot have exemplars.
  */
 export async function prometheusSink(options: PrometheusSinkOptions = {}): Promise<PrometheusSink> {
   checkPrefix(options.prefix);
   const { Counter, Gauge, Histogram, Registry } = await loadClient();
-  const registry = (options.registry ?? new Registry()) as InstanceType<typeof Registry>;
+  const { exemplars: enableExemplars = false } = options;
+  const openMetrics = Registry.OPENMETRICS_CONTENT_TYPE;
+  const own = new Registry<RegistryContentType>();
+  if (enableExemplars) own.setContentType(openMetrics);
+  const registry = (options.registry ?? own) as InstanceType<typeof Registry>;
+  if (enableExemplars && registry.contentType !== openMetrics)
+    throw new RangeError(
+      `exemplars need a registry with the content type ${openMetrics}, not ${registry.contentType}: call setContentType`,
+    );
+  const exemplars = enableExemplars ? new CallExemplars(await loadOpenTelemetry("prometheusSink")) : undefined;
   const counters = new Map<MetricName, InstanceType<typeof Counter>>();
   const histograms = new Map<MetricName, InstanceType<typeof Histogram>>();
   let hub: GaugeSource | undefined;
@@ -63,7 +82,8 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
         },
       });
     } else if (kind === "counter") counters.set(name, new Counter(config));
-    else if (kind === "histogram") histograms.set(name, new Histogram({ ...config, buckets: DELAY_BUCKETS_S }));
+    else if (kind === "histogram")
+      histograms.set(name, new Histogram({ ...config, buckets: DELAY_BUCKETS_S, enableExemplars }));
     else {
       const read = gauges[name as keyof typeof gauges];
       new Gauge({
@@ -74,9 +94,18 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
       });
     }
   }
+  /** The trace of the event that is being counted. */
+  let exemplarLabels: ExemplarLabels | undefined;
+  const observe = (histogram: InstanceType<typeof Histogram>, labels: ReturnType<typeof labelsOf>, value: number) => {
+    if (!enableExemplars) histogram.observe(labels, value);
+    else histogram.observe({ labels, value, ...(exemplarLabels && { exemplarLabels: { ...exemplarLabels } }) });
+  };
   const recorder: MetricRecorder = {
     count: (name, labels) => counters.get(name)?.inc(labelsOf(name, labels)),
-    observe: (name, value, labels) => histograms.get(name)?.observe(labelsOf(name, labels), value / 1000),
+    observe: (name, value, labels) => {
+      const histogram = histograms.get(name);
+      if (histogram !== undefined) observe(histogram, labelsOf(name, labels), value / 1000);
+    },
   };
   const collector = new MetricCollector(recorder);
   return {
@@ -85,7 +114,11 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
     attach: to => {
       owner = to;
     },
-    take: event => void collector.take(event),
+    ...(exemplars && { callStarted: ({ callId }: StartedCall) => exemplars.callStarted(callId) }),
+    take: event => {
+      exemplarLabels = exemplars?.of(event);
+      collector.take(event);
+    },
     watch: source => {
       hub = source;
     },

@@ -1,0 +1,11 @@
+import { ConfigError } from "../../errors.ts";
+
+/** Loads `@opentelemetry/api`, an optional package. Rejects with a ConfigError that names the sink if it is missing. */
+export async function loadOpenTelemetry(sink: string) {
+  try {
+    return await import("@opentelemetry/api");
+  } catch (cause) {
+    const message = "needs the package @opentelemetry/api: npm install @opentelemetry/api";
+    throw new ConfigError([{ where: sink, path: "", message }], { cause });
+  }
+}
