@@ -1,6 +1,5 @@
 import type { TelemetryEvent } from "../events.ts";
-
-type Api = typeof import("@opentelemetry/api");
+import type { OpenTelemetry } from "./load-opentelemetry.ts";
 
 /** Bounds the memory if the end of calls is not seen. The oldest call is forgotten first. */
 const CALLS_MAX = 10_000;
@@ -17,10 +16,10 @@ export interface ExemplarLabels {
  * a connection, where another span may be active. A trace that is not sampled is stored nowhere, and gives no exemplar.
  */
 export class CallExemplars {
-  readonly #api: Api;
+  readonly #api: OpenTelemetry;
   readonly #calls = new Map<string, ExemplarLabels>();
 
-  constructor(api: Api) {
+  constructor(api: OpenTelemetry) {
     this.#api = api;
   }
 

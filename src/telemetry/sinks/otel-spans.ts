@@ -2,8 +2,7 @@ import type { Attributes, Context, Span, Tracer as SpanMaker } from "@openteleme
 import type { AttemptTrace, CallTrace, StartedAttempt, StartedCall, Tracer } from "../../http/tracing.ts";
 import { callOutcomeOf } from "../call-outcome.ts";
 import type { EventOf, TelemetryEvent } from "../events.ts";
-
-type Api = typeof import("@opentelemetry/api");
+import type { OpenTelemetry } from "./load-opentelemetry.ts";
 
 /** The spans of a call that has not ended. */
 interface OpenCall {
@@ -22,13 +21,13 @@ const METHODS: ReadonlySet<string> = new Set("CONNECT DELETE GET HEAD OPTIONS PA
  * caller, and end with the events `http_attempt` and `http_request`, from which all their attributes are taken.
  */
 export class OtelSpans implements Tracer {
-  readonly #api: Api;
+  readonly #api: OpenTelemetry;
   readonly #maker: SpanMaker;
   readonly #propagates: boolean;
   /** One entry per call that is running: bounded by the calls of the hub. */
   readonly #calls = new Map<string, OpenCall>();
 
-  constructor(api: Api, propagates: boolean) {
+  constructor(api: OpenTelemetry, propagates: boolean) {
     this.#api = api;
     this.#maker = api.trace.getTracer("docstokg");
     this.#propagates = propagates;
