@@ -8,10 +8,10 @@ import { isPrivateName } from "./credentials.ts";
 const QUOTE = String.raw`(?:\\{0,7}["'\x60]|%22|%27|&quot;|&#3[49];)`;
 /**
  * A name and what separates it from its value. Hosts with a port, as in `redis://auth-store:6379`, are no names. The value
- * may be on the next line.
+ * may be on the next line, also in a block of YAML (`|`).
  */
 const NAMED = new RegExp(
-  String.raw`(?<![\w-]|\/\/|@)((?:api |access )?[\w-]+)((?:\]|\[\d*\]|%5D|%5B\d*%5D){0,3}${QUOTE}?\s*(?:=>|[:=]|%3[AD]|%253[AD])\s*)`,
+  String.raw`(?<![\w-]|\/\/|@)((?:api |access )?[\w-]+)((?:\]|\[\d*\]|%5D|%5B\d*%5D){0,3}${QUOTE}?(?:\s|%20)*(?:[=-]>|[:=]|%3[AD]|%253[AD])(?:\s|%20)*(?:[|>][+-]?\s+)?)`,
   "gi",
 );
 /** In quotes, also in those of JSON within JSON; otherwise up to the next separator. */
@@ -30,8 +30,8 @@ const ELEMENT =
   /(?:<|&lt;)([a-z][\w.:-]{0,100})((?:\s[^<>&]{0,500})?(?:>|&gt;)(?:\s{0,100}<!\[CDATA\[)?)(?=\s*[^\s<&])/gi;
 const ELEMENT_TEXT = /[^<&\]]+/y;
 /** A flag of a command line and the space after it: `--api-key secret`. A placeholder such as `<value>` is no value. */
-const FLAG = /(?<![\w-])--?([a-z][\w-]*)(\s+)(?=[^\s"'`<[(-])/gi;
-const WORD = /[^\s"'`]+/y;
+const FLAG = /(?<![\w-])--?([a-z][\w-]*)(\s+)(?=[^\s<[(-])/gi;
+const WORD = /"[^"]*"?|'[^']*'?|[^\s"'`]+/y;
 /** Words that follow the name of a flag in a sentence: `--token needs a value`. */
 const AFTER_FLAG: ReadonlySet<string> = new Set(
   [
@@ -56,7 +56,7 @@ const JOINED_VALUE = /[^\s,;"'`]+/y;
 const ORDINARY_VALUE = /^-{0,2}[a-z]+(?:[ _./-][a-z]+)*[.:!?)]?$/;
 
 /** A quick test. It matches every text that one of the expressions above matches. */
-export const MAY_NAME_SECRET = /[=:,]|%3[AD]|%253[AD]|%2C|[<;][a-z]|(?<![\w-])--?[a-z]/i;
+export const MAY_NAME_SECRET = /[=:,]|->|%3[AD]|%253[AD]|%2C|[<;][a-z]|(?<![\w-])--?[a-z]/i;
 
 /** The values that may follow a name in one notation. */
 interface Notation {
