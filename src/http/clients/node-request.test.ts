@@ -293,6 +293,23 @@ test("a request whose new connection is reset before the response counts from th
   assert.equal(await second, "ok");
 });
 
+test("a trial call that a new cooldown sends back to the queue keeps its bound", async t => {
+  const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "1" }).end());
+  const breakers = { defaults: { half_open: { jitter_ms: 100 } } };
+  const { time, hub } = await hubOnFakeTime(t, { random: () => 0.5, breakers });
+  const { http: agent } = hub.agents({ maxWaitMs: 1500 });
+  t.after(() => agent.destroy());
+  await bodyOf(http.get(server.origin, { agent }));
+  const waiting = errorOf(http.get(server.origin, { agent }));
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(1020);
+  assert.equal(hub.snapshot().waiting, 0, "it waits for its jitter");
+  hub.breakers.open("127.0.0.1", { seconds: 1 });
+  await time.advance(40);
+  assert.ok((await waiting) instanceof BreakerOpenError);
+  assert.equal(server.requests.length, 1);
+});
+
 test("a request with a body is stamped when its headers leave, however late that is", async t => {
   const server = await serve(t, (request, response) => request.resume().on("end", () => response.end("ok")));
   const { time, hub } = await hubOnFakeTime(t, { limits: rates("1/SECOND") });

@@ -88,6 +88,8 @@ export class NodeRequest implements ActiveRequest, QueuedCaller, PausedBody {
   /** The part of the wait in the queue in which a circuit or cooldown blocked the request, in ms. */
   #blockedMs: () => number = () => 0;
   #jitter: Timer | undefined;
+  /** When it first came to the gate, in monotonic microseconds; undefined before. */
+  #enteredUs: number | undefined;
   #deadline: Timer | undefined;
   #response: IncomingMessage | undefined;
   #status: number | undefined;
@@ -204,7 +206,11 @@ export class NodeRequest implements ActiveRequest, QueuedCaller, PausedBody {
 
   #enter(): void {
     const { host, path, call } = this.#plan;
-    this.#record.queued(this.#deps.time.monotonicUs());
+    const nowUs = this.#deps.time.monotonicUs();
+    this.#record.queued(nowUs);
+    this.#enteredUs ??= nowUs;
+    // A trial call that a new cooldown sends back to the gate has waited before.
+    const waitedMs = (nowUs - this.#enteredUs) / 1000;
     const { deadlineMs, maxWaitMs = deadlineMs } = call;
     const boundMs = deadlineMs === undefined ? maxWaitMs : Math.min(maxWaitMs ?? deadlineMs, deadlineMs);
     const entry = this.#deps.gate.enter({
@@ -216,7 +222,7 @@ export class NodeRequest implements ActiveRequest, QueuedCaller, PausedBody {
       resolver: call.resolver,
       service: call.service,
       partition: call.partition,
-      maxWaitMs: boundMs,
+      maxWaitMs: boundMs === undefined ? undefined : Math.max(0, boundMs - waitedMs),
       maxWaitOption: boundMs === call.maxWaitMs ? "maxWaitMs" : "deadlineMs",
       maxBreakerWaitMs: call.maxBreakerWaitMs,
       caller: this,

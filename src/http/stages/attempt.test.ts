@@ -23,7 +23,7 @@ import {
 } from "../../../test/http/kit.ts";
 import { exampleAt, goingAwayServer, silentTlsServer } from "../../../test/http/tls-servers.ts";
 import { BareWire, FakeWire } from "../../../test/http/wires.ts";
-import { RateLimitExceeded } from "../../errors.ts";
+import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
 test("a host that allows one request at a time is called over one connection", async t => {
@@ -390,6 +390,22 @@ test("a request whose new connection is reset before the response counts from th
   assert.equal(hub.snapshot().waiting, 1);
   await time.advance(1);
   assert.equal(await (await settles(second)).text(), "ok");
+});
+
+test("a trial call that a new cooldown sends back to the queue keeps its bound", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "1" }).end());
+  const breakers = { defaults: { half_open: { jitter_ms: 100 } } };
+  const hub = await hubFor(t, { time, cache: false, retry: false, random: () => 0.5, breakers });
+  await (await hub.fetch(server.origin)).text();
+  const waiting = assert.rejects(hub.fetch(server.origin, { maxWaitMs: 1500 }), BreakerOpenError);
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(1020);
+  assert.equal(hub.snapshot().waiting, 0, "it waits for its jitter");
+  hub.breakers.open("127.0.0.1", { seconds: 1 });
+  await time.advance(40);
+  await settles(waiting);
+  assert.equal(server.requests.length, 1);
 });
 
 test("a request over an open connection counts from when it was sent", async t => {

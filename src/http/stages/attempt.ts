@@ -76,6 +76,8 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
   /** The part of the wait in the queue in which a circuit or cooldown blocked the request, in ms. */
   #blockedMs = notBlocked;
   #jitter: Timer | undefined;
+  /** When it first came to the gate, in monotonic microseconds; undefined before. */
+  #enteredUs: number | undefined;
   /** When the request was passed to the wire, in monotonic microseconds; undefined before. */
   #dispatchedUs: number | undefined;
   /** Status of the response; undefined before its head has arrived. */
@@ -254,6 +256,7 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
     this.#endLog(undefined, undefined, true);
     this.#end(undefined);
     this.#controller = undefined;
+    this.#enteredUs = undefined;
     this.#scheduleEnter();
     return true;
   }
@@ -279,8 +282,10 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
 
   #enter(): void {
     const { host, role, path, method, call, record } = this.#request;
-    record.queued(this.#deps.time.monotonicUs());
-    const maxWaitMs = this.#maxWaitMs();
+    const nowUs = this.#deps.time.monotonicUs();
+    record.queued(nowUs);
+    this.#enteredUs ??= nowUs;
+    const maxWaitMs = this.#maxWaitMs(nowUs);
     try {
       const entry = this.#deps.gate.enter({
         host,
@@ -293,7 +298,7 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
         service: call.service,
         partition: call.partition,
         maxWaitMs,
-        maxWaitOption: maxWaitMs === call.maxWaitMs ? "maxWaitMs" : "deadlineMs",
+        maxWaitOption: maxWaitMs === call.maxWaitMs || !this.#isBoundByDeadline ? "maxWaitMs" : "deadlineMs",
         maxBreakerWaitMs: call.maxBreakerWaitMs,
         caller: this,
       });
@@ -310,15 +315,22 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
     this.#blockedMs = blockedMs;
   }
 
+  get #isBoundByDeadline(): boolean {
+    return this.#request.call.deadlineMs !== undefined || this.#unprocessed > 0;
+  }
+
   /**
    * The deadline also bounds the time in the queue: a call that cannot be sent in time is refused at once. It is the only
    * bound when the call has no `maxWaitMs`, and for a request that is resent after its HTTP/2 session ended.
    */
-  #maxWaitMs(): number | undefined {
+  #maxWaitMs(nowUs: number): number | undefined {
     const { call, deadlineUs } = this.#request;
-    if (call.deadlineMs === undefined && this.#unprocessed === 0) return call.maxWaitMs;
-    const leftMs = Math.max(0, (deadlineUs - this.#deps.time.monotonicUs()) / 1000);
-    return Math.min(call.maxWaitMs ?? leftMs, leftMs);
+    // A trial call that a new cooldown sends back to the gate has waited before.
+    const waitedMs = (nowUs - (this.#enteredUs ?? nowUs)) / 1000;
+    const ownMs = call.maxWaitMs === undefined ? undefined : Math.max(0, call.maxWaitMs - waitedMs);
+    if (!this.#isBoundByDeadline) return ownMs;
+    const leftMs = Math.max(0, (deadlineUs - nowUs) / 1000);
+    return Math.min(ownMs ?? leftMs, leftMs);
   }
 
   #granted(grant: Grant): void {
