@@ -23,6 +23,9 @@ export interface PublishedStatus extends Pick<HubSnapshot, "calls" | "inFlight" 
   readonly isPartial?: boolean;
 }
 
+/** When the record was written, by the clock of the store. Absent in records of older versions. */
+type WrittenPolicy = PublishedPolicy & { readonly writtenUs?: number };
+
 const PUBLISH_INTERVAL_MS = 1000;
 /** Many processes write less often, so that all of them together write at most a hundred records in a second (law S7). */
 const INTERVAL_PER_PROCESS_MS = 10;
@@ -102,10 +105,15 @@ export class StatusPublisher {
     const next = published();
     if (next === undefined) return;
     await this.#store
-      .change(POLICY_PREFIX + configHash, ({ nowUs }) => ({
-        record: { next, keepUntilUs: nowUs + POLICY_RECORD_US },
-        result: undefined,
-      }))
+      .change<WrittenPolicy, void>(POLICY_PREFIX + configHash, ({ record, nowUs }) => {
+        // Many processes that start together would each write the same, and repeat it when another one was faster.
+        const isKept = record?.writtenUs !== undefined && nowUs - record.writtenUs < POLICY_RECORD_US / 4;
+        if (isKept) return { result: undefined };
+        return {
+          record: { next: { ...next, writtenUs: nowUs }, keepUntilUs: nowUs + POLICY_RECORD_US },
+          result: undefined,
+        };
+      })
       .catch(() => {
         this.#policyWritten = undefined;
       });
