@@ -135,3 +135,23 @@ test("a reload during requests loses none of them", async t => {
   assert.deepEqual(new Set(await Promise.all(calls)), new Set(["ok"]));
   assert.equal(server.requests.length, 50);
 });
+
+test("with a shared store, a call that waits for a long window starts when a reload shortens it", async t => {
+  const folder = temporaryFolder("reload");
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const policy = (rates: string) => ({
+    ratelimits: { extends: "none" as const, defaults: { metadata: { rates, guard_ms: 0 } } },
+    breakers: { extends: "none" as const },
+  });
+  const hub = await openHub(t, {
+    policy: policy("1/HOUR"),
+    store: `sqlite:${join(folder, "shared.db")}`,
+    cache: false,
+  });
+  await (await hub.fetch(server.origin)).text();
+  const waiting = hub.fetch(server.origin, { maxWaitMs: Number.POSITIVE_INFINITY });
+  // The store has said that nothing is free for an hour.
+  await assert.rejects(hub.fetch(server.origin, { maxWaitMs: 1000 }), { code: "DOCSTOKG_RATE_LIMITED" });
+  await hub.reload(policy("1/100MS"));
+  assert.equal((await waiting).status, 200);
+});

@@ -6,6 +6,7 @@ import type { BreakersOptions } from "../../src/policy/breaker-schema.ts";
 import { loadPolicy } from "../../src/policy/load.ts";
 import { type StoreName, storeFor } from "../../src/stores/open-store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
+import { PostgresServer, whyNoPostgres } from "../harvest/postgres-server.ts";
 import { serve } from "../http/kit.ts";
 import { RedisServer, whyNoRedis } from "../stores/redis-server.ts";
 import { createStoreFile, runCli, temporaryFolder } from "./kit.ts";
@@ -55,6 +56,15 @@ async function storesOf(t: TestContext): Promise<readonly StoreName[]> {
   const redis = await RedisServer.start();
   t.after(() => redis.stop());
   return [store, redis.url as StoreName];
+}
+
+/** The same, and PostgreSQL. */
+async function allStoresOf(t: TestContext): Promise<readonly StoreName[]> {
+  const stores = await storesOf(t);
+  if (whyNoPostgres() !== false) return stores;
+  const postgres = await PostgresServer.start();
+  t.after(() => postgres.stop());
+  return [...stores, `postgres://docstokg@127.0.0.1:${postgres.port}/postgres`];
 }
 
 test("an order is acknowledged by every process, also by those that send nothing", async t => {
@@ -192,7 +202,7 @@ test("a hold of a resolver or of an unknown host is a usage error", async t => {
 });
 
 test("limits set changes the rates of every process, names the order everywhere, and limits reset ends it", async t => {
-  for (const store of await storesOf(t)) {
+  for (const store of await allStoresOf(t)) {
     const { origin, hubs } = await startHubs(t, store, [{}, {}]);
     const argv = [
       "limits",
