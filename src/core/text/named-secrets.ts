@@ -18,6 +18,8 @@ const NAMED = new RegExp(
 const VALUE =
   /\\+["'][^"']*["']?|"[^"\\]*(?:\\.[^"\\]*)*"?|'[^'\\]*(?:\\.[^'\\]*)*'?|`[^`]*`?|&quot;[^&]*|[^\s&;,"'#)<]+/sy;
 const LINE = /[^\r\n]+/y;
+/** A value that looks like the next name and its separator. */
+const NAME_AS_VALUE = /^[\w-]{1,40}[:=]$/;
 /** Their values may have several parameters, so the rest of the line is removed. */
 const LINE_LONG: ReadonlySet<string> = new Set(["authorization", "proxy-authorization", "cookie", "set-cookie"]);
 /** In prose these words have other meanings: only `key=value` is redacted, and `code=` only in a query. */
@@ -104,6 +106,8 @@ function withoutValues(text: string, { names, value: valueAfter, isSecret }: Not
     const start = index + matched.length;
     expression.lastIndex = start;
     const value = expression.exec(text)?.[0];
+    // Without a value, the next name would be taken for it: `key=` and then `authorization: Bearer …`.
+    if (value !== undefined && NAME_AS_VALUE.test(value) && isPrivateName(value.slice(0, -1))) continue;
     if (value === undefined || value.startsWith("…") || !isSecret({ name, separator, value, before: text[index - 1] }))
       continue;
     redacted += `${text.slice(at, start)}…`;

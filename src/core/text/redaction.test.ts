@@ -97,3 +97,8 @@ test("text without secrets is not changed", () => {
     assert.equal(redactedText(text), text);
   }
 });
+
+test("a name without a value does not hide the name after it", () => {
+  for (const text of ["api_key=\nauthorization: Bearer x7Q", "token:\n  cookie: a=b; c=x7Q", "key= secret: x7Q"])
+    assert.ok(!redactedText(text).includes("x7Q"), redactedText(text));
+});
