@@ -2,6 +2,7 @@ import { breakerRows } from "../http/breaker-rows.ts";
 import type { Observer, RunningProcess } from "../http/observer.ts";
 import type { Operator } from "../http/operator.ts";
 import { processRow } from "../http/process-row.ts";
+import { DecidedBySettings } from "../policy/decided-by.ts";
 import { type ExplainedValue, explainTarget } from "../policy/explanation.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { isRole, unknownRoleMessage } from "../policy/roles.ts";
@@ -16,6 +17,7 @@ import type { DashboardSource, SourceState } from "./source.ts";
 
 const SERIES_STEP_MS = 1000;
 const SERIES_KEEP_MS = 15 * 60_000;
+const SETTINGS_MAX = 16_384;
 
 export interface StoreSourceOptions {
   readonly observer: Observer;
@@ -39,6 +41,8 @@ export class StoreSource implements DashboardSource {
   readonly actions: DashboardActions | undefined;
   readonly log = new EventLog();
   readonly #options: StoreSourceOptions;
+  /** Finding a setting takes some 60 µs, and thousands of keys are read each second. */
+  readonly #settings: DecidedBySettings;
   readonly #series = new RateSeries({ stepMs: SERIES_STEP_MS, keepMs: SERIES_KEEP_MS });
   #seen: SeenState | undefined;
   /** Granted and refused requests of each process so far. */
@@ -46,6 +50,7 @@ export class StoreSource implements DashboardSource {
 
   constructor(options: StoreSourceOptions) {
     this.#options = options;
+    this.#settings = new DecidedBySettings(options.policy, SETTINGS_MAX);
     this.actions = options.operator && new StoreActions(options.operator, options.policy, options.time);
     this.about = { kind: "store" as const, name: options.storeName, hasEvents: false, hasOutcomes: false };
   }
@@ -56,7 +61,7 @@ export class StoreSource implements DashboardSource {
     const [statuses, running] = await Promise.all([observer.hosts(), observer.processes()]);
     const nowMs = time.wallMs();
     const { windowUs } = policy.breakers.resolved.rollingWindow;
-    const rows = running.map(process => processRow(process, nowMs, policy));
+    const rows = running.map(process => processRow(process, nowMs, this.#settings));
     const hosts = hostStates(
       breakerRows(statuses, running, { wallMs: nowMs, windowUs }),
       rows,

@@ -1,8 +1,7 @@
 import type { DecidedBy } from "../errors.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
-import type { LoadedPolicy } from "../policy/load.ts";
+import type { DecidedBySettings } from "../policy/decided-by.ts";
 import { commonName } from "../policy/partition-name.ts";
-import { decidedByOf } from "../policy/provenance.ts";
 import type { RunningProcess } from "./observer.ts";
 
 /** A running process, with the status that it published last. */
@@ -30,16 +29,16 @@ export function isWorthShowing({ acquired, refused, waiting, inFlight, hold, ord
 export function processRow(
   { pid, machine, program, writtenMs, snapshot }: RunningProcess,
   wallMs: number,
-  policy: LoadedPolicy,
+  settings: DecidedBySettings,
 ): ProcessRow {
   const { calls, inFlight, waiting } = snapshot;
-  const keys = snapshot.keys.map(row => ({ ...row, decidedBy: keyDecidedBy(row, policy) }));
+  const keys = snapshot.keys.map(row => ({ ...row, decidedBy: keyDecidedBy(row, settings) }));
   return { pid, machine, program, ageMs: Math.max(0, wallMs - writtenMs), calls, inFlight, waiting, keys };
 }
 
-function keyDecidedBy(snapshot: KeySnapshot, policy: LoadedPolicy): DecidedBy | null {
+function keyDecidedBy(snapshot: KeySnapshot, settings: DecidedBySettings): DecidedBy | null {
   const { key, role, constraint } = snapshot;
   if (constraint === undefined) return null;
   // A partition has the limits of what it is a partition of.
-  return decidedByOf(policy, constraint, { host: commonName(key), role }, snapshot);
+  return settings.of(constraint, { host: commonName(key), role }, snapshot);
 }

@@ -9,9 +9,11 @@ const KNOWN_MAX = 1000;
 export class DecidedBySettings {
   readonly #policy: LoadedPolicy;
   readonly #known = new Map<string, DecidedBy>();
+  readonly #knownMax: number;
 
-  constructor(policy: LoadedPolicy) {
+  constructor(policy: LoadedPolicy, knownMax = KNOWN_MAX) {
     this.#policy = policy;
+    this.#knownMax = knownMax;
   }
 
   of(constraint: Constraint, request: ExplainedRequest, { learnedFrom, order }: LimitChanges = {}): DecidedBy {
@@ -22,7 +24,7 @@ export class DecidedBySettings {
     const changes = [learnedFrom?.source, learnedFrom?.wallMs, order?.rates, order?.reason, order?.by];
     const key = JSON.stringify([kind, owner, limit, host, role, ownPath, ...changes]);
     const known = this.#known.get(key) ?? decidedByOf(this.#policy, constraint, request, { learnedFrom, order });
-    if (this.#known.size >= KNOWN_MAX) this.#known.clear();
+    if (this.#known.size >= this.#knownMax) this.#known.clear();
     this.#known.set(key, known);
     return known;
   }

@@ -2,6 +2,7 @@ import { urlHost } from "../../core/text/host.ts";
 import { describeConstraint } from "../../errors.ts";
 import { type ProcessKeyRow, type ProcessRow, processRow } from "../../http/process-row.ts";
 import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
+import { DecidedBySettings } from "../../policy/decided-by.ts";
 import { canonicalHostIfValid } from "../../policy/layer.ts";
 import { serviceName } from "../../policy/service-name.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -44,8 +45,9 @@ async function readProcesses(
   await connection.checkStoreFile();
   const wanted = host === undefined ? undefined : keysNamed(host);
   const [processes, { policy }] = await Promise.all([connection.observer.processes(), policyInUse(connection, {})]);
+  const settings = new DecidedBySettings(policy);
   return processes
-    .map(running => processRow(running, time.wallMs(), policy))
+    .map(running => processRow(running, time.wallMs(), settings))
     .map(row => (wanted === undefined ? row : { ...row, keys: row.keys.filter(({ key }) => wanted.has(key)) }))
     .sort((a, b) => a.pid - b.pid);
 }
