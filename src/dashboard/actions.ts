@@ -113,7 +113,7 @@ function hostTargetOf(
     throw new RangeError(`seconds must be above 0 and at most ${SECONDS_MAX}, not ${JSON.stringify(seconds)}`);
   const isLimit = name === "set-limit" || name === "reset-limit";
   return {
-    target: isLimit ? limitTargetOf(host, role) : targetOf(host, role),
+    target: isLimit ? limitTargetOf(host, role) : circuitTargetOf(host, role),
     targetText: role === "" ? host : `${host} (${role})`,
     seconds: Number(seconds),
   };
@@ -254,6 +254,13 @@ function resultOf(acknowledgements: readonly Acknowledgement[]): ActionResult {
 function targetOf(host: string, role: string): BreakerTarget {
   if (host.startsWith(RESOLVER)) return { resolver: host.slice(RESOLVER.length) };
   return { unit: host, role: isRole(role) ? role : undefined };
+}
+
+/** The circuit, the cooldowns and the holds of a budget `service <name>:<host>` are those of its host. */
+function circuitTargetOf(host: string, role: string): BreakerTarget {
+  const service = serviceOfName(host);
+  const colon = service?.indexOf(":") ?? -1;
+  return targetOf(service === undefined || colon < 0 ? host : service.slice(colon + 1), role);
 }
 
 /**

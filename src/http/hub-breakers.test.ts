@@ -12,7 +12,10 @@ async function hubAndServer(t: TestContext) {
     env: {},
     cache: false,
     retry: false,
-    policy: { breakers: { extends: "none" }, ratelimits: { extends: "none" } },
+    policy: {
+      breakers: { extends: "none" },
+      ratelimits: { extends: "none", services: { arxiv: { members: ["arxiv.example"] } } },
+    },
   });
   t.after(() => hub.close());
   const send = async (role: Role = "metadata", resolver?: string) => {

@@ -7,7 +7,7 @@ import type { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { breakersOf } from "../gate/registry-breakers.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { Time } from "../time/time.ts";
-import { hubTargetOf } from "./hub-target.ts";
+import { circuitTargetOf } from "./hub-target.ts";
 
 /** The options of `hub.breakers.open`. */
 export interface OpenCircuitOptions {
@@ -70,23 +70,23 @@ export class RegistryHubBreakers implements HubBreakers {
   open(text: string, { seconds, reason = "operator", replace = false }: OpenCircuitOptions): BreakerStatus {
     if (!(seconds > 0 && seconds < Number.POSITIVE_INFINITY))
       throw new RangeError(`seconds must be a finite number greater than 0, got ${seconds}`);
-    const { target } = hubTargetOf(this.#policy(), text);
+    const { target } = circuitTargetOf(this.#policy(), text);
     const order = { kind: "open", ms: seconds * 1000, reason: operatorReason(reason), isReplacing: replace } as const;
     return this.#give([target], target, order);
   }
 
   close(text: string): BreakerStatus {
-    const { target, others } = hubTargetOf(this.#policy(), text);
+    const { target, others } = circuitTargetOf(this.#policy(), text);
     return this.#give([...others, target], target, { kind: "close" });
   }
 
   halfOpen(text: string): BreakerStatus {
-    const { target, others } = hubTargetOf(this.#policy(), text);
+    const { target, others } = circuitTargetOf(this.#policy(), text);
     return this.#give([...others, target], target, { kind: "half-open" });
   }
 
   state(text: string): BreakerStatus {
-    return this.#statusOf(hubTargetOf(this.#policy(), text).target);
+    return this.#statusOf(circuitTargetOf(this.#policy(), text).target);
   }
 
   list(): readonly BreakerStatus[] {

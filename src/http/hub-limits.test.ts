@@ -305,3 +305,24 @@ test("a hold is shown where it acts: at the hosts of a held service, and at the 
   await assert.rejects(hub.fetch(local), RateLimitExceeded);
   assert.equal((await hub.fetch(server.origin)).status, 200);
 });
+
+test("an unknown service, and a hold or circuit of a service with per_host, are errors instead of orders without effect", async t => {
+  const services = { each: { per_host: true, metadata: LIMITS } };
+  const policy = {
+    ratelimits: { extends: "none" as const, defaults: { metadata: LIMITS }, services },
+    breakers: { extends: "none" as const },
+  };
+  const { hubOf } = await setUp(t, { policy });
+  const { limits, breakers } = await hubOf();
+  const perHost =
+    /service each has per_host: each of its hosts has a circuit, cooldowns and holds of its own; name the host/;
+  assert.throws(() => limits.hold("service:each", 9), perHost);
+  assert.throws(() => breakers.open("service:each", { seconds: 9 }), perHost);
+  limits.set("service:each", "1/MINUTE");
+  for (const order of [
+    () => limits.hold("service:eahc", 9),
+    () => limits.set("service:eahc", "1/MINUTE"),
+    () => breakers.open("service:eahc", { seconds: 9 }),
+  ])
+    assert.throws(order, /unknown service "eahc"; did you mean each\?/);
+});

@@ -9,7 +9,7 @@ import { breakersOf } from "../gate/registry-breakers.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import { checkWithinPolicy, type LimitTarget, limitTargetsOf } from "../policy/limit-order-check.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
-import { hubTargetOf } from "./hub-target.ts";
+import { circuitTargetOf, type HubTarget, hubTargetOf } from "./hub-target.ts";
 
 /** The options of `hub.limits.hold`. */
 export interface HoldOptions {
@@ -111,7 +111,7 @@ export class GateHubLimits implements HubLimits {
   }
 
   #give(text: string, order: LimitRequest): void {
-    this.#order(this.#targetOf(text), order);
+    this.#order(limitTarget(circuitTargetOf(this.#policy(), text), text), order);
   }
 
   #order(target: LimitTarget, order: LimitRequest): void {
@@ -120,14 +120,13 @@ export class GateHubLimits implements HubLimits {
 
   /** The budgets that count the requests of the target. */
   #limitTargets(text: string): readonly LimitTarget[] {
-    return limitTargetsOf(this.#policy(), this.#targetOf(text));
+    return limitTargetsOf(this.#policy(), limitTarget(hubTargetOf(this.#policy(), text), text));
   }
+}
 
-  #targetOf(text: string): LimitTarget {
-    const { target } = hubTargetOf(this.#policy(), text);
-    if (!("resolver" in target)) return target;
-    throw new RangeError(`expected a host, <host>:<role>, a URL or service:<name>, got ${JSON.stringify(text)}`);
-  }
+function limitTarget({ target }: HubTarget, text: string): LimitTarget {
+  if (!("resolver" in target)) return target;
+  throw new RangeError(`expected a host, <host>:<role>, a URL or service:<name>, got ${JSON.stringify(text)}`);
 }
 
 function programName(): string {

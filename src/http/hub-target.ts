@@ -1,6 +1,7 @@
 import type { BreakerTarget } from "../breaker/orders.ts";
-import { parseTargetText, unitsOfHost } from "../policy/breaker-target.ts";
+import { parseTargetText, unitsOfHost, whyNoCircuit } from "../policy/breaker-target.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
+import { unknownServiceMessage } from "../policy/overrides.ts";
 import { serviceName } from "../policy/service-name.ts";
 import { policyTarget } from "../policy/target.ts";
 
@@ -12,7 +13,10 @@ export interface HubTarget {
   readonly others: readonly BreakerTarget[];
 }
 
-/** Reads a host, `<host>:<role>`, a URL, `service:<name>` or `resolver:<name>`. Another text is a RangeError. */
+/**
+ * Reads a host, `<host>:<role>`, a URL, `service:<name>` or `resolver:<name>`. Another text is a RangeError, and so is an
+ * unknown service.
+ */
 export function hubTargetOf(policy: LoadedPolicy, text: string): HubTarget {
   const { prefix, name, role } = parseTargetText(text);
   if (prefix === "resolver") {
@@ -20,8 +24,20 @@ export function hubTargetOf(policy: LoadedPolicy, text: string): HubTarget {
       throw new RangeError(`a resolver has one circuit for all roles, got ${JSON.stringify(text)}`);
     return { target: { resolver: name }, others: [] };
   }
-  if (prefix === "service") return { target: { unit: serviceName(name), role }, others: [] };
+  if (prefix === "service") {
+    const services = policy.ratelimits.options.services ?? {};
+    if (!Object.hasOwn(services, name)) throw new RangeError(unknownServiceMessage(name, Object.keys(services)));
+    return { target: { unit: serviceName(name), role }, others: [] };
+  }
   const { host, path } = policyTarget(policy, name);
   const [unit = host, ...others] = unitsOfHost(policy, host, path);
   return { target: { unit, role }, others: others.map(other => ({ unit: other })) };
+}
+
+/** As `hubTargetOf`, for orders about circuits, cooldowns and holds: a service with `per_host` is a RangeError too. */
+export function circuitTargetOf(policy: LoadedPolicy, text: string): HubTarget {
+  const found = hubTargetOf(policy, text);
+  const problem = "unit" in found.target ? whyNoCircuit(policy, found.target.unit) : undefined;
+  if (problem !== undefined) throw new RangeError(problem);
+  return found;
 }

@@ -1,5 +1,6 @@
 import type { LoadedPolicy } from "./load.ts";
 import { isRole, type Role } from "./roles.ts";
+import { serviceOfName } from "./service-name.ts";
 
 /** The parts of a target: `service:arxiv:landing`, `resolver:crossref`, `api.example.org:8443:metadata`, a URL. */
 export interface TargetText {
@@ -19,6 +20,13 @@ export function parseTargetText(text: string): TargetText {
     name: hasRole ? rest.slice(0, colon) : rest,
     role: hasRole ? last : undefined,
   };
+}
+
+/** Why a service has no circuit, cooldown or hold of its own; undefined for a service that has, and for a host. */
+export function whyNoCircuit({ ratelimits }: LoadedPolicy, unit: string): string | undefined {
+  const service = serviceOfName(unit);
+  if (service === undefined || ratelimits.options.services?.[service]?.per_host !== true) return undefined;
+  return `service ${service} has per_host: each of its hosts has a circuit, cooldowns and holds of its own; name the host`;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { OrderRequest } from "../../breaker/orders.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
 import { type OrderOutcome, printOutcome } from "./breaker-outcome.ts";
-import { ACKNOWLEDGED_WITHIN_MS, orderAll, reasonOf, secondsOf, targetOf } from "./operator-order.ts";
+import { ACKNOWLEDGED_WITHIN_MS, circuitTargetOf, orderAll, reasonOf, secondsOf } from "./operator-order.ts";
 import { addStoreFlag, openOperatorConnection } from "./store-connection.ts";
 
 const TARGET = "a host, <host>:<role>, a URL, service:<name> or resolver:<name>";
@@ -55,7 +55,7 @@ function addOrderFlags(command: Command): void {
 
 async function giveOrder(text: string, request: OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
   await using connection = await openOperatorConnection(flags, io);
-  const resolved = await targetOf(text, connection);
+  const resolved = await circuitTargetOf(text, connection);
   const { operator, storeName } = connection;
   // A circuit of its service would still refuse the requests to a host. An order to open is for the target alone.
   const others = request.kind === "open" ? [] : resolved.others;

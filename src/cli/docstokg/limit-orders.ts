@@ -8,9 +8,16 @@ import { formatUtc, formatWait } from "../output/duration.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { effectLines, effectRows } from "./breaker-outcome.ts";
-import { targetName } from "./breaker-target.ts";
-import { ACKNOWLEDGED_WITHIN_MS, type OrderResult, orderAll, reasonOf, secondsOf, targetOf } from "./operator-order.ts";
-import { addStoreFlag, type OperatorConnection, openOperatorConnection } from "./store-connection.ts";
+import { type CommandTarget, targetName } from "./breaker-target.ts";
+import {
+  ACKNOWLEDGED_WITHIN_MS,
+  circuitTargetOf,
+  type OrderResult,
+  orderAll,
+  reasonOf,
+  secondsOf,
+} from "./operator-order.ts";
+import { addStoreFlag, openOperatorConnection } from "./store-connection.ts";
 
 export const LIMIT_TARGET = "a host, <host>:<role>, a URL or service:<name>";
 
@@ -47,7 +54,7 @@ export function addOrderFlags(command: Command): void {
 
 async function give(text: string, request: OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
   await using connection = await openOperatorConnection(flags, io);
-  const target = await limitTargetOf(text, connection);
+  const target = limitTargetOf(await circuitTargetOf(text, connection));
   const result = await orderAll(connection, [target], request, io);
   if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, result, io))}\n`);
   else io.stdout.write(`${lines(target, result, connection.storeName, io).join("\n")}\n`);
@@ -55,8 +62,7 @@ async function give(text: string, request: OrderRequest, flags: Flags, io: Io): 
 }
 
 /** A resolver has no rate limits. */
-export async function limitTargetOf(text: string, connection: OperatorConnection): Promise<LimitTarget> {
-  const { target } = await targetOf(text, connection);
+export function limitTargetOf({ target }: CommandTarget): LimitTarget {
   if ("resolver" in target)
     throw usageError("<target>", `resolver ${target.resolver} has no rate limits; expected ${LIMIT_TARGET}`);
   return target;

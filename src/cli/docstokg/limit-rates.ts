@@ -13,7 +13,7 @@ import { usageError } from "../usage-error.ts";
 import { effectLines, effectRows } from "./breaker-outcome.ts";
 import { targetName } from "./breaker-target.ts";
 import { addOrderFlags, LIMIT_TARGET, limitTargetOf } from "./limit-orders.ts";
-import { ACKNOWLEDGED_WITHIN_MS, reasonOf, secondsOf } from "./operator-order.ts";
+import { ACKNOWLEDGED_WITHIN_MS, reasonOf, secondsOf, targetOf } from "./operator-order.ts";
 import { openOperatorConnection } from "./store-connection.ts";
 
 export const set: Subcommand = {
@@ -48,7 +48,7 @@ export const reset: Subcommand = {
 
 async function give(text: string, request: RateRequest, flags: Flags, io: Io): Promise<ExitCode> {
   await using connection = await openOperatorConnection(flags, io);
-  const target = await limitTargetOf(text, connection);
+  const target = limitTargetOf(await targetOf(text, connection));
   const { operator, policy, storeName } = connection;
   const { time = systemTime } = io;
   const timeoutMs = ACKNOWLEDGED_WITHIN_MS;

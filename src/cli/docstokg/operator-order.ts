@@ -1,5 +1,7 @@
 import type { BreakerTarget, OrderRequest } from "../../breaker/orders.ts";
 import type { Acknowledgement, GivenOrder } from "../../http/operator.ts";
+import { whyNoCircuit } from "../../policy/breaker-target.ts";
+import type { LoadedPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
@@ -38,14 +40,33 @@ export async function orderAll(
 }
 
 /** The policies of the running processes decide first: they know their own ports and services. */
-export async function targetOf(text: string, { operator, policy }: OperatorConnection): Promise<CommandTarget> {
+export async function targetOf(text: string, connection: OperatorConnection): Promise<CommandTarget> {
+  return resolveIn(text, connection, await policiesOf(connection));
+}
+
+/** As `targetOf`, for orders about circuits, cooldowns and holds. */
+export async function circuitTargetOf(text: string, connection: OperatorConnection): Promise<CommandTarget> {
+  const policies = await policiesOf(connection);
+  const found = await resolveIn(text, connection, policies);
+  for (const policy of policies) {
+    const problem = "unit" in found.target ? whyNoCircuit(policy, found.target.unit) : undefined;
+    if (problem !== undefined) throw usageError("<target>", problem);
+  }
+  return found;
+}
+
+async function policiesOf({ operator, policy }: OperatorConnection): Promise<readonly LoadedPolicy[]> {
+  const running = await operator.policies();
+  return [...running.map(({ policy: own }) => own), policy];
+}
+
+async function resolveIn(
+  text: string,
+  { operator }: OperatorConnection,
+  policies: readonly LoadedPolicy[],
+): Promise<CommandTarget> {
   const { RESOLVERS } = await import("../../harvest/resolvers/order.ts");
-  const [statuses, processes, running] = await Promise.all([
-    operator.hosts(),
-    operator.processes(),
-    operator.policies(),
-  ]);
-  const policies = [...running.map(({ policy: own }) => own), policy];
+  const [statuses, processes] = await Promise.all([operator.hosts(), operator.processes()]);
   const names = RESOLVERS.map(({ name }) => name);
   return resolveTarget(text, new KnownTargets(policies, statuses, processes, names), policies);
 }

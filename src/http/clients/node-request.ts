@@ -222,7 +222,8 @@ export class NodeRequest implements ActiveRequest, QueuedCaller, PausedBody {
       resolver: call.resolver,
       service: call.service,
       partition: call.partition,
-      maxWaitMs: boundMs === undefined ? undefined : Math.max(0, boundMs - waitedMs),
+      // The gate checks the value of the caller.
+      maxWaitMs: boundMs === undefined || waitedMs === 0 ? boundMs : Math.max(0, boundMs - waitedMs),
       maxWaitOption: boundMs === call.maxWaitMs ? "maxWaitMs" : "deadlineMs",
       maxBreakerWaitMs: call.maxBreakerWaitMs,
       caller: this,

@@ -327,7 +327,9 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
     const { call, deadlineUs } = this.#request;
     // A trial call that a new cooldown sends back to the gate has waited before.
     const waitedMs = (nowUs - (this.#enteredUs ?? nowUs)) / 1000;
-    const ownMs = call.maxWaitMs === undefined ? undefined : Math.max(0, call.maxWaitMs - waitedMs);
+    // The gate checks the value of the caller.
+    const ownMs =
+      call.maxWaitMs === undefined || waitedMs === 0 ? call.maxWaitMs : Math.max(0, call.maxWaitMs - waitedMs);
     if (!this.#isBoundByDeadline) return ownMs;
     const leftMs = Math.max(0, (deadlineUs - nowUs) / 1000);
     return Math.min(ownMs ?? leftMs, leftMs);
