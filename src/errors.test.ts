@@ -226,7 +226,7 @@ test("a call whose bound ends while it waits for a slot gets an error that names
     name: "BusyError",
     message:
       "no free slot for api.example.org (metadata): max_concurrent 1 of api.example.org reached, " +
-      "but this call waits at most 300 ms (maxWaitMs)",
+      "but this call has waited 300 ms of at most 300 ms (maxWaitMs)",
   });
   await time.advance(500);
   await refused;

@@ -134,6 +134,8 @@ export interface WaitBound {
   readonly maxWaitMs: number;
   /** `max_delay_ms` and `when_store_away` are the policy's; the others are options of the call. @default "maxWaitMs" */
   readonly maxWaitOption?: "max_delay_ms" | "maxWaitMs" | "deadlineMs" | "when_store_away" | undefined;
+  /** Milliseconds that the call had waited when it was refused. @default none: it was refused on arrival */
+  readonly waitedMs?: number | undefined;
 }
 
 /** The request was not sent, because a limit or a circuit refused it. Nothing was charged. */
@@ -264,8 +266,10 @@ const WAIT_OPTIONS = {
   when_store_away: "when_store_away: refuse",
 } as const;
 
-function describeBound({ maxWaitMs, maxWaitOption = "maxWaitMs" }: WaitBound): string {
-  return `this call waits at most ${formatWait(maxWaitMs, Math.floor)} (${WAIT_OPTIONS[maxWaitOption]})`;
+function describeBound({ maxWaitMs, maxWaitOption = "maxWaitMs", waitedMs = 0 }: WaitBound): string {
+  const bound = `${formatWait(maxWaitMs, Math.floor)} (${WAIT_OPTIONS[maxWaitOption]})`;
+  if (waitedMs < 1) return `this call waits at most ${bound}`;
+  return `this call has waited ${formatWait(waitedMs, Math.floor)} of at most ${bound}`;
 }
 
 function describeOpenCircuit(details: RejectionDetails & OpenCircuit): string {

@@ -99,12 +99,14 @@ export class Admission {
     start: ForecastStart = this.#queues.of(waiter.units).startOfQueued(waiter, nowUs),
   ): RejectedError {
     const { call, roleBudget, charge, boundMs } = waiter;
-    this.recordRefusal(roleBudget, charge, waiter.waitedMs(nowUs));
+    const waitedMs = waiter.waitedMs(nowUs);
+    this.recordRefusal(roleBudget, charge, waitedMs);
     return rejection(
       call,
       roleBudget,
       refusalOf(estimateFrom(this.#root, roleBudget, charge, start, nowUs), nowUs),
       boundMs,
+      waitedMs,
     );
   }
 
@@ -113,7 +115,7 @@ export class Admission {
     if (!denial.isHold) return denial.error();
     this.recordRefusal(roleBudget, charge, waitedMs);
     const { constraint, retryAfterMs } = denial;
-    return rejection(call, roleBudget, { constraint, retryAfterMs }, boundMs);
+    return rejection(call, roleBudget, { constraint, retryAfterMs }, boundMs, waitedMs);
   }
 
   /** The error for a request that is refused because the store is away; the error of a store that can never work. */
@@ -166,8 +168,9 @@ function rejection(
   roleBudget: RoleBudget,
   { constraint, retryAfterMs }: Refusal,
   maxWaitMs: number,
+  waitedMs?: number,
 ): RejectedError {
   const maxWaitOption: WaitBound["maxWaitOption"] = call.maxWaitMs === undefined ? "max_delay_ms" : call.maxWaitOption;
-  const details = { host: roleBudget.name, role: roleBudget.role, constraint, maxWaitMs, maxWaitOption };
+  const details = { host: roleBudget.name, role: roleBudget.role, constraint, maxWaitMs, maxWaitOption, waitedMs };
   return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
 }
