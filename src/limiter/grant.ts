@@ -94,7 +94,10 @@ export class Grant implements Disposable {
     return this.wait.waitedMs;
   }
 
-  /** The limit or circuit that the longest part of the wait was spent on; undefined if none delayed the request. */
+  /**
+   * The rate, slot or circuit that the longest part of the wait was spent on; undefined if none delayed the request. Of
+   * several rates or several slots, the one that held the request last.
+   */
   get waitedFor(): Constraint | undefined {
     return this.wait.waitedFor;
   }

@@ -122,6 +122,15 @@ test("a limit that an operator has ordered names the operator and the reason, an
   assert.equal(decided("500/HOUR").where, "policy.ratelimits");
 });
 
+test("the limits of a service have the mode of the policy", async () => {
+  for (const mode of ["shadow", "enforce"] as const) {
+    const services = { papers: { members: ["a.x"], metadata: { rates: "1/SECOND" } }, each: { per_host: true } };
+    const policy = await loadPolicy({ env: {}, ratelimits: { mode, services } });
+    for (const host of ["service papers", "service each:b.x", "a.x"])
+      assert.equal(decidedByOf(policy, windowOf("1/SECOND", host), { host, role: "metadata" }).mode, mode, host);
+  }
+});
+
 test("a circuit names its fail_max, the server or the operator", async () => {
   const policy = await loadPolicy({
     env: { DOCSTOKG_BREAKERS: "api.x=fail_max:7" },

@@ -135,7 +135,10 @@ function isShadow(
   { host, role, path }: ExplainedRequest,
   isBreaker: boolean,
 ): boolean {
-  if (serviceOfName(withoutTier(host)) !== undefined) return isBreaker && breakers.resolved.isShadow(withoutTier(host));
-  if (isBreaker) return breakers.resolved.isShadow(breakers.resolved.route(host, path).circuit);
-  return ratelimits.resolved.route(host, role, path).roleBudget.isShadow;
+  const isService = serviceOfName(withoutTier(host)) !== undefined;
+  if (isBreaker)
+    return breakers.resolved.isShadow(isService ? withoutTier(host) : breakers.resolved.route(host, path).circuit);
+  const { resolved } = ratelimits;
+  const route = isService ? resolved.routeByName(host, role) : resolved.route(host, role, path);
+  return route?.roleBudget.isShadow ?? false;
 }
