@@ -92,7 +92,10 @@ test("an operator sees the circuit that failures of a hub opened, and can close 
   await assert.rejects(hub.fetch(origin), BreakerOpenError);
   // The hub writes its record beside the calls.
   let report = await operator.host("127.0.0.1");
-  while (report.state !== "open") report = await operator.host("127.0.0.1");
+  while (report.state !== "open") {
+    await systemTime.sleep(5);
+    report = await operator.host("127.0.0.1");
+  }
   assert.equal(report.reason, "failures");
   assert.deepEqual(
     report.circuits.map(({ name, state }) => [name, state]),
