@@ -40,7 +40,7 @@ export class RequestPace {
   }
 
   /** What the store has replied. Remembered only while it matters. */
-  told(roleBudget: RoleBudget, reply: LeaseReply): void {
+  adjust(roleBudget: RoleBudget, reply: LeaseReply): void {
     const isAlone = reply.kind === "granted" && reply.isAlone === true;
     const waitMs = reply.kind === "wait" ? reply.waitMs : (reply.nextMs ?? 0);
     if (waitMs > 0 || this.isFar) this.#keys.set(roleBudget, { isAlone, waitMs, timer: undefined });

@@ -351,7 +351,7 @@ export class UnitLeases {
       const waitMs = isOverruled ? Math.min(waitMsOf(reply), OVERRULED_RETRY_MS) : waitMsOf(reply);
       const waitUs = Math.ceil(waitMs * 1000);
       unitLease.notBeforeUs = waitUs === 0 ? 0 : nowUs + waitUs;
-      this.#pace.told(roleBudget, reply);
+      this.#pace.adjust(roleBudget, reply);
     }
     if (reply?.isStricter && !unitLease.isOverruled) {
       unitLease.isOverruled = true;

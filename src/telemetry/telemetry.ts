@@ -136,11 +136,11 @@ export class Telemetry implements AsyncDisposable {
   /** The first tracer of the sinks. Sinks that only want to know when calls begin are called before it. */
   #tracer(): Tracer | undefined {
     const tracer = this.#sinks.find(({ sink }) => sink.tracer !== undefined)?.sink.tracer;
-    const told = this.#sinks.filter(({ sink }) => sink.callStarted !== undefined);
-    if (told.length === 0) return tracer;
+    const informed = this.#sinks.filter(({ sink }) => sink.callStarted !== undefined);
+    if (informed.length === 0) return tracer;
     return {
       callStarted: call => {
-        for (const sink of told) sink.callStarted(call);
+        for (const sink of informed) sink.callStarted(call);
         return tracer?.callStarted(call);
       },
     };

@@ -37,7 +37,7 @@ export class PostgresExchanges {
   #running: Promise<void> | undefined;
   #number = 0;
   #uncertain: UncertainExchange | undefined;
-  /** Settlements that the store has applied although the caller was told that it has not: the caller repeats them. */
+  /** Settlements that the store has applied although the caller got no reply: the caller repeats them. */
   readonly #applied = new Map<string, { written: number; returned: number }>();
   #processes = 1;
   /** When the processes were last counted, by the clock of the server. */
@@ -115,7 +115,7 @@ export class PostgresExchanges {
 
   /**
    * Asks whether an exchange that was not acknowledged took effect. If so, its settlements must not be applied again, and
-   * the units that it granted are returned: the caller was told that there are none.
+   * the units that it granted are returned: the caller got none of them.
    */
   async #resume({ number, settlements, requests }: UncertainExchange): Promise<readonly Settlement[]> {
     this.#number += 1;
