@@ -126,13 +126,14 @@ test("a megabyte of hostile text is redacted in time that grows with its length"
       "a%20",
       "token %20",
     ],
+    ...["token ", "token\\t", "token%20", "a\t", "token is ", "-u ", "-ua:", "-ua://", '-u"a', "+-u", "-u1:1 "],
     ...["--token  ", "x-api-key,", "-----BEGIN ", "<key ", "<token>", "[0]", "a+", "A1b2/"],
   ];
   const hostile = (piece: string, length: number) => piece.repeat(length / piece.length);
   for (const piece of ["a", "\\", "<a ", "--token  ", '"key","', "a@b.", "//a:"])
     assert.equal(typeof redactedText(hostile(piece, 2 ** 20)), "string");
   for (const piece of pieces) {
-    for (const start of ["", "token=", '"token":"', "--token ", "<token>", "bearer "])
+    for (const start of ["", "token=", '"token":"', "--token ", "<token>", "bearer ", "-u ", '-u "', ", "])
       assert.equal(typeof redactedText(start + hostile(piece, 2 ** 15)), "string");
   }
 });

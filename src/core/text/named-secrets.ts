@@ -2,16 +2,18 @@
  * Removes the values of credentials that a text names: in query strings, headers, JSON, maps, XML, flags and lists. No
  * expression can match one character in two ways, so the time grows with the length of the text only.
  */
-import { isPrivateName } from "./credentials.ts";
+import { isCredentialName, isPrivateName } from "./credentials.ts";
+import { isSpacedValue } from "./spaced-value.ts";
+import { USER_FLAG, userValueAfter } from "./user-flag.ts";
 
 /** A quote, also within JSON in JSON, in a URL or in HTML. */
 const QUOTE = String.raw`(?:\\{0,7}["'\x60]|%22|%27|&quot;|&#3[49];)`;
 /**
  * A name and what separates it from its value. Hosts with a port, as in `redis://auth-store:6379`, are no names. The value
- * may be on the next line, also in a block of YAML (`|`).
+ * may be on the next line, also in a block of YAML (`|`). The spaces are bounded, because `20` of `%20` is a name too.
  */
 const NAMED = new RegExp(
-  String.raw`(?<![\w-]|\/\/|@)((?:api |access )?[\w-]+)((?:\]|\[\d*\]|%5D|%5B\d*%5D){0,3}${QUOTE}?(?:\s|%20)*(?:[=-]>|[:=]|%3[AD]|%253[AD])(?:\s|%20)*(?:[|>][+-]?\s+)?)`,
+  String.raw`(?<![\w-]|\/\/|@)((?:api |access )?[\w-]+)((?:\]|\[\d*\]|%5D|%5B\d*%5D){0,3}${QUOTE}?(?:\s|%20){0,60}(?:[=-]>|[:=]|%3[AD]|%253[AD])(?:\s|%20){0,200}(?:[|>][+-]?\s+)?)`,
   "gi",
 );
 /** In quotes, also in those of JSON within JSON; otherwise up to the next separator. */
@@ -57,14 +59,21 @@ const JOINED_VALUE = /[^\s,;"'`]+/y;
 /** Names of fields and other words, in lower case. A random key has digits or capital letters too. */
 const ORDINARY_VALUE = /^-{0,2}[a-z]+(?:[ _./-][a-z]+)*[.:!?)]?$/;
 
-/** A quick test. It matches every text that one of the expressions above matches. */
-export const MAY_NAME_SECRET = /[=:,]|->|%3[AD]|%253[AD]|%2C|[<;][a-z]|(?<![\w-])--?[a-z]/i;
+/** A name and its value with nothing but spaces or tabs between them: `api_key 3f9c1a`, `the token is 3f9c1a`. */
+const SPACED = /(?<![\w-]|\/\/|[@.])((?:api |access )?[\w-]+)((?:[ \t]|\\t|%20|%09)+(?:(?:is|was)[ \t]+)?)/gi;
+/** The characters that separate are excluded, so that each character is read for one name only. */
+const SPACED_VALUE = /"[^"]*"?|'[^']*'?|`[^`]*`?|(?:[^\s"'`,;()<>\\%]|%(?!20|09))+/y;
+
+/** A quick test. It matches every text that one of the notations matches. */
+export const MAY_NAME_SECRET = /[=:,]|->|%3[AD]|%253[AD]|%2C|[<;][a-z]|(?<![\w-])--?[a-z]|[ \t]\S*\d|\\t|%20|%09/i;
 
 /** The values that may follow a name in one notation. */
 interface Notation {
   /** A name, and what stands between it and its value. It does not match the value, which may be the next name. */
   readonly names: RegExp;
-  readonly value: (name: string) => RegExp;
+  /** @default isPrivateName */
+  readonly isName?: (name: string) => boolean;
+  readonly value: (name: string, separator: string) => RegExp;
   readonly isSecret: (found: Found) => boolean;
 }
 
@@ -90,19 +99,26 @@ const NOTATIONS: readonly Notation[] = [
   },
   { names: QUOTED_ITEM, value: () => QUOTED_VALUE, isSecret: isListedSecret },
   { names: JOINED_ITEM, value: () => JOINED_VALUE, isSecret: isListedSecret },
+  { names: USER_FLAG, isName: () => true, value: (_, separator) => userValueAfter(separator), isSecret: () => true },
+  {
+    names: SPACED,
+    isName: isCredentialName,
+    value: () => SPACED_VALUE,
+    isSecret: ({ name, value }) => isSpacedValue(name, value),
+  },
 ];
 
 export function withoutNamedSecrets(text: string): string {
   return NOTATIONS.reduce(withoutValues, text);
 }
 
-function withoutValues(text: string, { names, value: valueAfter, isSecret }: Notation): string {
+function withoutValues(text: string, { names, isName = isPrivateName, value: valueAfter, isSecret }: Notation): string {
   let redacted = "";
   let at = 0;
   for (const { 0: matched, 1: name = "", 2: separator = "", index } of text.matchAll(names)) {
     // Cheap tests first: nearly all names are ordinary.
-    if (index < at || !isPrivateName(name)) continue;
-    const expression = valueAfter(name);
+    if (index < at || !isName(name)) continue;
+    const expression = valueAfter(name, separator);
     const start = index + matched.length;
     expression.lastIndex = start;
     const value = expression.exec(text)?.[0];

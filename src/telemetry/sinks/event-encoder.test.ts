@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { TelemetryEvent } from "../events.ts";
-import { EventEncoder, NO_SPACE } from "./event-encoder.ts";
+import { EventEncoder } from "./event-encoder.ts";
+import { NO_SPACE } from "./json-bytes.ts";
 
 const value = fc.oneof(
   fc.string({ unit: "binary" }),
@@ -48,6 +49,35 @@ test("a line is what JSON.stringify gives, with the envelope first", () => {
       into.fill("#", 0, end);
     }),
     { numRuns: 3000 },
+  );
+});
+
+test("lines of one type that differ in some fields are those of JSON.stringify, also long ones", () => {
+  const similar = fc.record({
+    status: fc.constantFrom(200, 404, undefined),
+    host: fc.constantFrom("a.example", "bb.example", "é.example"),
+    elapsed_ms: fc.constantFrom(0, 0.139, 0.14, 1000),
+    message: fc.constantFrom("", "short", "x".repeat(600), "é".repeat(700), "y".repeat(9000)),
+    is_new: fc.constantFrom(undefined, true),
+    ts: fc.constantFrom(9, 1_794_875_064_389, 1_794_875_064_390),
+  });
+  const others = fc.constantFrom({}, { role: "metadata" });
+  fc.assert(
+    fc.property(fc.array(fc.tuple(similar, others), { maxLength: 30 }), events => {
+      const encoder = new EventEncoder();
+      const into = Buffer.alloc(2 ** 16);
+      for (const [fields, more] of events) {
+        const one = {
+          ...more,
+          ...fields,
+          event_type: "http_request",
+          run_id: "r",
+          config_hash: "",
+        } as unknown as TelemetryEvent;
+        assert.equal(into.toString("utf8", 0, encoder.encode(one, one, into, 0)), expected(one));
+      }
+    }),
+    { numRuns: 500 },
   );
 });
 

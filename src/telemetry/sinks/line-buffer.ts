@@ -1,5 +1,6 @@
 import type { Envelope, EventBody } from "../events.ts";
-import { EventEncoder, NO_SPACE } from "./event-encoder.ts";
+import { EventEncoder } from "./event-encoder.ts";
+import { NO_SPACE } from "./json-bytes.ts";
 
 const INITIAL_BYTES = 2 ** 16;
 

@@ -7,6 +7,7 @@ import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { EVENT_SPECS } from "../event-fields.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
 import type { FieldSpec } from "../fields/event-spec.ts";
+import { ROWS_PER_TURN } from "../reading/sqlite-events.ts";
 import { openTelemetryFile } from "../reading/telemetry-file.ts";
 import { TABLE_OF, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
 import { summarize } from "../summary/run-tally.ts";
@@ -74,6 +75,29 @@ test("the tables can be read with plain SQL, and closing writes the summary", as
     [columns["calls"], columns["blocked"], columns["breaker_opens"], columns["rate_delay_p95_ms"]],
     [2, 1, 1, 250],
   );
+});
+
+test("closing gives the event loop a turn for every 100 events and every 250 hosts, and loses nothing", async t => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.db");
+  const sink = await sqliteSink(file);
+  const events = Array.from({ length: 3000 }, (_, index) => call(index, `h${index % 1500}.example`));
+  for (const event of events) sink.take(event);
+  await sink.flush?.();
+  let turns = 0;
+  let isClosed = false;
+  const countTurn = () => {
+    turns += 1;
+    if (!isClosed) setImmediate(countTurn);
+  };
+  setImmediate(countTurn);
+  await sink.close?.();
+  isClosed = true;
+  // 30 slices of events, 6 of hosts, 3 between sums and sorts, 6 of JSON.
+  assert.ok(turns >= 3000 / ROWS_PER_TURN + 15, `${turns} turns`);
+  const db = new DatabaseSync(file, { readOnly: true });
+  t.after(() => db.close());
+  const { summary } = db.prepare("SELECT summary FROM run_summary").get() ?? {};
+  assert.deepEqual(JSON.parse(String(summary)), JSON.parse(JSON.stringify(await summarize(events, RUN))));
 });
 
 test("while another process has the file locked the event loop does not wait, and everything is written later", async () => {

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { redactedText } from "../../core/text/redaction.ts";
 import { inTransaction } from "../../stores/sqlite/database-file.ts";
@@ -13,9 +14,9 @@ import type { EventType, TelemetryEvent } from "../events.ts";
 import { eventsOf } from "../reading/sqlite-events.ts";
 import type { Sink } from "../sink.ts";
 import { EVENT_TABLES, TABLE_OF, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
-import { summarize } from "../summary/run-tally.ts";
+import { RunTally } from "../summary/run-tally.ts";
 import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.ts";
-import { saveSummary } from "./run-summary-row.ts";
+import { saveSummary, summaryJson } from "./run-summary-row.ts";
 
 /** Several processes that create one file at once finish within milliseconds. */
 const OPENING_MS_MAX = 5000;
@@ -75,12 +76,15 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
     }
   }
 
-  /** Writes the summary of each run that was written here, from all its events in the file. */
+  /** Writes the summary of each run that was written here, from all its events in the file; the event loop gets turns. */
   async close(): Promise<void> {
     try {
       for (const runId of this.#runs) {
-        const summary = await summarize(eventsOf(this.#db, runId), runId);
-        await this.#whenFree(() => saveSummary(this.#db, summary));
+        const tally = new RunTally(runId);
+        for await (const event of eventsOf(this.#db, runId)) tally.take(event);
+        const summary = await inTurns(tally.summarySteps());
+        const json = await inTurns(summaryJson(summary));
+        await this.#whenFree(() => saveSummary(this.#db, summary, json));
       }
     } finally {
       this.#db.close();
@@ -105,6 +109,15 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
     const known = this.#inserts.get(type) ?? new Insert(this.#db, type);
     this.#inserts.set(type, known);
     return known;
+  }
+}
+
+/** Runs one step for each turn of the event loop. */
+async function inTurns<Result>(steps: Generator<void, Result, void>): Promise<Result> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    await nextTurn();
   }
 }
 

@@ -3,7 +3,6 @@ import type { CountedMetric, MetricLabels, MetricOf } from "../metrics.ts";
 import { HostRow } from "./host-row.ts";
 import { KeyRow } from "./key-row.ts";
 import { OTHER_HOSTS } from "./other-hosts.ts";
-import type { KeySummary } from "./run-summary.ts";
 
 /** Further hosts and keys are counted in one row. */
 const ROWS_MAX = 20_000;
@@ -56,12 +55,12 @@ export class HostTally {
     this.#key(key, role).setMultiplier(multiplier);
   }
 
-  hosts(): readonly HostRow[] {
-    return [...this.#hosts.values()];
+  hosts(): Iterable<HostRow> {
+    return this.#hosts.values();
   }
 
-  keySummaries(): readonly KeySummary[] {
-    return Array.from(this.#keys.values(), row => row.summary());
+  keys(): Iterable<KeyRow> {
+    return this.#keys.values();
   }
 
   #host(host: string, role: string): HostRow {

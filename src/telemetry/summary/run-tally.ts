@@ -4,14 +4,17 @@ import { MetricCollector } from "../metric-collector.ts";
 import { BreakerTally } from "./breaker-tally.ts";
 import { DecisionTally } from "./decision-tally.ts";
 import { Distribution } from "./distribution.ts";
-import { delaySummary, type HostRow, noOutcomes } from "./host-row.ts";
+import { delaySummary, noOutcomes } from "./host-row.ts";
 import { HostTally } from "./host-tally.ts";
-import type { Ranked, RunSummary } from "./run-summary.ts";
+import type { HostSummary, KeySummary, Ranked, RunSummary } from "./run-summary.ts";
 import { ShadowTally } from "./shadow-tally.ts";
 import { type RunTimeline, TimelineTally } from "./timeline.ts";
 
 const TOP = 10;
 const HASHES_MAX = 100;
+/** Rows of hosts or keys that are summarized at once: about 1 ms of work. */
+const ROWS_PER_STEP = 250;
+const SUMMED = ["calls", "refreshes", "attempts", "connectFailures", "answers429", "answers503"] as const;
 
 /**
  * Summarizes the events of one run, which must come in the order of their times. The memory grows with the number of hosts
@@ -71,14 +74,43 @@ export class RunTally {
   }
 
   summary(): RunSummary {
-    const hosts = this.#hosts.hosts();
-    const keys = this.#hosts.keySummaries();
+    const steps = this.summarySteps();
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done === true) return value;
+    }
+  }
+
+  /** The summary in steps of about a millisecond, for a caller that must not block the event loop. */
+  *summarySteps(): Generator<void, RunSummary, void> {
     const outcomes = noOutcomes();
-    for (const row of hosts) for (const outcome of CALL_OUTCOMES) outcomes[outcome] += row.outcomes[outcome];
-    const calls = total(hosts, row => row.calls);
-    const attempts = total(hosts, row => row.attempts);
-    const answers429 = total(hosts, row => row.answers429);
-    const answers503 = total(hosts, row => row.answers503);
+    const sums = { calls: 0, refreshes: 0, attempts: 0, connectFailures: 0, answers429: 0, answers503: 0 };
+    const hosts: HostSummary[] = [];
+    for (const row of this.#hosts.hosts()) {
+      const host = row.summary();
+      for (const outcome of CALL_OUTCOMES) outcomes[outcome] += host.outcomes[outcome];
+      for (const name of SUMMED) sums[name] += host[name];
+      if (hosts.push(host) % ROWS_PER_STEP === 0) yield;
+    }
+    const limiter = { acquired: 0, blocked: 0, headSkipped: 0 };
+    const keys: KeySummary[] = [];
+    for (const row of this.#hosts.keys()) {
+      const key = row.summary();
+      limiter.acquired += key.acquired;
+      limiter.blocked += key.blocked;
+      limiter.headSkipped += key.headSkipped;
+      if (keys.push(key) % ROWS_PER_STEP === 0) yield;
+    }
+    const topByDelay = ranked(hosts, row => [row.host, row.delayMs.total]);
+    const topByBlocks = ranked(keys, row => [row.key, row.blocked]);
+    yield;
+    hosts.sort((a, b) => b.calls - a.calls || compare(a.host, b.host) || compare(a.role, b.role));
+    yield;
+    keys.sort(
+      (a, b) => b.acquired + b.blocked - a.acquired - a.blocked || compare(a.key, b.key) || compare(a.role, b.role),
+    );
+    yield;
+    const { calls, refreshes, attempts, connectFailures, answers429, answers503 } = sums;
     const { hit, stale, after_request, revalidated, coalesced } = this.#cache;
     const hits = hit + stale;
     const durationMs = this.#events === 0 ? 0 : this.#lastMs - this.#firstMs;
@@ -95,27 +127,19 @@ export class RunTally {
       dropped: this.#dropped,
       calls,
       outcomes,
-      refreshes: total(hosts, row => row.refreshes),
+      refreshes,
       cache: { hits, stale, afterRequest: after_request, revalidated, coalesced, hitRate: share(hits, calls) },
-      connectFailures: total(hosts, row => row.connectFailures),
+      connectFailures,
       throttles: { attempts, answers429, answers503, rate: share(answers429 + answers503, attempts) },
       delayMs: delaySummary(this.#delay),
-      limiter: {
-        acquired: total(keys, row => row.acquired),
-        blocked: total(keys, row => row.blocked),
-        headSkipped: total(keys, row => row.headSkipped),
-      },
+      limiter,
       breaker: this.#breaker.summary(durationMs),
       shadow: this.#shadow.summary(),
       decisions: this.#decisions.summaries(),
-      hosts: hosts
-        .map(row => row.summary())
-        .sort((a, b) => b.calls - a.calls || compare(a.host, b.host) || compare(a.role, b.role)),
-      keys: keys.toSorted(
-        (a, b) => b.acquired + b.blocked - a.acquired - a.blocked || compare(a.key, b.key) || compare(a.role, b.role),
-      ),
-      topByDelay: topDelays(hosts),
-      topByBlocks: ranked(keys, row => [row.key, row.blocked]),
+      hosts,
+      keys,
+      topByDelay,
+      topByBlocks,
     };
   }
 
@@ -134,10 +158,6 @@ export async function summarize(
   return tally.summary();
 }
 
-function topDelays(hosts: readonly HostRow[]): readonly Ranked[] {
-  return ranked(hosts, row => [row.host, row.delay.sum]);
-}
-
 /** The ten highest sums over all roles of a host; 0 is left out. */
 function ranked<Row>(rows: readonly Row[], read: (row: Row) => readonly [string, number]): readonly Ranked[] {
   const sums = new Map<string, number>();
@@ -149,10 +169,6 @@ function ranked<Row>(rows: readonly Row[], read: (row: Row) => readonly [string,
     .filter(({ value }) => value > 0)
     .sort((a, b) => b.value - a.value || compare(a.host, b.host))
     .slice(0, TOP);
-}
-
-function total<Row>(rows: readonly Row[], read: (row: Row) => number): number {
-  return rows.reduce((sum, row) => sum + read(row), 0);
 }
 
 function share(part: number, total: number): number {
