@@ -1,24 +1,22 @@
-import { join, relative, sep } from "node:path";
-import { writeAtomically } from "../files/atomic-file.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
 
 const CATALOG = "catalog-v001.xml";
 
 /**
- * Writes `catalog-v001.xml` into the store folder. ROBOT and Protégé read it and take imports from the folder instead
+ * Writes `catalog-v001.xml` into the store. ROBOT and Protégé read it and take imports from the folder instead
  * of the network.
  */
 export async function writeCatalog(store: OntologyStore, versions: readonly StoredVersion[]): Promise<void> {
-  await writeAtomically(join(store.root, CATALOG), formatCatalog(store.root, versions));
+  await store.writeText(CATALOG, formatCatalog(versions));
 }
 
 /** Equal versions give equal bytes: entries are sorted, paths are relative, and there is no time. */
-function formatCatalog(root: string, versions: readonly StoredVersion[]): string {
+function formatCatalog(versions: readonly StoredVersion[]): string {
   const paths = new Map<string, string>();
-  for (const { manifest, path } of versions) {
+  for (const { id, folder, manifest } of versions) {
     const { facts, url } = manifest;
     for (const iri of [facts?.ontology_iri, facts?.version_iri, url]) {
-      if (iri) paths.set(iri, relative(root, path).split(sep).join("/"));
+      if (iri) paths.set(iri, `${id}/${folder}/${manifest.file}`);
     }
   }
   const entries = [...paths]

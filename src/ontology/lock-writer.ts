@@ -3,8 +3,8 @@ import type { Time } from "../time/time.ts";
 import { idsWithoutSource } from "./frozen-plan.ts";
 import { type LockEntry, lockEntry, readLock, writeLock } from "./lockfile.ts";
 import type { OntologyManifest } from "./ontology-manifest.ts";
-import type { OntologyStore } from "./ontology-store.ts";
 import type { Source } from "./resolver.ts";
+import type { WorkFolder } from "./work-folder.ts";
 
 /** An id cannot contain "+", so this name cannot be the lock of an ontology. */
 const LOCKFILE_LOCK = "+lockfile";
@@ -12,13 +12,13 @@ const LOCKFILE_LOCK = "+lockfile";
 /** Writes the lockfile after each file, so that an interrupted pull has locked what it stored. */
 export class LockWriter {
   readonly #file: string;
-  readonly #store: OntologyStore;
+  readonly #work: WorkFolder;
   readonly #time: Time;
   #last: Promise<void> = Promise.resolve();
 
-  constructor(file: string, store: OntologyStore, time: Time) {
+  constructor(file: string, work: WorkFolder, time: Time) {
     this.#file = file;
-    this.#store = store;
+    this.#work = work;
     this.#time = time;
   }
 
@@ -39,7 +39,7 @@ export class LockWriter {
   /** Changes run one after the other. Each reads the file again, because another process may have written it. */
   #change(change: (lock: Map<string, LockEntry>) => void): Promise<void> {
     const next = this.#last.then(async () => {
-      await using _lock = await FileLock.acquire(this.#store.lockPath(LOCKFILE_LOCK), { time: this.#time });
+      await using _lock = await FileLock.acquire(this.#work.lockPath(LOCKFILE_LOCK), { time: this.#time });
       const before = await readLock(this.#file);
       const lock = new Map(before);
       change(lock);

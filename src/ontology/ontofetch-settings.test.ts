@@ -128,3 +128,21 @@ test("a URL with a token is refused; parameters with similar names are accepted"
   const plain = "https://x.example/x.obo?author=a&keyword=b&signed=no";
   assert.equal((await loadUrl(plain)).sources[0]?.extras["url"], plain);
 });
+
+test("a store may be in S3, and every other URL is refused", async () => {
+  assert.equal((await load("store: s3://papers/onto\nsources:\n  hp:\n")).store, "s3://papers/onto");
+  assert.equal((await load("sources:\n  hp:\n", { ONTOFETCH_STORE: "s3://papers" })).store, "s3://papers");
+  assert.deepEqual(await problems("store: gs://papers/onto\nsources:\n  hp:\n"), [
+    "sources.yaml:1: store: expected a folder, or s3://bucket/prefix",
+  ]);
+  const [message] = await problems("sources:\n  hp:\n", {}, { store: "s3://key:secret@papers/onto" });
+  assert.match(message, /^--store: store: expected s3:\/\/bucket\/prefix, with a bucket of 3 to 63 /);
+  assert.doesNotMatch(message, /secret/);
+  assert.deepEqual(
+    await problems("lockfile: s3://papers/lock\nratelimit: { shared_dir: s3://papers/shared }\nsources:\n  hp:\n"),
+    [
+      "sources.yaml:1: lockfile: expected a path on this machine",
+      "sources.yaml:2: ratelimit.shared_dir: expected a path on this machine",
+    ],
+  );
+});

@@ -1,5 +1,6 @@
 import { dirname, resolve } from "node:path";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { isS3Url, parseS3Url } from "../files/s3/s3-url.ts";
 import type { Environment } from "../policy/environment.ts";
 import { FILE_NOT_FOUND, readFileLayer } from "../policy/file-layer.ts";
 import { type Assignment, assemble } from "../policy/layer.ts";
@@ -18,7 +19,7 @@ import { sourcesSchema } from "./sources-schema.ts";
 export interface OntofetchFlags {
   /** `--sources`: path of `sources.yaml`. @default ONTOFETCH_SOURCES, else "sources.yaml" */
   readonly sources?: string | undefined;
-  /** `--store`: folder of the stored ontologies. */
+  /** `--store`: folder of the stored ontologies, or `s3://bucket/prefix`. */
   readonly store?: string | undefined;
   /** `--lockfile`: path of the lockfile. */
   readonly lockfile?: string | undefined;
@@ -36,7 +37,7 @@ export interface OntofetchFlags {
 export interface OntofetchSettings {
   /** The `sources.yaml` that was read. */
   readonly file: string;
-  /** The folder of the stored ontologies. @default "ontologies" beside `sources.yaml` */
+  /** The folder of the stored ontologies, or `s3://bucket/prefix`. @default "ontologies" beside `sources.yaml` */
   readonly store: string;
   /** @default "ontologies.lock.json" beside `sources.yaml` */
   readonly lockfile: string;
@@ -57,7 +58,7 @@ export interface OntofetchSettings {
   readonly allowsPrivate: boolean;
   /** The rate limits of the services. */
   readonly rates: OntologyRates;
-  /** The folder through which processes share their limits; undefined for a folder inside `store`. */
+  /** The folder through which processes share their limits; undefined for the work folder of `store`. */
   readonly sharedDir: string | undefined;
   /** The wanted ontologies, in the order of `sources.yaml`. */
   readonly sources: readonly Source[];
@@ -109,6 +110,7 @@ export async function loadOntofetchSettings(
     problems.push({ where: index.whereOf(path) ?? file, path: path.join("."), message });
   const sources = Object.keys(settings.sources).map(id => sourceOf(id, settings, reportProblem));
   const { shared_dir, ...ratelimit } = settings.ratelimit;
+  checkUrls({ store: settings.store, lockfile: settings.lockfile, "ratelimit.shared_dir": shared_dir }, reportProblem);
   const rates = ratesOf(ratelimit, reportProblem);
   if (problems.length > 0 || rates === undefined) throw new ConfigError(problems);
   const folder = dirname(file);
@@ -124,6 +126,26 @@ export async function loadOntofetchSettings(
     sharedDir: shared_dir,
     sources,
   };
+}
+
+function isUrl(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+}
+
+/** A URL is no path: only a store may be one, in S3. */
+function checkUrls(locations: Readonly<Record<string, string | undefined>>, reportProblem: ReportProblem): void {
+  for (const [path, text] of Object.entries(locations)) {
+    if (text === undefined || !isUrl(text)) continue;
+    if (path !== "store") reportProblem(path.split("."), "expected a path on this machine");
+    else if (!isS3Url(text)) reportProblem([path], "expected a folder, or s3://bucket/prefix");
+    else
+      try {
+        parseS3Url(text, path);
+      } catch (error) {
+        if (!(error instanceof ConfigError)) throw error;
+        for (const { message } of error.problems) reportProblem([path], message);
+      }
+  }
 }
 
 function ratesOf(ratelimit: OntologySettings, reportProblem: ReportProblem): OntologyRates | undefined {
@@ -159,7 +181,7 @@ function readFlags(flags: OntofetchFlags): readonly Assignment[] {
 function withAbsolutePaths(assignments: readonly Assignment[], folder: string): readonly Assignment[] {
   return assignments.map(assignment => {
     const { path, value } = assignment;
-    const isPath = PATHS.includes(path.join(".")) && typeof value === "string" && value !== "";
+    const isPath = PATHS.includes(path.join(".")) && typeof value === "string" && value !== "" && !isUrl(value);
     return isPath ? { ...assignment, value: resolve(folder, value) } : assignment;
   });
 }

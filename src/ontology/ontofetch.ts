@@ -9,7 +9,8 @@ import type { Time } from "../time/time.ts";
 import { LockWriter } from "./lock-writer.ts";
 import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import { createOntologyHub, reloadOntologyHub } from "./ontology-hub.ts";
-import { OntologyStore } from "./ontology-store.ts";
+import type { OntologyStore } from "./ontology-store.ts";
+import { openOntologyStore } from "./open-ontology-store.ts";
 import { type PlanItem, Planner } from "./planner.ts";
 import type { PullOptions, PullResult } from "./pull-result.ts";
 import { PullRun } from "./pull-run.ts";
@@ -18,6 +19,7 @@ import { appendRateUsage, RATE_USAGE_FILE, RateUsageCounter } from "./rate-usage
 import { RedirectFollower } from "./redirect-follower.ts";
 import type { ListedVersion, Source } from "./resolver.ts";
 import { type LimitWait, WaitReporter } from "./wait-reporter.ts";
+import { workFolderOf } from "./work-folder.ts";
 
 /** Options of `Ontofetch.open`. */
 export interface OntofetchOptions {
@@ -67,9 +69,14 @@ export class Ontofetch {
   readonly #follower: RedirectFollower;
 
   /** Use `Ontofetch.open`. */
-  private constructor(settings: OntofetchSettings, options: OntofetchOptions, hub: Hub, usage: RateUsageCounter) {
+  private constructor(
+    settings: OntofetchSettings,
+    options: OntofetchOptions,
+    parts: { readonly hub: Hub; readonly usage: RateUsageCounter; readonly store: OntologyStore },
+  ) {
+    const { hub, usage, store } = parts;
     this.settings = settings;
-    this.store = new OntologyStore(settings.store);
+    this.store = store;
     this.#options = options;
     this.#time = options.time ?? systemTime;
     this.#hub = hub;
@@ -79,14 +86,15 @@ export class Ontofetch {
 
   /**
    * Opens the hub, its cache and its shared store.
-   * @throws ConfigError if a folder cannot be created.
+   * @throws ConfigError if a folder cannot be created, or a package is not installed.
    */
   static async open(settings: OntofetchSettings, options: OntofetchOptions): Promise<Ontofetch> {
     const { env, network, dispatcher, time, listener } = options;
     const usage = new RateUsageCounter();
     const listeners = listener === undefined ? [usage.listen] : [usage.listen, listener];
+    const store = await openOntologyStore(settings.store, time ?? systemTime);
     const hub = await createOntologyHub(settings, { env, network, dispatcher, time, listeners });
-    return new Ontofetch(settings, options, hub, usage);
+    return new Ontofetch(settings, options, { hub, usage, store });
   }
 
   /**
@@ -106,6 +114,7 @@ export class Ontofetch {
    */
   async pull(sources: readonly Source[], options: PullOptions = {}): Promise<readonly PullResult[]> {
     const { onBytes, onResume, onWait, signal } = this.#options;
+    await this.store.prepare();
     const puller = new Puller({
       follower: this.#follower,
       store: this.store,
@@ -118,7 +127,7 @@ export class Ontofetch {
       onResume,
       onWait,
     });
-    const lockWriter = new LockWriter(this.settings.lockfile, this.store, this.#time);
+    const lockWriter = new LockWriter(this.settings.lockfile, this.store.work, this.#time);
     const plan = (wanted: readonly Source[]) => this.plan(wanted, false);
     using _waits = this.#reportWaits();
     return await new PullRun(
@@ -154,18 +163,19 @@ export class Ontofetch {
   }
 
   /**
-   * Closes the hub and appends the rate usage of this run for `ontofetch rl doctor`.
+   * Closes the hub and the store, and appends the rate usage of this run for `ontofetch rl doctor`.
    * @param command the name under which the usage is recorded, such as `pull`.
    */
   async close(command: string): Promise<void> {
     const { signal } = this.#options;
+    this.store[Symbol.dispose]();
     await (signal?.aborted ? this.#hub.destroy(signal.reason) : this.#hub.close());
     const at = new Date(this.#time.wallMs()).toISOString();
     await appendRateUsage(rateUsageFile(this.settings), { at, pid: process.pid, command, keys: this.#usage.keys() });
   }
 }
 
-/** The file with the rate usage of past runs: in `sharedDir`, or else in the internal folder of the store. */
+/** The file with the rate usage of past runs: in `sharedDir`, or else in the work folder of the store. */
 export function rateUsageFile({ sharedDir, store }: Pick<OntofetchSettings, "sharedDir" | "store">): string {
-  return join(sharedDir ?? join(store, ".ontofetch"), RATE_USAGE_FILE);
+  return join(sharedDir ?? workFolderOf(store), RATE_USAGE_FILE);
 }

@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { serve } from "../../test/http/kit.ts";
+import { RedisServer, whyNoRedis } from "../../test/stores/redis-server.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../errors.ts";
 import { OntologyManager } from "./manager.ts";
@@ -10,9 +11,9 @@ import { createOntologyHub, ontologyLimits } from "./ontology-hub.ts";
 import { parseOntologySettings } from "./service-rates.ts";
 
 /** A hub as `ontofetch` opens it, with a shared folder and a server. */
-async function setUp(t: TestContext, rate: string, limits?: string) {
+async function setUp(t: TestContext, rate: string, limits?: string, variables = {}) {
   const folder = temporaryFolder("ontofetch");
-  const env: Record<string, string> = {};
+  const env: Record<string, string> = { ...variables };
   if (limits !== undefined) {
     env["DOCSTOKG_RLIMITS_YAML"] = join(folder, "ratelimits.yaml");
     await writeFile(env["DOCSTOKG_RLIMITS_YAML"], limits);
@@ -65,4 +66,14 @@ test("a rate of null is no rate limit in the policy", async () => {
   assert.equal(services?.["direct"]?.artifact?.rates, "none");
   assert.equal(services?.["direct"]?.total?.rates, "none");
   assert.equal(services?.["ols"]?.total?.rates, "4/SECOND");
+});
+
+test("machines with the same backend in their policies share one limit", { skip: whyNoRedis() }, async t => {
+  const redis = await RedisServer.start();
+  t.after(() => redis.stop());
+  const env = { DOCSTOKG_RLIMIT_BACKEND: "redis", DOCSTOKG_RLIMIT_DSN: redis.url };
+  const [one, other] = [await setUp(t, "1/hour", undefined, env), await setUp(t, "1/hour", undefined, env)];
+  await one.send(60_000);
+  await assert.rejects(other.send(1000), RateLimitExceeded);
+  assert.equal(other.server.requests.length, 0);
 });

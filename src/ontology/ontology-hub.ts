@@ -11,9 +11,11 @@ import { assemble } from "../policy/layer.ts";
 import { loadPolicy } from "../policy/load.ts";
 import type { PolicyChange } from "../policy/policy-changes.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import { storeNamesOf } from "../stores/open-store.ts";
 import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import { SERVICES } from "./resolvers/all.ts";
 import type { OntologyRates } from "./service-rates.ts";
+import { workFolderOf } from "./work-folder.ts";
 
 export interface OntologyHubOptions extends Pick<HubOptions, "dispatcher" | "env" | "network" | "time" | "userAgent"> {
   readonly listeners?: readonly ((event: HubEvent) => void)[] | undefined;
@@ -29,7 +31,7 @@ const RETRY = { attempts: 5, deadlineMs: 1_800_000 };
 /**
  * Creates a hub whose policy has each service of ontofetch with `per_host: true`, so its keys are `service:host`. The
  * limits of hosts in the shipped policy apply too. Processes with the same `sharedDir`, or with the same store folder if
- * it is not set, share the limits and cooldowns.
+ * it is not set, share the limits and cooldowns, unless the policy names a store (`backend`) for them.
  */
 export async function createOntologyHub(
   {
@@ -40,10 +42,12 @@ export async function createOntologyHub(
   }: Pick<OntofetchSettings, "rates" | "sharedDir" | "store" | "allowsPrivate">,
   { env, network, dispatcher, time, userAgent, listeners = [] }: OntologyHubOptions = {},
 ): Promise<Hub> {
-  const folder = sharedDir ?? join(store, ".ontofetch");
+  const folder = sharedDir ?? workFolderOf(store);
   await makeFolder(folder);
+  const ratelimits = await ontologyLimits(rates, env ?? process.env);
+  const backend = await backendOf(ratelimits, env ?? process.env);
   return createHub({
-    policy: { ratelimits: await ontologyLimits(rates, env ?? process.env) },
+    policy: { ratelimits },
     env,
     // Registries and redirects can name any host, so private networks need the user's permission (allow_private).
     ...(dispatcher === undefined
@@ -52,7 +56,7 @@ export async function createOntologyHub(
     time,
     userAgent,
     // Without a shared folder, too: a Retry-After must outlive the process that received it.
-    store: `sqlite:${join(folder, "ratelimits.db")}`,
+    store: backend === "memory" ? `sqlite:${join(folder, "ratelimits.db")}` : undefined,
     cache: `sqlite:${join(folder, "answers.db")}`,
     retry: RETRY,
     telemetry: listeners,
@@ -83,6 +87,11 @@ function sourceOf({ setting, source }: PolicyChange, settingsFile: string, env: 
   if (source !== "policy.ratelimits") return source;
   const isService = SERVICES.some(service => setting.startsWith(`ratelimits.services.${service}.`));
   return (isService ? undefined : env[LIMITS_VARIABLE]) ?? settingsFile;
+}
+
+/** Where the policy keeps the limits: `memory` unless a variable or policy file names a store. */
+export async function backendOf(ratelimits: RatelimitsOptions, env: Environment): Promise<string> {
+  return storeNamesOf(undefined, { policy: await loadPolicy({ ratelimits, env }), env }).limits;
 }
 
 async function makeFolder(folder: string): Promise<void> {

@@ -1,14 +1,7 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
-import { DownloadError } from "../errors.ts";
-import { moveDurably, writeAtomically } from "../files/atomic-file.ts";
-import { errnoOf, ifExists } from "../files/disk-errors.ts";
-import { hashFile } from "../files/file-hash.ts";
-import { formatManifest, type OntologyManifest, parseManifest } from "./ontology-manifest.ts";
-import { folderOf } from "./version-label.ts";
+import type { OntologyManifest } from "./ontology-manifest.ts";
+import type { WorkFolder } from "./work-folder.ts";
 
-/** One version of an ontology in the store folder. */
+/** One version of an ontology in the store. */
 export interface StoredVersion {
   /** The id in `sources.yaml`. */
   readonly id: string;
@@ -16,160 +9,60 @@ export interface StoredVersion {
   readonly folder: string;
   /** The content of `manifest.json`. */
   readonly manifest: OntologyManifest;
-  /** Absolute path of the ontology file. */
+  /** Absolute path of the ontology file, or its address in S3. */
   readonly path: string;
 }
 
-/** Holds partial files, drafts, locks, and versions that are being removed. No id begins with a dot. */
-const INTERNAL_FOLDER = ".ontofetch";
-const MANIFEST = "manifest.json";
-
 /**
- * Ontology files as `<id>/<version>/<id>.<extension>`, each with its manifest. A version appears complete, by one
- * rename, or not at all, and its file is never modified afterwards.
+ * Ontology files as `<id>/<version>/<id>.<extension>`, each with its manifest. A version appears complete or not at all,
+ * and its file is never modified afterwards.
  */
-export class OntologyStore {
-  /** Absolute path of the store folder. */
+export interface OntologyStore extends Disposable {
+  /** Absolute path of the store folder, or `s3://bucket/prefix`. */
   readonly root: string;
-
-  constructor(root: string) {
-    this.root = root;
-  }
-
-  /** The file that an unfinished download of this ontology is written to. */
-  partialPath(id: string): string {
-    return join(this.root, INTERNAL_FOLDER, "partial", `${id}.part`);
-  }
-
-  /** The file that a process locks while it changes an ontology (`name` is its id) or the lockfile. */
-  lockPath(name: string): string {
-    return join(this.root, INTERNAL_FOLDER, "locks", `${name}.lock`);
-  }
-
-  /** A path in the folder of internal files. */
-  internalPath(name: string): string {
-    return join(this.root, INTERNAL_FOLDER, name);
-  }
-
+  /** Partial files and locks on this machine. */
+  readonly work: WorkFolder;
+  /** Rejects if versions cannot be stored. Removes what interrupted uploads have left. */
+  prepare(): Promise<void>;
   /** The ids of all ontologies that have a folder, sorted. */
-  async ids(): Promise<readonly string[]> {
-    const entries = await foldersIn(this.root);
-    return entries.filter(name => !name.startsWith(".")).sort();
-  }
-
+  ids(): Promise<readonly string[]>;
   /** All versions of an ontology, the newest first. A folder without a valid manifest is left out. */
-  async versions(id: string): Promise<readonly StoredVersion[]> {
-    const folders = await foldersIn(join(this.root, id));
-    const found = await Promise.all(folders.map(folder => this.version(id, folder)));
-    return found
-      .filter(version => version !== undefined)
-      .sort((a, b) => compare(b.manifest.fetched_at, a.manifest.fetched_at) || compare(b.folder, a.folder));
-  }
-
+  versions(id: string): Promise<readonly StoredVersion[]>;
   /** The names of the folders of an ontology that have no valid manifest, sorted. */
-  async foldersWithoutManifest(id: string): Promise<readonly string[]> {
-    const folders = await foldersIn(join(this.root, id));
-    const versions = await Promise.all(folders.map(folder => this.version(id, folder)));
-    return folders.filter((_, index) => versions[index] === undefined).sort();
-  }
-
-  /** The version in this folder; undefined if the folder has no valid manifest. */
-  async version(id: string, folder: string): Promise<StoredVersion | undefined> {
-    const text = await textOf(join(this.root, id, folder, MANIFEST));
-    const manifest = text === undefined ? undefined : parseManifest(text);
-    return manifest && { id, folder, manifest, path: join(this.root, id, folder, manifest.file) };
-  }
-
+  foldersWithoutManifest(id: string): Promise<readonly string[]>;
   /** The stored version whose manifest has this hash and whose file has the length in the manifest. */
-  async findByHash(id: string, sha256: string): Promise<StoredVersion | undefined> {
-    for (const version of await this.versions(id)) {
-      if (version.manifest.sha256 === sha256 && (await sizeOf(version.path)) === version.manifest.bytes) return version;
-    }
-    return undefined;
-  }
-
+  findByHash(id: string, sha256: string): Promise<StoredVersion | undefined>;
+  /** Whether the file of a version has the hash in its manifest. In S3 that is the hash that the service has recorded. */
+  isIntact(version: StoredVersion, signal?: AbortSignal): Promise<boolean>;
+  /** Reads the file of a version and computes its SHA-256; undefined if the file is missing. */
+  hashOf(version: StoredVersion, signal?: AbortSignal): Promise<string | undefined>;
   /**
-   * Moves a finished file to its folder. Equal bytes under the same version are stored once. If the version exists with
-   * other bytes, the folder name gets a suffix from the hash.
+   * The path of the file of a version on this machine. A file in S3 is copied to the work folder.
+   * @throws DownloadError if the file in S3 is missing or has another hash than in its manifest.
    */
-  async add(file: string, manifest: OntologyManifest): Promise<StoredVersion> {
-    const { id, version, sha256 } = manifest;
-    const name = folderOf(version);
-    for (const folder of [name, `${name}+${sha256.slice(0, 8)}`]) {
-      const existing = await this.version(id, folder);
-      // Compare the bytes, not the manifest: a stored file that was damaged on disk is replaced.
-      if (existing !== undefined && (await hashFile(existing.path)) === sha256) {
-        await rm(file, { force: true });
-        const stored = { ...manifest, file: existing.manifest.file };
-        await writeAtomically(join(this.root, id, folder, MANIFEST), formatManifest(stored));
-        return { ...existing, manifest: stored };
-      }
-      if (existing !== undefined && existing.manifest.sha256 !== sha256) continue;
-      await this.#moveIntoPlace(file, manifest, folder);
-      return { id, folder, manifest, path: join(this.root, id, folder, manifest.file) };
-    }
-    const names = `${name} and ${name}+${sha256.slice(0, 8)}`;
-    throw new DownloadError(`cannot store version ${version} of ${id}: the folders ${names} exist with other content`);
-  }
-
+  localFile(version: StoredVersion, signal?: AbortSignal): Promise<string>;
+  /**
+   * Moves a finished file to its place. Equal bytes under the same version are stored once; other bytes under the same
+   * version get a folder of their own.
+   */
+  add(file: string, manifest: OntologyManifest, signal?: AbortSignal): Promise<StoredVersion>;
   /** Writes changed fields of the manifest, such as the time of the last check. */
-  async updateManifest(version: StoredVersion, changes: Partial<OntologyManifest>): Promise<StoredVersion> {
-    const manifest = { ...version.manifest, ...changes };
-    await writeAtomically(join(this.root, version.id, version.folder, MANIFEST), formatManifest(manifest));
-    return { ...version, manifest };
-  }
-
-  /** Renames the folder before it deletes the files, so that other processes never see half a version. */
-  async remove({ id, folder }: StoredVersion): Promise<void> {
-    const trash = this.internalPath(join("removed", randomUUID()));
-    await moveDurably(join(this.root, id, folder), trash);
-    await rm(trash, { recursive: true, force: true });
-  }
-
-  /** Deletes the draft that a killed process has left. The caller must hold the lock of the id. */
-  async removeDraft(id: string): Promise<void> {
-    await rm(this.#draftPath(id), { recursive: true, force: true });
-  }
-
-  /** One draft per id is enough: the lock of the id admits one process at a time. */
-  #draftPath(id: string): string {
-    return this.internalPath(join("drafts", id));
-  }
-
-  async #moveIntoPlace(file: string, manifest: OntologyManifest, folder: string): Promise<void> {
-    const draft = this.#draftPath(manifest.id);
-    await this.removeDraft(manifest.id);
-    await mkdir(draft, { recursive: true });
-    try {
-      await rename(file, join(draft, manifest.file));
-      await writeAtomically(join(draft, MANIFEST), formatManifest(manifest));
-      const target = join(this.root, manifest.id, folder);
-      // `rename` fails on a folder that is not empty. The folder has no valid manifest or a damaged file, see `add`.
-      await rm(target, { recursive: true, force: true });
-      await moveDurably(draft, target);
-    } finally {
-      await rm(draft, { recursive: true, force: true });
-    }
-  }
+  updateManifest(version: StoredVersion, changes: Partial<OntologyManifest>): Promise<StoredVersion>;
+  /** Other processes see the version or do not see it, and never half of it. */
+  remove(version: StoredVersion): Promise<void>;
+  /** Deletes what killed processes have left of an ontology. The caller must hold the lock of the id. */
+  removeLeftovers(id: string): Promise<void>;
+  /** Writes a small file of the whole store, complete or not at all. */
+  writeText(name: string, text: string): Promise<void>;
 }
 
-async function foldersIn(path: string): Promise<readonly string[]> {
-  const entries = (await ifExists(readdir(path, { withFileTypes: true }))) ?? [];
-  return entries.filter(entry => entry.isDirectory()).map(({ name }) => name);
-}
+export const MANIFEST = "manifest.json";
 
-async function textOf(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    const code = errnoOf(error);
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw error;
-  }
-}
-
-async function sizeOf(path: string): Promise<number | undefined> {
-  return (await ifExists(stat(path)))?.size;
+/** In the order of `versions`. */
+export function newestFirst(versions: readonly (StoredVersion | undefined)[]): readonly StoredVersion[] {
+  return versions
+    .filter(version => version !== undefined)
+    .sort((a, b) => compare(b.manifest.fetched_at, a.manifest.fetched_at) || compare(b.folder, a.folder));
 }
 
 function compare(a: string, b: string): number {

@@ -5,9 +5,9 @@ import { test } from "node:test";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { DownloadError } from "../errors.ts";
 import { systemTime } from "../time/system-time.ts";
+import { FolderOntologyStore } from "./folder-ontology-store.ts";
 import { LockWriter } from "./lock-writer.ts";
 import { loadOntofetchSettings } from "./ontofetch-settings.ts";
-import { OntologyStore } from "./ontology-store.ts";
 import type { PlanEntry } from "./planner.ts";
 import { PullRun } from "./pull-run.ts";
 import { Puller, type PullOutcome } from "./puller.ts";
@@ -18,10 +18,10 @@ const SOURCE: Source = { id: "x", resolver: "direct", targetFormats: [], extras:
 
 test("an error of a source is reported in its result, and a bug of the program rejects the pull", async () => {
   const folder = temporaryFolder("ontofetch");
-  const store = new OntologyStore(folder);
+  const store = new FolderOntologyStore(folder);
   await writeFile(join(folder, "sources.yaml"), "sources: {}\n");
   const settings = await loadOntofetchSettings({}, {}, folder);
-  const lockWriter = new LockWriter(settings.lockfile, store, systemTime);
+  const lockWriter = new LockWriter(settings.lockfile, store.work, systemTime);
   const entry: PlanEntry = {
     kind: "fetch",
     source: SOURCE,

@@ -1,6 +1,5 @@
 import { dirname } from "node:path";
 import { errnoOf } from "../files/disk-errors.ts";
-import { hashFile } from "../files/file-hash.ts";
 import { FILE_FORMATS } from "./format.ts";
 import { idsWithoutSource, importedSources, planFromLock } from "./frozen-plan.ts";
 import { writeCatalog } from "./import-catalog.ts";
@@ -100,7 +99,7 @@ export class PullRun {
   }
 
   /**
-   * The stored file, if it is the locked file or has the pinned version. Its hash is computed again, because the file may
+   * The stored file, if it is the locked file or has the pinned version. Its hash is checked again, because the file may
    * have been damaged since its manifest was written.
    */
   async #kept({ source }: PlanEntry, expected: string | undefined): Promise<StoredVersion | undefined> {
@@ -112,7 +111,7 @@ export class PullRun {
       (version === undefined || manifest.version === labelOf(version));
     if (sha256 === undefined && version === undefined) return undefined;
     for (const stored of (await store.versions(id)).filter(isWanted)) {
-      if ((await hashFile(stored.path, signal)) === stored.manifest.sha256) return stored;
+      if (await store.isIntact(stored, signal)) return stored;
     }
     return undefined;
   }

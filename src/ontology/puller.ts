@@ -69,7 +69,7 @@ export class Puller {
   async pull(entry: PlanEntry, sha256?: string, copies?: readonly MirrorCopy[]): Promise<PullOutcome> {
     const { store, time, signal, onWait } = this.#deps;
     const { id } = entry.source;
-    await using _lock = await FileLock.acquire(store.lockPath(id), { time, signal, onWait: () => onWait?.(id) });
+    await using _lock = await FileLock.acquire(store.work.lockPath(id), { time, signal, onWait: () => onWait?.(id) });
     const current = await this.#current(entry);
     const checkedAt = current?.manifest.checked_at ?? "";
     // A time in the future comes from a clock that was wrong, so it does not show that the version is fresh.
@@ -118,7 +118,7 @@ export class Puller {
     sha256: string | undefined,
   ): Promise<PullOutcome | { readonly problem: string; readonly isFinal: boolean }> {
     const { store, maxFileBytes, signal } = this.#deps;
-    const path = `${store.partialPath(entry.source.id)}.copy`;
+    const path = `${store.work.partialPath(entry.source.id)}.copy`;
     await mkdir(dirname(path), { recursive: true });
     try {
       const { size: bytes } = await stat(from);
@@ -161,7 +161,7 @@ export class Puller {
   ): Promise<PullOutcome | { readonly problem: string; readonly isFinal: boolean }> {
     const { store, time, maxFileBytes, signal, onBytes, onResume, follower } = this.#deps;
     const { id } = entry.source;
-    const path = store.partialPath(id);
+    const path = store.work.partialPath(id);
     const record = resumeRecordBeside(path, url);
     let finalUrl = url;
     const saved = await downloadFile({
@@ -241,7 +241,7 @@ export class Puller {
       const sameUrl = others.filter(other => other.url === manifest.url);
       const problem = releaseProblem(entry.source, manifest, sameUrl, sha256 !== undefined || isAccepted);
       if (problem !== undefined) return { problem, isFinal: true };
-      const stored = await store.add(unpackedFile.path, manifest);
+      const stored = await store.add(unpackedFile.path, manifest, signal);
       return { outcome: "fetched", stored, requests: saved.requests, resumedBytes: saved.resumedBytes };
     } finally {
       if (unpackedFile.path !== path) await rm(unpackedFile.path, { force: true });

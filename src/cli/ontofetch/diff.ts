@@ -20,7 +20,8 @@ export const diff: CommandModule = {
   run: ([oldName = "", newName = ""], flags, io) =>
     interruptible(io, async signal => {
       const settings = await ontofetchSettingsOf(flags, io);
-      const [before, after] = [await storedVersion(settings, oldName), await storedVersion(settings, newName)];
+      const before = await storedVersion(settings, oldName, signal);
+      const after = await storedVersion(settings, newName, signal);
       const { terms: oldTerms } = await readTerms(before, signal);
       const { terms: newTerms } = await readTerms(after, signal);
       const changes = diffTerms(oldTerms, newTerms);

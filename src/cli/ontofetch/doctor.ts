@@ -2,11 +2,14 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ConfigError } from "../../errors.ts";
+import { isS3Url } from "../../files/s3/s3-url.ts";
 import { readLock } from "../../ontology/lockfile.ts";
 import { ONTOFETCH_VARIABLES } from "../../ontology/ontofetch-environment.ts";
 import type { OntofetchSettings } from "../../ontology/ontofetch-settings.ts";
-import { OntologyStore } from "../../ontology/ontology-store.ts";
+import { openOntologyStore } from "../../ontology/open-ontology-store.ts";
 import { RESOLVERS } from "../../ontology/resolvers/all.ts";
+import { workFolderOf } from "../../ontology/work-folder.ts";
+import { systemTime } from "../../time/system-time.ts";
 import { type DoctorFinding, printFindings } from "../output/doctor-findings.ts";
 import { formatBytes } from "../output/format.ts";
 import type { CommandModule, Io } from "../program.ts";
@@ -15,7 +18,7 @@ import { addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
 /** The largest ontologies need this much disk space. */
 const MIN_FREE_BYTES = 5_000_000_000;
 
-/** `ontofetch doctor`: checks whether a pull can work here. Sends no request. */
+/** `ontofetch doctor`: checks whether a pull can work here. Sends no request, except to the S3 service of the store. */
 export const doctor: CommandModule = {
   configure: command => {
     command.option("--json", "print JSON");
@@ -28,7 +31,10 @@ export const doctor: CommandModule = {
       const { file, sources } = settings;
       const verdict = sources.length === 0 ? "warning" : "ok";
       findings.push({ what: "sources", verdict, detail: `${sources.length} in ${file}` });
-      findings.push(...keys(settings, io), ...(await folders(settings)), await lockfileCheck(settings));
+      const places = await folders(settings);
+      findings.push(...keys(settings, io), ...places);
+      // A store that cannot be used has no versions to compare.
+      if (!isS3Url(settings.store) || places[0]?.verdict === "ok") findings.push(await lockfileCheck(settings));
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       for (const { where, path, message } of error.problems) {
@@ -67,20 +73,36 @@ function keys({ sources }: OntofetchSettings, { env }: Io): readonly DoctorFindi
 }
 
 async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonly DoctorFinding[]> {
-  const findings = [await writable("store", store)];
+  const isInS3 = isS3Url(store);
+  const local = isInS3 ? workFolderOf(store) : store;
+  const findings = [
+    ...(isInS3 ? [await bucketCheck(store)] : []),
+    await writable(isInS3 ? "work folder" : "store", local),
+  ];
   if (sharedDir === undefined) {
     findings.push({
       what: "shared_dir",
       verdict: "ok",
-      detail: "not set: processes with the same store folder share rate limits",
+      detail: `not set: processes with the same store ${isInS3 ? "on this machine" : "folder"} share rate limits`,
     });
   } else findings.push(await writable("shared_dir", sharedDir));
-  if (findings[0]?.verdict !== "ok") return findings;
-  const { bavail, bsize } = await statfs(store);
+  if (findings.some(({ what, verdict }) => what !== "shared_dir" && verdict !== "ok")) return findings;
+  const { bavail, bsize } = await statfs(local);
   const free = bavail * bsize;
   const isLow = free < MIN_FREE_BYTES;
   const need = isLow ? `; the largest ontologies need ${formatBytes(MIN_FREE_BYTES)}` : "";
   return [...findings, { what: "disk", verdict: isLow ? "warning" : "ok", detail: `${formatBytes(free)} free${need}` }];
+}
+
+async function bucketCheck(store: string): Promise<DoctorFinding> {
+  using opened = await openOntologyStore(store, systemTime);
+  try {
+    await opened.prepare();
+    return { what: "store", verdict: "ok", detail: store };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { what: "store", verdict: "problem", detail: error.problems.map(({ message }) => message).join("; ") };
+  }
 }
 
 async function writable(what: string, folder: string): Promise<DoctorFinding> {
@@ -99,7 +121,7 @@ async function writable(what: string, folder: string): Promise<DoctorFinding> {
 
 async function lockfileCheck({ lockfile, store: root, sources }: OntofetchSettings): Promise<DoctorFinding> {
   const lock = await readLock(lockfile);
-  const store = new OntologyStore(root);
+  using store = await openOntologyStore(root, systemTime);
   const missing: string[] = [];
   for (const [id, { sha256 }] of lock) if ((await store.findByHash(id, sha256)) === undefined) missing.push(id);
   const unlocked = sources.filter(({ id }) => !lock.has(id)).map(({ id }) => id);

@@ -22,7 +22,7 @@ export const exportVersion: CommandModule = {
   run: ([name = ""], flags, io) =>
     interruptible(io, async signal => {
       const format = formatOf(String(flags["format"]));
-      const version = await storedVersion(await ontofetchSettingsOf(flags, io), name);
+      const version = await storedVersion(await ontofetchSettingsOf(flags, io), name, signal);
       const output = flags["output"];
       if (typeof output !== "string") {
         await writeExport(version, format, async text => void io.stdout.write(text), signal);

@@ -1,9 +1,8 @@
-import { rm } from "node:fs/promises";
-import { hashFile } from "../../files/file-hash.ts";
 import { FileLock } from "../../files/file-lock.ts";
 import { readLock } from "../../ontology/lockfile.ts";
 import { nameHint } from "../../ontology/name-hint.ts";
-import { OntologyStore, type StoredVersion } from "../../ontology/ontology-store.ts";
+import type { OntologyStore, StoredVersion } from "../../ontology/ontology-store.ts";
+import { openOntologyStore } from "../../ontology/open-ontology-store.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
@@ -25,7 +24,7 @@ export const prune: CommandModule = {
   run: async (ids, flags, io) => {
     const keep = wholeNumberFlag("--keep", flags["keep"], 1);
     const settings = await ontofetchSettingsOf(flags, io);
-    const store = new OntologyStore(settings.store);
+    using store = await openOntologyStore(settings.store, systemTime);
     const lock = await readLock(settings.lockfile);
     const isDryRun = flags["dryRun"] === true;
     const removedVersions: StoredVersion[] = [];
@@ -38,18 +37,17 @@ export const prune: CommandModule = {
     for (const id of stored) {
       if (ids.length > 0 && !ids.includes(id)) continue;
       // A pull that runs now must not report a version as current while it is removed.
-      await using _lock = await FileLock.acquire(store.lockPath(id), { time: systemTime });
-      if (!isDryRun) await store.removeDraft(id);
+      await using _lock = await FileLock.acquire(store.work.lockPath(id), { time: systemTime });
       const versions = await store.versions(id);
-      const valid = await newestValid(versions);
+      const valid = await newestIntact(store, versions);
       const isKept = (version: StoredVersion) => version === valid || lock.get(id)?.sha256 === version.manifest.sha256;
       for (const version of versions.slice(keep).filter(candidate => !isKept(candidate))) {
         if (!isDryRun) await store.remove(version);
         removedVersions.push(version);
       }
+      // Partial downloads are kept: a pull can resume them.
+      if (!isDryRun) await store.removeLeftovers(id);
     }
-    // Left behind by a killed process. Partial downloads are kept: a pull can resume them.
-    if (!isDryRun) await rm(store.internalPath("removed"), { recursive: true, force: true });
     const bytes = removedVersions.reduce((sum, { manifest }) => sum + manifest.bytes, 0);
     if (flags["json"]) {
       const removed = removedVersions.map(({ id, folder, manifest }) => ({
@@ -72,9 +70,10 @@ export const prune: CommandModule = {
 };
 
 /** The newest version whose file has the hash in its manifest. It is kept even if damaged versions are newer. */
-async function newestValid(versions: readonly StoredVersion[]): Promise<StoredVersion | undefined> {
-  for (const version of versions) {
-    if ((await hashFile(version.path)) === version.manifest.sha256) return version;
-  }
+async function newestIntact(
+  store: OntologyStore,
+  versions: readonly StoredVersion[],
+): Promise<StoredVersion | undefined> {
+  for (const version of versions) if (await store.isIntact(version)) return version;
   return undefined;
 }

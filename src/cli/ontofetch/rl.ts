@@ -1,7 +1,8 @@
 import { formatRates } from "../../core/limits/rate.ts";
+import { isS3Url } from "../../files/s3/s3-url.ts";
 import { rateUsageFile } from "../../ontology/ontofetch.ts";
 import type { OntofetchSettings } from "../../ontology/ontofetch-settings.ts";
-import { ontologyLimits } from "../../ontology/ontology-hub.ts";
+import { backendOf, ontologyLimits } from "../../ontology/ontology-hub.ts";
 import { type KeyUsage, readRateUsage } from "../../ontology/rate-usage.ts";
 import { SERVICES } from "../../ontology/resolvers/all.ts";
 import type { ConfiguredLimits, Route } from "../../policy/limit-policies.ts";
@@ -47,11 +48,7 @@ const doctor: Subcommand = {
       printJson(io, { sharedDir, runs: runs.length, keys });
       return ExitCode.ok;
     }
-    io.stdout.write(
-      sharedDir === null
-        ? `rate limits are shared by processes with the store ${settings.store}; shared_dir is not set\n`
-        : `rate limits are shared in ${sharedDir}\n`,
-    );
+    io.stdout.write(`${await sharingText(settings, io)}\n`);
     io.stdout.write(`${formatCount(runs.length, "recent run")}\n\n`);
     const rows = keys.map(key => [
       key.key,
@@ -72,6 +69,14 @@ const doctor: Subcommand = {
     return ExitCode.ok;
   },
 };
+
+async function sharingText({ rates, sharedDir, store }: OntofetchSettings, { env }: Io): Promise<string> {
+  const backend = await backendOf(await ontologyLimits(rates, env), env);
+  // The name of a store may contain a password.
+  if (backend !== "memory") return `rate limits are shared through the store of the policy (${backend.split(":", 1)})`;
+  if (sharedDir !== undefined) return `rate limits are shared in ${sharedDir}`;
+  return `rate limits are shared by processes ${isS3Url(store) ? "of this machine " : ""}with the store ${store}; shared_dir is not set`;
+}
 
 /** `ontofetch rl`: the rate limits of services. */
 export const rl: CommandModule = { commands: [doctor] };

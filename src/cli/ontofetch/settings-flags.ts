@@ -7,8 +7,10 @@ import {
   type OntofetchFlags,
   type OntofetchSettings,
 } from "../../ontology/ontofetch-settings.ts";
-import { OntologyStore, type StoredVersion } from "../../ontology/ontology-store.ts";
+import type { StoredVersion } from "../../ontology/ontology-store.ts";
+import { openOntologyStore } from "../../ontology/open-ontology-store.ts";
 import type { Source } from "../../ontology/resolver.ts";
+import { systemTime } from "../../time/system-time.ts";
 import type { Flags, Io } from "../program.ts";
 
 /** Flags that override sources.yaml. Each command adds those that have an effect on it. */
@@ -16,7 +18,7 @@ export type SettingsFlag = keyof typeof SETTINGS_FLAGS;
 
 const SETTINGS_FLAGS = {
   sources: ["--sources <file>", "sources file (default: sources.yaml)"],
-  store: ["--store <folder>", "folder of the ontology store (default: ontologies)"],
+  store: ["--store <folder>", "folder of the ontology store, or s3://bucket/prefix (default: ontologies)"],
   lockfile: ["--lockfile <file>", "lockfile with versions and hashes (default: ontologies.lock.json)"],
   check: [
     "--check <depth>",
@@ -81,21 +83,23 @@ function idAndVersion(name: string): readonly [id: string, version: string | und
 }
 
 /**
- * The stored version that a name means: the named version, else the locked one, else the newest. Throws a ConfigError
- * that lists the stored versions.
+ * The stored version that a name means: the named version, else the locked one, else the newest. Its path is on this
+ * machine. Throws a ConfigError that lists the stored versions.
  */
 export async function storedVersion(
   { store: root, lockfile }: OntofetchSettings,
   name: string,
+  signal?: AbortSignal,
 ): Promise<StoredVersion> {
   const [id, wanted] = idAndVersion(name);
-  const versions = await new OntologyStore(root).versions(id);
+  using store = await openOntologyStore(root, systemTime);
+  const versions = await store.versions(id);
   const locked = (await readLock(lockfile)).get(id)?.sha256;
   const found =
     wanted === undefined
       ? (versions.find(({ manifest }) => manifest.sha256 === locked) ?? versions[0])
       : versions.find(({ manifest, folder }) => [manifest.version, folder].includes(wanted));
-  if (found !== undefined) return found;
+  if (found !== undefined) return { ...found, path: await store.localFile(found, signal) };
   const list = versions.map(({ manifest }) => manifest.version).join(", ") || "none";
   throw new ConfigError([
     { where: "<id>", path: "", message: `${name} is not in the store; stored versions: ${list}` },

@@ -1,5 +1,6 @@
 import { readLock } from "../../ontology/lockfile.ts";
-import { OntologyStore } from "../../ontology/ontology-store.ts";
+import { openOntologyStore } from "../../ontology/open-ontology-store.ts";
+import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatBytes } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
@@ -15,7 +16,7 @@ export const show: CommandModule = {
   },
   run: async (ids, flags, io) => {
     const settings = await ontofetchSettingsOf(flags, io);
-    const store = new OntologyStore(settings.store);
+    using store = await openOntologyStore(settings.store, systemTime);
     const lock = await readLock(settings.lockfile);
     const all = await store.ids();
     const wanted = ids.length === 0 ? all : all.filter(id => ids.includes(id));

@@ -1,7 +1,8 @@
-import { hashFile } from "../../files/file-hash.ts";
 import { inspectFile } from "../../ontology/file-inspection.ts";
 import { type Lockfile, readLock } from "../../ontology/lockfile.ts";
-import { OntologyStore, type StoredVersion } from "../../ontology/ontology-store.ts";
+import type { OntologyStore, StoredVersion } from "../../ontology/ontology-store.ts";
+import { openOntologyStore } from "../../ontology/open-ontology-store.ts";
+import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
 import { printJson } from "../output/json.ts";
@@ -26,7 +27,7 @@ export const validate = {
   run: (ids, flags, io) =>
     interruptible(io, async signal => {
       const settings = await ontofetchSettingsOf(flags, io);
-      const store = new OntologyStore(settings.store);
+      using store = await openOntologyStore(settings.store, systemTime);
       const lock = await readLock(settings.lockfile);
       const allIds = new Set([...(await store.ids()), ...lock.keys()]);
       const wanted = ids.length === 0 ? [...allIds].sort() : ids;
@@ -41,7 +42,7 @@ export const validate = {
       for (const id of wanted) {
         const versions = await store.versions(id);
         for (const version of versions) {
-          const problems = await problemsOf(version, settings.check, signal);
+          const problems = await problemsOf(store, version, settings.check, signal);
           report({ id, version: version.manifest.version, problems });
         }
         for (const folder of await store.foldersWithoutManifest(id)) {
@@ -62,15 +63,17 @@ export const validate = {
 } satisfies CommandModule;
 
 async function problemsOf(
-  { path, manifest }: StoredVersion,
+  store: OntologyStore,
+  version: StoredVersion,
   depth: Parameters<typeof inspectFile>[1],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const sha256 = await hashFile(path, signal);
+  const { manifest } = version;
+  const sha256 = await store.hashOf(version, signal);
   if (sha256 === undefined) return ["file missing"];
   if (sha256 !== manifest.sha256) return [`content changed: sha256 is ${sha256}, the manifest has ${manifest.sha256}`];
   const { format, url } = manifest;
-  const found = await inspectFile(path, depth, { claim: format, signal, base: url });
+  const found = await inspectFile(await store.localFile(version, signal), depth, { claim: format, signal, base: url });
   if (found.kind !== "valid") return [found.problem];
   return found.format === format ? [] : [`format is ${found.format}, the manifest has ${format}`];
 }

@@ -1,6 +1,7 @@
 import { DownloadError } from "../../errors.ts";
 import { readLock } from "../../ontology/lockfile.ts";
-import type { ListedVersion } from "../../ontology/resolver.ts";
+import type { Ontofetch } from "../../ontology/ontofetch.ts";
+import type { Source } from "../../ontology/resolver.ts";
 import { labelOf } from "../../ontology/version-label.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
@@ -29,18 +30,9 @@ export const versions: CommandModule = {
       const [source] = chosenSources(settings, [id]);
       if (source === undefined) return ExitCode.usage;
       const ontofetch = await openOntofetch(settings, io, { signal });
-      let listed: readonly ListedVersion[] = [];
-      let message: string | undefined;
-      try {
-        listed = await ontofetch.versions(source);
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!(error instanceof DownloadError)) throw error;
-        message = error.message;
-      } finally {
-        await ontofetch.close("versions");
-      }
-      const stored = await ontofetch.store.versions(source.id);
+      const { stored, listed, message } = await knownVersions(ontofetch, source, signal).finally(() =>
+        ontofetch.close("versions"),
+      );
       const locked = (await readLock(settings.lockfile)).get(source.id)?.version;
       const rows = rowsOf(
         listed.map(({ version }) => labelOf(version)),
@@ -64,6 +56,18 @@ export const versions: CommandModule = {
       return ExitCode.ok;
     }),
 };
+
+/** A service that lists no versions is a message, not an error. */
+async function knownVersions(ontofetch: Ontofetch, source: Source, signal: AbortSignal) {
+  const stored = await ontofetch.store.versions(source.id);
+  try {
+    return { stored, listed: await ontofetch.versions(source), message: undefined };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof DownloadError)) throw error;
+    return { stored, listed: [], message: error.message };
+  }
+}
 
 function rowsOf(
   listed: readonly string[],

@@ -1,9 +1,10 @@
 /** Where finished files are: an output folder, or a bucket of an S3 service. Partial files are on a local disk. */
+
+import { isS3Url } from "../../files/s3/s3-url.ts";
 import type { Time } from "../../time/time.ts";
 import type { StoredFile } from "../manifest/manifest-files.ts";
 import { FolderStore } from "./folder-store.ts";
 import type { PartFiles } from "./part-files.ts";
-import { isS3Url } from "./s3-url.ts";
 
 /** What is wrong with a stored file. */
 export type FileDamage = "missing" | "changed";

@@ -5,13 +5,12 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { complete, eventually, indexAt, pdf, runFor, sha256, workCalled } from "../../../test/harvest/kit.ts";
-import { type S3Server, startS3 } from "../../../test/harvest/s3-server.ts";
+import { s3For } from "../../../test/harvest/s3-server.ts";
 import { hubFor, serve } from "../../../test/http/kit.ts";
-import { temporaryFolder } from "../../../test/temporary-folder.ts";
+import { connectS3 } from "../../files/s3/s3-client.ts";
+import { parseS3Url } from "../../files/s3/s3-url.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { fileStoreFor } from "./file-store.ts";
-import { connectS3 } from "./s3-client.ts";
-import { parseS3Url } from "./s3-url.ts";
 
 const OUT = "s3://papers/harvest/2026";
 /** Two parts. */
@@ -21,21 +20,6 @@ const keyOf = (bytes: Buffer, extension = "pdf") => {
   const hash = sha256(bytes);
   return `harvest/2026/sha256/${hash.slice(0, 2)}/${hash.slice(2)}.${extension}`;
 };
-
-/** Starts an S3 server that this process uses, and a folder for the manifest and partial files. */
-async function s3For(t: TestContext): Promise<{ readonly s3: S3Server; readonly folder: string }> {
-  const s3 = await startS3(t);
-  const folder = temporaryFolder("harvest");
-  const wanted = { ...s3.env, XDG_CACHE_HOME: folder };
-  const before = Object.fromEntries(Object.keys(wanted).map(name => [name, process.env[name]]));
-  Object.assign(process.env, wanted);
-  t.after(() => {
-    for (const [name, value] of Object.entries(before))
-      if (value === undefined) delete process.env[name];
-      else process.env[name] = value;
-  });
-  return { s3, folder };
-}
 
 /** A server with an index that names `/files/<name>` for each work, and the files. */
 function publisher(t: TestContext, files: Readonly<Record<string, Buffer>>) {
@@ -180,7 +164,7 @@ test("a run that is stopped aborts its upload, and the next run stores the file 
 
 test("an upload that another process may still send is not removed", async t => {
   const { s3, folder } = await s3For(t);
-  const { client, module } = await connectS3();
+  const { client, module } = await connectS3("--out");
   await client.send(new module.CreateMultipartUploadCommand({ Bucket: "papers", Key: "harvest/2026/x.pdf" }));
   client.destroy();
   const prepare = async () => {
@@ -207,8 +191,8 @@ test("a bucket that does not exist ends the run before the first request, with i
 });
 
 test("an S3 URL has a bucket and a prefix, and nothing else", () => {
-  assert.deepEqual(parseS3Url("s3://papers"), { bucket: "papers", prefix: "" });
-  assert.deepEqual(parseS3Url("s3://papers/a//b/"), { bucket: "papers", prefix: "a/b/" });
+  assert.deepEqual(parseS3Url("s3://papers", "--out"), { bucket: "papers", prefix: "" });
+  assert.deepEqual(parseS3Url("s3://papers/a//b/", "--out"), { bucket: "papers", prefix: "a/b/" });
   for (const wrong of ["s3:papers", "s3:///a", "s3://key:secret@papers/a", "s3://papers/../a", "s3://P_q/a", "s3://a"])
-    assert.throws(() => parseS3Url(wrong), /--out: /, wrong);
+    assert.throws(() => parseS3Url(wrong, "--out"), /--out: /, wrong);
 });

@@ -10,8 +10,9 @@ export function isS3Url(text: string): boolean {
   return /^s3:/i.test(text);
 }
 
-/** Parses `s3://bucket/prefix`. Throws a ConfigError. */
-export function parseS3Url(text: string): S3Location {
+/** Parses `s3://bucket/prefix`. Throws a ConfigError. @param where the setting with the URL, for messages */
+export function parseS3Url(text: string, where: string): S3Location {
+  const problem = (message: string) => new ConfigError([{ where, path: "", message }]);
   const [, bucket, path = ""] = /^s3:\/\/([^/?#@:]+)(?:\/([^?#]*))?$/i.exec(text) ?? [];
   if (bucket === undefined || !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
     throw problem(
@@ -22,8 +23,4 @@ export function parseS3Url(text: string): S3Location {
   if (parts.some(part => part === "." || part === ".." || /\p{Cc}/u.test(part)))
     throw problem("the prefix has a part that is . or .. or has control characters");
   return { bucket, prefix: parts.map(part => `${part}/`).join("") };
-}
-
-function problem(message: string): ConfigError {
-  return new ConfigError([{ where: "--out", path: "", message }]);
 }

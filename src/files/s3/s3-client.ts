@@ -14,6 +14,7 @@ export interface S3Module {
   readonly CompleteMultipartUploadCommand: Command;
   readonly AbortMultipartUploadCommand: Command;
   readonly ListMultipartUploadsCommand: Command;
+  readonly ListObjectsV2Command: Command;
 }
 
 type Command = new (input: Readonly<Record<string, unknown>>) => object;
@@ -34,6 +35,9 @@ export interface S3Output {
   readonly IsTruncated?: boolean;
   readonly NextKeyMarker?: string;
   readonly NextUploadIdMarker?: string;
+  readonly Contents?: readonly { readonly Key?: string; readonly LastModified?: Date }[];
+  readonly CommonPrefixes?: readonly { readonly Prefix?: string }[];
+  readonly NextContinuationToken?: string;
 }
 
 export interface S3Connection {
@@ -44,9 +48,10 @@ export interface S3Connection {
 /**
  * A client for the endpoint, region and credentials of the environment (`AWS_ENDPOINT_URL_S3`, `AWS_REGION`,
  * `AWS_ACCESS_KEY_ID` or any other source of the SDK). Throws a ConfigError if the package is not installed.
+ * @param where the setting with the URL, for messages
  */
-export async function connectS3(): Promise<S3Connection> {
-  const module = await loadSdk();
+export async function connectS3(where: string): Promise<S3Connection> {
+  const module = await loadSdk(where);
   const endpoint = process.env["AWS_ENDPOINT_URL_S3"] || process.env["AWS_ENDPOINT_URL"];
   const client = new module.S3Client({
     // Services other than AWS mostly have no host name for each bucket.
@@ -60,14 +65,14 @@ export async function connectS3(): Promise<S3Connection> {
   return { client, module };
 }
 
-async function loadSdk(): Promise<S3Module> {
+async function loadSdk(where: string): Promise<S3Module> {
   // Not a literal, because the compiler would look for the types of the package.
   const name: string = "@aws-sdk/client-s3";
   try {
     return (await import(name)) as S3Module;
   } catch (cause) {
     const message = "an s3:// URL needs the package @aws-sdk/client-s3: npm install @aws-sdk/client-s3";
-    throw new ConfigError([{ where: "--out", path: "", message }], { cause });
+    throw new ConfigError([{ where, path: "", message }], { cause });
   }
 }
 

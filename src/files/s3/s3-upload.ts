@@ -82,6 +82,6 @@ async function putParts(
   }
 }
 
-function md5Of(bytes: Buffer): string {
+export function md5Of(bytes: Buffer): string {
   return createHash("md5").update(bytes).digest("base64");
 }

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { projectAt } from "../../test/ontology/kit.ts";
 import { outcomes } from "../../test/ontology/outcomes.ts";
+import { storeContract } from "../../test/ontology/store-contract.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
+import { FolderOntologyStore } from "./folder-ontology-store.ts";
 
 const OBO = "format-version: 1.2\nontology: x\n\n[Term]\nid: X:1\nname: one\n";
 
@@ -16,4 +19,11 @@ test("the next pull deletes the draft of a killed process", async t => {
   const [version = ""] = readdirSync(join(project.folder, "ontologies", "x"));
   assert.deepEqual(readdirSync(join(project.folder, "ontologies", "x", version)).sort(), ["manifest.json", "x.obo"]);
   assert.equal(existsSync(draft), false);
+});
+
+storeContract("folder", async () => {
+  const folder = temporaryFolder("ontologies");
+  const damage = async ({ path }: { readonly path: string }, text: string | undefined) =>
+    text === undefined ? rmSync(path) : writeFileSync(path, text);
+  return { store: new FolderOntologyStore(join(folder, "store")), folder, damage };
 });

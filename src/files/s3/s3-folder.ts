@@ -1,0 +1,257 @@
+import { createHash } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { pipeline } from "node:stream/promises";
+import { DownloadError, messageOf } from "../../errors.ts";
+import { connectS3, isNotFound, type S3Connection, type S3Output } from "./s3-client.ts";
+import { md5Of, upload } from "./s3-upload.ts";
+import { parseS3Url, type S3Location } from "./s3-url.ts";
+
+const UPLOAD_TIMEOUT_MS = 30 * 60_000;
+/** An unfinished upload that is older has no process any more. */
+export const ABANDONED_AFTER_MS = 2 * UPLOAD_TIMEOUT_MS;
+
+/** What a service knows about an object without reading it. */
+export interface S3Object {
+  readonly bytes: number | undefined;
+  /** What the uploader has computed; undefined for an object of another program. */
+  readonly sha256: string | undefined;
+}
+
+/** A complete file that becomes an object. */
+export interface S3File {
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly mediaType: string;
+}
+
+/**
+ * The objects of a bucket whose keys begin with a prefix; paths are relative to it. An object is visible when it is
+ * complete, and never before. Errors of the service are DownloadErrors with the address of the object.
+ */
+export class S3Folder {
+  /** `s3://bucket/prefix/` */
+  readonly name: string;
+  readonly #location: S3Location;
+  readonly #connection: S3Connection;
+  readonly #stopping = new AbortController();
+
+  private constructor(location: S3Location, connection: S3Connection) {
+    this.#location = location;
+    this.#connection = connection;
+    this.name = `s3://${location.bucket}/${location.prefix}`;
+  }
+
+  /** Sends no request. @param url `s3://bucket/prefix` @param where the setting with the URL, for messages */
+  static async open(url: string, where: string): Promise<S3Folder> {
+    return new S3Folder(parseS3Url(url, where), await connectS3(where));
+  }
+
+  /** Rejects if there is no such bucket. A role may be allowed to use objects, and not to look at the bucket. */
+  async check(): Promise<void> {
+    const { client, module } = this.#connection;
+    const { bucket } = this.#location;
+    try {
+      await client.send(new module.HeadBucketCommand({ Bucket: bucket }));
+    } catch (error) {
+      if (isNotFound(error)) throw new DownloadError(`there is no bucket ${bucket}`, { cause: error });
+      if (!isNotAllowed(error)) throw error;
+    }
+  }
+
+  /** Parts of uploads whose process was killed are not visible as objects, but are stored and billed. */
+  async abortAbandoned(nowMs: number): Promise<void> {
+    const { client, module } = this.#connection;
+    const { bucket: Bucket, prefix: Prefix } = this.#location;
+    let markers = {};
+    for (let isMore = true; isMore; ) {
+      let page: S3Output;
+      try {
+        page = await client.send(new module.ListMultipartUploadsCommand({ Bucket, Prefix, ...markers }));
+      } catch (error) {
+        if (isNotAllowed(error)) return;
+        throw this.#errorFor("use", "", error);
+      }
+      for (const { Key, UploadId, Initiated } of page.Uploads ?? [])
+        if (Initiated !== undefined && Initiated.getTime() < nowMs - ABANDONED_AFTER_MS)
+          await client.send(new module.AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(ignoreGone);
+      markers = { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker };
+      isMore = page.IsTruncated === true && page.NextKeyMarker !== undefined;
+    }
+  }
+
+  /** Undefined if there is no such object. */
+  async head(path: string): Promise<S3Object | undefined> {
+    const { client, module } = this.#connection;
+    const found = await this.#ifPresent(path, () => client.send(new module.HeadObjectCommand(this.#target(path))));
+    return found && { bytes: found.ContentLength, sha256: found.Metadata?.["sha256"] };
+  }
+
+  /** Uploads a file, in parts if it is large. It may be repeated. An upload that fails is aborted. */
+  async upload(path: string, { file, bytes, sha256, mediaType }: S3File, signal?: AbortSignal): Promise<void> {
+    const signals = [this.#stopping.signal, AbortSignal.timeout(UPLOAD_TIMEOUT_MS), ...(signal ? [signal] : [])];
+    try {
+      const options = { mediaType, sha256, signal: AbortSignal.any(signals) };
+      await upload(this.#connection, this.#target(path), file, options);
+      const stored = (await this.head(path))?.bytes;
+      if (stored !== bytes) throw new Error(`the service has ${stored ?? "no"} bytes of ${bytes}`);
+    } catch (error) {
+      throw error instanceof DownloadError ? error : this.#errorFor("write", path, error);
+    }
+  }
+
+  /** Reads an object and computes its SHA-256; undefined if there is no such object. */
+  hashOf(path: string, signal?: AbortSignal): Promise<string | undefined> {
+    return this.#ifPresent(path, async () => {
+      const hash = createHash("sha256");
+      for await (const chunk of this.#read(path, signal)) hash.update(chunk);
+      return hash.digest("hex");
+    });
+  }
+
+  /** Writes an object to a new file and returns its SHA-256; undefined if there is no such object. */
+  download(path: string, file: string, signal?: AbortSignal): Promise<string | undefined> {
+    return this.#ifPresent(path, async () => {
+      const hash = createHash("sha256");
+      const body = this.#read(path, signal);
+      const hashed = async function* () {
+        for await (const chunk of body) {
+          hash.update(chunk);
+          yield chunk;
+        }
+      };
+      await pipeline(hashed, createWriteStream(file, { flags: "wx" }));
+      return hash.digest("hex");
+    });
+  }
+
+  /** The text of a small object; undefined if there is no such object. */
+  readText(path: string): Promise<string | undefined> {
+    return this.#ifPresent(path, async () => {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of this.#read(path)) chunks.push(chunk);
+      return Buffer.concat(chunks).toString("utf8");
+    });
+  }
+
+  /** Writes a small object, complete or not at all. */
+  async writeText(path: string, text: string): Promise<void> {
+    const { client, module } = this.#connection;
+    const Body = Buffer.from(text);
+    try {
+      await client.send(new module.PutObjectCommand({ ...this.#target(path), Body, ContentMD5: md5Of(Body) }));
+    } catch (error) {
+      throw this.#errorFor("write", path, error);
+    }
+  }
+
+  async copy(from: string, to: string): Promise<void> {
+    const { client, module } = this.#connection;
+    const { Bucket, Key } = this.#target(from);
+    const CopySource = encodeURI(`${Bucket}/${Key}`);
+    try {
+      await client.send(new module.CopyObjectCommand({ ...this.#target(to), CopySource }));
+    } catch (error) {
+      throw this.#errorFor("copy", from, error);
+    }
+  }
+
+  /** Nothing happens if there is no such object. */
+  async delete(path: string): Promise<void> {
+    const { client, module } = this.#connection;
+    try {
+      await client.send(new module.DeleteObjectCommand(this.#target(path)));
+    } catch (error) {
+      throw this.#errorFor("delete", path, error);
+    }
+  }
+
+  /** Every object below a path that is empty or ends with a slash, in the order of the service. */
+  async *list(path: string): AsyncGenerator<{ readonly path: string; readonly modifiedMs: number }> {
+    for await (const { Contents = [] } of this.#pages(path, {}))
+      for (const { Key, LastModified } of Contents)
+        if (Key !== undefined) yield { path: this.#pathOf(Key), modifiedMs: LastModified?.getTime() ?? 0 };
+  }
+
+  /** The names of the folders below a path that is empty or ends with a slash. */
+  async folders(path: string): Promise<readonly string[]> {
+    const names: string[] = [];
+    for await (const { CommonPrefixes = [] } of this.#pages(path, { Delimiter: "/" }))
+      for (const { Prefix = "" } of CommonPrefixes) names.push(this.#pathOf(Prefix).slice(path.length, -1));
+    return names;
+  }
+
+  locationOf(path: string): string {
+    return `${this.name}${path}`;
+  }
+
+  /** Aborts uploads. */
+  stop(): void {
+    this.#stopping.abort(new Error("stopped"));
+  }
+
+  close(): void {
+    this.stop();
+    this.#connection.client.destroy();
+  }
+
+  async *#pages(path: string, options: Readonly<Record<string, string>>): AsyncGenerator<S3Output> {
+    const { client, module } = this.#connection;
+    const { bucket: Bucket, prefix } = this.#location;
+    let ContinuationToken: string | undefined;
+    do {
+      const request = { Bucket, Prefix: prefix + path, ...options, ContinuationToken };
+      let page: S3Output;
+      try {
+        page = await client.send(new module.ListObjectsV2Command(request));
+      } catch (error) {
+        throw this.#errorFor("list", path, error);
+      }
+      yield page;
+      ContinuationToken = page.IsTruncated === true ? page.NextContinuationToken : undefined;
+    } while (ContinuationToken !== undefined);
+  }
+
+  async *#read(path: string, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { client, module } = this.#connection;
+    const options = signal === undefined ? {} : { abortSignal: signal };
+    const { Body = [] } = await client.send(new module.GetObjectCommand(this.#target(path)), options);
+    for await (const chunk of Body) {
+      // The SDK heeds its signal only until the body begins.
+      signal?.throwIfAborted();
+      yield chunk;
+    }
+  }
+
+  async #ifPresent<Value>(path: string, read: () => Promise<Value>): Promise<Value | undefined> {
+    try {
+      return await read();
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw this.#errorFor("read", path, error);
+    }
+  }
+
+  #target(path: string) {
+    return { Bucket: this.#location.bucket, Key: this.#location.prefix + path };
+  }
+
+  #pathOf(key: string): string {
+    return key.slice(this.#location.prefix.length);
+  }
+
+  #errorFor(action: string, path: string, error: unknown): DownloadError {
+    return new DownloadError(`cannot ${action} ${this.locationOf(path)}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Some services do not list uploads, and some roles may not: then lifecycle rules of the bucket remove abandoned ones. */
+function isNotAllowed(error: unknown): boolean {
+  const { name, $metadata } = (error ?? {}) as { name?: string; $metadata?: { httpStatusCode?: number } };
+  return name === "NotImplemented" || $metadata?.httpStatusCode === 403 || $metadata?.httpStatusCode === 501;
+}
+
+/** Another process has removed it. */
+function ignoreGone(error: unknown): void {
+  if (!isNotFound(error)) throw error;
+}

@@ -1,0 +1,38 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { sha256Of } from "../files/file-hash.ts";
+import { isS3Url } from "../files/s3/s3-url.ts";
+
+/** The folder inside a store folder. No id begins with a dot. */
+const INSIDE_STORE = ".ontofetch";
+
+/**
+ * The folder on this machine for what belongs to a store and is no version: partial files, drafts, locks, limits and
+ * cached answers. A store in S3 has it in the user's cache folder.
+ * @param store the store folder, or `s3://bucket/prefix`
+ */
+export function workFolderOf(store: string): string {
+  if (!isS3Url(store)) return join(store, INSIDE_STORE);
+  const cache = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
+  return join(cache, "docstokg", "ontologies", sha256Of(store).slice(0, 24));
+}
+
+/** Paths in the work folder of a store. */
+export class WorkFolder {
+  /** Absolute path. */
+  readonly path: string;
+
+  constructor(store: string) {
+    this.path = workFolderOf(store);
+  }
+
+  /** The file that an unfinished download of this ontology is written to. */
+  partialPath(id: string): string {
+    return join(this.path, "partial", `${id}.part`);
+  }
+
+  /** The file that a process locks while it changes an ontology (`name` is its id) or the lockfile. */
+  lockPath(name: string): string {
+    return join(this.path, "locks", `${name}.lock`);
+  }
+}
