@@ -16,10 +16,10 @@ import { openRun } from "../src/harvest/run.ts";
 import type { Work } from "../src/harvest/work.ts";
 import { loadPolicy } from "../src/policy/load.ts";
 import { FakeTime } from "../src/testing/fake-time.ts";
-import { makeHostDirectory } from "../src/testing/internet/host-directory.ts";
 import { systemTime } from "../src/time/system-time.ts";
 import { databaseOf } from "../test/harvest/kit.ts";
 import { runVirtually, virtualHub } from "../test/harvest/virtual-hub.ts";
+import { startServices } from "./simulated-services.ts";
 
 const { values } = parseArgs({
   options: { works: { type: "string", default: "1000" }, patience: { type: "string", default: "86400" } },
@@ -27,18 +27,17 @@ const { values } = parseArgs({
 const patienceMs = Number(values.patience) * 1000;
 const resolvers = RESOLVERS.filter(({ needs }) => needs.every(name => name === "DOCSTOKG_MAILTO"));
 const order = (work: Work) => orderFor(work, resolvers);
-const directory = makeHostDirectory({ seed: 1, works: Number(values.works), bigOntologyBytes: 10_000 });
-const works = directory.works.map(({ ids }) => workOf(ids.doi === undefined ? ids : { doi: ids.doi }));
+using services = await startServices(Number(values.works));
+const works = services.works.map(ids => workOf(ids.doi === undefined ? ids : { doi: ids.doi }));
 const { ratelimits } = await loadPolicy({ env: {} });
 
 const time = new FakeTime();
-const virtual = await virtualHub({ time, answer: request => directory.answer(request) });
+const virtual = await virtualHub({ time, answer: request => services.answer(request) });
 const folder = mkdtempSync(join(tmpdir(), "docstokg-figures-"));
 const settled = new Map<string, number>();
 const limits = ratelimits.resolved;
 const forecast = new RunForecast({ limits, order, yields: learnedYields([]), patienceMs });
 let mostMemory = 0;
-// The simulated internet is in the same process.
 const memoryBefore = process.memoryUsage().rss;
 let mostOpen = 0;
 const run = await openRun({

@@ -15,6 +15,8 @@ import { startBrowser, whyNoBrowser } from "../test/telemetry/chromium.ts";
 const VIEWS = {
   hosts: "#/hosts",
   host: "#/hosts/www.meridian-science.example",
+  limit: "#/hosts/content.openpapers.example",
+  order: "#/hosts/content.openpapers.example",
   events: "#/events",
   processes: "#/processes",
   run: "#/run",
@@ -53,12 +55,15 @@ async function shoot(from: Browser, theme: "light" | "dark", size: "wide" | "nar
   for (const [view, hash] of Object.entries(VIEWS)) {
     await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
     await page.locator(`#tabs a[aria-current=page][href="${hash.split("/").slice(0, 2).join("/")}"]`).waitFor();
-    if (view === "host") await page.getByRole("rowheader", { name: "rates", exact: true }).waitFor();
+    if (view === "host" || view === "limit")
+      await page.getByRole("rowheader", { name: "rates", exact: true }).waitFor();
     // The next frame draws what the address has chosen.
     await page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))");
     const name = `${view}-${size}-${theme}`;
     const path = join(folder, `dashboard-${name}.png`);
+    if (view === "order") await page.getByRole("button", { name: "Set limit …", exact: true }).click();
     await page.screenshot({ path });
+    if (view === "order") await page.keyboard.press("Escape");
     if (DOCUMENTED.has(name)) copyFileSync(path, join(DOCUMENTS, `dashboard-${name}.png`));
     console.log(path);
   }

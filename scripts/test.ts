@@ -8,6 +8,7 @@ import { join, relative } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { PROPERTY_SEED_VARIABLE, propertySeed } from "../test/property-seed.ts";
 import { MISSING_VARIABLE, TOOLS, whyMissing } from "../test/tools.ts";
 
 /** A test that takes longer has hung and fails. No test takes this long, even on a busy machine. */
@@ -36,6 +37,10 @@ const failures: string[] = [];
 /** What the processes of the test files have printed, for a process that fails outside of its tests. */
 const stderrs = new Map<string, string>();
 
+const seed = propertySeed(process.env[PROPERTY_SEED_VARIABLE]);
+process.env[PROPERTY_SEED_VARIABLE] = String(seed);
+console.log(`Properties draw from seed ${seed} (${PROPERTY_SEED_VARIABLE}=random draws another).`);
+
 const missing = TOOLS.filter(tool => whyMissing(tool) !== false).map(({ name }) => name);
 process.env[MISSING_VARIABLE] = missing.join(",");
 if (missing.length > 0) console.log(`MISSING: ${missing.join(", ")}. The tests that need it are skipped.\n`);
@@ -52,7 +57,7 @@ if (counts.failed > 0 || counts.passed === 0 || skipsAreFailures) process.exitCo
 
 async function runTests(): Promise<void> {
   // More than the number of cores, because many tests wait for the network or a child process.
-  const execArgv = ["--import", join(root, "test/end-of-file.ts")];
+  const execArgv = ["--import", join(root, "test/before-file.ts")];
   const events = run({ files, execArgv, concurrency: 2 * availableParallelism(), timeout: HANG_MS });
   events.on("test:fail", ({ name, file = "", details, nesting }) => {
     // A suite or file fails because of a test inside it, which is counted itself.

@@ -5,11 +5,10 @@
  *   npm run workers:figures -- --works 300 --workers 4 --kill-every 5
  *   npm run workers:figures -- --enqueue 1000000
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { createReadStream, createWriteStream, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { loadavg, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
@@ -19,6 +18,7 @@ import { systemTime } from "../src/time/system-time.ts";
 import { PostgresServer } from "../test/harvest/postgres-server.ts";
 import { isQuick, keyOf } from "../test/harvest/processes.ts";
 import { RedisServer } from "../test/stores/redis-server.ts";
+import { printFigures, type StartedProcess, startDocstokg } from "./workers-kit.ts";
 
 const { values } = parseArgs({
   options: {
@@ -29,7 +29,6 @@ const { values } = parseArgs({
     enqueue: { type: "string" },
   },
 });
-const PROGRAM = join(import.meta.dirname, "..", "test", "harvest", "run-process.ts");
 /** Client and servers share the cores of one machine: a process that waits for a core looks like network jitter. */
 const GUARD = ["--rate", "defaults:metadata=guard_ms:300", "--rate", "defaults:artifact=guard_ms:300"];
 
@@ -42,26 +41,6 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-interface Started {
-  readonly child: ChildProcess;
-  readonly ended: Promise<string>;
-}
-
-function start(args: readonly string[], input?: string): Started {
-  const child = spawn(process.execPath, [PROGRAM, ...args], {
-    env: { PATH: process.env["PATH"], DOCSTOKG_MAILTO: "test@example.org" },
-    stdio: ["pipe", "pipe", "pipe"],
-  });
-  child.stdin.on("error", () => undefined);
-  child.stdin.end(input);
-  let text = "";
-  child.stdout.on("data", chunk => {
-    text += String(chunk);
-  });
-  child.stderr.resume();
-  return { child, ended: once(child, "close").then(() => text) };
-}
-
 async function enqueue(count: number): Promise<void> {
   const list = join(folder, "list.txt");
   await pipeline(function* () {
@@ -70,7 +49,7 @@ async function enqueue(count: number): Promise<void> {
   const url = server.url();
   const common = ["--manifest", url, "--json"];
   const fromUs = systemTime.monotonicUs();
-  const { child, ended } = start([
+  const { child, ended } = startDocstokg([
     "run",
     "--input",
     list,
@@ -92,9 +71,9 @@ async function enqueue(count: number): Promise<void> {
   clearInterval(sampled);
   const enqueuedS = (systemTime.monotonicUs() - fromUs) / 1e6;
   const statusUs = systemTime.monotonicUs();
-  const status = JSON.parse(await start(["status", ...common]).ended);
+  const status = JSON.parse(await startDocstokg(["status", ...common]).ended);
   const statusS = (systemTime.monotonicUs() - statusUs) / 1e6;
-  print({
+  printFigures({
     enqueued: JSON.parse(output).enqueued,
     enqueuedS,
     listed: status.works.total,
@@ -105,7 +84,7 @@ async function enqueue(count: number): Promise<void> {
 
 async function runWorkers(): Promise<void> {
   const wanted = Number(values.works);
-  const internet = await startInternet({ seed: Number(values.seed), works: wanted * 4 });
+  const internet = await startInternet({ seed: Number(values.seed), works: wanted * 5 });
   const redis = await RedisServer.start();
   try {
     const works = internet.works.filter(isQuick).slice(0, wanted);
@@ -116,7 +95,7 @@ async function runWorkers(): Promise<void> {
     const quiet = ["--no-telemetry", "-q", "--json"];
     const alone = ["run", "--input", "-", "--resolvers", "openalex", ...quiet, ...network, ...GUARD];
     const aloneUs = systemTime.monotonicUs();
-    const aloneText = await start([...alone, "--out", join(folder, "alone")], list).ended;
+    const aloneText = await startDocstokg([...alone, "--out", join(folder, "alone")], { input: list }).ended;
     const aloneS = (systemTime.monotonicUs() - aloneUs) / 1e6;
     const before = await internet.ledger();
 
@@ -124,11 +103,11 @@ async function runWorkers(): Promise<void> {
     const shared = ["--manifest", url, "--rate-backend", "redis", "--rate-dsn", redis.url];
     const out = join(folder, "papers");
     const enqueued = ["run", "--input", "-", "--enqueue-only", "--resolvers", "openalex", "--out", out, ...quiet];
-    await start([...enqueued, ...shared, ...GUARD], list).ended;
+    await startDocstokg([...enqueued, ...shared, ...GUARD], { input: list }).ended;
     const manifest = await PostgresManifest.open(url, systemTime);
     const startedUs = systemTime.monotonicUs();
-    const workers: Started[] = [];
-    const startWorker = () => workers.push(start(["worker", ...quiet, ...network, ...shared]));
+    const workers: StartedProcess[] = [];
+    const startWorker = () => workers.push(startDocstokg(["worker", ...quiet, ...network, ...shared]));
     for (let index = 0; index < Number(values.workers); index += 1) startWorker();
     let kills = 0;
     let restarts = 0;
@@ -155,8 +134,9 @@ async function runWorkers(): Promise<void> {
     const problems = await problemsOf(manifest, works, out);
     await manifest.close();
     const ledger = await internet.ledger();
-    print({
+    printFigures({
       ...{ works: works.length, done: report.works.done, failed: report.works.failed, pending: report.works.pending },
+      reasons: report.reasons,
       ...{ kills, restarts, makespanS, wallS: (systemTime.monotonicUs() - startedUs) / 1e6, aloneS },
       ...{ aloneDone: JSON.parse(aloneText).works.done, rejectedAlone: before.rejected },
       ...{ requests: ledger.requests - before.requests, rejected: ledger.rejected - before.rejected, ...problems },
@@ -191,10 +171,4 @@ async function problemsOf(
   const onDisk = readdirSync(out).filter(name => name.endsWith(".pdf"));
   const partsLeft = readdirSync(join(out, ".parts")).length;
   return { different, storedTwice, unknownFiles: onDisk.filter(name => !paths.has(name)).length, partsLeft };
-}
-
-function print(figures: Readonly<Record<string, unknown>>): void {
-  process.stdout.write(
-    `${JSON.stringify({ ...figures, load: loadavg().map(each => each.toFixed(1)) }, undefined, 2)}\n`,
-  );
 }

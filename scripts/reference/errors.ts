@@ -71,6 +71,7 @@ const ERRORS: Readonly<Record<DocstokgErrorCode, ErrorAdvice>> = {
         reason: "failures",
         cooldownRemainingMs: 45_000,
         failMax: 5,
+        lastFailure: "HTTP 503",
       }),
       new BreakerOpenError({ ...call, constraint: circuit, reason: "retry-after", cooldownRemainingMs: 30_000 }),
       new BreakerOpenError({
@@ -164,7 +165,8 @@ const ERRORS: Readonly<Record<DocstokgErrorCode, ErrorAdvice>> = {
 
 /** `docs/reference/errors.md`: each code, its meaning, what to do, and its message. */
 export function errorsPage(): string {
-  const source = readFileSync(new URL("../../src/errors.ts", import.meta.url), "utf8");
+  const read = (file: string) => readFileSync(new URL(`../../src/${file}`, import.meta.url), "utf8");
+  const source = `${read("errors.ts")}${read("errors/rejected-error.ts")}`;
   const codes = Object.keys(ERRORS) as DocstokgErrorCode[];
   return page(
     "Errors",

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { isS3Url } from "../files/s3/s3-url.ts";
 import { createHub } from "../http/create-hub.ts";
 import type { Hub } from "../http/hub.ts";
 import { systemTime } from "../time/system-time.ts";
@@ -8,12 +9,11 @@ import type { Layout } from "./downloads/layout.ts";
 import type { MetadataFormat } from "./downloads/metadata-file.ts";
 import { identify } from "./identifiers/identifiers.ts";
 import type { WorkRecord } from "./manifest/manifest-reports.ts";
-import type { SettledState } from "./pipeline.ts";
+import type { SettledState } from "./open-works.ts";
 import type { Reason } from "./reason.ts";
 import { orderFor, RESOLVERS } from "./resolvers/order.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
 import { type HarvestRun, openRun } from "./run.ts";
-import { isS3Url } from "./storage/s3-url.ts";
 import type { Work, WorkIds, WorkMetadata } from "./work.ts";
 import type { WorkFilter } from "./work-filter.ts";
 

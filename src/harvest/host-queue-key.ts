@@ -17,3 +17,8 @@ export function parseHostQueueKey(queue: string): { readonly host: string; reado
   const space = queue.lastIndexOf(" ");
   return { host: queue.slice(0, space), role: queue.slice(space + 1) };
 }
+
+/** Whether the steps of a queue are downloads of files. */
+export function isDownloadQueue(queue: string): boolean {
+  return queue.endsWith(" artifact");
+}

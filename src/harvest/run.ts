@@ -1,4 +1,5 @@
 import { ConfigError, messageOf } from "../errors.ts";
+import { isS3Url } from "../files/s3/s3-url.ts";
 import type { Hub } from "../http/hub.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Time } from "../time/time.ts";
@@ -20,7 +21,6 @@ import type { Resolver } from "./resolvers/resolver.ts";
 import { RobotsGuard } from "./robots-guard.ts";
 import { SecretUrls } from "./secret-urls.ts";
 import { type FileStore, fileStoreFor } from "./storage/file-store.ts";
-import { isS3Url } from "./storage/s3-url.ts";
 import type { Work } from "./work.ts";
 import type { WorkFilter } from "./work-filter.ts";
 import { shapeOf } from "./work-shape.ts";

@@ -152,6 +152,19 @@ test("a long queue of a slow host at the head of the list delays no work behind 
   assert.match(String(row?.["message"]), /^40\/DAY of (?:service )?arxiv is spent, next slot at \d{4}-/);
 });
 
+test("queries wait only seconds for others to share a request with while the other works are at a slow host", async t => {
+  const arxivIds = numbered(600, at => `2401.${String(at + 1).padStart(5, "0")}`);
+  // Fewer than one request of OpenAlex may name.
+  const dois = numbered(40, at => `10.5555/open.${at}`);
+  const { settled, virtual } = await virtualRun(t, worksOf([...arxivIds, ...dois]), openCopies, {
+    maxBreakerWaitMs: 0,
+    policy: await fewArxivRequests(),
+  });
+  const doiTimesMs = dois.map(doi => settled.get(`doi:${doi}`)?.atMs ?? Number.POSITIVE_INFINITY);
+  assert.ok(Math.max(...doiTimesMs) <= 5000, `${Math.max(...doiTimesMs)} ms`);
+  assert.equal(virtual.sent.filter(({ host, atMs }) => host === "api.openalex.org" && atMs <= 5000).length, 1);
+});
+
 test("a run waits for a spent quota within its patience, and the works continue where they stopped", async t => {
   const arxivIds = numbered(45, at => `2401.${String(at + 1).padStart(5, "0")}`);
   const { settled, virtual, time } = await virtualRun(t, worksOf(arxivIds), openCopies, {

@@ -30,13 +30,17 @@ defaults: { fail_max: 3, reset_timeout_s: 1 }
 advanced: { rolling_window: { enabled: false } }
 `;
 
-/** Runs `docstokg` against the simulated internet. */
+/**
+ * Runs `docstokg` against the simulated internet.
+ * @param policy `shipped` keeps the limits of services, which the simulated internet enforces
+ */
 export function startDocstokg(
   t: TestContext,
   internet: Internet,
   folder: string,
   args: readonly string[],
   input?: string,
+  policy: "quick" | "shipped" = "quick",
 ): DocstokgProcess {
   const ca = join(folder, "ca.pem");
   writeFileSync(ca, internet.network.tls.ca);
@@ -51,8 +55,10 @@ export function startDocstokg(
       env: {
         PATH: process.env["PATH"],
         DOCSTOKG_MAILTO: "test@example.org",
-        DOCSTOKG_RLIMITS_YAML: join(folder, "ratelimits.yaml"),
-        DOCSTOKG_BREAKERS_YAML: join(folder, "breakers.yaml"),
+        ...(policy === "quick" && {
+          DOCSTOKG_RLIMITS_YAML: join(folder, "ratelimits.yaml"),
+          DOCSTOKG_BREAKERS_YAML: join(folder, "breakers.yaml"),
+        }),
       },
       stdio: ["pipe", "pipe", "pipe"],
     },

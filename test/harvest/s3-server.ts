@@ -1,15 +1,16 @@
 /**
  * An S3 service for tests: s3rver with additions. MD5 sums are required and checked, multipart uploads can be listed
- * and aborted, and requests can be held.
+ * and aborted, objects are listed in pages with their folders, and requests can be held.
  */
 import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
+import { temporaryFolder } from "../temporary-folder.ts";
 
 interface S3rver {
   callback(): RequestListener;
@@ -33,12 +34,29 @@ export interface S3Server {
   hold: (request: string) => boolean;
   /** The age of uploads that a listing reports. */
   uploadAgeMs: number;
+  /** How many keys and folders a listing has at most before the next page. */
+  pageSize: number;
 }
 
 const BUCKET = "papers";
 const KEYS = { AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" };
 
-export async function startS3(t: TestContext): Promise<S3Server> {
+/** Starts an S3 server that this process uses, and a folder for files on this machine. */
+export async function s3For(t: TestContext): Promise<{ readonly s3: S3Server; readonly folder: string }> {
+  const s3 = await startS3(t);
+  const folder = temporaryFolder("s3");
+  const wanted = { ...s3.env, XDG_CACHE_HOME: folder };
+  const before = Object.fromEntries(Object.keys(wanted).map(name => [name, process.env[name]]));
+  Object.assign(process.env, wanted);
+  t.after(() => {
+    for (const [name, value] of Object.entries(before))
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+  });
+  return { s3, folder };
+}
+
+async function startS3(t: TestContext): Promise<S3Server> {
   const directory = mkdtempSync(join(tmpdir(), "docstokg-s3-"));
   // Not a literal, because the package has no types.
   const name: string = "s3rver";
@@ -71,6 +89,7 @@ export async function startS3(t: TestContext): Promise<S3Server> {
     },
     hold: () => false,
     uploadAgeMs: 0,
+    pageSize: 1000,
   };
   const listed = () => {
     const items = server.uploads().map(id => {
@@ -80,6 +99,30 @@ export async function startS3(t: TestContext): Promise<S3Server> {
     });
     return `<ListMultipartUploadsResult><Bucket>${BUCKET}</Bucket>${items.join("")}</ListMultipartUploadsResult>`;
   };
+  const objectPage = (query: URLSearchParams) => {
+    const [prefix = "", delimiter] = [query.get("prefix") ?? "", query.get("delimiter")];
+    const grouped = (key: string) => {
+      const end = delimiter === null ? -1 : key.indexOf(delimiter, prefix.length);
+      return end < 0 ? key : key.slice(0, end + 1);
+    };
+    const names = new Set(
+      server
+        .keys()
+        .filter(key => key.startsWith(prefix))
+        .map(grouped),
+    );
+    const rest = [...names].filter(name => name > (query.get("continuation-token") ?? ""));
+    const page = rest.slice(0, server.pageSize);
+    const items = page.map(name => {
+      if (delimiter !== null && name.endsWith(delimiter))
+        return `<CommonPrefixes><Prefix>${name}</Prefix></CommonPrefixes>`;
+      const { mtime, size } = statSync(fileOf(name, "object"));
+      return `<Contents><Key>${name}</Key><Size>${size}</Size><LastModified>${mtime.toISOString()}</LastModified></Contents>`;
+    });
+    const isMore = rest.length > page.length;
+    const next = isMore ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : "";
+    return `<ListBucketResult><IsTruncated>${isMore}</IsTruncated>${items.join("")}${next}</ListBucketResult>`;
+  };
   const front = createServer(async (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? "", "http://x");
     const line = `${request.method} ${request.url}`;
@@ -88,6 +131,8 @@ export async function startS3(t: TestContext): Promise<S3Server> {
     const uploadId = searchParams.get("uploadId");
     if (request.method === "GET" && searchParams.has("uploads"))
       response.setHeader("content-type", "application/xml").end(listed());
+    else if (request.method === "GET" && searchParams.get("list-type") === "2")
+      response.setHeader("content-type", "application/xml").end(objectPage(searchParams));
     else if (request.method === "DELETE" && uploadId !== null) {
       rmSync(join(uploadsFolder, uploadId), { recursive: true });
       response.writeHead(204).end();
@@ -96,7 +141,7 @@ export async function startS3(t: TestContext): Promise<S3Server> {
   });
   const put = async (request: IncomingMessage, response: ServerResponse, pathname: string) => {
     const body = Buffer.concat(await request.toArray());
-    const isFile = /\.(?:pdf|xml|zip|gz)$/.test(pathname) && request.headers["x-amz-copy-source"] === undefined;
+    const isFile = /\.(?:pdf|xml|zip|gz|obo)$/.test(pathname) && request.headers["x-amz-copy-source"] === undefined;
     const md5 = createHash("md5").update(body).digest("base64");
     if (isFile && request.headers["content-md5"] !== md5) {
       response.writeHead(400).end("<Error><Code>BadDigest</Code></Error>");

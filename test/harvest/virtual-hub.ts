@@ -34,7 +34,7 @@ export interface VirtualHub {
 
 export interface VirtualHubOptions {
   readonly time: FakeTime;
-  readonly answer: (request: SimulatedRequest) => SimulatedReply;
+  readonly answer: (request: SimulatedRequest) => SimulatedReply | Promise<SimulatedReply>;
   /** @default the shipped limits */
   readonly limits?: RatelimitsOptions | undefined;
   /** Whether the services enforce their limits. @default true */
@@ -74,7 +74,7 @@ export async function virtualHub({ time, answer, limits, isEnforced = true }: Vi
       if (decision.kind !== "admitted") rejected.push(record);
       if (decision.kind === "blocked") throw Object.assign(new Error("blocked"), { code: "ECONNREFUSED" });
       await setImmediate();
-      const reply = decision.kind === "rejected" ? decision.reply : answer(simulated);
+      const reply = decision.kind === "rejected" ? decision.reply : await answer(simulated);
       if (decision.kind === "admitted") decision.release();
       const bytes = reply.body instanceof Uint8Array ? reply.body : Buffer.alloc(0);
       const cut = reply.cutAtBytes;

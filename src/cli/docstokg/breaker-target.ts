@@ -1,7 +1,7 @@
 import type { BreakerTarget } from "../../breaker/orders.ts";
 import { nearest } from "../../core/text/nearest.ts";
 import { quote } from "../../core/text/quote.ts";
-import { parseTargetText, unitsOfHost } from "../../policy/breaker-target.ts";
+import { parseTargetText, type TargetText, unitsOfHost } from "../../policy/breaker-target.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { ROLES, type Role } from "../../policy/roles.ts";
 import { serviceName } from "../../policy/service-name.ts";
@@ -23,7 +23,7 @@ export interface CommandTarget {
  * suggestion for a name that neither a policy nor a running process knows.
  */
 export function resolveTarget(text: string, known: KnownTargets, policies: readonly LoadedPolicy[]): CommandTarget {
-  const { prefix, name, role } = parseTargetText(text);
+  const { prefix, name, role } = partsOf(text);
   if (prefix === "resolver") return resolverTarget(text, name, role, known);
   const service = sameName(known.services, name);
   if (prefix === "service") {
@@ -53,6 +53,15 @@ export function targetName(target: BreakerTarget): string {
 /** The target as the command line takes it. */
 export function targetArgument(kind: "host" | "resolver", name: string): string {
   return kind === "resolver" ? `resolver:${name}` : name.replace(/^service /, "service:");
+}
+
+function partsOf(text: string): TargetText {
+  try {
+    return parseTargetText(text);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw usageError("<target>", error.message);
+  }
 }
 
 function resolverTarget(text: string, name: string, role: Role | undefined, known: KnownTargets): CommandTarget {

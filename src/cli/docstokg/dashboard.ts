@@ -82,17 +82,23 @@ interface ServerOptions {
   readonly port: number;
   readonly address: string;
   readonly token: string | undefined;
+  readonly tokenFile: string | undefined;
   readonly isReadOnly: boolean;
 }
 
 async function serverOptions(flags: Flags): Promise<ServerOptions> {
   const port = wholeNumberFlag("--port", flags["port"], 0, 65_535);
   const address = String(flags["listen"]);
-  const file = flags["tokenFile"];
-  if (!LOOPBACK_ADDRESSES.has(address) && file === undefined)
+  const tokenFile = typeof flags["tokenFile"] === "string" ? flags["tokenFile"] : undefined;
+  if (!LOOPBACK_ADDRESSES.has(address) && tokenFile === undefined)
     throw usageError("--listen", `${address} can be reached from other machines, which needs --token-file`);
-  const token = typeof file === "string" ? await tokenIn(file) : undefined;
-  return { port, address, token, isReadOnly: flags["readOnly"] === true };
+  const token = tokenFile === undefined ? undefined : await tokenIn(tokenFile);
+  return { port, address, token, tokenFile, isReadOnly: flags["readOnly"] === true };
+}
+
+/** The output of a service is kept in logs, so a token that the operator has chosen is not printed. */
+function printedUrl(url: string, tokenFile: string | undefined): string {
+  return tokenFile === undefined ? url : `${new URL("/", url)}?token=… (the token is in ${tokenFile})`;
 }
 
 async function tokenIn(file: string): Promise<string> {
@@ -104,11 +110,11 @@ async function tokenIn(file: string): Promise<string> {
 }
 
 async function serveUntilInterrupt(source: DashboardSource, options: ServerOptions, io: Io): Promise<ExitCode> {
-  const { port, address, token, isReadOnly } = options;
+  const { port, address, token, tokenFile, isReadOnly } = options;
   const isLoopback = LOOPBACK_ADDRESSES.has(address);
   const handler = openDashboard(source, options, io);
   const server = await serveDashboard(handler, { port, address }, "--port");
-  io.stdout.write(`Dashboard: ${server.url}\n`);
+  io.stdout.write(`Dashboard: ${printedUrl(server.url, tokenFile)}\n`);
   if (!isLoopback)
     io.stderr.write("The connection is not encrypted. For other machines, use a proxy with TLS in front of it.\n");
   if (token === undefined && !isReadOnly && source.actions !== undefined)

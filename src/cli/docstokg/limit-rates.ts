@@ -22,7 +22,10 @@ export const set: Subcommand = {
   configure: command => {
     command
       .argument("<target>", LIMIT_TARGET)
-      .argument("<rate>", "the rates, such as 2/SECOND or 2/SECOND+100/HOUR; they can only tighten the policy")
+      .argument(
+        "<rate>",
+        "the rates of each role, such as 2/SECOND or 2/SECOND+100/HOUR; they can only tighten the policy, and leave total and max_concurrent unchanged",
+      )
       .requiredOption("--reason <text>", "reason, shown in waits, refusals, events and tables (required)")
       .option("--for <seconds>", 'how long (default: a year, so that "limits reset" ends it)')
       .option("--force", "let the rates replace those of the policy, also by looser ones");

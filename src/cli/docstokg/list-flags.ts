@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import {
@@ -37,10 +37,31 @@ export function listOf(args: readonly string[], flags: Flags, io: Io): AsyncIter
 export function inputFileProblems(flags: Flags): readonly (readonly [flag: string, message: string])[] {
   const file = flags["input"] as string | undefined;
   if (file === undefined) return [];
-  if (file !== "-" && !existsSync(file)) return [["--input", `file not found: ${resolve(file)}`]];
+  const found = file === "-" ? undefined : statSync(file, { throwIfNoEntry: false });
+  if (file !== "-" && found === undefined) return [["--input", `file not found: ${resolve(file)}`]];
+  if (found?.isDirectory() === true) return [["--input", `${resolve(file)} is a folder; expected a file`]];
+  // A pipe can be read only once.
+  if (found?.isFile() === true && isBinary(file)) return [["--input", `${resolve(file)} ${NOT_TEXT}`]];
   const format = formatFlagOf(flags) ?? (file === "-" ? "lines" : formatOf(file));
   if (flags["column"] === undefined || format !== "lines") return [];
   return [["--column", "has no effect on a list with one work per line; set --input-format to csv or jsonl"]];
+}
+
+const NOT_TEXT =
+  "is not a text file (it contains NUL bytes); save a spreadsheet as CSV, and text as UTF-8 or as UTF-16 with a byte order mark";
+const START_BYTES = 4096;
+
+/** Whether a file is not text: each of its lines would be reported as an invalid identifier. */
+function isBinary(file: string): boolean {
+  const start = Buffer.alloc(START_BYTES);
+  const descriptor = openSync(file, "r");
+  try {
+    const length = readSync(descriptor, start);
+    const isUtf16 = start.readUInt16LE(0) === 0xfeff || start.readUInt16BE(0) === 0xfeff;
+    return !isUtf16 && start.subarray(0, length).includes(0);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 function formatFlagOf(flags: Flags): InputFormat | undefined {

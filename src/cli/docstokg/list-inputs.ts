@@ -5,7 +5,7 @@ import type { Timer } from "../../time/time.ts";
 import type { Feed } from "./run-session.ts";
 
 /** Works are added to the manifest in transactions of this size. */
-const BATCH_WORKS = 200;
+const BATCH_WORKS = 500;
 /** Works of a list that is typed or generated slowly are added after this time, before the list ends. */
 const BATCH_DELAY_MS = 50;
 

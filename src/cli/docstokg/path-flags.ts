@@ -1,8 +1,8 @@
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
+import { isS3Url, parseS3Url } from "../../files/s3/s3-url.ts";
 import { findManifest, type Manifest, manifestName } from "../../harvest/manifest/manifest.ts";
 import { hasPassword } from "../../harvest/manifest/postgres/postgres-url.ts";
-import { isS3Url, parseS3Url } from "../../harvest/storage/s3-url.ts";
 import { isPostgresUrl } from "../../stores/postgres/postgres-store-url.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Flags, Io } from "../program.ts";
@@ -49,7 +49,7 @@ export function pathsOf({ out = FOLDER_DEFAULT, manifest }: Flags, { env }: Pick
 /** The absolute path of the output folder; an `s3://` URL is checked and kept. */
 function folderOf(out: string): string {
   if (!isS3Url(out)) return resolve(out);
-  parseS3Url(out);
+  parseS3Url(out, "--out");
   return out;
 }
 

@@ -1,4 +1,4 @@
-import type { SettledState } from "../../harvest/pipeline.ts";
+import type { SettledState } from "../../harvest/open-works.ts";
 import type { Reason } from "../../harvest/reason.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
 

@@ -1,15 +1,16 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Command } from "commander";
 import { nearest } from "../../core/text/nearest.ts";
 import { quote } from "../../core/text/quote.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../../errors.ts";
+import { isS3Url } from "../../files/s3/s3-url.ts";
 import type { FileKind } from "../../harvest/downloads/file-check.ts";
 import { LAYOUTS, type Layout, layoutProblem } from "../../harvest/downloads/layout.ts";
 import { METADATA_FORMATS, type MetadataFormat } from "../../harvest/downloads/metadata-file.ts";
 import { RESOLVERS } from "../../harvest/resolvers/order.ts";
 import type { Resolver } from "../../harvest/resolvers/resolver.ts";
 import { RUN_DEFAULTS } from "../../harvest/run.ts";
-import { isS3Url } from "../../harvest/storage/s3-url.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
 import { ConnectTo } from "../../http/wire/connect-to.ts";
 import { WATCH_POLICY_FLAG } from "../policy-reloader.ts";
@@ -115,11 +116,23 @@ export function makeFolders(paths: RunPaths): void {
     try {
       mkdirSync(path, { recursive: true });
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
+      const { code } = realError(path, error) as NodeJS.ErrnoException;
       const isFile = code === "EEXIST" || code === "ENOTDIR";
       const message = isFile ? `${path} is not a folder` : `cannot create folder ${path} (${code})`;
       throw usageError(flag, message, { cause: error });
     }
+  }
+}
+
+/** A recursive `mkdir` on a read-only file system fails with ENOENT (Node 24); the folder itself gives the reason. */
+function realError(path: string, error: unknown): unknown {
+  let missing = path;
+  while (!existsSync(dirname(missing))) missing = dirname(missing);
+  try {
+    mkdirSync(missing);
+    return error;
+  } catch (reason) {
+    return reason;
   }
 }
 

@@ -139,6 +139,17 @@ test("all invalid flags are reported together, before a file is written", async 
     (await runCli(["run", "--input", join(out, "none.txt"), "--out", out, "-q"])).stderr,
     /--input: file not found: .*none\.txt/,
   );
+  const folder = temporaryFolder("harvest");
+  const noFile = await runCli(["run", "--input", folder, "--out", out, "-q"]);
+  assert.deepEqual(
+    [noFile.exitCode, noFile.stderr],
+    [2, `docstokg: --input: ${folder} is a folder; expected a file\n`],
+  );
+  const sheet = join(folder, "list.xlsx");
+  writeFileSync(sheet, "PK\x03\x04\x14\0\0\0 xl/workbook.xml\n10.5555/a\n");
+  const binary = await runCli(["run", "--input", sheet, "--out", out, "-q"]);
+  assert.equal(binary.exitCode, 2);
+  assert.match(binary.stderr, /list\.xlsx is not a text file \(it contains NUL bytes\); save a spreadsheet as CSV/);
   assert.equal(existsSync(out), false);
 });
 

@@ -65,13 +65,16 @@ function paceOf({ done, failed, elapsedMs }: ManifestWorker): number {
   return elapsedMs > 0 ? (done + failed) / elapsedMs : 0;
 }
 
-/** A run that was killed could not record its end. While a run works, it holds the lock of the manifest. */
+/** A run that was killed could not record its end, and one with `--enqueue-only` waits until a worker joins it. */
 async function withStopped(report: ManifestReport, manifest: Manifest): Promise<ManifestReport> {
   const [last, ...earlier] = report.runs;
   if (last?.state !== "running") return report;
   const lock = await manifest.tryLock();
   lock?.release();
-  return lock === undefined ? report : { ...report, runs: [{ ...last, state: "stopped" }, ...earlier] };
+  // While a run works, it holds the lock of the manifest.
+  if (lock === undefined) return report;
+  const state = (await manifest.nextRun()) === undefined ? "stopped" : "waiting";
+  return { ...report, runs: [{ ...last, state }, ...earlier] };
 }
 
 function checkFlags(flags: Flags): void {
@@ -91,7 +94,7 @@ function statusText(status: ManifestStatus, tableOptions: TableOptions): string 
     `${formatCount(files.count, "file")}, ${formatBytes(files.bytes)}`,
     ...(last === undefined
       ? []
-      : [`last run: ${new Date(last.startedMs).toISOString()}, ${last.state} (${visible(last.command)})`]),
+      : [`last run: ${new Date(last.startedMs).toISOString()}, ${stateText(last.state)} (${visible(last.command)})`]),
   ];
   if (timeLeftMs !== undefined && works.pending > 0)
     parts.push(`about ${formatDuration(timeLeftMs)} left at the pace of ${formatCount(workers.length, "worker")}`);
@@ -103,6 +106,10 @@ function statusText(status: ManifestStatus, tableOptions: TableOptions): string 
   const failedCells = failed.map(({ key, reason, message = "" }) => [visible(key), reason, visible(message)]);
   const list = formatTable([heading, "reason", "message"], failedCells, tableOptions);
   return `${parts.join("\n")}\n${workerTable}\n${table}\n${list}`;
+}
+
+function stateText(state: string): string {
+  return state === "waiting" ? "waiting for docstokg worker" : state;
 }
 
 function workersTable(workers: readonly ManifestWorker[], tableOptions: TableOptions): string {

@@ -1,10 +1,11 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { LeaseLostError } from "../../harvest/manifest/lease-lost-error.ts";
-import type { Manifest, UnfinishedRun } from "../../harvest/manifest/manifest.ts";
+import { type Manifest, openManifest, type UnfinishedRun } from "../../harvest/manifest/manifest.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { storeNamesOf } from "../../stores/open-store.ts";
 import { isPostgresUrl } from "../../stores/postgres/postgres-store-url.ts";
+import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
@@ -26,7 +27,7 @@ export const worker: CommandModule = {
         "-o, --out <folder>",
         "output folder, where it has another path on this machine (default: that of the run)",
       )
-      .option("--stay", "wait for further runs instead of ending with the last one")
+      .option("--stay", "wait for runs instead of ending with the last one; creates the manifest if there is none")
       .option("--sole-worker", "no other process sends requests for this manifest, so limits need no shared store");
     addMachineFlags(command, "do not print the progress");
   },
@@ -34,7 +35,8 @@ export const worker: CommandModule = {
     const { manifest: name } = pathsOf(flags, io);
     if (!isPostgresUrl(name))
       throw usageError("--manifest", "workers need a PostgreSQL manifest: postgres://user@host/database");
-    const manifest = await openExistingManifest(name);
+    // A worker that waits for runs may be started before the first of them.
+    const manifest = flags["stay"] === true ? await openManifest(name, systemTime) : await openExistingManifest(name);
     const interrupt = new AbortController();
     const stopListening = io.onInterrupt?.(() => interrupt.abort());
     try {

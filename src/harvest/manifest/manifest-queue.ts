@@ -36,7 +36,10 @@ export interface ManifestQueue {
   waiting(run: number): Promise<readonly WaitingWorks[]>;
   /** How many works wait in one queue, and since when or until when. */
   waitingIn(run: number, queue: string): Promise<Omit<WaitingWorks, "queue">>;
-  /** Takes works that may start now, in the order of the list. */
+  /**
+   * Takes works that may start now, in the order of the list. If few works are left for each worker, this one gets at
+   * most its share.
+   */
   take(run: number, queue: string, nowMs: number, limit: number): Promise<readonly TakenWork[]>;
   /** Takes works of any queue, also those that may start only later. */
   takeAny(run: number, limit: number): Promise<readonly TakenWork[]>;

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
+import type { Queryable, SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 
 /** What a transaction leaves behind if it is committed. */
@@ -36,6 +36,20 @@ export class CommitMarks {
   statementFor({ slot, number }: CommitMark): string {
     return `INSERT INTO commits (client, slot, number, at_ms) VALUES ('${this.#client}', ${slot}, ${number}, ${NOW_MS})
       ON CONFLICT (client, slot) DO UPDATE SET number = excluded.number, at_ms = excluded.at_ms`;
+  }
+
+  /**
+   * A part of a `WITH` clause that leaves the mark if the part `changed` has a row.
+   * @param first the number of the first of its parameters
+   */
+  partFor(first: number): string {
+    return `mark AS (INSERT INTO commits (client, slot, number, at_ms)
+      SELECT $${first}::uuid, $${first + 1}::integer, $${first + 2}::bigint, ${NOW_MS} FROM changed LIMIT 1
+      ON CONFLICT (client, slot) DO UPDATE SET number = excluded.number, at_ms = excluded.at_ms)`;
+  }
+
+  parametersOf({ slot, number }: CommitMark): readonly SqlParameter[] {
+    return [this.#client, slot, number];
   }
 
   /** Waits for the transaction if the server has not ended it yet, because both write the same row. */

@@ -83,9 +83,8 @@ export class PostgresConnection {
     return this.#repeated(async () => {
       if (unknown !== undefined) {
         const { mark, value } = unknown;
-        const isCommitted = await this.#withClient(client => this.#marks.isCommitted(client, mark));
+        const isCommitted = await this.#wasCommitted(mark);
         unknown = undefined;
-        this.#marks.release(mark);
         if (isCommitted) return value;
       }
       return this.#withClient(async client => {
@@ -105,6 +104,37 @@ export class PostgresConnection {
         }
       });
     });
+  }
+
+  /**
+   * Runs one statement that changes rows, exactly once, in one exchange with the server: a transaction needs three.
+   * @param parts of its `WITH` clause. The part `changed` has a row if the statement is to be applied.
+   * @returns what `result` selects; undefined if the statement was applied and its reply was lost.
+   */
+  apply(parts: string, result: string, parameters: readonly SqlParameter[]): Promise<readonly Row[] | undefined> {
+    let unknown: CommitMark | undefined;
+    const sql = `WITH ${parts}, ${this.#marks.partFor(parameters.length + 1)} ${result}`;
+    return this.#repeated(async () => {
+      if (unknown !== undefined && (await this.#wasCommitted(unknown))) return undefined;
+      unknown = undefined;
+      return this.#withClient(async client => {
+        const mark = this.#marks.next();
+        try {
+          return (await client.query(sql, [...parameters, ...this.#marks.parametersOf(mark)])).rows;
+        } catch (error) {
+          if (isConnectionError(error)) unknown = mark;
+          throw error;
+        } finally {
+          if (unknown === undefined) this.#marks.release(mark);
+        }
+      });
+    });
+  }
+
+  async #wasCommitted(mark: CommitMark): Promise<boolean> {
+    const isCommitted = await this.#withClient(client => this.#marks.isCommitted(client, mark));
+    this.#marks.release(mark);
+    return isCommitted;
   }
 
   /** Opens the manifest: errors of the server are errors of the configuration, and nothing is repeated. */

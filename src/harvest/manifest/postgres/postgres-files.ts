@@ -1,7 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
 import {
-  type DownloadedFile,
   fileOfRow,
   type KnownSource,
   type ManifestFiles,
@@ -10,7 +8,6 @@ import {
   type StoredFile,
   sourceOfRow,
 } from "../manifest-files.ts";
-import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
@@ -71,15 +68,17 @@ export class PostgresFiles implements ManifestFiles {
 
   async savePart({ urlHash, work, file, validator, totalBytes, destination }: PartialDownload): Promise<void> {
     const shelving = destination === undefined ? null : JSON.stringify(destination);
-    await this.#connection.transaction(async client => {
-      await this.#worker.check(client, work);
-      await client.query(
-        `INSERT INTO parts (place, work, file, etag, total_bytes, shelving) VALUES ($1, $2, $3, $4, $5, $6)
-         ON CONFLICT (work, place) DO UPDATE SET file = excluded.file, etag = excluded.etag,
-           total_bytes = excluded.total_bytes, shelving = excluded.shelving`,
-        [urlHash, work, file, validator ?? null, totalBytes ?? null, shelving],
-      );
-    });
+    await this.#worker.apply(
+      work,
+      [
+        `saved AS (INSERT INTO parts (place, work, file, etag, total_bytes, shelving)
+           SELECT $3, id, $4, $5, $6::bigint, $7 FROM changed
+           ON CONFLICT (work, place) DO UPDATE SET file = excluded.file, etag = excluded.etag,
+             total_bytes = excluded.total_bytes, shelving = excluded.shelving)`,
+      ],
+      "SELECT 1 FROM changed",
+      [urlHash, file, validator ?? null, totalBytes ?? null, shelving],
+    );
   }
 
   async deletePart(urlHash: string, work: number): Promise<void> {
@@ -96,25 +95,5 @@ export class PostgresFiles implements ManifestFiles {
       [files],
     );
     return rows.map(({ name }) => String(name));
-  }
-
-  /** Records a file and its source. Returns the file that has these bytes: another worker may have stored them first. */
-  async addFile(client: Queryable, run: number, downloaded: DownloadedFile): Promise<StoredFile> {
-    const { sha256, path, bytes, mediaType, urlHash, etag, lastModified, flag, displaced, replaces } = downloaded;
-    if (displaced !== undefined)
-      await client.query("UPDATE files SET path = $1 WHERE sha256 = $2", [displaced.path, displaced.sha256]);
-    await client.query(
-      `INSERT INTO files (sha256, path, bytes, media_type, added_ms, flag) VALUES ($1, $2, $3, $4, ${NOW_MS}, $5)
-       ON CONFLICT (sha256) DO UPDATE SET path = excluded.path WHERE files.path = $6`,
-      [sha256, path, bytes, mediaType, flag ?? null, replaces ?? null],
-    );
-    await client.query(
-      `INSERT INTO sources (place, sha256, etag, last_modified, run) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (place) DO UPDATE SET sha256 = excluded.sha256, etag = excluded.etag,
-         last_modified = excluded.last_modified, run = excluded.run`,
-      [urlHash, sha256, etag ?? null, lastModified ?? null, run],
-    );
-    const { rows } = await client.query(`SELECT ${FILE_COLUMNS} FROM files WHERE sha256 = $1`, [sha256]);
-    return fileOfRow(rows[0] ?? {});
   }
 }

@@ -65,10 +65,11 @@ async function readKnown(client: Queryable, works: readonly Work[]): Promise<Bat
   const keys = works.map(({ key }) => key);
   const names = works.flatMap(({ ids }) => idNames(ids));
   const columns = "works.id, key, state, sha256, run, taken_by, merged_into";
+  const named = await client.query("SELECT DISTINCT work FROM work_ids WHERE id = ANY($1)", [names]);
+  // Not `id IN (SELECT …)`: PostgreSQL would read all works for each batch.
   const found = await client.query(
-    `SELECT ${columns} FROM works WHERE key = ANY($1)
-       OR id IN (SELECT work FROM work_ids WHERE id = ANY($2)) ORDER BY id FOR UPDATE`,
-    [keys, names],
+    `SELECT ${columns} FROM works WHERE key = ANY($1) OR id = ANY($2) ORDER BY id FOR UPDATE`,
+    [keys, named.rows.map(({ work }) => Number(work))],
   );
   const targets = found.rows.flatMap(row => (row["merged_into"] === null ? [] : [Number(row["merged_into"])]));
   const merged = await client.query(`SELECT ${columns} FROM works WHERE id = ANY($1) ORDER BY id FOR UPDATE`, [

@@ -69,6 +69,36 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.ok(await first.tryLock());
   });
 
+  test("a short list is divided among the processes, and a process that has settled its works gets more", async t => {
+    const url = server.url();
+    const [first, second, third] = [await manifestFor(t, url), await manifestFor(t, url), await manifestFor(t, url)];
+    const run = await first.beginRun("run", "{}");
+    await first.works.add(run, works(120), IS_PRESENT);
+    await second.joinRun(run);
+    await third.joinRun(run);
+    const mine = await taken(first, run, 128);
+    const others = await taken(second, run, 128);
+    assert.deepEqual([mine.length, others.length], [40, 40]);
+    assert.deepEqual(await taken(first, run, 128), []);
+    // The third process takes none. 120 - 30 works are left, of which the first one may have 30, and has 10.
+    for (const id of mine.slice(0, 30)) await first.fail(id, "no-copy", undefined);
+    assert.equal((await taken(first, run, 128)).length, 20);
+    await third.endRun(run, "ended");
+    assert.equal((await taken(first, run, 128)).length, 15);
+    assert.equal((await taken(second, run, 128)).length, 5);
+  });
+
+  test("of a long list a process takes as many works as it wants", async t => {
+    const url = server.url();
+    const [first, second] = [await manifestFor(t, url), await manifestFor(t, url)];
+    const run = await first.beginRun("run", "{}");
+    await first.works.add(run, works(1100), IS_PRESENT);
+    await second.joinRun(run);
+    assert.equal((await taken(first, run, 700)).length, 700);
+    // 400 works wait, and 1,100 are left.
+    assert.equal((await taken(second, run, 700)).length, 400);
+  });
+
   test("works that are put back are announced to the other processes", async t => {
     const url = server.url();
     const first = await manifestFor(t, url);
@@ -148,6 +178,30 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.equal(lost.length, 1);
     assert.ok(lost[0] instanceof LeaseLostError);
     await assert.rejects(manifest.fail(id ?? 0, "no-copy", undefined), /could not be renewed for 2 s/);
+  });
+
+  test("a batch of a list does not read the works that are there already", async () => {
+    const url = server.url({ schema: "long_list" });
+    const add = async (from: number, count: number, batches: number) => {
+      const manifest = await PostgresManifest.open(url, systemTime);
+      const run = await manifest.beginRun("run", "{}");
+      for (let batch = 0; batch < batches; batch += 1)
+        await manifest.works.add(run, works(from + (batch + 1) * count).slice(from + batch * count), IS_PRESENT);
+      await manifest.close();
+    };
+    // The counts of a connection are complete when it is closed.
+    const readOneByOne = async () => {
+      await server.query("SELECT pg_stat_clear_snapshot()");
+      const [row] = await server.query(
+        "SELECT seq_tup_read FROM pg_stat_user_tables WHERE schemaname = 'long_list' AND relname = 'works'",
+      );
+      return Number(row?.["seq_tup_read"]);
+    };
+    await add(0, 20_000, 1);
+    const before = await readOneByOne();
+    // Small batches: the server may read a small table as a whole if a batch names much of it.
+    await add(20_000, 10, 10);
+    assert.equal((await readOneByOne()) - before, 0);
   });
 
   test("two processes that list the same works at the same time add each of them once", async t => {

@@ -13,6 +13,20 @@ import type { PostgresConnection } from "./postgres-connection.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
 const IS_WAITING = "run = $1 AND state = 'pending' AND taken_by IS NULL";
+/** A worker may have this many works of a short list, however many workers there are: queries name many works at a time. */
+const SHARE_MIN = 25;
+/** If so many works are left for each worker, none of them can take so many that another one has nothing to do. */
+const WORKS_ENOUGH = 512;
+/**
+ * How many works this worker (`$5`) may take of the run (`$1`): an equal share of those that are left, less those that it
+ * has. So all machines work on a short list and on the last works of a long one.
+ */
+const SHARE = `(
+  SELECT CASE WHEN count(*) = max(size.workers) * ${WORKS_ENOUGH} THEN $4::bigint
+    ELSE greatest(${SHARE_MIN}, ceil(count(*)::numeric / greatest(1, max(size.workers))))
+      - (SELECT count(*) FROM works WHERE taken_by = $5) END
+  FROM (SELECT count(*) AS workers FROM workers WHERE run = $1) AS size,
+    LATERAL (SELECT 1 FROM works WHERE run = $1 AND state = 'pending' LIMIT size.workers * ${WORKS_ENOUGH}) AS pending)`;
 const RETURNED = TAKEN_COLUMNS.split(", ")
   .map(column => `works.${column}`)
   .join(", ");
@@ -54,7 +68,7 @@ export class PostgresQueue implements ManifestQueue {
     const { rows } = await this.#worker.take(
       `WITH due AS (
          SELECT id FROM works WHERE ${IS_WAITING} AND queue = $2 AND not_before_ms <= ${NOW_MS} + $3::bigint
-         ORDER BY not_before_ms, id LIMIT $4 FOR UPDATE SKIP LOCKED)
+         ORDER BY not_before_ms, id LIMIT greatest(0, least($4::bigint, ${SHARE})) FOR UPDATE SKIP LOCKED)
        UPDATE works SET taken_by = $5 FROM due WHERE works.id = due.id RETURNING ${RETURNED}`,
       [run, queue, Math.round(nowMs - this.#time.wallMs()), limit],
     );

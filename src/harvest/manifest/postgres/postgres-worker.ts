@@ -3,6 +3,7 @@ import type { Queryable, QueryResult, SqlParameter } from "../../../stores/postg
 import { sqlStateOf } from "../../../stores/postgres/postgres-errors.ts";
 import type { Time, Timer } from "../../../time/time.ts";
 import { LeaseLostError } from "../lease-lost-error.ts";
+import type { Row } from "../manifest-row.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
@@ -97,6 +98,27 @@ export class PostgresWorker {
       this.id,
     ]);
     if (rowCount !== 1) throw this.#lose();
+  }
+
+  /**
+   * Applies a statement to a work of this worker, in one exchange (see `PostgresConnection.apply`).
+   * @param parts of its `WITH` clause; `$1` is the work and `$2` this worker. Each must use the part `changed`, which has
+   * the work if this worker has it.
+   */
+  async apply(
+    work: number,
+    parts: readonly string[],
+    result: string,
+    parameters: readonly SqlParameter[],
+  ): Promise<readonly Row[] | undefined> {
+    const held = "changed AS (SELECT id FROM works WHERE id = $1 AND taken_by = $2 FOR UPDATE)";
+    const rows = await this.#options.connection.apply([held, ...parts].join(", "), result, [
+      work,
+      this.id,
+      ...parameters,
+    ]);
+    if (rows?.length === 0) throw this.#lose();
+    return rows;
   }
 
   /** Runs a statement that changes one work of this worker: its last parameter is the id of the worker. */

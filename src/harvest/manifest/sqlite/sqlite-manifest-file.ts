@@ -119,10 +119,13 @@ const WORK_RECORDS = `
   ALTER TABLE files ADD COLUMN flag TEXT;
 `;
 
+/** A merge moves the identifiers of one work; without the index it would read those of all works. */
+const IDS_BY_WORK = "CREATE INDEX work_ids_by_work ON work_ids (work)";
+
 /** "dtkm" in the file header marks the file as a manifest. */
 export const MANIFEST_FORMAT: DatabaseFormat = {
   applicationId: 0x64_74_6b_6d,
-  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS],
+  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS, IDS_BY_WORK],
 };
 
 const BACKOFF = { baseMs: 5, capMs: 50 };
@@ -130,6 +133,8 @@ const BACKOFF = { baseMs: 5, capMs: 50 };
 const OPEN_TIMEOUT_MS = 5000;
 /** Only one process writes, but a reader may delay a checkpoint. */
 const BUSY_TIMEOUT_MS = 2000;
+/** Files are looked up by their hash, which is another page for each: the default of 2 MiB has few of them. */
+const PAGE_CACHE_KIB = 16 * 1024;
 
 /** Opens or creates the manifest. Rejects with a ConfigError and leaves the file unchanged if it is not a manifest. */
 export async function openManifestFile(path: string, time: Time): Promise<DatabaseSync> {
@@ -152,7 +157,8 @@ export async function openManifestFile(path: string, time: Time): Promise<Databa
 function configure(db: DatabaseSync): void {
   try {
     // `openFile` turns flushing off for stores; a power failure must not lose what the manifest records.
-    db.exec(`PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    db.exec(`PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
+      PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
   } catch (error) {
     db.close();
     throw error;

@@ -62,3 +62,12 @@ test("one run at a time holds the lock of a manifest", async t => {
   assert.ok(second);
   second.release();
 });
+
+test("merging a work reads the identifiers of that work alone", async t => {
+  const { db } = await manifestFor(t);
+  const plan = db.prepare("EXPLAIN QUERY PLAN UPDATE work_ids SET work = 1 WHERE work = 2").all();
+  assert.deepEqual(
+    plan.map(({ detail }) => detail),
+    ["SEARCH work_ids USING COVERING INDEX work_ids_by_work (work=?)"],
+  );
+});

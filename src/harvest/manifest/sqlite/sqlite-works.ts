@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { inTransaction } from "../../../stores/sqlite/database-file.ts";
 import type { Time } from "../../../time/time.ts";
 import type { Reason } from "../../reason.ts";
-import type { Work, WorkIds } from "../../work.ts";
+import type { Work } from "../../work.ts";
 import { fileOfRow } from "../manifest-files.ts";
 import type { Row } from "../manifest-row.ts";
 import {
@@ -16,19 +16,31 @@ import {
   storedIds,
 } from "../manifest-works.ts";
 
+/** What a run does with a work of its list. */
+type ListedState =
+  | { readonly state: "pending"; readonly queue: string }
+  | { readonly state: Exclude<keyof ListedCounts, "pending"> };
+
+interface FoundWork {
+  readonly row: Row;
+  /** The key or identifier of the work that the manifest has. A key is one of its identifiers, unless it is a URL. */
+  readonly foundBy: string;
+}
+
 /** The tables `works` and `work_ids`. */
 export class SqliteWorks implements ManifestWorks {
   readonly #db: DatabaseSync;
   readonly #time: Time;
   readonly #insert: StatementSync;
   readonly #byKey: StatementSync;
+  readonly #byRow: StatementSync;
   readonly #byId: StatementSync;
   readonly #addId: StatementSync;
   readonly #moveIds: StatementSync;
   readonly #reopen: StatementSync;
+  readonly #keep: StatementSync;
   readonly #update: StatementSync;
   readonly #merge: StatementSync;
-  readonly #file: StatementSync;
 
   constructor(db: DatabaseSync, time: Time) {
     this.#db = db;
@@ -37,14 +49,18 @@ export class SqliteWorks implements ManifestWorks {
       `INSERT INTO works (key, ids, title, year, metadata, run, state, queue, added_ms)
        VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?) ON CONFLICT (key) DO NOTHING`,
     );
-    const columns = "works.id, state, sha256, run, queue, merged_into";
-    this.#byKey = db.prepare(`SELECT ${columns} FROM works WHERE key = ?`);
-    this.#byId = db.prepare(`SELECT ${columns} FROM work_ids JOIN works ON works.id = work WHERE work_ids.id = ?`);
+    const known = `SELECT works.id, state, run, merged_into, files.sha256, path, bytes, media_type, flag FROM works
+      LEFT JOIN files ON files.sha256 = works.sha256`;
+    this.#byKey = db.prepare(`${known} WHERE key = ?`);
+    this.#byRow = db.prepare(`${known} WHERE works.id = ?`);
+    this.#byId = db.prepare(`${known} JOIN work_ids ON works.id = work WHERE work_ids.id = ?`);
     this.#addId = db.prepare("INSERT INTO work_ids (id, work) VALUES (?, ?) ON CONFLICT (id) DO NOTHING");
     this.#moveIds = db.prepare("UPDATE work_ids SET work = ? WHERE work = ?");
     this.#reopen = db.prepare(
-      "UPDATE works SET run = ?, state = ?, queue = ?, not_before_ms = 0, taken_by = NULL, ended_ms = ? WHERE id = ?",
+      `UPDATE works SET run = ?, state = 'pending', queue = ?, not_before_ms = 0, taken_by = NULL, ended_ms = NULL
+       WHERE id = ?`,
     );
+    this.#keep = db.prepare("UPDATE works SET run = ?, ended_ms = ? WHERE id = ?");
     // Patched, because another work may have been merged into this one meanwhile.
     this.#update = db.prepare(
       `UPDATE works SET ids = json_patch(ids, ?), title = coalesce(?, title), year = coalesce(?, year),
@@ -54,7 +70,6 @@ export class SqliteWorks implements ManifestWorks {
       `UPDATE works SET state = 'done', reason = 'merged', message = ?, merged_into = ?, progress = NULL, taken_by = NULL,
          ended_ms = ? WHERE id = ?`,
     );
-    this.#file = db.prepare("SELECT sha256, path, bytes, media_type, flag FROM files WHERE sha256 = ?");
   }
 
   async add(run: number, works: readonly Work[], options: AddOptions): Promise<AddedWorks> {
@@ -62,11 +77,10 @@ export class SqliteWorks implements ManifestWorks {
     const counts = { pending: 0, present: 0, failed: 0, queues };
     const list = () => {
       for (const work of works) {
-        const queue = options.queueOf?.(work) ?? "";
-        const state = this.#add(run, work, queue, options);
-        if (state === undefined) continue;
-        counts[state] += 1;
-        if (state === "pending") queues.set(queue, (queues.get(queue) ?? 0) + 1);
+        const listed = this.#add(run, work, options);
+        if (listed === undefined) continue;
+        counts[listed.state] += 1;
+        if (listed.state === "pending") queues.set(listed.queue, (queues.get(listed.queue) ?? 0) + 1);
       }
     };
     if (this.#db.isTransaction) list();
@@ -95,18 +109,17 @@ export class SqliteWorks implements ManifestWorks {
   }
 
   async reopen(sha256s: readonly string[]): Promise<number> {
+    const damaged = "SELECT value FROM json_each(?)";
     // The source is forgotten too: a conditional request would say that the file has not changed.
-    const forget = this.#db.prepare("DELETE FROM sources WHERE sha256 = ?");
+    const forget = this.#db.prepare(`DELETE FROM sources WHERE sha256 IN (${damaged})`);
     const reopen = this.#db.prepare(
       `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL
-       WHERE state = 'done' AND id IN (SELECT work FROM work_files WHERE sha256 = ?)`,
+       WHERE state = 'done' AND id IN (SELECT work FROM work_files WHERE sha256 IN (${damaged}))`,
     );
-    return inTransaction(this.#db, "BEGIN IMMEDIATE", () =>
-      sha256s.reduce((works, sha256) => {
-        forget.run(sha256);
-        return works + Number(reopen.run(sha256).changes);
-      }, 0),
-    );
+    return inTransaction(this.#db, "BEGIN IMMEDIATE", () => {
+      forget.run(JSON.stringify(sha256s));
+      return Number(reopen.run(JSON.stringify(sha256s)).changes);
+    });
   }
 
   async update({ id, ids, metadata = {}, sources = {} }: ListedWork): Promise<number | undefined> {
@@ -131,49 +144,49 @@ export class SqliteWorks implements ManifestWorks {
   }
 
   async stateOf(work: Work): Promise<string | undefined> {
-    const state = this.#known(work)?.["state"];
+    const state = this.#known(work)?.row["state"];
     return state === undefined ? undefined : String(state);
   }
 
-  /** What the run does with the work; undefined if the list has named it before. */
-  #add(run: number, work: Work, queue: string, options: AddOptions): keyof ListedCounts | undefined {
-    const { key, ids, metadata } = work;
+  #add(run: number, work: Work, options: AddOptions): ListedState | undefined {
     const known = this.#known(work);
-    if (known !== undefined) return this.#addKnown(run, known, queue, options, ids);
-    const { title = null, year = null } = metadata ?? {};
-    const json = listedMetadata(work);
-    const added = this.#insert.run(key, storedIds(ids), title, year, json, run, queue, this.#time.wallMs());
+    return known === undefined ? this.#addNew(run, work, options) : this.#addKnown(run, work, known, options);
+  }
+
+  #addNew(run: number, work: Work, { queueOf }: AddOptions): ListedState {
+    const { key, ids, metadata: { title = null, year = null } = {} } = work;
+    const queue = queueOf?.(work) ?? "";
+    const metadata = listedMetadata(work);
+    const added = this.#insert.run(key, storedIds(ids), title, year, metadata, run, queue, this.#time.wallMs());
     for (const name of idNames(ids)) this.#addId.run(name, Number(added.lastInsertRowid));
-    return "pending";
+    return { state: "pending", queue };
   }
 
-  #isPresent(sha256: unknown, { isPresent }: AddOptions): boolean {
-    const file = this.#file.get(String(sha256));
-    return file !== undefined && isPresent(fileOfRow(file));
-  }
-
-  #known({ key, ids }: Work): Row | undefined {
-    const found = this.#byKey.get(key);
-    if (found !== undefined) {
-      const into = found["merged_into"];
-      return into === null ? found : this.#db.prepare("SELECT * FROM works WHERE id = ?").get(Number(into));
-    }
-    for (const name of idNames(ids)) {
-      const owner = this.#byId.get(name);
-      if (owner !== undefined) return owner;
-    }
-    return undefined;
-  }
-
-  #addKnown(run: number, row: Row, queue: string, options: AddOptions, ids: WorkIds): keyof ListedCounts | undefined {
+  #addKnown(run: number, work: Work, { row, foundBy }: FoundWork, options: AddOptions): ListedState | undefined {
     const id = Number(row["id"]);
-    for (const name of idNames(ids)) this.#addId.run(name, id);
+    for (const name of idNames(work.ids)) if (name !== foundBy) this.#addId.run(name, id);
     // The list names the work twice.
     if (Number(row["run"]) === run) return undefined;
     const { state, sha256 } = row;
-    const isDone = state === "done" && options.isRefresh !== true && this.#isPresent(sha256, options);
-    const next = state === "failed" ? "failed" : isDone ? "done" : "pending";
-    this.#reopen.run(run, next, queue, next === "pending" ? null : this.#time.wallMs(), id);
-    return next === "done" ? "present" : next;
+    const isPresent = () => sha256 !== null && options.isPresent(fileOfRow(row));
+    if (state === "failed" || (state === "done" && options.isRefresh !== true && isPresent())) {
+      this.#keep.run(run, this.#time.wallMs(), id);
+      return { state: state === "failed" ? "failed" : "present" };
+    }
+    const queue = options.queueOf?.(work) ?? "";
+    this.#reopen.run(run, queue, id);
+    return { state: "pending", queue };
+  }
+
+  #known({ key, ids }: Work): FoundWork | undefined {
+    const found = this.#byKey.get(key);
+    const into = found?.["merged_into"] ?? null;
+    const row = into === null ? found : this.#byRow.get(Number(into));
+    if (row !== undefined) return { row, foundBy: key };
+    for (const name of idNames(ids)) {
+      const owner = this.#byId.get(name);
+      if (owner !== undefined) return { row: owner, foundBy: name };
+    }
+    return undefined;
   }
 }

@@ -9,19 +9,27 @@ import {
   type SimulatedRequest,
   type SimulatedService,
 } from "../exchange.ts";
+import { fileReply } from "../file-reply.ts";
+import { latexSource } from "../other-files.ts";
 import { pageReply } from "../page.ts";
 
-/** export.arxiv.org and arxiv.org: the Atom API, abstracts and files, the same on both. */
+/** export.arxiv.org and arxiv.org: the Atom API, abstracts, files and sources, the same on both. */
 export function arxiv(catalogue: CatalogueIndex): SimulatedService {
   return request => {
     if (request.path === "/api/query") return query(catalogue, request);
     if (!request.isTls) return redirect(`https://${request.host}${request.path}`, 301);
+    const [, sourceId] = /^\/(?:src|e-print)\/(.+?)(?:v\d+)?$/.exec(request.path) ?? [];
+    const submitted = sourceId === undefined ? undefined : catalogue.by("arxiv", sourceId);
+    if (submitted !== undefined)
+      return fileReply(request, { body: latexSource(submitted), type: "application/gzip", headers: ATTACHMENT });
     // The URL of a file may contain a version and end with .pdf.
     const path = request.path.replace(/^(\/(?:pdf|abs)\/.+?)(?:v\d+)?(?:\.pdf)?$/, "$1");
     const page = catalogue.pages.get(`${request.host}${path}`) ?? catalogue.pages.get(`arxiv.org${path}`);
     return page === undefined ? html("404 Not Found", "<h1>404 Not Found</h1>", 404) : pageReply(request, page);
   };
 }
+
+const ATTACHMENT = { "content-disposition": 'attachment; filename="source.gz"' };
 
 const NEW_ID = /^\d{4}\.\d{4,5}(?:v\d+)?$/;
 const OLD_ID = /^[a-z-]+(?:\.[A-Z]{2})?\/\d{7}(?:v\d+)?$/;

@@ -11,6 +11,7 @@ import {
   xml,
 } from "../exchange.ts";
 import { fileReply } from "../file-reply.ts";
+import { supplementArchive } from "../other-files.ts";
 import { pageReply } from "../page.ts";
 
 const BUCKET = "pmc-oa-opendata";
@@ -44,6 +45,10 @@ function convert(catalogue: CatalogueIndex, { query }: SimulatedRequest): Simula
 export function pmcFiles(catalogue: CatalogueIndex): SimulatedService {
   return request => {
     if (request.path === "/") return listVersions(catalogue, request);
+    const [, articleKey = ""] = /^\/(PMC\d+)\.1\/supplement\.zip$/.exec(request.path) ?? [];
+    const supplemented = catalogue.by("pmcid", articleKey);
+    if (supplemented !== undefined && isKnownTo(supplemented, "pmc"))
+      return objectReply(request, supplementArchive(supplemented), "application/zip");
     const [, key = "", extension] =
       /^\/(?:metadata|PMC\d+\.\d+)\/(PMC\d+\.\d+)\.(json|xml|txt|pdf)$/.exec(request.path) ?? [];
     const work = catalogue.by("pmcid", key.replace(/\.1$/, ""));
@@ -73,7 +78,7 @@ function noSuchKey(path: string): SimulatedReply {
   );
 }
 
-function objectReply(request: SimulatedRequest, body: string, type: string): SimulatedReply {
+function objectReply(request: SimulatedRequest, body: string | Buffer, type: string): SimulatedReply {
   return fileReply(request, { body: Buffer.from(body), type, etag: digest("md5", body), takesRanges: true });
 }
 
@@ -95,7 +100,11 @@ function metadata(work: SimulatedWork) {
     pdf_url: s3Url("pdf", file.md5),
     xml_url: s3Url("xml", digest("md5", jats(work))),
     text_url: s3Url("txt", digest("md5", `${title}\n`)),
-    media_urls: [],
+    // A figure is part of the article; the archive is a supplement.
+    media_urls: [
+      `s3://${BUCKET}/${key}/figure1.jpg?md5=${digest("md5", "figure")}`,
+      `s3://${BUCKET}/${key}/supplement.zip?md5=${digest("md5", supplementArchive(work))}`,
+    ],
   };
 }
 

@@ -1,6 +1,9 @@
+import { digest } from "../article-file.ts";
 import type { SimulatedWork } from "../catalogue.ts";
 import { type CatalogueIndex, isKnownTo } from "../catalogue-index.ts";
 import { decoded, json, type SimulatedReply, type SimulatedRequest, type SimulatedService } from "../exchange.ts";
+import { fileReply } from "../file-reply.ts";
+import { supplementTable } from "../other-files.ts";
 import { pages } from "./pages.ts";
 
 /** The wrong checksum in the records of the scenario wrong-checksum. */
@@ -11,6 +14,10 @@ export function zenodo(catalogue: CatalogueIndex): SimulatedService {
   const atPages = pages(catalogue);
   return request => {
     if (request.path.replace(/\/$/, "") === "/api/records") return search(catalogue, request);
+    const [, tableId = ""] = /^\/records\/(\d+)\/files\/table\.csv$/.exec(request.path) ?? [];
+    const supplemented = catalogue.by("record", tableId);
+    if (supplemented !== undefined && isKnownTo(supplemented, "zenodo"))
+      return fileReply(request, { body: supplementTable(supplemented), type: "text/csv", takesRanges: true });
     const [, id] = /^\/api\/records\/(\d+)$/.exec(request.path) ?? [];
     if (id === undefined) return atPages(request);
     const work = catalogue.by("record", id);
@@ -56,6 +63,13 @@ function record(work: SimulatedWork) {
         size: file.bytes,
         checksum: `md5:${scenario === "wrong-checksum" ? WRONG_MD5 : file.md5}`,
         links: { self: `${self}/files/paper.pdf/content` },
+      },
+      {
+        id: "table",
+        key: "table.csv",
+        size: supplementTable(work).length,
+        checksum: `md5:${digest("md5", supplementTable(work))}`,
+        links: { self: `${self}/files/table.csv/content` },
       },
     ],
     links: { self, self_html: `https://zenodo.org/records/${work.record}`, latest: self },

@@ -1,0 +1,64 @@
+import type { SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
+import type { DoneReason } from "../../reason.ts";
+import type { DownloadedFile } from "../manifest-files.ts";
+import { NOW_MS } from "./postgres-clock.ts";
+
+type Statement = readonly [parts: readonly string[], result: string, parameters: readonly SqlParameter[]];
+
+/**
+ * Records a file with its source, and the end of the work if it has no further files, for `PostgresWorker.apply`. The
+ * result is the file that has these bytes: another worker may have stored them first. All parts see the rows from before
+ * the statement, and no two of them change the same row.
+ */
+export function finishStatement(run: number, reason: DoneReason, downloaded: DownloadedFile): Statement {
+  const { sha256, path, bytes, mediaType, flag, replaces, urlHash, etag, lastModified } = downloaded;
+  const { url, resolver, licence, version, displaced, role = "article", ofSeveral } = downloaded;
+  const parameters: SqlParameter[] = [];
+  /** Adds a parameter. `$1` and `$2` are those of `apply`. */
+  const bind = (value: string | number | undefined, type = "text") => `$${parameters.push(value ?? null) + 2}::${type}`;
+  const [file, place, address, name] = [bind(sha256), bind(urlHash), bind(url), bind(resolver)];
+  // A parameter that is in no part is an error of PostgreSQL, so the parameters are added where they are used.
+  const result = () =>
+    `sha256 = ${file}, url = ${address}, resolver = ${name}, licence = ${bind(licence)}, version = ${bind(version)}`;
+  const ofWork = "work IN (SELECT id FROM changed)";
+  const parts = [
+    `stored AS (INSERT INTO files (sha256, path, bytes, media_type, added_ms, flag)
+       SELECT ${file}, ${bind(path)}, ${bind(bytes, "bigint")}, ${bind(mediaType)}, ${NOW_MS}, ${bind(flag)} FROM changed
+       ON CONFLICT (sha256) DO UPDATE SET
+         path = CASE WHEN files.path = ${bind(replaces)} THEN excluded.path ELSE files.path END
+       RETURNING sha256, path, bytes, media_type, flag)`,
+    `source AS (INSERT INTO sources (place, sha256, etag, last_modified, run)
+       SELECT ${place}, ${file}, ${bind(etag)}, ${bind(lastModified)}, ${bind(run, "bigint")} FROM changed
+       ON CONFLICT (place) DO UPDATE SET sha256 = excluded.sha256, etag = excluded.etag,
+         last_modified = excluded.last_modified, run = excluded.run)`,
+    `listed AS (INSERT INTO work_files (work, role, sha256, url, resolver)
+       SELECT id, ${bind(role)}, ${file}, ${address}, ${name} FROM changed
+       ON CONFLICT (work, sha256) DO UPDATE SET role = excluded.role, url = excluded.url, resolver = excluded.resolver
+       WHERE excluded.role = 'article')`,
+  ];
+  if (displaced !== undefined) {
+    const other = bind(displaced.sha256);
+    parts.push(
+      `moved AS (UPDATE files SET path = ${bind(displaced.path)} WHERE sha256 = ${other}
+         AND EXISTS (SELECT 1 FROM changed))`,
+      `unlisted AS (DELETE FROM work_files WHERE ${ofWork} AND sha256 = ${other})`,
+    );
+  }
+  if (ofSeveral === undefined)
+    parts.push(
+      `gone AS (DELETE FROM parts WHERE ${ofWork})`,
+      `done AS (UPDATE works SET state = 'done', reason = ${bind(reason)}, message = NULL, ${result()},
+         ended_ms = ${NOW_MS}, taken_by = NULL, progress = NULL WHERE id IN (SELECT id FROM changed))`,
+    );
+  else {
+    const kept = displaced === undefined ? "" : ` AND sha256 <> ${bind(displaced.sha256)}`;
+    parts.push(
+      // A supplement that has changed: the earlier one is no longer a file of the work.
+      `earlier AS (DELETE FROM work_files WHERE ${ofWork} AND url = ${address} AND sha256 <> ${file}
+         AND role <> 'article'${kept})`,
+      `gone AS (DELETE FROM parts WHERE ${ofWork} AND place = ${place})`,
+    );
+    if (ofSeveral === "main") parts.push(`main AS (UPDATE works SET ${result()} WHERE id IN (SELECT id FROM changed))`);
+  }
+  return [parts, "SELECT * FROM stored", parameters];
+}

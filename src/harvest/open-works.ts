@@ -1,0 +1,250 @@
+import type { Time } from "../time/time.ts";
+import { Backlog } from "./backlog.ts";
+import { hostQueueKey, isDownloadQueue } from "./host-queue-key.ts";
+import { HostQueues } from "./host-queues.ts";
+import type { ListedWork, Manifest } from "./manifest/manifest.ts";
+import { batchOf, type PipelineTask } from "./pipeline-task.ts";
+import type { Reason } from "./reason.ts";
+import { LONG_WAIT_MS, SLOT_PAUSE_MS } from "./refused-step.ts";
+import { Resolution, type ResolutionOptions } from "./resolution.ts";
+import type { SecretUrls } from "./secret-urls.ts";
+import { filterProblem, type WorkFilter } from "./work-filter.ts";
+
+export type SettledState = "done" | "failed" | "merged";
+
+export interface OpenWorksOptions {
+  readonly manifest: Manifest;
+  readonly time: Time;
+  readonly run: number;
+  readonly secretUrls: SecretUrls;
+  /** Works that do not match fail with `filtered`. */
+  readonly filter: WorkFilter;
+  /** Works in memory at a time, in flight or waiting for a host. */
+  readonly maxOpen: number;
+  /** How long a work waits for a quota, in milliseconds. */
+  readonly maxBreakerWaitMs: number;
+  readonly onSettled?: ((work: ListedWork, state: SettledState, reason: Reason, bytes: number) => void) | undefined;
+}
+
+const WORKS_PER_LOAD = 128;
+const WORKS_PER_TURN = 256;
+/** Works in memory for one host, so that a slow host cannot fill the memory. More than a batch has. */
+const OPEN_PER_QUEUE = 128;
+const OPEN_PER_QUEUE_MIN = 4;
+/** How long a query waits for others that can share its request, by how many works may still send one. */
+const LINGER = [
+  { works: 500, us: 60_000_000 },
+  { works: 200, us: 20_000_000 },
+  { works: 50, us: 3_000_000 },
+] as const;
+const ENDED_PER_TURN = 500;
+/** Other processes may have ended or failed to take the works that the manifest has left to them. */
+const OTHERS_PAUSE_MS = 5000;
+
+/**
+ * The works of a run that are in memory, each with its next step in the queue of a host. Loads them from the manifest,
+ * settles them, and gives a work back that must wait for long, or whose host has enough works in memory.
+ */
+export class OpenWorks {
+  readonly queues = new HostQueues<PipelineTask>();
+  /** The works of this run in the manifest that wait for their turn, by queue. */
+  readonly backlog = new Backlog();
+  readonly #options: OpenWorksOptions;
+  readonly #resolutionOptions: ResolutionOptions;
+  /** How many works one request may name, by queue: so many must be in memory to fill a request. */
+  readonly #batchSizes = new Map<string, number>();
+  #count = 0;
+  #isBacklogKnown = true;
+  /**
+   * The manifest has left works of a short list to other processes. When this one has so few works in memory, its share
+   * may have grown.
+   */
+  #askAgainAt = -1;
+
+  constructor(options: OpenWorksOptions, resolutionOptions: ResolutionOptions) {
+    this.#options = options;
+    this.#resolutionOptions = resolutionOptions;
+  }
+
+  /** Works in memory. */
+  get count(): number {
+    return this.#count;
+  }
+
+  get isEmpty(): boolean {
+    return this.#count === 0 && this.backlog.works === 0;
+  }
+
+  /** The queue of the first step of a work. */
+  queueOf(work: Omit<ListedWork, "id">): string {
+    const next = new Resolution({ id: 0, ...work }, this.#resolutionOptions).next(0);
+    return "pending" in next ? hostQueueKey(next.pending) : "";
+  }
+
+  /**
+   * Works were added to the manifest.
+   * @param queues how many, by the queue of their next step. @default the manifest is asked
+   */
+  added(queues?: ReadonlyMap<string, number>): void {
+    if (queues === undefined) this.#isBacklogKnown = false;
+    else for (const [queue, works] of queues) this.backlog.add(queue, works);
+  }
+
+  /** Other processes have changed the manifest. */
+  changedElsewhere(): void {
+    // While there is enough to do, the number of works that wait need not be exact.
+    if (this.backlog.works < this.#options.maxOpen) this.#isBacklogKnown = false;
+  }
+
+  /** When the next step may start that waits; Infinity if none waits. */
+  nextUs(nowUs: number): number {
+    return Math.min(
+      this.queues.nextUs() ?? Number.POSITIVE_INFINITY,
+      this.backlog.nextUsAfter(nowUs) ?? Number.POSITIVE_INFINITY,
+    );
+  }
+
+  /** True if more works can be loaded; they are left to the next turn, so that the event loop is not blocked. */
+  async load(): Promise<boolean> {
+    const { manifest, run, maxOpen, time } = this.#options;
+    if (!this.#isBacklogKnown || this.#count <= this.#askAgainAt) await this.readBacklog();
+    for (let loaded = 0; loaded < WORKS_PER_TURN; ) {
+      const isWanted = (name: string) => this.queues.count(name) <= this.#mostIn(name) / 2;
+      const queue = this.#count < maxOpen ? this.backlog.take(this.#nowUs, isWanted) : undefined;
+      if (queue === undefined) return false;
+      const room = Math.min(WORKS_PER_LOAD, maxOpen - this.#count, this.#mostIn(queue) - this.queues.count(queue));
+      const taken = await manifest.queue.take(run, queue, time.wallMs(), room);
+      this.#count += taken.length;
+      if (taken.length === room) this.backlog.add(queue, -room);
+      else {
+        const { works, notBeforeMs } = await manifest.queue.waitingIn(run, queue);
+        const dueUs = this.#usOfWall(notBeforeMs);
+        const isForOthers = works > 0 && dueUs <= this.#nowUs && this.#count > 0;
+        if (isForOthers) this.#askAgainAt = Math.floor(this.#count / 2);
+        // A clock that was set back must not make the pipeline ask the manifest without a pause.
+        const pauseMs = isForOthers ? OTHERS_PAUSE_MS : SLOT_PAUSE_MS;
+        this.backlog.set(queue, works, Math.max(this.#nowUs + pauseMs * 1000, dueUs));
+      }
+      loaded += taken.length;
+      const clock = this.clock();
+      for (const { work, progress } of taken) {
+        const known = this.#options.secretUrls.restored(work);
+        const resolution = Resolution.restored(known ?? work, this.#resolutionOptions, progress, clock);
+        if (known !== undefined) await this.advanceIfWanted(resolution);
+        else await this.#settle(resolution, "url-not-stored", "list the work again, with its complete URL");
+      }
+    }
+    return true;
+  }
+
+  async readBacklog(): Promise<void> {
+    this.#isBacklogKnown = true;
+    this.#askAgainAt = -1;
+    this.backlog.clear();
+    for (const { queue, works, notBeforeMs } of await this.#options.manifest.queue.waiting(this.#options.run))
+      this.backlog.add(queue, works, this.#usOfWall(notBeforeMs));
+  }
+
+  /**
+   * Only works that wait for a quota are left. If the first of them may start only after the patience of the run, they
+   * fail. True if there are more of them.
+   */
+  async endPatience(): Promise<boolean> {
+    const { manifest, run, maxBreakerWaitMs, onSettled } = this.#options;
+    const nextUs = this.backlog.nextUsAfter(this.#nowUs);
+    if (nextUs === undefined || nextUs - this.#nowUs <= maxBreakerWaitMs * 1000) return false;
+    const works = await manifest.queue.takeAny(run, ENDED_PER_TURN);
+    for (const { work, message, queue } of works) {
+      await manifest.fail(work.id, "rate-limited", message ?? this.backlog.messageOf(queue), undefined, true);
+      onSettled?.(work, "failed", "rate-limited", 0);
+    }
+    this.#isBacklogKnown = false;
+    return true;
+  }
+
+  /** Settles the work if its metadata does not match the filter. */
+  async advanceIfWanted(resolution: Resolution): Promise<void> {
+    const problem = filterProblem(this.#options.filter, resolution.work.metadata);
+    await (problem === undefined ? this.advance(resolution) : this.#settle(resolution, "filtered", problem));
+  }
+
+  /** Queues the next step of a work, or settles the work. */
+  async advance(resolution: Resolution): Promise<void> {
+    const nowUs = this.#nowUs;
+    const next = resolution.next(nowUs);
+    if (next.kind === "finished") return this.#settle(resolution, next.reason, next.message);
+    if (next.kind === "complete") {
+      await this.#options.manifest.complete(resolution.work.id, next.reason, next.message);
+      this.closed(resolution.work, "done", next.reason, next.bytes);
+      return;
+    }
+    const task = { resolution, pending: next.pending };
+    const queue = hostQueueKey(next.pending);
+    const { notBeforeUs } = next.pending;
+    const isLong = notBeforeUs - nowUs > LONG_WAIT_MS * 1000;
+    if (isLong || this.queues.count(queue) >= this.#mostIn(queue)) return this.#putOff(task, queue);
+    this.queues.add(task, queue, notBeforeUs, nowUs);
+    const batch = batchOf(task);
+    if (batch !== undefined) this.#batchSizes.set(queue, batch.resolver.batch.maxWorks);
+    const undecided = batch === undefined ? 0 : this.#countUndecided();
+    const linger = batch && LINGER.find(({ works }) => undecided >= works);
+    if (linger) this.queues.linger(queue, nowUs + linger.us, batch.resolver.batch.maxWorks, nowUs);
+  }
+
+  /**
+   * Works in memory that may soon query another service. Those that wait for a download are expected to end with it, and
+   * works that wait in the manifest for a slow host come later than any query can wait.
+   */
+  #countUndecided(): number {
+    let works = this.#count;
+    for (const { queue, waiting } of this.queues.queues()) if (isDownloadQueue(queue)) works -= waiting;
+    return works;
+  }
+
+  /** The work is settled in the manifest. */
+  closed(work: ListedWork, state: SettledState, reason: Reason, bytes: number): void {
+    this.#count -= 1;
+    this.#options.secretUrls.forget(work.key);
+    this.#options.onSettled?.(work, state, reason, bytes);
+  }
+
+  clock() {
+    return { nowUs: this.#nowUs, wallMs: this.#options.time.wallMs() };
+  }
+
+  /** How many works of a queue may be in memory. */
+  #mostIn(queue: string): number {
+    const { maxOpen } = this.#options;
+    const share = Math.floor(maxOpen / Math.max(1, this.queues.queueCount));
+    const batches = Math.min(maxOpen, 2 * (this.#batchSizes.get(queue) ?? 0));
+    return Math.max(OPEN_PER_QUEUE_MIN, batches, Math.min(OPEN_PER_QUEUE, share));
+  }
+
+  /** The work goes back to the manifest and is taken again when its step may start. */
+  async #putOff({ resolution, pending }: PipelineTask, queue: string): Promise<void> {
+    const { manifest, time } = this.#options;
+    const { notBeforeUs, waitMessage: message } = pending;
+    const isLater = notBeforeUs > this.#nowUs;
+    const notBeforeMs = isLater ? time.wallMs() + (notBeforeUs - this.#nowUs) / 1000 : 0;
+    const progress = resolution.progress(this.clock(), pending);
+    await manifest.queue.putOff(resolution.work.id, { queue, notBeforeMs, progress, message });
+    this.#count -= 1;
+    this.backlog.add(queue, 1, isLater ? notBeforeUs : 0);
+  }
+
+  async #settle(resolution: Resolution, reason: Reason, message: string | undefined): Promise<void> {
+    const { work } = resolution;
+    const isTemporary = reason === "rate-limited" || reason === "breaker-open";
+    const progress = isTemporary ? resolution.progress(this.clock()) : undefined;
+    await this.#options.manifest.fail(work.id, reason, message, progress);
+    this.closed(work, "failed", reason, 0);
+  }
+
+  get #nowUs(): number {
+    return this.#options.time.monotonicUs();
+  }
+
+  #usOfWall(wallMs: number): number {
+    return wallMs === 0 ? 0 : this.#nowUs + (wallMs - this.#options.time.wallMs()) * 1000;
+  }
+}

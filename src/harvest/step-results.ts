@@ -1,0 +1,155 @@
+import type { RejectedError } from "../errors.ts";
+import type { Time } from "../time/time.ts";
+import type { AttemptFailure } from "./attempt-failure.ts";
+import type { AttemptRecord, ListedWork, Manifest } from "./manifest/manifest.ts";
+import type { OpenWorks } from "./open-works.ts";
+import type { PipelineTask } from "./pipeline-task.ts";
+import { decideRefusedStep } from "./refused-step.ts";
+import type { Resolution } from "./resolution.ts";
+import type { ResolverResponse } from "./resolvers/resolver.ts";
+import { type PendingStep, resolverNameOf } from "./step.ts";
+import type { StepOutcome, UnsentOutcome } from "./step-runner.ts";
+
+export interface StepResultsOptions {
+  readonly manifest: Manifest;
+  readonly time: Time;
+  readonly run: number;
+  readonly onAttempt?: ((work: ListedWork, attempt: AttemptRecord) => void) | undefined;
+  /** The hub has refused a request, which will be tried again after `waitMs`; nothing was sent. */
+  readonly onDeferred?: ((host: string, waitMs: number) => void) | undefined;
+}
+
+/** Records how the steps of works have ended, and advances each work: to its next step, or to its end. */
+export class StepResults {
+  readonly #options: StepResultsOptions;
+  readonly #open: OpenWorks;
+  readonly #switchedOff: Map<string, string>;
+
+  /** @param switchedOff gets the resolvers that refuse this program, with their message */
+  constructor(options: StepResultsOptions, open: OpenWorks, switchedOff: Map<string, string>) {
+    this.#options = options;
+    this.#open = open;
+    this.#switchedOff = switchedOff;
+  }
+
+  async apply(
+    task: PipelineTask,
+    outcome: Exclude<StepOutcome, UnsentOutcome>,
+    startedUs: number,
+    message?: string,
+  ): Promise<void> {
+    const { resolution, pending } = task;
+    switch (outcome.kind) {
+      case "failed":
+        await this.#failed(task, outcome, outcome.bytes, startedUs, "page" in outcome ? outcome.page : undefined);
+        return;
+      case "redirect": {
+        const failure = resolution.redirected(pending, outcome);
+        if (failure === undefined) await this.#open.advance(resolution);
+        else await this.#failed(task, { ...failure, status: outcome.status }, 0, startedUs);
+        return;
+      }
+      case "finding": {
+        const { finding, status, bytes } = outcome;
+        const reason = finding.kind === "none" ? finding.reason : "found";
+        await this.#recordAttempt(resolution, pending, { status, reason, message, bytes }, startedUs);
+        if (resolution.applyFinding(pending, finding)) await this.#update(resolution);
+        else await this.#open.advance(resolution);
+        return;
+      }
+      case "stored": {
+        const { reason, downloaded, status } = outcome;
+        const { bytes, sha256 } = downloaded;
+        const bytesSent = status === 200 || status === 206 ? bytes : 0;
+        await this.#recordAttempt(resolution, pending, { status, reason, bytes: bytesSent, sha256 }, startedUs);
+        if (downloaded.ofSeveral === undefined) {
+          this.#open.closed(resolution.work, "done", reason, bytes);
+          return;
+        }
+        resolution.stored(downloaded, reason);
+        const progress = resolution.progress(this.#open.clock());
+        await this.#options.manifest.saveProgress(resolution.work.id, progress);
+        await this.#open.advance(resolution);
+      }
+    }
+  }
+
+  /** The outcome of one request for several works. `outcomes` has one for each task, or one for all. */
+  async applyBatch(
+    tasks: readonly PipelineTask[],
+    outcomes: readonly StepOutcome[] | StepOutcome,
+    startedUs: number,
+  ): Promise<void> {
+    for (const [index, task] of tasks.entries()) {
+      const outcome = "kind" in outcomes ? outcomes : outcomes[index];
+      if (outcome === undefined || outcome.kind === "refused" || outcome.kind === "stopped") continue;
+      if (outcome.kind === "failed" && !outcome.mayRetry && outcome.isForAllWorks !== true) {
+        // One of the works may be the cause.
+        task.resolution.repeatAlone(task.pending);
+        await this.#open.advance(task.resolution);
+      } else await this.apply(task, outcome, startedUs, `asked together with ${tasks.length - 1} other works`);
+    }
+  }
+
+  /** The step waits for its host, unless the work can do without it or has another step to try meanwhile. */
+  async refused(task: PipelineTask, queue: string, error: RejectedError): Promise<void> {
+    const { resolution, pending } = task;
+    this.#options.onDeferred?.(error.host, error.retryAfterMs ?? 0);
+    const { queues, backlog } = this.#open;
+    const clock = this.#open.clock();
+    const decision = decideRefusedStep(task, error, clock);
+    if (decision.kind === "wait-for-slot") {
+      queues.requeueUntilSlot(task, queue, decision.untilUs, clock.nowUs);
+      return;
+    }
+    if (decision.kind === "wait") {
+      queues.requeue(task, queue, decision.untilUs, clock.nowUs);
+      return;
+    }
+    if (decision.kind === "skip") resolution.skip(pending, decision.message);
+    else if (decision.message === undefined) resolution.defer(pending, decision.untilUs, "breaker-open");
+    else {
+      resolution.defer({ ...pending, waitMessage: decision.message }, decision.untilUs, "rate-limited");
+      backlog.block(queue, decision.untilUs, decision.message);
+    }
+    await this.#open.advance(resolution);
+  }
+
+  /** Stores what a resolver has added. If it names another work of the manifest, the two are one. */
+  async #update(resolution: Resolution): Promise<void> {
+    const { manifest } = this.#options;
+    const same = await manifest.works.update(resolution.work);
+    if (same === undefined) return this.#open.advanceIfWanted(resolution);
+    if (!(await manifest.works.merge(resolution.work, same))) return this.#update(resolution);
+    this.#open.closed(resolution.work, "merged", "merged", 0);
+  }
+
+  async #failed(
+    { resolution, pending }: PipelineTask,
+    failure: AttemptFailure,
+    bytes: number,
+    startedUs: number,
+    page?: ResolverResponse,
+  ): Promise<void> {
+    const { status, reason, message } = failure;
+    await this.#recordAttempt(resolution, pending, { status, reason, message, bytes }, startedUs);
+    const resolver = resolverNameOf(pending.step);
+    if (failure.isForAllWorks === true && !this.#switchedOff.has(resolver)) this.#switchedOff.set(resolver, message);
+    if (resolution.failed(pending, failure, this.#options.time.monotonicUs(), page)) await this.#update(resolution);
+    else await this.#open.advance(resolution);
+  }
+
+  async #recordAttempt(
+    resolution: Resolution,
+    { step }: PendingStep,
+    attempt: Partial<AttemptRecord> & Pick<AttemptRecord, "reason">,
+    startedUs: number,
+  ): Promise<void> {
+    const { manifest, run, onAttempt, time } = this.#options;
+    const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
+    const resolver = resolverNameOf(step);
+    const attemptRecord: AttemptRecord = { ...attempt, step: step.kind, resolver, url: step.url, elapsedMs };
+    await manifest.recordAttempt(run, resolution.work.id, attemptRecord);
+    onAttempt?.(resolution.work, attemptRecord);
+  }
+}
