@@ -10,15 +10,21 @@ const NEAR_US = 5000;
 const MAX_ROUND_TRIP_US = 500_000;
 /** A process that is alone leases the units of so many round trips: those of replies, of reports and of a reserve. */
 const ROUND_TRIPS_AHEAD = 3;
-/** A turn that was announced long ago may come this much later: a unit that is free within that time is leased then. */
+/**
+ * A turn that was announced long ago comes a little later, because requests are not written at the instant at which
+ * they may be: a unit that is free within this part of the announced time is leased then, and the process need not ask
+ * again.
+ */
 const DRIFT_PARTS = 20;
-const MAX_DRIFT_MS = 500;
+const MAX_DRIFT_MS = 1000;
 
 interface KeyPace {
   /** No other process uses the budgets: more units may be requested at any time. */
   isAlone: boolean;
   /** What the store has last announced, in milliseconds. */
   waitMs: number;
+  /** The longest wait that the store has announced since it last granted units, in milliseconds. */
+  longestMs: number;
   timer: Timer | undefined;
 }
 
@@ -43,7 +49,9 @@ export class RequestPace {
   adjust(roleBudget: RoleBudget, reply: LeaseReply): void {
     const isAlone = reply.kind === "granted" && reply.isAlone === true;
     const waitMs = reply.kind === "wait" ? reply.waitMs : (reply.nextMs ?? 0);
-    if (waitMs > 0 || this.isFar) this.#keys.set(roleBudget, { isAlone, waitMs, timer: undefined });
+    const longestMs = reply.kind === "wait" ? Math.max(waitMs, this.#keys.get(roleBudget)?.longestMs ?? 0) : waitMs;
+    if (waitMs > 0 || this.isFar) this.#keys.set(roleBudget, { isAlone, waitMs, longestMs, timer: undefined });
+    else this.#keys.delete(roleBudget);
   }
 
   /** The process asks now: a timer that would ask is not needed. */
@@ -55,9 +63,8 @@ export class RequestPace {
 
   /** Units that become free within this time are of use, in milliseconds. */
   aheadMs(roleBudget: RoleBudget): number {
-    const waitMs = this.#keys.get(roleBudget)?.waitMs ?? 0;
-    this.#keys.delete(roleBudget);
-    const driftMs = Math.min(MAX_DRIFT_MS, waitMs / DRIFT_PARTS);
+    const longestMs = this.#keys.get(roleBudget)?.longestMs ?? 0;
+    const driftMs = Math.min(MAX_DRIFT_MS, longestMs / DRIFT_PARTS);
     return Math.round(Math.max(driftMs, (ROUND_TRIPS_AHEAD * this.#roundTripUs) / 1000));
   }
 

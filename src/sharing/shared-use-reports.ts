@@ -1,6 +1,6 @@
 import type { Budget } from "../limiter/budget.ts";
+import type { TakenOver } from "../limiter/recount.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
-import type { TakenOver } from "../limiter/role-budgets.ts";
 import { knownUse } from "../limiter/shared-use.ts";
 import type { ClaimUse, StoreClaim, UseReport } from "../stores/store.ts";
 

@@ -20,10 +20,17 @@ class OutageGate {
   readonly sentMs: number[] = [];
   exchanges = 0;
   error: StoreError | undefined;
+  /** How long a call takes that fails. */
+  failsAfterMs = 0;
 
   constructor(policy: AwayPolicy, isAway = false) {
     const member = new MemoryStore(this.time).member("p");
-    const reach = <Value>(run: () => Promise<Value>) => (this.error === undefined ? run() : Promise.reject(this.error));
+    const reach = async <Value>(run: () => Promise<Value>): Promise<Value> => {
+      const { error } = this;
+      if (error === undefined) return run();
+      if (this.failsAfterMs > 0) await this.time.sleep(this.failsAfterMs);
+      throw error;
+    };
     if (isAway) this.error = new StoreError("no connection");
     const store: Store = {
       processId: "p",
@@ -188,12 +195,49 @@ test("a store that is away is tried every quarter to half a second until it is b
   assert.equal(one.time.armedTimers, 0);
 });
 
+test("after a call without a reply the store is tried again at once: requests continue one time limit after its return", async () => {
+  for (let afterMs = 0; afterMs < 1200; afterMs += 100) {
+    const one = new OutageGate({ mode: "wait", fleetSize: undefined });
+    await one.send();
+    one.error = new StoreError("no reply within 1000 ms");
+    one.failsAfterMs = 1000;
+    const patient = one.sendAll(1);
+    await one.time.advance(5000 + afterMs);
+    one.error = undefined;
+    await one.time.advance(1101);
+    assert.equal(one.sentMs.length, 2, `store back after ${5000 + afterMs} ms`);
+    await patient;
+    await one.gate.close();
+  }
+});
+
+test("a store that answers counts as back half a second after another call has failed", async () => {
+  const time = new FakeTime();
+  const probesMs: number[] = [];
+  const probe = () => {
+    probesMs.push(time.monotonicUs() / 1000);
+    if (!outage.isQuiet) outage.probeWhenQuiet();
+  };
+  const policy = () => ({ mode: "wait", fleetSize: undefined }) as const;
+  const outage: StoreOutage = new StoreOutage({ time, random: () => 1, policy, probe });
+  outage.failed(new StoreError("x"), 0);
+  await time.advance(300);
+  outage.failedElsewhere(new StoreError("x"));
+  outage.probeLater(true);
+  await time.advance(2000);
+  assert.deepEqual(probesMs, [800]);
+  outage.close();
+  outage.failedElsewhere(new StoreError("x"));
+  outage.probeWhenQuiet();
+  assert.equal(time.armedTimers, 0, "a closed store is not asked again");
+});
+
 test("a store that has lost its data is tried at once, and one that loses them again within a second after a pause", async () => {
   const time = new FakeTime();
   const policy = () => ({ mode: "wait", fleetSize: undefined }) as const;
   const outage = new StoreOutage({ time, random: () => 0, policy, probe: () => undefined });
   const isTriedAtOnce = (hasLostData: boolean) => {
-    outage.failed(new StoreError("x"), hasLostData);
+    outage.failed(new StoreError("x"), time.monotonicUs(), hasLostData);
     return outage.isProbeDue(time.monotonicUs());
   };
   assert.deepEqual([isTriedAtOnce(false), isTriedAtOnce(true), isTriedAtOnce(true)], [false, true, false]);

@@ -34,9 +34,10 @@ export interface StoreOutageOptions {
   readonly probe: () => void;
 }
 
-/** A store that is away is tried again after 250 to 500 ms. */
+/** A store that is away is tried again 250 to 500 ms after the last attempt began. */
 export const PROBE_MS = 250;
-const PROBE_JITTER_MS = 250;
+/** An attempt that got no reply has taken longer than that: the next one follows after this pause, or twice of it. */
+const PROBE_PAUSE_MS = 100;
 /** A store that has lost its data answers, so it gets the reports at once, but not more often than this. */
 const LOST_AGAIN_US = 1_000_000;
 /** The store counts as back only if no other call has failed for this long. */
@@ -79,13 +80,16 @@ export class StoreOutage {
     this.#count.add(processes, this.#contactUs);
   }
 
-  /** An exchange has failed, or has shown that the store has lost its data. True if the store was not away before. */
-  failed(error: StoreError, hasLostData = false): boolean {
+  /**
+   * An exchange that began at `beganUs` has failed, or has shown that the store has lost its data. True if the store was
+   * not away before.
+   */
+  failed(error: StoreError, beganUs: number, hasLostData = false): boolean {
     const { time, policy } = this.#options;
     const nowUs = time.monotonicUs();
     const isAnswering = hasLostData && nowUs - this.#lostUs >= LOST_AGAIN_US;
     if (hasLostData) this.#lostUs = nowUs;
-    this.#probeUs = isAnswering ? nowUs : nowUs + PROBE_MS * 1000;
+    this.#probeUs = isAnswering ? nowUs : Math.max(beganUs + PROBE_MS * 1000, nowUs + PROBE_PAUSE_MS * 1000);
     if (this.#away !== undefined) return false;
     const { mode, fleetSize } = policy();
     // The other processes count this one only within a lease: later, its share is not reserved.
@@ -102,7 +106,7 @@ export class StoreOutage {
   /** A call of another part of the program has failed. True if the store was not away before. */
   failedElsewhere(error: StoreError): boolean {
     this.#failedUs = this.#options.time.monotonicUs();
-    return this.failed(error);
+    return this.failed(error, this.#failedUs);
   }
 
   /**
@@ -131,12 +135,26 @@ export class StoreOutage {
       if (keepsAlive) this.#timer.ref?.();
       return;
     }
-    const { time, random, probe } = this.#options;
-    this.#timer = time.setTimer(PROBE_MS + random() * PROBE_JITTER_MS, () => {
-      this.#timer = undefined;
-      probe();
-    });
+    const { time, random } = this.#options;
+    const pauseMs = Math.max(0, this.#probeUs - time.monotonicUs()) / 1000;
+    // Up to twice as long, so that the processes do not all come at once.
+    this.#timer = this.#probeAfter(pauseMs * (1 + random()));
     if (!keepsAlive) this.#timer.unref?.();
+  }
+
+  /** The store has answered, but another call has failed a moment ago: it is asked again when that is long enough ago. */
+  probeWhenQuiet(): void {
+    if (this.#isClosed) return;
+    this.#probeUs = this.#failedUs + QUIET_US;
+    this.#timer?.cancel();
+    this.#timer = this.#probeAfter((this.#probeUs - this.#options.time.monotonicUs()) / 1000);
+  }
+
+  #probeAfter(ms: number): Timer {
+    return this.#options.time.setTimer(ms, () => {
+      this.#timer = undefined;
+      this.#options.probe();
+    });
   }
 
   close(): void {

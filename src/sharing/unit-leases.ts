@@ -1,11 +1,10 @@
 import { StoreError } from "../errors.ts";
+import type { TakenOver } from "../limiter/recount.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
-import type { TakenOver } from "../limiter/role-budgets.ts";
 import { USE_WITHIN_US } from "../limiter/shared-use.ts";
-import { UnitLease } from "../limiter/unit-lease.ts";
-import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type StoreClaim } from "../stores/store.ts";
-import type { Time, Timer } from "../time/time.ts";
-import { unreferenced } from "../time/unreferenced.ts";
+import { type BudgetStore, LEASE_MS, type LeaseReply, type StoreClaim } from "../stores/store.ts";
+import type { Time } from "../time/time.ts";
+import { LeasedUnits, type LeaseSettlement, plainSettlement } from "./leased-units.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { RequestPace } from "./request-pace.ts";
 import { applyContact, applyUse, claimsOf, SharedUseReports } from "./shared-use-reports.ts";
@@ -19,13 +18,6 @@ const MAX_UNITS_PER_LEASE = 64;
 const OVERRULED_RETRY_MS = 1000;
 /** Exchanges in flight with a store far away. */
 const MAX_EXCHANGES = 4;
-
-/** A settlement, and the lease that it is part of. */
-interface LeaseSettlement extends Settlement {
-  readonly lease: UnitLease;
-  written: number;
-  returned: number;
-}
 
 export interface UnitLeasesOptions {
   readonly store: BudgetStore;
@@ -53,18 +45,15 @@ export class UnitLeases {
   readonly #pace: RequestPace;
   readonly #changes: PeerChange[] = [];
   readonly #wanted = new Map<RoleBudget, { readonly least: number; readonly most: number }>();
-  readonly #settlements = new Map<string, LeaseSettlement>();
+  readonly #units: LeasedUnits;
   /** Role budgets whose requests wait until the store is back. */
   readonly #awaiting = new Set<RoleBudget>();
-  /** Role budgets with leased units. */
-  readonly #leased = new Set<RoleBudget>();
   /** When an operator has last changed the rates of a budget. */
   readonly #orderedUs = new WeakMap<RoleBudget, number>();
   /** Number of times that the limits of the policy have changed. */
   #limitsVersion = 0;
   #exchanging = 0;
   #isScheduled = false;
-  #renewal: Timer | undefined;
 
   constructor({ store, time, random, awayPolicy, wake, onRequest }: UnitLeasesOptions) {
     this.#onRequest = onRequest;
@@ -72,6 +61,7 @@ export class UnitLeases {
     this.#time = time;
     this.#wake = wake;
     this.#pace = new RequestPace(time);
+    this.#units = new LeasedUnits(time, () => this.#scheduleExchange());
     this.#outage = new StoreOutage({ time, random, policy: awayPolicy, probe: () => this.#scheduleExchange() });
   }
 
@@ -92,10 +82,9 @@ export class UnitLeases {
   ensure(roleBudget: RoleBudget, units: number, wanted: number, nowUs: number): boolean {
     this.retryStore(nowUs);
     if (this.has(roleBudget, units, nowUs)) return true;
-    const unitLease = this.#leaseOf(roleBudget);
+    const unitLease = this.#units.leaseOf(roleBudget);
     if (unitLease.unusedUnits >= units && unitLease.leasedUs > nowUs) return false;
-    const hasReturned = unitLease.unusedUnits > 0;
-    this.#returnUnused(roleBudget, unitLease);
+    const hasReturned = this.#units.returnUnused(roleBudget);
     if (this.#outage.away !== undefined) {
       this.awaitStore(roleBudget);
       return false;
@@ -118,18 +107,18 @@ export class UnitLeases {
     const leased = roleBudget.unitLease?.leasedUnits ?? 0;
     if (units > leased && !roleBudget.policy.isShadow)
       this.#reports.sent(roleBudget, { units: units - leased, lastUs: this.#time.monotonicUs() });
-    this.#settle(roleBudget, units, 0);
+    this.#units.settle(roleBudget, units, 0);
     if (this.#reports.hasSent) this.#scheduleReport();
   }
 
   returned(roleBudget: RoleBudget, units: number): void {
-    this.#settle(roleBudget, 0, units);
+    this.#units.settle(roleBudget, 0, units);
   }
 
   /** The policy has other limits. The store has granted unused units under the former ones, which may be looser. */
   limitsChanged(takenOver: readonly TakenOver[]): void {
     this.#limitsVersion += 1;
-    for (const roleBudget of this.#leased) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
+    this.#units.returnAllUnused();
     for (const one of takenOver) this.#reports.takenOver(one);
     if (this.#reports.hasSent) this.#scheduleReport();
   }
@@ -140,9 +129,8 @@ export class UnitLeases {
    */
   ratesOrdered(roleBudgets: readonly RoleBudget[]): void {
     for (const roleBudget of roleBudgets) {
-      const { unitLease } = roleBudget;
-      if (unitLease === undefined) continue;
-      this.#returnUnused(roleBudget, unitLease);
+      if (roleBudget.unitLease === undefined) continue;
+      this.#units.returnUnused(roleBudget);
       this.#orderedUs.set(roleBudget, this.#time.monotonicUs());
       this.#reports.sent(roleBudget, { units: 0, lastUs: 0 });
     }
@@ -182,56 +170,24 @@ export class UnitLeases {
 
   /** Returns all units and closes the store. */
   async close(): Promise<void> {
-    this.#renewal?.cancel();
     this.#pace.close();
     this.#outage.close();
-    for (const roleBudget of this.#leased) this.#settle(roleBudget, 0, roleBudget.unitLease?.leasedUnits ?? 0);
-    const last = [...this.#settlements.values()];
-    this.#settlements.clear();
+    this.#units.close();
+    const last = this.#units.takeSettlements();
     // If the store is away, the units return when the lease expires.
     if (last.length > 0 && this.#outage.away === undefined)
       await this.#store.exchange(last.map(plainSettlement), []).catch(() => undefined);
     await this.#store.close();
   }
 
-  #leaseOf(roleBudget: RoleBudget): UnitLease {
-    roleBudget.unitLease ??= new UnitLease();
-    return roleBudget.unitLease;
-  }
-
   #request(roleBudget: RoleBudget, least: number, wanted: number): void {
-    const unitLease = this.#leaseOf(roleBudget);
+    const unitLease = this.#units.leaseOf(roleBudget);
     if (unitLease.isRequesting) return;
     unitLease.isRequesting = true;
     this.#pace.asking(roleBudget);
     this.#onRequest?.(roleBudget);
     this.#wanted.set(roleBudget, { least, most: Math.max(least, Math.min(wanted, MAX_UNITS_PER_LEASE)) });
     this.#scheduleExchange();
-  }
-
-  #returnUnused(roleBudget: RoleBudget, unitLease: UnitLease): void {
-    if (unitLease.unusedUnits === 0) return;
-    const { unusedUnits } = unitLease;
-    unitLease.unusedUnits = 0;
-    this.#settle(roleBudget, 0, unusedUnits);
-  }
-
-  #settle(roleBudget: RoleBudget, written: number, returned: number): void {
-    const { unitLease } = roleBudget;
-    if (unitLease === undefined || unitLease.leasedUnits === 0 || written + returned === 0) return;
-    // Units that were granted while the store was away were never leased.
-    for (const { keys, units } of unitLease.end(written)) this.#addSettlement(unitLease, keys, units, 0);
-    for (const { keys, units } of unitLease.end(returned)) this.#addSettlement(unitLease, keys, 0, units);
-    if (unitLease.leasedUnits === 0) this.#leased.delete(roleBudget);
-    this.#scheduleExchange();
-  }
-
-  #addSettlement(lease: UnitLease, keys: readonly string[], written: number, returned: number): void {
-    const name = keys.join("\n");
-    const sum = this.#settlements.get(name) ?? { lease, keys, written: 0, returned: 0 };
-    sum.written += written;
-    sum.returned += returned;
-    this.#settlements.set(name, sum);
   }
 
   /** In a microtask, so that everything of the present turn of the event loop goes in one exchange. */
@@ -253,13 +209,12 @@ export class UnitLeases {
       this.#outage.probeLater(this.#awaiting.size > 0);
       return;
     }
-    const settlements: readonly LeaseSettlement[] = [...this.#settlements.values()];
     const wanted = [...this.#wanted];
     const sentUs = this.#time.monotonicUs();
     const version = this.#limitsVersion;
     const reports = away !== undefined || this.#reports.hasSent ? this.#reports.take(sentUs) : undefined;
-    if (settlements.length + wanted.length === 0 && reports === undefined) return;
-    this.#settlements.clear();
+    if (!this.#units.hasSettlements && wanted.length === 0 && reports === undefined) return;
+    const settlements = this.#units.takeSettlements();
     this.#wanted.clear();
     this.#exchanging += 1;
     const roleBudgets = wanted.map(([roleBudget]) => roleBudget);
@@ -287,29 +242,28 @@ export class UnitLeases {
       }
       // A reply that was under way when the store was lost grants nothing.
       if (version !== this.#limitsVersion || this.#outage.away !== undefined)
-        for (const roleBudget of roleBudgets) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
+        for (const roleBudget of roleBudgets) this.#units.returnUnused(roleBudget);
       for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#forget(roleBudget);
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
       if (lost.length > 0) {
-        this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), true), [], lost);
+        this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), sentUs, true), [], lost);
         if (this.#outage.isProbeDue(this.#time.monotonicUs())) this.#scheduleExchange();
       }
     } catch (error) {
       this.#exchanging -= 1;
       reports?.failed();
-      this.#storeLost(this.#outage.failed(error as StoreError), settlements, roleBudgets);
+      this.#storeLost(this.#outage.failed(error as StoreError, sentUs), settlements, roleBudgets);
     }
     if (this.#changes.length > 0) this.#wake();
     // No request uses what is left over now: the other processes may.
-    for (const roleBudget of roleBudgets)
-      if (roleBudget.waiting === 0) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
-    if (this.#settlements.size + this.#wanted.size > 0) this.#scheduleExchange();
+    for (const roleBudget of roleBudgets) if (roleBudget.waiting === 0) this.#units.returnUnused(roleBudget);
+    if (this.#units.hasSettlements || this.#wanted.size > 0) this.#scheduleExchange();
   }
 
   /** Asks for the next units before they are free, so that they are leased by then, however far the store is. */
   #askAhead(roleBudget: RoleBudget, least: number): void {
     this.#pace.askAhead(roleBudget, () => {
-      const { unusedUnits, notBeforeUs } = this.#leaseOf(roleBudget);
+      const { unusedUnits, notBeforeUs } = this.#units.leaseOf(roleBudget);
       if (roleBudget.waiting === 0 || unusedUnits > 0 || this.#outage.away !== undefined) return;
       if (notBeforeUs > this.#time.monotonicUs()) this.#request(roleBudget, least, roleBudget.waiting);
     });
@@ -328,7 +282,7 @@ export class UnitLeases {
     reply: LeaseReply | undefined,
     sentUs: number,
   ): void {
-    const unitLease = this.#leaseOf(roleBudget);
+    const unitLease = this.#units.leaseOf(roleBudget);
     const nowUs = this.#time.monotonicUs();
     unitLease.isRequesting = false;
     if (reply !== undefined && !isLost(reply)) {
@@ -341,9 +295,7 @@ export class UnitLeases {
     }
     if (reply?.kind === "granted") {
       const keys = claims.map(({ key }) => key);
-      unitLease.add(keys, reply.units, nowUs, Math.ceil((reply.delayMs ?? 0) * 1000));
-      this.#leased.add(roleBudget);
-      this.#renewal ??= this.#renewLater();
+      this.#units.add(roleBudget, keys, reply.units, Math.ceil((reply.delayMs ?? 0) * 1000));
     }
     if (reply !== undefined) {
       // Another process may still claim the limits of before the order. If it is idle, its claim ends with its lease.
@@ -366,9 +318,8 @@ export class UnitLeases {
 
   /** A reply that was under way when the rates changed grants nothing, and says nothing about the new rates. */
   #forget(roleBudget: RoleBudget): void {
-    const unitLease = this.#leaseOf(roleBudget);
-    this.#returnUnused(roleBudget, unitLease);
-    unitLease.notBeforeUs = 0;
+    this.#units.returnUnused(roleBudget);
+    this.#units.leaseOf(roleBudget).notBeforeUs = 0;
   }
 
   #storeLost(
@@ -376,10 +327,10 @@ export class UnitLeases {
     settlements: readonly LeaseSettlement[],
     roleBudgets: readonly RoleBudget[],
   ): void {
-    for (const { lease, keys, written, returned } of settlements) this.#addSettlement(lease, keys, written, returned);
+    this.#units.restoreSettlements(settlements);
     if (isFirstFailure) this.#changes.push({ kind: "store", shares: "limits", away: this.#outage.away });
     // Units that were not needed yet, or leased ahead, would be used when the store has long been away.
-    for (const roleBudget of this.#leased) this.#returnUnused(roleBudget, this.#leaseOf(roleBudget));
+    this.#units.returnAllUnused();
     // Requests that accumulated during the exchange are dropped too, so that no waiting request depends on a reply that
     // will not come.
     // Those that wait for the store are tried again too: if they still wait, the store is tried again.
@@ -387,7 +338,7 @@ export class UnitLeases {
     this.#wanted.clear();
     this.#awaiting.clear();
     for (const roleBudget of requesting) {
-      this.#leaseOf(roleBudget).isRequesting = false;
+      this.#units.leaseOf(roleBudget).isRequesting = false;
       this.#changes.push({ kind: "ready", roleBudget });
     }
     this.#outage.probeLater(false);
@@ -397,37 +348,16 @@ export class UnitLeases {
     this.#outage.reached(this.#store.processes);
     if (this.#outage.away === undefined) return;
     if (!this.#outage.isQuiet) {
-      this.#outage.probeLater(true);
+      this.#outage.probeWhenQuiet();
       return;
     }
     this.#outage.end();
     this.#awaiting.clear();
     this.#changes.push({ kind: "store", shares: "limits", away: undefined });
   }
-
-  /** Renews the leases of this process well before they expire, and returns unused units. */
-  #renewLater(): Timer {
-    return unreferenced(this.#time, LEASE_MS / 3, () => {
-      this.#renewal = undefined;
-      for (const roleBudget of this.#leased) {
-        const { unitLease } = roleBudget;
-        if (unitLease === undefined) continue;
-        this.#returnUnused(roleBudget, unitLease);
-        // A settlement of nothing renews the lease.
-        for (const keys of unitLease.keys) this.#addSettlement(unitLease, keys, 0, 0);
-      }
-      if (this.#leased.size > 0) this.#renewal = this.#renewLater();
-      this.#scheduleExchange();
-    });
-  }
 }
 
 const LOST_DATA = "the store has lost its data: what was sent before is not known any more";
-
-/** What the store gets. */
-function plainSettlement({ keys, written, returned }: LeaseSettlement): Settlement {
-  return { keys, written, returned };
-}
 
 function isLost(reply: LeaseReply | undefined): boolean {
   return reply?.kind === "wait" && reply.isLost === true;

@@ -1,71 +1,25 @@
-/**
- * Random sequences of holds, releases, requests and outages on three processes that share a store. The oracle is one
- * sentence: the order that was given last for a role is in force in every process that can reach the store.
- */
+/** Holds and releases of roles, for random sequences. */
 import assert from "node:assert/strict";
-import { Random } from "../../sim/random.ts";
-import type { BreakerTarget, OrderRequest } from "../../src/breaker/orders.ts";
 import { RateLimitExceeded } from "../../src/errors.ts";
-import { breakersOf } from "../../src/gate/registry-breakers.ts";
-import { type FleetProcess, fleetOf, HOST, REREAD_MS } from "./fleet.ts";
+import type { FleetProcess } from "./fleet.ts";
+import { type RoleOrders, runRoleOrderSequence, type UsedRole } from "./role-order-sequences.ts";
 
-const ROLES_USED = ["metadata", "landing"] as const;
-type UsedRole = (typeof ROLES_USED)[number];
-const TARGETS: readonly BreakerTarget[] = [{ unit: HOST }, ...ROLES_USED.map(role => ({ unit: HOST, role }))];
+const HOLDS: RoleOrders = {
+  draw(random) {
+    const kind = random.pick(["hold", "hold", "release", "close"] as const);
+    return kind === "hold" ? { kind, ms: random.pick([2000, 60_000, 600_000]), reason: "cli-open:test" } : { kind };
+  },
+  send: isHeld,
+  async judge(process, role, { kind }, isOver, where) {
+    if (!isOver) assert.equal(await isHeld(process, role), kind === "hold", `${where}: the order was undone`);
+  },
+};
 
 /** Runs one sequence. Throws an AssertionError if an order was undone. Returns the number of its steps. */
 export async function runHoldSequence(seed: number): Promise<number> {
-  const random = new Random(seed);
-  const { time, processes, operator, shared } = fleetOf(3);
-  const last = new Map<UsedRole, { readonly request: OrderRequest; readonly givenMs: number }>();
-  const nowMs = () => time.monotonicUs() / 1000;
-  const readAll = async (readers: readonly FleetProcess[]) => {
-    await time.advance(REREAD_MS);
-    for (const process of readers) for (const role of ROLES_USED) await isHeld(process, role);
-  };
-  const order = async (process: FleetProcess) => {
-    const target = random.pick(TARGETS);
-    const request = requestOf(random);
-    if (random.chance(0.5)) await operator.order(target, request);
-    else breakersOf(process.breakers).giveOrder(target, request);
-    const roles = ROLES_USED.filter(role => "unit" in target && (target.role ?? role) === role);
-    // Orders for circuits neither hold nor release.
-    if (request.kind === "hold" || request.kind === "release")
-      for (const role of roles) last.set(role, { request, givenMs: nowMs() });
-  };
-  /** The store loses its data. What no process has read before is lost. */
-  const loseData = async () => {
-    const connected = processes.filter(({ isAway }) => !isAway);
-    if (connected.length === 0) return;
-    await readAll(connected);
-    shared.records.clear();
-  };
-  const steps = random.whole(5, 25);
-  for (let step = 0; step < steps; step += 1) {
-    const process = random.pick(processes);
-    const kind = random.next();
-    if (kind < 0.3) await isHeld(process, random.pick(ROLES_USED));
-    else if (kind < 0.55) await order(process);
-    else if (kind < 0.75) process.isAway = !process.isAway;
-    else if (kind < 0.78) await loseData();
-    else await time.advance(random.pick([1, 30, 600, 5000, 70_000]));
-    await time.advance(1);
-  }
-  for (const process of processes) process.isAway = false;
-  for (let round = 0; round < 3; round += 1) await readAll(processes);
-  for (const [role, { request, givenMs }] of last) {
-    if (request.kind === "hold" && givenMs + request.ms <= nowMs()) continue;
-    for (const [index, process] of processes.entries())
-      assert.equal(
-        await isHeld(process, role),
-        request.kind === "hold",
-        `seed ${seed}, process ${index}, ${role}: the order to ${request.kind} was undone`,
-      );
-  }
-  return steps;
+  return runRoleOrderSequence(seed, HOLDS);
 }
 
-/** Sends a request that does not wait. */
 async function isHeld(process: FleetProcess, role: UsedRole): Promise<boolean> {
   try {
     await process.send("neutral", { role });
@@ -74,9 +28,4 @@ async function isHeld(process: FleetProcess, role: UsedRole): Promise<boolean> {
     if (error instanceof RateLimitExceeded) return true;
     throw error;
   }
-}
-
-function requestOf(random: Random): OrderRequest {
-  const kind = random.pick(["hold", "hold", "release", "close"] as const);
-  return kind === "hold" ? { kind, ms: random.pick([2000, 60_000, 600_000]), reason: "cli-open:test" } : { kind };
 }

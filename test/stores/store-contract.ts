@@ -230,6 +230,26 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.deepEqual(granted, [0, 0, 1]);
   });
 
+  it("a process that asks shortly before its turn gets its unit ahead, and those before it get theirs when they ask", async tested => {
+    const [first, b, c] = [await tested.member(), await tested.member(), await tested.member()];
+    const [d, e] = [await tested.member(), await tested.member()];
+    const soon: LeaseRequest = { ...one("k", 3), aheadMs: 300 };
+    assert.equal(await units(first, { ...one("k", 3), most: 3 }), 3);
+    await written(first, 3, "k");
+    const waits: number[] = [];
+    for (const member of [b, c, d, e]) waits.push(await waitMs(member, one("k", 3)));
+    assert.deepEqual(waits, [1000, 1000, 1000, 2000]);
+    await tested.advance(600);
+    assert.equal(await waitMs(d, soon), 400, "its unit is not free within 300 ms");
+    await tested.advance(200);
+    const delays: (number | undefined)[] = [];
+    for (const member of [d, e, c, b]) {
+      const reply = await ask(member, soon);
+      delays.push(reply.kind === "granted" ? reply.delayMs : undefined);
+    }
+    assert.deepEqual(delays, [200, undefined, 200, 200]);
+  });
+
   it("a process that does not come for its turn delays the others by a moment", async tested => {
     const [a, b, c] = [await tested.member(), await tested.member(), await tested.member()];
     assert.equal(await units(a, one("k", 1)), 1);

@@ -8,7 +8,10 @@ import { SHARED_BUDGET_FUNCTIONS } from "./schema/shared-budget-sql.ts";
 import { TURN_QUEUE_FUNCTIONS } from "./schema/turn-queue-sql.ts";
 import { WINDOW_LOG_FUNCTIONS } from "./schema/window-log-sql.ts";
 
-/** The SQL at index n migrates a store from version n to n + 1. Append only: never change a released one. */
+/**
+ * The SQL at index n migrates a store from version n to n + 1. Append only: never change a released one. The functions
+ * are all in the last one, which replaces those of earlier versions.
+ */
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE budgets (
      key text PRIMARY KEY,
@@ -28,8 +31,10 @@ const MIGRATIONS: readonly string[] = [
      seen_us bigint NOT NULL,
      exchange bigint NOT NULL
    );`,
+  BUDGET_TABLES,
+  // Version 2 had other functions, and one that is not used any more.
   [
-    BUDGET_TABLES,
+    "DROP FUNCTION IF EXISTS can_foretell;",
     WINDOW_LOG_FUNCTIONS,
     TURN_QUEUE_FUNCTIONS,
     LEASE_LIST_FUNCTIONS,

@@ -1,9 +1,9 @@
 import { StoreError } from "../../errors.ts";
-import { setStallTolerantTimer } from "../../time/stall-tolerant-timer.ts";
 import type { RedisDriver, RedisDriverOptions } from "./redis-driver.ts";
 import { connectNode, type RedisNode, subscribeAt } from "./redis-node.ts";
 import { slotOfKey } from "./redis-slot.ts";
 import type { RedisAddress, RedisHost } from "./redis-url.ts";
+import { replyWithin } from "./reply-within.ts";
 
 /** More redirections of one command mean that the nodes disagree about the owner of a slot. */
 const MAX_REDIRECTIONS = 5;
@@ -130,20 +130,13 @@ class RedisCluster implements RedisDriver {
   }
 
   async #askSlots(host: RedisHost): Promise<unknown> {
-    const { time, timeoutMs } = this.#options;
     const node = await this.#node(host);
-    const silent = Promise.withResolvers<never>();
-    const timer = setStallTolerantTimer(time, timeoutMs, () => {
-      const reason = new Error(`${textOf(host)} did not answer within ${timeoutMs} ms`);
-      silent.reject(reason);
+    return replyWithin(this.#options, node.send(["CLUSTER", "SLOTS"]), () => {
+      const reason = new Error(`${textOf(host)} did not answer within ${this.#options.timeoutMs} ms`);
       this.#lost(textOf(host), reason);
       node.destroy();
+      return reason;
     });
-    try {
-      return await Promise.race([node.send(["CLUSTER", "SLOTS"]), silent.promise]);
-    } finally {
-      timer.cancel();
-    }
   }
 
   #isOpen(host: RedisHost): boolean {

@@ -86,7 +86,9 @@ export class RedisConnection {
   #send(key: string, command: readonly string[]): Promise<unknown> {
     const { timeoutMs, time } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    let isGivenUp = false;
     const timer = setStallTolerantTimer(time, timeoutMs, () => {
+      isGivenUp = true;
       const reason = this.#silence(timeoutMs);
       reject(reason);
       // The system would need minutes to notice that a connection is dead.
@@ -101,7 +103,9 @@ export class RedisConnection {
       timer.cancel();
       resolve(reply);
     };
-    const send = (driver: RedisDriver) => void driver.send(key, command).then(onReply, fail);
+    const send = (driver: RedisDriver) => {
+      if (!isGivenUp) void driver.send(key, command).then(onReply, fail);
+    };
     if (this.#ready !== undefined) send(this.#ready);
     else this.#connected().then(send, fail);
     return promise;
@@ -145,9 +149,9 @@ export class RedisConnection {
   }
 
   #abandon(key: string, reason: Error): void {
-    // A driver that is still connecting has a time limit of its own.
-    if (this.#ready === undefined) this.#drop();
-    else this.#ready.abandon(key, reason);
+    // A driver that is still connecting has a time limit of its own for each of its steps. It goes on, so that several slow
+    // steps that take longer than a call do not begin again with each call.
+    this.#ready?.abandon(key, reason);
   }
 
   #drop(): void {

@@ -2,6 +2,7 @@ import { messageOf, StoreError } from "../../errors.ts";
 import type { RedisDriver, RedisDriverOptions } from "./redis-driver.ts";
 import { connectNode, type RedisNode, subscribeAt } from "./redis-node.ts";
 import type { RedisAddress, RedisHost } from "./redis-url.ts";
+import { replyWithin } from "./reply-within.ts";
 
 const SWITCHED = "+switch-master";
 
@@ -21,15 +22,20 @@ export async function connectPrimary(address: RedisAddress, options: RedisDriver
     options.onLost(error);
   };
   try {
-    const node = await connectNode(watch.primary, { credentials, database, tls, timeoutMs, time, onLost: giveUp });
+    const { primary } = watch;
+    const node = await connectNode(primary, { credentials, database, tls, timeoutMs, time, onLost: giveUp });
     const abandon = (reason: Error) => {
       node.destroy();
       giveUp(reason);
     };
-    await requireRole(node).catch(error => {
+    try {
+      await requireRole(node, options);
+      // The sentinels may have promoted another server meanwhile. The old one still answers for a moment.
+      if (watch.primary !== primary) throw new Error(`${primary.host}:${primary.port} is not the primary any more`);
+    } catch (error) {
       node.destroy();
       throw error;
-    });
+    }
     watch.onSwitch = abandon;
     return {
       send: (_, command) => node.send(command),
@@ -48,8 +54,8 @@ export async function connectPrimary(address: RedisAddress, options: RedisDriver
 }
 
 /** During a failover the sentinels may still name a server that has become a replica. */
-async function requireRole(node: RedisNode): Promise<void> {
-  const reply = await node.send(["ROLE"]);
+async function requireRole(node: RedisNode, options: RedisDriverOptions): Promise<void> {
+  const reply = await replyWithin(options, node.send(["ROLE"]), () => silenceOf(node.address));
   const role = Array.isArray(reply) ? reply[0] : undefined;
   if (role !== "master")
     throw new Error(`${node.address.host}:${node.address.port}, named by the sentinels, is not the primary now`);
@@ -111,7 +117,8 @@ class PrimaryWatch {
     const sentinel = await connectNode(host, { credentials, database: 0, tls, timeoutMs, time, onLost });
     try {
       // Subscribe first: a failover between the two commands is then announced.
-      await sentinel.subscribe(SWITCHED, message => this.#onMessage(message));
+      const subscribed = sentinel.subscribe(SWITCHED, message => this.#onMessage(message));
+      await replyWithin(this.#options, subscribed, () => silenceOf(host));
       const primary = primaryOf(await this.#query(host));
       if (primary === undefined) throw new UnknownPrimaryError(`unknown name ${JSON.stringify(primaryName)}`);
       if (this.#isStopped) throw new Error("the store is closed");
@@ -130,7 +137,8 @@ class PrimaryWatch {
     const onLost = () => undefined;
     const node = await connectNode(host, { credentials, database: 0, tls, timeoutMs, time, onLost });
     try {
-      return await node.send(["SENTINEL", "GET-MASTER-ADDR-BY-NAME", primaryName]);
+      const reply = node.send(["SENTINEL", "GET-MASTER-ADDR-BY-NAME", primaryName]);
+      return await replyWithin(this.#options, reply, () => silenceOf(host));
     } finally {
       node.destroy();
     }
@@ -144,9 +152,9 @@ class PrimaryWatch {
 
   #setPrimary(primary: RedisHost): void {
     const before = this.#primary;
+    if (before?.host === primary.host && before.port === primary.port) return;
     this.#primary = primary;
-    if (before === undefined || (before.host === primary.host && before.port === primary.port)) return;
-    this.onSwitch(new Error(`the sentinels have promoted ${primary.host}:${primary.port}`));
+    if (before !== undefined) this.onSwitch(new Error(`the sentinels have promoted ${primary.host}:${primary.port}`));
   }
 
   /**
@@ -157,6 +165,10 @@ class PrimaryWatch {
     this.#sentinel = undefined;
     if (!this.#isStopped) void this.#connect().catch(() => undefined);
   }
+}
+
+function silenceOf({ host, port }: RedisHost): Error {
+  return new Error(`${host}:${port} did not answer in time`);
 }
 
 function primaryOf(reply: unknown): RedisHost | undefined {

@@ -25,15 +25,15 @@ const MARGIN_US = 1_000_000;
  * a higher number: it learns what the exchange did, or an exchange that still waits for a lock has no effect.
  */
 export const EXCHANGE_FUNCTIONS = `
-CREATE FUNCTION clock_us() RETURNS float8 LANGUAGE sql VOLATILE AS $f$
+CREATE OR REPLACE FUNCTION clock_us() RETURNS float8 LANGUAGE sql VOLATILE AS $f$
   SELECT floor(extract(epoch FROM clock_timestamp()) * 1000000)::float8;
 $f$;
 
-CREATE FUNCTION lock_of(key text) RETURNS bigint LANGUAGE sql STABLE AS $f$
+CREATE OR REPLACE FUNCTION lock_of(key text) RETURNS bigint LANGUAGE sql STABLE AS $f$
   SELECT hashtextextended(current_schema() || ' ' || key, 5577);
 $f$;
 
-CREATE FUNCTION load_budget(budget_key text, caller text, clock float8, term float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION load_budget(budget_key text, caller text, clock float8, term float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
   b working_budget;
   stored budgets;
@@ -57,7 +57,7 @@ BEGIN
   RETURN b;
 END $f$;
 
-CREATE FUNCTION save_budget(b working_budget, clock float8) RETURNS void LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION save_budget(b working_budget, clock float8) RETURNS void LANGUAGE plpgsql AS $f$
 DECLARE
   longest_us float8 := b.spacing_us;
   needed_us float8;
@@ -87,12 +87,12 @@ BEGIN
       turn_start = excluded.turn_start, due_us = excluded.due_us;
 END $f$;
 
-CREATE FUNCTION is_lost(b working_budget, known_ago_us float8) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $f$
+CREATE OR REPLACE FUNCTION is_lost(b working_budget, known_ago_us float8) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $f$
 BEGIN
   RETURN known_ago_us >= 0 AND (b.created_us < 0 OR b.created_us > b.now_us - known_ago_us);
 END $f$;
 
-CREATE FUNCTION exchange(
+CREATE OR REPLACE FUNCTION exchange(
   caller text, exchange_number bigint, term_us float8, call jsonb, counted_us float8, is_sweeping boolean, test_us float8,
   OUT now_us float8, OUT process_count bigint, OUT reply float8[]) LANGUAGE plpgsql AS $f$
 DECLARE
@@ -137,7 +137,7 @@ BEGIN
 END $f$;
 
 -- Leases the same number of units from every budget of a request, or none.
-CREATE FUNCTION lease(INOUT budgets working_budget[], request jsonb, OUT numbers float8[]) LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION lease(INOUT budgets working_budget[], request jsonb, OUT numbers float8[]) LANGUAGE plpgsql AS $f$
 DECLARE
   least_units float8 := request->0;
   most_units float8 := request->1;
@@ -219,7 +219,7 @@ BEGIN
 END $f$;
 
 -- A process that got no reply to its last exchange: which number its last exchange had that took effect, and its reply.
-CREATE FUNCTION resume(caller text, exchange_number bigint, OUT last_exchange bigint, OUT last_reply float8[])
+CREATE OR REPLACE FUNCTION resume(caller text, exchange_number bigint, OUT last_exchange bigint, OUT last_reply float8[])
 LANGUAGE plpgsql AS $f$
 BEGIN
   INSERT INTO processes (id, seen_us, exchange) VALUES (caller, 0, 0) ON CONFLICT (id) DO NOTHING;
@@ -227,7 +227,7 @@ BEGIN
   UPDATE processes AS p SET exchange = exchange_number WHERE p.id = caller;
 END $f$;
 
-CREATE FUNCTION sweep(clock float8, term float8) RETURNS void LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION sweep(clock float8, term float8) RETURNS void LANGUAGE plpgsql AS $f$
 DECLARE
   expired text[] := ARRAY(SELECT s.key FROM budgets AS s WHERE s.expires_us < clock LIMIT ${SWEPT_AT_ONCE});
   gone text[];

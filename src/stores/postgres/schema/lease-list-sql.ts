@@ -5,7 +5,7 @@ const ENTRY_PARTS = 32;
 
 /** `core/limits/lease-list.ts` in PL/pgSQL, with what `SharedBudget.join` does about a lease that has ended. */
 export const LEASE_LIST_FUNCTIONS = `
-CREATE FUNCTION append_lease(b working_budget, name text, at_us float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION append_lease(b working_budget, name text, at_us float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   INSERT INTO budget_leases (budget, number, check_us, process) VALUES (b.key, b.lease_tail, at_us, name);
   IF name = b.process THEN
@@ -20,7 +20,7 @@ BEGIN
 END $f$;
 
 -- Extends the lease of the calling process.
-CREATE FUNCTION renew(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION renew(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   b.lease_us := b.now_us + b.term_us;
   b.alive_us := greatest(b.alive_us, b.lease_us);
@@ -32,7 +32,7 @@ BEGIN
 END $f$;
 
 -- Ends the leases of processes that were silent.
-CREATE FUNCTION expire_leases(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION expire_leases(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
   name text;
   other budget_members;
@@ -65,7 +65,7 @@ BEGIN
 END $f$;
 
 -- Keeps another process whose lease was renewed or whose turn is due, and removes it otherwise.
-CREATE FUNCTION check_lease(b working_budget, other budget_members) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION check_lease(b working_budget, other budget_members) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   IF other.lease_us <= b.now_us THEN
     -- A process sends no leased unit after its lease, so the end of the lease is the latest time of the write.

@@ -9,7 +9,7 @@ const MAX_STAMPS = 200;
 
 /** `core/limits/shared-budget.ts` and `budget-claim.ts` in PL/pgSQL. A claim is the text of `claimText`. */
 export const SHARED_BUDGET_FUNCTIONS = `
-CREATE FUNCTION count_claim(b working_budget, claim_text text, change float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION count_claim(b working_budget, claim_text text, change float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
   place integer := array_position(b.claims, claim_text);
 BEGIN
@@ -29,7 +29,7 @@ BEGIN
 END $f$;
 
 -- Applies the strictest claim for each window length.
-CREATE FUNCTION apply_strictest_claims(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION apply_strictest_claims(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
   new_limits float8[] := '{}';
   new_spans_us float8[] := '{}';
@@ -78,7 +78,7 @@ BEGIN
 END $f$;
 
 -- Stores the stamps for other windows. No stamp is lost: each unit keeps the most exact one of all old windows.
-CREATE FUNCTION replace_stamps(b working_budget, new_grains float8[], new_capacities float8[])
+CREATE OR REPLACE FUNCTION replace_stamps(b working_budget, new_grains float8[], new_capacities float8[])
 RETURNS void LANGUAGE plpgsql AS $f$
 DECLARE
   windows integer[] := '{}';
@@ -108,7 +108,7 @@ BEGIN
 END $f$;
 
 -- True if another process claims stricter limits.
-CREATE FUNCTION is_stricter(b working_budget, claim_text text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $f$
+CREATE OR REPLACE FUNCTION is_stricter(b working_budget, claim_text text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $f$
 DECLARE
   part text;
   parts float8[];
@@ -127,7 +127,7 @@ BEGIN
 END $f$;
 
 -- The units in use in each window of a claim; 0 for a window that the budget does not have.
-CREATE FUNCTION use_of(b working_budget, claim_text text) RETURNS float8[] LANGUAGE plpgsql STABLE AS $f$
+CREATE OR REPLACE FUNCTION use_of(b working_budget, claim_text text) RETURNS float8[] LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   part text;
   place integer;
@@ -141,7 +141,7 @@ BEGIN
 END $f$;
 
 -- Adds the calling process or updates its claim and lease, and removes processes whose lease has ended.
-CREATE FUNCTION join_budget(b working_budget, claim_text text) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION join_budget(b working_budget, claim_text text) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   IF b.created_us < 0 THEN b.created_us := b.now_us; END IF;
   IF NOT b.is_member THEN
@@ -160,7 +160,7 @@ BEGIN
 END $f$;
 
 -- Leased units were written now, or are returned. Units of a lease that has ended were counted already.
-CREATE FUNCTION settle(b working_budget, written_units float8, returned_units float8)
+CREATE OR REPLACE FUNCTION settle(b working_budget, written_units float8, returned_units float8)
 RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
   written float8 := least(written_units, b.leased);
@@ -174,7 +174,7 @@ BEGIN
 END $f$;
 
 -- Counts what a process sent without a lease, and, if the store has lost the budget, what it knows was used.
-CREATE FUNCTION report_use(
+CREATE OR REPLACE FUNCTION report_use(
   b working_budget, claim_text text, sent float8, sent_ago_us float8, known float8[], is_lost boolean)
 RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
@@ -194,7 +194,7 @@ END $f$;
 
 -- Free units of all windows. With ahead_us, a window whose units are all of this process also has those that become free
 -- within that time: the process itself keeps to the window.
-CREATE FUNCTION free_units(b working_budget, others_us float8, ahead_us float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
+CREATE OR REPLACE FUNCTION free_units(b working_budget, others_us float8, ahead_us float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   free float8 := 'Infinity';
   more float8;
@@ -210,7 +210,7 @@ BEGIN
 END $f$;
 
 -- The units of one turn.
-CREATE FUNCTION turn_units(b working_budget, least_units float8, most_units float8, others float8)
+CREATE OR REPLACE FUNCTION turn_units(b working_budget, least_units float8, most_units float8, others float8)
 RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $f$
 DECLARE
   lowest float8 := 'Infinity';
@@ -222,7 +222,7 @@ END $f$;
 
 -- What the calling process can have now: offer_units, from when it may use the least number of units that are leased now
 -- (NULL if that cannot be known), and whether no other process uses or waits for units.
-CREATE FUNCTION offer(b working_budget, claim_text text, least_units float8, most_units float8, ahead_us float8)
+CREATE OR REPLACE FUNCTION offer(b working_budget, claim_text text, least_units float8, most_units float8, ahead_us float8)
 RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
   frees_us float8;
@@ -230,6 +230,7 @@ DECLARE
   others_us float8 := CASE WHEN b.writer = b.process THEN b.others_us WHEN b.written > 0 THEN b.last_us END;
   shortest_us float8 := 'Infinity';
   free float8;
+  is_free boolean;
 BEGIN
   IF b.head < b.tail AND b.head_due_us + ${TURN_TIMEOUT_US} <= b.now_us THEN b := advance_turns(b); END IF;
   others := others_of(b);
@@ -251,32 +252,40 @@ BEGIN
   IF frees_us <= b.now_us OR b.is_alone THEN
     free := free_units(b, others_us, CASE WHEN b.is_alone THEN ahead_us ELSE 0 END);
   END IF;
-  IF frees_us > b.now_us AND (NOT b.is_alone OR free < least_units) THEN
-    b.offer_usable_us := CASE WHEN ahead_of(b) = 0 AND can_foretell(b, least_units) THEN frees_us END;
-  ELSIF others = 0 THEN
+  is_free := frees_us <= b.now_us OR (b.is_alone AND free >= least_units);
+  IF is_free AND others = 0 THEN
     b.offer_units := least(CASE WHEN b.spacing_us > 0 THEN least_units ELSE free END, most_units);
-  ELSIF free - ahead_of(b) >= least_units THEN
+  ELSIF is_free AND free - ahead_of(b) >= least_units THEN
     b.offer_units := least(free - ahead_of(b), turn_units(b, least_units, most_units, others));
-  ELSIF b.now_us - frees_us >= ${TURN_US} THEN
+  ELSIF is_free AND b.now_us - frees_us >= ${TURN_US} THEN
+    b.offer_units := least_units;
+  ELSIF NOT has_units_for_all(b, ahead_of(b), least_units, ahead_us) THEN
+    b.offer_usable_us := NULL;
+  ELSIF is_free THEN
     b.offer_units := least_units;
   ELSE
-    b.offer_usable_us := NULL;
+    b.offer_usable_us := frees_us;
   END IF;
   RETURN b;
 END $f$;
 
--- Whether the units that the next ones wait for are written: only then it is known when these may be used.
-CREATE FUNCTION can_foretell(b working_budget, units float8) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $f$
+-- Whether it is known when the process and all before it may use their units, and that is within ahead_us. Then the
+-- process gets the first of these units, although others are before it.
+CREATE OR REPLACE FUNCTION has_units_for_all(b working_budget, ahead float8, least_units float8, ahead_us float8)
+RETURNS boolean LANGUAGE plpgsql STABLE AS $f$
+DECLARE
+  units float8 := ahead + least_units;
 BEGIN
+  -- The next units wait for written ones only: a leased unit may be written at any time.
   IF b.spacing_us > 0 AND b.pending > 0 THEN RETURN false; END IF;
   FOR i IN 1..cardinality(b.limits) LOOP
     IF b.pending + units > b.limits[i] THEN RETURN false; END IF;
   END LOOP;
-  RETURN true;
+  RETURN ahead = 0 OR expected_us(b, units) <= b.now_us + ahead_us;
 END $f$;
 
 -- When the calling process can expect the least number of units, if all before it take theirs on time.
-CREATE FUNCTION due_us(b working_budget, least_units float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
+CREATE OR REPLACE FUNCTION due_us(b working_budget, least_units float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   frees_us float8 := free_us(b, least_units);
   ahead float8 := ahead_of(b);
@@ -288,7 +297,7 @@ BEGIN
 END $f$;
 
 -- Leases units to the calling process. Its turn is over.
-CREATE FUNCTION reserve(b working_budget, units float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION reserve(b working_budget, units float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   b.leased := b.leased + units;
   b.pending := b.pending + units;
@@ -296,7 +305,7 @@ BEGIN
 END $f$;
 
 -- After all requests of the exchange: a process that got too few units of a budget has a turn there.
-CREATE FUNCTION set_waiting(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION set_waiting(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   IF b.wait_due_us IS NULL THEN RETURN leave_turn(b); END IF;
   RETURN join_turns(b, turn_units(b, b.wait_least, b.wait_most, others_of(b)), least(b.wait_due_us, b.now_us + ${MAX_TURN_US}));

@@ -5,7 +5,7 @@ export const CLEANED_AT_ONCE = 16;
 
 /** `core/limits/turn-queue.ts` in PL/pgSQL. */
 export const TURN_QUEUE_FUNCTIONS = `
-CREATE FUNCTION advance_turns(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION advance_turns(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
   name text;
   found_turn float8;
@@ -44,7 +44,7 @@ BEGIN
   RETURN b;
 END $f$;
 
-CREATE FUNCTION end_turn(b working_budget, ended float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION end_turn(b working_budget, ended float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   DELETE FROM budget_turns AS t WHERE t.budget = b.key AND t.number = ended;
   b.waiting := b.waiting - 1;
@@ -52,7 +52,7 @@ BEGIN
 END $f$;
 
 -- Ends the turn of the calling process.
-CREATE FUNCTION leave_turn(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION leave_turn(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
   ended float8 := b.turn;
 BEGIN
@@ -64,7 +64,7 @@ BEGIN
 END $f$;
 
 -- Gives the calling process a turn, unless it has one, and records when it is to ask again.
-CREATE FUNCTION join_turns(b working_budget, units float8, asks_us float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION join_turns(b working_budget, units float8, asks_us float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   IF b.turn = 0 THEN
     b.turn := b.tail;
@@ -84,15 +84,21 @@ BEGIN
 END $f$;
 
 -- How many other processes wait.
-CREATE FUNCTION others_of(b working_budget) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $f$
+CREATE OR REPLACE FUNCTION others_of(b working_budget) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $f$
 BEGIN
   RETURN b.waiting - CASE WHEN b.turn > 0 THEN 1 ELSE 0 END;
 END $f$;
 
 -- Units that are promised to the processes before this one.
-CREATE FUNCTION ahead_of(b working_budget) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $f$
+CREATE OR REPLACE FUNCTION ahead_of(b working_budget) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $f$
+DECLARE
+  units float8 := greatest(0, CASE WHEN b.turn > 0 THEN b.turn_start ELSE b.turns_end END - b.head_start);
+  turns float8 := CASE WHEN b.turn > 0 THEN b.turn ELSE b.tail END - b.head;
+  turns_over float8 := b.tail - b.head - b.waiting;
 BEGIN
   IF others_of(b) = 0 THEN RETURN 0; END IF;
-  RETURN greatest(0, CASE WHEN b.turn > 0 THEN b.turn_start ELSE b.turns_end END - b.head_start);
+  -- Turns behind the first one that are over count as turns before this one.
+  IF turns_over <= 0 OR turns <= 0 THEN RETURN units; END IF;
+  RETURN ceil(units * greatest(0, turns - turns_over) / turns);
 END $f$;
 `;

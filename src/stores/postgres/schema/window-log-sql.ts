@@ -1,6 +1,6 @@
 /** `core/limits/window-log.ts` in PL/pgSQL. */
 export const WINDOW_LOG_FUNCTIONS = `
-CREATE FUNCTION stamp_us(b working_budget, i integer, unit float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
+CREATE OR REPLACE FUNCTION stamp_us(b working_budget, i integer, unit float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   mark float8;
   newest float8;
@@ -19,7 +19,7 @@ BEGIN
   RETURN coalesce(stored_us, b.last_us);
 END $f$;
 
-CREATE FUNCTION put_stamps(b working_budget, i integer, first_mark float8, last_mark float8, at_us float8)
+CREATE OR REPLACE FUNCTION put_stamps(b working_budget, i integer, first_mark float8, last_mark float8, at_us float8)
 RETURNS void LANGUAGE sql AS $f$
   INSERT INTO budget_stamps (budget, window_index, slot, stamp_us)
     SELECT b.key, i, mod(mark, b.capacities[i]::bigint), at_us
@@ -27,7 +27,7 @@ RETURNS void LANGUAGE sql AS $f$
     ON CONFLICT (budget, window_index, slot) DO UPDATE SET stamp_us = excluded.stamp_us;
 $f$;
 
-CREATE FUNCTION write_units(b working_budget, units float8, wanted_us float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION write_units(b working_budget, units float8, wanted_us float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
   at_us float8 := CASE WHEN b.written > 0 THEN greatest(wanted_us, b.last_us) ELSE wanted_us END;
   first float8 := b.written + 1;
@@ -51,7 +51,7 @@ BEGIN
 END $f$;
 
 -- Units that a process has written, of which so many were leased; '' for units of any process.
-CREATE FUNCTION write_by(b working_budget, name text, units float8, at_us float8, reserved float8)
+CREATE OR REPLACE FUNCTION write_by(b working_budget, name text, units float8, at_us float8, reserved float8)
 RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   IF b.writer <> name OR name = '' THEN
@@ -64,7 +64,7 @@ END $f$;
 
 -- Units that count now in a window: at most its limit of written ones, and all pending ones. Stamps never decrease, so
 -- the number of stored ones within the window tells the first unit that counts.
-CREATE FUNCTION used_units(b working_budget, i integer) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
+CREATE OR REPLACE FUNCTION used_units(b working_budget, i integer) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   since_us float8 := b.now_us - b.spans_us[i];
   first float8 := greatest(1, b.written - b.limits[i] + 1);
@@ -80,7 +80,7 @@ BEGIN
 END $f$;
 
 -- The earliest time at which so many units more may be written.
-CREATE FUNCTION free_us(b working_budget, units float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
+CREATE OR REPLACE FUNCTION free_us(b working_budget, units float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   free_us float8 := spaced_us(b);
   unit float8 := b.written + b.pending + units;
@@ -91,7 +91,7 @@ BEGIN
   RETURN free_us;
 END $f$;
 
-CREATE FUNCTION spaced_us(b working_budget) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $f$
+CREATE OR REPLACE FUNCTION spaced_us(b working_budget) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $f$
 BEGIN
   IF b.spacing_us = 0 THEN RETURN 0; END IF;
   IF b.pending > 0 THEN RETURN b.now_us + b.spacing_us; END IF;
@@ -99,7 +99,7 @@ BEGIN
 END $f$;
 
 -- As free_us, for units behind others that wait, if all are written as early as the windows permit.
-CREATE FUNCTION expected_us(b working_budget, units float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
+CREATE OR REPLACE FUNCTION expected_us(b working_budget, units float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   expected_us float8 := CASE WHEN b.spacing_us > 0 THEN spaced_us(b) + (units - 1) * b.spacing_us ELSE 0 END;
   unit float8;

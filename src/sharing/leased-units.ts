@@ -1,0 +1,115 @@
+import type { RoleBudget } from "../limiter/role-budget.ts";
+import { UnitLease } from "../limiter/unit-lease.ts";
+import { LEASE_MS, type Settlement } from "../stores/store.ts";
+import type { Time, Timer } from "../time/time.ts";
+import { unreferenced } from "../time/unreferenced.ts";
+
+/** A settlement, and the lease that it is part of. */
+export interface LeaseSettlement extends Settlement {
+  readonly lease: UnitLease;
+  written: number;
+  returned: number;
+}
+
+/**
+ * The units that this process has leased from the store, and what has to be settled: units that were written or are
+ * returned. Leases are renewed well before they expire. `onPending` is called when there is something to settle.
+ */
+export class LeasedUnits {
+  readonly #time: Time;
+  readonly #onPending: () => void;
+  readonly #settlements = new Map<string, LeaseSettlement>();
+  /** Role budgets with leased units. */
+  readonly #roleBudgets = new Set<RoleBudget>();
+  #renewal: Timer | undefined;
+
+  constructor(time: Time, onPending: () => void) {
+    this.#time = time;
+    this.#onPending = onPending;
+  }
+
+  leaseOf(roleBudget: RoleBudget): UnitLease {
+    roleBudget.unitLease ??= new UnitLease();
+    return roleBudget.unitLease;
+  }
+
+  /** The store has leased units of the budgets with these keys, for use after `delayUs`. */
+  add(roleBudget: RoleBudget, keys: readonly string[], units: number, delayUs: number): void {
+    this.leaseOf(roleBudget).add(keys, units, this.#time.monotonicUs(), delayUs);
+    this.#roleBudgets.add(roleBudget);
+    this.#renewal ??= this.#renewLater();
+  }
+
+  /** Leased units were written, or are returned. Units that were granted while the store was away were never leased. */
+  settle(roleBudget: RoleBudget, written: number, returned: number): void {
+    const { unitLease } = roleBudget;
+    if (unitLease === undefined || unitLease.leasedUnits === 0 || written + returned === 0) return;
+    for (const { keys, units } of unitLease.end(written)) this.#addSettlement(unitLease, keys, units, 0);
+    for (const { keys, units } of unitLease.end(returned)) this.#addSettlement(unitLease, keys, 0, units);
+    if (unitLease.leasedUnits === 0) this.#roleBudgets.delete(roleBudget);
+    this.#onPending();
+  }
+
+  /** Returns the units that are not part of a grant. False if there are none. */
+  returnUnused(roleBudget: RoleBudget): boolean {
+    const { unusedUnits } = this.leaseOf(roleBudget);
+    if (unusedUnits === 0) return false;
+    this.leaseOf(roleBudget).unusedUnits = 0;
+    this.settle(roleBudget, 0, unusedUnits);
+    return true;
+  }
+
+  returnAllUnused(): void {
+    for (const roleBudget of this.#roleBudgets) this.returnUnused(roleBudget);
+  }
+
+  get hasSettlements(): boolean {
+    return this.#settlements.size > 0;
+  }
+
+  takeSettlements(): readonly LeaseSettlement[] {
+    const settlements = [...this.#settlements.values()];
+    this.#settlements.clear();
+    return settlements;
+  }
+
+  /** The store could not be reached: these settlements are still to be made. */
+  restoreSettlements(settlements: readonly LeaseSettlement[]): void {
+    for (const { lease, keys, written, returned } of settlements) this.#addSettlement(lease, keys, written, returned);
+  }
+
+  /** Ends the renewal, and returns all units, those of grants too. */
+  close(): void {
+    this.#renewal?.cancel();
+    for (const roleBudget of this.#roleBudgets) this.settle(roleBudget, 0, roleBudget.unitLease?.leasedUnits ?? 0);
+  }
+
+  #addSettlement(lease: UnitLease, keys: readonly string[], written: number, returned: number): void {
+    const name = keys.join("\n");
+    const sum = this.#settlements.get(name) ?? { lease, keys, written: 0, returned: 0 };
+    sum.written += written;
+    sum.returned += returned;
+    this.#settlements.set(name, sum);
+  }
+
+  /** Renews the leases well before they expire, and returns unused units. */
+  #renewLater(): Timer {
+    return unreferenced(this.#time, LEASE_MS / 3, () => {
+      this.#renewal = undefined;
+      for (const roleBudget of this.#roleBudgets) {
+        const { unitLease } = roleBudget;
+        if (unitLease === undefined) continue;
+        this.returnUnused(roleBudget);
+        // A settlement of nothing renews the lease.
+        for (const keys of unitLease.keys) this.#addSettlement(unitLease, keys, 0, 0);
+      }
+      if (this.#roleBudgets.size > 0) this.#renewal = this.#renewLater();
+      this.#onPending();
+    });
+  }
+}
+
+/** What the store gets. */
+export function plainSettlement({ keys, written, returned }: LeaseSettlement): Settlement {
+  return { keys, written, returned };
+}
