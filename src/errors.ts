@@ -21,279 +21,32 @@
 
 import { formatWait } from "./core/text/duration.ts";
 import { withoutCredentials, withoutQuotedCredentials } from "./core/text/passwords.ts";
+import { DocstokgError } from "./errors/docstokg-error.ts";
 
-/** `Symbol.for`, so that `isDocstokgError` also recognises errors of another copy of this package. */
-const brand = Symbol.for("docstokg.error");
-
-/** The `code` of every error class, stable across versions. */
-export type DocstokgErrorCode =
-  | "DOCSTOKG_RATE_LIMITED"
-  | "DOCSTOKG_BREAKER_OPEN"
-  | "DOCSTOKG_BUSY"
-  | "DOCSTOKG_CONFIG"
-  | "DOCSTOKG_STORE"
-  | "DOCSTOKG_DOWNLOAD"
-  | "DOCSTOKG_PRIVATE_ADDRESS"
-  | "DOCSTOKG_DEADLINE"
-  | "DOCSTOKG_BODY_UNREAD"
-  | "DOCSTOKG_REDIRECT"
-  | "DOCSTOKG_CLOSED";
-
-/** Base class of every error this package raises on purpose. */
-export abstract class DocstokgError extends Error {
-  /** Identifies the class; use it where `instanceof` cannot work, for example across worker threads. */
-  abstract readonly code: DocstokgErrorCode;
-  /** Marks the errors of this package for `isDocstokgError`. */
-  readonly [brand] = true;
-}
-
-/** True for every error of this package, also when another installed copy of it created the error. */
-export function isDocstokgError(value: unknown): value is DocstokgError {
-  return typeof value === "object" && value !== null && brand in value;
-}
-
-/** The limit that decided: of all limits that delay the request, the one that ends last. */
-export interface Constraint {
-  /**
-   * The kind of limit: a rate limit (`window`), even spacing of sends (`spacing`), a cooldown that the server requested
-   * (`cooldown`), the number of requests in flight (`concurrency`), a circuit breaker (`breaker`), or the shared store,
-   * which does not answer (`store`).
-   */
-  readonly kind: "window" | "spacing" | "cooldown" | "concurrency" | "breaker" | "store";
-  /** The owner of the limit: a host, `service <name>`, `resolver <name>`, or `global` for all requests of the process. */
-  readonly owner: string;
-  /** The limit as the policy writes it, for example `10/SECOND` or `max_concurrent 3`. */
-  readonly limit: string;
-}
-
-/** The `limit` of a half-open circuit whose trial calls are all in flight. */
-export const PROBE_IN_FLIGHT = "probe in flight";
-
-/** The `limit` of a host that resumes after a cooldown begins with this. */
-export const RAMP_UP = "ramp-up after a cooldown";
-
-/** The `limit` of a key that an operator holds begins with this, and its reason follows: `hold (maintenance)`. */
-export const HOLD = "hold";
-
-/** A limit that a server has announced. */
-export interface LearnedFrom {
-  /** The family of header fields that announced it, such as `X-RateLimit`. */
-  readonly source: string;
-  /** When, in epoch milliseconds. */
-  readonly wallMs: number;
-}
-
-/** The order of an operator that has changed the rates of a key (`docstokg limits set`). */
-export interface OrderedRate {
-  /** The rates of the order: `2/SECOND+100/HOUR`. */
-  readonly rates: string;
-  /** Why, as the operator has written it. */
-  readonly reason: string;
-  /** Who gave the order: a user and machine, the address of a browser, or a program. */
-  readonly by: string;
-}
-
-/** What has changed the limits of a key since the policy was loaded. */
-export interface LimitChanges {
-  /** What announced the last limit that the key has learned; undefined if it has learned none. */
-  readonly learnedFrom?: LearnedFrom | undefined;
-  /** The order of an operator in force; undefined if there is none. */
-  readonly order?: OrderedRate | undefined;
-}
-
-/** The setting behind a limit or circuit that made a request wait or refused it. */
-export interface DecidedBy {
-  /** The limit, such as `10/SECOND` or `max_concurrent 3`; absent when a circuit decided. */
-  readonly limit?: string;
-  /** The owner of the circuit or cooldown: a host, `service <name>` or `resolver <name>`; absent when a limit decided. */
-  readonly circuit?: string;
-  /** The value of the setting as its source writes it. */
-  readonly value: unknown;
-  /**
-   * Where it was set: `ratelimits.yaml:34`, an environment variable, a flag, `built-in default`, `learned from … at …`,
-   * `Retry-After of the server` or `an operator's order`, for a changed limit with the operator and the reason.
-   */
-  readonly where: string;
-  /** `shadow` if it only reports. */
-  readonly mode: "enforce" | "shadow";
-}
-
-/** The facts that every refusal has about its request. */
-export interface RejectionDetails {
-  /** Host of the request, or the name of its service. */
-  readonly host: string;
-  /** Role of the request: `metadata`, `landing` or `artifact`. */
-  readonly role: string;
-  /** The limit that decided. */
-  readonly constraint: Constraint;
-}
-
-/** The longest wait that a call accepted, and which option set it. */
-export interface WaitBound {
-  /** Milliseconds. */
-  readonly maxWaitMs: number;
-  /** `max_delay_ms` and `when_store_away` are the policy's; the others are options of the call. @default "maxWaitMs" */
-  readonly maxWaitOption?: "max_delay_ms" | "maxWaitMs" | "deadlineMs" | "when_store_away" | undefined;
-  /** Milliseconds that the call had waited when it was refused. @default none: it was refused on arrival */
-  readonly waitedMs?: number | undefined;
-}
-
-/** The request was not sent, because a limit or a circuit refused it. Nothing was charged. */
-export abstract class RejectedError extends DocstokgError {
-  /** Host of the request, or the name of its service. */
-  readonly host: string;
-  /** Role of the request: `metadata`, `landing` or `artifact`. */
-  readonly role: string;
-  /** The limit that decided. */
-  readonly constraint: Constraint;
-  /** The setting behind that limit, and where it was set. Undefined without a hub, which has the policy. */
-  readonly decidedBy: DecidedBy | undefined = undefined;
-  /** Milliseconds until the same request could be sent; undefined when that cannot be known. */
-  abstract readonly retryAfterMs: number | undefined;
-  /** Always false, so that a generic retry layer does not repeat the call at once. */
-  readonly retryable = false;
-
-  constructor(message: string, details: RejectionDetails) {
-    super(message);
-    this.host = details.host;
-    this.role = details.role;
-    this.constraint = details.constraint;
-  }
-}
-
-/** One line for events: `10/SECOND (ratelimits.yaml:34)`. */
-export function decidedByText({ limit, value, where }: DecidedBy): string {
-  return `${limit ?? value} (${where})`;
-}
-
-/** Adds the setting behind a refusal. The gate that refuses knows the limit, and the hub knows the policy. */
-export function explainRejection(error: RejectedError, decidedBy: DecidedBy): void {
-  (error as { decidedBy: DecidedBy | undefined }).decidedBy = decidedBy;
-}
-
-/** A rate limit, even spacing or a cooldown would delay the request for longer than the call may wait. */
-export class RateLimitExceeded extends RejectedError {
-  override readonly name = "RateLimitExceeded";
-  readonly code = "DOCSTOKG_RATE_LIMITED";
-  /** Milliseconds until the same request could be sent. */
-  readonly retryAfterMs: number;
-
-  constructor(details: RejectionDetails & WaitBound & { readonly retryAfterMs: number }) {
-    super(`${describeLimit(details, details.retryAfterMs)}, but ${describeBound(details)}`, details);
-    this.retryAfterMs = details.retryAfterMs;
-  }
-}
-
-/** Why a circuit is open. For a circuit that an operator opened, the operator's reason follows the colon. */
-export type OpenReason = "failures" | "retry-after" | "rolling-window" | "slow-calls" | `cli-open:${string}`;
-
-/** The state of the circuit that refused a request. */
-export interface OpenCircuit {
-  /** Why the circuit is open, or why the host is in cooldown. */
-  readonly reason: OpenReason;
-  /** Milliseconds until the next trial call, or until the cooldown ends. An estimate while a trial call is running. */
-  readonly cooldownRemainingMs: number;
-  /** Consecutive failures that opened the circuit (`fail_max`). */
-  readonly failMax?: number | undefined;
-  /** True when all trial calls of a half-open circuit, or of a host after a cooldown, are running. @default false */
-  readonly isTrialRunning?: boolean | undefined;
-}
-
-/** A circuit is open for the host, the role or the resolver, or the host is in cooldown. */
-export class BreakerOpenError extends RejectedError {
-  override readonly name = "BreakerOpenError";
-  readonly code = "DOCSTOKG_BREAKER_OPEN";
-  /** Why the circuit is open, or why the host is in cooldown. */
-  readonly reason: OpenReason;
-  /** Milliseconds until the next trial call, or until the cooldown ends. An estimate while a trial call is running. */
-  readonly cooldownRemainingMs: number;
-  /** True when the call was refused because trial calls were running; one more may be sent when the first has ended. */
-  readonly isTrialRunning: boolean;
-  /** The same as `cooldownRemainingMs`. */
-  readonly retryAfterMs: number;
-
-  constructor(details: RejectionDetails & OpenCircuit) {
-    super(describeOpenCircuit(details), details);
-    this.reason = details.reason;
-    this.cooldownRemainingMs = details.cooldownRemainingMs;
-    this.isTrialRunning = details.isTrialRunning ?? false;
-    this.retryAfterMs = details.cooldownRemainingMs;
-  }
-}
-
-/** Every concurrency slot stayed in use for as long as the call may wait. */
-export class BusyError extends RejectedError {
-  override readonly name = "BusyError";
-  readonly code = "DOCSTOKG_BUSY";
-  /** Undefined: the time at which a slot becomes free is unknown. */
-  readonly retryAfterMs = undefined;
-
-  constructor(details: RejectionDetails & WaitBound) {
-    const { host, role, constraint } = details;
-    super(
-      `no free slot for ${host} (${role}): ${describeConstraint(constraint)} reached, but ${describeBound(details)}`,
-      details,
-    );
-  }
-}
-
-/** `10/SECOND of api.crossref.org`, for messages and tables. */
-export function describeConstraint({ limit, owner }: Constraint): string {
-  return owner === "global" ? `${limit} of the process` : `${limit} of ${owner}`;
-}
-
-/** The owner of the limit that decided, and the refused call. */
-function subjectOf({ host, role, constraint: { owner } }: RejectionDetails): string {
-  return owner === host ? `${host} (${role})` : `${owner} (call to ${host}, ${role})`;
-}
-
-function describeLimit(details: RejectionDetails, retryAfterMs: number): string {
-  const { kind, limit } = details.constraint;
-  const wait = formatWait(retryAfterMs);
-  if (kind === "cooldown" && limit.startsWith(HOLD))
-    return `an operator holds ${subjectOf(details)} for another ${wait}: ${limit}`;
-  if (kind === "cooldown") return `${subjectOf(details)} is in cooldown for another ${wait}`;
-  if (kind === "store")
-    return `the shared store does not answer, so the rate limits of ${subjectOf(details)} are not known`;
-  if (kind === "spacing") return `${limit} for ${subjectOf(details)}: next slot in ${wait}`;
-  return `rate limit ${limit} of ${subjectOf(details)} reached: next slot in ${wait}`;
-}
-
-const WAIT_OPTIONS = {
-  max_delay_ms: "max_delay_ms; pass maxWaitMs to wait longer",
-  maxWaitMs: "maxWaitMs",
-  deadlineMs: "the time left of deadlineMs",
-  when_store_away: "when_store_away: refuse",
-} as const;
-
-function describeBound({ maxWaitMs, maxWaitOption = "maxWaitMs", waitedMs = 0 }: WaitBound): string {
-  const bound = `${formatWait(maxWaitMs, Math.floor)} (${WAIT_OPTIONS[maxWaitOption]})`;
-  if (waitedMs < 1) return `this call waits at most ${bound}`;
-  return `this call has waited ${formatWait(waitedMs, Math.floor)} of at most ${bound}`;
-}
-
-function describeOpenCircuit(details: RejectionDetails & OpenCircuit): string {
-  const { reason, cooldownRemainingMs, failMax, isTrialRunning } = details;
-  const { owner } = details.constraint;
-  const subject = subjectOf(details);
-  const left = formatWait(cooldownRemainingMs);
-  if (isTrialRunning)
-    return reason === "failures"
-      ? `circuit half-open for ${subject}: all trial calls are in flight, next one in about ${left}`
-      : `${subject} resumes after a cooldown: all trial calls are in flight, next call in about ${left}`;
-  if (reason === "failures") {
-    const failures = failMax === 1 ? "1 failure" : `${failMax ?? "too many"} consecutive failures`;
-    return `circuit open for ${subject}: ${failures}, next trial in ${left}`;
-  }
-  if (reason === "retry-after") return `${subject} is in cooldown: the server sent Retry-After, next call in ${left}`;
-  if (reason === "slow-calls")
-    return `${subject} is in cooldown: too many slow calls within the rolling window, next call in ${left}`;
-  if (reason === "rolling-window")
-    return `${subject} is in cooldown: too many failures within the rolling window, next call in ${left}`;
-  const operatorReason = reason.slice(reason.indexOf(":") + 1);
-  const target = owner.replace(/^(service|resolver) /, "$1:");
-  return `circuit forced open for ${owner} by an operator (${operatorReason}): next call in ${left}, or after "docstokg breaker close ${target}"`;
-}
+export {
+  type Constraint,
+  type DecidedBy,
+  decidedByText,
+  describeConstraint,
+  HOLD,
+  type LearnedFrom,
+  type LimitChanges,
+  type OrderedRate,
+  PROBE_IN_FLIGHT,
+  RAMP_UP,
+} from "./errors/constraint.ts";
+export { DocstokgError, type DocstokgErrorCode, isDocstokgError, messageOf } from "./errors/docstokg-error.ts";
+export {
+  BreakerOpenError,
+  BusyError,
+  explainRejection,
+  type OpenCircuit,
+  type OpenReason,
+  RateLimitExceeded,
+  RejectedError,
+  type RejectionDetails,
+  type WaitBound,
+} from "./errors/rejected-error.ts";
 
 /** One invalid value in a configuration. */
 export interface ConfigProblem {
@@ -435,9 +188,4 @@ export class HubClosedError extends DocstokgError {
   constructor() {
     super("the hub is closed: it accepts no more requests");
   }
-}
-
-/** The message of anything that was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -12,6 +12,8 @@ import { task } from "./task.ts";
 const OURS = "docstokg allow({ host }), report(success)";
 const OURS_AWAITED = "docstokg await guarded(task): using permit, await, report";
 const OURS_FINALLY = "docstokg await guarded(task): try, await, report, finally release";
+/** Without the parameter: `run` calls it with the permit. */
+const plainTask: () => Promise<void> = task;
 const OURS_RUN = "docstokg await run({ host }, task)";
 const COCKATIEL = "cockatiel await execute(task)";
 const COCKATIEL_SYNC = "cockatiel await execute(synchronous task)";
@@ -63,7 +65,7 @@ function ours(hosts: readonly string[]): readonly TimedCase[] {
     syncCase({ name: "docstokg tryAllow({ host }), report(success)" }, hosts, tryAllow, true),
     syncCase({ name: "docstokg allow({ host }), report(judge({ status }))" }, hosts, judge, true),
     asyncCase({ name: OURS_AWAITED }, hosts, host => guarded(awaited, host, task), true),
-    asyncCase({ name: OURS_RUN }, hosts, host => wrapped.run({ host }, task), true),
+    asyncCase({ name: OURS_RUN }, hosts, host => wrapped.run({ host }, plainTask), true),
     asyncCase({ name: OURS_FINALLY }, hosts, host => guardedByFinally(released, host, task), true),
   ];
 }

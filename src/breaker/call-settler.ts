@@ -1,4 +1,4 @@
-import type { CallResult } from "../core/breaker/call-result.ts";
+import { type CallResult, failureText } from "../core/breaker/call-result.ts";
 import { type CircuitPolicy, type FailureKind, oldestProbe } from "../core/breaker/circuit.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
@@ -41,7 +41,10 @@ export class CallSettler implements PermitOwner {
     }
     endPermit(call);
     if (outcome.kind === "success") this.#succeed(call, result);
-    else this.#fail(call, result, { isThrottled: outcome.throttled, isUnreached: outcome.unreached === true });
+    else {
+      const { throttled: isThrottled, unreached: isUnreached = false } = outcome;
+      this.#fail(call, result, { isThrottled, isUnreached, text: failureText(result) });
+    }
   }
 
   release(call: IssuedCall): void {
@@ -111,7 +114,7 @@ export class CallSettler implements PermitOwner {
   }
 
   #fail(call: IssuedCall, result: CallResult, kind: FailureKind): void {
-    const { isThrottled, isUnreached } = kind;
+    const { isThrottled } = kind;
     const { time, emitter, cooldownStarter, lastPermit } = this.#deps;
     const { cooldownHost, circuit, resolver } = call;
     const nowUs = time.monotonicUs();
@@ -135,7 +138,7 @@ export class CallSettler implements PermitOwner {
     this.#failAt(circuit, policy, kind, nowUs);
     // The reset learned from one host does not apply to a resolver, which calls other hosts too.
     if (resolver !== undefined) this.#failAt(resolver, resolver.holder.policy, kind, nowUs);
-    if (isCurrent) cooldownStarter.countFailure(cooldownHost, nowUs, lastPermit(), isUnreached);
+    if (isCurrent) cooldownStarter.countFailure(cooldownHost, nowUs, lastPermit(), kind);
   }
 
   #failAt({ holder, generation }: PassedCircuit, policy: CircuitPolicy, failure: FailureKind, nowUs: number): void {

@@ -76,6 +76,7 @@ test("failures within the rolling window start a cooldown even if no role reache
     answers(500, 1, { role });
   }
   assert.equal(registry.state(host).reason, "rolling-window");
+  assert.equal(registry.check({ host })?.error().lastFailure, "HTTP 500");
   await time.advance(59_999);
   assert.equal(isAllowed(), false);
   await time.advance(1);

@@ -1,4 +1,4 @@
-import { wallDeadlineMs } from "../core/breaker/circuit.ts";
+import { type FailureKind, wallDeadlineMs } from "../core/breaker/circuit.ts";
 import { redactedText } from "../core/text/redaction.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Time } from "../time/time.ts";
@@ -42,6 +42,8 @@ export interface Cooldown {
   readonly receivedUs?: number;
   /** Read from a record: the process that set it writes it. @default false */
   readonly isPeers?: boolean;
+  /** How the call ended whose failure set it, for messages. Absent if it was a call of another process. */
+  readonly lastFailure?: string | undefined;
 }
 
 /**
@@ -175,12 +177,12 @@ export class CooldownStarter {
   }
 
   /** Counts a failure in the rolling window, and starts a cooldown at the threshold (law B6). */
-  countFailure(host: HostBreaker, nowUs: number, lastPermit: number, isUnreached: boolean): void {
+  countFailure(host: HostBreaker, nowUs: number, lastPermit: number, { isUnreached, text }: FailureKind): void {
     const { enabled, threshold, windowUs, cooldownMs } = this.#table.policies.rollingWindow;
     if (!enabled) return;
     const isReached = host.failures.add(nowUs, threshold, windowUs, isUnreached);
     if (isReached !== false)
-      this.start(host, cooldownMs, "rolling-window", lastPermit, isReached === "alone" ? "alone" : "local");
+      this.start(host, cooldownMs, "rolling-window", lastPermit, isReached === "alone" ? "alone" : "local", text);
     if (isReached !== true) this.#record({ kind: "recent-failure", origin: "local", blocker: host, isUnreached });
   }
 
@@ -191,12 +193,19 @@ export class CooldownStarter {
       this.start(host, cooldownMs, "slow-calls", lastPermit);
   }
 
-  start(host: HostBreaker, ms: number, reason: OpenReason, lastPermit: number, origin: ChangeOrigin = "local"): void {
+  start(
+    host: HostBreaker,
+    ms: number,
+    reason: OpenReason,
+    lastPermit: number,
+    origin: ChangeOrigin = "local",
+    lastFailure?: string,
+  ): void {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
     const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
     const isReceived = reason === "retry-after" && origin === "local";
     const shared = { isAlone: origin === "alone", isPeers: origin === "peer" || origin === "counted" };
-    const cooldown = { untilUs, reason, afterPermit: lastPermit, ...shared };
+    const cooldown = { untilUs, reason, afterPermit: lastPermit, ...shared, lastFailure };
     if (!host.cooldowns.set(isReceived ? { ...cooldown, receivedUs: clocks.monotonicUs } : cooldown)) return;
     this.#rampUps.start(host, reason);
     this.#record({ kind: "cooldown", origin, blocker: host, untilUs, reason });

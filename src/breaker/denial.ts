@@ -45,6 +45,7 @@ interface DenialDetails {
   readonly blocker: Blocker;
   readonly isProbePending?: boolean;
   readonly isHold?: boolean;
+  readonly lastFailure?: string | undefined;
 }
 
 /** A denial with what the gate needs to wait for its end. */
@@ -62,6 +63,7 @@ export class Denial implements BreakerDenial {
   readonly isProbePending: boolean;
   /** An operator holds the calls: they wait or are refused as by a rate limit. */
   readonly isHold: boolean;
+  readonly #lastFailure: string | undefined;
   readonly #nowUs: number;
 
   constructor(details: DenialDetails, nowUs: number) {
@@ -75,6 +77,7 @@ export class Denial implements BreakerDenial {
     this.blocker = blocker;
     this.isProbePending = details.isProbePending ?? false;
     this.isHold = details.isHold ?? false;
+    this.#lastFailure = details.lastFailure;
     this.#nowUs = nowUs;
   }
 
@@ -107,7 +110,13 @@ export class Denial implements BreakerDenial {
     const { host, role, reason, constraint, retryAfterMs, blocker } = this;
     const failMax = "policy" in blocker ? blocker.policy.failMax : undefined;
     const isTrialRunning = this.state === "half_open";
-    const circuit = { reason, failMax, isTrialRunning, cooldownRemainingMs: retryAfterMs };
+    const circuit = {
+      reason,
+      failMax,
+      isTrialRunning,
+      cooldownRemainingMs: retryAfterMs,
+      lastFailure: this.#lastFailure,
+    };
     return new BreakerOpenError({ host, role, constraint, ...circuit });
   }
 }
@@ -151,8 +160,8 @@ function lastDenial(
   const found: Denial[] = [];
   const addCooldown = (blocker: HostBreaker, cooldown: Cooldown | undefined) => {
     if (cooldown === undefined) return;
-    const { reason, untilUs } = cooldown;
-    found.push(new Denial({ host: blocker.name, role, reason, state: "open", untilUs, blocker }, nowUs));
+    const { reason, untilUs, lastFailure } = cooldown;
+    found.push(new Denial({ host: blocker.name, role, reason, state: "open", untilUs, blocker, lastFailure }, nowUs));
   };
   for (const unit of distinctUnits(units)) addCooldown(unit, unit.cooldownAt(nowUs));
   for (const unit of units.common) addCooldown(unit, unit.orderAt(nowUs));
@@ -180,8 +189,10 @@ function circuitDenials(blocker: CircuitHolder, { circuit }: CallUnits, role: Ro
   if (ordered !== undefined && at.kind !== "open") return [ordered];
   const untilUs = nextAdmissionUs(at);
   const estimatedUs = estimatedAdmissionUs(at, nowUs);
+  const lastFailure = at.kind === "open" ? at.lastFailure : undefined;
+  const times = { untilUs, estimatedUs };
   const denial = new Denial(
-    { host, role, reason: "failures", state: stateName(at), untilUs, estimatedUs, blocker },
+    { host, role, reason: "failures", state: stateName(at), ...times, blocker, lastFailure },
     nowUs,
   );
   return ordered === undefined ? [denial] : [ordered, denial];

@@ -63,8 +63,11 @@ export class Admission {
   ): Permit | Denial | "taken" | undefined {
     const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
     if (!(permit instanceof Permit)) return permit;
-    if (this.hasCapacity(roleBudget, charge, nowUs) && this.#peers?.hasLeases(roleBudget, charge, nowUs) !== false)
-      return permit;
+    const isFree =
+      !roleBudget.isDetached &&
+      this.hasCapacity(roleBudget, charge, nowUs) &&
+      this.#peers?.hasLeases(roleBudget, charge, nowUs) !== false;
+    if (isFree) return permit;
     permit.release();
     return "taken";
   }
@@ -144,14 +147,23 @@ export class Admission {
  * Traffic that resumes after a cooldown has few slots for a moment: a call waits for one as for a concurrency slot
  * (law L4). An open circuit or a cooldown has a known end, which must lie within the bound. A half-open circuit whose
  * probe is in flight has none: the call waits for it until its bound is over. With `maxBreakerWaitMs` the end of the
- * probe's lease counts as the end.
+ * probe's lease counts as the end. `blockedMs` is how long denials have blocked it before.
  */
-export function mayWaitFor(denial: Denial, call: EntryRequest, latestStartUs: number, nowUs: number): boolean {
+export function mayWaitFor(
+  denial: Denial,
+  call: EntryRequest,
+  latestStartUs: number,
+  nowUs: number,
+  blockedMs = 0,
+): boolean {
   const { state, untilUs } = denial;
-  const { maxWaitMs, maxBreakerWaitMs } = call;
+  const { maxWaitMs, maxBreakerWaitMs, earlier } = call;
   if (denial.isRampUp) return maxWaitMs === undefined || nowUs < latestStartUs;
   if (denial.isHold) return untilUs <= latestStartUs;
-  if (maxBreakerWaitMs !== undefined) return untilUs <= Math.min(latestStartUs, nowUs + maxBreakerWaitMs * 1000);
+  if (maxBreakerWaitMs !== undefined) {
+    const leftMs = maxBreakerWaitMs - blockedMs - (earlier?.breakerWaitMs ?? 0);
+    return untilUs <= Math.min(latestStartUs, nowUs + leftMs * 1000);
+  }
   return state === "half_open" ? nowUs < latestStartUs : untilUs <= latestStartUs;
 }
 
@@ -168,9 +180,10 @@ function rejection(
   roleBudget: RoleBudget,
   { constraint, retryAfterMs }: Refusal,
   maxWaitMs: number,
-  waitedMs?: number,
+  sinceArrivalMs = 0,
 ): RejectedError {
   const maxWaitOption: WaitBound["maxWaitOption"] = call.maxWaitMs === undefined ? "max_delay_ms" : call.maxWaitOption;
+  const waitedMs = sinceArrivalMs + (call.earlier?.waitedMs ?? 0);
   const details = { host: roleBudget.name, role: roleBudget.role, constraint, maxWaitMs, maxWaitOption, waitedMs };
   return retryAfterMs === undefined ? new BusyError(details) : new RateLimitExceeded({ ...details, retryAfterMs });
 }

@@ -79,3 +79,15 @@ test("a call behind a used-up rate is refused when the circuit that it waits for
   await time.advance(0);
   assert.deepEqual(ended, ["BreakerOpenError at 2100"], "not at 3000 ms, when the rate has capacity");
 });
+
+test("a call whose circuit ends at its bound is granted, and says that it waited for the circuit", async () => {
+  const time = new FakeTime();
+  const options = { ...plain, defaults: { ...plain.defaults, fail_max: 1, reset_timeout_s: 1, roles: {} } };
+  const breakers = new BreakerRegistry(options, { time, random: () => 0 });
+  const gate = new Gate(limitPoliciesFrom({}, "test"), time, { breakers });
+  breakers.onFailure({ host, status: 500 });
+  const granted = gate.enter({ host, role: "metadata", maxWaitMs: 1000 }) as Promise<Grant>;
+  await time.advance(1000);
+  const { wait } = await granted;
+  assert.deepEqual([wait.waitedMs, wait.breakerWaitMs, wait.waitedFor?.kind], [1000, 1000, "breaker"]);
+});

@@ -83,11 +83,14 @@ export class BreakerQueue {
     if (this.#unblocked.size === 0) return [];
     const waiters = [...this.#unblocked].flatMap(blocker => [...(this.#lists.get(blocker)?.waiters ?? [])]);
     this.#unblocked.clear();
-    for (const waiter of waiters) {
-      this.leave(waiter);
-      waiter.unblock(this.#time.monotonicUs());
-    }
+    for (const waiter of waiters) this.take(waiter);
     return waiters;
+  }
+
+  /** Removes one request whose blocker has ended for it. */
+  take(waiter: Waiter): void {
+    this.leave(waiter);
+    waiter.unblock(this.#time.monotonicUs());
   }
 
   #arm(blocker: Blocker, untilUs: number): Timer {

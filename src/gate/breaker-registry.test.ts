@@ -19,9 +19,10 @@ describe("circuits", () => {
         assert.equal(error.reason, "failures");
         assert.equal(error.cooldownRemainingMs, 1);
         assert.equal(error.retryAfterMs, 1);
+        assert.equal(error.lastFailure, "HTTP 503");
         assert.equal(
           error.message,
-          "circuit open for api.example.org (metadata): 5 consecutive failures, next trial in 1 ms",
+          "circuit open for api.example.org (metadata): 5 consecutive failures (the last: HTTP 503), next trial in 1 ms",
         );
         return true;
       },

@@ -4,7 +4,7 @@ import { Permit } from "../breaker/permit.ts";
 import { decidedByText, explainRejection, RejectedError } from "../errors.ts";
 import { freeUs } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
-import type { EntryRequest } from "../limiter/entry-request.ts";
+import { type EntryRequest, leftOfBoundMs } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { NO_WAIT } from "../limiter/granted-wait.ts";
 import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
@@ -148,6 +148,14 @@ export class Gate {
     }
   }
 
+  /** The store has replied. Its reply time counts in the call's own bound, as that of leases does, and not in the policy's. */
+  #enterAgain(call: EntryRequest, arrivedUs: number): Grant | Promise<Grant> {
+    const replyMs = (this.#time.monotonicUs() - arrivedUs) / 1000;
+    const { waitedMs = 0, slotWaitMs = 0, breakerWaitMs = 0 } = call.earlier ?? {};
+    const earlier = { waitedMs: waitedMs + replyMs, slotWaitMs: slotWaitMs + replyMs, breakerWaitMs };
+    return this.enter({ ...call, earlier });
+  }
+
   #explainTo(error: RejectedError, request: EntryRequest): void {
     if (this.#explain === undefined || error.decidedBy !== undefined) return;
     explainRejection(error, this.#explain(error.constraint, request, this.#roleBudgets.of(request)));
@@ -176,7 +184,7 @@ export class Gate {
   #passShadow(call: EntryRequest, roleBudget: RoleBudget, charge: Charge, nowUs: number): Grant | Promise<Grant> {
     // Breakers have their own shadow mode and may be enforced here: their records must be fresh.
     const refreshed = this.#peers?.refreshBefore(call, undefined);
-    if (refreshed !== undefined) return refreshed.then(() => this.enter(call));
+    if (refreshed !== undefined) return refreshed.then(() => this.#enterAgain(call, nowUs));
     const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
     if (permit !== undefined && !(permit instanceof Permit))
       return this.#admit(call, roleBudget, charge, nowUs, permit);
@@ -197,7 +205,7 @@ export class Gate {
     nowUs: number,
     permit: Permit | undefined,
   ): Grant {
-    const boundMs = call.maxWaitMs ?? roleBudget.policy.maxDelayMs;
+    const boundMs = leftOfBoundMs(call, roleBudget.policy.maxDelayMs);
     if (!this.#admission.hasCapacity(roleBudget, charge, nowUs)) {
       const estimate = this.#admission.estimate(roleBudget, charge, nowUs);
       const verdict = estimate.readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait";
@@ -232,13 +240,14 @@ export class Gate {
     denial: Denial | undefined,
   ): Promise<Grant> {
     const boundMs = call.maxWaitMs ?? roleBudget.policy.maxDelayMs;
-    const latestStartUs = nowUs + boundMs * 1000;
+    const leftMs = leftOfBoundMs(call, boundMs);
+    const latestStartUs = nowUs + leftMs * 1000;
     const details = { roleBudget, charge, call, arrivedUs: nowUs, boundMs };
     if (denial !== undefined) {
       // Re-read the shared record before refusing, also when maxWaitMs is 0: another process may have closed the
       // circuit.
       const refreshed = this.#peers?.refreshBefore(call, denial);
-      if (refreshed !== undefined) return refreshed.then(() => this.enter(call));
+      if (refreshed !== undefined) return refreshed.then(() => this.#enterAgain(call, nowUs));
       if (!mayWaitFor(denial, call, latestStartUs, nowUs)) throw this.#admission.rejectDenied(denial, details);
     }
     const readyUs =
@@ -247,7 +256,8 @@ export class Gate {
         : this.#admission.earliestStartUs(roleBudget, charge, nowUs);
     // Only the store knows the shared capacity, so it is asked before refusing, also when maxWaitMs is 0.
     const mustAskStore = readyUs <= nowUs && this.#peers?.isReady(call, roleBudget, charge, nowUs) === false;
-    if (readyUs > latestStartUs || (call.maxWaitMs === 0 && !mustAskStore))
+    const mayNotWait = call.maxWaitMs !== undefined && leftMs === 0;
+    if (readyUs > latestStartUs || (mayNotWait && !mustAskStore))
       throw this.#admission.reject(call, roleBudget, charge, boundMs, nowUs);
     return this.#waiting.add(details);
   }

@@ -48,13 +48,15 @@ export class GrantIssuer implements GrantOwner {
   /** Charges units and slots in every budget at once. Slots are charged only where a limit on them exists. */
   issue(
     { stamp, maxWaitMs }: EntryRequest,
-    roleBudget: RoleBudget,
+    found: RoleBudget,
     charge: Charge,
     nowUs: number,
     wait: GrantedWait,
     permit: Permit | undefined,
   ): Grant {
     const { units } = charge;
+    // A listener that was called since it was found may have used other keys, so that it was replaced.
+    const roleBudget = found.isDetached ? (this.#roleBudgets.current(found) ?? found) : found;
     const isStamped = stamp === "granted";
     // A grant that is stamped already needs no release, unless a slot or a permit has to be freed.
     const holdsSlots = !isStamped || permit !== undefined || this.#isCapped(roleBudget);
@@ -103,7 +105,7 @@ export class GrantIssuer implements GrantOwner {
 
   refund(roleBudget: RoleBudget, charge: Charge, stampedUs: number): void {
     if (charge.units === 0 || !this.#isRefundable(stampedUs)) return;
-    for (let at: Budget | undefined = roleBudget; at; at = at.above) {
+    for (let at: Budget | undefined = this.#roleBudgets.current(roleBudget); at; at = at.above) {
       at.refund(charge, stampedUs);
       this.#queues.counted.paceChanged(at);
     }

@@ -2,6 +2,7 @@ import type { AimdPolicy } from "../core/limits/aimd.ts";
 import { type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { Constraint } from "../errors.ts";
 import type { BudgetPolicy } from "../policy/budget-policy.ts";
+import { bindingLimit, type LimitTimes } from "./binding-limit.ts";
 import type { Charge, Costs } from "./charge.ts";
 import { type CostLog, NO_COST_LOGS, reloadedCostLogs } from "./cost-log.ts";
 import type { Pace } from "./pace.ts";
@@ -177,42 +178,49 @@ export class Budget {
   }
 
   /** The limit that delays a request longest: a window, the spacing or a cooldown; if none does, the slots. */
-  constraint({ units, costs }: Charge, nowUs: number): Constraint {
-    const { name: owner, log, windows, spacingUs, policy } = this;
-    let untilUs = Number.NEGATIVE_INFINITY;
-    let binding = -1;
-    for (let index = 0; index < windows.length; index += 1) {
-      const freeUs = log.windowFreeUs(index, windows[index] as Window, units, nowUs);
-      if (binding >= 0 && freeUs <= untilUs) continue;
-      binding = index;
-      untilUs = freeUs;
-    }
-    const cost = costs && this.#bindingCost(costs, Math.max(nowUs, untilUs, this.holdUntilUs), nowUs);
-    if (cost !== undefined) return { kind: "window", owner, limit: cost };
-    if (this.holdUntilUs > Math.max(nowUs, untilUs)) return { kind: "cooldown", owner, limit: "cooldown" };
-    if (spacingUs > 0 && log.earliestUs([], spacingUs, units, nowUs) > untilUs) {
-      return { kind: "spacing", owner, limit: `even spacing of ${policy.labels.join("+")}` };
-    }
-    const label = policy.labels[binding];
-    return label === undefined ? this.slotConstraint("max_concurrent") : { kind: "window", owner, limit: label };
+  constraint(charge: Charge, nowUs: number): Constraint {
+    return bindingLimit(this, charge, new BudgetTimes(this, nowUs));
   }
 
-  /** The limit of a cost that delays the request until after `afterUs`; undefined if none does. */
-  #bindingCost(costs: Costs, afterUs: number, nowUs: number): string | undefined {
-    let binding: string | undefined;
-    let untilUs = afterUs;
-    for (const cost of this.costLogs) {
-      const amount = costs.get(cost.unit) ?? 0;
-      const readyUs = cost.earliestUs(amount, nowUs);
-      if (readyUs <= untilUs) continue;
-      untilUs = readyUs;
-      binding = cost.bindingLabel(amount, nowUs);
-    }
-    return binding;
+  /** When the store may have the units; 0 if they are leased, or if no store is asked. */
+  leaseUs(_units: number): number {
+    return 0;
   }
 
   slotConstraint(key: "max_concurrent" | "max_inflight"): Constraint {
     return { kind: "concurrency", owner: this.name, limit: `${key} ${this.policy.maxConcurrent}` };
+  }
+}
+
+/** When the limits of a budget admit a request, whatever waits for them. */
+class BudgetTimes implements LimitTimes {
+  readonly #budget: Budget;
+  readonly nowUs: number;
+
+  constructor(budget: Budget, nowUs: number) {
+    this.#budget = budget;
+    this.nowUs = nowUs;
+  }
+
+  windowUs(index: number, units: number): number {
+    const { log, windows } = this.#budget;
+    return log.windowFreeUs(index, windows[index] as Window, units, this.nowUs);
+  }
+
+  spacedUs(units: number): number {
+    return this.#budget.log.earliestUs([], this.#budget.spacingUs, units, this.nowUs);
+  }
+
+  leaseUs(units: number): number {
+    return this.#budget.leaseUs(units);
+  }
+
+  costWindowUs({ log, windows }: CostLog, index: number, amount: number): number {
+    return log.windowFreeUs(index, windows[index] as Window, amount, this.nowUs);
+  }
+
+  costLeaseUs(cost: CostLog, amount: number): number {
+    return cost.leaseUs(amount);
   }
 }
 
@@ -227,4 +235,11 @@ export function freeUs(budget: Budget, charge: Charge, nowUs: number): number {
   let us = nowUs;
   for (let at: Budget | undefined = budget; at; at = at.above) us = Math.max(us, at.earliestUs(charge, nowUs));
   return us;
+}
+
+/** The totals that requests of a budget are charged to as well, the lowest first. */
+export function budgetsAbove(budget: Budget): readonly Budget[] {
+  const above: Budget[] = [];
+  for (let at = budget.above; at; at = at.above) above.push(at);
+  return above;
 }

@@ -54,25 +54,6 @@ export class CostLog {
     else this.log.refund(this.windows, -more, stampedUs);
   }
 
-  /** The limit that admits the amount last. */
-  bindingLabel(amount: number, nowUs: number): string {
-    const ownUs = this.log.earliestUs(this.windows, 0, amount, nowUs);
-    if (this.leaseUs(amount) > ownUs) return `${this.labels.join("+") || this.unit} (shared by all processes)`;
-    return this.labels[this.#bindingIndex(amount, nowUs)] ?? this.unit;
-  }
-
-  #bindingIndex(amount: number, nowUs: number): number {
-    let binding = -1;
-    let untilUs = Number.NEGATIVE_INFINITY;
-    for (const [index, window] of this.windows.entries()) {
-      const freeUs = this.log.windowFreeUs(index, window, amount, nowUs);
-      if (binding >= 0 && freeUs <= untilUs) continue;
-      binding = index;
-      untilUs = freeUs;
-    }
-    return binding;
-  }
-
   /** When the store may have the amount again; 0 if it is leased, or if no store is asked. */
   leaseUs(amount: number): number {
     return this.unitLease?.readyUs(amount) ?? 0;

@@ -9,6 +9,16 @@ export interface QueuedCaller {
   onWait(leave: (reason: unknown) => void, blockedMs: () => number): void;
 }
 
+/** The wait of a call that was granted and comes to the gate again without having been sent. */
+export interface EarlierWait {
+  /** Milliseconds since its first arrival. */
+  readonly waitedMs: number;
+  /** The part that was spent on slots, which `max_delay_ms` does not bound. */
+  readonly slotWaitMs: number;
+  /** The part that was spent on open circuits and cooldowns. */
+  readonly breakerWaitMs: number;
+}
+
 /** A request as the gate receives it. */
 export interface EntryRequest {
   readonly host: string;
@@ -49,11 +59,34 @@ export interface EntryRequest {
    * @default the policy's `max_delay_ms` for rates, cooldowns and trial calls, no bound for slots
    */
   readonly maxWaitMs?: number | undefined;
+  /** What the call has waited at the gate before, if it comes there again: its bounds begin with its first arrival. */
+  readonly earlier?: EarlierWait | undefined;
   /** The caller's option that set `maxWaitMs`, for the message of a refusal. @default "maxWaitMs" */
   readonly maxWaitOption?: "maxWaitMs" | "deadlineMs" | undefined;
   /**
-   * Longest wait in ms for an open circuit or a cooldown, from the first denial. For callers that wait for a rate as
-   * long as it takes, but not for an outage. @default maxWaitMs
+   * Longest wait in ms for open circuits and cooldowns together. For callers that wait for a rate as long as it takes,
+   * but not for an outage. @default maxWaitMs
    */
   readonly maxBreakerWaitMs?: number | undefined;
+}
+
+/** What is left of the call's bound in ms: of its own, or of the policy's, which does not bound the wait for slots. */
+export function leftOfBoundMs({ maxWaitMs, earlier }: EntryRequest, maxDelayMs: number): number {
+  if (earlier === undefined) return maxWaitMs ?? maxDelayMs;
+  const { waitedMs, slotWaitMs } = earlier;
+  return Math.max(0, maxWaitMs === undefined ? maxDelayMs - waitedMs + slotWaitMs : maxWaitMs - waitedMs);
+}
+
+/** The call has lost its grant: what it has waited since its first arrival, `sinceUs`. */
+export function earlierWaitOf(
+  sinceUs: number,
+  nowUs: number,
+  before: EarlierWait | undefined,
+  lost: Pick<EarlierWait, "slotWaitMs" | "breakerWaitMs"> | undefined,
+): EarlierWait {
+  return {
+    waitedMs: (nowUs - sinceUs) / 1000,
+    slotWaitMs: (before?.slotWaitMs ?? 0) + (lost?.slotWaitMs ?? 0),
+    breakerWaitMs: (before?.breakerWaitMs ?? 0) + (lost?.breakerWaitMs ?? 0),
+  };
 }

@@ -32,15 +32,10 @@ export class ForecastLog {
   readyUs(units: number): number {
     let readyUs = 0;
     for (let index = 0; index < this.#windows.length; index += 1) {
-      const freeUs = this.#windowUs(index, this.#windows[index] as Window, units);
+      const freeUs = this.windowUs(index, units);
       if (freeUs > readyUs) readyUs = freeUs;
     }
     return readyUs;
-  }
-
-  /** The window that admits the units at this time; -1 if none does. */
-  bindingIndex(units: number, readyUs: number): number {
-    return this.#windows.findIndex((window, index) => this.#windowUs(index, window, units) === readyUs);
   }
 
   spacedUs(spacingUs: number, units: number): number {
@@ -48,7 +43,9 @@ export class ForecastLog {
     return lastUs === undefined ? this.#log.earliestUs([], spacingUs, units, this.#nowUs) : lastUs + spacingUs;
   }
 
-  #windowUs(index: number, window: Window, units: number): number {
+  /** When the window with this index admits the units. */
+  windowUs(index: number, units: number): number {
+    const window = this.#windows[index] as Window;
     const unit = this.#known + this.charged + units - window.limit;
     return unit <= 0 ? 0 : this.#stampUs(index, window, unit) + window.spanUs;
   }

@@ -15,6 +15,10 @@ interface ForecastEntry {
   readonly waiter: Waiter | undefined;
   /** When it starts; for a request that is too late, a time after `latestUs`. Undefined until decided. */
   startUs: number | undefined;
+  /** Whether `constraint` is asked for. */
+  isAsked: boolean;
+  /** The limit that delays it. Found when it is decided: once it is charged, the windows are further on. */
+  constraint: Constraint | undefined;
 }
 
 /** When a request starts, and which limit delays it. */
@@ -89,10 +93,9 @@ export class Forecast {
 
   /** When a new request would start that joins the queue of its role budget last. Only for one such request. */
   startOf(roleBudget: RoleBudget, charge: Charge): ForecastStart {
-    const entry: ForecastEntry = { charge, latestUs: Number.POSITIVE_INFINITY, waiter: undefined, startUs: undefined };
+    const entry = entryOf(charge, Number.POSITIVE_INFINITY, undefined);
     const node = this.#join(roleBudget, entry);
-    this.#run(() => entry.startUs !== undefined);
-    return { startUs: entry.startUs ?? Number.POSITIVE_INFINITY, constraint: node.blockedBy?.constraint(charge) };
+    return this.#startOfEntry(node, entry);
   }
 
   /**
@@ -119,12 +122,16 @@ export class Forecast {
   startOfQueued(waiter: Waiter): ForecastStart {
     const node = this.#nodeOf(waiter.roleBudget);
     const entry = node.queue.find(one => one.waiter === waiter);
-    if (entry !== undefined) entry.latestUs = Number.POSITIVE_INFINITY;
-    this.#run(() => entry === undefined || entry.startUs !== undefined);
-    return {
-      startUs: entry?.startUs ?? Number.POSITIVE_INFINITY,
-      constraint: node.blockedBy?.constraint(waiter.charge),
-    };
+    if (entry === undefined) return { startUs: Number.POSITIVE_INFINITY, constraint: undefined };
+    entry.latestUs = Number.POSITIVE_INFINITY;
+    return this.#startOfEntry(node, entry);
+  }
+
+  #startOfEntry(node: ForecastNode, entry: ForecastEntry): ForecastStart {
+    entry.isAsked = true;
+    this.#run(() => entry.startUs !== undefined);
+    if (entry.startUs !== undefined) return { startUs: entry.startUs, constraint: entry.constraint };
+    return { startUs: Number.POSITIVE_INFINITY, constraint: node.blockedBy?.constraint(entry.charge) };
   }
 
   #copy(node: SchedulerNode, above: ForecastNode): ForecastNode {
@@ -164,7 +171,7 @@ export class Forecast {
   }
 
   #entryOf(waiter: Waiter): ForecastEntry {
-    return { charge: waiter.charge, latestUs: waiter.latestUs(this.madeUs), waiter, startUs: undefined };
+    return entryOf(waiter.charge, waiter.latestUs(this.madeUs), waiter);
   }
 
   #budgetOf(budget: Budget): ForecastBudget {
@@ -270,6 +277,7 @@ export class Forecast {
   #decide(node: ForecastNode, entry: ForecastEntry, startUs: number): void {
     const { waiter, latestUs, charge } = entry;
     entry.startUs = startUs;
+    if (entry.isAsked) entry.constraint = node.blockedBy?.constraint(charge);
     node.head += 1;
     if (latestUs < Number.POSITIVE_INFINITY) this.#bounded -= 1;
     if (startUs <= latestUs) this.slackUs = Math.min(this.slackUs, latestUs - startUs);
@@ -308,6 +316,10 @@ export class Forecast {
   #enqueue(node: ForecastNode): void {
     for (let at = node; at.above !== undefined && !at.isParked; at = at.above) at.above.children.add(at);
   }
+}
+
+function entryOf(charge: Charge, latestUs: number, waiter: Waiter | undefined): ForecastEntry {
+  return { charge, latestUs, waiter, startUs: undefined, isAsked: false, constraint: undefined };
 }
 
 class ForecastNode {

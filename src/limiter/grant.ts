@@ -8,6 +8,8 @@ import type { RoleBudget } from "./role-budget.ts";
 
 /** What a response says about the limits of its server. */
 export interface ServerFeedback {
+  /** A throttle with a 5xx shows an outage or maintenance, and nothing about how the server counts. @default 429 */
+  readonly status?: number | undefined;
   /** True for a 429 and every other response that is classified as a throttle. */
   readonly isThrottled: boolean;
   /** Delay of a valid Retry-After, in milliseconds. The breaker applies it; a throttle without one holds its key. */

@@ -367,6 +367,14 @@ test("throttles that an announced lower limit explains do not switch a key to ev
   assert.equal(gate.keySnapshots()[0]?.shape, "smooth");
 });
 
+test("a 503 with Retry-After slows a key down, and does not switch it to even spacing", () => {
+  const { gate } = gateOf(roleLimits({ rates: "20/s" }));
+  for (let answer = 0; answer < 5; answer += 1)
+    gate.tryEnter({ host, role: "metadata" })?.recordResponse({ status: 503, isThrottled: true, retryAfterMs: 1 });
+  assert.equal(gate.keySnapshots()[0]?.shape, "burst");
+  assert.equal(gate.keySnapshots()[0]?.guardMs, 25);
+});
+
 test("a host switches AIMD on or off for itself, whatever the policy says for every host", async () => {
   const other = "other.example";
   for (const isOn of [true, false]) {

@@ -18,7 +18,10 @@ export interface PaceChange {
 
 /** What is known about a throttled response. */
 export interface ThrottleContext {
-  /** The server has just announced a lower limit, which the requests in flight could not keep. @default false */
+  /**
+   * The server has just announced a lower limit, which the requests in flight could not keep, or it could not answer at
+   * all. @default false
+   */
   readonly isExplained?: boolean;
   /**
    * The request was sent alone, to try a burst after the first full window: no delay of other requests explains it, so
@@ -52,7 +55,7 @@ export class Pace {
   #widenedUs = Number.NEGATIVE_INFINITY;
   /** Time of the last throttled response, or of the last decay of the guard. */
   #calmSinceUs = Number.NEGATIVE_INFINITY;
-  /** Throttles that no announced limit explains, without a calm hour between them, and the time of the last. */
+  /** Throttles that no announced limit and no outage explains, without a calm hour between them, and the time of the last. */
   #unexplained = 0;
   #unexplainedUs = Number.NEGATIVE_INFINITY;
 

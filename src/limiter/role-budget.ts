@@ -75,12 +75,8 @@ export class RoleBudget extends Budget {
     return this.unitLease === undefined ? ownUs : Math.max(ownUs, this.unitLease.readyUs(charge.units));
   }
 
-  override constraint(charge: Charge, nowUs: number): Constraint {
-    if (charge.units > 0 && this.storeConstraint !== undefined) return this.storeConstraint;
-    const sharedUs = this.unitLease?.readyUs(charge.units) ?? 0;
-    if (charge.units === 0 || sharedUs <= nowUs || super.earliestUs(charge, nowUs) >= sharedUs)
-      return super.constraint(charge, nowUs);
-    return { kind: "window", owner: this.name, limit: `${this.policy.labels.join("+")} (shared by all processes)` };
+  override leaseUs(units: number): number {
+    return this.unitLease?.readyUs(units) ?? 0;
   }
 
   override get storeConstraint(): Constraint | undefined {
@@ -99,6 +95,23 @@ export class RoleBudget extends Budget {
       this.log.isExpired(this.windows, this.spacingUs, nowUs) &&
       this.costLogs.every(cost => cost.isExpired(nowUs)) &&
       (unitLease === undefined || (unitLease.isIdle && unitLease.notBeforeUs <= nowUs))
+    );
+  }
+
+  /** Whether it has sent one burst and nothing since, nothing is in flight or waits, and nothing was learned. */
+  isIdle(nowUs: number): boolean {
+    return (
+      this.waiting === 0 &&
+      this.inFlight === 0 &&
+      this.holdUntilUs <= nowUs &&
+      this.log.isOneBurst &&
+      this.pace === undefined &&
+      this.learnedFrom === undefined &&
+      this.unitLease === undefined &&
+      this.#firstWindows === undefined &&
+      this.costLogs.length === 0 &&
+      this.refused + this.headSkipped === 0 &&
+      !this.servesUncountedFirst
     );
   }
 

@@ -1,36 +1,26 @@
-import { EvictingMap } from "../core/evicting-map.ts";
 import type { AimdPolicy } from "../core/limits/aimd.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
-import { WindowLog } from "../core/limits/window-log.ts";
 import { UNLIMITED } from "../policy/budget-policy.ts";
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
-import { shareOf } from "../policy/limits-share.ts";
-import { commonName, partitionName } from "../policy/partition-name.ts";
+import { partitionName } from "../policy/partition-name.ts";
 import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
-import { Budget } from "./budget.ts";
-import type { Costs } from "./charge.ts";
-import type { CostLog } from "./cost-log.ts";
+import { Budget, budgetsAbove } from "./budget.ts";
 import type { EntryRequest } from "./entry-request.ts";
+import { KnownBudgets } from "./known-budgets.ts";
 import type { LimiterEmitter } from "./limiter-emitter.ts";
-import { hasSameOrders, mayConcern, type OrderedKey, OrderedLimits } from "./ordered-limits.ts";
+import { LimitsInForce } from "./limits-in-force.ts";
+import { hasSameOrders, type OrderedKey } from "./ordered-limits.ts";
 import { Pace } from "./pace.ts";
+import { countAgain, type TakenOver, transfer, writePending } from "./recount.ts";
 import { RoleBudget, type StoreState } from "./role-budget.ts";
-import { type FormerBudget, SentHistory } from "./sent-history.ts";
+import { SentHistory } from "./sent-history.ts";
 import { knownUse } from "./shared-use.ts";
+import { TotalBudgets } from "./total-budgets.ts";
 
 /** After a reload that all processes make at about the same time, each has reported to the store within this. */
 const REPORTED_WITHIN_US = 1_600_000;
-
-/** What a budget has taken over from others, which have sent it before a reload. */
-export interface TakenOver {
-  readonly budget: Budget;
-  /** One of the role budgets whose requests pass it. */
-  readonly roleBudget: RoleBudget;
-  /** Units that count in its windows now. */
-  readonly units: number;
-}
 
 /** A budget whose orders have changed. */
 export interface OrderedChange {
@@ -44,20 +34,14 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   /** The global ceiling on requests in flight, above every other budget. */
   readonly root: Budget;
   readonly store: StoreState = { isBlocking: false };
-  /** The limits of the policy, undivided and without orders. */
-  #configured: LimitPolicies;
-  readonly #orders = new OrderedLimits();
-  #shareCount = 1;
+  readonly #inForce: LimitsInForce;
   /** When the limits last changed. What was charged before may be counted in other budgets now. */
   reloadedUs = Number.NEGATIVE_INFINITY;
   /** When the store was lost, while the limits are divided. */
   #lostUs: number | undefined = undefined;
-  /** The limits in force: those of the policy with the orders of operators; a share of them while the store is away. */
-  #limits: LimitPolicies;
   readonly #time: Time;
-  readonly #byRole: Readonly<Record<Role, EvictingMap<RoleBudget>>>;
-  /** Shared budgets by name. Bounded by the names that the policies of this run have used, so nothing is evicted. */
-  readonly #parents = new Map<string, Budget>();
+  readonly #byRole: Readonly<Record<Role, KnownBudgets>>;
+  readonly #totals = new TotalBudgets(total => this.#holdAdded(this.#countUnknown(total)));
   /** Hosts and roles whose budgets are never forgotten, and these budgets. */
   readonly #pins: { readonly host: string; readonly role: Role }[] = [];
   readonly #pinned = new Set<RoleBudget>();
@@ -71,18 +55,20 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   /** @param keptKeys of each role: up to this many nothing is forgotten, so that the counts in snapshots go on */
   constructor(limits: LimitPolicies, time: Time, emitter: LimiterEmitter, keptKeys = 0) {
     this.root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
-    this.#configured = limits;
-    this.#limits = limits;
+    this.#inForce = new LimitsInForce(limits);
     this.#time = time;
     this.#emitter = emitter;
-    const make = () =>
-      new EvictingMap<RoleBudget>(roleBudget => {
-        // Responses to its requests may still arrive; `current` finds the budget that replaced it.
-        roleBudget.isDetached = !this.#pinned.has(roleBudget) && roleBudget.isForgettable(time.monotonicUs());
-        if (roleBudget.isDetached) this.#history.add(roleBudget, true);
-        return roleBudget.isDetached;
-      }, keptKeys);
-    this.#byRole = { metadata: make(), landing: make(), artifact: make() };
+    const make = (role: Role) =>
+      new KnownBudgets(role, {
+        time,
+        store: this.store,
+        keptKeys,
+        // What the processes share is known by the object.
+        mayPack: () => !this.isShared,
+        isKept: roleBudget => this.#pinned.has(roleBudget),
+        onForget: roleBudget => this.#history.add(roleBudget, true),
+      });
+    this.#byRole = { metadata: make("metadata"), landing: make("landing"), artifact: make("artifact") };
   }
 
   /** The budget of a request, created on first use. Throws a RangeError for an invalid host or an unknown service. */
@@ -129,11 +115,15 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     return route && this.#atRoute(route, roleBudget.role);
   }
 
+  get #limits(): LimitPolicies {
+    return this.#inForce.current;
+  }
+
   get aimd(): AimdPolicy {
     return this.#limits.aimd;
   }
 
-  #ofRole(role: Role): EvictingMap<RoleBudget> {
+  #ofRole(role: Role): KnownBudgets {
     const roleBudgets = this.#byRole[role];
     if (roleBudgets === undefined) throw new RangeError(unknownRoleMessage(role));
     return roleBudgets;
@@ -143,7 +133,13 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const roleBudgets = this.#byRole[role];
     const existing = roleBudgets.get(route.name);
     if (existing !== undefined) return this.#withoutLapsed(existing);
-    const roleBudget = new RoleBudget(route.name, role, route.roleBudget, this.#chain(route), this.store);
+    const roleBudget = new RoleBudget(
+      route.name,
+      role,
+      route.roleBudget,
+      this.#totals.of(route, this.aimd),
+      this.store,
+    );
     this.#countUnknown(roleBudget);
     const former = this.#history.of(route.name, role, this.#time.monotonicUs());
     if (former !== undefined) roleBudget.absorb([former]);
@@ -151,7 +147,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     // With max_multiplier below 1 the windows are stretched from the first request on.
     if (aimd.enabled && aimd.maxMultiplier !== 1)
       roleBudget.pace = new Pace(roleBudget.policy, aimd, this.#time.monotonicUs());
-    roleBudgets.add(route.name, roleBudget);
+    roleBudgets.add(roleBudget);
     return roleBudget;
   }
 
@@ -170,9 +166,9 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    * and only serves requests that are still in flight.
    */
   reload(limits: LimitPolicies): void {
-    this.#configured = limits;
+    this.#inForce.configure(limits);
     this.root.policy = { ...this.root.policy, maxConcurrent: limits.maxInFlight };
-    this.share(this.#shareCount);
+    this.share(this.#inForce.shareCount);
   }
 
   /**
@@ -180,11 +176,11 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    * other processes may have used since its last reply counts as used.
    */
   share(count: number, lostUs?: number): void {
-    if (lostUs !== undefined && this.#shareCount > 1) this.share(1);
+    if (lostUs !== undefined && this.#inForce.shareCount > 1) this.share(1);
     const unknown = new Map<Budget, number>();
     if (lostUs !== undefined && count > 1) {
       for (const roleBudget of this)
-        for (const budget of [roleBudget, ...chainOf(roleBudget)])
+        for (const budget of [roleBudget, ...budgetsAbove(roleBudget)])
           unknown.set(budget, budget.unknownUnits(count, lostUs));
     }
     this.#divide(count);
@@ -194,14 +190,14 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 
   #divide(count: number): void {
-    const limits = shareOf(this.#orders.applyTo(this.#configured), count);
     const before = this.#limits;
+    this.#inForce.divide(count);
+    const limits = this.#limits;
     const nowUs = this.#time.monotonicUs();
-    this.#shareCount = count;
     this.reloadedUs = nowUs;
-    this.#limits = limits;
-    const chains = new Map([...this].map(roleBudget => [roleBudget, chainOf(roleBudget)]));
-    for (const [roleBudget, old] of chains) {
+    const all = ROLES.flatMap(role => this.#byRole[role].named(() => true));
+    const oldTotals = new Map(all.map(roleBudget => [roleBudget, budgetsAbove(roleBudget)]));
+    for (const [roleBudget, old] of oldTotals) {
       const route = limits.routeByName(roleBudget.name, roleBudget.role);
       if (route?.name !== roleBudget.name) {
         this.#byRole[roleBudget.role].delete(roleBudget.name);
@@ -213,15 +209,27 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         continue;
       }
       roleBudget.reload(route.roleBudget, limits.aimd);
-      roleBudget.above = this.#chain(route);
+      roleBudget.above = this.#totals.of(route, limits.aimd);
       roleBudget.trackCosts();
-      transfer(roleBudget, old, chainOf(roleBudget));
+      transfer(roleBudget, old, budgetsAbove(roleBudget));
     }
-    this.#countAgain([...chains.keys(), ...this.#history.all(nowUs)], before, nowUs);
-    this.#dropRemovedTotals([...chains.values()].flat(), nowUs);
+    const budgetAt = (route: Route, role: Role) => this.#atRoute(route, role);
+    const senders = [...oldTotals.keys(), ...this.#history.all(nowUs)];
+    this.#takenOver = countAgain(senders, { before, now: limits, budgetAt, nowUs });
+    this.#dropRemovedTotals([...oldTotals.values()].flat(), nowUs);
     // The new limits may route a pinned host to another budget.
     this.#pinned.clear();
     for (const { host, role } of this.#pins) this.#pinned.add(this.forHost(host, role));
+  }
+
+  /** A total whose role budgets were forgotten is still used. */
+  #dropRemovedTotals(totals: readonly Budget[], nowUs: number): void {
+    const used = new Set(
+      [...this, ...this.#history.all(nowUs)].flatMap(
+        ({ name, role }) => this.#limits.routeByName(name, role)?.above.map(total => total.name) ?? [],
+      ),
+    );
+    for (const { name } of totals) if (!used.has(name)) this.#totals.drop(name);
   }
 
   /**
@@ -229,105 +237,37 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    * counts (law L1).
    */
   setOrder(name: string, role: Role, limit: OrderedLimit): readonly OrderedChange[] {
-    this.#orders.set(name, role, limit);
     // So that snapshots list it, also before its first call.
     const route = limit.untilUs === 0 ? undefined : this.#limits.routeByName(name, role);
     if (route !== undefined) this.#atRoute(route, role);
+    this.#inForce.setOrder(name, role, limit);
     return this.#applyOrders([{ name, role }]);
   }
 
   /** When the next order ends; undefined if there is none. */
   get nextOrderEndUs(): number | undefined {
-    return this.#orders.nextEndUs;
+    return this.#inForce.nextOrderEndUs;
   }
 
   /** Ends the orders whose time is over. */
   endOrders(nowUs: number): readonly OrderedChange[] {
-    return this.#applyOrders(this.#orders.removeEnded(nowUs));
+    return this.#applyOrders(this.#inForce.removeEnded(nowUs));
   }
 
   /** Only the rates of role budgets change, so that the budgets above them stay as they are. */
   #applyOrders(keys: readonly OrderedKey[]): readonly OrderedChange[] {
-    if (keys.length === 0) return [];
-    this.#limits = shareOf(this.#orders.applyTo(this.#configured), this.#shareCount);
     const changes: OrderedChange[] = [];
     for (const key of keys) {
-      const isConcerned = mayConcern(this.#configured, key);
-      for (const roleBudget of this.#byRole[key.role].values()) {
-        if (!isConcerned(roleBudget.name)) continue;
+      const isConcerned = this.#inForce.mayConcern(key);
+      for (const roleBudget of this.#byRole[key.role].named(isConcerned)) {
         const policy = this.#limits.routeByName(roleBudget.name, key.role)?.roleBudget;
         if (policy === undefined || hasSameOrders(policy, roleBudget.policy)) continue;
         const { labels: old } = roleBudget.policy;
-        roleBudget.reload(policy, this.#limits.aimd);
+        roleBudget.reload(policy, this.aimd);
         changes.push({ roleBudget, old });
       }
     }
     return changes;
-  }
-
-  /**
-   * What was sent counts in every budget that applies to it now (law L1). A service does not know which of its members
-   * has sent what: each member that left it counts all of it.
-   */
-  #countAgain(senders: readonly FormerBudget[], before: LimitPolicies, nowUs: number): void {
-    this.#takenOver = [];
-    const inTotals = new Map<Budget, Set<FormerBudget>>();
-    const passedBy = new Map<Budget, RoleBudget>();
-    /** The totals that have counted the requests, but not this unit. */
-    const inCosts = new Map<CostLog, Set<FormerBudget>>();
-    for (const sender of senders) {
-      const { name, role, log } = sender;
-      if (log.written + log.pending === 0) continue;
-      const counted = new Map(before.routeByName(name, role)?.above.map(total => [total.name, total.policy]));
-      const absorbing = new Set([name]);
-      const partition = name.slice(commonName(name).length);
-      for (const { host, path } of before.placesOf(name)) {
-        const common = this.#limits.route(host, role, path);
-        const isPartition = partition !== "" && common.roleBudget.isPerPartition;
-        const route = isPartition ? { ...common, name: `${common.name}${partition}` } : common;
-        const roleBudget = this.#atRoute(route, role);
-        // At once: the next budget that is created may evict one without units.
-        if (!absorbing.has(route.name)) {
-          roleBudget.absorb([sender]);
-          this.#takenOver.push({ budget: roleBudget, roleBudget, units: unitsOf(roleBudget, [sender], nowUs) });
-        }
-        absorbing.add(route.name);
-        for (const total of chainOf(roleBudget)) {
-          passedBy.set(total, roleBudget);
-          const countedBy = counted.get(total.name);
-          if (countedBy === undefined) addTo(inTotals, total, sender);
-          else
-            for (const cost of total.costLogs)
-              if (countedBy.costs.every(({ unit }) => unit !== cost.unit)) addTo(inCosts, cost, sender);
-        }
-      }
-    }
-    for (const [total, sources] of inTotals) {
-      total.absorb([...sources]);
-      const roleBudget = passedBy.get(total);
-      if (roleBudget !== undefined)
-        this.#takenOver.push({ budget: total, roleBudget, units: unitsOf(total, [...sources], nowUs) });
-    }
-    for (const [cost, sources] of inCosts) {
-      cost.absorb([...sources]);
-      for (const source of sources)
-        if (source instanceof RoleBudget && !source.isDetached)
-          cost.log.reserve(pendingCosts(source, 1).get(cost.unit) ?? 0);
-    }
-  }
-
-  /**
-   * A total that a reload removes starts again if it comes back, with what its role budgets have sent. Otherwise these
-   * requests would count twice.
-   */
-  #dropRemovedTotals(totals: readonly Budget[], nowUs: number): void {
-    // A total whose role budgets were forgotten is still used.
-    const used = new Set(
-      [...this, ...this.#history.all(nowUs)].flatMap(
-        ({ name, role }) => this.#limits.routeByName(name, role)?.above.map(total => total.name) ?? [],
-      ),
-    );
-    for (const { name } of totals) if (!used.has(name)) this.#parents.delete(name);
   }
 
   /** What budgets have taken over from others in the last reload, once: the store does not know it. */
@@ -341,8 +281,9 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     this.#pinned.add(this.forHost(host, role));
   }
 
+  /** All role budgets, to be read. Idle ones are copies. */
   *[Symbol.iterator](): IterableIterator<RoleBudget> {
-    for (const role of ROLES) yield* this.#byRole[role].values();
+    for (const role of ROLES) yield* this.#byRole[role];
   }
 
   /** A budget that is created while the store is away: nothing is known of its use by other processes. */
@@ -358,61 +299,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    * A total that a reload adds starts empty in the store. Until all processes have reported what they had sent before,
    * nothing is sent.
    */
-  #holdAdded(budget: Budget): Budget {
+  #holdAdded(total: Budget): void {
     const untilUs = this.reloadedUs + REPORTED_WITHIN_US;
-    if (this.isShared && this.#time.monotonicUs() < untilUs) budget.holdUntilUs = untilUs;
-    return budget;
+    if (this.isShared && this.#time.monotonicUs() < untilUs) total.holdUntilUs = untilUs;
   }
-
-  #chain(route: Route): Budget | undefined {
-    return route.above.reduceRight<Budget | undefined>((outer, { name, policy }) => {
-      const budget = this.#parents.get(name) ?? this.#holdAdded(this.#countUnknown(new Budget(name, policy, outer)));
-      // A reload visits only the chains of existing role budgets; the others still have the old policy.
-      if (budget.policy !== policy) budget.reload(policy, this.#limits.aimd);
-      budget.above = outer;
-      this.#parents.set(name, budget);
-      return budget;
-    }, undefined);
-  }
-}
-
-/** The most units of these senders that count in a window of the budget, those in flight included. */
-function unitsOf({ windows }: Budget, senders: readonly FormerBudget[], nowUs: number): number {
-  const log = WindowLog.merged(windows, senders);
-  const pending = senders.reduce((sum, sender) => sum + sender.log.pending, 0);
-  return pending + Math.max(0, ...windows.map((window, index) => log.usedUnits(index, window, nowUs)));
-}
-
-function addTo<Key>(map: Map<Key, Set<FormerBudget>>, key: Key, sender: FormerBudget): void {
-  map.set(key, (map.get(key) ?? new Set()).add(sender));
-}
-
-function chainOf(roleBudget: RoleBudget): readonly Budget[] {
-  const chain: Budget[] = [];
-  for (let at = roleBudget.above; at; at = at.above) chain.push(at);
-  return chain;
-}
-
-/** Moves in-flight requests and pending units of a role budget to the budgets that are above it now. */
-function transfer(roleBudget: RoleBudget, from: readonly Budget[], to: readonly Budget[]): void {
-  for (const [budgets, others, sign] of [
-    [from, to, -1],
-    [to, from, 1],
-  ] as const) {
-    for (const budget of budgets) {
-      if (others.includes(budget)) continue;
-      budget.inFlight += sign * roleBudget.inFlight;
-      budget.reserve({ units: sign * roleBudget.log.pending, costs: pendingCosts(roleBudget, sign) });
-    }
-  }
-}
-
-function pendingCosts({ costLogs }: RoleBudget, sign: 1 | -1): Costs {
-  return new Map(costLogs.map(({ unit, log }) => [unit, sign * log.pending]));
-}
-
-/** Counts requests that are granted and not written as written now. */
-function writePending(roleBudget: RoleBudget, nowUs: number): void {
-  for (const { log, windows } of [roleBudget, ...roleBudget.costLogs])
-    if (log.pending > 0) log.write(windows, log.pending, nowUs);
 }

@@ -31,18 +31,20 @@ export class Tuner {
     this.#wake = wake;
   }
 
-  recordResponse(roleBudget: RoleBudget, { isThrottled, retryAfterMs = 0, announced }: ServerFeedback): void {
+  recordResponse(roleBudget: RoleBudget, feedback: ServerFeedback): void {
+    const { status = 429, isThrottled, retryAfterMs = 0, announced } = feedback;
     roleBudget.isAnswered = true;
     // First the announced limits and the hold: recording may change the pace and serve waiting requests.
     if (announced !== undefined && announced.length > 0) this.#applyAnnounced(roleBudget, announced);
     if (isThrottled && retryAfterMs <= 0) this.#holdThrottled(roleBudget);
-    this.record(roleBudget, isThrottled);
+    this.record(roleBudget, isThrottled, status >= 500);
   }
 
   /**
    * Counts a response for the pace of its key. The common case, nothing learned and nothing to learn, returns at once.
+   * `isOutage`: the server could not answer, and said when it can.
    */
-  record(requested: RoleBudget, isThrottled: boolean): void {
+  record(requested: RoleBudget, isThrottled: boolean, isOutage = false): void {
     const { aimd } = this.#roleBudgets;
     const { isAdaptive = aimd.enabled } = requested.policy;
     if (!isThrottled && requested.pace === undefined && !isAdaptive) return;
@@ -50,7 +52,7 @@ export class Tuner {
     if (roleBudget === undefined) return;
     const nowUs = this.#time.monotonicUs();
     roleBudget.pace ??= new Pace(roleBudget.policy, aimd, nowUs);
-    const isExplained = isThrottled && hasJustTightened(roleBudget, nowUs);
+    const isExplained = isThrottled && (isOutage || hasJustTightened(roleBudget, nowUs));
     // The request that was throttled is still in flight.
     const isAlone = roleBudget.isTried && roleBudget.inFlight <= 1;
     this.#applyPace(roleBudget, roleBudget.pace.record(isThrottled, nowUs, { isExplained, isAlone }));

@@ -1,7 +1,7 @@
 import type { Constraint } from "../errors.ts";
 import type { Timer } from "../time/time.ts";
 import type { Charge } from "./charge.ts";
-import type { EntryRequest } from "./entry-request.ts";
+import { type EntryRequest, leftOfBoundMs } from "./entry-request.ts";
 import type { Grant } from "./grant.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import type { Parking, SchedulerNode } from "./scheduler-node.ts";
@@ -28,8 +28,10 @@ export class Waiter {
   charge: Charge;
   readonly call: EntryRequest;
   readonly arrivedUs: number;
-  /** The bound in ms that admission compared the estimate with. */
+  /** The bound of the call in ms, from its first arrival. */
   readonly boundMs: number;
+  /** When the bound ends, without the time in which slots were missing. */
+  readonly #boundUs: number;
   /** When it is expected to start; 0 if unknown. Not a reservation (law L2). */
   estimatedUs = 0;
   hasLeft = false;
@@ -71,6 +73,7 @@ export class Waiter {
     this.call = call;
     this.arrivedUs = arrivedUs;
     this.boundMs = boundMs;
+    this.#boundUs = arrivedUs + leftOfBoundMs(call, boundMs) * 1000;
   }
 
   /** Units that it uses of every rate; 0 for a request that the windows do not count. */
@@ -96,8 +99,7 @@ export class Waiter {
    * was missing, or a reply of the store, does not count (law L4).
    */
   latestUs(nowUs: number): number {
-    const latestUs = this.arrivedUs + this.boundMs * 1000;
-    return this.hasOwnBound ? latestUs : latestUs + this.#slotWaitUs + this.#slotWaitAtNodeUs(nowUs);
+    return this.hasOwnBound ? this.#boundUs : this.#boundUs + this.#slotWaitUs + this.#slotWaitAtNodeUs(nowUs);
   }
 
   joined(node: SchedulerNode, nowUs: number): void {
@@ -136,9 +138,9 @@ export class Waiter {
     return this.#node === undefined ? 0 : this.#node.slotWaitUs(nowUs) - this.#slotWaitBaseUs;
   }
 
-  /** Its own bound, for any reason to wait. Without one it waits for slots as long as it takes. */
-  get maxWaitMs(): number {
-    return this.call.maxWaitMs ?? Number.POSITIVE_INFINITY;
+  /** The end of its own bound, for any reason to wait. Without one it waits for slots as long as it takes. */
+  get ownBoundUs(): number {
+    return this.hasOwnBound ? this.#boundUs : Number.POSITIVE_INFINITY;
   }
 
   waitedMs(nowUs: number): number {

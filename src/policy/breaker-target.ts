@@ -1,5 +1,5 @@
 import type { LoadedPolicy } from "./load.ts";
-import { isRole, type Role } from "./roles.ts";
+import { isRole, type Role, unknownRoleMessage } from "./roles.ts";
 import { serviceOfName } from "./service-name.ts";
 
 /** The parts of a target: `service:arxiv:landing`, `resolver:crossref`, `api.example.org:8443:metadata`, a URL. */
@@ -9,17 +9,36 @@ export interface TargetText {
   readonly role: Role | undefined;
 }
 
-/** The role follows the last colon; an earlier colon belongs to the port. */
+/** Limits of the policy that are no rates of a role. */
+const OTHER_LIMITS: ReadonlySet<string> = new Set(["total", "max_concurrent", "max_in_flight", "defaults"]);
+
+/**
+ * The role follows the last colon; an earlier colon belongs to the port. Throws a RangeError for a word that is no role,
+ * as in `api.example.org:total`.
+ */
 export function parseTargetText(text: string): TargetText {
   const [, prefix, rest = text] = /^(service|resolver|host)[: ](.+)$/i.exec(text) ?? [];
   const colon = rest.lastIndexOf(":");
   const last = rest.slice(colon + 1).toLowerCase();
   const hasRole = colon > 0 && isRole(last);
+  if (colon > 0 && !hasRole && /^[a-z_]+$/.test(last) && !isOtherColon(rest)) throw unknownRole(text, last);
   return {
     prefix: prefix?.toLowerCase() as TargetText["prefix"],
     name: hasRole ? rest.slice(0, colon) : rest,
     role: hasRole ? last : undefined,
   };
+}
+
+/** The colon of a path, as in `api.example.org/x:y`, or of an IPv6 address without brackets. */
+function isOtherColon(text: string): boolean {
+  return text.includes("/") || /^[\da-f:.]+$/i.test(text);
+}
+
+function unknownRole(text: string, word: string): RangeError {
+  const hint = OTHER_LIMITS.has(word)
+    ? `; orders change the rates of roles, and only the policy sets ${word}`
+    : ", or no role for all of them";
+  return new RangeError(`${JSON.stringify(text)}: ${unknownRoleMessage(word)}${hint}`);
 }
 
 /** Why a service has no circuit, cooldown or hold of its own; undefined for a service that has, and for a host. */

@@ -114,7 +114,9 @@ function listOf(read: OverrideReader): OverrideReader {
 
 /** `host__role` at the end of a variable's name, as `host:role`. */
 function hostAndRole(variable: string): string {
-  return nameAfterPrefix(variable).replace(/__(?!.*__)/, ":");
+  const name = nameAfterPrefix(variable);
+  const at = name.lastIndexOf("__");
+  return at < 0 ? name : `${name.slice(0, at)}:${name.slice(at + 2)}`;
 }
 
 /** The part after the first double underscore: a host, `host__role`, or the name of a resolver. */

@@ -1,4 +1,4 @@
-import type { Outcome } from "./classify.ts";
+import { faultText, type Outcome } from "./classify.ts";
 
 /** How a call ended, as reported to a circuit breaker. */
 export interface CallResult {
@@ -10,4 +10,12 @@ export interface CallResult {
   readonly error?: unknown;
   /** The delay of the response's Retry-After, in milliseconds. Used only when the outcome is a throttle. */
   readonly retryAfterMs?: number | undefined;
+}
+
+/** How a failed call ended, for messages: `HTTP 503`, or the code or class of its error. Never the error's own text. */
+export function failureText({ status, error }: CallResult): string | undefined {
+  if (status !== undefined) return `HTTP ${status}`;
+  return error === undefined
+    ? undefined
+    : (faultText(error)?.type ?? (error instanceof Error ? error.name : undefined));
 }

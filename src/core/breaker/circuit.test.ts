@@ -172,6 +172,15 @@ test("a peer record of an open circuit starts a new generation in any state", ()
     });
 });
 
+test("an open circuit keeps how its last call ended when it returns as a record, and loses it with the open time", () => {
+  const failure = { isThrottled: false, isUnreached: false, text: "HTTP 503" };
+  const opened = fail(failTimes(CLOSED, 4), policy, 0, 0, 0, failure);
+  const returned = adopt(opened, peerRecord, 0);
+  assert.equal(opened.kind === "open" && opened.lastFailure, "HTTP 503");
+  assert.equal(returned.kind === "open" && returned.lastFailure, "HTTP 503");
+  assert.ok(!("lastFailure" in advance(returned, 60 * S)));
+});
+
 test("a peer record of a closed circuit closes it once, and keeps the failure count of a closed one", () => {
   const isClosed = { ...peerRecord, isClosed: true };
   const three = failTimes(CLOSED, 3);

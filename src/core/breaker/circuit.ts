@@ -25,6 +25,8 @@ export type Circuit =
       readonly reopened: number;
       /** Opened by failures that never reached the host, so that it applies to this process alone. Absent otherwise. */
       readonly isAlone?: true;
+      /** How the call ended that opened it, for messages. Absent if it was a call of another process. */
+      readonly lastFailure?: string;
     }
   | {
       readonly kind: "half-open";
@@ -123,6 +125,8 @@ export interface FailureKind {
   readonly isThrottled: boolean;
   /** The call never reached the host. */
   readonly isUnreached: boolean;
+  /** How the call ended, for messages: `HTTP 503`, or the code of its error. */
+  readonly text?: string | undefined;
 }
 
 const PLAIN_FAILURE: FailureKind = Object.freeze({ isThrottled: false, isUnreached: false });
@@ -134,19 +138,19 @@ export function fail(
   generation: number,
   nowUs: number,
   random: number,
-  { isThrottled, isUnreached } = PLAIN_FAILURE,
+  { isThrottled, isUnreached, text } = PLAIN_FAILURE,
 ): Circuit {
   if (circuit.generation !== generation || circuit.kind === "open") return circuit;
   if (circuit.kind === "half-open") {
     const isAlone = isUnreached || circuit.isAlone === true;
-    return { ...open(circuit, policy, circuit.reopened + 1, nowUs, random), ...(isAlone && { isAlone }) };
+    return openedBy(text, isAlone, open(circuit, policy, circuit.reopened + 1, nowUs, random));
   }
   const failures = circuit.failures + (isThrottled ? 0 : 1);
   const unreached = circuit.unreached + (isUnreached && !isThrottled ? 1 : 0);
   const throttles = circuit.throttles + (isThrottled ? 1 : 0);
   if (Math.max(failures, throttles) < policy.failMax) return { ...circuit, failures, unreached, throttles };
   const isAlone = failures - unreached < policy.failMax && throttles < policy.failMax;
-  return { ...open(circuit, policy, 0, nowUs, random), ...(isAlone && { isAlone }) };
+  return openedBy(text, isAlone, open(circuit, policy, 0, nowUs, random));
 }
 
 /** Removes a probe, so that another one can be sent before its lease ends. */
@@ -172,7 +176,10 @@ export function adopt(
 ): Circuit {
   const { isClosed, untilUs, reopened, probes } = other;
   if (isClosed) return circuit.kind === "closed" || circuit.isAlone ? circuit : close(circuit);
-  if (untilUs > nowUs) return { kind: "open", generation: circuit.generation + 1, untilUs, reopened };
+  if (untilUs > nowUs) {
+    const lastFailure = circuit.kind === "open" ? circuit.lastFailure : undefined;
+    return openedBy(lastFailure, false, { kind: "open", generation: circuit.generation + 1, untilUs, reopened });
+  }
   if (circuit.kind === "open" && circuit.untilUs > nowUs) return circuit;
   const { generation, successes, own } =
     circuit.kind === "half-open"
@@ -225,12 +232,18 @@ function aloneOf(circuit: Circuit): { readonly isAlone?: true } {
   return circuit.kind !== "closed" && circuit.isAlone ? { isAlone: true } : {};
 }
 
-function open(circuit: Circuit, policy: CircuitPolicy, reopened: number, nowUs: number, random: number) {
+type OpenState = Extract<Circuit, { kind: "open" }>;
+
+function openedBy(lastFailure: string | undefined, isAlone: boolean, circuit: OpenState): OpenState {
+  return { ...circuit, ...(isAlone && { isAlone }), ...(lastFailure !== undefined && { lastFailure }) };
+}
+
+function open(circuit: Circuit, policy: CircuitPolicy, reopened: number, nowUs: number, random: number): OpenState {
   const { resetUs, resetCapUs, isAdaptive } = policy;
   // The first open time has no jitter and no growth; only failed probes make it longer.
   const grownUs = isAdaptive ? Math.min(Math.max(resetUs, resetCapUs), resetUs * 2 ** reopened) : resetUs;
   const jitterUs = isAdaptive && reopened > 0 ? Math.floor(grownUs * JITTER_SHARE * random) : 0;
-  return { kind: "open" as const, generation: circuit.generation + 1, untilUs: nowUs + grownUs + jitterUs, reopened };
+  return { kind: "open", generation: circuit.generation + 1, untilUs: nowUs + grownUs + jitterUs, reopened };
 }
 
 /**

@@ -16,13 +16,11 @@ export interface ThrottleRule {
 /** For hosts without rules. */
 export const NO_THROTTLE_RULES: readonly ThrottleRule[] = [];
 
-/** Whether status and header match. A rule with a body needs `matchesBody` too. */
-export function matchesHead(
-  { statuses, header }: ThrottleRule,
-  status: number,
-  field: (name: string) => string | undefined,
-): boolean {
-  if (statuses !== undefined && !statuses.has(status)) return false;
+export function matchesStatus({ statuses }: ThrottleRule, status: number): boolean {
+  return statuses === undefined || statuses.has(status);
+}
+
+export function matchesHeader({ header }: ThrottleRule, field: (name: string) => string | undefined): boolean {
   return header === undefined || field(header.name)?.toLowerCase().includes(header.text) === true;
 }
 

@@ -23,6 +23,7 @@ const noRequestDirectives: RequestControl = {
   minFreshS: 0,
   maxStaleS: 0,
   staleIfErrorS: 0,
+  ownLifetimeMs: undefined,
 };
 const noResponseDirectives: ResponseControl = {
   noStore: false,

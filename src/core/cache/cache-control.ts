@@ -22,6 +22,8 @@ export interface RequestControl {
   readonly maxStaleS: number;
   /** Seconds that a response may be stale when the server fails; 0 when absent. */
   readonly staleIfErrorS: number;
+  /** How long a response is fresh if the server does not say; undefined for the heuristic. There is no such directive. */
+  readonly ownLifetimeMs: number | undefined;
 }
 
 /** Directives of a response. `s-maxage` and `proxy-revalidate` are for shared caches and left out. */
@@ -62,6 +64,7 @@ export function requestControl(cacheControl: FieldValue, pragma?: FieldValue): R
     // The only directive with an optional number; without one it accepts any staleness.
     maxStaleS: shortest(parsed.get("max-stale"), Number.POSITIVE_INFINITY) ?? 0,
     staleIfErrorS: shortest(parsed.get("stale-if-error")) ?? 0,
+    ownLifetimeMs: undefined,
   });
 }
 

@@ -134,6 +134,7 @@ test("the facts of a stored response are computed from its headers", () => {
     dateMs: nowMs - 1000,
     ageHeaderS: 2,
     lifetimeMs: 60_000,
+    mayHaveOwnLifetime: false,
     control,
   });
 });

@@ -21,11 +21,22 @@ export interface DatedResponse {
   readonly receivedMs: number;
 }
 
+/** Whether the server says how long the response is fresh, also if that is not at all. */
+export function hasGivenLifetime({ headers, responseControl: control }: Omit<DatedResponse, "receivedMs">): boolean {
+  return control.noCache || control.maxAgeS !== undefined || headers["expires"] !== undefined;
+}
+
+/** Whether a lifetime that the server does not give may be assumed. */
+export function mayAssumeLifetime({ status, responseControl: control }: Omit<DatedResponse, "receivedMs">): boolean {
+  return HEURISTICALLY_CACHEABLE.has(status) || control.isPublic;
+}
+
 /**
  * Lifetime since the response was generated, in milliseconds; 0 when it must be revalidated each time.
  * `immutable` does not change it: it says that a fresh response does not change, not how long it is fresh.
  */
-export function freshnessLifetimeMs({ status, headers, responseControl: control, receivedMs }: DatedResponse): number {
+export function freshnessLifetimeMs(response: DatedResponse): number {
+  const { headers, responseControl: control, receivedMs } = response;
   if (control.noCache) return 0;
   if (control.maxAgeS !== undefined) return control.maxAgeS * 1000;
 
@@ -38,7 +49,7 @@ export function freshnessLifetimeMs({ status, headers, responseControl: control,
     return Math.max(0, (expiresMs ?? generatedMs) - generatedMs);
   }
 
-  if (!HEURISTICALLY_CACHEABLE.has(status) && !control.isPublic) return 0;
+  if (!mayAssumeLifetime(response)) return 0;
   const unchangedMs = generatedMs - (dateMs(headers["last-modified"], receivedMs) ?? generatedMs);
   return Math.min(Math.max(0, Math.floor(unchangedMs * HEURISTIC_SHARE)), DAY_MS);
 }
@@ -67,6 +78,8 @@ export function ageMs(atMs: number, { requestedMs, receivedMs, dateMs, ageHeader
 /** Everything `decideReuse` needs to know about a stored response; computed once for each stored version. */
 export interface EntryFacts extends ResponseTiming {
   readonly lifetimeMs: number;
+  /** False if the server gives a lifetime, or none may be assumed. */
+  readonly mayHaveOwnLifetime: boolean;
   readonly control: ResponseControl;
 }
 
@@ -75,13 +88,15 @@ export function entryFacts(
 ): EntryFacts {
   const { status, headers, requestedMs, receivedMs } = entry;
   const control = responseControl(headers["cache-control"]);
+  const response = { status, headers, receivedMs, responseControl: control };
   return {
     requestedMs,
     receivedMs,
     dateMs: dateMs(headers["date"], receivedMs),
     // The first value of a list counts, and an invalid number is ignored (section 5.1).
     ageHeaderS: deltaSeconds(firstValue(firstValue(headers["age"])?.split(",", 1)) ?? ""),
-    lifetimeMs: freshnessLifetimeMs({ status, headers, receivedMs, responseControl: control }),
+    lifetimeMs: freshnessLifetimeMs(response),
+    mayHaveOwnLifetime: !hasGivenLifetime(response) && mayAssumeLifetime(response),
     control,
   };
 }

@@ -182,14 +182,22 @@ test("a response that needed revalidation is never served without it later", () 
 
 const at = (ms: number) => new Date(ms).toUTCString();
 
-function storable(headers: HeaderFields, { status = 200, method = "GET", requested = "" } = {}): boolean {
+interface StorableOptions {
+  readonly status?: number;
+  readonly method?: string;
+  readonly requested?: string;
+  readonly ownLifetimeMs?: number;
+}
+
+function storable(headers: HeaderFields, options: StorableOptions = {}): boolean {
+  const { status = 200, method = "GET", requested = "", ownLifetimeMs } = options;
   return isStorable({
     method,
     url: "https://example.org/a?b=1",
     status,
     headers,
     receivedMs: nowMs,
-    requestControl: requestControl(requested),
+    requestControl: { ...requestControl(requested), ownLifetimeMs },
     responseControl: responseControl(headers["cache-control"]),
   });
 }
@@ -250,6 +258,47 @@ test("a response without a lifetime, a heuristic or a validator is not stored", 
   assert.equal(storable({ "last-modified": at(nowMs - dayMs) }), true);
   assert.equal(storable({ expires: "0" }), true);
   assert.equal(storable({ "cache-control": "no-cache", etag: '"a"' }), true);
+});
+
+test("a lifetime of the caller stores what the server gives no lifetime for, and nothing that must not be stored", () => {
+  const own = { ownLifetimeMs: dayMs };
+  assert.equal(storable({}, own), true);
+  assert.equal(storable({ "cache-control": "private" }, own), true);
+  assert.equal(storable({}, { ...own, status: 404 }), true);
+  assert.equal(storable({}, { ownLifetimeMs: 0 }), false);
+  assert.equal(storable({ "cache-control": "no-store" }, own), false);
+  assert.equal(storable({ "cache-control": "no-cache" }, own), false);
+  assert.equal(storable({ vary: "*" }, own), false);
+  for (const status of [206, 302, 401, 403, 429, 500, 503]) assert.equal(storable({}, { ...own, status }), false);
+  for (const method of ["HEAD", "POST", "PUT"]) assert.equal(storable({}, { ...own, method }), false);
+});
+
+test("a lifetime of the caller counts instead of the heuristic one, and never instead of one that the server gives", () => {
+  const requests = (ownLifetimeMs: number) => ({ ...requestControl(""), ownLifetimeMs });
+  const kind = (headers: HeaderFields, ownLifetimeMs: number, ageMs: number, status = 200) => {
+    const facts = entryFacts({ status, headers, requestedMs: nowMs, receivedMs: nowMs });
+    return decideReuse(facts, requests(ownLifetimeMs), nowMs + ageMs).kind;
+  };
+  assert.equal(kind({}, dayMs, dayMs - 1), "fresh");
+  assert.equal(kind({}, dayMs, dayMs), "revalidate");
+  assert.equal(kind({}, Number.POSITIVE_INFINITY, 1000 * dayMs), "fresh");
+  const unchanged = { "last-modified": at(nowMs - 10 * dayMs) };
+  assert.equal(kind(unchanged, 0, 0), "revalidate");
+  assert.equal(kind(unchanged, 2 * dayMs, 2 * dayMs - 1), "fresh");
+  fc.assert(
+    fc.property(
+      fc.constantFrom("max-age=60", "max-age=0", "no-cache", "max-age=60, must-revalidate"),
+      fc.integer({ min: 0, max: 10 * dayMs }),
+      fc.integer({ min: 0, max: 120_000 }),
+      (control, ownLifetimeMs, ageMs) => {
+        const headers = { "cache-control": control };
+        const expected = decideReuse(entry(headers), requestControl(""), nowMs + ageMs).kind;
+        assert.equal(kind(headers, ownLifetimeMs, ageMs), expected);
+      },
+    ),
+  );
+  assert.equal(kind({ expires: "0" }, dayMs, 0), "revalidate");
+  assert.equal(kind({}, dayMs, 0, 503), "revalidate");
 });
 
 for (const status of [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]) {

@@ -10,6 +10,8 @@ import {
   type EntryFacts,
   freshnessLifetimeMs,
   HEURISTICALLY_CACHEABLE,
+  hasGivenLifetime,
+  mayAssumeLifetime,
 } from "./freshness.ts";
 import { firstValue } from "./stored-fields.ts";
 import { varyNames } from "./vary.ts";
@@ -52,9 +54,9 @@ const REVALIDATE_OR_SERVE: ReuseDecision = Object.freeze({
  * `only-if-cached`, which the standard of fetch defines so, serve it.
  */
 export function decideReuse(entry: EntryFacts, request: RequestControl, nowMs: number): ReuseDecision {
-  const { control, lifetimeMs } = entry;
+  const { control, mayHaveOwnLifetime } = entry;
   const age = ageMs(nowMs, entry);
-  const staleMs = age - lifetimeMs;
+  const staleMs = age - ((mayHaveOwnLifetime ? request.ownLifetimeMs : undefined) ?? entry.lifetimeMs);
   if (request.acceptsAnyAge) return staleMs < 0 ? FRESH : STALE;
   if (control.noCache || request.noCache) return MUST_REVALIDATE;
 
@@ -106,8 +108,8 @@ export interface StorableExchange extends DatedResponse {
  * for later GETs when the server says that it is one: with an explicit lifetime, and the same URL in `Content-Location`
  * (RFC 9110, section 9.3.3).
  *
- * A heuristically cacheable status is stored when it has an explicit lifetime, a basis for a heuristic one, or a
- * validator. Any other final status (302, 403, 503) is stored only while it is fresh, because a failure that cannot be
+ * A heuristically cacheable status is stored when it has an explicit lifetime, a basis for a heuristic one, a validator,
+ * or a lifetime by the caller. Any other final status (302, 403, 503) is stored only while it is fresh, because a failure that cannot be
  * reused must not replace a response that can.
  */
 export function isStorable(exchange: StorableExchange): boolean {
@@ -117,6 +119,8 @@ export function isStorable(exchange: StorableExchange): boolean {
   if (requestControl.noStore || !permitsStorage(control, status)) return false;
   if (varyNames(headers["vary"]).includes("*")) return false;
   if (status === 206 && parseContentRange(headers["content-range"]) === undefined) return false;
+  if ((requestControl.ownLifetimeMs ?? 0) > 0 && !hasGivenLifetime(exchange) && mayAssumeLifetime(exchange))
+    return true;
   if (!HEURISTICALLY_CACHEABLE.has(status)) return freshnessLifetimeMs(exchange) > 0;
   return control.maxAgeS !== undefined || ["expires", "etag", "last-modified"].some(name => firstValue(headers[name]));
 }

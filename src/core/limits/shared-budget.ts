@@ -188,22 +188,20 @@ export class SharedBudget {
     const { least, most, aheadUs = 0 } = demand;
     this.#turns.prune(nowUs);
     const others = this.#turns.othersOf(member);
+    const ahead = this.#turns.aheadOf(member);
     const freeUs = this.#log.earliestUs(this.#windows, this.#spacingUs, least, nowUs);
     const canBeAlone = aheadUs > 0 && others === 0 && this.#spacingUs === 0 && !this.isStricterThan(claim);
     const isAlone = canBeAlone && this.#isOnlyUser(processId, member, nowUs);
     const free = this.#freeUnits(processId, isAlone ? aheadUs : 0, nowUs);
-    if (freeUs > nowUs && !(isAlone && free >= least)) {
-      const isNext = this.#turns.aheadOf(member) === 0 && this.#canForetell(least);
-      return { units: 0, usableUs: isNext ? freeUs : undefined, isAlone };
-    }
+    const isFree = freeUs <= nowUs || (isAlone && free >= least);
     // With even spacing only one send is due at a time.
-    if (others === 0) return { units: Math.min(this.#spacingUs > 0 ? least : free, most), usableUs: nowUs, isAlone };
-    const mine = free - this.#turns.aheadOf(member);
-    if (mine < least) {
-      const units = nowUs - freeUs >= TURN_US ? least : 0;
-      return { units, usableUs: units > 0 ? nowUs : undefined, isAlone };
-    }
-    return { units: Math.min(mine, this.#turnUnits(demand, others)), usableUs: nowUs, isAlone };
+    if (isFree && others === 0)
+      return { units: Math.min(this.#spacingUs > 0 ? least : free, most), usableUs: nowUs, isAlone };
+    if (isFree && free - ahead >= least)
+      return { units: Math.min(free - ahead, this.#turnUnits(demand, others)), usableUs: nowUs, isAlone };
+    const isNext = this.#hasUnitsForAll(ahead, least, aheadUs, nowUs);
+    if (isFree && (isNext || nowUs - freeUs >= TURN_US)) return { units: least, usableUs: nowUs, isAlone };
+    return { units: 0, usableUs: isNext && !isFree ? freeUs : undefined, isAlone };
   }
 
   othersWait(processId: string): boolean {
@@ -320,10 +318,19 @@ export class SharedBudget {
     return free;
   }
 
-  /** Whether the units that the next ones wait for are written: only then it is known when these may be used. */
-  #canForetell(units: number): boolean {
+  /**
+   * Whether it is known when the process and all before it may use their units, and that is within `aheadUs`. Then the
+   * process gets the first of these units, although others are before it: each of them gets one when it asks. So a
+   * process that asks a little before its turn need not ask again, and one that asks late delays no other.
+   */
+  #hasUnitsForAll(ahead: number, least: number, aheadUs: number, nowUs: number): boolean {
     const { pending } = this.#log;
-    return (this.#spacingUs === 0 || pending === 0) && this.#windows.every(({ limit }) => pending + units <= limit);
+    const units = ahead + least;
+    // The next units wait for written ones only: a leased unit may be written at any time.
+    const isKnown =
+      (this.#spacingUs === 0 || pending === 0) && this.#windows.every(({ limit }) => pending + units <= limit);
+    if (!isKnown || ahead === 0) return isKnown;
+    return this.#log.expectedUs(this.#windows, this.#spacingUs, units, nowUs) <= nowUs + aheadUs;
   }
 
   /** The units of one turn. */

@@ -41,12 +41,20 @@ test("after the turn of the first, the next one is first", () => {
   for (const index of [0, 1, 2]) join(index, 1, SECOND);
   queue.leave(members[0] as BudgetMember, 0);
   assert.deepEqual(ahead(), [2, 0, 1]);
-  // One that leaves from the middle is noticed when the queue reaches its place.
   queue.leave(members[1] as BudgetMember, 0);
   assert.equal(queue.aheadOf(members[2] as BudgetMember), 0);
   queue.leave(members[2] as BudgetMember, 0);
   assert.deepEqual(ahead(), [0, 0, 0]);
   assert.equal((tables.turns as Map<number, string>).size, 0);
+});
+
+test("a turn that ends behind the first one leaves less before those that are not first", () => {
+  const { queue, members, join, ahead } = queueOf("a", "b", "c", "d", "new");
+  for (const index of [0, 1, 2, 3]) join(index, 2, SECOND);
+  queue.leave(members[2] as BudgetMember, 0);
+  assert.deepEqual(ahead(), [0, 0, 6, 4, 6]);
+  queue.leave(members[0] as BudgetMember, 0);
+  assert.deepEqual(ahead(), [4, 0, 4, 2, 4], "the second one is first now");
 });
 
 test("a process that is two seconds late loses its turn", () => {

@@ -55,9 +55,18 @@ export class TurnQueue {
     return this.#waiting - (turn === undefined ? 0 : 1);
   }
 
-  /** Units that are promised to the processes before this one. */
+  /**
+   * Units that are promised to the processes before this one. Turns behind the first one may be over already: they count
+   * as turns before this one, because that many processes less want the units that are next. So there are always as many
+   * processes with n units or less before them as there are units.
+   */
   aheadOf(member: BudgetMember): number {
-    return this.othersOf(member) === 0 ? 0 : Math.max(0, (member.turn?.start ?? this.#end) - this.#headStart);
+    if (this.othersOf(member) === 0) return 0;
+    const { number, start } = member.turn ?? { number: this.#tail, start: this.#end };
+    const units = Math.max(0, start - this.#headStart);
+    const turns = number - this.#head;
+    const over = this.#tail - this.#head - this.#waiting;
+    return over <= 0 || turns <= 0 ? units : Math.ceil((units * Math.max(0, turns - over)) / turns);
   }
 
   /** Gives the process a turn at the end of the queue, unless it has one, and records when it is to ask again. */

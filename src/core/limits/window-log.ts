@@ -218,6 +218,11 @@ export class WindowLog {
     });
   }
 
+  /** Whether all units were written at `lastUs`, and none is pending. */
+  get isOneBurst(): boolean {
+    return this.#rings === undefined && this.pending === 0;
+  }
+
   /** True when the log can no longer delay a request, so that deleting it changes nothing (law L11). */
   isExpired(windows: readonly Window[], spacingUs: number, nowUs: number): boolean {
     if (this.pending > 0) return false;

@@ -32,6 +32,7 @@ async function found(pattern: RegExp, make: (limits: RatelimitsOptions, time: Fa
 function changed(limiter: RateLimiter, acquire: TracedLimiter["acquire"]): TracedLimiter {
   return {
     acquire,
+    check: request => limiter.check(request),
     record429: request => limiter.record429(request),
     recordSuccess: request => limiter.recordSuccess(request),
     cooldownFor: (request, ms) => limiter.cooldownFor(request, ms),
@@ -79,6 +80,18 @@ test("a limiter that gives a wrong time in its refusals is reported", async () =
     );
   };
   assert.ok(await found(/^retryAfterMs /, wrong));
+});
+
+test("a limiter whose check names another limit than its refusals is reported", async () => {
+  const wrong = (limits: RatelimitsOptions, time: FakeTime): TracedLimiter => {
+    const limiter = new RateLimiter(limits, { time });
+    const check: TracedLimiter["check"] = request => {
+      const refusal = limiter.check(request);
+      return refusal && { ...refusal, constraint: { ...refusal.constraint, limit: "another limit" } };
+    };
+    return { ...changed(limiter, request => limiter.acquire(request)), check };
+  };
+  assert.ok(await found(/^names: /, wrong));
 });
 
 test("a limiter that lets short calls overtake violates the order", async () => {

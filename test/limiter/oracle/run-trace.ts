@@ -1,4 +1,5 @@
 /** Runs one trace on a `RateLimiter` with virtual time, and compares what it does with a plain list of sends. */
+import { isDeepStrictEqual } from "node:util";
 import { RateLimitExceeded } from "../../../src/errors.ts";
 import { type RateGrant, RateLimiter } from "../../../src/limiter.ts";
 import type { RatelimitsOptions } from "../../../src/policy/ratelimit-options.ts";
@@ -42,7 +43,7 @@ const TIMER_US = 1000;
 /** The part of a limiter that a trace uses. */
 export type TracedLimiter = Pick<
   RateLimiter,
-  "acquire" | "record429" | "recordSuccess" | "cooldownFor" | "reload" | "snapshot"
+  "acquire" | "check" | "record429" | "recordSuccess" | "cooldownFor" | "reload" | "snapshot"
 >;
 
 /** `make` builds another limiter, to show that the laws notice a wrong one. */
@@ -53,6 +54,7 @@ export async function runTrace(
 ): Promise<TraceResult> {
   const trace = new Trace(plan, make);
   for (const step of plan.steps) await trace.step(step);
+  await trace.compareNames(plan.last);
   await trace.compareRefusal(plan.last);
   await trace.end();
   return trace;
@@ -99,6 +101,44 @@ class Trace implements TraceResult {
     await time.advance(0);
   }
 
+  /** One estimate: `check`, the snapshot and a refusal name the same limit and the same time for the same call. */
+  async compareNames(call: PlannedCall): Promise<void> {
+    const { maxWaitMs: _, ...request } = this.#requestOf(call);
+    const checked = this.#limiter.check(request);
+    // A call behind requests without a slot waits for a time that is not known.
+    if (checked?.retryAfterMs === undefined || checked.retryAfterMs < 2 || this.#policy.maxConcurrent !== undefined)
+      return;
+    // With a bound this long a lower bound of its start may admit it, and the queues refuse it in a microtask.
+    const refusal = await this.#refusalWithin(call, checked.retryAfterMs - 1);
+    const told = { constraint: checked.constraint, retryAfterMs: checked.retryAfterMs };
+    if (!(refusal instanceof RateLimitExceeded) || !isDeepStrictEqual(told, named(refusal)))
+      this.violations.push(`names: check says ${JSON.stringify(told)}, acquire ${JSON.stringify(named(refusal))}`);
+    const [key] = budgetsOf(this.#policy, call.host, call.role);
+    const shown = this.#limiter.snapshot().keys.find(one => one.key === key.name && one.role === call.role);
+    const usual = this.#limiter.check({ host: call.host, role: call.role });
+    if (shown !== undefined && !isDeepStrictEqual(shown.constraint, usual?.constraint))
+      this.violations.push(
+        `names: check says ${JSON.stringify(usual?.constraint)}, snapshot ${JSON.stringify(shown.constraint)}`,
+      );
+  }
+
+  /** The refusal of a call with this bound, which arrives now; undefined if it waits. */
+  async #refusalWithin(call: PlannedCall, maxWaitMs: number): Promise<unknown> {
+    const abort = new AbortController();
+    let ended: unknown;
+    this.#limiter.acquire({ ...this.#requestOf(call), maxWaitMs, signal: abort.signal }).then(
+      grant => grant.giveBack(),
+      error => {
+        ended = error;
+      },
+    );
+    await this.#time.advance(0);
+    const refusal = ended;
+    abort.abort();
+    await this.#time.advance(0);
+    return refusal;
+  }
+
   /** Law L4: a refusal says when the same call would really have started, if nothing else arrives. */
   async compareRefusal(call: PlannedCall): Promise<void> {
     const nowUs = this.#time.monotonicUs();
@@ -138,16 +178,11 @@ class Trace implements TraceResult {
   /** Resolves when the call is granted, with the instant, or refused, with the error. */
   #call(planned: PlannedCall): Promise<unknown> {
     const policy = this.#policy;
-    const { host, role, isHead } = planned;
-    const budgets = budgetsOf(policy, host, role).map(({ budget }) => budget);
-    const least = (amount: number, unit: "requests" | "credits") =>
-      Math.min(amount, ...budgets.flatMap(budget => budget[unit].map(({ limit }) => limit)));
-    const weight = least(planned.weight, "requests");
-    const credits = planned.credits === undefined ? undefined : least(planned.credits, "credits");
+    const request = this.#requestOf(planned);
     const call: WaitingCall = {
       call: planned,
-      weight,
-      credits,
+      weight: request.weight,
+      credits: request.costs?.credits,
       number: this.#calls,
       arrivedUs: this.#time.monotonicUs(),
       boundMs: planned.maxWaitMs ?? policy.maxDelayMs,
@@ -156,19 +191,24 @@ class Trace implements TraceResult {
     this.#calls += 1;
     const mustGrant = this.#isCalm && this.#waiting.size === 0 && this.#sends.hasCapacity(policy, this.#sendOf(call));
     this.#waiting.add(call);
-    const acquired = this.#limiter.acquire({
-      host,
-      role,
-      weight,
-      costs: credits === undefined ? undefined : { credits },
-      method: isHead ? "HEAD" : "GET",
-      maxWaitMs: planned.maxWaitMs,
-      signal: call.abort.signal,
-    });
-    return acquired.then(
+    return this.#limiter.acquire({ ...request, signal: call.abort.signal }).then(
       grant => this.#granted(call, grant),
       error => this.#ended(call, error, mustGrant),
     );
+  }
+
+  #requestOf({ host, role, isHead, weight, credits, maxWaitMs }: PlannedCall) {
+    const budgets = budgetsOf(this.#policy, host, role).map(({ budget }) => budget);
+    const least = (amount: number, unit: "requests" | "credits") =>
+      Math.min(amount, ...budgets.flatMap(budget => budget[unit].map(({ limit }) => limit)));
+    return {
+      host,
+      role,
+      weight: least(weight, "requests"),
+      costs: credits === undefined ? undefined : { credits: least(credits, "credits") },
+      method: isHead ? "HEAD" : "GET",
+      maxWaitMs,
+    };
   }
 
   #abort(call: WaitingCall | undefined): void {
@@ -280,4 +320,11 @@ class Trace implements TraceResult {
   #nth<Item>(items: readonly Item[], which: number): Item | undefined {
     return items[which % Math.max(1, items.length)];
   }
+}
+
+/** What a refusal says; undefined if there is none. */
+function named(refusal: unknown): object | undefined {
+  if (!(refusal instanceof RateLimitExceeded)) return undefined;
+  const { constraint, retryAfterMs } = refusal;
+  return { constraint, retryAfterMs };
 }

@@ -2,13 +2,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gateOf, host, roleLimits } from "../../test/limiter/kit.ts";
-import { RateLimitExceeded } from "../errors.ts";
+import { BreakerOpenError, RateLimitExceeded } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
+import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { BreakerRegistry } from "./breaker-registry.ts";
 import { Gate } from "./gate.ts";
 
 interface Ended {
@@ -234,4 +236,49 @@ test("with a store a call with maxWaitMs 0 is decided by the store, however slow
     [first[0]?.retryAfterMs, second[0]?.retryAfterMs].map(ms => ms === undefined),
     [true, false],
   );
+});
+
+const CIRCUIT = { fail_max: 1, reset_timeout_s: 1 };
+const CIRCUITS = { defaults: { ...CIRCUIT, roles: { metadata: CIRCUIT }, half_open: { jitter_ms: 0 } } };
+
+test("the time in which a record of the store is read counts in the bound of the call", async () => {
+  const time = new FakeTime();
+  const member = new MemoryStore(time).member("p0");
+  const breakerStore: Store = {
+    processId: member.processId,
+    processes: 2,
+    exchange: (...about) => member.exchange(...about),
+    read: name => time.sleep(150).then(() => member.read(name)),
+    change: (name, step) => member.change(name, step),
+    list: prefix => member.list(prefix),
+    signals: member.signals,
+    close: () => member.close(),
+  };
+  const breakers = new BreakerRegistry(CIRCUITS, { time, random: () => 0 });
+  const gate = new Gate(limitPoliciesFrom({}, "test"), time, { breakers, breakerStore });
+  breakers.onFailure({ host, status: 500 });
+  await time.advance(700);
+  const late = (async () => gate.enter({ host, role: "metadata", maxWaitMs: 200 }))().catch(error => error);
+  await time.advance(150);
+  assert.equal(gate.waiting, 0);
+  await time.advance(1000);
+  const error = await late;
+  assert.ok(error instanceof BreakerOpenError, String(error));
+  assert.equal(error.retryAfterMs, 150);
+});
+
+test("maxBreakerWaitMs bounds the wait for all circuits and cooldowns of a call together", async () => {
+  const time = new FakeTime();
+  const breakers = new BreakerRegistry(CIRCUITS, { time, random: () => 0 });
+  const gate = new Gate(limitPoliciesFrom({}, "test"), time, { breakers });
+  breakers.onFailure({ host, status: 500 });
+  const call = { host, role: "metadata", maxWaitMs: Number.POSITIVE_INFINITY, maxBreakerWaitMs: 1500 } as const;
+  const late = (async () => gate.enter(call))().catch(error => error);
+  await time.advance(900);
+  breakers.open(host, 1);
+  await time.advance(0);
+  assert.equal(gate.waiting, 0);
+  const error = await late;
+  assert.ok(error instanceof BreakerOpenError, String(error));
+  assert.equal(error.retryAfterMs, 1000);
 });

@@ -1,0 +1,110 @@
+import type { Denial } from "../breaker/denial.ts";
+import { RejectedError, type StoreError } from "../errors.ts";
+import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { Queues } from "../limiter/queues.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
+import type { RoleBudgets } from "../limiter/role-budgets.ts";
+import type { Waiter } from "../limiter/waiter.ts";
+import type { Time } from "../time/time.ts";
+import type { BreakerQueue } from "./breaker-queue.ts";
+
+const NO_BLOCKED: ReadonlyMap<RoleBudget, number> = new Map();
+
+export interface GateQueuesDeps {
+  readonly time: Time;
+  readonly roleBudgets: RoleBudgets;
+  readonly queues: Queues;
+  readonly breakerQueue: BreakerQueue | undefined;
+  /** Adds the setting behind a refusal to its error. */
+  readonly explainTo: (error: RejectedError, request: EntryRequest) => void;
+}
+
+/** Where requests wait: in the queues of their budgets, or for the circuit or cooldown that blocks them. */
+export class GateQueues {
+  readonly #deps: GateQueuesDeps;
+
+  constructor(deps: GateQueuesDeps) {
+    this.#deps = deps;
+  }
+
+  get size(): number {
+    return this.#deps.queues.waiting + (this.#deps.breakerQueue?.waiting ?? 0);
+  }
+
+  /** The requests of each budget that wait for an open circuit or a cooldown. */
+  blockedByBudget(): ReadonlyMap<RoleBudget, number> {
+    return this.#deps.breakerQueue?.waitingByBudget() ?? NO_BLOCKED;
+  }
+
+  join(waiter: Waiter): void {
+    this.#deps.queues.of(waiter.units).join(waiter);
+  }
+
+  /** The request waits for the end of a denial. */
+  block(waiter: Waiter, denial: Denial): void {
+    this.#deps.breakerQueue?.add(waiter, denial);
+  }
+
+  isBlocked(waiter: Waiter): boolean {
+    return this.#deps.breakerQueue?.has(waiter) === true;
+  }
+
+  /** Queues the requests whose circuit or cooldown has ended for their budgets. */
+  rejoinUnblocked(): void {
+    for (const waiter of this.#deps.breakerQueue?.takeUnblocked() ?? []) this.#unblocked(waiter);
+  }
+
+  /** The same for one request whose denial has ended, before the timer of its blocker fires. */
+  unblock(waiter: Waiter): void {
+    this.#deps.breakerQueue?.take(waiter);
+    this.#unblocked(waiter);
+  }
+
+  #unblocked(waiter: Waiter): void {
+    waiter.blockedUntilUs = this.#deps.time.monotonicUs();
+    this.rejoin(waiter);
+  }
+
+  /** Queues every request again, in order of arrival, because `change` may put several hosts into one service. */
+  requeue(change: () => void): void {
+    const waiters = this.#deps.queues.removeAll();
+    change();
+    for (const waiter of waiters) this.rejoin(waiter);
+  }
+
+  /** Queues a request again. Its budget may be a new one, after a reload or because the old one was forgotten. */
+  rejoin(waiter: Waiter): void {
+    const { roleBudgets, queues } = this.#deps;
+    try {
+      waiter.roleBudget = roleBudgets.of(waiter.call);
+      waiter.charge = waiter.roleBudget.chargeOf(waiter.call);
+    } catch (error) {
+      // The new limits can never grant its weight, or have no such service: it would wait for ever.
+      if (!(error instanceof RangeError)) throw error;
+      waiter.refused(error);
+      return;
+    }
+    this.join(waiter);
+    queues.changed(waiter.roleBudget);
+  }
+
+  /** Removes a request that ends without a grant. Its caller learns of that before those that it blocked are served. */
+  leave(waiter: Waiter): void {
+    const { breakerQueue, queues } = this.#deps;
+    if (breakerQueue?.has(waiter)) breakerQueue.leave(waiter);
+    else queues.of(waiter.units).leave(waiter);
+  }
+
+  /** Removes a request and ends it with an error. */
+  refuse(waiter: Waiter, error: RejectedError): void {
+    waiter.end();
+    this.leave(waiter);
+    this.reject(waiter, error);
+  }
+
+  /** Ends a request that has left its queue. Every refusal names the setting behind it. */
+  reject(waiter: Waiter, error: RejectedError | StoreError): void {
+    if (error instanceof RejectedError) this.#deps.explainTo(error, waiter.call);
+    waiter.refused(error);
+  }
+}

@@ -1,0 +1,173 @@
+import type { Breakers } from "../breaker/breakers.ts";
+import type { Denial } from "../breaker/denial.ts";
+import type { RejectedError } from "../errors.ts";
+import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { Queues } from "../limiter/queues.ts";
+import type { Waiter } from "../limiter/waiter.ts";
+import type { Peers } from "../sharing/peers.ts";
+import type { Time } from "../time/time.ts";
+import { type Admission, mayWaitFor } from "./admission.ts";
+import type { BreakerQueue } from "./breaker-queue.ts";
+import type { GateQueues } from "./gate-queues.ts";
+
+/** How much longer a request waits whose bound ends while the store is asked for what it needs. */
+const STORE_REPLY_MS = 5;
+
+export interface WaitBoundsDeps {
+  readonly time: Time;
+  readonly queues: Queues;
+  readonly gateQueues: GateQueues;
+  readonly breakers: Breakers | undefined;
+  readonly breakerQueue: BreakerQueue | undefined;
+  readonly peers: Peers | undefined;
+  readonly admission: Admission;
+  /** Serves the requests that are ready. */
+  readonly serve: () => void;
+}
+
+/** Refuses waiting requests that cannot start within their bounds, as soon as that is known (law L4). */
+export class WaitBounds {
+  readonly #deps: WaitBoundsDeps;
+  #isJudging = false;
+
+  constructor(deps: WaitBoundsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The request has arrived: its own bound ends its wait, whatever it waits for. */
+  watch(waiter: Waiter): void {
+    const { peers } = this.#deps;
+    const { roleBudget, ownBoundUs, arrivedUs } = waiter;
+    waiter.lastStoreRequest = (peers?.requestCount(roleBudget) ?? 0) + 1;
+    if (ownBoundUs < Number.POSITIVE_INFINITY) this.#checkBoundIn(waiter, (ownBoundUs - arrivedUs) / 1000);
+  }
+
+  /** The request waits for the end of a denial. The end of a trial call is not known, so the policy's bound ends the wait for it. */
+  watchBlocked(waiter: Waiter, denial: Denial): void {
+    if (waiter.hasOwnBound || denial.state !== "half_open" || denial.isRampUp) return;
+    const nowUs = this.#deps.time.monotonicUs();
+    const leftMs = (waiter.latestUs(nowUs) - nowUs) / 1000;
+    // Without time left the peers are being asked for a probe, and their reply decides.
+    if (leftMs > 0) waiter.timer ??= this.#deps.time.setTimer(leftMs, () => this.#checkBlock(waiter));
+  }
+
+  /** In a microtask, so that many requests that arrive together are judged together, at the same instant. */
+  judgeLater(): void {
+    if (this.#isJudging || !this.#deps.queues.hasSuspects) return;
+    this.#isJudging = true;
+    queueMicrotask(() => {
+      this.#isJudging = false;
+      this.#judge();
+    });
+  }
+
+  /** Refuses the requests that can no longer start within their bounds. */
+  #judge(): void {
+    const { queues, admission, time, serve } = this.#deps;
+    const nowUs = time.monotonicUs();
+    for (const { waiter, ...start } of queues.takeLate(nowUs)) {
+      // A listener of a refusal may have ended it.
+      if (!waiter.isOver && !waiter.hasLeft) this.#refuse(waiter, admission.rejectLate(waiter, nowUs, start));
+    }
+    serve();
+  }
+
+  /**
+   * Refuses the requests whose circuit or cooldown now ends after their bounds: those that wait for it, and those that
+   * wait for a rate. The end of a probe is not known, so a half-open circuit refuses none of them.
+   */
+  judgeDenied(): void {
+    const { breakers, breakerQueue, queues, admission, time } = this.#deps;
+    const nowUs = time.monotonicUs();
+    const judge = (waiter: Waiter, call: EntryRequest) => {
+      const denial = breakers?.check(call);
+      if (denial === undefined || denial.state === "half_open" || waiter.isOver) return;
+      if (!mayWaitFor(denial, call, waiter.latestUs(nowUs), nowUs, waiter.blockedMs(nowUs)))
+        this.#refuse(waiter, admission.rejectDenied(denial, waiter, waiter.waitedMs(nowUs)));
+    };
+    for (const waiter of [...(breakerQueue?.waiters() ?? [])]) judge(waiter, waiter.call);
+    // Their maxBreakerWaitMs begins with their first denial, on their turn.
+    for (const waiter of [...queues.waiters()]) judge(waiter, { ...waiter.call, maxBreakerWaitMs: undefined });
+  }
+
+  /** Refuses the request that has the turn if its own bound is over. False if it may be served. */
+  refuseOverdue(waiter: Waiter, nowUs: number): boolean {
+    if (!waiter.isOverdue(nowUs) || this.#isStoreToBeAsked(waiter)) return false;
+    this.#refuse(waiter, this.#lateRejection(waiter, nowUs));
+    return true;
+  }
+
+  /** The store is being asked for what this request needs: its reply decides. */
+  isStoreAsked(waiter: Waiter): boolean {
+    const { peers } = this.#deps;
+    return peers?.isRequesting(waiter) === true && peers.requestCount(waiter.roleBudget) <= waiter.lastStoreRequest;
+  }
+
+  #refuse(waiter: Waiter, error: RejectedError): void {
+    this.#deps.gateQueues.refuse(waiter, error);
+    this.#deps.serve();
+  }
+
+  /** The policy's bound of a request that a half-open circuit blocked is over. */
+  #checkBlock(waiter: Waiter): void {
+    const { gateQueues, breakers, admission, time } = this.#deps;
+    waiter.timer = undefined;
+    if (!gateQueues.isBlocked(waiter)) return;
+    this.#retry(waiter);
+    const denial = breakers?.check(waiter.call);
+    if (denial === undefined || !gateQueues.isBlocked(waiter)) return;
+    const nowUs = time.monotonicUs();
+    if (!mayWaitFor(denial, waiter.call, waiter.latestUs(nowUs), nowUs, waiter.blockedMs(nowUs)))
+      this.#refuse(waiter, admission.rejectDenied(denial, waiter, waiter.waitedMs(nowUs)));
+    else this.watchBlocked(waiter, denial);
+  }
+
+  #checkBoundIn(waiter: Waiter, ms: number): void {
+    waiter.timer = this.#deps.time.setTimer(ms, () => this.#checkBound(waiter));
+  }
+
+  /** The bound of the request is over: it is granted now, waits a little longer, or is refused. */
+  #checkBound(waiter: Waiter): void {
+    const nowUs = this.#deps.time.monotonicUs();
+    const leftMs = (waiter.ownBoundUs - nowUs) / 1000;
+    if (leftMs > 0) {
+      this.#checkBoundIn(waiter, leftMs);
+      return;
+    }
+    // It may be due at this very instant, with the timer of its scheduler node firing next.
+    this.#retry(waiter);
+    if (waiter.isOver) return;
+    // Only the store knows the shared capacity, so its reply decides.
+    waiter.isStoreAsked = this.isStoreAsked(waiter);
+    if (waiter.isStoreAsked) this.#checkBoundIn(waiter, STORE_REPLY_MS);
+    else this.#refuse(waiter, this.#lateRejection(waiter, nowUs));
+  }
+
+  /** Grants the request now if that is possible. */
+  #retry(waiter: Waiter): void {
+    const { gateQueues, breakers, queues, peers, time, serve } = this.#deps;
+    const { call, units } = waiter;
+    if (gateQueues.isBlocked(waiter)) {
+      if (breakers?.check(call) !== undefined) return;
+      gateQueues.unblock(waiter);
+    }
+    const { roleBudget, charge } = waiter;
+    // The lease that it waits for may have been granted to a request of another key.
+    if (peers?.isReady(call, roleBudget, charge, time.monotonicUs())) queues.unpark(roleBudget);
+    queues.of(units).hasten(roleBudget);
+    serve();
+  }
+
+  /** Only the store knows the shared capacity: it is asked once for every request, also with `maxWaitMs` 0. */
+  #isStoreToBeAsked({ roleBudget, lastStoreRequest }: Waiter): boolean {
+    const { peers } = this.#deps;
+    return peers !== undefined && peers.requestCount(roleBudget) < lastStoreRequest;
+  }
+
+  #lateRejection(waiter: Waiter, nowUs: number): RejectedError {
+    const { gateQueues, breakers, admission } = this.#deps;
+    const denial = gateQueues.isBlocked(waiter) ? breakers?.check(waiter.call) : undefined;
+    if (denial === undefined) return admission.rejectLate(waiter, nowUs);
+    return admission.rejectDenied(denial, waiter, waiter.waitedMs(nowUs));
+  }
+}
