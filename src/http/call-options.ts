@@ -34,7 +34,7 @@ export interface CallOptions {
    * waits, Infinity waits without limit. @default the rest of `deadlineMs` if given, else the policy's `max_delay_ms`
    */
   readonly maxWaitMs?: number | undefined;
-  /** The longest wait for an open circuit or a cooldown, in ms: 0 or more, Infinity allowed. @default `maxWaitMs` */
+  /** The longest wait for open circuits and cooldowns together, in ms: 0 or more, Infinity allowed. @default `maxWaitMs` */
   readonly maxBreakerWaitMs?: number | undefined;
   /**
    * Time for the complete call in ms, above 0: waits, attempts and body. A call that cannot be sent in time is refused at
@@ -49,6 +49,11 @@ export interface CallOptions {
    * open. A response that must be revalidated first (`must-revalidate`, `no-cache`) becomes a 504. @default false
    */
   readonly staleOnDisconnect?: boolean | undefined;
+  /**
+   * How long a stored response is fresh for which the server gives no lifetime (no `max-age`, no `Expires`), in ms: 0 or
+   * more, Infinity allowed. What the server says always has priority. @default a tenth of the time since `Last-Modified`
+   */
+  readonly cacheLifetimeMs?: number | undefined;
   /**
    * The result of a refused call (RateLimitExceeded, BreakerOpenError, BusyError): `throw` rejects with the error,
    * `respond` gives a 429 or 503 with `Retry-After`, which SDKs obey. @default the hub's `refusals`
@@ -104,6 +109,7 @@ export const CALL_KEYS = Object.keys({
   deadlineMs: 0,
   offline: 0,
   staleOnDisconnect: 0,
+  cacheLifetimeMs: 0,
   refusals: 0,
   maxRedirections: 0,
   idempotent: 0,
@@ -139,6 +145,9 @@ export function mergeCallOptions(
 /** Throws a RangeError that names the option. The gate checks the other options. */
 export function checkCall(call: CallOptions): void {
   const { deadlineMs, maxWaitMs, maxRedirections, refusals, partition, costs, settleCosts, outcome } = call;
+  const { cacheLifetimeMs } = call;
+  if (cacheLifetimeMs !== undefined && !(typeof cacheLifetimeMs === "number" && cacheLifetimeMs >= 0))
+    throw new RangeError(`cacheLifetimeMs must be a number of at least 0, not ${String(cacheLifetimeMs)}`);
   if (outcome !== undefined && typeof outcome !== "function")
     throw new RangeError(`outcome must be a function, not ${String(outcome)}`);
   if (deadlineMs !== undefined && !(typeof deadlineMs === "number" && deadlineMs > 0))

@@ -4,15 +4,14 @@ import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "./active-requests.ts";
 import { deadlineError } from "./call-record.ts";
-import type { CallEnd } from "./request-telemetry.ts";
+import type { RequestTelemetry } from "./request-telemetry.ts";
 import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stages/stage.ts";
 
 export interface CallDeps {
   readonly send: SendRequest;
   readonly time: Time;
   readonly activeRequests: ActiveRequests;
-  /** Called once, when the call has ended. */
-  readonly onFinished: (request: OutgoingRequest, end: CallEnd) => void;
+  readonly telemetry: RequestTelemetry;
 }
 
 /**
@@ -186,7 +185,11 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     // No server sent the response to a refusal, so the event has no status.
     const { refusal } = record;
     const status = refusal === undefined ? this.#status : undefined;
-    this.#deps.onFinished(this.#request, { status, error: refusal ?? error, isAborted: this.#isEndedByCaller });
+    this.#deps.telemetry.emitRequest(this.#request, {
+      status,
+      error: refusal ?? error,
+      isAborted: this.#isEndedByCaller,
+    });
   }
 }
 

@@ -20,7 +20,7 @@ import { addListener, HttpHub } from "./http-hub.ts";
 import type { Hub } from "./hub.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { HubPolicy } from "./hub-policy.ts";
-import { type CallEnd, type ReportedRequest, RequestTelemetry } from "./request-telemetry.ts";
+import { type CallEnd, RequestTelemetry } from "./request-telemetry.ts";
 import { CrawlDelays } from "./robots/crawl-delays.ts";
 import { RobotsReader } from "./robots/robots-reader.ts";
 import { artifactStage } from "./stages/artifact.ts";
@@ -135,48 +135,21 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   };
   // Innermost stage first: each stage sends through the ones above it.
   const chain: readonly ((next: SendRequest) => SendRequest)[] = [
-    next =>
-      retryStage(
-        {
-          policy: retry,
-          budget: new RetryBudget(),
-          breakers,
-          time,
-          random,
-          onRetry: (...attempt) => telemetry.emitRetry(...attempt),
-        },
-        next,
-      ),
+    next => retryStage({ policy: retry, budget: new RetryBudget(), breakers, time, random, telemetry }, next),
     artifactStage,
     next => (robots === undefined ? next : crawlDelayStage(robots, next)),
     next => cacheStage({ store: cache?.store, time, activeRequests, onRefresh }, next),
     next => redirectStage(origin => policy.hostNames.of(origin), next),
     next => refusalStage(time, next),
   ];
-  const connections = new ConnectionCount();
-  const onConnect = () => connections.opened();
+  const connections = new ConnectionCount(proxies === undefined);
   // A dispatcher given by the caller may have no events.
   const events: Partial<Pick<Dispatcher, "on" | "off">> = wire;
-  events.on?.("connect", onConnect);
+  events.on?.("connect", connections.onOpened);
   const deferredStamps = new DeferredStamps(time);
   const unreadBodies = new UnreadBodies(time, unreadBodyMs);
-  const onUnreadBody = (request: ReportedRequest, unreadMs: number) => telemetry.emitUnreadBody(request, unreadMs);
-  const attempt = attemptStage({
-    gate,
-    breakers,
-    wire,
-    time,
-    connections: () => {
-      // The connections behind a proxy are not known, so each request counts as one over a new connection.
-      if (proxies !== undefined) connections.total += 1;
-      return connections.total;
-    },
-    takeNewConnection: () => connections.takeNew(),
-    unreadBodies,
-    deferredStamps,
-    telemetry,
-    onUnreadBody,
-  });
+  const gated = { gate, breakers, time, deferredStamps, unreadBodies, telemetry };
+  const attempt = attemptStage({ ...gated, wire, connections });
   const innermost = identifyStage(() => policy.callerIdentity, attempt);
   const send = chain.reduce((next, stage) => stage(next), innermost);
 
@@ -203,30 +176,20 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     listeners,
     tracers,
     callDeps: {
-      send: (request, sink) => {
-        statusPublisher?.scheduleWrite();
-        return send(request, sink);
-      },
+      send: statusPublisher === undefined ? send : publishedSend(statusPublisher, send),
       time,
       activeRequests,
-      onFinished: (request, end) => telemetry.emitRequest(request, end),
+      telemetry,
     },
     defaults: options.refusals === undefined ? options.defaults : { refusals: options.refusals, ...options.defaults },
     retryDeadlineMs: retry.deadlineMs,
     cacheStats: () => cache?.store.stats,
     nodeRequestDeps: {
-      gate,
-      breakers,
-      time,
-      deferredStamps,
-      unreadBodies,
+      ...gated,
       activeRequests,
       callerIdentity: () => policy.callerIdentity,
-      telemetry,
       tracers,
       onStarted: () => statusPublisher?.scheduleWrite(),
-      onUnreadBody,
-      onFinished: (request, end) => telemetry.emitRequest(request, end),
     },
     ownsWire: dispatcher === undefined && proxies === undefined,
     allowsPrivate: options.network?.allowPrivate ?? true,
@@ -234,7 +197,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     storeNames: loaded => storeNamesOf(options.store, { policy: loaded, env: options.env ?? process.env }),
     shutDown: async isForced => {
       // A dispatcher given by the caller is not closed.
-      events.off?.("connect", onConnect);
+      events.off?.("connect", connections.onOpened);
       if (isForced && dispatcher === undefined) destroyed ??= wire.destroy();
       deferredStamps.stampAll();
       closed ??= Promise.all([closeShared(), cache?.close()]);
@@ -248,6 +211,14 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     await breakerStore?.close();
   };
   return hub;
+}
+
+/** Sends, and has the status of the process published. */
+function publishedSend(statusPublisher: StatusPublisher, send: SendRequest): SendRequest {
+  return (request, sink) => {
+    statusPublisher.scheduleWrite();
+    return send(request, sink);
+  };
 }
 
 /** The name that robots.txt knows a program by: the first word of its User-Agent. */

@@ -123,6 +123,16 @@ test("a target without rate limits and a wrong duration are RangeErrors", async 
   const { limits } = await hubOf();
   assert.throws(() => limits.hold("resolver:crossref", 9), /expected a host, <host>:<role>, a URL or service:<name>/);
   assert.throws(() => limits.release("not a host"), /"not a host" is neither a host nor a URL/);
+  for (const limit of ["total", "max_concurrent"])
+    assert.throws(() => limits.set(`${HOST}:${limit}`, "1/SECOND"), {
+      name: "RangeError",
+      message: `"${HOST}:${limit}": unknown role "${limit}"; expected metadata, landing or artifact; orders change the rates of roles, and only the policy sets ${limit}`,
+    });
+  assert.throws(
+    () => limits.hold("api.example.org:8443:landng", 9),
+    /expected metadata, landing or artifact, or no role/,
+  );
+  for (const target of ["fe80::abc", "https://api.example.org/x:total", "api.example.org/x:y"]) limits.release(target);
   for (const seconds of [0, Number.NaN, Number.POSITIVE_INFINITY])
     assert.throws(() => limits.hold(HOST, seconds), /seconds must be a finite number greater than 0/);
 });

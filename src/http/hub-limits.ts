@@ -53,8 +53,9 @@ export interface HubLimits {
   /** Ends the holds of the target: its calls are sent as the rate limits allow. */
   release(target: string): void;
   /**
-   * Changes the rates of the target for a while, in each of its roles, or in the one that it names. Windows keep what they
-   * have counted. A new order replaces the one before. Throws a RangeError if the policy is stricter than `rates` in every
+   * Changes the rates of the target for a while, in each of its roles, or in the one that it names; each role keeps them
+   * for itself. `total` and `max_concurrent` of the policy stay as they are, and a target that names them
+   * (`<host>:total`) is a RangeError. Windows keep what they have counted. A new order replaces the one before. Throws a RangeError if the policy is stricter than `rates` in every
    * role, unless `force` is set; a role in which it is stricter keeps its own rates.
    * @param rates as in the policy: `2/SECOND`, or several windows, `2/SECOND+100/HOUR`
    */

@@ -74,9 +74,9 @@ const MANUAL_DESTROY = { requireManualDestroy: true };
 export class SignalAges {
   readonly #sinceUs = new WeakMap<object, number>();
 
-  /** `nowUs` for a call without a signal, and for the first call with this one. */
-  sinceUs(signal: unknown, nowUs: number): number {
-    if (typeof signal !== "object" || signal === null) return nowUs;
+  /** `nowUs` for the first call with this signal; undefined for a call without one. */
+  sinceUs(signal: unknown, nowUs: number): number | undefined {
+    if (typeof signal !== "object" || signal === null) return undefined;
     const sinceUs = this.#sinceUs.get(signal);
     if (sinceUs !== undefined) return sinceUs;
     this.#sinceUs.set(signal, nowUs);

@@ -39,8 +39,12 @@ export class RequestTelemetry {
     this.#breakers = breakers;
   }
 
-  emitRequest(request: ReportedRequest, { status, error, isAborted }: CallEnd): void {
-    if (!this.#listeners.hasListener("http_request")) return;
+  emitRequest(request: ReportedRequest, end: CallEnd): void {
+    // Apart from the rest, so that V8 inlines it, and builds no `end` without a listener.
+    if (this.#listeners.hasListener("http_request")) this.#emitRequest(request, end);
+  }
+
+  #emitRequest(request: ReportedRequest, { status, error, isAborted }: CallEnd): void {
     const { host, role, method, record, call, startedUs, cause } = request;
     const { cacheStatus, attempts, retryAfterMs, waitedMs, outcome, finalHop = request } = record;
     const { decidedBy } = error instanceof RejectedError ? error : (record.longestWait ?? NO_WAIT);

@@ -127,7 +127,7 @@ export class ResponseCache {
       ...request,
       cause: "refresh",
       startedUs: this.#time.monotonicUs(),
-      signalSinceUs: this.#time.monotonicUs(),
+      signalSinceUs: undefined,
       record: new CallRecord(),
       observer: undefined,
     };

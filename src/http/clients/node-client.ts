@@ -18,7 +18,14 @@ export interface NodeClientDeps extends NodeRequestDeps {
 }
 
 /** Options that need a response of the hub, or another request, which the streams of node:http do not allow. */
-const UNSUPPORTED = ["offline", "staleOnDisconnect", "refusals", "maxRedirections", "idempotent"] as const;
+const UNSUPPORTED = [
+  "offline",
+  "staleOnDisconnect",
+  "cacheLifetimeMs",
+  "refusals",
+  "maxRedirections",
+  "idempotent",
+] as const;
 
 /** Makes the interceptor that sends requests of node:http through the hub. `callOf` is called for each request. */
 export function nodeInterceptor(deps: NodeClientDeps, callOf: () => CallOptions): NodeInterceptor {
@@ -27,6 +34,11 @@ export function nodeInterceptor(deps: NodeClientDeps, callOf: () => CallOptions)
       const target = nodeTarget(request, options);
       if (target === undefined) {
         send();
+        return;
+      }
+      // Its signal was aborted before: nothing is sent, and it must not wait for a slot.
+      if (request.destroyed) {
+        end();
         return;
       }
       if (deps.isClosed()) throw new HubClosedError();

@@ -48,7 +48,9 @@ const onSocket: OnSocket = function (socket, error) {
     socket.off("error", onError);
     nodeOnSocket.call(this, socket, reason);
   };
-  intercept(this, {}, () => end(failure), end);
+  // node:http waits forever for the close of a socket that has closed before.
+  const send = () => end(failure ?? (socket.destroyed ? connectionReset("socket hang up") : undefined));
+  intercept(this, {}, send, end);
 };
 
 function intercept(
@@ -80,6 +82,11 @@ export function takeRequest(
 /** Whether a request went through a hub. */
 export function isTaken(request: ClientRequest): boolean {
   return taken.has(request);
+}
+
+/** The error of a connection that has ended without one, as node:http writes it. */
+export function connectionReset(message: string): Error {
+  return Object.assign(new Error(message), { code: "ECONNRESET" });
 }
 
 /**

@@ -293,22 +293,27 @@ test("a request whose new connection is reset before the response counts from th
   assert.equal(await second, "ok");
 });
 
-test("a trial call that a new cooldown sends back to the queue keeps its bound", async t => {
-  const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "1" }).end());
-  const breakers = { defaults: { half_open: { jitter_ms: 100 } } };
-  const { time, hub } = await hubOnFakeTime(t, { random: () => 0.5, breakers });
-  const { http: agent } = hub.agents({ maxWaitMs: 1500 });
-  t.after(() => agent.destroy());
-  await bodyOf(http.get(server.origin, { agent }));
-  const waiting = errorOf(http.get(server.origin, { agent }));
-  await until(() => hub.snapshot().waiting === 1);
-  await time.advance(1020);
-  assert.equal(hub.snapshot().waiting, 0, "it waits for its jitter");
-  hub.breakers.open("127.0.0.1", { seconds: 1 });
-  await time.advance(40);
-  assert.ok((await waiting) instanceof BreakerOpenError);
-  assert.equal(server.requests.length, 1);
-});
+for (const { bound, call, max_delay_ms } of [
+  { bound: "maxWaitMs", call: { maxWaitMs: 1500 }, max_delay_ms: 0 },
+  { bound: "max_delay_ms", call: { maxWaitMs: undefined, maxBreakerWaitMs: undefined }, max_delay_ms: 1500 },
+])
+  test(`a trial call that a new cooldown sends back to the queue keeps its ${bound}`, async t => {
+    const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "1" }).end());
+    const breakers = { defaults: { half_open: { jitter_ms: 100 } } };
+    const limits = { defaults: { metadata: { rates: "100/SECOND", max_delay_ms } } };
+    const { time, hub } = await hubOnFakeTime(t, { random: () => 0.5, breakers, limits });
+    const { http: agent } = hub.agents(call);
+    t.after(() => agent.destroy());
+    await bodyOf(http.get(server.origin, { agent }));
+    const waiting = errorOf(http.get(server.origin, { agent }));
+    await until(() => hub.snapshot().waiting === 1);
+    await time.advance(1020);
+    assert.equal(hub.snapshot().waiting, 0, "it waits for its jitter");
+    hub.breakers.open("127.0.0.1", { seconds: 1 });
+    await time.advance(40);
+    assert.ok((await waiting) instanceof BreakerOpenError);
+    assert.equal(server.requests.length, 1);
+  });
 
 test("a request with a body is stamped when its headers leave, however late that is", async t => {
   const server = await serve(t, (request, response) => request.resume().on("end", () => response.end("ok")));
@@ -483,6 +488,43 @@ test("a request whose deadline has passed is not sent when its slot comes free b
   assert.equal((await failed).code, "DOCSTOKG_DEADLINE");
   assert.equal(server.requests.length, 1);
   assertNothingLeft(hub);
+});
+
+test("a deadline that passes in the body is the error of the response, and needs no listener on the request", async t => {
+  const server = await serve(t, (_, response) => void response.writeHead(200, { "content-length": 10 }).write("part"));
+  const { time, hub } = await hubOnFakeTime(t);
+  const events = recordEvents(hub);
+  const { http: agent } = hub.agents({ deadlineMs: 5000 });
+  t.after(() => agent.destroy());
+  const response = await new Promise<IncomingMessage>(resolve => http.get(server.origin, { agent }, resolve));
+  const read = text(response).catch(error => error);
+  await time.advance(5000);
+  assert.equal((await read).code, "DOCSTOKG_DEADLINE");
+  await until(() => hub.snapshot().calls === 0);
+  assertNothingLeft(hub);
+  assert.deepEqual(
+    only(events, "http_request").map(({ error, aborted }) => ({ error, aborted })),
+    [{ error: "DOCSTOKG_DEADLINE", aborted: false }],
+  );
+});
+
+test("a request uses its costs, and what its response says that it really used", async t => {
+  const server = await serve(t, (_, response) => response.setHeader("x-credits-used", 60).end("ok"));
+  const limits = rates("100/SECOND", {
+    max_delay_ms: 0,
+    costs: { credits: "100/HOUR" },
+    cost_headers: { credits: "X-Credits-Used" },
+  });
+  const { hub } = await hubOnFakeTime(t, { limits });
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const send = (credits: number) => hub.with({ costs: { credits } }, () => http.get(server.origin, { agent }));
+  assert.equal(await bodyOf(send(90)), "ok");
+  assert.ok((await errorOf(send(50))) instanceof RateLimitExceeded);
+  const settleCosts = () => ({ credits: 100 });
+  const last = hub.with({ costs: { credits: 40 }, settleCosts }, () => http.get(server.origin, { agent }));
+  assert.equal(await bodyOf(last), "ok");
+  assert.ok((await errorOf(send(1))) instanceof RateLimitExceeded);
 });
 
 test("options of hub.with apply to the requests inside it, and options without an effect are refused", async t => {

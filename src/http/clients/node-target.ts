@@ -20,7 +20,9 @@ export interface NodeTarget {
  */
 export function nodeTarget(request: ClientRequest, options: NodeRequestOptions): NodeTarget | undefined {
   const { method, path, protocol, host } = request;
-  if (method === "CONNECT" || options.socketPath) return undefined;
+  // The options of a request without an agent are not known, but it keeps its own `socketPath`.
+  const { socketPath = options.socketPath } = request as ClientRequest & Pick<NodeRequestOptions, "socketPath">;
+  if (method === "CONNECT" || socketPath) return undefined;
   // Sent to a proxy, which passes it on to this URL.
   if (/^https?:\/\//i.test(path)) {
     const url = new URL(path);

@@ -392,21 +392,27 @@ test("a request whose new connection is reset before the response counts from th
   assert.equal(await (await settles(second)).text(), "ok");
 });
 
-test("a trial call that a new cooldown sends back to the queue keeps its bound", async t => {
-  const time = new FakeTime();
-  const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "1" }).end());
-  const breakers = { defaults: { half_open: { jitter_ms: 100 } } };
-  const hub = await hubFor(t, { time, cache: false, retry: false, random: () => 0.5, breakers });
-  await (await hub.fetch(server.origin)).text();
-  const waiting = assert.rejects(hub.fetch(server.origin, { maxWaitMs: 1500 }), BreakerOpenError);
-  await until(() => hub.snapshot().waiting === 1);
-  await time.advance(1020);
-  assert.equal(hub.snapshot().waiting, 0, "it waits for its jitter");
-  hub.breakers.open("127.0.0.1", { seconds: 1 });
-  await time.advance(40);
-  await settles(waiting);
-  assert.equal(server.requests.length, 1);
-});
+for (const { bound, call, max_delay_ms } of [
+  { bound: "maxWaitMs", call: { maxWaitMs: 1500 }, max_delay_ms: 0 },
+  { bound: "max_delay_ms", call: {}, max_delay_ms: 1500 },
+  { bound: "maxBreakerWaitMs", call: { maxWaitMs: 60_000, maxBreakerWaitMs: 1500 }, max_delay_ms: 0 },
+])
+  test(`a trial call that a new cooldown sends back to the queue keeps its ${bound}`, async t => {
+    const time = new FakeTime();
+    const server = await serve(t, (_, response) => response.writeHead(429, { "retry-after": "1" }).end());
+    const breakers = { defaults: { half_open: { jitter_ms: 100 } } };
+    const limits = { defaults: { metadata: { rates: "100/SECOND", max_delay_ms } } };
+    const hub = await hubFor(t, { time, cache: false, retry: false, random: () => 0.5, breakers, limits });
+    await (await hub.fetch(server.origin)).text();
+    const waiting = assert.rejects(hub.fetch(server.origin, call), BreakerOpenError);
+    await until(() => hub.snapshot().waiting === 1);
+    await time.advance(1020);
+    assert.equal(hub.snapshot().waiting, 0, "it waits for its jitter");
+    hub.breakers.open("127.0.0.1", { seconds: 1 });
+    await time.advance(40);
+    await settles(waiting);
+    assert.equal(server.requests.length, 1);
+  });
 
 test("a request over an open connection counts from when it was sent", async t => {
   const time = new FakeTime();

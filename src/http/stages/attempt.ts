@@ -4,19 +4,12 @@ import { NEUTRAL, type Outcome, outcomeOfError, SUCCESS } from "../../core/break
 import { matchesBody } from "../../core/breaker/throttle-rule.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { BodyUnreadError } from "../../errors.ts";
-import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
-import type { Gate } from "../../gate/gate.ts";
-import type { QueuedCaller } from "../../limiter/entry-request.ts";
-import type { Grant } from "../../limiter/grant.ts";
-import type { Timer } from "../../time/time.ts";
-import type { AttemptLog } from "../attempt-log.ts";
-import { deadlineError } from "../call-record.ts";
+import type { ConnectionCount } from "../connection-count.ts";
 import { withMissingHeaders } from "../headers.ts";
-import type { RequestTelemetry } from "../request-telemetry.ts";
 import { ownDispatch } from "../wire/own-sockets.ts";
-import { outcomeOfAbort } from "./abort-outcome.ts";
 import { BodySample } from "./body-sample.ts";
-import { type HostFeedback, hostFeedback, settleCosts, throttled } from "./host-feedback.ts";
+import { GatedRequest, type GatedRequestDeps } from "./gated-request.ts";
+import { type HostFeedback, hostFeedback, throttled } from "./host-feedback.ts";
 import { isReplayableBody } from "./resending-request.ts";
 import type {
   OutgoingRequest,
@@ -27,22 +20,14 @@ import type {
   SentFields,
 } from "./stage.ts";
 import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
-import { isConnectionCut, WriteStamp, type WriteStampDeps } from "./write-stamp.ts";
+import { isConnectionCut } from "./write-stamp.ts";
 
-export interface AttemptDeps extends WriteStampDeps {
-  readonly gate: Gate;
-  readonly breakers: BreakerRegistry;
+export interface AttemptDeps extends GatedRequestDeps {
   readonly wire: Dispatcher;
   readonly unreadBodies: UnreadBodies;
-  readonly telemetry: AttemptTelemetry;
-  /** True for the first request that is written over a connection, asked while it is written. */
-  readonly takeNewConnection: () => boolean;
-  /** Called when a response was aborted because its caller did not read the body. */
-  readonly onUnreadBody: (request: OutgoingRequest, unreadMs: number) => void;
+  /** The connections of the wire. */
+  readonly connections: ConnectionCount;
 }
-
-/** Reports each attempt. */
-export type AttemptTelemetry = Pick<RequestTelemetry, "beginAttempt" | "emitAttempt">;
 
 /** The innermost stage: takes a grant from the gate and sends the request once. */
 export function attemptStage(deps: AttemptDeps): SendIdentified {
@@ -50,38 +35,24 @@ export function attemptStage(deps: AttemptDeps): SendIdentified {
 }
 
 const RESOLVED = Promise.resolve();
-const notBlocked = () => 0;
 /** A server that ends more HTTP/2 sessions than this under one request has failed. */
 const UNPROCESSED_RESENDS_MAX = 3;
 
 /**
- * One attempt: takes a grant, sends the request, stamps the grant when the headers are written (write-stamp.ts), reports
- * the outcome once, and releases the grant when the body has ended. All of this holds whatever the caller, the server
- * and the connection do in between.
+ * One attempt over undici: takes a grant, sends the request, stamps the grant when the headers are written, reports the
+ * outcome once, and releases the grant when the body has ended. All of this holds whatever the caller, the server and the
+ * connection do in between.
  */
-class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatcher.DispatchHandler {
-  readonly #deps: AttemptDeps;
-  readonly #request: OutgoingRequest;
+class RequestAttempt
+  extends GatedRequest<OutgoingRequest, AttemptDeps>
+  implements RequestHandle, PausedBody, Dispatcher.DispatchHandler
+{
   readonly #sent: SentFields;
   /** Undefined once the response has ended, failed or been aborted. */
   #sink: ResponseSink | undefined;
-  #grant: Grant | undefined;
-  /** Undefined while there is no grant. */
-  #stamp: WriteStamp | undefined;
-  /** Facts for the `http_attempt` event; undefined before the attempt is sent, after its end and without listeners. */
-  #log: AttemptLog | undefined;
   #controller: Dispatcher.DispatchController | undefined;
-  /** Leaves the queue of the gate; undefined while not queued. */
-  #leaveQueue: ((reason: unknown) => void) | undefined;
-  /** The part of the wait in the queue in which a circuit or cooldown blocked the request, in ms. */
-  #blockedMs = notBlocked;
-  #jitter: Timer | undefined;
-  /** When it first came to the gate, in monotonic microseconds; undefined before. */
-  #enteredUs: number | undefined;
-  /** When the request was passed to the wire, in monotonic microseconds; undefined before. */
-  #dispatchedUs: number | undefined;
-  /** Status of the response; undefined before its head has arrived. */
-  #status: number | undefined;
+  /** Connections of the wire when the request was passed to it. One that is opened later may be that of the request. */
+  #connectionsBefore = 0;
   #isPaused = false;
   /** `unreadBodies` knows of the body: it was paused before. */
   #isWatched = false;
@@ -93,8 +64,7 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
   #reason: unknown;
 
   constructor(deps: AttemptDeps, request: OutgoingRequest, sink: ResponseSink, sent: SentFields) {
-    this.#deps = deps;
-    this.#request = request;
+    super(deps, request);
     this.#sent = sent;
     this.#sink = sink;
     this.#scheduleEnter();
@@ -116,18 +86,16 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
     if (this.#sink === undefined) return;
     this.#sink = undefined;
     this.#reason = reason ?? new errors.RequestAbortedError();
-    // At once: the event of the call follows, and has this wait too.
-    this.#request.record.leftQueue(this.#deps.time.monotonicUs(), this.#blockedMs());
-    this.#leaveQueue?.(this.#reason);
+    this.leaveQueue(this.#reason);
     // Without a controller the request may still be connecting. Nothing is written, so the grant is given back at once
     // (law L5), and onRequestStart aborts the request before it is written.
-    if (this.#controller === undefined) this.#end(this.#outcomeOfAbort(), this.#reason);
+    if (this.#controller === undefined) this.#end(this.outcomeOfAbort(this.#reason, true), this.#reason);
     else this.#controller.abort(this.#asError(this.#reason));
   }
 
   abandon(unreadMs: number): void {
-    const { host, role } = this.#request;
-    this.#deps.onUnreadBody(this.#request, unreadMs);
+    const { host, role } = this.request;
+    this.deps.telemetry.emitUnreadBody(this.request, unreadMs);
     const sink = this.#sink;
     const error = new BodyUnreadError({ host, role, unreadMs });
     this.abort(error);
@@ -149,9 +117,9 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
       return;
     }
     this.#controller = controller;
-    this.#stamp?.start();
-    this.#log?.started(this.#deps.takeNewConnection());
-    this.#request.record.sent(this.#deps.time.wallMs());
+    this.stamp?.start(this.deps.connections.hasGrownFrom(this.#connectionsBefore));
+    this.log?.started(this.deps.connections.takeNew());
+    this.request.record.sent(this.deps.time.wallMs());
     if (this.#isPaused) controller.pause();
   }
 
@@ -166,18 +134,18 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
       this.#sink?.interim(head);
       return;
     }
-    this.#status = status;
-    this.#stamp?.stamp();
-    this.#log?.head(status);
-    const feedback = hostFeedback(head, this.#request, this.#deps.breakers, this.#deps.time);
+    this.status = status;
+    this.stamp?.stamp();
+    this.log?.head(status);
+    const feedback = hostFeedback(head, this.request, this.deps.breakers, this.deps.time);
     const mayHoldBack = feedback.bodyRules.length > 0 && !this.#isPaused && this.#sink !== undefined;
-    if (mayHoldBack && BodySample.isPossible(head, this.#request.method))
+    if (mayHoldBack && BodySample.isPossible(head, this.request.method))
       this.#heldBack = { sample: new BodySample(head), feedback };
     else this.#deliverHead(head, feedback);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#log?.received(chunk.length);
+    this.log?.received(chunk.length);
     if (this.#heldBack === undefined) this.#sink?.data(chunk);
     else if (this.#heldBack.sample.add(chunk)) this.#deliverHeldBack();
   }
@@ -187,12 +155,12 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
     const sink = this.#sink;
     this.#sink = undefined;
     // The outcome of the head: a response that is neither a success nor a failure is reported when it is complete.
-    const outcome = this.#request.record.outcome ?? SUCCESS;
-    this.#endLog(outcome, undefined);
+    const outcome = this.request.record.outcome ?? SUCCESS;
+    this.endLog(outcome, undefined, false);
     // undici reuses the connection only in the turn of the event loop that it schedules when this method returns. A
     // request that got the slot earlier would open a second connection, and a host that allows one request at a time
     // often allows only one connection.
-    if (this.#deps.gate.waiting > 0) this.#endInNextTurn(outcome);
+    if (this.deps.gate.waiting > 0) this.#endInNextTurn(outcome);
     else this.#end(outcome);
     sink?.ended(trailers, controller.rawTrailers);
   }
@@ -204,8 +172,10 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     if (this.#isUnprocessed && this.#sendAgain()) return;
     const isAborted = this.#sink === undefined;
-    const outcome = isAborted ? (this.#outcomeOfAbort() ?? NEUTRAL) : outcomeOfError(error);
-    const { record } = this.#request;
+    const outcome = isAborted
+      ? (this.outcomeOfAbort(this.#reason, this.#controller === undefined) ?? NEUTRAL)
+      : outcomeOfError(error);
+    const { record } = this.request;
     record.settled(outcome, record.retryAfterMs);
     this.#end(outcome, error);
     this.#fail(error);
@@ -219,27 +189,27 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
   ): void {
     const sink = this.#sink;
     this.#sink = undefined;
-    this.#status = status;
-    this.#log?.head(status);
+    this.status = status;
+    this.log?.head(status);
     this.#end(SUCCESS);
     if (sink === undefined) socket.destroy();
     else sink.upgraded({ status, statusText: "", headers, rawHeaders: controller.rawHeaders }, socket);
   }
 
   onBodySent(chunk: Buffer): void {
-    this.#stamp?.sent();
-    this.#log?.bodySent(chunk.length);
-    this.#request.observer?.onBodySent?.(chunk);
+    this.stamp?.sent();
+    this.log?.bodySent(chunk.length);
+    this.request.observer?.onBodySent?.(chunk);
   }
 
   onRequestSent(): void {
-    this.#stamp?.sent();
-    this.#request.observer?.onRequestSent?.();
+    this.stamp?.sent();
+    this.request.observer?.onRequestSent?.();
   }
 
   onResponseStarted(): void {
-    this.#stamp?.stamp();
-    this.#request.observer?.onResponseStarted?.();
+    this.stamp?.stamp();
+    this.request.observer?.onResponseStarted?.();
   }
 
   /** Ending a session is not a failure of the host. A request that was not processed may be resent, whatever its method. */
@@ -249,14 +219,13 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
     if (
       this.#sink === undefined ||
       this.#unprocessed > UNPROCESSED_RESENDS_MAX ||
-      !isReplayableBody(this.#request.body)
+      !isReplayableBody(this.request.body)
     ) {
       return false;
     }
-    this.#endLog(undefined, undefined, true);
+    this.endLog(undefined, undefined, false, true);
     this.#end(undefined);
     this.#controller = undefined;
-    this.#enteredUs = undefined;
     this.#scheduleEnter();
     return true;
   }
@@ -265,124 +234,37 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
   #scheduleEnter(): void {
     // Cheaper than queueMicrotask, which creates an AsyncResource for each call.
     RESOLVED.then(() => {
-      if (this.#sink !== undefined) this.#enter();
+      if (this.#sink !== undefined) this.enter();
     });
   }
 
   #watchUnread(): void {
-    if (this.#status === undefined || this.#grant === undefined) return;
+    if (this.status === undefined || this.grant === undefined) return;
     this.#isWatched = true;
-    this.#deps.unreadBodies.paused(this);
+    this.deps.unreadBodies.paused(this);
   }
 
   #unwatch(): void {
-    if (this.#isWatched) this.#deps.unreadBodies.resumed(this);
+    if (this.#isWatched) this.deps.unreadBodies.resumed(this);
     this.#isWatched = false;
   }
 
-  #enter(): void {
-    const { host, role, path, method, call, record } = this.#request;
-    const nowUs = this.#deps.time.monotonicUs();
-    record.queued(nowUs);
-    this.#enteredUs ??= nowUs;
-    const maxWaitMs = this.#maxWaitMs(nowUs);
-    try {
-      const entry = this.#deps.gate.enter({
-        host,
-        role,
-        path,
-        method,
-        weight: call.weight,
-        costs: call.costs,
-        resolver: call.resolver,
-        service: call.service,
-        partition: call.partition,
-        maxWaitMs,
-        maxWaitOption: maxWaitMs === call.maxWaitMs || !this.#isBoundByDeadline ? "maxWaitMs" : "deadlineMs",
-        maxBreakerWaitMs: call.maxBreakerWaitMs,
-        caller: this,
-      });
-      // A promise keeps the caller's asynchronous context, whichever request frees the capacity.
-      if (!(entry instanceof Promise)) this.#granted(entry);
-      else entry.then(grant => this.#granted(grant)).catch(error => this.#refused(error));
-    } catch (error) {
-      this.#refused(error);
-    }
+  protected get isOver(): boolean {
+    return this.#sink === undefined;
   }
 
-  onWait(leaveQueue: (reason: unknown) => void, blockedMs: () => number): void {
-    this.#leaveQueue = leaveQueue;
-    this.#blockedMs = blockedMs;
+  /** Also for a request that is sent again, because its HTTP/2 session ended: it has no bound of its own for that. */
+  protected get isBoundByDeadline(): boolean {
+    return this.request.call.deadlineMs !== undefined || this.#unprocessed > 0;
   }
 
-  get #isBoundByDeadline(): boolean {
-    return this.#request.call.deadlineMs !== undefined || this.#unprocessed > 0;
-  }
-
-  /**
-   * The deadline also bounds the time in the queue: a call that cannot be sent in time is refused at once. It is the only
-   * bound when the call has no `maxWaitMs`, and for a request that is resent after its HTTP/2 session ended.
-   */
-  #maxWaitMs(nowUs: number): number | undefined {
-    const { call, deadlineUs } = this.#request;
-    // A trial call that a new cooldown sends back to the gate has waited before.
-    const waitedMs = (nowUs - (this.#enteredUs ?? nowUs)) / 1000;
-    // The gate checks the value of the caller.
-    const ownMs =
-      call.maxWaitMs === undefined || waitedMs === 0 ? call.maxWaitMs : Math.max(0, call.maxWaitMs - waitedMs);
-    if (!this.#isBoundByDeadline) return ownMs;
-    const leftMs = Math.max(0, (deadlineUs - nowUs) / 1000);
-    return Math.min(ownMs ?? leftMs, leftMs);
-  }
-
-  #granted(grant: Grant): void {
-    this.#leaveQueue = undefined;
-    this.#grant = grant;
-    this.#stamp = new WriteStamp(this.#deps, grant);
-    this.#request.record.granted(grant.wait);
-    if (this.#sink === undefined) this.#end(undefined);
-    else if (grant.jitterMs === 0) this.#dispatchInTime(0);
-    else this.#jitter = this.#deps.time.setTimer(grant.jitterMs, () => this.#afterJitter());
-  }
-
-  /** A trial call has waited for its jitter. A cooldown that began in the meantime sends it back to the gate. */
-  #afterJitter(): void {
-    const { host, path } = this.#request;
-    const { reason } = this.#deps.breakers.state(host, path);
-    const jitterMs = this.#grant?.jitterMs ?? 0;
-    if (reason === undefined || reason === "failures") {
-      this.#dispatchInTime(jitterMs);
-      return;
-    }
-    this.#request.record.jitterLost(jitterMs);
-    this.#end(undefined);
-    this.#enter();
-  }
-
-  /** On a busy event loop the request may get its slot before the timer of its deadline fires. */
-  #dispatchInTime(jitterMs: number): void {
-    const late =
-      this.#request.call.deadlineMs === undefined
-        ? undefined
-        : deadlineError(this.#request, this.#deps.time.monotonicUs());
-    if (late === undefined) {
-      this.#dispatch();
-      return;
-    }
-    this.#request.record.jitterLost(jitterMs);
-    this.#end(undefined);
-    this.#fail(late);
-  }
-
-  #dispatch(): void {
-    this.#jitter = undefined;
-    const { options, origin, method, body, record } = this.#request;
+  protected send(): void {
+    const { options, origin, method, body, record } = this.request;
     const { path, headers } = this.#sent;
-    record.tried(this.#grant?.jitterMs ?? 0);
     const trace = record.account.trace?.attemptStarted({ attempt: record.account.tries, method, origin });
     const isResent = this.#unprocessed > 0;
-    if (this.#grant !== undefined)
-      this.#log = this.#deps.telemetry.beginAttempt(this.#request, this.#grant, isResent, trace);
+    if (this.grant !== undefined)
+      this.log = this.deps.telemetry.beginAttempt(this.request, this.grant, isResent, trace);
     const sent = {
       ...options,
       origin,
@@ -394,13 +276,12 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
     // The query is part of the path, and redirects are followed by an outer stage.
     if (sent.query !== undefined) delete sent.query;
     if (sent.maxRedirections !== undefined) sent.maxRedirections = 0;
-    this.#stamp?.dispatching();
-    this.#dispatchedUs = this.#deps.time.monotonicUs();
+    this.#connectionsBefore = this.deps.connections.total;
     ownDispatch.isRunning = true;
     try {
-      if (this.#request.needsCallerContext || this.#unprocessed > 0)
-        this.#request.callerContext.runInAsyncScope(this.#deps.wire.dispatch, this.#deps.wire, sent, this);
-      else this.#deps.wire.dispatch(sent, this);
+      if (this.request.needsCallerContext || this.#unprocessed > 0)
+        this.request.callerContext.runInAsyncScope(this.deps.wire.dispatch, this.deps.wire, sent, this);
+      else this.deps.wire.dispatch(sent, this);
     } catch (error) {
       // undici's dispatchers report errors to the handler; a dispatcher given by the caller may throw.
       this.#end(outcomeOfError(error), error);
@@ -411,7 +292,7 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
   }
 
   #deliverHead(head: ResponseHead, feedback: HostFeedback): void {
-    this.#reportHead(head, feedback);
+    this.reportHead(head, feedback);
     if (this.#isPaused) this.#watchUnread();
     this.#sink?.started(head);
   }
@@ -427,64 +308,16 @@ class RequestAttempt implements RequestHandle, QueuedCaller, PausedBody, Dispatc
     for (const chunk of sample.chunks) this.#sink?.data(chunk);
   }
 
-  /** A failure and its cooldown are reported at once, every other response only when its body is complete. */
-  #reportHead(head: ResponseHead, { outcome, retryAfterMs, announced }: HostFeedback): void {
-    const { record } = this.#request;
-    record.settled(outcome, retryAfterMs);
-    const isThrottled = outcome.kind === "failure" && outcome.throttled;
-    if (this.#grant !== undefined) settleCosts(this.#grant, head, this.#request.call.settleCosts);
-    this.#grant?.recordResponse({ isThrottled, retryAfterMs, announced });
-    if (outcome.kind === "failure") this.#grant?.report({ outcome, status: head.status, retryAfterMs });
-    else this.#grant?.answered();
-  }
-
-  /** The outcome of a request that the caller aborted; undefined when it was not dispatched. */
-  #outcomeOfAbort(): Outcome | undefined {
-    if (this.#status !== undefined) return this.#request.record.outcome ?? SUCCESS;
-    if (this.#dispatchedUs === undefined) return undefined;
-    const nowUs = this.#deps.time.monotonicUs();
-    const sinceUs = Math.min(this.#request.signalSinceUs, this.#request.startedUs);
-    return outcomeOfAbort(this.#reason, {
-      silentMs: (nowUs - this.#dispatchedUs) / 1000,
-      timeoutMs: (nowUs - sinceUs) / 1000,
-      isUnreached: this.#controller === undefined,
-    });
-  }
-
-  /** The gate has refused the request, or the caller has left the queue. */
-  #refused(error: unknown): void {
-    this.#request.record.leftQueue(this.#deps.time.monotonicUs(), this.#blockedMs());
-    this.#fail(error);
-  }
-
-  /** Emits the event of the attempt, once. Before the caller learns of the end: its event comes later. */
-  #endLog(outcome: Outcome | undefined, error: unknown, isUnprocessed = false): void {
-    const log = this.#log;
-    this.#log = undefined;
-    if (log === undefined) return;
-    const { outcome: reported, retryAfterMs } = this.#request.record;
-    this.#deps.telemetry.emitAttempt(log, retryAfterMs, {
-      // The head of a response that failed was reported when it arrived.
-      outcome: outcome !== undefined && this.#status !== undefined ? (reported ?? outcome) : outcome,
-      error,
-      isAborted: this.#sink === undefined && error !== undefined,
-      isUnprocessed,
-    });
-  }
-
   #end(outcome: Outcome | undefined, error?: unknown): void {
-    this.#endLog(outcome, error);
-    this.#jitter?.cancel();
-    this.#jitter = undefined;
+    this.endLog(outcome, error, this.#sink === undefined && error !== undefined);
     this.#unwatch();
-    const grant = this.#grant;
-    if (grant === undefined) return;
-    const stamp = this.#stamp;
-    this.#grant = undefined;
-    this.#stamp = undefined;
-    if (outcome !== undefined) grant.report({ outcome, status: this.#status, error });
+    if (outcome !== undefined) this.grant?.report({ outcome, status: this.status, error });
     // Without a sink this process has aborted the request, whatever error follows.
-    stamp?.release(this.#sink !== undefined && isConnectionCut(error));
+    this.releaseGrant(this.#sink !== undefined && isConnectionCut(error));
+  }
+
+  protected refused(error: unknown): void {
+    this.#fail(error);
   }
 
   #fail(error: unknown): void {

@@ -66,6 +66,23 @@ test("a response is served while it is fresh, with its age, and not a second lon
   assert.equal(server.requests.length, 2);
 });
 
+test("with cacheLifetimeMs a response without a lifetime is stored and served for that time", async t => {
+  const plain: Handler = (_, response, number) => response.end(`body ${number}`);
+  const { time, server, get, verdicts } = await world(t, plain, { defaults: { cacheLifetimeMs: 60_000 } });
+  await get();
+  await time.advance(59_999);
+  assert.equal((await get()).text, "body 1");
+  // A call that states a shorter time of its own, and one that accepts only what the server says.
+  assert.equal((await get("/", { cacheLifetimeMs: 10_000 })).text, "body 2");
+  assert.equal((await get("/", { cacheLifetimeMs: 0 })).text, "body 3");
+  assert.equal((await get()).text, "body 2", "a response that could not be stored does not replace the stored one");
+  await time.advance(60_000);
+  assert.equal((await get()).text, "body 4");
+  assert.equal(server.requests.length, 4);
+  assert.deepEqual(verdicts(), ["miss", "hit", "miss", "miss", "hit", "miss"]);
+  await assert.rejects(get("/", { cacheLifetimeMs: -1 }), /cacheLifetimeMs must be a number of at least 0, not -1/);
+});
+
 test("an Age header of the server does not mark a hit", async t => {
   const { get, verdicts } = await world(t, (_, response) =>
     response.setHeader("age", "30").setHeader("cache-control", "max-age=60").end(),

@@ -3,6 +3,7 @@ import { type RequestControl, requestControl, withCacheMode } from "../../core/c
 import { deliverNotCached } from "../cache/cache-reply.ts";
 import type { CacheStore } from "../cache/cache-store.ts";
 import { ResponseCache, type ResponseCacheDeps } from "../cache/response-cache.ts";
+import type { CallOptions } from "../call-options.ts";
 import { joinedHeader } from "../headers.ts";
 import type { OutgoingRequest, SendRequest } from "./stage.ts";
 
@@ -29,12 +30,17 @@ export function cacheStage({ store, ...deps }: CacheStageDeps, next: SendRequest
     const { headers, call, cacheMode } = request;
     const directives = requestControl(joinedHeader(headers, "cache-control"), joinedHeader(headers, "pragma"));
     const given = cacheMode === "default" ? directives : withCacheMode(directives, cacheMode);
-    // RFC 9111 allows a disconnected cache to serve stale responses.
-    const control = call.offline ? { ...given, onlyIfCached: true, maxStaleS: Number.POSITIVE_INFINITY } : given;
+    const control = withCallOptions(given, call);
     if (cache !== undefined && mayUseCache(request, control)) return cache.send(request, control, sink);
     if (control.onlyIfCached) return deliverNotCached(request, sink);
     return next(request, cache === undefined ? sink : cache.sinkFor(request, control, sink));
   };
+}
+
+function withCallOptions(control: RequestControl, { offline, cacheLifetimeMs: ownLifetimeMs }: CallOptions) {
+  if (!offline && ownLifetimeMs === undefined) return control;
+  // RFC 9111 allows a disconnected cache to serve stale responses.
+  return { ...control, ownLifetimeMs, ...(offline && { onlyIfCached: true, maxStaleS: Number.POSITIVE_INFINITY }) };
 }
 
 function mayUseCache({ role, method, headers, body, options }: OutgoingRequest, { noStore }: RequestControl): boolean {

@@ -1,6 +1,11 @@
 import { type Outcome, SUCCESS, THROTTLED } from "../../core/breaker/classify.ts";
 import { parseRetryAfterMs } from "../../core/breaker/retry-after.ts";
-import { matchesHead, NO_THROTTLE_RULES, type ThrottleRule } from "../../core/breaker/throttle-rule.ts";
+import {
+  matchesHeader,
+  matchesStatus,
+  NO_THROTTLE_RULES,
+  type ThrottleRule,
+} from "../../core/breaker/throttle-rule.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { type AnnouncedLimit, announcedLimits } from "../../core/limits/ratelimit-fields.ts";
 import { redactedText } from "../../core/text/redaction.ts";
@@ -52,7 +57,8 @@ export function hostFeedback(
     isMemento: headers["memento-datetime"] !== undefined,
   });
   const judgement = call.outcome && judgementOf(head, call.outcome);
-  const rules = judgement === undefined ? breakersOf(breakers).throttleRules(host, path) : NO_THROTTLE_RULES;
+  const rules =
+    judgement === undefined ? matchingRules(breakersOf(breakers).throttleRules(host, path), head) : NO_THROTTLE_RULES;
   // Nearly every response.
   if (outcome.kind === "success" && (waitMs ?? announced ?? judgement) === undefined && rules.length === 0)
     return PLAIN_SUCCESS;
@@ -61,17 +67,17 @@ export function hostFeedback(
   // The response that an archive replays is that of another server.
   if (rules.length === 0 || headers["memento-datetime"] !== undefined) return feedback;
   if (outcome.kind === "failure" && outcome.throttled) return feedback;
-  return withRules(feedback, rules, head);
+  const certain = rules.find(({ body }) => body === undefined);
+  return certain === undefined ? { ...feedback, bodyRules: rules } : throttled(feedback, certain);
 }
 
-function withRules(
-  feedback: HostFeedback,
-  rules: readonly ThrottleRule[],
-  { status, headers }: ResponseHead,
-): HostFeedback {
-  const matching = rules.filter(rule => matchesHead(rule, status, name => fieldLine(headers[name])));
-  const certain = matching.find(({ body }) => body === undefined);
-  return certain === undefined ? { ...feedback, bodyRules: matching } : throttled(feedback, certain);
+/** Nothing is allocated for a response whose status no rule names: the policy has rules for every host. */
+function matchingRules(rules: readonly ThrottleRule[], { status, headers }: ResponseHead): readonly ThrottleRule[] {
+  for (const named of rules) {
+    if (!matchesStatus(named, status)) continue;
+    return rules.filter(rule => matchesStatus(rule, status) && matchesHeader(rule, name => fieldLine(headers[name])));
+  }
+  return NO_THROTTLE_RULES;
 }
 
 const PLAIN_SUCCESS: HostFeedback = Object.freeze({

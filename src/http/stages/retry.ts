@@ -4,6 +4,7 @@ import { RejectedError } from "../../errors.ts";
 import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
 import { breakersOf } from "../../gate/registry-breakers.ts";
 import type { Time, Timer } from "../../time/time.ts";
+import type { RequestTelemetry } from "../request-telemetry.ts";
 import { isReplayable, ResendingRequest } from "./resending-request.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 import type { OutgoingRequest, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
@@ -15,8 +16,7 @@ export interface RetryDeps {
   readonly time: Time;
   /** In [0, 1). */
   readonly random: () => number;
-  /** Called when another attempt has been scheduled. */
-  readonly onRetry: (request: OutgoingRequest, delayMs: number, status: number | undefined, error: unknown) => void;
+  readonly telemetry: RequestTelemetry;
 }
 
 /**
@@ -37,8 +37,6 @@ class RetryingRequest extends ResendingRequest {
   #request: OutgoingRequest;
   #timer: Timer | undefined;
   #failures = 0;
-  /** When the attempt before has failed, in monotonic microseconds. */
-  #failedUs = 0;
 
   constructor(deps: RetryDeps, next: SendRequest, request: OutgoingRequest, sink: ResponseSink) {
     super(next, sink);
@@ -92,23 +90,23 @@ class RetryingRequest extends ResendingRequest {
     const dueUs = nowUs + delayMs * 1000;
     if (dueUs > this.#request.deadlineUs || !budget.spend(host)) return false;
     this.#request.record.sentMs = undefined;
-    this.#failedUs = nowUs;
-    this.#deps.onRetry(this.#request, delayMs, status, error);
-    this.#arm(dueUs);
+    this.#deps.telemetry.emitRetry(this.#request, delayMs, status, error);
+    this.#arm(dueUs, nowUs);
     return true;
   }
 
-  #arm(dueUs: number): void {
+  /** @param failedUs when the attempt before has failed, in monotonic microseconds */
+  #arm(dueUs: number, failedUs: number): void {
     const leftMs = (dueUs - this.#deps.time.monotonicUs()) / 1000;
     this.#timer = this.#deps.time.setTimer(leftMs, () => {
       // A timer may fire up to 1 ms early, and a request must not be sent before Retry-After has passed.
-      if (this.#deps.time.monotonicUs() < dueUs) this.#arm(dueUs);
-      else this.#wake();
+      if (this.#deps.time.monotonicUs() < dueUs) this.#arm(dueUs, failedUs);
+      else this.#wake(failedUs);
     });
   }
 
   /** Checks the breakers again: since the timer was set, a cooldown may have been extended or a circuit opened. */
-  #wake(): void {
+  #wake(failedUs: number): void {
     this.#timer = undefined;
     const { host, path, role, call, deadlineUs } = this.#request;
     const denial = breakersOf(this.#deps.breakers).check({
@@ -120,11 +118,11 @@ class RetryingRequest extends ResendingRequest {
     });
     const isBlocked = denial?.isRampUp === false;
     if (isBlocked && denial.reason === "retry-after" && denial.untilUs <= deadlineUs) {
-      this.#arm(denial.untilUs);
+      this.#arm(denial.untilUs, failedUs);
       return;
     }
     if (isBlocked && this.deliverWithheld()) return;
-    const retryDelayMs = (this.#deps.time.monotonicUs() - this.#failedUs) / 1000;
+    const retryDelayMs = (this.#deps.time.monotonicUs() - failedUs) / 1000;
     this.#request = { ...this.#withDeadlineAsMaxWait(), cause: "retry", retryDelayMs };
     this.dispatch(this.#request);
   }

@@ -31,8 +31,8 @@ export interface OutgoingRequest {
   readonly call: CallOptions;
   /** When the call began, in monotonic microseconds. */
   readonly startedUs: number;
-  /** When the hub first saw the signal of the call, in monotonic microseconds; `startedUs` for a call without one. */
-  readonly signalSinceUs: number;
+  /** When the hub first saw the signal of the call, in monotonic microseconds; undefined for a call without one. */
+  readonly signalSinceUs: number | undefined;
   /** No attempt begins after this instant, in monotonic microseconds. */
   readonly deadlineUs: number;
   /** The `cache` option of fetch. */

@@ -6,27 +6,24 @@ import { FakeTime } from "../../testing/fake-time.ts";
 import { DeferredStamps } from "./deferred-stamps.ts";
 import { isConnectionCut, WriteStamp } from "./write-stamp.ts";
 
-/** A stamp whose grant records the calls that it gets. `connections.opened` is what the wire has opened so far. */
+/** A stamp whose grant records the calls that it gets. */
 function stampFor(): {
   readonly stamp: WriteStamp;
   readonly calls: string[];
   readonly time: FakeTime;
-  readonly connections: { opened: number };
 } {
   const time = new FakeTime();
   const calls: string[] = [];
-  const connections = { opened: 1 };
   const names = ["written", "giveBack", "release", "releaseUnstamped"] as const;
   const grant = Object.fromEntries(names.map(name => [name, () => calls.push(name)])) as unknown as Grant;
   const deferredStamps = new DeferredStamps(time);
-  const stamp = new WriteStamp({ time, deferredStamps, connections: () => connections.opened }, grant);
-  stamp.dispatching();
-  return { stamp, calls, time, connections };
+  const stamp = new WriteStamp({ time, deferredStamps }, grant);
+  return { stamp, calls, time };
 }
 
 test("over an open connection a request is written when it has been sent", () => {
   const { stamp, calls } = stampFor();
-  stamp.start();
+  stamp.start(false);
   assert.deepEqual(calls, []);
   stamp.sent();
   assert.deepEqual(calls, ["written"]);
@@ -36,8 +33,7 @@ test("over an open connection a request is written when it has been sent", () =>
 
 test("over a new connection a request is written at the first byte of the response, or after 5 s", async () => {
   const answered = stampFor();
-  answered.connections.opened += 1;
-  answered.stamp.start();
+  answered.stamp.start(true);
   answered.stamp.sent();
   assert.deepEqual(answered.calls, []);
   answered.stamp.stamp();
@@ -45,8 +41,7 @@ test("over a new connection a request is written at the first byte of the respon
   assert.equal(answered.time.armedTimers, 0);
 
   const silent = stampFor();
-  silent.connections.opened += 1;
-  silent.stamp.start();
+  silent.stamp.start(true);
   silent.stamp.sent();
   await silent.time.advance(4999);
   assert.deepEqual(silent.calls, []);
@@ -61,9 +56,8 @@ test("a request that was not started gives its units back", () => {
 });
 
 test("a request that is dropped right after it was sent over a new connection still counts as being written for 5 s", async () => {
-  const { stamp, calls, time, connections } = stampFor();
-  connections.opened += 1;
-  stamp.start();
+  const { stamp, calls, time } = stampFor();
+  stamp.start(true);
   stamp.sent();
   await time.advance(4900);
   stamp.release(false);
@@ -75,9 +69,8 @@ test("a request that is dropped right after it was sent over a new connection st
 });
 
 test("a request whose new connection is ended by the other side is stamped at that moment", () => {
-  const { stamp, calls, time, connections } = stampFor();
-  connections.opened += 1;
-  stamp.start();
+  const { stamp, calls, time } = stampFor();
+  stamp.start(true);
   stamp.sent();
   stamp.release(true);
   assert.deepEqual(calls, ["release"]);

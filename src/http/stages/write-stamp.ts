@@ -7,8 +7,6 @@ import type { DeferredStamps } from "./deferred-stamps.ts";
 export interface WriteStampDeps {
   readonly time: Time;
   readonly deferredStamps: DeferredStamps;
-  /** Number of connections that the wire has opened so far. */
-  readonly connections: () => number;
 }
 
 /**
@@ -27,7 +25,6 @@ const NEW_CONNECTION_WRITE_MS = 5000;
 export class WriteStamp {
   readonly #deps: WriteStampDeps;
   readonly #grant: Grant;
-  #connectionsBefore = 0;
   #isStarted = false;
   #isNewConnection = false;
   /** When writing over a new connection began, in monotonic microseconds. */
@@ -39,16 +36,11 @@ export class WriteStamp {
     this.#grant = grant;
   }
 
-  /** The request is about to be passed to undici. A connection that is opened from now on is a new one. */
-  dispatching(): void {
-    this.#connectionsBefore = this.#deps.connections();
-  }
-
-  /** undici has begun to write. The headers of a request with a body leave with its first chunk, however late it is. */
-  start(): void {
+  /** Writing has begun. The headers of a request with a body leave with its first chunk, however late it is. */
+  start(isNewConnection: boolean): void {
     this.#isStarted = true;
-    this.#isNewConnection = this.#deps.connections() !== this.#connectionsBefore;
-    if (this.#isNewConnection) this.#startedUs = this.#deps.time.monotonicUs();
+    this.#isNewConnection = isNewConnection;
+    if (isNewConnection) this.#startedUs = this.#deps.time.monotonicUs();
   }
 
   /** The headers have been passed to the system: with the first chunk of a body, or with the whole request. */

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import { test } from "node:test";
+import { hubFor, serve, until } from "../../../test/http/kit.ts";
+import { RateLimitExceeded } from "../../errors.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
+
+test("a trial call that waits for its jitter goes back to the queue when a cooldown of its partition begins", async t => {
+  const held: ServerResponse[] = [];
+  const server = await serve(t, (_, response) => void held.push(response));
+  const time = new FakeTime();
+  const limits = { defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 600_000 } } };
+  const breakers = { defaults: { per: "partition", half_open: { jitter_ms: 100 } } } as const;
+  const hub = await hubFor(t, { time, random: () => 0.5, cache: false, retry: false, limits, breakers });
+  const send = async () => (await hub.fetch(server.origin, { partition: "tenant" })).text();
+  const throttle = (response: ServerResponse | undefined) => response?.writeHead(429, { "retry-after": "1" }).end();
+  const [first, slow] = [send(), send()];
+  await until(() => held.length === 2);
+  throttle(held[0]);
+  await first;
+  const trial = send();
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(1020);
+  assert.equal(hub.snapshot().waiting, 0, "it waits for its jitter");
+  throttle(held[1]);
+  await slow;
+  await time.advance(60);
+  assert.equal(hub.snapshot().waiting, 1);
+  assert.equal(server.requests.length, 2);
+  await time.advance(1200);
+  await until(() => held.length === 3);
+  held[2]?.end("ok");
+  assert.equal(await trial, "ok");
+});
+
+test("a refusal names the option that bounds the wait: maxWaitMs, or the time left of deadlineMs", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const limits = { defaults: { metadata: { rates: "1/MINUTE", guard_ms: 0, max_delay_ms: 0 } } };
+  const hub = await hubFor(t, { time: new FakeTime(), cache: false, retry: false, limits });
+  await (await hub.fetch(server.origin)).text();
+  const refusal = async (options: { readonly maxWaitMs?: number; readonly deadlineMs?: number }) => {
+    const error = await hub.fetch(server.origin, options).catch(reason => reason);
+    assert.ok(error instanceof RateLimitExceeded);
+    return /\((max_delay_ms|maxWaitMs|the time left of deadlineMs)/.exec(error.message)?.[1];
+  };
+  assert.equal(await refusal({}), "max_delay_ms");
+  assert.equal(await refusal({ maxWaitMs: 10 }), "maxWaitMs");
+  assert.equal(await refusal({ deadlineMs: 10 }), "the time left of deadlineMs");
+  assert.equal(await refusal({ maxWaitMs: 10, deadlineMs: 20 }), "maxWaitMs");
+  assert.equal(await refusal({ maxWaitMs: 20, deadlineMs: 10 }), "the time left of deadlineMs");
+});

@@ -1,0 +1,221 @@
+import { type Outcome, SUCCESS } from "../../core/breaker/classify.ts";
+import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
+import type { Gate } from "../../gate/gate.ts";
+import { type EarlierWait, earlierWaitOf, type QueuedCaller } from "../../limiter/entry-request.ts";
+import type { Grant, ServerFeedback } from "../../limiter/grant.ts";
+import type { Timer } from "../../time/time.ts";
+import type { AttemptLog } from "../attempt-log.ts";
+import { deadlineError } from "../call-record.ts";
+import type { ReportedRequest, RequestTelemetry } from "../request-telemetry.ts";
+import { outcomeOfAbort } from "./abort-outcome.ts";
+import { type HostFeedback, settleCosts } from "./host-feedback.ts";
+import type { OutgoingRequest, ResponseHead } from "./stage.ts";
+import { WriteStamp, type WriteStampDeps } from "./write-stamp.ts";
+
+export interface GatedRequestDeps extends WriteStampDeps {
+  readonly gate: Gate;
+  readonly breakers: BreakerRegistry;
+  readonly telemetry: RequestTelemetry;
+}
+
+/** The fields of a request that the gate and the events about it need. */
+export type GatedFields = ReportedRequest & Pick<OutgoingRequest, "deadlineUs" | "signalSinceUs">;
+
+const notBlocked = () => 0;
+/** Of nearly every response. */
+const NO_FEEDBACK: ServerFeedback = Object.freeze({ isThrottled: false });
+
+/**
+ * The way of one request through the gate, whichever client sends it: it waits for a grant and for the jitter of a trial
+ * call, reports what the response says about the host, and gives the grant back. The subclass sends the request, and says
+ * when its headers are written (`stamp`), when its response begins and when it ends.
+ */
+export abstract class GatedRequest<Request extends GatedFields, Deps extends GatedRequestDeps> implements QueuedCaller {
+  protected readonly deps: Deps;
+  protected readonly request: Request;
+  /** Undefined while the request has no grant, and when it has ended. */
+  protected grant: Grant | undefined;
+  protected stamp: WriteStamp | undefined;
+  /** Facts for the `http_attempt` event; undefined before the request is sent, after its end and without listeners. */
+  protected log: AttemptLog | undefined;
+  /** When the request was passed on with its grant, in monotonic microseconds; undefined before. */
+  protected passedUs: number | undefined;
+  /** Status of the response; undefined before its head has arrived. */
+  protected status: number | undefined;
+  /** Leaves the queue of the gate; undefined while not queued. */
+  #leaveQueue: ((reason: unknown) => void) | undefined;
+  /** The part of the wait in the queue in which a circuit or cooldown blocked the request, in ms. */
+  #blockedMs = notBlocked;
+  #jitter: Timer | undefined;
+  /** When it came to the gate, in monotonic microseconds. */
+  #enteredUs = 0;
+  /** What it has waited before a new cooldown sent it back to the gate. */
+  #earlierWait: EarlierWait | undefined;
+
+  constructor(deps: Deps, request: Request) {
+    this.deps = deps;
+    this.request = request;
+  }
+
+  /** The caller has ended the request, so a grant that comes now is given back. */
+  protected abstract readonly isOver: boolean;
+  /** The deadline also bounds the wait in the queue: a request that cannot be sent in time is refused at once. */
+  protected abstract readonly isBoundByDeadline: boolean;
+  /** Sends the request. It has a grant. */
+  protected abstract send(): void;
+  /** The gate has refused the request, or it has left the queue, or its deadline has passed. It has no grant. */
+  protected abstract refused(error: unknown): void;
+
+  protected enter(): void {
+    const nowUs = this.deps.time.monotonicUs();
+    this.#enteredUs = nowUs;
+    this.#earlierWait = undefined;
+    this.#enterGate(nowUs);
+  }
+
+  #enterGate(nowUs: number): void {
+    const { host, role, path, method, call, record } = this.request;
+    record.queued(nowUs);
+    const ownMs = call.maxWaitMs;
+    // From its first arrival, as all bounds.
+    const leftMs = this.isBoundByDeadline ? Math.max(0, (this.request.deadlineUs - this.#enteredUs) / 1000) : undefined;
+    const isDeadlineFirst = leftMs !== undefined && (ownMs === undefined || leftMs < ownMs);
+    try {
+      const entry = this.deps.gate.enter({
+        host,
+        role,
+        path,
+        method,
+        weight: call.weight,
+        costs: call.costs,
+        resolver: call.resolver,
+        service: call.service,
+        partition: call.partition,
+        maxWaitMs: isDeadlineFirst ? leftMs : ownMs,
+        maxWaitOption: isDeadlineFirst ? "deadlineMs" : "maxWaitMs",
+        maxBreakerWaitMs: call.maxBreakerWaitMs,
+        earlier: this.#earlierWait,
+        caller: this,
+      });
+      // A promise keeps the caller's asynchronous context, whichever request frees the capacity.
+      if (!(entry instanceof Promise)) this.#granted(entry);
+      else entry.then(grant => this.#granted(grant)).catch(error => this.#refused(error));
+    } catch (error) {
+      this.#refused(error);
+    }
+  }
+
+  onWait(leaveQueue: (reason: unknown) => void, blockedMs: () => number): void {
+    this.#leaveQueue = leaveQueue;
+    this.#blockedMs = blockedMs;
+  }
+
+  /** At once: the event of the call follows, and has this wait too. */
+  protected leaveQueue(reason: unknown): void {
+    this.request.record.leftQueue(this.deps.time.monotonicUs(), this.#blockedMs());
+    this.#leaveQueue?.(reason);
+  }
+
+  #refused(error: unknown): void {
+    this.request.record.leftQueue(this.deps.time.monotonicUs(), this.#blockedMs());
+    this.refused(error);
+  }
+
+  #granted(grant: Grant): void {
+    this.#leaveQueue = undefined;
+    this.grant = grant;
+    this.stamp = new WriteStamp(this.deps, grant);
+    this.request.record.granted(grant.wait);
+    // Ended in the moment between the grant and this call.
+    if (this.isOver) this.releaseGrant(false);
+    else if (grant.jitterMs === 0) this.#sendInTime(0);
+    else this.#jitter = this.deps.time.setTimer(grant.jitterMs, () => this.#afterJitter(grant.jitterMs));
+  }
+
+  /** A trial call has waited for its jitter. A cooldown that began in the meantime sends it back to the gate. */
+  #afterJitter(jitterMs: number): void {
+    this.#jitter = undefined;
+    const { host, path, call, record } = this.request;
+    const { reason } = this.deps.breakers.state(host, path, call.partition);
+    if (reason === undefined || reason === "failures") {
+      this.#sendInTime(jitterMs);
+      return;
+    }
+    record.jitterLost(jitterMs);
+    const nowUs = this.deps.time.monotonicUs();
+    this.#earlierWait = earlierWaitOf(this.#enteredUs, nowUs, this.#earlierWait, this.grant?.wait);
+    this.releaseGrant(false);
+    this.#enterGate(nowUs);
+  }
+
+  /** On a busy event loop the request may get its slot before the timer of its deadline fires. */
+  #sendInTime(jitterMs: number): void {
+    const { call, record } = this.request;
+    const nowUs = this.deps.time.monotonicUs();
+    const late = call.deadlineMs === undefined ? undefined : deadlineError(this.request, nowUs);
+    if (late === undefined) {
+      this.passedUs = nowUs;
+      record.tried(jitterMs);
+      this.send();
+      return;
+    }
+    record.jitterLost(jitterMs);
+    this.releaseGrant(false);
+    this.refused(late);
+  }
+
+  /** A failure and its cooldown are reported at once, every other response only when its body is complete. */
+  protected reportHead(head: ResponseHead, { outcome, retryAfterMs, announced }: HostFeedback): void {
+    const { grant } = this;
+    const { record, call } = this.request;
+    record.settled(outcome, retryAfterMs);
+    if (grant === undefined) return;
+    settleCosts(grant, head, call.settleCosts);
+    const isThrottled = outcome.kind === "failure" && outcome.throttled;
+    const isPlain = !isThrottled && retryAfterMs === undefined && announced === undefined;
+    grant.recordResponse(isPlain ? NO_FEEDBACK : { status: head.status, isThrottled, retryAfterMs, announced });
+    if (outcome.kind === "failure") grant.report({ outcome, status: head.status, retryAfterMs });
+    else grant.answered();
+  }
+
+  /** The outcome of a request that its caller has aborted; undefined when it was not sent. */
+  protected outcomeOfAbort(reason: unknown, isUnreached: boolean): Outcome | undefined {
+    const { record, startedUs, signalSinceUs = startedUs } = this.request;
+    if (this.status !== undefined) return record.outcome ?? SUCCESS;
+    if (this.passedUs === undefined) return undefined;
+    const nowUs = this.deps.time.monotonicUs();
+    return outcomeOfAbort(reason, {
+      silentMs: (nowUs - this.passedUs) / 1000,
+      timeoutMs: (nowUs - signalSinceUs) / 1000,
+      isUnreached,
+    });
+  }
+
+  /** Emits the event of the attempt, once. Before the caller learns of the end: the event of the call comes later. */
+  protected endLog(outcome: Outcome | undefined, error: unknown, isAborted: boolean, isUnprocessed = false): void {
+    const { log } = this;
+    this.log = undefined;
+    if (log === undefined) return;
+    const { outcome: reported, retryAfterMs } = this.request.record;
+    this.deps.telemetry.emitAttempt(log, retryAfterMs, {
+      // The head of a response that failed was reported when it arrived.
+      outcome: outcome !== undefined && this.status !== undefined ? (reported ?? outcome) : outcome,
+      error,
+      isAborted,
+      isUnprocessed,
+    });
+  }
+
+  /**
+   * Frees the slots of the grant, and its units too if nothing was written.
+   * @param isCut the other side has ended the connection
+   */
+  protected releaseGrant(isCut: boolean): void {
+    this.#jitter?.cancel();
+    this.#jitter = undefined;
+    const { stamp } = this;
+    this.grant = undefined;
+    this.stamp = undefined;
+    stamp?.release(isCut);
+  }
+}
