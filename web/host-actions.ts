@@ -41,8 +41,9 @@ const TEXTS: Readonly<Record<HostActionName, ActionTexts>> = {
     label: "Set limit …",
     title: "Set the limit",
     effect:
-      "All processes keep these rates in addition to those of the policy, until the time is over or the limit is reset. " +
-      "Windows keep what they have counted.",
+      "All processes keep these rates in addition to those of the policy, in each role for itself, until the time is over " +
+      "or the limit is reset. Windows keep what they have counted. The total of a host or service and max_concurrent stay " +
+      "as the policy sets them.",
   },
   "reset-limit": {
     label: "Reset limit …",

@@ -11,6 +11,7 @@ import { RunView } from "./run-view.ts";
 import { hashOf, routeOf, type View } from "./view.ts";
 
 const CHART_MS = 5 * 60_000;
+const RETRY_MS = 5000;
 /** With fewer steps, a few requests would fill the chart. */
 const CHART_MIN_STEPS = 60;
 const ALL: readonly SeriesName[] = ["requests", "waitMs", "throttles", "hits", "failures", "refused"];
@@ -40,8 +41,11 @@ class Page {
     stream.addEventListener("state", event => this.#onState(JSON.parse(event.data)));
     stream.addEventListener("patch", event => this.#onPatch(JSON.parse(event.data)));
     stream.addEventListener("error", () => {
+      const isClosed = stream.readyState === EventSource.CLOSED;
       this.#isLive = false;
-      this.#showConnection(stream.readyState === EventSource.CLOSED ? "refused" : "lost");
+      this.#showConnection(isClosed ? "refused" : "lost");
+      // A browser gives up after an error status: of a proxy while the server restarts, or of a server with too many pages.
+      if (isClosed) setTimeout(() => this.#connect(), RETRY_MS);
     });
   }
 
@@ -160,7 +164,7 @@ class Page {
     const texts = {
       live: "live",
       lost: "disconnected: trying again",
-      refused: "refused: open the address that the command has printed",
+      refused: "refused: trying again; if it stays so, open the address that the command has printed",
     };
     const place = byId("connection");
     setAttribute(place, "data-state", state);

@@ -162,16 +162,28 @@ export class RunView implements View {
         "Latest failed works",
         ["work", "reason", "message"],
         run.lastFailed.map(({ key, reason, message }) => [this.#workName(key), reason, message]),
+        "texts",
       ),
     );
   }
 }
 
-function table(title: string, names: readonly string[], rows: readonly (readonly Child[])[]): HTMLElement {
+/** Columns after the first one are numbers, and aligned to the right, unless `kind` says that they are texts. */
+function table(
+  title: string,
+  names: readonly string[],
+  rows: readonly (readonly Child[])[],
+  kind: "numbers" | "texts" = "numbers",
+): HTMLElement {
   if (rows.length === 0) return h("section", {}, h("h3", {}, title), h("p", { class: "soft" }, "None."));
   const head = h("tr", {}, ...names.map(name => h("th", { scope: "col" }, name)));
   const body = rows.map(([first = "", ...cells]) =>
     h("tr", {}, h("th", { scope: "row" }, first), ...cells.map(cell => h("td", {}, cell))),
   );
-  return h("section", {}, h("h3", {}, title), h("table", {}, h("thead", {}, head), h("tbody", {}, ...body)));
+  return h(
+    "section",
+    {},
+    h("h3", {}, title),
+    h("table", { class: kind }, h("thead", {}, head), h("tbody", {}, ...body)),
+  );
 }

@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request } from "node:http";
 import { test } from "node:test";
-import { dashboardFor, openStream, withToken } from "../../test/dashboard/served-dashboard.ts";
+import { exampleSource } from "../../test/dashboard/example-source.ts";
+import { dashboardFor, listen, openStream, withToken } from "../../test/dashboard/served-dashboard.ts";
 import { serve } from "../../test/http/kit.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import type { DashboardPatch, DashboardState } from "./dashboard-state.ts";
+import { dashboardOf } from "./dashboard.ts";
+import type { DashboardPatch, DashboardState, HostState } from "./dashboard-state.ts";
+import type { DashboardSource } from "./source.ts";
 
 test("a stream sends the state once, and then what has changed", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
@@ -100,6 +103,56 @@ test("pages that disconnect at any moment leave no state behind, and the others 
   assert.equal((await fetch(withToken(dashboard, origin, "/state"))).status, 200);
 });
 
+test("a page that does not read is disconnected when its unread changes exceed 8 MB, and the others stay", async t => {
+  const time = new FakeTime();
+  let read = 0;
+  const source: DashboardSource = {
+    ...exampleSource(),
+    // Each state differs by about 2 MB.
+    read: async () => {
+      read += 1;
+      return { ...(await exampleSource().read()), events: [], run: null, hosts: [bigHost(read)] };
+    },
+  };
+  const dashboard = dashboardOf(source, { time });
+  t.after(() => dashboard.close());
+  const closed = Promise.withResolvers<number>();
+  const origin = await listen(t, (incoming, response) => {
+    if (incoming.headers["x-slow"] === "yes") response.on("close", () => closed.resolve(response.writableLength));
+    dashboard(incoming, response);
+  });
+  const url = withToken(dashboard, origin, "/stream");
+  const reader = await openStream(t, url);
+  await reader.next();
+  const slow = request(url, { headers: { "x-slow": "yes" } }).on("error", () => undefined);
+  slow.end();
+  const [response] = await once(slow, "response");
+  response.on("error", () => undefined).pause();
+  let isClosed = false;
+  void closed.promise.then(() => {
+    isClosed = true;
+  });
+  for (let second = 0; second < 60 && !isClosed; second += 1) {
+    await time.advance(1000);
+    await reader.next();
+  }
+  assert.ok((await closed.promise) < 12_000_000);
+  await time.advance(1000);
+  assert.equal((await reader.next()).event, "patch");
+});
+
+test("a state that cannot be read is reported without the password of the store", async t => {
+  const source: DashboardSource = {
+    ...exampleSource(),
+    read: () => Promise.reject(new Error("connect redis://me:hunter2@store:6379 failed")),
+  };
+  const dashboard = dashboardOf(source, { time: new FakeTime() });
+  t.after(() => dashboard.close());
+  const origin = await listen(t, dashboard);
+  const state = (await (await fetch(withToken(dashboard, origin, "/state"))).json()) as DashboardState;
+  assert.equal(state.trouble, "connect redis://…@store:6379 failed");
+});
+
 test("close ends the streams of all pages", async t => {
   const { dashboard, origin } = await dashboardFor(t, { time: new FakeTime() });
   const stream = await openStream(t, withToken(dashboard, origin, "/stream"));
@@ -107,3 +160,8 @@ test("close ends the streams of all pages", async t => {
   await dashboard.close();
   await assert.rejects(stream.next(), /has ended/);
 });
+
+/** A host with a long text that differs each time. */
+function bigHost(number: number): HostState {
+  return { name: "big.example", note: `${number}`.padEnd(2_000_000, "x") } as unknown as HostState;
+}

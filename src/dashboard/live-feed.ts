@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { redactedText } from "../core/text/redaction.ts";
 import { messageOf } from "../errors.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { AboutState, DashboardState } from "./dashboard-state.ts";
@@ -110,7 +111,7 @@ export class LiveFeed {
       return { nowMs: this.#time.wallMs(), about, ...state, trouble: null };
     } catch (error) {
       const last: SourceState = this.#state ?? EMPTY;
-      return { ...last, nowMs: this.#time.wallMs(), about, trouble: messageOf(error) };
+      return { ...last, nowMs: this.#time.wallMs(), about, trouble: redactedText(messageOf(error)) };
     }
   }
 

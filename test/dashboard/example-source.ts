@@ -14,16 +14,15 @@ const policy = await loadPolicy({ env: {} });
 const MINUTE_MS = 60_000;
 
 export function exampleSource(): DashboardSource {
-  const nowMs = systemTime.wallMs();
-  const state = exampleState(nowMs);
   return {
     about: { kind: "hub", name: "harvest.js, pid 4217", hasEvents: true, hasOutcomes: true },
     actions: {
-      names: ["open", "close", "half-open"],
+      names: ["open", "close", "half-open", "hold", "release", "set-limit", "reset-limit"],
       run: async () => ({ isApplied: true, text: "applied by 3 of 3 processes" }),
     },
     log: new EventLog(),
-    read: async () => state,
+    // Made up again each time, so that the charts reach to the present.
+    read: async () => exampleState(systemTime.wallMs()),
     explain: (name, role) => explainTarget(policy, name, isRole(role) ? role : "metadata"),
     setWatched: () => undefined,
     close: async () => undefined,
@@ -145,6 +144,22 @@ function keys(): readonly KeySnapshot[] {
       windows: [window("10/SECOND", 10, 10)],
     }),
     key("api.core.ac.uk", { windows: [window("10/MINUTE", 2, 10), window("1000/DAY", 961, 1000)] }),
+    key("content.openpapers.example", {
+      ...queued("content.openpapers.example", "1/2SECOND", 4, 7400),
+      role: "artifact",
+      windows: [window("2/SECOND", 1, 2), window("1/2SECOND", 1, 1)],
+      order: {
+        ...{ rates: "1/2SECOND", remainingMs: 1_260_000, isLooser: false, policyRates: "2/SECOND" },
+        ...{ by: "dashboard, 127.0.0.1", reason: "their disk is full" },
+      },
+    }),
+    key("content.openpapers.example", {
+      windows: [window("20/SECOND", 7, 20)],
+      order: {
+        ...{ rates: "20/SECOND", remainingMs: 540_000, isLooser: true, policyRates: "10/SECOND" },
+        ...{ by: "ann@ops1", reason: "agreed with the provider for the import" },
+      },
+    }),
     ...[
       "api.openalex.org",
       "api.datacite.org",
@@ -199,6 +214,14 @@ function events(nowMs: number): readonly EventRow[] {
     [95, "http_retry", host, "landing", "attempt 1 failed (500); next in 420 ms", "warn"],
     [93, "http_attempt", host, "landing", "GET ECONNRESET (retry): failed", "bad"],
     [22, "breaker_state_change", host, "landing", "circuit closed → open for 60 s", "bad"],
+    [
+      18,
+      "limit_ordered",
+      "content.openpapers.example",
+      "artifact",
+      "limit 2/SECOND → 1/2SECOND for 1800 s by dashboard, 127.0.0.1: their disk is full",
+      "warn",
+    ],
     [14, "limit_learned", "api.crossref.org", "metadata", "limit 50/SECOND → 10/SECOND: x-rate-limit", "info"],
     [
       6,

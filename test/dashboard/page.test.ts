@@ -1,5 +1,7 @@
 /** The dashboard in a real browser. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { test } from "node:test";
 import { createDashboard } from "../../src/dashboard/dashboard.ts";
 import { openPage } from "../browser-page.ts";
@@ -120,6 +122,44 @@ test("a server that ends is shown as disconnected, and one that returns as live,
   assert.equal(await page.locator("#connection").textContent(), "live");
   assert.equal(await page.getByText("first.example").count(), 0);
   assert.equal(await page.getByLabel("Filter hosts").inputValue(), "example");
+});
+
+test("a page connects again after a proxy has answered for a server that restarts", { skip }, async t => {
+  const { hub, set } = scriptedHub({ keys: [key("first.example")] });
+  const token = "a-token-that-stays";
+  const { page, port, stop } = await dashboardPage(t, hub, { token });
+  await page.getByText("first.example").waitFor();
+  stop();
+  const proxy = createServer((_, response) => response.writeHead(502).end("bad gateway"));
+  await once(proxy.listen(port, "127.0.0.1"), "listening");
+  await page.getByText("refused: trying again").waitFor();
+  proxy.closeAllConnections();
+  proxy.close();
+  await once(proxy, "close");
+  set({ keys: [key("second.example")] });
+  const again = createDashboard(hub, { token });
+  t.after(() => again.close());
+  await serveDashboard(t, again, port);
+  await page.getByText("second.example").waitFor();
+  assert.equal(await page.locator("#connection").textContent(), "live");
+});
+
+test("the buttons of all actions fit into the panel at 380 px, each on one line", { skip }, async t => {
+  const order = {
+    rates: "1/SECOND",
+    remainingMs: 60_000,
+    isLooser: false,
+    policyRates: "10/SECOND",
+    by: "ann",
+    reason: "x",
+  };
+  const { hub } = scriptedHub({ keys: [key("first.example", { order })] });
+  const { page } = await dashboardPage(t, hub, { width: 380 });
+  await page.getByText("first.example").click();
+  await page.getByRole("button", { name: "Reset limit …" }).waitFor();
+  const boxes = await Promise.all((await page.locator(".actions button").all()).map(button => button.boundingBox()));
+  assert.equal(boxes.length, 6);
+  for (const box of boxes) assert.ok(box !== null && box.x + box.width <= 380 && box.height < 45, JSON.stringify(box));
 });
 
 test("two browsers at once see the same changes", { skip }, async t => {
