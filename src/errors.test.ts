@@ -64,6 +64,10 @@ test("a breaker refusal names the reason and the time until the next call", () =
     message({ failMax: 5 }),
     "circuit open for api.crossref.org (metadata): 5 consecutive failures, next trial in 45 s",
   );
+  assert.equal(
+    message({ failMax: 5, lastFailure: "ECONNREFUSED" }),
+    "circuit open for api.crossref.org (metadata): 5 consecutive failures (the last: ECONNREFUSED), next trial in 45 s",
+  );
   assert.equal(message({ failMax: 1 }), "circuit open for api.crossref.org (metadata): 1 failure, next trial in 45 s");
   assert.equal(
     message({}, "resolver crossref"),

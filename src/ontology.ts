@@ -29,5 +29,6 @@ export type { PullOptions, PullResult } from "./ontology/pull-result.ts";
 export type { ListedVersion, RefusalReason, Source } from "./ontology/resolver.ts";
 export type { OntologyRates, OntologySettings } from "./ontology/service-rates.ts";
 export type { LimitWait } from "./ontology/wait-reporter.ts";
+export type { WorkFolder } from "./ontology/work-folder.ts";
 export type { Environment } from "./policy/environment.ts";
 export type { Time, Timer } from "./time/time.ts";

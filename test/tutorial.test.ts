@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { test } from "node:test";
@@ -37,6 +37,7 @@ test("every step of the tutorial works as it is written", { timeout: 600_000 }, 
 });
 
 async function prepare(): Promise<string> {
+  assert.ok(existsSync(join(root, "dist")), "the tutorial uses the built package, and dist is missing: npm run build");
   const folder = temporaryFolder("tutorial");
   mkdirSync(join(folder, "node_modules/.bin"), { recursive: true });
   symlinkSync(root, join(folder, "node_modules/docstokg"));

@@ -3,7 +3,7 @@ import { formatRates, parseRateMap, parseRates } from "../../src/core/limits/rat
 import { canonicalHost, urlHost } from "../../src/core/text/host.ts";
 import { redactedText } from "../../src/core/text/redaction.ts";
 import { ConfigError, StoreError } from "../../src/errors.ts";
-import { parseS3Url } from "../../src/harvest/storage/s3-url.ts";
+import { parseS3Url } from "../../src/files/s3/s3-url.ts";
 import { parseBreakers } from "../../src/policy/breaker-schema.ts";
 import { parseTargetText } from "../../src/policy/breaker-target.ts";
 import { readFlags } from "../../src/policy/flag-layer.ts";
@@ -139,8 +139,9 @@ export const policyTargets: readonly FuzzTarget[] = [
       const text = input.toString();
       parsed(() => parseRedisUrl(text), StoreError);
       parsed(() => parsePostgresStoreUrl(text), RangeError);
-      const location = parsed(() => parseS3Url(text), ConfigError);
-      if (location !== undefined) assert.deepEqual(parseS3Url(`s3://${location.bucket}/${location.prefix}`), location);
+      const location = parsed(() => parseS3Url(text, "--out"), ConfigError);
+      if (location !== undefined)
+        assert.deepEqual(parseS3Url(`s3://${location.bucket}/${location.prefix}`, "--out"), location);
     },
   },
   {

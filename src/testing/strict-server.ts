@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { parseRates } from "../core/limits/rate.ts";
 import { systemTime } from "../time/system-time.ts";
 
@@ -34,6 +35,10 @@ export interface StrictServer {
 /**
  * Starts an HTTP server on 127.0.0.1 that enforces a limit exactly, in any window, and answers every request above it
  * with 429. Rejected requests count in the window too. It keeps the process alive until `close`.
+ *
+ * The server often runs in the process of its client. If that process is blocked, or gets no CPU time, the server notices
+ * a request later than it arrived. Such a request counts from the earliest moment at which it may have arrived, so that
+ * only requests that are certainly above the limit are rejected.
  */
 export async function startStrictServer({ rate, port = 0, answer = echo }: StrictServerOptions): Promise<StrictServer> {
   const rates = parseRates(rate);
@@ -41,13 +46,17 @@ export async function startStrictServer({ rate, port = 0, answer = echo }: Stric
   const arrivalsMs: number[] = [];
   let recentMs: number[] = [];
   let rejected = 0;
+  const loopDelay = monitorEventLoopDelay({ resolution: 1 });
+  loopDelay.enable();
   const server = createServer((request, response) => {
     const nowMs = systemTime.monotonicUs() / 1000;
     recentMs = recentMs.filter(ms => ms > nowMs - longestMs);
     const isFull = rates.some(
       ({ limit, windowUs }) => recentMs.filter(ms => ms > nowMs - windowUs / 1000).length >= limit,
     );
-    recentMs.push(nowMs);
+    // The longest turn of the event loop since the request before: this one may have arrived at its beginning.
+    recentMs.push(nowMs - loopDelay.max / 1e6);
+    loopDelay.reset();
     arrivalsMs.push(nowMs);
     if (!isFull) {
       answer(request, response);
@@ -70,6 +79,7 @@ export async function startStrictServer({ rate, port = 0, answer = echo }: Stric
       return busiestWindow(arrivalsMs, (rates[0]?.windowUs ?? 0) / 1000);
     },
     close: async () => {
+      loopDelay.disable();
       server.closeAllConnections();
       await new Promise(resolve => server.close(resolve));
     },

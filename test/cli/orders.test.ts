@@ -285,4 +285,8 @@ test("limits set refuses bad rates, durations and targets", async t => {
   assert.match(await failure("127.0.0.1", "often", "--reason", "x"), /<rate>: "often" is not a rate/);
   assert.match(await failure("127.0.0.1", "1/SECOND", "--for", "-1", "--reason", "x"), /--for: "-1" is not a valid/);
   assert.match(await failure("resolver:crossref", "1/SECOND", "--reason", "x"), /has no rate limits; expected a host/);
+  assert.match(
+    await failure("127.0.0.1:total", "1/SECOND", "--reason", "x"),
+    /<target>: "127\.0\.0\.1:total": unknown role "total"; expected metadata, landing or artifact; .* only the policy sets total/,
+  );
 });
