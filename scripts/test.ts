@@ -84,7 +84,8 @@ async function runTests(): Promise<void> {
   }
   let done = 0;
   events.on("test:summary", ({ file, counts: sum, duration_ms, success }) => {
-    if (file === undefined) return;
+    // A process that a test forks reports a summary of its own.
+    if (file === undefined || !isPath(file)) return;
     done += 1;
     const seconds = (duration_ms / 1000).toFixed(1);
     const mark = success ? "ok    " : "FAILED";
