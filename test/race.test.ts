@@ -16,6 +16,7 @@ import type { RaceWindow } from "../bench/race/limits.ts";
 import { parseResult, type RunOutcome, type ScenarioResult } from "../bench/race/result.ts";
 import { withRetry } from "../bench/race/retry.ts";
 import { scenarios } from "../bench/race/scenarios.ts";
+import { reportOfLog } from "../bench/race/servers/nginx.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 /** The earliest end of all schedules with whole milliseconds, found by trying every one. */
@@ -111,6 +112,16 @@ test("the enforcer counts rejections and requests during an outage separately", 
     duringOutage: 2,
     recoveryMs: 100,
     retryAfterUntilMs: 3500,
+    busiest: { count: 3, limit: 2, windowMs: 1000 },
+  });
+});
+
+test("the log of nginx is read without the requests that warm it", () => {
+  const log = "5.000 200 /warm\n5.100 200 /metadata/1\n5.150 200 /metadata/2\n5.200 429 /metadata/3\n";
+  assert.deepEqual(reportOfLog(log, { metadata: [{ limit: 2, windowMs: 1000 }] }), {
+    arrivals: 3,
+    rejections: 1,
+    duringOutage: 0,
     busiest: { count: 3, limit: 2, windowMs: 1000 },
   });
 });
@@ -277,8 +288,8 @@ test("an unknown name on the command line is an error that lists the known names
     ["r5-retry-after", "r5-no-retry-after"],
   );
   assert.throws(
-    () => readArguments(["--only", "R11"]),
-    error => error instanceof UsageError && /R10/.test(error.message),
+    () => readArguments(["--only", "R12"]),
+    error => error instanceof UsageError && /R11/.test(error.message),
   );
   assert.throws(
     () => readArguments(["--clients", "axios"]),

@@ -3,10 +3,11 @@
  * a message of the parent, sends its report, and ends when the parent disconnects.
  */
 import { collectGarbage } from "../kit/heap.ts";
+import type { ServerReport } from "./arrivals.ts";
 import type { Interval } from "./bound.ts";
 import type { Client, ClientSetup } from "./client.ts";
 import { clientModuleOf } from "./client-spec.ts";
-import { RaceLimitEnforcer, type ServerReport } from "./limit-enforcer.ts";
+import { RaceLimitEnforcer } from "./limit-enforcer.ts";
 import { callHosts, type HostsReport } from "./many-hosts.ts";
 import { roleOfPath, WARM_PATH } from "./paths.ts";
 import { randomFrom } from "./random.ts";

@@ -15,6 +15,8 @@ export interface ClientSpec {
   readonly isExtra?: boolean;
   /** The stores through which it can share limits. */
   readonly shares: readonly ("sqlite" | "redis")[];
+  /** It opens its own connections: it has no part in scenarios whose network is replaced. */
+  readonly needsNetwork?: boolean;
   /** Used in a quick run. */
   readonly isQuick: boolean;
 }
@@ -98,6 +100,38 @@ export const CLIENTS: readonly ClientSpec[] = [
     how: "`PQueue({ intervalCap, interval, strict: true })`, one for each window, the longest outermost",
     isOurs: false,
     hasLimiter: true,
+    shares: [],
+    isQuick: false,
+  },
+  {
+    id: "got",
+    name: "got",
+    package: "got",
+    how: "its own retries, no limiter; `limit: 9`, `backoffLimit: 10000`, `noise: 100`; it obeys Retry-After",
+    isOurs: false,
+    hasLimiter: false,
+    needsNetwork: true,
+    shares: [],
+    isQuick: false,
+  },
+  {
+    id: "axios-retry",
+    name: "axios-retry",
+    package: "axios-retry",
+    how: "`axiosRetry(client, { retries: 9, retryDelay: exponentialDelay })` from 500 ms, no limiter; it obeys Retry-After",
+    isOurs: false,
+    hasLimiter: false,
+    needsNetwork: true,
+    shares: [],
+    isQuick: false,
+  },
+  {
+    id: "cockatiel",
+    name: "cockatiel",
+    package: "cockatiel",
+    how: "`wrap(retry, circuitBreaker)` around `fetch`, no limiter; 9 retries with `ExponentialBackoff` from 500 ms to 10 s, a breaker that opens for 1 s after 5 failures",
+    isOurs: false,
+    hasLimiter: false,
     shares: [],
     isQuick: false,
   },

@@ -1,3 +1,4 @@
+import { ArrivalLog, type ServerReport } from "./arrivals.ts";
 import type { Interval } from "./bound.ts";
 import { type Counter, type Counting, counterOf } from "./counters.ts";
 import type { RaceLimits, RaceRole, RaceWindow } from "./limits.ts";
@@ -18,27 +19,6 @@ export interface ServerReply {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The counts of a server. */
-export interface ServerReport {
-  readonly arrivals: number;
-  /** Requests answered with 429. */
-  readonly rejections: number;
-  /** Requests that arrived during the outage. */
-  readonly duringOutage: number;
-  /** From the end of the outage to the first success. */
-  readonly recoveryMs?: number;
-  /** The end of the first Retry-After of the outage: whole seconds, so it may be after the end of the outage. */
-  readonly retryAfterUntilMs?: number;
-  /** The most requests in any interval of the window that was exceeded most; rejected ones included. */
-  readonly busiest: { readonly count: number; readonly limit: number; readonly windowMs: number };
-}
-
-interface RequestArrival {
-  readonly atMs: number;
-  readonly role: RaceRole;
-  readonly status: number;
-}
-
 /**
  * Accepts or rejects requests, and records all. Rejected requests do not count against the limit; a server that counts
  * them would be stricter with clients that send too much.
@@ -46,7 +26,7 @@ interface RequestArrival {
 export class RaceLimitEnforcer {
   readonly #rule: ServerRule;
   readonly #counters = new Map<readonly RaceWindow[], readonly Counter[]>();
-  readonly #arrivals: RequestArrival[] = [];
+  readonly #arrivals = new ArrivalLog();
   #firstMs: number | undefined;
   #retryAfterUntilMs: number | undefined;
 
@@ -58,20 +38,14 @@ export class RaceLimitEnforcer {
     this.#firstMs ??= clockMs;
     const nowMs = clockMs - this.#firstMs;
     const verdict = this.#judge(nowMs, clockMs, role);
-    this.#arrivals.push({ atMs: nowMs, role, status: verdict.status });
+    this.#arrivals.add({ atMs: nowMs, role, status: verdict.status });
     return verdict;
   }
 
   report(): ServerReport {
-    const { outage } = this.#rule;
-    const recovered = outage && this.#arrivals.find(({ atMs, status }) => atMs >= outage.toMs && status === 200)?.atMs;
     return {
-      arrivals: this.#arrivals.length,
-      rejections: this.#arrivals.filter(({ status }) => status === 429).length,
-      duringOutage: this.#arrivals.filter(({ status }) => status === 503).length,
-      ...(outage !== undefined && recovered !== undefined && { recoveryMs: recovered - outage.toMs }),
+      ...this.#arrivals.report(this.#rule.limits, this.#rule.outage),
       ...(this.#retryAfterUntilMs !== undefined && { retryAfterUntilMs: this.#retryAfterUntilMs }),
-      busiest: this.#busiest(),
     };
   }
 
@@ -102,21 +76,6 @@ export class RaceLimitEnforcer {
       return known;
     });
   }
-
-  #busiest(): ServerReport["busiest"] {
-    const { limits } = this.#rule;
-    const scopes: readonly (readonly [readonly RaceWindow[], readonly RequestArrival[]])[] = [
-      ...(["metadata", "artifact"] as const).map(
-        role => [limits[role] ?? [], this.#arrivals.filter(arrival => arrival.role === role)] as const,
-      ),
-      [limits.total ?? [], this.#arrivals],
-    ];
-    const counts = scopes.flatMap(([windows, arrivals]) =>
-      windows.map(window => ({ ...window, count: most(arrivals, window.windowMs) })),
-    );
-    const [first = { count: 0, limit: 0, windowMs: 0 }, ...others] = counts;
-    return others.reduce((worst, one) => (one.count / one.limit > worst.count / worst.limit ? one : worst), first);
-  }
 }
 
 /** Whole seconds, rounded up, because the field has no fractions. */
@@ -130,15 +89,4 @@ function announcement(
 ): Readonly<Record<string, string>> {
   const policies = counters.map(({ window }, index) => `"w${index}";q=${limitOf(window)};w=${window.windowMs / 1000}`);
   return { "ratelimit-policy": policies.join(", ") };
-}
-
-/** The arrivals are sorted, so one pass is enough. */
-function most(arrivals: readonly RequestArrival[], windowMs: number): number {
-  let from = 0;
-  let busiest = 0;
-  for (const [index, { atMs }] of arrivals.entries()) {
-    while ((arrivals[from]?.atMs ?? atMs) <= atMs - windowMs) from += 1;
-    busiest = Math.max(busiest, index - from + 1);
-  }
-  return busiest;
 }

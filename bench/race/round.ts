@@ -1,21 +1,18 @@
 /** Runs one client in one scenario: starts and ends its processes, the server and the store. */
 import { openFolder } from "../stores/folder.ts";
 import { openServer } from "../stores/server.ts";
+import type { ServerReport } from "./arrivals.ts";
 import { fastestMs } from "./bound.ts";
 import type { ClientOrder, ClientReport } from "./client-process.ts";
 import type { ClientSpec } from "./client-spec.ts";
-import type { ServerReport } from "./limit-enforcer.ts";
 import { shareOf } from "./limits.ts";
-import { WARM_PATH } from "./paths.ts";
 import { Child } from "./processes.ts";
+import { openRaceServer, START_MS, whyNoServer } from "./race-server.ts";
 import type { ClientRun, RunOutcome } from "./result.ts";
-import { boundInputOf, requestsOf, ruleOf, type Scenario } from "./scenario.ts";
+import { boundInputOf, requestsOf, type Scenario } from "./scenario.ts";
 
 /** The default guard of docstokg. */
 const GUARD_MS = 25;
-const WARM_REQUESTS = 60;
-/** Time for a process to start on a busy machine. */
-const START_MS = 60_000;
 /** Time for scenarios without a planned duration: virtual time, a million hosts. */
 const LEAST_REPORT_MS = 120_000;
 
@@ -30,22 +27,22 @@ export async function runRound(scenario: Scenario, spec: ClientSpec, seed: strin
   const place = redis?.url ?? `sqlite:${folder.file("limits.db")}`;
   const processes = Math.max(1, scenario.loads.length);
   const isDivided = processes > 1 && !isSharing;
-  const hasServer = !scenario.isVirtual && !scenario.hosts;
-  await using server = hasServer ? new Child("server.ts", ruleOf(scenario)) : undefined;
-  const origin = server ? `http://127.0.0.1:${await server.nextMessage(START_MS)}` : "http://127.0.0.1";
-  if (server) await warm(origin);
+  const hasNetwork = !scenario.isVirtual && !scenario.hosts;
+  const cannot = hasNetwork || !spec.needsNetwork ? whyNoServer(scenario) : "opens its own connections";
+  if (cannot !== undefined) return { client, cannot };
+  await using server = await openRaceServer(scenario);
   const order = (index: number): ClientOrder => ({
     client,
     scenario,
     index,
-    origin,
+    origin: server?.origin ?? "http://127.0.0.1",
     seed: `${seed} ${scenario.id} ${client}`,
     limits: isDivided ? shareOf(scenario.limits, processes) : scenario.limits,
     ...(isSharing && { store: place }),
     limitMs: 10_000 + 4 * fastestMs(boundInputOf(scenario)),
   });
   const reports = await runClientProcesses(Array.from({ length: processes }, (_, index) => order(index)));
-  const seen = server ? await reportOf(server) : reports[0]?.server;
+  const seen = server ? await server.report() : reports[0]?.server;
   const note = isDivided && spec.hasLimiter ? `each process with 1/${processes} of the limit` : undefined;
   return { client, ...(note !== undefined && { note }), outcome: outcomeOf(scenario, reports, seen) };
 }
@@ -62,19 +59,6 @@ async function runClientProcesses(orders: readonly ClientOrder[]): Promise<reado
   const reports = Promise.all(children.map(child => child.nextMessage(reportMs) as Promise<ClientReport>));
   for (const child of children) child.send("go");
   return await reports;
-}
-
-async function reportOf(server: Child): Promise<ServerReport> {
-  const report = server.nextMessage(START_MS);
-  server.send("report");
-  return (await report) as ServerReport;
-}
-
-async function warm(origin: string): Promise<void> {
-  for (let asked = 0; asked < WARM_REQUESTS; asked += 1) {
-    const response = await fetch(`${origin}${WARM_PATH}`, { headers: { connection: "close" } });
-    await response.arrayBuffer();
-  }
 }
 
 function outcomeOf(scenario: Scenario, reports: readonly ClientReport[], seen: ServerReport | undefined): RunOutcome {

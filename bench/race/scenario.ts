@@ -9,6 +9,18 @@ export interface Stall {
   readonly ms: number;
 }
 
+/** nginx with `limit_req`: a rate such as `10r/s`, and how many requests may come at once beyond it. */
+export interface NginxSetup {
+  readonly kind: "nginx";
+  readonly rate: string;
+  readonly burst: number;
+}
+
+/** Express with a middleware that counts the first window of `limits`. */
+export interface Middleware {
+  readonly kind: "express-rate-limit" | "rate-limiter-flexible";
+}
+
 export type RequestCounts = Readonly<Partial<Record<RaceRole, number>>>;
 
 export interface Scenario {
@@ -23,6 +35,8 @@ export interface Scenario {
   /** The requests of each process, all started at once. */
   readonly loads: readonly RequestCounts[];
   readonly counting?: Counting;
+  /** Software that services use; without it, the server of this project, which counts any window. */
+  readonly server?: NginxSetup | Middleware;
   readonly outage?: ServerRule["outage"];
   readonly halvedAtMs?: number;
   readonly stalls?: readonly Stall[];

@@ -1,4 +1,4 @@
-/** R1 to R10. A quick run has fewer requests; its numbers are not reliable. */
+/** R1 to R11. A quick run has fewer requests; its numbers are not reliable. */
 import type { RaceLimits } from "./limits.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -148,5 +148,37 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
       hosts: pick(1_000_000, 20_000),
       promises: [],
     },
+    {
+      id: "r11-nginx",
+      race: "R11",
+      title: "nginx, limit_req with a burst",
+      what: "`limit_req_zone … rate=10r/s` and `limit_req … burst=9 nodelay`: ten requests at once, and one more each 100 ms. nginx sends no Retry-After.",
+      limits: TEN,
+      loads: [{ metadata: pick(40, 25) }],
+      server: { kind: "nginx", rate: "10r/s", burst: 9 },
+      promises: ["no-rejections", "near-optimum", "ahead"],
+    },
+    {
+      id: "r11-nginx-no-burst",
+      race: "R11",
+      title: "nginx, limit_req without a burst",
+      what: "`rate=10r/s` alone, which is the default: a request is rejected if it comes less than 100 ms after the last one. The clients are told 1 in 100 ms.",
+      limits: { metadata: [{ limit: 1, windowMs: 100 }] },
+      loads: [{ metadata: pick(40, 25) }],
+      server: { kind: "nginx", rate: "10r/s", burst: 0 },
+      promises: ["no-rejections", "ahead"],
+    },
+    ...(["express-rate-limit", "rate-limiter-flexible"] as const).map(
+      (kind): Scenario => ({
+        id: `r11-${kind}`,
+        race: "R11",
+        title: `Express with ${kind}`,
+        what: "10 per second, counted as in the first example of its documentation: a window begins with the first request after the last one has ended.",
+        limits: TEN,
+        loads: [{ metadata: pick(40, 25) }],
+        server: { kind },
+        promises: ["no-rejections", "ahead"],
+      }),
+    ),
   ];
 }
