@@ -105,7 +105,7 @@ test("without disturbance a key admits exactly the requests that it can grant in
       );
       assert.equal(time.armedTimers, 0);
     }),
-    { numRuns: 8000 },
+    { numRuns: 4000 },
   );
 });
 
@@ -254,7 +254,7 @@ test("no schedule of arrivals, aborts, stalls, early timers and changes of pace 
         run.check();
       },
     ),
-    { numRuns: 13_000 },
+    { numRuns: 6000 },
   );
 });
 
