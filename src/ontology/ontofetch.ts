@@ -93,8 +93,13 @@ export class Ontofetch {
     const usage = new RateUsageCounter();
     const listeners = listener === undefined ? [usage.listen] : [usage.listen, listener];
     const store = await openOntologyStore(settings.store, time ?? systemTime);
-    const hub = await createOntologyHub(settings, { env, network, dispatcher, time, listeners });
-    return new Ontofetch(settings, options, { hub, usage, store });
+    try {
+      const hub = await createOntologyHub(settings, { env, network, dispatcher, time, listeners });
+      return new Ontofetch(settings, options, { hub, usage, store });
+    } catch (error) {
+      store[Symbol.dispose]();
+      throw error;
+    }
   }
 
   /**

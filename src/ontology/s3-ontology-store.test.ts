@@ -11,8 +11,11 @@ import { serve } from "../../test/http/kit.ts";
 import { addText, storeContract } from "../../test/ontology/store-contract.ts";
 import { ontofetch } from "../cli/ontofetch.ts";
 import { sha256Of } from "../files/file-hash.ts";
+import { S3Folder } from "../files/s3/s3-folder.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { systemTime } from "../time/system-time.ts";
+import { Ontofetch } from "./ontofetch.ts";
+import { loadOntofetchSettings } from "./ontofetch-settings.ts";
 import { S3OntologyStore } from "./s3-ontology-store.ts";
 
 const STORE = "s3://papers/onto";
@@ -162,6 +165,34 @@ test("a copy on this machine has the bytes of the manifest, or there is none", a
   await assert.rejects(store.localFile(version), /s3:\/\/papers\/onto\/hp\/.*\/hp\.obo is missing/);
   await addText({ store, folder }, "one");
   assert.equal(readFileSync(await store.localFile(version), "utf8"), "one");
+});
+
+test("a draft of a killed copy is removed when no process can be writing it", async t => {
+  const { folder } = await s3For(t);
+  const time = new FakeTime({ wallMs: Date.now() });
+  const store = await S3OntologyStore.open(STORE, time);
+  t.after(() => store[Symbol.dispose]());
+  const version = await addText({ store, folder }, "one");
+  const copy = await store.localFile(version);
+  const draft = `${copy}.0a1b2c3d.tmp`;
+  writeFileSync(draft, "on");
+  await store.removeLeftovers("hp");
+  assert.deepEqual([existsSync(copy), existsSync(draft)], [true, true]);
+  await time.advance(24 * HOUR_MS);
+  await store.removeLeftovers("hp");
+  assert.deepEqual([existsSync(copy), existsSync(draft)], [true, false]);
+});
+
+test("a hub that cannot be opened leaves no connection to the bucket open", async t => {
+  const { folder } = await s3For(t);
+  const close = t.mock.method(S3Folder.prototype, "close");
+  const file = join(folder, "file");
+  writeFileSync(file, "");
+  const sources = join(folder, "sources.yaml");
+  writeFileSync(sources, `store: ${STORE}\nratelimit: { shared_dir: ${file} }\nsources: {}\n`);
+  const settings = await loadOntofetchSettings({ sources }, {}, folder);
+  await assert.rejects(Ontofetch.open(settings, { env: {} }), /cannot create the folder \(EEXIST\)/);
+  assert.equal(close.mock.callCount(), 1);
 });
 
 test("a bucket that does not exist is an error before the first request", async t => {

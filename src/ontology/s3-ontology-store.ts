@@ -16,6 +16,7 @@ import { WorkFolder } from "./work-folder.ts";
 const READS_MAX = 8;
 /** Digits of the hash in the name of a folder: so many that a server cannot make two files with the same ones. */
 const HASH_DIGITS = 32;
+const DRAFT_SUFFIX = ".tmp";
 const MEDIA_TYPE = "application/octet-stream";
 
 /**
@@ -93,7 +94,7 @@ export class S3OntologyStore implements OntologyStore {
     const path = join(this.#copiesPath(version.id), sha256, file);
     if ((await ifExists(stat(path)))?.size === bytes) return path;
     await mkdir(dirname(path), { recursive: true });
-    const draft = `${path}.${randomUUID().slice(0, 8)}.tmp`;
+    const draft = `${path}.${randomUUID().slice(0, 8)}${DRAFT_SUFFIX}`;
     try {
       const found = await this.#remote.download(filePath(version), draft, signal);
       if (found === undefined) throw new DownloadError(`${version.path} is missing`);
@@ -128,13 +129,26 @@ export class S3OntologyStore implements OntologyStore {
     await this.#remote.delete(filePath(version));
   }
 
-  /** Also removes copies on this machine of versions that are gone. */
+  /** Also removes, on this machine, copies of versions that are gone and drafts of copies that were never completed. */
   async removeLeftovers(id: string): Promise<void> {
     for (const folder of await this.foldersWithoutManifest(id))
       for await (const { path } of this.#remote.list(`${id}/${folder}/`)) await this.#remote.delete(path);
     const stored = new Set((await this.versions(id)).map(({ manifest }) => manifest.sha256));
-    for (const sha256 of (await ifExists(readdir(this.#copiesPath(id)))) ?? [])
-      if (!stored.has(sha256)) await rm(join(this.#copiesPath(id), sha256), { recursive: true, force: true });
+    for (const sha256 of (await ifExists(readdir(this.#copiesPath(id)))) ?? []) {
+      const folder = join(this.#copiesPath(id), sha256);
+      if (stored.has(sha256)) await this.#removeAbandonedDrafts(folder);
+      else await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  /** A younger draft may belong to a process that is still downloading. */
+  async #removeAbandonedDrafts(folder: string): Promise<void> {
+    const before = this.#time.wallMs() - ABANDONED_AFTER_MS;
+    for (const name of (await ifExists(readdir(folder))) ?? []) {
+      const path = join(folder, name);
+      const modifiedMs = name.endsWith(DRAFT_SUFFIX) ? (await ifExists(stat(path)))?.mtimeMs : undefined;
+      if (modifiedMs !== undefined && modifiedMs < before) await rm(path, { force: true });
+    }
   }
 
   writeText(name: string, text: string): Promise<void> {

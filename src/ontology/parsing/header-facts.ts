@@ -5,7 +5,8 @@ const DCTERMS = "http://purl.org/dc/terms/";
 const DC = "http://purl.org/dc/elements/1.1/";
 const PAV = "http://purl.org/pav/";
 const SCHEMA = ["http://schema.org/", "https://schema.org/"];
-const both = (name: string) => SCHEMA.map(base => base + name);
+/** A name of schema.org, with either spelling of its namespace. */
+const schemaOrg = (name: string) => SCHEMA.map(base => base + name);
 
 type Field = "versionIri" | "versionInfo" | "version" | "date" | "licence" | "rights" | "title" | "label" | "import";
 
@@ -13,14 +14,18 @@ const FIELDS: ReadonlyMap<string, Field> = new Map([
   [OWL_VERSION_IRI, "versionIri"],
   [OWL_VERSION_INFO, "versionInfo"],
   [OWL_IMPORTS, "import"],
-  ...[`${PAV}version`, ...both("version"), ...both("softwareVersion"), `${DCTERMS}hasVersion`].map(of("version")),
-  ...["modified", "issued", "date", "created"].map(name => DCTERMS + name).map(of("date")),
-  ...["lastUpdateOn", "createdOn", "authoredOn"].map(name => PAV + name).map(of("date")),
-  ...[...both("dateModified"), ...both("datePublished"), ...both("dateCreated"), `${DC}date`].map(of("date")),
-  ...[`${DCTERMS}license`, "http://creativecommons.org/ns#license", ...both("license")].map(of("licence")),
-  ...["http://www.w3.org/1999/xhtml/vocab#license", `${DC}license`].map(of("licence")),
-  ...[`${DCTERMS}rights`, `${DC}rights`].map(of("rights")),
-  ...[`${DCTERMS}title`, `${DC}title`].map(of("title")),
+  ...[`${PAV}version`, ...schemaOrg("version"), ...schemaOrg("softwareVersion"), `${DCTERMS}hasVersion`].map(
+    asField("version"),
+  ),
+  ...["modified", "issued", "date", "created"].map(name => DCTERMS + name).map(asField("date")),
+  ...["lastUpdateOn", "createdOn", "authoredOn"].map(name => PAV + name).map(asField("date")),
+  ...[...schemaOrg("dateModified"), ...schemaOrg("datePublished"), ...schemaOrg("dateCreated"), `${DC}date`].map(
+    asField("date"),
+  ),
+  ...[`${DCTERMS}license`, "http://creativecommons.org/ns#license", ...schemaOrg("license")].map(asField("licence")),
+  ...["http://www.w3.org/1999/xhtml/vocab#license", `${DC}license`].map(asField("licence")),
+  ...[`${DCTERMS}rights`, `${DC}rights`].map(asField("rights")),
+  ...[`${DCTERMS}title`, `${DC}title`].map(asField("title")),
   [RDFS_LABEL, "label"],
 ]);
 
@@ -45,6 +50,7 @@ export class HeaderFacts {
 
   collect(subject: string, predicate: string, object: string): void {
     const field = FIELDS.get(predicate);
+    // Every class has a label, so labels are kept only of subjects that are known as the ontology.
     if (field === undefined || (field === "label" && !this.#isNamed(subject))) return;
     const header = this.#headerOf(subject);
     if (field === "import") {
@@ -53,6 +59,7 @@ export class HeaderFacts {
     }
     const text = object.trim().slice(0, TEXT_MAX);
     if (text === "") return;
+    // The first value counts, except that a file may name several dates: the latest is that of the version.
     const known = header.values.get(field);
     if (known === undefined || (field === "date" && text > known)) header.values.set(field, text);
   }
@@ -70,6 +77,7 @@ export class HeaderFacts {
     "ontology_iri" | "version_iri" | "version_info" | "date" | "title" | "licence" | "imports"
   > {
     const named = this.#ontologies.size > 0 ? [...this.#ontologies] : [...this.#schemes];
+    // A file may contain headers of imported ontologies too: the one that has a version is its own.
     const [iri = "", header] =
       named.find(([, { values }]) => values.has("versionIri") || values.has("versionInfo")) ?? named[0] ?? [];
     const at = (...fields: readonly Field[]) => fields.map(field => header?.values.get(field)).find(Boolean) ?? null;
@@ -103,6 +111,6 @@ export class HeaderFacts {
   }
 }
 
-function of(field: Field): (predicate: string) => readonly [string, Field] {
+function asField(field: Field): (predicate: string) => readonly [string, Field] {
   return predicate => [predicate, field];
 }

@@ -13,8 +13,8 @@ const BASE_MAX = 512;
 /** Text that a parser must hold at once: one literal, one line, one comment. Real ones have at most some megabytes. */
 const PENDING_MAX = 64_000_000;
 
-export function checkDepth(depth: number, of: string, line?: number): void {
-  if (depth > DEPTH_MAX) throw new SyntaxProblem(`${of} nested deeper than ${DEPTH_MAX}`, line);
+export function checkDepth(depth: number, what: string, line?: number): void {
+  if (depth > DEPTH_MAX) throw new SyntaxProblem(`${what} nested deeper than ${DEPTH_MAX}`, line);
 }
 
 export function checkNamespace(iri: string, line?: number): void {
