@@ -27,7 +27,7 @@ export interface ThrottleContext {
    * The request was sent alone, to try a burst after the first full window: no delay of other requests explains it, so
    * one such throttle is enough to space requests evenly. @default false
    */
-  readonly isAlone?: boolean;
+  readonly isSingle?: boolean;
 }
 
 /** So many throttles without a calm hour between them switch a key to even spacing. */
@@ -91,7 +91,7 @@ export class Pace {
   record(
     isThrottled: boolean,
     nowUs: number,
-    { isExplained = false, isAlone = false }: ThrottleContext = {},
+    { isExplained = false, isSingle = false }: ThrottleContext = {},
   ): readonly PaceChange[] {
     const changes = this.tick(nowUs);
     this.#calls += 1;
@@ -99,7 +99,7 @@ export class Pace {
     if (!isThrottled) return changes;
     this.#throttled += 1;
     if (!isExplained) {
-      this.#unexplained = isAlone ? SMOOTH_AFTER : this.#unexplainedAt(nowUs) + 1;
+      this.#unexplained = isSingle ? SMOOTH_AFTER : this.#unexplainedAt(nowUs) + 1;
       this.#unexplainedUs = nowUs;
     }
     return [...changes, ...this.#widen(nowUs)];

@@ -54,8 +54,8 @@ export class Tuner {
     roleBudget.pace ??= new Pace(roleBudget.policy, aimd, nowUs);
     const isExplained = isThrottled && (isOutage || hasJustTightened(roleBudget, nowUs));
     // The request that was throttled is still in flight.
-    const isAlone = roleBudget.isTried && roleBudget.inFlight <= 1;
-    this.#applyPace(roleBudget, roleBudget.pace.record(isThrottled, nowUs, { isExplained, isAlone }));
+    const isSingle = roleBudget.isTried && roleBudget.inFlight <= 1;
+    this.#applyPace(roleBudget, roleBudget.pace.record(isThrottled, nowUs, { isExplained, isSingle }));
   }
 
   /** Evaluates the counting windows that have ended. */

@@ -4,23 +4,22 @@ import type { LeaseReply } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { unreferenced } from "../time/unreferenced.ts";
 
-/** A store that answers within this time is near: it is asked when units are needed. */
+/** A store that answers within this time is near: it is asked only when units are needed. */
 const NEAR_US = 5000;
-/** A store that takes longer is overloaded, or this process is: then more units in advance would only be missing elsewhere. */
+/** If a reply takes longer, the store or this process is overloaded. Leasing further ahead would only take units from the other processes. */
 const MAX_ROUND_TRIP_US = 500_000;
-/** A process that is alone leases the units of so many round trips: those of replies, of reports and of a reserve. */
+/** The only user of a key leases the units of this many round trips: one for the reply, one for the report, one in reserve. */
 const ROUND_TRIPS_AHEAD = 3;
 /**
- * A turn that was announced long ago comes a little later, because requests are not written at the instant at which
- * they may be: a unit that is free within this part of the announced time is leased then, and the process need not ask
- * again.
+ * An announced wait is often exceeded a little. A unit that becomes free up to 1/20 of the announced wait later (at most
+ * 1 s) is leased ahead, so that the process need not ask again.
  */
 const DRIFT_PARTS = 20;
 const MAX_DRIFT_MS = 1000;
 
 interface KeyPace {
   /** No other process uses the budgets: more units may be requested at any time. */
-  isAlone: boolean;
+  isOnlyUser: boolean;
   /** What the store has last announced, in milliseconds. */
   waitMs: number;
   /** The longest wait that the store has announced since it last granted units, in milliseconds. */
@@ -47,10 +46,10 @@ export class RequestPace {
 
   /** What the store has replied. Remembered only while it matters. */
   adjust(roleBudget: RoleBudget, reply: LeaseReply): void {
-    const isAlone = reply.kind === "granted" && reply.isAlone === true;
+    const isOnlyUser = reply.kind === "granted" && reply.isOnlyUser === true;
     const waitMs = reply.kind === "wait" ? reply.waitMs : (reply.nextMs ?? 0);
     const longestMs = reply.kind === "wait" ? Math.max(waitMs, this.#keys.get(roleBudget)?.longestMs ?? 0) : waitMs;
-    if (waitMs > 0 || this.isFar) this.#keys.set(roleBudget, { isAlone, waitMs, longestMs, timer: undefined });
+    if (waitMs > 0 || this.isFar) this.#keys.set(roleBudget, { isOnlyUser, waitMs, longestMs, timer: undefined });
     else this.#keys.delete(roleBudget);
   }
 
@@ -61,16 +60,16 @@ export class RequestPace {
     if (timer !== undefined) this.#timers.delete(timer);
   }
 
-  /** Units that become free within this time are of use, in milliseconds. */
+  /** How far ahead units are leased: those that become free within this time, in milliseconds. */
   aheadMs(roleBudget: RoleBudget): number {
     const longestMs = this.#keys.get(roleBudget)?.longestMs ?? 0;
     const driftMs = Math.min(MAX_DRIFT_MS, longestMs / DRIFT_PARTS);
     return Math.round(Math.max(driftMs, (ROUND_TRIPS_AHEAD * this.#roundTripUs) / 1000));
   }
 
-  /** Whether a process that is alone at a store far away would run out of units during a round trip. */
+  /** Whether the only user of a key, whose store is slow, would run out of units during a round trip. */
   isRunningLow(roleBudget: RoleBudget): boolean {
-    if (!this.isFar || this.#keys.get(roleBudget)?.isAlone !== true) return false;
+    if (!this.isFar || this.#keys.get(roleBudget)?.isOnlyUser !== true) return false;
     const unused = roleBudget.unitLease?.unusedUnits ?? 0;
     let neededUnits = Number.POSITIVE_INFINITY;
     for (let at: Budget | undefined = roleBudget; at; at = at.above)
@@ -82,7 +81,7 @@ export class RequestPace {
   /** Calls `ask` one round trip before the next units are expected, if the store is far away. */
   askAhead(roleBudget: RoleBudget, ask: () => void): void {
     const pace = this.#keys.get(roleBudget);
-    if (pace === undefined || pace.isAlone || !this.isFar) return;
+    if (pace === undefined || pace.isOnlyUser || !this.isFar) return;
     const ms = pace.waitMs - this.#roundTripUs / 1000;
     if (ms <= 0) return;
     const timer = unreferenced(this.#time, ms, () => {

@@ -366,5 +366,5 @@ function isLost(reply: LeaseReply | undefined): boolean {
 /** When the next units can be expected; 0 if the process may ask at any time. */
 function waitMsOf(reply: LeaseReply): number {
   if (reply.kind === "wait") return reply.waitMs;
-  return reply.isAlone ? 0 : (reply.nextMs ?? 0);
+  return reply.isOnlyUser ? 0 : (reply.nextMs ?? 0);
 }

@@ -89,7 +89,7 @@ function lease(
   const nextMs = Math.max(1, binding.dueUs - nowUs) / 1000;
   if (units === 0) return { kind: "wait", waitMs: nextMs, key: binding.key, isStricter, ...use };
   const delay = isAhead ? { delayMs: (usableUs - nowUs) / 1000 } : {};
-  const alone = offers.every(({ isAlone }) => isAlone) ? { isAlone: true as const } : {};
+  const alone = offers.every(({ isOnlyUser }) => isOnlyUser) ? { isOnlyUser: true as const } : {};
   return { kind: "granted", units, ...delay, ...(units < most ? { nextMs } : {}), ...alone, isStricter, ...use };
 }
 

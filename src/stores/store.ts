@@ -65,7 +65,7 @@ export type LeaseReply =
        * Only with `aheadMs`: no other process uses or waits for units of these budgets, so that the process may request
        * more at any time.
        */
-      readonly isAlone?: true | undefined;
+      readonly isOnlyUser?: true | undefined;
       /** Another process has claimed stricter limits for one of these budgets, and the stricter limits apply. */
       readonly isStricter: boolean;
       readonly use?: ClaimUse | undefined;

@@ -204,7 +204,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     const wanted: LeaseRequest = { ...one("k", 10), most: 50, aheadMs: 500 };
     const alone = await ask(a, wanted);
     assert.equal(alone.kind === "granted" && alone.units, 15);
-    assert.equal(alone.kind === "granted" && alone.isAlone, true);
+    assert.equal(alone.kind === "granted" && alone.isOnlyUser, true);
     await written(a, 10, "k");
     assert.equal(await units(b, { ...one("k", 10), aheadMs: 500 }), 0);
     await tested.advance(1000);
@@ -212,7 +212,7 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, { ...one("k", 10), aheadMs: 500 }), 1);
     const shared = await ask(a, wanted);
     assert.equal(shared.kind === "granted" && shared.units, 4, "no more than the window has");
-    assert.equal(shared.kind === "granted" && shared.isAlone, undefined);
+    assert.equal(shared.kind === "granted" && shared.isOnlyUser, undefined);
   });
 
   it("processes get free units in the order in which they began to wait, and know when it is their turn", async tested => {

@@ -37,7 +37,7 @@ export interface UnitOffer {
   /** From when it may use `least` units that it leases now; undefined if that cannot be known. */
   readonly usableUs: number | undefined;
   /** No other process uses or waits for units. Only known with `aheadUs`. */
-  readonly isAlone: boolean;
+  readonly isOnlyUser: boolean;
 }
 
 /** The budget without its tables. */
@@ -190,18 +190,18 @@ export class SharedBudget {
     const others = this.#turns.othersOf(member);
     const ahead = this.#turns.aheadOf(member);
     const freeUs = this.#log.earliestUs(this.#windows, this.#spacingUs, least, nowUs);
-    const canBeAlone = aheadUs > 0 && others === 0 && this.#spacingUs === 0 && !this.isStricterThan(claim);
-    const isAlone = canBeAlone && this.#isOnlyUser(processId, member, nowUs);
-    const free = this.#freeUnits(processId, isAlone ? aheadUs : 0, nowUs);
-    const isFree = freeUs <= nowUs || (isAlone && free >= least);
+    const mayLookAhead = aheadUs > 0 && others === 0 && this.#spacingUs === 0 && !this.isStricterThan(claim);
+    const isOnlyUser = mayLookAhead && this.#isOnlyUser(processId, member, nowUs);
+    const free = this.#freeUnits(processId, isOnlyUser ? aheadUs : 0, nowUs);
+    const isFree = freeUs <= nowUs || (isOnlyUser && free >= least);
     // With even spacing only one send is due at a time.
     if (isFree && others === 0)
-      return { units: Math.min(this.#spacingUs > 0 ? least : free, most), usableUs: nowUs, isAlone };
+      return { units: Math.min(this.#spacingUs > 0 ? least : free, most), usableUs: nowUs, isOnlyUser };
     if (isFree && free - ahead >= least)
-      return { units: Math.min(free - ahead, this.#turnUnits(demand, others)), usableUs: nowUs, isAlone };
+      return { units: Math.min(free - ahead, this.#turnUnits(demand, others)), usableUs: nowUs, isOnlyUser };
     const isNext = this.#hasUnitsForAll(ahead, least, aheadUs, nowUs);
-    if (isFree && (isNext || nowUs - freeUs >= TURN_US)) return { units: least, usableUs: nowUs, isAlone };
-    return { units: 0, usableUs: isNext && !isFree ? freeUs : undefined, isAlone };
+    if (isFree && (isNext || nowUs - freeUs >= TURN_US)) return { units: least, usableUs: nowUs, isOnlyUser };
+    return { units: 0, usableUs: isNext && !isFree ? freeUs : undefined, isOnlyUser };
   }
 
   othersWait(processId: string): boolean {

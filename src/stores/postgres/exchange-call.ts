@@ -68,14 +68,14 @@ export function repliesOf(requests: readonly LeaseRequest[], numbers: readonly n
     const units = next();
     if (units === LOST) return { kind: "wait", waitMs: 0.001, key: keyAt(next()), isStricter: false, isLost: true };
     const delayUs = units > 0 ? next() : 0;
-    const isAlone = units > 0 && next() === 1;
+    const isOnlyUser = units > 0 && next() === 1;
     const nextMs = units < most ? next() / 1000 : 0;
     const key = units === 0 ? keyAt(next()) : "";
     const isStricter = next() === 1;
     const use = wantsUse ? { use: claims.map(({ windows }) => windows.map(next)) } : {};
     if (units === 0) return { kind: "wait", waitMs: nextMs, key, isStricter, ...use };
     const delay = delayUs > 0 ? { delayMs: delayUs / 1000 } : {};
-    const alone = isAlone ? { isAlone: true as const } : {};
+    const alone = isOnlyUser ? { isOnlyUser: true as const } : {};
     return { kind: "granted", units, ...delay, ...(units < most ? { nextMs } : {}), ...alone, isStricter, ...use };
   });
 }

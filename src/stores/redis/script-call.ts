@@ -108,7 +108,7 @@ export function leaseRepliesOf(batch: RedisBatch, numbers: readonly number[]): r
       const units = next();
       const delayUs = next();
       const delay = delayUs > 0 ? { delayMs: delayUs / 1000 } : {};
-      const alone = next() === 1 ? { isAlone: true as const } : {};
+      const alone = next() === 1 ? { isOnlyUser: true as const } : {};
       return { units, ...delay, ...alone, ...(units < request.most ? { nextMs: next() / 1000 } : {}) };
     });
     const isRefused = granted.length < onReply.length;

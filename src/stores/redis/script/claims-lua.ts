@@ -1,12 +1,15 @@
 /** The limits that processes claim: `core/limits/budget-claim.ts` in Lua. */
 export const CLAIMS = `
+-- A claim is text: 'spacing_us;limit,length_us,span_us;limit,length_us,span_us'.
+local CLAIMED_WINDOW = ';([^,;]+),([^,;]+),([^,;]+)'
+
 -- Applies the strictest claim for each window. Runs only when the set of different claims has changed.
 local function apply_strictest_claims(b)
   local strictest, by_length = {}, {}
   b.spacing_us = 0
   for _, claim in ipairs(b.claims) do
     b.spacing_us = math.max(b.spacing_us, tonumber(claim.text:match('^[^;]*')))
-    for limit, length_us, span_us in claim.text:gmatch(';([^,;]+),([^,;]+),([^,;]+)') do
+    for limit, length_us, span_us in claim.text:gmatch(CLAIMED_WINDOW) do
       limit, length_us, span_us = tonumber(limit), tonumber(length_us), tonumber(span_us)
       local known = by_length[length_us]
       if known then
@@ -25,7 +28,7 @@ local function apply_strictest_claims(b)
     is_same = is_same and wanted and wanted.limit == window.limit and wanted.span_us == window.span_us
   end
   if is_same then return end
-  -- A window of more than 200 units keeps only every grain-th stamp.
+  -- To bound the memory, a window of more than 200 units keeps the stamp of every n-th unit only; n is its grain.
   for _, window in ipairs(strictest) do
     window.grain = math.ceil(window.limit / 200)
     window.capacity = math.ceil(window.limit / window.grain) + 1
@@ -51,7 +54,7 @@ local function is_stricter_than(b, claim)
   if #b.claims == 1 then return false end
   if b.spacing_us > tonumber(claim:match('^[^;]*')) then return true end
   local own = {}
-  for limit, length_us, span_us in claim:gmatch(';([^,;]+),([^,;]+),([^,;]+)') do
+  for limit, length_us, span_us in claim:gmatch(CLAIMED_WINDOW) do
     own[tonumber(length_us)] = { limit = tonumber(limit), span_us = tonumber(span_us) }
   end
   for _, window in ipairs(b.windows) do
@@ -61,6 +64,7 @@ local function is_stricter_than(b, claim)
   return false
 end
 
+-- Adds or removes a process with this claim. Returns whether the set of different claims has changed.
 local function count_claim(b, text, by)
   for index, claim in ipairs(b.claims) do
     if claim.text == text then
