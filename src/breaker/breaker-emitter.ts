@@ -6,7 +6,7 @@ import { Listeners } from "../listeners.ts";
 import type { Role } from "../policy/roles.ts";
 import type { ChangeOrigin } from "./breaker-change.ts";
 import type { BreakerEvent, CircuitState } from "./breaker-events.ts";
-import { type CircuitHolder, stateName } from "./circuit-holder.ts";
+import { type CircuitHolder, failuresOf, stateName } from "./circuit-holder.ts";
 import type { Denial } from "./denial.ts";
 import type { IssuedCall } from "./permit.ts";
 
@@ -95,7 +95,7 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
     });
   }
 
-  cooled(host: string, until: number, reason: OpenReason, isFromPeer: boolean, role?: Role): void {
+  cooldownSet(host: string, until: number, reason: OpenReason, isFromPeer: boolean, role?: Role): void {
     const facts = { host, ...(role !== undefined && { role }), until, reason };
     this.emit({ event_type: "breaker_cooldown_set", ...facts, ...(isFromPeer && { from_peer: true }) });
   }
@@ -112,10 +112,6 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
   resetRaised(host: string, oldUs: number, newUs: number): void {
     this.emit({ event_type: "breaker_reset_raised", host, old_s: oldUs / 1e6, new_s: newUs / 1e6 });
   }
-}
-
-function failuresOf(circuit: Circuit): number {
-  return circuit.kind === "closed" ? Math.max(circuit.failures, circuit.throttles) : 0;
 }
 
 /** With one more failure. */

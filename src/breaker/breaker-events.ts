@@ -52,7 +52,7 @@ export type BreakerEvent =
       readonly status: number | undefined;
       /** State of the circuit when the call ended, before the call changed it. */
       readonly state: CircuitState;
-      /** Failures in a row that the circuit has counted, after this success; 0 unless the call is of an older state. */
+      /** Consecutive failures that the circuit has counted, after this success; 0 unless the call is of an older state. */
       readonly fail_counter: number;
     }
   /** A call has failed. */
@@ -66,7 +66,10 @@ export type BreakerEvent =
       readonly status: number | undefined;
       /** State of the circuit when the call ended, before the call changed it. */
       readonly state: CircuitState;
-      /** Failures in a row that the circuit has counted, with this one; 1 for a trial call. */
+      /**
+       * Consecutive failures that the circuit has counted, this one included; 1 for a trial call. A failure that does
+       * not count (a call of an older state, another throttle of the same burst) leaves the number as it was.
+       */
       readonly fail_counter: number;
       /** Name or code of the network error; undefined for a response. */
       readonly exc_type: string | undefined;
@@ -129,10 +132,10 @@ export type BreakerEvent =
       readonly reason: OpenReason;
       /** Milliseconds until the call would have been permitted. */
       readonly remaining_ms: number;
-      /** The setting that decided and where it was set: `10/SECOND (ratelimits.yaml:34)`. Absent without a hub. */
+      /** The setting that decided and where it was set: `fail_max 5 (breakers.yaml:12)`. Absent without a hub. */
       readonly decided_by?: string;
     }
-  /** A host has asked for longer cooldowns than its reset timeout, which was raised for the run. */
+  /** The reset timeout of a host was raised for the rest of the run, because its Retry-After values are longer. */
   | {
       readonly event_type: "breaker_reset_raised";
       /** The canonical name of the host. */
@@ -142,5 +145,5 @@ export type BreakerEvent =
       /** Reset timeout from now on, in seconds. */
       readonly new_s: number;
     }
-  /** Only of a registry with a store of its own. */
+  /** The shared store was lost, or has returned. Only a registry with a store of its own emits these. */
   | StoreEvent;

@@ -265,8 +265,8 @@ export class Breakers implements PermitOwner {
     this.#announce();
   }
 
-  answered(call: IssuedCall): void {
-    this.#settler.answered(call);
+  responseBegan(call: IssuedCall): void {
+    this.#settler.responseBegan(call);
     this.#announce();
   }
 

@@ -36,7 +36,7 @@ export class CallSettler implements PermitOwner {
     if (outcome.kind === "neutral") {
       // Without a status there was no answer: the call says nothing about the host.
       if (status === undefined) this.release(call);
-      else this.#answer(call);
+      else this.#settleNeutral(call);
       return;
     }
     endPermit(call);
@@ -53,7 +53,7 @@ export class CallSettler implements PermitOwner {
     this.#deps.rampUps.left(call);
   }
 
-  answered(call: IssuedCall): void {
+  responseBegan(call: IssuedCall): void {
     const { cooldownHost, latency } = call;
     this.#deps.rampUps.answered(call);
     if (latency === undefined || latency.isCounted) return;
@@ -88,7 +88,7 @@ export class CallSettler implements PermitOwner {
     const { cooldownHost, circuit, resolver, number } = call;
     const { time, emitter, endCooldown } = this.#deps;
     if (emitter.hasListener("breaker_success")) emitter.succeeded(call, result, circuit.holder.at(time.monotonicUs()));
-    this.answered(call);
+    this.responseBegan(call);
     if (cooldownHost.mayHaveCooldown && cooldownHost.cooldowns.endBySuccess(number, time.monotonicUs()))
       endCooldown(cooldownHost);
     this.#succeedAt(circuit, number);
@@ -97,7 +97,7 @@ export class CallSettler implements PermitOwner {
 
   #succeedAt({ holder, generation }: PassedCircuit, number: number): void {
     if (holder.hasSharedFailures && holder.generation === generation) {
-      // Once: when the peers have counted more failures, their record sets it again.
+      // Reset at once, so that one success is recorded. If peers count further failures, their record sets it again.
       holder.hasSharedFailures = false;
       this.#deps.record({ kind: "success", origin: "local", blocker: holder });
     }
@@ -105,10 +105,10 @@ export class CallSettler implements PermitOwner {
   }
 
   /** A complete answer that is neither a success nor a failure (404): the host is alive (law B9). */
-  #answer(call: IssuedCall): void {
+  #settleNeutral(call: IssuedCall): void {
     const { circuit, resolver, number } = call;
     endPermit(call);
-    this.answered(call);
+    this.responseBegan(call);
     circuit.holder.answer(circuit.generation, number);
     resolver?.holder.answer(resolver.generation, number);
   }
@@ -148,7 +148,7 @@ export class CallSettler implements PermitOwner {
     // A trial call that failed at the host has opened the circuit for all.
     if (!isCurrent || !(wasClosed || failure.isUnreached)) return;
     // The record of a circuit that is open for all has no failures.
-    holder.hasSharedFailures = holder.isClosed || holder.isAlone;
+    holder.hasSharedFailures = holder.isClosed || holder.isLocalOnly;
     if (!holder.hasSharedFailures) return;
     const now = holder.at(nowUs);
     const resetUs = !wasClosed && now.kind === "open" ? now.untilUs - nowUs : policy.resetUs;

@@ -17,7 +17,7 @@ test("a circuit that an operator has closed may be evicted, also after calls tha
   for (let call = 0; call < 5; call += 1)
     registry.onFailure({ host, error: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) });
   const circuit = breakersOf(registry).table.get(host)?.circuits.metadata;
-  assert.deepEqual([circuit?.isAlone, circuit?.isFresh], [true, false]);
+  assert.deepEqual([circuit?.isLocalOnly, circuit?.isFresh], [true, false]);
   registry.close(host);
-  assert.deepEqual([circuit?.isAlone, circuit?.isFresh], [false, true]);
+  assert.deepEqual([circuit?.isLocalOnly, circuit?.isFresh], [false, true]);
 });

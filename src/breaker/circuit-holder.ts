@@ -84,8 +84,8 @@ export class CircuitHolder {
   }
 
   /** Open or half-open for this process alone, by calls that never reached the host. */
-  get isAlone(): boolean {
-    return this.#circuit.kind !== "closed" && this.#circuit.isAlone === true;
+  get isLocalOnly(): boolean {
+    return this.#circuit.kind !== "closed" && this.#circuit.isLocalOnly === true;
   }
 
   /** What a call that is no probe has passed now. One object for all calls of a generation. */
@@ -148,6 +148,11 @@ export class CircuitHolder {
     this.#circuit = next;
     this.#onChange(this, old, origin);
   }
+}
+
+/** Failures that count toward opening: consecutive ones or throttles, whichever are more; 0 unless closed. */
+export function failuresOf(circuit: Circuit): number {
+  return circuit.kind === "closed" ? Math.max(circuit.failures, circuit.throttles) : 0;
 }
 
 export function stateName(circuit: Circuit): CircuitState {

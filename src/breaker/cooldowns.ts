@@ -37,7 +37,7 @@ export interface Cooldown {
   /** Number of the last permit issued before it was set: only the success of a later permit may end it (law B5). */
   readonly afterPermit: number;
   /** For this process alone: it is not shared with its peers. @default false */
-  readonly isAlone?: boolean;
+  readonly isLocalOnly?: boolean;
   /** When this process has received the Retry-After that set it. An older order does not end it. Absent for all others. */
   readonly receivedUs?: number;
   /** Read from a record: the process that set it writes it. @default false */
@@ -204,12 +204,12 @@ export class CooldownStarter {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
     const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
     const isReceived = reason === "retry-after" && origin === "local";
-    const shared = { isAlone: origin === "alone", isPeers: origin === "peer" || origin === "counted" };
+    const shared = { isLocalOnly: origin === "alone", isPeers: origin === "peer" || origin === "counted" };
     const cooldown = { untilUs, reason, afterPermit: lastPermit, ...shared, lastFailure };
     if (!host.cooldowns.set(isReceived ? { ...cooldown, receivedUs: clocks.monotonicUs } : cooldown)) return;
     this.#rampUps.start(host, reason);
     this.#record({ kind: "cooldown", origin, blocker: host, untilUs, reason });
-    this.#emitter.cooled(host.name, wallDeadlineMs(untilUs, clocks), reason, origin === "peer");
+    this.#emitter.cooldownSet(host.name, wallDeadlineMs(untilUs, clocks), reason, origin === "peer");
   }
 }
 

@@ -8,7 +8,7 @@ import type { ClockReading } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import type { CircuitState } from "./breaker-events.ts";
-import { type CircuitHolder, stateName } from "./circuit-holder.ts";
+import { type CircuitHolder, failuresOf, stateName } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
 /** The circuit of one role of a host. */
@@ -36,7 +36,7 @@ export interface HostStatus {
   readonly host: string;
   /** `open` during a cooldown, otherwise the worst state of its roles. */
   readonly state: CircuitState;
-  /** Why the host is open or half-open; undefined when it is closed. */
+  /** Why the host is open or half-open: the reason of what ends last; undefined when it is closed. */
   readonly reason: OpenReason | undefined;
   /** Milliseconds until the host may be called again in every role; 0 for now. */
   readonly remainingMs: number;
@@ -53,12 +53,12 @@ export function hostStatusOf(
   { monotonicUs: nowUs, wallMs }: ClockReading,
   windowUs: number,
 ): HostStatus {
-  const cooldown = host.cooldownAt(nowUs);
+  const cooldown = remainingCooldown(host.cooldownAt(nowUs), nowUs);
   const roles = ROLES.flatMap(role => {
     const circuit = host.circuits[role];
     return circuit === undefined ? [] : [{ role, ...circuitStatusOf(circuit, nowUs) }];
   });
-  const { state, reason, remainingMs } = combinedStatus(roles, cooldown, nowUs);
+  const { state, reason, remainingMs } = combinedStatus(roles, cooldown);
   return {
     host: host.name,
     state,
@@ -76,8 +76,8 @@ export function circuitStatusOf(holder: CircuitHolder, nowUs: number): Omit<Role
   const untilUs = Math.max(circuit.kind === "open" ? circuit.untilUs : nowUs, order?.untilUs ?? nowUs);
   return {
     state: order === undefined ? stateName(circuit) : "open",
-    failures: circuit.kind === "closed" ? Math.max(circuit.failures, circuit.throttles) : 0,
-    probes: circuit.kind === "half-open" ? circuit.probes.length : 0,
+    failures: order === undefined ? failuresOf(circuit) : 0,
+    probes: order === undefined && circuit.kind === "half-open" ? circuit.probes.length : 0,
     remainingMs: Math.ceil((untilUs - nowUs) / 1000),
     reason: order?.reason ?? (circuit.kind === "closed" ? undefined : "failures"),
   };
@@ -88,7 +88,7 @@ export interface SharedCircuitStatus {
   /** The role; empty for the circuit of a resolver. */
   readonly name: string;
   readonly state: CircuitState;
-  /** Milliseconds until the circuit becomes half-open; 0 unless `open`. */
+  /** Milliseconds until the circuit becomes half-open, or an operator's order ends; 0 unless `open`. */
   readonly remainingMs: number;
   /** Trial calls in flight, over all processes. */
   readonly probes: number;
@@ -102,7 +102,7 @@ export interface SharedBreakerStatus {
   readonly name: string;
   /** `open` during a cooldown, otherwise the worst state of its circuits. */
   readonly state: CircuitState;
-  /** Why it is open or half-open; undefined when it is closed. */
+  /** Why it is open or half-open: the reason of what ends last; undefined when it is closed. */
   readonly reason: string | undefined;
   /** Milliseconds until every circuit may be called again; 0 for now. */
   readonly remainingMs: number;
@@ -122,7 +122,7 @@ export function sharedStatusOf(
   return {
     kind: kind as SharedBreakerStatus["kind"],
     name: rest.join(" "),
-    ...combinedStatus(circuits, runningCooldown(record, nowUs), nowUs),
+    ...combinedStatus(circuits, remainingCooldown(runningCooldown(record, nowUs), nowUs)),
     circuits,
   };
 }
@@ -144,34 +144,44 @@ function sharedCircuitStatusOf(record: BreakerRecord, name: string, nowUs: numbe
 /** From the state that blocks nothing to the one that blocks all. */
 const BLOCKING: readonly CircuitState[] = ["closed", "half_open", "open"];
 
-/** The status that blocks calls more. */
-export function worseStatus(first: HostStatus, second: HostStatus): HostStatus {
-  const rank = ({ state, remainingMs }: HostStatus) => [BLOCKING.indexOf(state), remainingMs] as const;
-  const [[one, oneMs], [two, twoMs]] = [rank(first), rank(second)];
-  return two > one || (two === one && twoMs > oneMs) ? second : first;
+/** Orders states: the one that blocks more calls comes first. */
+export function worstFirst(one: CircuitState, other: CircuitState): number {
+  return BLOCKING.indexOf(other) - BLOCKING.indexOf(one);
 }
 
-/** The status of a host from its circuits and its cooldown (law B1): a cooldown opens it, else its worst circuit counts. */
-function combinedStatus<Reason extends string>(
-  circuits: readonly {
-    readonly state: CircuitState;
-    readonly remainingMs: number;
-    readonly reason: Reason | undefined;
-  }[],
-  cooldown: { readonly untilUs: number; readonly reason: Reason } | undefined,
-  nowUs: number,
+interface Blocking {
+  readonly state: CircuitState;
+  readonly remainingMs: number;
+}
+
+/** The status that blocks calls more, or longer. */
+export function worseStatus<Status extends Blocking>(first: Status, second: Status): Status {
+  const order = worstFirst(first.state, second.state);
+  return order > 0 || (order === 0 && second.remainingMs > first.remainingMs) ? second : first;
+}
+
+/** The status of a host from its circuits and its cooldown, if one is running (law B1): that of the worst of them. */
+export function combinedStatus<Reason extends string>(
+  circuits: readonly (Blocking & { readonly reason: Reason | undefined })[],
+  cooldown: { readonly remainingMs: number; readonly reason: Reason } | undefined,
 ): {
   readonly state: CircuitState;
   readonly reason: Reason | undefined;
   readonly remainingMs: number;
   readonly cooldownMs: number;
 } {
-  const worst = circuits.find(({ state }) => state === "open") ?? circuits.find(({ state }) => state === "half_open");
-  const cooldownMs = cooldown === undefined ? 0 : Math.ceil((cooldown.untilUs - nowUs) / 1000);
-  return {
-    state: cooldown === undefined ? (worst?.state ?? "closed") : "open",
-    reason: cooldown?.reason ?? worst?.reason,
-    remainingMs: Math.max(cooldownMs, ...circuits.map(({ remainingMs }) => remainingMs)),
-    cooldownMs,
-  };
+  const parts = cooldown === undefined ? circuits : [{ state: "open" as const, ...cooldown }, ...circuits];
+  const { state, reason, remainingMs } = parts.reduce(worseStatus, {
+    state: "closed",
+    reason: undefined,
+    remainingMs: 0,
+  });
+  return { state, reason, remainingMs, cooldownMs: cooldown?.remainingMs ?? 0 };
+}
+
+function remainingCooldown<Reason extends string>(
+  cooldown: { readonly untilUs: number; readonly reason: Reason } | undefined,
+  nowUs: number,
+): { readonly remainingMs: number; readonly reason: Reason } | undefined {
+  return cooldown && { remainingMs: Math.ceil((cooldown.untilUs - nowUs) / 1000), reason: cooldown.reason };
 }

@@ -105,7 +105,8 @@ export class Orders {
     const old = host.orderAt(this.#deps.time.monotonicUs());
     host.cooldowns.setOrder(order && { ...order, afterPermit: lastPermit() });
     if (order !== undefined) rampUps.start(host, order.reason);
-    if (order !== undefined) emitter.cooled(host.name, this.#wallMs(order.untilUs), order.reason, origin === "peer");
+    if (order !== undefined)
+      emitter.cooldownSet(host.name, this.#wallMs(order.untilUs), order.reason, origin === "peer");
     else if (old !== undefined) emitter.cooldownEnded(host.name, "operator");
     if (origin === "peer") this.#record(host, undefined);
   }
@@ -119,7 +120,8 @@ export class Orders {
     const { emitter, rampUps, table } = this.#deps;
     if (order !== undefined && host !== undefined && role !== undefined)
       rampUps.start(table.host(host), order.reason, [role]);
-    if (order !== undefined) emitter.cooled(owner, this.#wallMs(order.untilUs), order.reason, origin === "peer", role);
+    if (order !== undefined)
+      emitter.cooldownSet(owner, this.#wallMs(order.untilUs), order.reason, origin === "peer", role);
     else if (old !== undefined) emitter.cooldownEnded(owner, "operator", role);
     if (origin === "peer") this.#record(circuit, undefined);
   }

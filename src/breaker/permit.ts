@@ -61,7 +61,7 @@ export interface IssuedCall {
 /** Applies the end of a call to its host and its circuits. */
 export interface PermitOwner {
   settle(call: IssuedCall, result: CallResult): void;
-  answered(call: IssuedCall): void;
+  responseBegan(call: IssuedCall): void;
   release(call: IssuedCall): void;
 }
 
@@ -120,7 +120,7 @@ export class Permit implements BreakerPermit, IssuedCall {
 
   /** A head has arrived that is no failure. More calls may follow now; the body may take minutes. */
   answered(): void {
-    if (!this.#isOver && (this.rampUps.length > 0 || this.latency !== undefined)) this.#owner.answered(this);
+    if (!this.#isOver && (this.rampUps.length > 0 || this.latency !== undefined)) this.#owner.responseBegan(this);
   }
 
   report(result: CallResult): void {

@@ -75,23 +75,23 @@ export class RampUp {
 
   /** True when another call may be admitted because of it. Id 0: the call that has waited longest. */
   answer(id: number): boolean {
-    return this.#step(ramp => answerRamp(ramp, this.#policy, id > 0 ? id : (ramp.calls[0]?.id ?? 0)));
+    return this.#step(id, (ramp, call) => answerRamp(ramp, this.#policy, call));
   }
 
   /** As `answer`. */
   fail(id: number): boolean {
-    return this.#step(ramp => failRamp(ramp, this.#policy, id > 0 ? id : (ramp.calls[0]?.id ?? 0)));
+    return this.#step(id, (ramp, call) => failRamp(ramp, this.#policy, call));
   }
 
   /** As `answer`. */
   leave(id: number): boolean {
-    return this.#step(ramp => leaveRamp(ramp, id > 0 ? id : (ramp.calls[0]?.id ?? 0)));
+    return this.#step(id, leaveRamp);
   }
 
-  #step(next: (ramp: Ramp) => Ramp | undefined): boolean {
+  #step(id: number, next: (ramp: Ramp, id: number) => Ramp | undefined): boolean {
     if (this.#ramp === undefined) return false;
     const old = this.#ramp;
-    this.#ramp = next(old);
+    this.#ramp = next(old, id > 0 ? id : (old.calls[0]?.id ?? 0));
     return this.#ramp !== old;
   }
 

@@ -5,6 +5,7 @@ import {
   circuitRecordOf,
   EMPTY_BREAKER_RECORD,
   type LimitOrderRecord,
+  RESOLVER_CIRCUIT,
 } from "../core/breaker/breaker-record.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import { formatRates, parseRates } from "../core/limits/rate.ts";
@@ -29,10 +30,10 @@ export interface PeerRecord {
   readonly known: BreakerRecord;
   /** This process, as the record names it. */
   readonly processId: string;
-  /** When the record was read, by the clock of the store, which serials follow. */
+  /** When the record was read, by the clock of the store. A serial is a time of the store's clock, in microseconds. */
   readonly storeUs: number;
-  /** What a failure of this process has changed in the record, because its peers had counted failures before. */
-  readonly counted?: CountedChange | undefined;
+  /** What a failure of this process has opened in the record, together with the failures that its peers had counted. */
+  readonly openedByCount?: CountedChange | undefined;
 }
 
 /** What the failures of all processes have opened. */
@@ -62,11 +63,12 @@ export class RecordApplier {
   apply(peerRecord: PeerRecord): void {
     const { host, resolver } = peerRecord;
     if (host !== undefined) this.#applyHost(host, peerRecord);
-    else if (resolver !== undefined) this.#applyCircuit(this.#deps.table.resolver(resolver), "", peerRecord);
+    else if (resolver !== undefined)
+      this.#applyCircuit(this.#deps.table.resolver(resolver), RESOLVER_CIRCUIT, peerRecord);
   }
 
   #applyHost(name: string, peerRecord: PeerRecord): void {
-    const { record, known: before, counted } = peerRecord;
+    const { record, known: before, openedByCount } = peerRecord;
     const { table, orders, time } = this.#deps;
     const local = table.find(name);
     const isReset = record.epoch !== before.epoch;
@@ -74,7 +76,7 @@ export class RecordApplier {
     // After a reset nothing is left of what was known: the whole record applies.
     const known = isReset ? EMPTY_BREAKER_RECORD : before;
     if (record.serverCooldown.serial !== known.serverCooldown.serial) {
-      this.#applyCooldown(name, peerRecord, counted?.isCooldown ? "counted" : "peer");
+      this.#applyCooldown(name, peerRecord, openedByCount?.isCooldown ? "counted" : "peer");
     }
     if (record.operatorCooldown.serial !== known.operatorCooldown.serial) this.#applyOrder(name, record);
     this.#applyHolds(name, record, before);
@@ -141,13 +143,13 @@ export class RecordApplier {
       // The failures of all processes are cleared with it (law B6).
       if (reason === "rolling-window") host.clearFailures();
       cooldownStarter.start(host, ms, reason as OpenReason, lastPermit(), origin);
-    } else if (local?.mayHaveCooldown && !current?.isAlone) {
+    } else if (local?.mayHaveCooldown && !current?.isLocalOnly) {
       if (local.cooldowns.endRequested(nowUs, this.#instantUs(serial, peerRecord))) endCooldown(local);
     }
   }
 
   #applyCircuit(holder: CircuitHolder, name: string, peerRecord: PeerRecord): void {
-    const { record, known, counted } = peerRecord;
+    const { record, known, openedByCount } = peerRecord;
     const circuit = circuitRecordOf(record, name);
     const before = circuitRecordOf(known, name);
     const nowUs = this.#deps.time.monotonicUs();
@@ -160,11 +162,11 @@ export class RecordApplier {
     if (circuit.serial === before.serial) return;
     const current = holder.at(nowUs);
     // Our own record: the same deadline, converted from the clock of the store.
-    const isOpen = current.kind === "open" && !current.isAlone && !circuit.isClosed;
+    const isOpen = current.kind === "open" && !current.isLocalOnly && !circuit.isClosed;
     if (isOpen && Math.abs(current.untilUs - circuit.untilUs) <= SAME_US) return;
     // Probes of peers have negative ids, which no local permit has. Their start is unknown.
     const probes = circuit.probes.map(({ expiresUs }, index) => ({ id: -1 - index, sentUs: nowUs, expiresUs }));
-    holder.adopt({ ...circuit, probes }, nowUs, counted?.circuits.has(name) ? "counted" : "peer");
+    holder.adopt({ ...circuit, probes }, nowUs, openedByCount?.circuits.has(name) ? "counted" : "peer");
   }
 
   #applyCounts(holder: CircuitHolder, { counts }: CircuitRecord, before: CircuitRecord, processId: string): void {

@@ -1,11 +1,19 @@
+import { combinedStatus } from "../breaker/host-status.ts";
 import { isRole } from "../policy/roles.ts";
 import type { TelemetryEvent } from "../telemetry/events.ts";
 import type { CircuitStateName } from "./dashboard-state.ts";
 import type { BreakerFacts, KeyFact } from "./host-states.ts";
 
+interface ReportedCooldown {
+  readonly untilMs: number;
+  readonly reason: string;
+}
+
 interface HostEvents {
   readonly circuits: Map<string, { readonly state: CircuitStateName; readonly untilMs: number }>;
-  cooldown: { readonly untilMs: number; readonly reason: string } | undefined;
+  cooldown: ReportedCooldown | undefined;
+  /** Orders of an operator that open one role, by role. */
+  readonly orders: Map<string, ReportedCooldown>;
 }
 
 type KeyCounts = { -readonly [Name in keyof KeyFact]: KeyFact[Name] };
@@ -45,12 +53,15 @@ export class EventHosts {
       }
       case "breaker_cooldown_set": {
         const host = this.#host(event.host);
-        if (host !== undefined) host.cooldown = { untilMs: event.until, reason: event.reason };
+        const cooldown = { untilMs: event.until, reason: event.reason };
+        if (event.role !== undefined) host?.orders.set(event.role, cooldown);
+        else if (host !== undefined) host.cooldown = cooldown;
         return;
       }
       case "breaker_cooldown_ended": {
         const host = this.#hosts.get(event.host);
-        if (host !== undefined) host.cooldown = undefined;
+        if (event.role !== undefined) host?.orders.delete(event.role);
+        else if (host !== undefined) host.cooldown = undefined;
       }
     }
   }
@@ -61,25 +72,36 @@ export class EventHosts {
 
   /** The breakers at an instant. @param isOver the run has ended, so that nothing is left to wait for */
   breakers(nowMs: number, isOver: boolean): readonly BreakerFacts[] {
-    return [...this.#hosts].map(([name, { circuits, cooldown }]) => {
+    return [...this.#hosts].map(([name, { circuits, cooldown, orders }]) => {
       const isResolver = name.startsWith(RESOLVER);
-      const rows = [...circuits].map(([role, { state, untilMs }]) => {
-        const remainingMs = state === "open" ? Math.max(0, untilMs - nowMs) : 0;
+      const rows = [...new Set([...circuits.keys(), ...orders.keys()])].map(role => {
+        const { state, untilMs } = circuits.get(role) ?? { state: "closed" as const, untilMs: 0 };
+        const order = orders.get(role);
+        const orderMs = Math.max(0, (order?.untilMs ?? 0) - nowMs);
+        const openMs = state === "open" ? Math.max(0, untilMs - nowMs) : 0;
         // No event says that the time of an open circuit is over: the next call is a trial call.
-        const now = state === "open" && remainingMs === 0 ? ("half_open" as const) : state;
-        return { name: role, state: now, remainingMs: isOver ? 0 : remainingMs, probes: 0 };
+        const withoutOrder = state === "open" && openMs === 0 ? ("half_open" as const) : state;
+        return {
+          name: role,
+          state: orderMs > 0 ? ("open" as const) : withoutOrder,
+          reason: orderMs > 0 && order !== undefined ? order.reason : "failures",
+          remainingMs: isOver ? 0 : Math.max(openMs, orderMs),
+          probes: 0,
+        };
       });
       const isCooling = cooldown !== undefined && cooldown.untilMs > nowMs;
-      const worst = rows.find(({ state }) => state === "open") ?? rows.find(({ state }) => state === "half_open");
-      const cooldownMs = isCooling && !isOver ? cooldown.untilMs - nowMs : 0;
+      const left = isCooling
+        ? { remainingMs: isOver ? 0 : cooldown.untilMs - nowMs, reason: cooldown.reason }
+        : undefined;
+      const { state, reason, remainingMs } = combinedStatus(rows, left);
       return {
         kind: isResolver ? ("resolver" as const) : ("host" as const),
         name: isResolver ? name.slice(RESOLVER.length) : name,
-        state: isCooling ? ("open" as const) : (worst?.state ?? "closed"),
-        reason: isCooling ? cooldown.reason : worst === undefined ? null : "failures",
-        remainingMs: Math.max(cooldownMs, ...rows.map(({ remainingMs }) => remainingMs)),
+        state,
+        reason,
+        remainingMs,
         windowFailures: 0,
-        circuits: rows,
+        circuits: rows.map(({ reason: _, ...row }) => row),
       };
     });
   }
@@ -87,7 +109,7 @@ export class EventHosts {
   #host(name: string): HostEvents | undefined {
     const known = this.#hosts.get(name);
     if (known !== undefined || this.#hosts.size >= HOSTS_MAX) return known;
-    const host: HostEvents = { circuits: new Map(), cooldown: undefined };
+    const host: HostEvents = { circuits: new Map(), cooldown: undefined, orders: new Map() };
     this.#hosts.set(name, host);
     return host;
   }

@@ -1,9 +1,10 @@
 import type { CircuitState } from "../breaker/breaker-events.ts";
-import type { SharedBreakerStatus, SharedCircuitStatus } from "../breaker/host-status.ts";
+import { type SharedBreakerStatus, type SharedCircuitStatus, worstFirst } from "../breaker/host-status.ts";
+import { RESOLVER_CIRCUIT } from "../core/breaker/breaker-record.ts";
 import type { RunningProcess } from "./observer.ts";
 
 /** One host or resolver in the output of `breaker show`. */
-export interface CircuitRow {
+export interface SharedBreakerRow {
   readonly kind: "host" | "resolver";
   readonly name: string;
   readonly state: CircuitState;
@@ -20,26 +21,24 @@ export interface CircuitRow {
   readonly circuits: readonly SharedCircuitStatus[];
 }
 
-const WORST_FIRST: readonly CircuitState[] = ["open", "half_open", "closed"];
-
 /** `windowUs` is the length of the rolling window: a status that is older than that has no failures left to count. */
 export function breakerRows(
   statuses: readonly SharedBreakerStatus[],
   processes: readonly RunningProcess[],
   { wallMs, windowUs }: { readonly wallMs: number; readonly windowUs: number },
-): readonly CircuitRow[] {
+): readonly SharedBreakerRow[] {
   const failures = windowFailures(processes.filter(({ writtenMs }) => wallMs - writtenMs < windowUs / 1000));
   const listedHosts = new Set(statuses.filter(({ kind }) => kind === "host").map(({ name }) => name));
   // Failures that have not opened a circuit yet are in the status of a process, but not in a shared record.
   const failingHosts = [...failures.keys()].filter(name => !listedHosts.has(name)).map(closedStatus);
   return [...statuses, ...failingHosts]
     .map(status => rowOf(status, status.kind === "host" ? (failures.get(status.name) ?? 0) : 0, wallMs))
-    .sort((a, b) => WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state) || (a.name < b.name ? -1 : 1));
+    .sort((a, b) => worstFirst(a.state, b.state) || (a.name < b.name ? -1 : 1));
 }
 
-function rowOf(status: SharedBreakerStatus, failures: number, wallMs: number): CircuitRow {
+function rowOf(status: SharedBreakerStatus, failures: number, wallMs: number): SharedBreakerRow {
   const { kind, name, state, reason = null, remainingMs, cooldownMs, circuits } = status;
-  const open = circuits.filter(circuit => circuit.state !== "closed");
+  const notClosed = circuits.filter(circuit => circuit.state !== "closed");
   return {
     kind,
     name,
@@ -49,7 +48,7 @@ function rowOf(status: SharedBreakerStatus, failures: number, wallMs: number): C
     remainingMs,
     windowFailures: failures,
     probes: circuits.reduce((sum, { probes }) => sum + probes, 0),
-    roles: cooldownMs > 0 ? ["all"] : open.map(circuit => circuit.name).filter(role => role !== ""),
+    roles: cooldownMs > 0 ? ["all"] : notClosed.map(circuit => circuit.name).filter(role => role !== RESOLVER_CIRCUIT),
     circuits,
   };
 }

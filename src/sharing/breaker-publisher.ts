@@ -10,6 +10,7 @@ import {
   closeCircuit,
   endServerCooldown,
   openCircuit,
+  RESOLVER_CIRCUIT,
   setCooldown,
 } from "../core/breaker/breaker-record.ts";
 import type { Circuit } from "../core/breaker/circuit.ts";
@@ -87,7 +88,7 @@ export class BreakerPublisher {
     }
     for (const circuit of table.circuits()) {
       const now = circuit.at(nowUs);
-      if (now.kind !== "open" || now.isAlone) continue;
+      if (now.kind !== "open" || now.isLocalOnly) continue;
       const isMissing = this.#missing(circuit, record => circuitRecordOf(record, circuitName(circuit)).serial);
       this.#openCircuit(circuit, now, isMissing);
     }
@@ -99,7 +100,7 @@ export class BreakerPublisher {
     const received = host.cooldowns.received(nowUs);
     if (received !== undefined) this.#setCooldown(host, received, this.#missing(host, serialOf, received.receivedUs));
     const requested = host.cooldowns.requested(nowUs);
-    if (requested === undefined || requested === received || requested.isAlone) return;
+    if (requested === undefined || requested === received || requested.isLocalOnly) return;
     const knownSerial = serialOf(this.#deps.known(recordNameOf(host)));
     // With its old serial: an order that was given since ends it.
     if (requested.isPeers) this.#setCooldown(host, requested, record => serialOf(record) < knownSerial, knownSerial);
@@ -211,7 +212,7 @@ export function recordNameOf(blocker: Blocker): BreakerRecordName {
   return resolver === undefined ? hostRecordName(host) : resolverRecordName(resolver);
 }
 
-/** The name of a circuit in the record of its host; a resolver has the one circuit "". */
+/** The name of a circuit in the record of its host or resolver. */
 export function circuitName({ name: { role } }: CircuitHolder): string {
-  return role ?? "";
+  return role ?? RESOLVER_CIRCUIT;
 }

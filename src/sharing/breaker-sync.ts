@@ -150,7 +150,10 @@ export class BreakerSync implements ProbePermissions {
   /** If there is no permission to probe, the peers are asked, and a change follows. */
   mayProbe(circuit: CircuitHolder, nowUs: number): true | { readonly untilUs: number; readonly isPending: boolean } {
     // If the circuit is closed for the peers, they have no probes to share.
-    if (circuit.isAlone && circuitRecordOf(this.#records.known(recordNameOf(circuit)), circuitName(circuit)).isClosed)
+    if (
+      circuit.isLocalOnly &&
+      circuitRecordOf(this.#records.known(recordNameOf(circuit)), circuitName(circuit)).isClosed
+    )
       return true;
     const permission = this.#probes.permissionOf(circuit);
     if (permission?.kind === "granted") return true;
@@ -218,7 +221,7 @@ export class BreakerSync implements ProbePermissions {
   }
 
   #publishCircuit({ blocker: circuit, old, now, origin }: BreakerChange & { readonly kind: "circuit" }): void {
-    if (origin === "local" && now.kind === "open" && !now.isAlone) this.#publisher.openedCircuit(circuit, now);
+    if (origin === "local" && now.kind === "open" && !now.isLocalOnly) this.#publisher.openedCircuit(circuit, now);
     const probe = this.#probes.oldestOf(circuit);
     if (origin === "local" && old.kind === "half-open" && now.kind === "closed" && probe !== undefined)
       this.#publisher.closedCircuit(circuit, probe);
@@ -288,8 +291,9 @@ export class BreakerSync implements ProbePermissions {
     const names = { host: hostOfRecord(name), resolver: resolverOfRecord(name) };
     return (stored, known, storeUs) => {
       const record = withoutProbes(stored, id => id.startsWith(this.#ownProbes));
-      const counted = this.#failures.takeCounted(name);
-      this.#breakers.applyRecord({ ...names, record, known, processId: this.#store.processId, storeUs, counted });
+      const openedByCount = this.#failures.takeCounted(name);
+      const { processId } = this.#store;
+      this.#breakers.applyRecord({ ...names, record, known, processId, storeUs, openedByCount });
     };
   }
 

@@ -49,7 +49,7 @@ export class ProbeLeases {
     for (const [permit] of ended) probes.delete(permit);
     if (probes.size === 0) this.#inFlight.delete(circuit);
     // The record of a circuit that has closed or opened for all has no probes.
-    const isKept = now.kind === "half-open" || (now.kind === "open" && now.isAlone);
+    const isKept = now.kind === "half-open" || (now.kind === "open" && now.isLocalOnly);
     return isKept ? ended.map(([, id]) => id) : [];
   }
 }

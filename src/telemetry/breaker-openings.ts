@@ -1,4 +1,5 @@
 import type { OpenReason } from "../errors.ts";
+import type { Role } from "../policy/roles.ts";
 import type { TelemetryEvent } from "./events.ts";
 
 /** A circuit opened, or a cooldown of a host began. */
@@ -22,8 +23,13 @@ export const REASONS: readonly OpenReasonKind[] = [
   "cli-open",
 ];
 
+/** The name of a cooldown: an operator's order for one role is a cooldown of its own beside that of the host. */
+export function cooldownKey({ host, role }: { readonly host: string; readonly role?: Role | undefined }): string {
+  return role === undefined ? host : `${host} ${role}`;
+}
+
 /** Bounds the memory. Beyond this, a cooldown that is extended may be counted as a new one. */
-const HOSTS_MAX = 100_000;
+const COOLDOWNS_MAX = 100_000;
 
 /** Finds the openings among the events. A cooldown that extends a running one is not an opening. */
 export class BreakerOpenings {
@@ -38,13 +44,14 @@ export class BreakerOpenings {
         return { host, reason: "failures", untilMs, isCounted: event.from_peer !== true };
       }
       case "breaker_cooldown_ended":
-        this.#cooldownEndMs.delete(event.host);
+        this.#cooldownEndMs.delete(cooldownKey(event));
         return undefined;
       case "breaker_cooldown_set": {
         const { host, ts, until, reason } = event;
-        const isRunning = (this.#cooldownEndMs.get(host) ?? 0) > ts;
-        if (this.#cooldownEndMs.size >= HOSTS_MAX) this.#forget(ts);
-        this.#cooldownEndMs.set(host, until);
+        const key = cooldownKey(event);
+        const isRunning = (this.#cooldownEndMs.get(key) ?? 0) > ts;
+        if (this.#cooldownEndMs.size >= COOLDOWNS_MAX) this.#forget(ts);
+        this.#cooldownEndMs.set(key, until);
         if (isRunning) return undefined;
         const kind = reasonKind(reason);
         return { host, reason: kind, untilMs: until, isCounted: event.from_peer !== true || kind === "cli-open" };
@@ -55,8 +62,8 @@ export class BreakerOpenings {
   }
 
   #forget(nowMs: number): void {
-    for (const [host, untilMs] of this.#cooldownEndMs) if (untilMs <= nowMs) this.#cooldownEndMs.delete(host);
-    if (this.#cooldownEndMs.size >= HOSTS_MAX) this.#cooldownEndMs.clear();
+    for (const [key, untilMs] of this.#cooldownEndMs) if (untilMs <= nowMs) this.#cooldownEndMs.delete(key);
+    if (this.#cooldownEndMs.size >= COOLDOWNS_MAX) this.#cooldownEndMs.clear();
   }
 }
 

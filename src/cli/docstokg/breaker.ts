@@ -1,5 +1,5 @@
 import { breakerReasonText } from "../../breaker/breaker-reason.ts";
-import { breakerRows, type CircuitRow } from "../../http/breaker-rows.ts";
+import { breakerRows, type SharedBreakerRow } from "../../http/breaker-rows.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { painter } from "../output/colour.ts";
 import { formatUtc } from "../output/duration.ts";
@@ -34,7 +34,7 @@ const show: Subcommand = {
 /** `docstokg breaker`: reads and changes the circuits of running processes through their shared store (law S6). */
 export const breaker: CommandModule = { commands: [show, open, close, halfOpen] };
 
-async function readRows(connection: StoreConnection, { time = systemTime }: Io): Promise<readonly CircuitRow[]> {
+async function readRows(connection: StoreConnection, { time = systemTime }: Io): Promise<readonly SharedBreakerRow[]> {
   const { observer } = connection;
   await connection.checkStoreFile();
   const [statuses, processes, { policy }] = await Promise.all([
@@ -46,7 +46,7 @@ async function readRows(connection: StoreConnection, { time = systemTime }: Io):
   return breakerRows(statuses, processes, { wallMs: time.wallMs(), windowUs });
 }
 
-function table(rows: readonly CircuitRow[], { storeName }: StoreConnection, io: Io): string {
+function table(rows: readonly SharedBreakerRow[], { storeName }: StoreConnection, io: Io): string {
   const { time = systemTime, stdout } = io;
   const head = `${formatUtc(time.wallMs())}  ${storeName}\n\n`;
   if (rows.length === 0) return `${head}No open circuits and no cooldowns.\n`;

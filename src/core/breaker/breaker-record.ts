@@ -117,6 +117,9 @@ export const EMPTY_BREAKER_RECORD: BreakerRecord = Object.freeze({
 /** How long a record is kept after its last deadline, for processes that read it rarely. */
 const RETENTION_US = 900_000_000;
 
+/** The name of the one circuit in the record of a resolver; those of a host are named by their roles. */
+export const RESOLVER_CIRCUIT = "";
+
 export function circuitRecordOf({ circuits }: BreakerRecord, name: string): CircuitRecord {
   return circuits[name] ?? NO_CIRCUIT;
 }

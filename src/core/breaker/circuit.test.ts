@@ -281,23 +281,23 @@ function unreachedTimes(circuit: Circuit, times: number): Circuit {
 }
 
 test("a circuit is open alone if calls that never reached the host were needed to open it", () => {
-  const isAlone = (circuit: Circuit) => circuit.kind === "open" && circuit.isAlone === true;
-  assert.ok(isAlone(unreachedTimes(CLOSED, 5)));
-  assert.ok(isAlone(failTimes(unreachedTimes(CLOSED, 1), 4)));
+  const isLocalOnly = (circuit: Circuit) => circuit.kind === "open" && circuit.isLocalOnly === true;
+  assert.ok(isLocalOnly(unreachedTimes(CLOSED, 5)));
+  assert.ok(isLocalOnly(failTimes(unreachedTimes(CLOSED, 1), 4)));
   const reached = failTimes(CLOSED, 5);
-  assert.ok(reached.kind === "open" && !isAlone(reached));
+  assert.ok(reached.kind === "open" && !isLocalOnly(reached));
 });
 
 test("a circuit that is open alone stays so until its own call succeeds, or the peers open it", () => {
   const halfOpen = advance(unreachedTimes(CLOSED, 5), 60 * S);
-  assert.ok(halfOpen.kind === "half-open" && halfOpen.isAlone);
+  assert.ok(halfOpen.kind === "half-open" && halfOpen.isLocalOnly);
   const closed = { isClosed: true, untilUs: 0, reopened: 0, probes: [] };
   assert.equal(adopt(halfOpen, closed, 60 * S), halfOpen);
   const again = fail(halfOpen, policy, halfOpen.generation, 60 * S, 0);
-  assert.ok(again.kind === "open" && again.isAlone);
+  assert.ok(again.kind === "open" && again.isLocalOnly);
   assert.equal(succeed(halfOpen, policy, halfOpen.generation).kind, "closed");
   const opened = adopt(halfOpen, { ...closed, isClosed: false, untilUs: 90 * S }, 60 * S);
-  assert.ok(opened.kind === "open" && opened.isAlone === undefined);
+  assert.ok(opened.kind === "open" && opened.isLocalOnly === undefined);
 });
 
 test("a success of another process resets all but the calls that never reached the host", () => {

@@ -24,7 +24,7 @@ export type Circuit =
       /** Probes that have failed since the circuit was last closed; each of them doubles the open time. */
       readonly reopened: number;
       /** Opened by failures that never reached the host, so that it applies to this process alone. Absent otherwise. */
-      readonly isAlone?: true;
+      readonly isLocalOnly?: true;
       /** How the call ended that opened it, for messages. Absent if it was a call of another process. */
       readonly lastFailure?: string;
     }
@@ -34,7 +34,7 @@ export type Circuit =
       readonly probes: readonly Probe[];
       readonly successes: number;
       readonly reopened: number;
-      readonly isAlone?: true;
+      readonly isLocalOnly?: true;
     };
 
 /** A running probe. Leased, because its caller may never report. */
@@ -142,15 +142,15 @@ export function fail(
 ): Circuit {
   if (circuit.generation !== generation || circuit.kind === "open") return circuit;
   if (circuit.kind === "half-open") {
-    const isAlone = isUnreached || circuit.isAlone === true;
-    return openedBy(text, isAlone, open(circuit, policy, circuit.reopened + 1, nowUs, random));
+    const isLocalOnly = isUnreached || circuit.isLocalOnly === true;
+    return openedBy(text, isLocalOnly, open(circuit, policy, circuit.reopened + 1, nowUs, random));
   }
   const failures = circuit.failures + (isThrottled ? 0 : 1);
   const unreached = circuit.unreached + (isUnreached && !isThrottled ? 1 : 0);
   const throttles = circuit.throttles + (isThrottled ? 1 : 0);
   if (Math.max(failures, throttles) < policy.failMax) return { ...circuit, failures, unreached, throttles };
-  const isAlone = failures - unreached < policy.failMax && throttles < policy.failMax;
-  return openedBy(text, isAlone, open(circuit, policy, 0, nowUs, random));
+  const isLocalOnly = failures - unreached < policy.failMax && throttles < policy.failMax;
+  return openedBy(text, isLocalOnly, open(circuit, policy, 0, nowUs, random));
 }
 
 /** Removes a probe, so that another one can be sent before its lease ends. */
@@ -175,7 +175,7 @@ export function adopt(
   nowUs: number,
 ): Circuit {
   const { isClosed, untilUs, reopened, probes } = other;
-  if (isClosed) return circuit.kind === "closed" || circuit.isAlone ? circuit : close(circuit);
+  if (isClosed) return circuit.kind === "closed" || circuit.isLocalOnly ? circuit : close(circuit);
   if (untilUs > nowUs) {
     const lastFailure = circuit.kind === "open" ? circuit.lastFailure : undefined;
     return openedBy(lastFailure, false, { kind: "open", generation: circuit.generation + 1, untilUs, reopened });
@@ -228,14 +228,14 @@ export function hasFailures(circuit: Circuit): boolean {
   return circuit.kind === "closed" && (circuit.failures > 0 || circuit.throttles > 0);
 }
 
-function aloneOf(circuit: Circuit): { readonly isAlone?: true } {
-  return circuit.kind !== "closed" && circuit.isAlone ? { isAlone: true } : {};
+function aloneOf(circuit: Circuit): { readonly isLocalOnly?: true } {
+  return circuit.kind !== "closed" && circuit.isLocalOnly ? { isLocalOnly: true } : {};
 }
 
 type OpenState = Extract<Circuit, { kind: "open" }>;
 
-function openedBy(lastFailure: string | undefined, isAlone: boolean, circuit: OpenState): OpenState {
-  return { ...circuit, ...(isAlone && { isAlone }), ...(lastFailure !== undefined && { lastFailure }) };
+function openedBy(lastFailure: string | undefined, isLocalOnly: boolean, circuit: OpenState): OpenState {
+  return { ...circuit, ...(isLocalOnly && { isLocalOnly }), ...(lastFailure !== undefined && { lastFailure }) };
 }
 
 function open(circuit: Circuit, policy: CircuitPolicy, reopened: number, nowUs: number, random: number): OpenState {

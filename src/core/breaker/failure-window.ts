@@ -12,9 +12,9 @@ export class FailureWindow {
     while (this.#failures.length > threshold) this.#failures.shift();
     const oldestUs = this.#failures[0]?.atUs ?? nowUs;
     if (this.#failures.length < threshold || nowUs - oldestUs >= windowUs) return false;
-    const isAlone = this.#failures.some(failure => failure.isUnreached);
+    const isLocalOnly = this.#failures.some(failure => failure.isUnreached);
     this.clear();
-    return isAlone ? "alone" : true;
+    return isLocalOnly ? "alone" : true;
   }
 
   /** Failures within the window now. */

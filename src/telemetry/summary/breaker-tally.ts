@@ -1,4 +1,4 @@
-import { type OpenReasonKind, REASONS } from "../breaker-openings.ts";
+import { cooldownKey, type OpenReasonKind, REASONS } from "../breaker-openings.ts";
 import type { EventOf, TelemetryEvent } from "../events.ts";
 import type { CountedMetric, MetricLabels, MetricOf } from "../metrics.ts";
 import { Distribution } from "./distribution.ts";
@@ -22,7 +22,7 @@ export class BreakerTally {
   /** The same from `breaker_before_call`, used when breakers run without a hub and there are no calls. */
   readonly #deniedChecks = new Map<string, Distribution>();
   #hasCalls = false;
-  /** End of the last cooldown in epoch ms, by host, until the first call after it. */
+  /** End of the last cooldown in epoch ms, by `cooldownKey`, until the first call after it. */
   readonly #cooldownEnds = new Map<string, number>();
   #succeeded = 0;
   #failed = 0;
@@ -54,12 +54,14 @@ export class BreakerTally {
       case "breaker_state_change":
         if (event.old === "half_open" && event.from_peer !== true) this.#countTrial(event.new === "closed");
         return;
-      case "breaker_cooldown_set":
-        if (this.#cooldownEnds.size < HOSTS_MAX || this.#cooldownEnds.has(event.host))
-          this.#cooldownEnds.set(event.host, event.until);
+      case "breaker_cooldown_set": {
+        const key = cooldownKey(event);
+        if (this.#cooldownEnds.size < HOSTS_MAX || this.#cooldownEnds.has(key))
+          this.#cooldownEnds.set(key, event.until);
         return;
+      }
       case "breaker_cooldown_ended":
-        if (this.#cooldownEnds.delete(event.host) && event.by === "success") this.#countTrial(true);
+        if (this.#cooldownEnds.delete(cooldownKey(event)) && event.by === "success") this.#countTrial(true);
         return;
       case "breaker_success":
       case "breaker_failure":
@@ -101,12 +103,13 @@ export class BreakerTally {
     };
   }
 
-  #firstAfterCooldown({ event_type, host, ts }: EventOf<"breaker_success"> | EventOf<"breaker_failure">): void {
-    const untilMs = this.#cooldownEnds.get(host);
-    // A request that was in flight when the cooldown began is not the first call after it.
-    if (untilMs === undefined || ts < untilMs) return;
-    this.#cooldownEnds.delete(host);
-    this.#countTrial(event_type === "breaker_success");
+  #firstAfterCooldown({ event_type, host, role, ts }: EventOf<"breaker_success"> | EventOf<"breaker_failure">): void {
+    // A request that was in flight when a cooldown began is not the first call after it.
+    const ended = [cooldownKey({ host }), cooldownKey({ host, role })].filter(
+      key => (this.#cooldownEnds.get(key) ?? Number.POSITIVE_INFINITY) <= ts,
+    );
+    for (const key of ended) this.#cooldownEnds.delete(key);
+    if (ended.length > 0) this.#countTrial(event_type === "breaker_success");
   }
 
   #countTrial(hasSucceeded: boolean): void {

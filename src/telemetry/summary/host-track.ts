@@ -9,6 +9,12 @@ export interface BreakerPeriod {
   readonly about: string;
 }
 
+/** A period, and what is blocked in it. */
+interface BlockerPeriod extends BreakerPeriod {
+  /** Names a circuit or a cooldown; its periods do not overlap. */
+  readonly blocker: string;
+}
+
 /** Steps of a timeline. */
 export const STEPS = 240;
 const PERIODS_MAX = 1000;
@@ -22,7 +28,7 @@ export class HostTrack {
     Float64Array
   >;
   readonly waitMs = new Float64Array(STEPS);
-  readonly periods: BreakerPeriod[] = [];
+  readonly periods: BlockerPeriod[] = [];
 
   constructor(host: string) {
     this.host = host;
@@ -34,15 +40,24 @@ export class HostTrack {
     fold(this.waitMs, Math.max);
   }
 
-  /** Adds a period, and ends the current one with the same `about`. */
-  addPeriod(period: BreakerPeriod): void {
-    this.end(period.about, period.fromMs);
+  /** Adds a period, and ends the current one of the same blocker. */
+  addPeriod(period: BlockerPeriod): void {
+    this.end(period.blocker, period.fromMs);
     if (this.periods.length < PERIODS_MAX) this.periods.push(period);
   }
 
-  end(about: string, atMs: number): void {
-    const last = this.periods.findLast(period => period.about === about);
+  end(blocker: string, atMs: number): void {
+    const last = this.#lastOf(blocker);
     if (last !== undefined && last.toMs > atMs) last.toMs = Math.max(last.fromMs, atMs);
+  }
+
+  lengthen(blocker: string, untilMs: number): void {
+    const last = this.#lastOf(blocker);
+    if (last !== undefined) last.toMs = Math.max(last.toMs, untilMs);
+  }
+
+  #lastOf(blocker: string): BlockerPeriod | undefined {
+    return this.periods.findLast(period => period.blocker === blocker);
   }
 }
 

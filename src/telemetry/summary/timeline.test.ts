@@ -49,3 +49,28 @@ test("the timeline has the periods in which a circuit was open or half-open, or 
     ],
   );
 });
+
+test("an operator's order for one role ends without ending the cooldown of its host", () => {
+  const host = "a.example";
+  const tally = new RunTally(RUN);
+  for (const event of [
+    at(0, "breaker_cooldown_set", { host, until: START_MS + 10_000, reason: "retry-after" }),
+    at(1000, "breaker_cooldown_set", { host, role: "landing", until: START_MS + 60_000, reason: "cli-open:x" }),
+    at(2000, "breaker_cooldown_ended", { host, role: "landing", by: "operator" }),
+    at(3000, "breaker_cooldown_set", { host, until: START_MS + 15_000, reason: "retry-after" }),
+    // The first call of another role after the cooldown of the host.
+    at(16_000, "breaker_success", { host, role: "metadata", status: 200, state: "closed", fail_counter: 0 }),
+    at(20_000, "run_ended", {}),
+  ])
+    tally.take(event);
+  const periods = tally.timeline().hosts[0]?.periods ?? [];
+  assert.deepEqual(
+    periods.map(({ kind, fromMs, toMs, about }) => [kind, fromMs - START_MS, toMs - START_MS, about]),
+    [
+      ["cooldown", 0, 15_000, "retry-after"],
+      ["cooldown", 1000, 2000, "cli-open"],
+    ],
+  );
+  const { opens, afterOpen } = tally.summary().breaker;
+  assert.deepEqual([opens, afterOpen.succeeded], [2, 1]);
+});

@@ -1,7 +1,7 @@
 import type { CircuitState } from "../../breaker/breaker-events.ts";
-import type { BreakerOpening } from "../breaker-openings.ts";
+import { type BreakerOpening, cooldownKey } from "../breaker-openings.ts";
 import { CALL_OUTCOMES, type CallOutcome, callOutcomeOf } from "../call-outcome.ts";
-import type { TelemetryEvent } from "../events.ts";
+import type { EventOf, TelemetryEvent } from "../events.ts";
 import { queueWaitMs } from "../metric-collector.ts";
 import { type BreakerPeriod, HostTrack, STEPS } from "./host-track.ts";
 import { OTHER_HOSTS } from "./other-hosts.ts";
@@ -42,10 +42,6 @@ export class TimelineTally {
       this.#stepMs *= 2;
       for (const track of this.#tracks.values()) track.halve();
     }
-    if (opening !== undefined && event.event_type === "breaker_cooldown_set") {
-      const { host, reason, untilMs } = opening;
-      this.#track(host).addPeriod({ kind: "cooldown", fromMs: ts, toMs: untilMs, about: reason });
-    }
     switch (event.event_type) {
       case "http_request": {
         if (event.background) return;
@@ -60,12 +56,17 @@ export class TimelineTally {
       case "http_attempt":
         this.#wait(event.host, ts, queueWaitMs(event));
         return;
-      case "breaker_cooldown_ended":
-        for (const { kind, about } of this.#track(event.host).periods)
-          if (kind === "cooldown") this.#track(event.host).end(about, ts);
+      case "breaker_cooldown_set": {
+        const blocker = cooldownBlocker(event);
+        if (opening === undefined) this.#track(event.host).lengthen(blocker, event.until);
+        else {
+          const { reason: about, untilMs: toMs } = opening;
+          this.#track(event.host).addPeriod({ kind: "cooldown", fromMs: ts, toMs, about, blocker });
+        }
         return;
-      case "breaker_cooldown_set":
-        if (opening === undefined) this.#lengthen(event.host, event.until);
+      }
+      case "breaker_cooldown_ended":
+        this.#track(event.host).end(cooldownBlocker(event), ts);
         return;
       case "breaker_state_change":
         if (event.host !== undefined) this.#changed(event.host, event.role ?? "", event.new, ts, event.reset_timeout_s);
@@ -83,7 +84,7 @@ export class TimelineTally {
         CALL_OUTCOMES.map(outcome => [outcome, Array.from(outcomes[outcome].subarray(0, steps))]),
       ) as Record<CallOutcome, number[]>,
       waitMs: Array.from(waitMs.subarray(0, steps)),
-      periods: periods.map(period => ({ ...period, toMs: Math.min(period.toMs, this.#lastMs) })),
+      periods: periods.map(({ blocker, ...period }) => ({ ...period, toMs: Math.min(period.toMs, this.#lastMs) })),
     }));
     hosts.sort((a, b) => b.calls - a.calls || b.periods.length - a.periods.length);
     return { fromMs, stepMs: this.#stepMs, hosts };
@@ -92,16 +93,12 @@ export class TimelineTally {
   /** An open circuit changes its state only at the next call; the chart shows it as open until its reset time. */
   #changed(host: string, role: string, state: CircuitState, ts: number, resetS: number): void {
     const track = this.#track(host);
-    if (state === "closed") track.end(role, ts);
+    const blocker = `circuit ${host} ${role}`;
+    if (state === "closed") track.end(blocker, ts);
     else {
       const toMs = state === "open" ? ts + resetS * 1000 : Number.POSITIVE_INFINITY;
-      track.addPeriod({ kind: state, fromMs: ts, toMs, about: role });
+      track.addPeriod({ kind: state, fromMs: ts, toMs, about: role, blocker });
     }
-  }
-
-  #lengthen(host: string, untilMs: number): void {
-    const last = this.#track(host).periods.findLast(({ kind }) => kind === "cooldown");
-    if (last !== undefined) last.toMs = Math.max(last.toMs, untilMs);
   }
 
   #wait(host: string, ts: number, ms: number): void {
@@ -123,4 +120,9 @@ export class TimelineTally {
     this.#tracks.set(host, made);
     return made;
   }
+}
+
+/** Hosts beyond the charted ones share a track, so the name has the host. */
+function cooldownBlocker(event: EventOf<"breaker_cooldown_set"> | EventOf<"breaker_cooldown_ended">): string {
+  return `cooldown ${cooldownKey(event)}`;
 }
