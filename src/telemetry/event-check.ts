@@ -4,7 +4,6 @@ import type { FieldSpec } from "./fields/event-spec.ts";
 
 interface FieldCheck {
   readonly name: string;
-  readonly kind: string;
   readonly types: readonly string[];
   readonly isOptional: boolean;
 }
@@ -23,18 +22,16 @@ const CHECKS = new Map<string, readonly FieldCheck[]>(
 
 function checkOf([name, [kind]]: readonly [string, FieldSpec]): FieldCheck {
   const plain = kind.replace("?", "");
-  return { name, kind: plain, types: TYPES[plain] ?? [], isOptional: kind.endsWith("?") };
+  return { name, types: TYPES[plain] ?? [], isOptional: kind.endsWith("?") };
 }
 
-/** Returns what is wrong with an event that was read from a file; undefined when it is valid. */
-export function fieldProblem(type: EventType, event: Readonly<Record<string, unknown>>): string | undefined {
-  for (const { name, kind, types, isOptional } of CHECKS.get(type) ?? []) {
+/** Whether an event that was read from a file has every field of its type, each of the right kind. */
+export function hasValidFields(type: EventType, event: Readonly<Record<string, unknown>>): boolean {
+  return (CHECKS.get(type) ?? []).every(({ name, types, isOptional }) => {
     const value = event[name];
-    if (value === undefined && isOptional) continue;
-    if (!types.includes(typeof value) || (typeof value === "number" && !Number.isFinite(value)))
-      return `${name} is not a ${kind}`;
-  }
-  return undefined;
+    if (value === undefined && isOptional) return true;
+    return types.includes(typeof value) && !(typeof value === "number" && !Number.isFinite(value));
+  });
 }
 
 type EventRecord = Readonly<Record<string, unknown>>;

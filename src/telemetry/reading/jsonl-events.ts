@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { fieldProblem, withCurrentNames } from "../event-check.ts";
+import { hasValidFields, withCurrentNames } from "../event-check.ts";
 import { isEventType } from "../event-fields.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { rotatedFiles } from "../rotated-files.ts";
@@ -66,7 +66,7 @@ function eventOf(line: string, skipped: SkippedEventCounter, runId: string | und
     return undefined;
   }
   const event = withCurrentNames(type, written);
-  if (fieldProblem(type, event) === undefined) return event as unknown as TelemetryEvent;
+  if (hasValidFields(type, event)) return event as unknown as TelemetryEvent;
   skipped.unreadable += 1;
   return undefined;
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { fieldProblem, withCurrentNames } from "../event-check.ts";
+import { hasValidFields, withCurrentNames } from "../event-check.ts";
 import { EVENT_SPECS, isEventType } from "../event-fields.ts";
 import type { TelemetryEvent } from "../events.ts";
 import type { FieldSpec } from "../fields/event-spec.ts";
@@ -69,7 +69,7 @@ function eventOf(row: StoredEventRow, skipped: SkippedEventCounter): TelemetryEv
     const value = fields[name];
     if (value !== null && value !== undefined) event[name] = isFlag ? value === 1 : value;
   }
-  if (fieldProblem(type, event) === undefined) return event as unknown as TelemetryEvent;
+  if (hasValidFields(type, event)) return event as unknown as TelemetryEvent;
   skipped.unreadable += 1;
   return undefined;
 }

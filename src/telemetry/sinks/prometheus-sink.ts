@@ -51,7 +51,8 @@ export interface PrometheusSink extends Sink {
  */
 export async function prometheusSink(options: PrometheusSinkOptions = {}): Promise<PrometheusSink> {
   checkPrefix(options.prefix);
-  const { Counter, Gauge, Histogram, Registry } = await loadClient();
+  const client = await loadClient();
+  const { Registry } = client;
   const { exemplars: enableExemplars = false } = options;
   const openMetrics = Registry.OPENMETRICS_CONTENT_TYPE;
   const own = new Registry<RegistryContentType>();
@@ -62,41 +63,17 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
       `exemplars need a registry with the content type ${openMetrics}, not ${registry.contentType}: call setContentType`,
     );
   const exemplars = enableExemplars ? new CallExemplars(await loadOpenTelemetry("prometheusSink")) : undefined;
-  const counters = new Map<MetricName, InstanceType<typeof Counter>>();
-  const histograms = new Map<MetricName, InstanceType<typeof Histogram>>();
   let hub: GaugeSource | undefined;
   let owner: SinkOwner | undefined;
-  const gauges = {
-    http_in_flight: () => hub?.snapshot().inFlight,
-    http_waiting: () => hub?.snapshot().waiting,
-  };
-  for (const [name, { kind, labels, about }] of Object.entries(METRICS) as [MetricName, MetricSpec][]) {
-    const config = { name: exportedName(name, options.prefix), help: about, labelNames: labels, registers: [registry] };
-    if (name === "telemetry_dropped_total") {
-      new Counter({
-        ...config,
-        // Read from the sinks, so that a scrape shows what was dropped until now.
-        collect() {
-          this.reset();
-          for (const [sink, dropped] of Object.entries(owner?.dropped() ?? {})) this.inc({ sink }, dropped);
-        },
-      });
-    } else if (kind === "counter") counters.set(name, new Counter(config));
-    else if (kind === "histogram")
-      histograms.set(name, new Histogram({ ...config, buckets: DELAY_BUCKETS_S, enableExemplars }));
-    else {
-      const read = gauges[name as keyof typeof gauges];
-      new Gauge({
-        ...config,
-        collect() {
-          this.set(read() ?? 0);
-        },
-      });
-    }
-  }
+  const { counters, histograms } = registerMetrics(client, registry, {
+    prefix: options.prefix,
+    enableExemplars,
+    hub: () => hub,
+    owner: () => owner,
+  });
   /** The trace of the event that is being counted. */
   let exemplarLabels: ExemplarLabels | undefined;
-  const observe = (histogram: InstanceType<typeof Histogram>, labels: ReturnType<typeof labelsOf>, value: number) => {
+  const observe = (histogram: Histogram, labels: ReturnType<typeof labelsOf>, value: number) => {
     if (!enableExemplars) histogram.observe(labels, value);
     else histogram.observe({ labels, value, ...(exemplarLabels && { exemplarLabels: { ...exemplarLabels } }) });
   };
@@ -123,6 +100,57 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
       hub = source;
     },
   };
+}
+
+type Client = Awaited<ReturnType<typeof loadClient>>;
+type Histogram = InstanceType<Client["Histogram"]>;
+
+interface MetricSources {
+  readonly prefix: string | undefined;
+  readonly enableExemplars: boolean;
+  /** The hub that gauges are read from, once there is one. */
+  readonly hub: () => GaugeSource | undefined;
+  /** Knows what the sinks have dropped, once the sink is attached. */
+  readonly owner: () => SinkOwner | undefined;
+}
+
+/** Registers every metric. Returns those that events are counted in; the others are read when they are collected. */
+function registerMetrics(
+  { Counter, Gauge, Histogram }: Client,
+  registry: InstanceType<Client["Registry"]>,
+  { prefix, enableExemplars, hub, owner }: MetricSources,
+) {
+  const counters = new Map<MetricName, InstanceType<typeof Counter>>();
+  const histograms = new Map<MetricName, InstanceType<typeof Histogram>>();
+  const gauges = {
+    http_in_flight: () => hub()?.snapshot().inFlight,
+    http_waiting: () => hub()?.snapshot().waiting,
+  };
+  for (const [name, { kind, labels, about }] of Object.entries(METRICS) as [MetricName, MetricSpec][]) {
+    const config = { name: exportedName(name, prefix), help: about, labelNames: labels, registers: [registry] };
+    if (name === "telemetry_dropped_total") {
+      new Counter({
+        ...config,
+        // Read from the sinks, so that a scrape shows what was dropped until now.
+        collect() {
+          this.reset();
+          for (const [sink, dropped] of Object.entries(owner()?.dropped() ?? {})) this.inc({ sink }, dropped);
+        },
+      });
+    } else if (kind === "counter") counters.set(name, new Counter(config));
+    else if (kind === "histogram")
+      histograms.set(name, new Histogram({ ...config, buckets: DELAY_BUCKETS_S, enableExemplars }));
+    else {
+      const read = gauges[name as keyof typeof gauges];
+      new Gauge({
+        ...config,
+        collect() {
+          this.set(read() ?? 0);
+        },
+      });
+    }
+  }
+  return { counters, histograms };
 }
 
 async function loadClient() {
