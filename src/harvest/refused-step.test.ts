@@ -53,7 +53,7 @@ test("a step waits for a short rate limit in its queue, and lets the work try ot
     untilUs: 31_000_000,
   });
   assert.deepEqual(decideRefusedStep(taskOf(crossref), open(60_000), CLOCK), {
-    kind: "defer",
+    kind: "circuit-open",
     untilUs: 61_000_000,
   });
 });
@@ -62,7 +62,7 @@ test("a quota that is spent for long is skipped, except at the repository of the
   const message = "10/HOUR of a.example is spent, next slot at 2026-11-16T00:01:00.000Z";
   assert.deepEqual(decideRefusedStep(taskOf(crossref), rateLimited(60_000), CLOCK), { kind: "skip", message });
   assert.deepEqual(decideRefusedStep(taskOf(arxiv), rateLimited(60_000), CLOCK), {
-    kind: "defer",
+    kind: "quota-spent",
     untilUs: 61_000_000,
     message,
   });

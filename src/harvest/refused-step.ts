@@ -10,13 +10,15 @@ export const SLOT_PAUSE_MS = 250;
  * What happens to a step that the hub has refused.
  * - `wait-for-slot`: it is tried again when a request ends, at the latest at `untilUs`.
  * - `wait`: its queue waits until `untilUs`.
- * - `defer`: the work tries other steps until `untilUs`. With a `message` the quota of the queue is spent until then.
+ * - `circuit-open`: the circuit is open until `untilUs`; the work tries other steps meanwhile.
+ * - `quota-spent`: the quota of the queue is spent until `untilUs`; the work tries other steps meanwhile.
  * - `skip`: the work continues without it.
  */
 export type RefusedStep =
   | { readonly kind: "wait-for-slot"; readonly untilUs: number }
   | { readonly kind: "wait"; readonly untilUs: number }
-  | { readonly kind: "defer"; readonly untilUs: number; readonly message?: string | undefined }
+  | { readonly kind: "circuit-open"; readonly untilUs: number }
+  | { readonly kind: "quota-spent"; readonly untilUs: number; readonly message: string }
   | { readonly kind: "skip"; readonly message: string };
 
 export function decideRefusedStep(
@@ -33,9 +35,9 @@ export function decideRefusedStep(
   const isQuota = !(error instanceof BreakerOpenError) || error.reason === "retry-after";
   if (isQuota && waitMs > LONG_WAIT_MS) {
     const message = spentText(error, wallMs + waitMs);
-    return isDispensable(task) ? { kind: "skip", message } : { kind: "defer", untilUs, message };
+    return isDispensable(task) ? { kind: "skip", message } : { kind: "quota-spent", untilUs, message };
   }
-  return { kind: error instanceof BreakerOpenError ? "defer" : "wait", untilUs };
+  return { kind: error instanceof BreakerOpenError ? "circuit-open" : "wait", untilUs };
 }
 
 /** Whether other services may know a copy too. */

@@ -32,11 +32,12 @@ export class StepResults {
     this.#switchedOff = switchedOff;
   }
 
+  /** @param otherWorks works that the same request has asked for. @default 0 */
   async apply(
     task: PipelineTask,
     outcome: Exclude<StepOutcome, UnsentOutcome>,
     startedUs: number,
-    message?: string,
+    otherWorks = 0,
   ): Promise<void> {
     const { resolution, pending } = task;
     switch (outcome.kind) {
@@ -52,6 +53,8 @@ export class StepResults {
       case "finding": {
         const { finding, status, bytes } = outcome;
         const reason = finding.kind === "none" ? finding.reason : "found";
+        const message =
+          otherWorks === 0 ? undefined : `asked together with ${otherWorks} other work${otherWorks === 1 ? "" : "s"}`;
         await this.#recordAttempt(resolution, pending, { status, reason, message, bytes }, startedUs);
         if (resolution.applyFinding(pending, finding)) await this.#update(resolution);
         else await this.#open.advance(resolution);
@@ -87,7 +90,7 @@ export class StepResults {
         // One of the works may be the cause.
         task.resolution.repeatAlone(task.pending);
         await this.#open.advance(task.resolution);
-      } else await this.apply(task, outcome, startedUs, `asked together with ${tasks.length - 1} other works`);
+      } else await this.apply(task, outcome, startedUs, tasks.length - 1);
     }
   }
 
@@ -107,7 +110,7 @@ export class StepResults {
       return;
     }
     if (decision.kind === "skip") resolution.skip(pending, decision.message);
-    else if (decision.message === undefined) resolution.defer(pending, decision.untilUs, "breaker-open");
+    else if (decision.kind === "circuit-open") resolution.defer(pending, decision.untilUs, "breaker-open");
     else {
       resolution.defer({ ...pending, waitMessage: decision.message }, decision.untilUs, "rate-limited");
       backlog.block(queue, decision.untilUs, decision.message);

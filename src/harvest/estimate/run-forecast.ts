@@ -38,8 +38,8 @@ export class RunForecast {
     this.#options = options;
   }
 
-  /** @param queue of the first step of the work */
-  add(work: Work, queue: string): void {
+  /** @param queue of the first step of the work; only `leftMs` needs it */
+  add(work: Work, queue = ""): void {
     const shape = shapeOf(work);
     const known =
       this.#groups.get(shape) ?? (this.#groups.size >= GROUPS_MAX ? this.#lastOfQueue.get(queue) : undefined);

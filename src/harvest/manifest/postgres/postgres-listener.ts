@@ -53,7 +53,7 @@ export class PostgresListener {
       .catch(() => this.#connectLater(client));
   }
 
-  /** What happened while there was no connection was not heard. */
+  /** Calls `onChange` too: a notification that was sent while there was no connection is lost. */
   async #check(client: PgSingleClient, sql: string): Promise<void> {
     await client.query(sql);
     if (this.#client !== client) return;
