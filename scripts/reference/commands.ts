@@ -60,10 +60,10 @@ function commandSection(program: string, command: CommandDescription, shared: Re
     ...command.arguments.map(({ usage: text, description }) => [code(text), description, ""]),
     ...command.flags
       .filter(({ long }) => !shared.has(long))
-      .map(({ flags, description, fallback }) => [
+      .map(({ flags, description, defaultText }) => [
         code(flags),
         description,
-        fallback === undefined ? "" : code(fallback),
+        defaultText === undefined ? "" : code(defaultText),
       ]),
   ];
   const takesShared = command.flags.some(({ long }) => shared.has(long));

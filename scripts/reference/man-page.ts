@@ -27,8 +27,8 @@ function commandSection(program: string, { path, summary, arguments: args, flags
     `.SS "${roff(usage.join(" "))}"`,
     roff(sentence(summary)),
     ...args.flatMap(({ usage: text, description }) => entry(text, description)),
-    ...flags.flatMap(({ flags: text, description, fallback }) =>
-      entry(text, fallback === undefined ? description : `${description} (default: ${fallback})`),
+    ...flags.flatMap(({ flags: text, description, defaultText }) =>
+      entry(text, defaultText === undefined ? description : `${description} (default: ${defaultText})`),
     ),
   ];
 }

@@ -41,12 +41,12 @@ test("a command is described with its arguments, flags and defaults", async () =
     ["<target>", "[file...]"],
   );
   assert.deepEqual(
-    open?.flags.map(({ short, long, takesValue, fallback }) => [short, long, takesValue, fallback]),
+    open?.flags.map(({ flags, long, takesValue, defaultText }) => [flags, long, takesValue, defaultText]),
     [
-      ["-s", "--seconds", true, "60"],
-      [undefined, "--out", true, "papers"],
-      [undefined, "--no-telemetry", false, undefined],
-      [undefined, "--json", false, undefined],
+      ["-s, --seconds <number>", "--seconds", true, "60"],
+      ["--out <folder>", "--out", true, "papers"],
+      ["--no-telemetry", "--no-telemetry", false, undefined],
+      ["--json", "--json", false, undefined],
     ],
   );
 });

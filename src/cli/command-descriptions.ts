@@ -11,15 +11,13 @@ export interface ArgumentDescription {
 export interface FlagDescription {
   /** As in help: `-o, --out <folder>`. */
   readonly flags: string;
-  /** `-o`, if there is one. */
-  readonly short: string | undefined;
   /** `--out`. */
   readonly long: string;
   /** Whether a value follows. */
   readonly takesValue: boolean;
   readonly description: string;
   /** As in help, without quotation marks; undefined if the flag has none. */
-  readonly fallback: string | undefined;
+  readonly defaultText: string | undefined;
 }
 
 export interface CommandDescription {
@@ -52,14 +50,13 @@ function describe(path: readonly string[], summary: string, module: CommandModul
     flags: command.options.map(option => {
       const [, description = "", inText] = /^(.*?)(?: \(default: (.*)\))?$/s.exec(option.description) ?? [];
       // A negated flag such as --no-telemetry has true as its default, which help does not print either.
-      const fallback = inText ?? option.defaultValueDescription ?? (option.negate ? undefined : option.defaultValue);
+      const defaultText = inText ?? option.defaultValueDescription ?? (option.negate ? undefined : option.defaultValue);
       return {
         flags: option.flags,
-        short: option.short,
         long: option.long ?? option.flags,
         takesValue: option.required || option.optional,
         description,
-        fallback: fallback === undefined ? undefined : String(fallback).replace(/^"(.*)"$/, "$1"),
+        defaultText: defaultText === undefined ? undefined : String(defaultText).replace(/^"(.*)"$/, "$1"),
       };
     }),
   };

@@ -4,27 +4,62 @@ import type { LoadedPolicy } from "./load.ts";
 import { type LimitScope, scopePlaces, valueAt } from "./precedence.ts";
 import { ROLES } from "./roles.ts";
 
+/** The limits that a service has for programs with a key, or with an email address, that is not set. */
+export interface KeyGain {
+  /** The host, or `service <name>`. */
+  readonly name: string;
+  /** The environment variable that has the key or the address. */
+  readonly variable: string;
+  /** `total 10/SECOND instead of 3/SECOND`. */
+  readonly gain: string;
+}
+
 /** What a key or an email address that is not set would gain, and tiers for names that nothing sends. */
 export function keyFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
-  const { resolved } = policy.ratelimits;
-  const plain = resolved.entries.filter(({ name, scope }) => name !== undefined && (scope.tiers ?? []).length === 0);
-  return plain.flatMap(entry =>
-    tierNames(policy, entry.scope).flatMap(tier => {
-      const hosts = hostsOf(entry);
-      if (hosts.some(host => policy.identities.sentTo(host, entry.scope.service).has(tier))) return [];
-      const isWanted = hosts.some(host => policy.identities.wantedBy(host, entry.scope.service).has(tier));
-      if (!isWanted)
-        return [
-          warning(
-            "unused-tier",
-            `${entry.name}: the limits with ${tier} never apply, because identities.yaml sends ${tier} to none of its hosts`,
-          ),
-        ];
-      const gain = gainText(policy, entry, tier);
-      const variable = tier === "mailto" ? "DOCSTOKG_MAILTO" : tier;
-      return gain === "" ? [] : [notice("key-gain", `${entry.name}: ${variable} is not set; with it ${gain}`)];
-    }),
-  );
+  return [
+    ...unsentTiers(policy)
+      .filter(({ isWanted }) => !isWanted)
+      .map(({ name, tier }) =>
+        warning(
+          "unused-tier",
+          `${name}: the limits with ${tier} never apply, because identities.yaml sends ${tier} to none of its hosts`,
+        ),
+      ),
+    ...keyGains(policy).map(({ name, variable, gain }) =>
+      notice("key-gain", `${name}: ${variable} is not set; with it ${gain}`),
+    ),
+  ];
+}
+
+/** What each key or email address that is not set would gain. */
+export function keyGains(policy: LoadedPolicy): readonly KeyGain[] {
+  return unsentTiers(policy).flatMap(({ name, entry, tier, isWanted }) => {
+    const gain = isWanted ? gainText(policy, entry, tier) : "";
+    return gain === "" ? [] : [{ name, variable: tier === "mailto" ? "DOCSTOKG_MAILTO" : tier, gain }];
+  });
+}
+
+/** A tier of limits that does not apply, because no request to its hosts has the key. */
+interface UnsentTier {
+  readonly name: string;
+  readonly entry: ScopeEntry;
+  readonly tier: string;
+  /** Whether identities.yaml would send the key if it were set. */
+  readonly isWanted: boolean;
+}
+
+function unsentTiers(policy: LoadedPolicy): readonly UnsentTier[] {
+  return policy.ratelimits.resolved.entries.flatMap(entry => {
+    const { name, scope } = entry;
+    if (name === undefined || (scope.tiers ?? []).length > 0) return [];
+    const hosts = hostsOf(entry);
+    return tierNames(policy, scope)
+      .filter(tier => !hosts.some(host => policy.identities.sentTo(host, scope.service).has(tier)))
+      .map(tier => {
+        const isWanted = hosts.some(host => policy.identities.wantedBy(host, scope.service).has(tier));
+        return { name, entry, tier, isWanted };
+      });
+  });
 }
 
 function tierNames({ ratelimits }: LoadedPolicy, scope: LimitScope): readonly string[] {

@@ -10,6 +10,7 @@ import { docstokg } from "../../src/cli/docstokg.ts";
 import { type Io, runProgram } from "../../src/cli/program.ts";
 import type { DashboardState } from "../../src/dashboard/dashboard-state.ts";
 import { openManifest } from "../../src/harvest/manifest/manifest.ts";
+import { SqliteManifest } from "../../src/harvest/manifest/sqlite/sqlite-manifest.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { openPage } from "../browser-page.ts";
 import { createStoreFile, runCli, temporaryFolder } from "../cli/kit.ts";
@@ -372,6 +373,16 @@ test("a folder without a run, and a store given together with a run, are refused
   const run = async (...argv: string[]) => (await runCli(["dashboard", ...argv])).stderr;
   assert.match(await run("--run", folder), /--run: manifest not found: .*manifest\.sqlite\n/);
   assert.match(await run("--run", folder, "--store", "multiprocess"), /--store: has no effect with --run/);
+});
+
+test("a refused token closes the manifest", async t => {
+  const { folder } = await temporaryFolder();
+  await (await openManifest(join(folder, "manifest.sqlite"), systemTime)).close();
+  await writeFile(join(folder, "short"), "secret\n");
+  const close = t.mock.method(SqliteManifest.prototype, "close");
+  const { stderr } = await runCli(["dashboard", "--run", folder, "--token-file", join(folder, "short")]);
+  assert.match(stderr, /--token-file: token must have at least 16/);
+  assert.equal(close.mock.callCount(), 1);
 });
 
 test("an address for other machines needs a token file, and invalid values are refused by name", async () => {

@@ -22,10 +22,15 @@ export function comparisonText({ before, after, total, hosts }: RunComparison, c
   return [
     `A  ${headText(before)}\n`,
     `B  ${headText(after)}\n`,
-    before.configHashes.join() === after.configHashes.join() ? "Both runs used the same policy.\n" : "",
+    hasSamePolicy(before, after) ? "Both runs used the same policy.\n" : "",
     `\n${formatTable(["host", "run", ...COLUMNS.map(([title]) => title)], rows, { columns, hidesRepeats: true })}`,
     more > 0 ? `… and ${countOf(more)} more hosts; --json prints all\n` : "",
   ].join("");
+}
+
+/** False if the policy of a run is not known, because its events have no hash of it. */
+function hasSamePolicy(before: RunComparison["before"], after: RunComparison["after"]): boolean {
+  return before.configHashes.length > 0 && before.configHashes.join() === after.configHashes.join();
 }
 
 function headText({ runId, startedMs, durationMs }: RunComparison["before"]): string {

@@ -34,10 +34,10 @@ export const dashboard: CommandModule = {
     if (flags["run"] !== undefined || flags["manifest"] !== undefined)
       return await serveUntilInterrupt(await openRunSource(flags, io), server, io);
     await using connection = await openStoreConnection(flags, io);
-    await using orders = server.isReadOnly ? undefined : await openOperatorConnection(flags, io);
+    await using operatorConnection = server.isReadOnly ? undefined : await openOperatorConnection(flags, io);
     const source = new StoreSource({
       observer: connection.observer,
-      operator: orders?.operator,
+      operator: operatorConnection?.operator,
       policy: connection.policy,
       storeName: connection.storeName,
       time: io.time ?? systemTime,
@@ -50,11 +50,12 @@ export const dashboard: CommandModule = {
 function addServerFlags(command: Command): void {
   command
     .option("--port <number>", "port; 0 for any free one", "0")
-    .option("--listen <address>", "address to listen on, for other machines too; needs --token-file", LOOPBACK)
     .option(
-      "--token-file <file>",
-      "file with the token of the address, at least 16 characters (default: a random token)",
+      "--listen <address>",
+      "address to listen on; --token-file is required unless it is a loopback address",
+      LOOPBACK,
     )
+    .option("--token-file <file>", "file with the access token, at least 16 characters (default: a random token)")
     .option("--read-only", "show everything, change nothing");
 }
 
@@ -63,16 +64,17 @@ async function openRunSource(flags: Flags, io: Io): Promise<RunSource> {
   if (flags["store"] !== undefined) throw usageError("--store", "has no effect with --run or --manifest");
   const paths = pathsOf({ out: flags["run"], manifest: flags["manifest"] }, io);
   const { time = systemTime } = io;
+  const policy = await loadPolicy(policySources(flags, io));
   const manifest = await findManifest(paths.manifest, time);
   if (manifest === undefined) {
     const flag = flags["manifest"] === undefined ? "--run" : "--manifest";
     throw usageError(flag, `manifest not found: ${manifestName(paths.manifest)}`);
   }
   const folder = telemetryFolderOf(paths);
-  const policy = await loadPolicy(policySources(flags, io));
-  const telemetry = await openTelemetryFile(folder).catch(error => {
+  const telemetry = await openTelemetryFile(folder).catch(async error => {
     // A run with --no-telemetry has none.
     if (error instanceof ConfigError) return undefined;
+    await manifest.close();
     throw error;
   });
   return new RunSource({ folder, manifest, telemetry, policy, time });
@@ -112,18 +114,20 @@ async function tokenIn(file: string): Promise<string> {
 async function serveUntilInterrupt(source: DashboardSource, options: ServerOptions, io: Io): Promise<ExitCode> {
   const { port, address, token, tokenFile, isReadOnly } = options;
   const isLoopback = LOOPBACK_ADDRESSES.has(address);
-  const handler = openDashboard(source, options, io);
+  const handler = await openDashboard(source, options, io);
   const server = await serveDashboard(handler, { port, address }, "--port");
   io.stdout.write(`Dashboard: ${printedUrl(server.url, tokenFile)}\n`);
   if (!isLoopback)
     io.stderr.write("The connection is not encrypted. For other machines, use a proxy with TLS in front of it.\n");
   if (token === undefined && !isReadOnly && source.actions !== undefined)
-    io.stdout.write("The address contains a secret: with it the processes can be steered.\n");
-  const { promise: isInterrupted, resolve: interrupt } = Promise.withResolvers<void>();
+    io.stdout.write(
+      "Anyone who has this URL can open circuits and change limits of the running processes (--read-only prevents this).\n",
+    );
+  const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<void>();
   const stopListening = io.onInterrupt?.(interrupt);
   io.outputClosed?.addEventListener("abort", () => interrupt());
   try {
-    await isInterrupted;
+    await interrupted;
   } finally {
     stopListening?.();
     await server.close();
@@ -131,7 +135,8 @@ async function serveUntilInterrupt(source: DashboardSource, options: ServerOptio
   return ExitCode.interrupted;
 }
 
-function openDashboard(source: DashboardSource, { address, token, isReadOnly }: ServerOptions, io: Io) {
+/** Closes the source if the dashboard cannot be opened. */
+async function openDashboard(source: DashboardSource, { address, token, isReadOnly }: ServerOptions, io: Io) {
   try {
     return dashboardOf(source, {
       token,
@@ -142,6 +147,7 @@ function openDashboard(source: DashboardSource, { address, token, isReadOnly }: 
       onAction: action => io.stderr.write(`${auditLine(action)}\n`),
     });
   } catch (error) {
+    await source.close();
     if (error instanceof RangeError) throw usageError("--token-file", error.message);
     throw error;
   }

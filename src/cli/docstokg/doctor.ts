@@ -61,11 +61,10 @@ async function storeCheck(flags: Flags, io: Io): Promise<DoctorFinding> {
         detail: `${connection.storeName}, ${length} running process${length === 1 ? "" : "es"}`,
       };
     }
-    const { problem } = connection;
-    if (problem.startsWith("no shared store"))
+    const { problem, cause } = connection;
+    if (cause === "not-configured")
       return { what, verdict: "ok", detail: "memory: each process has its own limits and circuits" };
-    const isNew = problem.includes("no process has used it yet");
-    return { what, verdict: isNew ? "ok" : "problem", detail: problem };
+    return { what, verdict: cause === "unused" ? "ok" : "problem", detail: problem };
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error) || isFlagProblem(error)) throw error;
     const detail = error.message;

@@ -4,6 +4,7 @@ import { RunForecast } from "../../harvest/estimate/run-forecast.ts";
 import type { Input } from "../../harvest/inputs/inputs.ts";
 import { findManifest, type Manifest } from "../../harvest/manifest/manifest.ts";
 import { orderFor } from "../../harvest/resolvers/order.ts";
+import { type KeyGain, keyGains } from "../../policy/key-findings.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -16,6 +17,7 @@ import { policySources } from "./policy-flags.ts";
 import { type RunSettings, usableResolvers } from "./run-settings.ts";
 
 const SERVICES_SHOWN = 12;
+const HINTED_SERVICES = 5;
 
 /** The works of a list, by their state in the manifest. */
 interface ListCounts {
@@ -32,19 +34,19 @@ export async function dryRun(
   flags: Flags,
   io: Io,
 ): Promise<ExitCode> {
-  const { ratelimits } = await loadPolicy(policySources(flags, io));
+  const policy = await loadPolicy(policySources(flags, io));
   const manifest = await findManifest(settings.manifest, systemTime);
   try {
     const resolvers = usableResolvers(settings, io);
     const forecast = new RunForecast({
-      limits: ratelimits.resolved,
+      limits: policy.ratelimits.resolved,
       order: work => orderFor(work, resolvers),
       yields: learnedYields(manifest === undefined ? [] : await manifest.reports.resolverCounts()),
       patienceMs: settings.maxBreakerWaitMs,
     });
     const counts = await addList(list, forecast, manifest, io);
     const estimate = forecast.total;
-    const hints = hintsFor(estimate, io);
+    const hints = hintsFor(estimate, keyGains(policy));
     if (settings.isJson) printJson(io, { ...counts, ...estimate, hints });
     else io.stdout.write(estimateText(counts, estimate, hints, { columns: terminalWidth(io.stdout) }));
     return counts.problems > 0 ? ExitCode.partial : ExitCode.ok;
@@ -75,7 +77,7 @@ async function addList(
     else if (state === "failed") counts.failed += 1;
     else {
       counts.wanted += 1;
-      forecast.add(work, "");
+      forecast.add(work);
     }
   }
   return counts;
@@ -98,7 +100,9 @@ function estimateText(
     ...(counts.problems > 0 ? [formatCount(counts.problems, "invalid line")] : []),
     ...(first === undefined || ms === 0
       ? ["The limits permit all requests at once."]
-      : [`Estimated time: ${formatDuration(ms)}; ${first.service} (${first.role}, ${first.limits}) decides.`]),
+      : [
+          `Estimated time: ${formatDuration(ms)}; the slowest limit is ${first.limits} of ${first.service} (${first.role}).`,
+        ]),
   ];
   const rows = services
     .slice(0, SERVICES_SHOWN)
@@ -116,21 +120,11 @@ function estimateText(
   return `${lines.join("\n")}\n\n${table}${explanation}${hints.map(hint => `\n${hint}`).join("")}${hints.length > 0 ? "\n" : ""}`;
 }
 
-/** What a key or an email address allows, by the variable that has it, as the shipped policy and its sources say. */
-const KEYS: readonly { readonly service: RegExp; readonly variable: string; readonly allows: string }[] = [
-  { service: /^api\.crossref\.org$/, variable: "DOCSTOKG_MAILTO", allows: "10/SECOND instead of 5/SECOND at Crossref" },
-  { service: /^api\.openalex\.org$/, variable: "OPENALEX_API_KEY", allows: "ten times the daily budget of OpenAlex" },
-  { service: /^api\.osf\.io$/, variable: "OSF_TOKEN", allows: "10000/DAY instead of 100/HOUR at OSF" },
-  { service: /^zenodo\.org$/, variable: "ZENODO_TOKEN", allows: "100/MINUTE instead of 60/MINUTE at Zenodo" },
-  { service: /^api\.openaire\.eu$/, variable: "OPENAIRE_TOKEN", allows: "7200/HOUR instead of 60/HOUR at OpenAIRE" },
-  { service: /^service ncbi$/, variable: "NCBI_API_KEY", allows: "10/SECOND instead of 3/SECOND at NCBI" },
-];
-
-/** Hints for the services that take longest or are left out. */
-function hintsFor({ services }: RunEstimate, { env }: Io): readonly string[] {
-  const slow = (service: ServiceEstimate, index: number) => index < 5 || service.unsent > 0;
-  const names = new Set(services.filter(slow).map(({ service }) => service));
-  return KEYS.filter(({ service, variable }) => !env[variable] && [...names].some(name => service.test(name))).map(
-    ({ variable, allows }) => `With ${variable} set, the limits are ${allows}.`,
-  );
+/** What keys that are not set would allow at the services that take longest or are left out. */
+function hintsFor({ services }: RunEstimate, gains: readonly KeyGain[]): readonly string[] {
+  const isSlow = (service: ServiceEstimate, index: number) => index < HINTED_SERVICES || service.unsent > 0;
+  const slow = services.filter(isSlow).map(({ service }) => service);
+  return gains
+    .filter(({ name }) => slow.some(service => service === name || service.startsWith(`${name} with `)))
+    .map(({ name, variable, gain }) => `With ${variable} set, ${name} allows: ${gain}.`);
 }

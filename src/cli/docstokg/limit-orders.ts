@@ -33,7 +33,7 @@ export const hold: Subcommand = {
   },
   run: async ([target = ""], flags, io) => {
     const ms = secondsOf(flags["seconds"]) * 1000;
-    return give(target, { kind: "hold", ms, reason: operatorReason(reasonOf(flags["reason"])) }, flags, io);
+    return sendOrder(target, { kind: "hold", ms, reason: operatorReason(reasonOf(flags["reason"])) }, flags, io);
   },
 };
 
@@ -44,7 +44,7 @@ export const release: Subcommand = {
     command.argument("<target>", LIMIT_TARGET);
     addOrderFlags(command);
   },
-  run: async ([target = ""], flags, io) => give(target, { kind: "release" }, flags, io),
+  run: async ([target = ""], flags, io) => sendOrder(target, { kind: "release" }, flags, io),
 };
 
 export function addOrderFlags(command: Command): void {
@@ -52,7 +52,7 @@ export function addOrderFlags(command: Command): void {
   addStoreFlag(command);
 }
 
-async function give(text: string, request: OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
+async function sendOrder(text: string, request: OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
   await using connection = await openOperatorConnection(flags, io);
   const target = limitTargetOf(await circuitTargetOf(text, connection));
   const result = await orderAll(connection, [target], request, io);

@@ -35,7 +35,7 @@ export const set: Subcommand = {
     const seconds = flags["for"] === undefined ? LIMIT_SECONDS_MAX : secondsOf(flags["for"], "--for");
     const isForced = flags["force"] === true;
     const order = { rates: ratesOf(rate), isForced, ...signatureOf(flags) };
-    return give(target, { kind: "set-limit", ms: seconds * 1000, ...order }, flags, io);
+    return sendOrder(target, { kind: "set-limit", ms: seconds * 1000, ...order }, flags, io);
   },
 };
 
@@ -46,18 +46,17 @@ export const reset: Subcommand = {
     command.argument("<target>", LIMIT_TARGET).option("--reason <text>", "reason, shown in events", "operator");
     addOrderFlags(command);
   },
-  run: async ([target = ""], flags, io) => give(target, { kind: "reset-limit", ...signatureOf(flags) }, flags, io),
+  run: async ([target = ""], flags, io) => sendOrder(target, { kind: "reset-limit", ...signatureOf(flags) }, flags, io),
 };
 
-async function give(text: string, request: RateRequest, flags: Flags, io: Io): Promise<ExitCode> {
+async function sendOrder(text: string, request: RateRequest, flags: Flags, io: Io): Promise<ExitCode> {
   await using connection = await openOperatorConnection(flags, io);
   const target = limitTargetOf(await targetOf(text, connection));
   const { operator, policy, storeName } = connection;
   const { time = systemTime } = io;
   const timeoutMs = ACKNOWLEDGED_WITHIN_MS;
-  const given = await giveLimitOrder(operator, target, request, {
-    ...{ policy, time, timeoutMs, hint: "--force sets it all the same" },
-  }).catch(error => {
+  const options = { policy, time, timeoutMs, hint: "--force sets it all the same" };
+  const given = await giveLimitOrder(operator, target, request, options).catch(error => {
     throw error instanceof RangeError ? usageError("<rate>", error.message) : error;
   });
   if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, request, given, time.wallMs()))}\n`);
@@ -112,7 +111,7 @@ function ratesOf(text: string): readonly Rate[] {
   }
 }
 
-/** Why, and who: stored without secrets, because every process prints it. */
+/** The reason of the order and who gives it. Stored without secrets, because every process prints them. */
 function signatureOf(flags: Flags): { readonly reason: string; readonly by: string } {
   return { reason: redactedText(reasonOf(flags["reason"])), by: `${userName()}@${hostname()}` };
 }

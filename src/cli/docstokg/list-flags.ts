@@ -43,8 +43,8 @@ export function inputFileProblems(flags: Flags): readonly (readonly [flag: strin
   // A pipe can be read only once.
   if (found?.isFile() === true && isBinary(file)) return [["--input", `${resolve(file)} ${NOT_TEXT}`]];
   const format = formatFlagOf(flags) ?? (file === "-" ? "lines" : formatOf(file));
-  if (flags["column"] === undefined || format !== "lines") return [];
-  return [["--column", "has no effect on a list with one work per line; set --input-format to csv or jsonl"]];
+  if (flags["column"] === undefined || format === "csv" || format === "jsonl") return [];
+  return [["--column", `has no effect on ${format} input; only csv and jsonl have columns`]];
 }
 
 const NOT_TEXT =

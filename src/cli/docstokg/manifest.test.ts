@@ -29,6 +29,13 @@ test("a password on the command line is refused and not repeated", async () => {
   assert.doesNotMatch(fromEnvironment.stderr, /hunter2/);
 });
 
+test("manifest copy of a missing file names its argument, and no flag that the command does not have", async () => {
+  const { folder } = await temporaryFolder();
+  const from = join(folder, "none.sqlite");
+  const { exitCode, stderr } = await runCli(["manifest", "copy", from, join(folder, "to.sqlite")]);
+  assert.deepEqual([exitCode, stderr], [2, `docstokg: <from>: manifest not found: ${from}\n`]);
+});
+
 describe("commands on a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
   let server: PostgresServer;
   before(async () => {

@@ -20,7 +20,7 @@ const copy: Subcommand = {
   run: async ([from = "", to = ""], flags, io) => {
     const names = [manifestOf("<from>", from), manifestOf("<to>", to)] as const;
     if (names[0] === names[1]) throw usageError("manifest copy", "<from> and <to> are the same manifest");
-    const source = await openExistingManifest(names[0]);
+    const source = await openExistingManifest(names[0], "<from>");
     try {
       const target = await openManifest(names[1], systemTime);
       try {

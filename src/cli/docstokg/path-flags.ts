@@ -9,6 +9,7 @@ import type { Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 
 const FOLDER_DEFAULT = "papers";
+const MANIFEST_FLAG = "--manifest";
 
 export interface RunPaths {
   readonly folder: string;
@@ -76,12 +77,14 @@ export function telemetryFolderOf({ folder, manifest, telemetryFolder }: RunPath
   return isS3Url(folder) ? resolve("docstokg-telemetry") : folder;
 }
 
-/** Rejects with a ConfigError if there is no manifest: `openManifest` would create one. */
-export async function openExistingManifest(manifest: string): Promise<Manifest> {
+/**
+ * Rejects with a ConfigError if there is no manifest: `openManifest` would create one.
+ * @param where the flag or argument that names it. @default --manifest
+ */
+export async function openExistingManifest(manifest: string, where = MANIFEST_FLAG): Promise<Manifest> {
   const found = await findManifest(manifest, systemTime);
   if (found !== undefined) return found;
-  const hint = isPostgresUrl(manifest)
-    ? "docstokg run creates it"
-    : "set its folder with --out, or the file with --manifest";
-  throw usageError("--manifest", `manifest not found: ${manifestName(manifest)}; ${hint}`);
+  const flags = where === MANIFEST_FLAG ? "; set its folder with --out, or the file with --manifest" : "";
+  const hint = isPostgresUrl(manifest) ? "; docstokg run creates it" : flags;
+  throw usageError(where, `manifest not found: ${manifestName(manifest)}${hint}`);
 }

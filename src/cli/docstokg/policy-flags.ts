@@ -32,6 +32,9 @@ export function addPolicyFlags(command: Command): void {
     .option("--breaker-rolling <fields>", "rolling failure window, e.g. thresh:6,window:30,cooldown:60");
 }
 
+/** The policy flags that change the limits or the breaker of one host and role, by their names among the parsed flags. */
+export const ROLE_FLAGS = ["rate", "breaker", "breakerRole"] as const;
+
 /** The sources of a command: the environment of the process (which names the files), the flags, and `--mailto`. */
 export function policySources(options: Readonly<Record<string, unknown>>, { env }: Io): PolicySources {
   const { mailto } = options;

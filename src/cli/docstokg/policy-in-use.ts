@@ -1,6 +1,7 @@
 import { isDocstokgError } from "../../errors.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import type { Flags } from "../program.ts";
+import { ROLE_FLAGS } from "./policy-flags.ts";
 import type { NoStoreConnection, StoreConnection } from "./store-connection.ts";
 
 /** The policy by which a command explains what running processes do, and whose it is. */
@@ -20,7 +21,7 @@ export interface PolicyInUse {
  */
 export async function policyInUse(connection: StoreConnection | NoStoreConnection, flags: Flags): Promise<PolicyInUse> {
   const ofCommand: PolicyInUse = { policy: connection.policy, source: "command", pids: [], otherPids: [] };
-  const isChanged = ["rate", "breaker", "breakerRole"].some(flag => flags[flag] !== undefined);
+  const isChanged = ROLE_FLAGS.some(flag => flags[flag] !== undefined);
   if ("problem" in connection || isChanged) return ofCommand;
   try {
     const [first, ...others] = await connection.observer.policies();

@@ -106,7 +106,7 @@ test("missing telemetry is an error that names what is missing", async () => {
   assert.match(unwritable.stderr, /--html: .*report\.html cannot be written: /);
 });
 
-test("--html replaces the page atomically, and leaves no temporary file", async () => {
+test("--html replaces the page, and leaves no temporary file", async () => {
   const folder = temporaryFolder("telemetry");
   writeRun(join(folder, "telemetry.jsonl"), syntheticRun());
   const page = join(folder, "report.html");
@@ -250,6 +250,21 @@ test("two runs are compared by host: throttles, waits, openings, refused calls a
   assert.equal(withPage.exitCode, 2);
   assert.match(withPage.stderr, /--html: has no effect when two runs are compared/);
   assert.equal((await report(before, join(folder, "nowhere"))).exitCode, 2);
+});
+
+test("two runs are said to have used the same policy only if the policy of both is known and equal", async () => {
+  const folder = temporaryFolder("telemetry");
+  const fileWith = (name: string, config_hash: string) => {
+    const file = join(folder, `${name}.jsonl`);
+    writeRun(file, [{ ...call(0, "a.example"), config_hash }]);
+    return file;
+  };
+  const isSame = async (one: string, other: string) =>
+    /^Both runs used the same policy\.$/m.test((await report(fileWith("A", one), fileWith("B", other))).stdout);
+  assert.deepEqual(
+    [await isSame("abc", "abc"), await isSame("abc", "abd"), await isSame("", ""), await isSame("abc", "")],
+    [true, false, false, false],
+  );
 });
 
 test("the report has the works of the manifest beside the telemetry: results, files, resolvers, and put-offs by host", async () => {

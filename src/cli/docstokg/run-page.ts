@@ -40,10 +40,10 @@ export class RunPage implements AsyncDisposable {
   async waitForInterrupt(io: Io): Promise<void> {
     if (this.#served === undefined) return;
     io.stderr.write(`\nThe run has ended. Its page stays open until Ctrl-C: ${this.#served.url}\n`);
-    const { promise: isInterrupted, resolve } = Promise.withResolvers<void>();
+    const { promise: interrupted, resolve } = Promise.withResolvers<void>();
     const stopListening = io.onInterrupt?.(resolve);
     try {
-      await isInterrupted;
+      await interrupted;
     } finally {
       stopListening?.();
     }

@@ -168,10 +168,19 @@ test("flags without an effect are refused, each with the flag that it needs", as
   );
   const strict = await runCli(["run", "--query", "x", "--strict", "--out", out]);
   assert.match(strict.stderr, /--strict: has no effect without a list/);
-  const list = join(folder, "list.txt");
-  writeFileSync(list, "10.1234/a\n");
-  const column = await runCli(["run", "--input", list, "--column", "doi", "--out", out]);
-  assert.match(column.stderr, /--column: has no effect on a list with one work per line/);
+  for (const [extension, format] of [
+    ["txt", "lines"],
+    ["bib", "bibtex"],
+    ["ris", "ris"],
+  ]) {
+    const list = join(folder, `list.${extension}`);
+    writeFileSync(list, "10.1234/a\n");
+    const column = await runCli(["run", "--input", list, "--column", "doi", "--out", out]);
+    assert.equal(
+      column.stderr,
+      `docstokg: --column: has no effect on ${format} input; only csv and jsonl have columns\n`,
+    );
+  }
   assert.equal(existsSync(out), false);
 });
 

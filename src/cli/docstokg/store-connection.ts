@@ -30,7 +30,11 @@ export interface StoreConnection extends AsyncDisposable {
 export interface NoStoreConnection extends AsyncDisposable {
   readonly policy: LoadedPolicy;
   readonly problem: string;
+  readonly cause: NoStoreCause;
 }
+
+/** `not-configured`: processes share nothing. `unused`: no process has used the store yet. `unusable`: a wrong file. */
+export type NoStoreCause = "not-configured" | "unused" | "unusable";
 
 const NO_SHARED_STORE =
   "no shared store: each process keeps its rate limits and circuits in its own memory. " +
@@ -64,8 +68,9 @@ export async function openOperatorConnection(flags: Flags, io: Io): Promise<Oper
   const deps = { policy, env, time, random: Math.random };
   const name = sharedStoreName(storeFlagOf(flags), deps);
   const store = operatorStoreFor(name, deps);
-  const problem = store === undefined ? NO_SHARED_STORE : await sqliteFileProblem(name, "store");
-  if (store === undefined || problem !== undefined) throw usageError("store", problem ?? NO_SHARED_STORE);
+  if (store === undefined) throw usageError("store", NO_SHARED_STORE);
+  const problem = await sqliteFileProblem(name, "store");
+  if (problem !== undefined) throw usageError("store", problem.message);
   return {
     policy,
     storeName: redactedStoreName(name),
@@ -79,16 +84,18 @@ export async function openOptionalStoreConnection(flags: Flags, io: Io): Promise
   const { env, time = systemTime } = io;
   const name = sharedStoreName(storeFlagOf(flags), { policy, env });
   const reader = readerFor(name, time);
-  const problem = reader === undefined ? NO_SHARED_STORE : await sqliteFileProblem(name, "store");
-  if (reader === undefined || problem !== undefined)
-    return { policy, problem: problem ?? NO_SHARED_STORE, [Symbol.asyncDispose]: async () => undefined };
+  const none = { policy, [Symbol.asyncDispose]: async () => undefined };
+  if (reader === undefined) return { ...none, problem: NO_SHARED_STORE, cause: "not-configured" };
+  const problem = await sqliteFileProblem(name, "store");
+  if (problem !== undefined)
+    return { ...none, problem: problem.message, cause: problem.isUnused ? "unused" : "unusable" };
   return {
     policy,
     storeName: redactedStoreName(name),
     observer: new Observer(reader),
     checkStoreFile: async () => {
       const fileProblem = await sqliteFileProblem(name, "store");
-      if (fileProblem !== undefined) throw new StoreError(fileProblem);
+      if (fileProblem !== undefined) throw new StoreError(fileProblem.message);
     },
     [Symbol.asyncDispose]: async () => reader.close(),
   };

@@ -84,11 +84,29 @@ test("a dry run says what a list would cost, and creates nothing", async () => {
   assert.equal(exitCode, 0);
   assert.match(
     stdout,
-    /^3 works to download: 2 arxiv, 1 doi\nEstimated time: 3\.5 s; service arxiv \(artifact, 1\/3SECOND \+ 1000\/DAY\) decides\.\n/,
+    /^3 works to download: 2 arxiv, 1 doi\nEstimated time: 3\.5 s; the slowest limit is 1\/3SECOND \+ 1000\/DAY of service arxiv \(artifact\)\.\n/,
   );
   assert.equal(existsSync(out), false);
   const json = JSON.parse((await runCli(["run", "--dry-run", "--json", "--out", out, "2401.00001"])).stdout);
   assert.deepEqual([json.wanted, json.kinds, json.ms], [1, { arxiv: 1 }, 0]);
   const query = await runCli(["run", "--dry-run", "--query", "x", "--out", out]);
   assert.match(query.stderr, /--dry-run: estimates lists; --query would send requests/);
+});
+
+test("a dry run names the keys that would allow more, with the limits of the policy, and none that is set", async () => {
+  const { folder } = await temporaryFolder();
+  const hints = async (argv: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+    const command = ["run", "--dry-run", "--json", "--resolvers", "crossref", "--out", join(folder, "x"), "10.1000/a"];
+    const { stdout } = await runCli([...command, ...argv], { env });
+    return JSON.parse(stdout).hints as readonly string[];
+  };
+  const contact = "With DOCSTOKG_MAILTO set, api.crossref.org allows: total 10/SECOND instead of 5/SECOND, ";
+  const isContact = (hint: string) => hint.startsWith(contact);
+  assert.ok((await hints([])).some(isContact));
+  const named = /DOCSTOKG_MAILTO/;
+  assert.doesNotMatch((await hints(["--mailto", "me@example.org"])).join("\n"), named);
+  const left = await hints([], { DOCSTOKG_MAILTO: "me@example.org" });
+  assert.doesNotMatch(left.join("\n"), named);
+  // The limits of this key are higher still.
+  assert.ok(left.some(hint => hint.startsWith("With CROSSREF_PLUS_API_TOKEN set, api.crossref.org allows: ")));
 });

@@ -130,7 +130,7 @@ export async function cacheFacts(name: unknown, url: URL, role: Role, time: Time
   const [, file] = /^sqlite:(.+)$/s.exec(String(name)) ?? [];
   if (file === undefined) throw usageError("--cache", `expected sqlite:<file>, not ${JSON.stringify(name)}`);
   const problem = await sqliteFileProblem(String(name), "cache");
-  if (problem !== undefined) throw usageError("--cache", problem);
+  if (problem !== undefined) throw usageError("--cache", problem.message);
   let cacheError: string | undefined;
   const cache = await SqliteCache.open(file, {
     time,

@@ -6,15 +6,12 @@ import { ExitCode } from "../exit-code.ts";
 import { printJson } from "../output/json.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { addPolicyFlags } from "./policy-flags.ts";
+import { addPolicyFlags, ROLE_FLAGS } from "./policy-flags.ts";
 import { policyInUse } from "./policy-in-use.ts";
 import { addStoreFlag, openOptionalStoreConnection } from "./store-connection.ts";
 import { cacheFacts, policyFacts, sharedFacts } from "./why-facts.ts";
 import { type Explanation, explanationText } from "./why-text.ts";
 import { whyVerdict } from "./why-verdict.ts";
-
-/** The policy flags that change the limits or the breaker of one host and role. */
-const ROLE_FLAGS = ["--rate", "--breaker", "--breaker-role"];
 
 /** `docstokg why`: what would happen to a request now, and which limit decides. Sends nothing. */
 export const why: CommandModule = {
@@ -55,7 +52,8 @@ export const why: CommandModule = {
 function addRoleFlags(command: Command): void {
   const all = new Command();
   addPolicyFlags(all);
-  for (const option of all.options) if (ROLE_FLAGS.includes(option.long ?? "")) command.addOption(option);
+  const names: ReadonlySet<string> = new Set(ROLE_FLAGS);
+  for (const option of all.options) if (names.has(option.attributeName())) command.addOption(option);
 }
 
 function jsonOf({ url, role, policy, inUse, shared, cache, verdict, decidedBy }: Explanation) {
