@@ -82,7 +82,7 @@ test("a half-open order opens no circuit, and the next call of each is a trial c
   assert.ok(isClearedSince(half, record, "metadata"));
 });
 
-test("what a record lacks of the orders that were given is put back, and a newer order is kept", () => {
+test("orders that a record has lost are restored from a newer record, and an older record changes nothing", () => {
   fc.assert(
     fc.property(fc.array(orders, { minLength: 1, maxLength: 8 }), fc.nat(7), (list, lostFrom) => {
       const records = [EMPTY_BREAKER_RECORD];
@@ -114,7 +114,7 @@ test("a Retry-After that came after the last close stays, when the close is put 
   assert.equal(restoreOrders(cooled(50), closed).serverCooldown.untilUs, 0);
 });
 
-test("a close that was given before a Retry-After came, and is written later, does not end it; a later one does", () => {
+test("a close ends a Retry-After that came before the close was given, and none that came between order and write", () => {
   const cooled = setCooldown(
     EMPTY_BREAKER_RECORD,
     "serverCooldown",

@@ -82,7 +82,7 @@ test("the neutral list wins over the failure list and over success", () => {
   assert.deepEqual(outcomeOfResponse({ status: 500 }, rules), failed);
 });
 
-test("classifying allocates nothing: outcomes are shared and frozen", () => {
+test("equal responses and errors get the same frozen outcome object", () => {
   for (const status of [200, 404, 429, 500]) {
     assert.equal(outcomeOfResponse({ status }), outcomeOfResponse({ status }));
     assert.ok(Object.isFrozen(outcomeOfResponse({ status })));

@@ -10,7 +10,7 @@ const WINDOW = { threshold: 4, windowUs: 60 * S, cooldownMs: 30_000 };
 const REACHED = { isThrottled: false, isUnreached: false };
 const processes = fc.constantFrom("a", "b", "c");
 
-test("a circuit opens exactly when a plain count of what counts for all says so", () => {
+test("a circuit opens exactly when a plain count of the failures that all processes share says so", () => {
   const step = fc.record({
     processId: processes,
     kind: fc.constantFrom("reached", "reached", "unreached", "unreached", "throttled", "success"),
@@ -85,7 +85,7 @@ test("failures after a success are kept apart from those before it, also at the 
   assert.notEqual(since(failed(reset)), since(first));
 });
 
-test("the rolling window starts a cooldown exactly when a plain count of what counts for all says so", () => {
+test("the rolling window starts a cooldown exactly when a plain count of the failures that all processes share says so", () => {
   const step = fc.record({ processId: processes, isUnreached: fc.boolean(), afterS: fc.integer({ min: 0, max: 40 }) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30 }), steps => {

@@ -25,7 +25,7 @@ test("the count restarts after the threshold was reached", () => {
   assert.equal(window.add(3, 3, 10 * S), false);
 });
 
-test("a threshold that calls which never reached the host are needed for is reached alone", () => {
+test("a threshold that needs failures which never reached the host applies to this process alone", () => {
   const window = new FailureWindow();
   assert.deepEqual(
     [true, false, false].map(isUnreached => window.add(0, 3, 10 * S, isUnreached)),
