@@ -35,7 +35,7 @@ export function recordTotals({ seeds, requests, broken }: BatchResult): Totals {
 /** The sentence in docs/guarantees.md. */
 export function totalsSentence({ seeds, requests, violations }: Totals): string {
   const [run, sent, broken] = [seeds, requests, violations].map(value => value.toLocaleString("en-US"));
-  return `${run} seeds with ${sent} requests run so far; ${broken} law violations.`;
+  return `${run} seeds with ${sent} requests run so far; ${broken} law violation${broken === "1" ? "" : "s"}.`;
 }
 
 function quote(totals: Totals): void {

@@ -1,5 +1,5 @@
 /**
- * Every error this package raises on purpose.
+ * Every public error class of this package.
  *
  *   DocstokgError                 code DOCSTOKG_*
  *   ├─ RejectedError              the request was not sent, because a limit or a circuit refused it
