@@ -12,7 +12,7 @@ import { formatRates, parseRates } from "../core/limits/rate.ts";
 import type { OpenReason } from "../errors.ts";
 import { isRole } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
-import type { ChangeOrigin } from "./breaker-change.ts";
+import type { Blocker, ChangeOrigin } from "./breaker-change.ts";
 import type { BreakerTable } from "./breaker-table.ts";
 import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
 import type { CooldownStarter } from "./cooldowns.ts";
@@ -34,6 +34,8 @@ export interface PeerRecord {
   readonly storeUs: number;
   /** What a failure of this process has opened in the record, together with the failures that its peers had counted. */
   readonly openedByCount?: CountedChange | undefined;
+  /** Whether this process has written the state with this serial: it changes nothing. */
+  readonly isOwn: (blocker: Blocker, serial: number) => boolean;
 }
 
 /** What the failures of all processes have opened. */
@@ -67,14 +69,15 @@ export class RecordApplier {
       this.#applyCircuit(this.#deps.table.resolver(resolver), RESOLVER_CIRCUIT, peerRecord);
   }
 
-  #applyHost(name: string, peerRecord: PeerRecord): void {
-    const { record, known: before, openedByCount } = peerRecord;
+  #applyHost(name: string, read: PeerRecord): void {
+    const { record, known: before, openedByCount } = read;
     const { table, orders, time } = this.#deps;
     const local = table.find(name);
     const isReset = record.epoch !== before.epoch;
-    if (isReset) orders.reset(name, "peer", this.#instantUs(record.epoch, peerRecord));
+    if (isReset) orders.reset(name, "peer", this.#instantUs(record.epoch, read));
     // After a reset nothing is left of what was known: the whole record applies.
-    const known = isReset ? EMPTY_BREAKER_RECORD : before;
+    const peerRecord = isReset ? { ...read, known: EMPTY_BREAKER_RECORD, isOwn: () => false } : read;
+    const { known } = peerRecord;
     if (record.serverCooldown.serial !== known.serverCooldown.serial) {
       this.#applyCooldown(name, peerRecord, openedByCount?.isCooldown ? "counted" : "peer");
     }
@@ -86,7 +89,7 @@ export class RecordApplier {
       const { isClosed, order, counts } = circuitRecordOf(record, role);
       const hasOrder = order !== undefined && order.untilUs > time.monotonicUs();
       if (local?.circuits[role] === undefined && isClosed && !hasOrder && counts === undefined) continue;
-      this.#applyCircuit(table.circuit(table.host(name), role), role, { ...peerRecord, known });
+      this.#applyCircuit(table.circuit(table.host(name), role), role, peerRecord);
     }
   }
 
@@ -133,9 +136,10 @@ export class RecordApplier {
     const { untilUs, reason, serial } = peerRecord.record.serverCooldown;
     const nowUs = time.monotonicUs();
     const local = table.find(name);
+    if (local !== undefined && peerRecord.isOwn(local, serial)) return;
     const current = local?.mayHaveCooldown ? local.cooldowns.requested(nowUs) : undefined;
     if (local !== undefined && current?.reason === reason && current.untilUs >= untilUs - SAME_US) {
-      // Our own record, or nearly the same one of another process: the later deadline counts, without an event.
+      // Nearly the same one of another process: the later deadline counts, without an event.
       if (untilUs > current.untilUs) local.cooldowns.set({ ...current, untilUs });
     } else if (untilUs > nowUs) {
       const ms = Math.min((untilUs - nowUs) / 1000, longestMs(table, name));
@@ -159,14 +163,18 @@ export class RecordApplier {
       if (isChanged(holder.orderAt(nowUs), order)) this.#deps.orders.openCircuit(holder, order, "peer");
     }
     this.#applyCounts(holder, circuit, before, peerRecord.processId);
-    if (circuit.serial === before.serial) return;
+    if (circuit.serial === before.serial || peerRecord.isOwn(holder, circuit.serial)) return;
+    const isCounted = openedByCount?.circuits.has(name) === true;
     const current = holder.at(nowUs);
-    // Our own record: the same deadline, converted from the clock of the store.
-    const isOpen = current.kind === "open" && !current.isLocalOnly && !circuit.isClosed;
+    const isOpened = current.kind !== "closed" && !current.isLocalOnly;
+    // The failures of this process that opened the circuit for all have opened it here before.
+    if (isCounted && isOpened) return;
+    // Nearly the same deadline of another process.
+    const isOpen = current.kind === "open" && isOpened && !circuit.isClosed;
     if (isOpen && Math.abs(current.untilUs - circuit.untilUs) <= SAME_US) return;
     // Probes of peers have negative ids, which no local permit has. Their start is unknown.
     const probes = circuit.probes.map(({ expiresUs }, index) => ({ id: -1 - index, sentUs: nowUs, expiresUs }));
-    holder.adopt({ ...circuit, probes }, nowUs, openedByCount?.circuits.has(name) ? "counted" : "peer");
+    holder.adopt({ ...circuit, probes }, nowUs, isCounted ? "counted" : "peer");
   }
 
   #applyCounts(holder: CircuitHolder, { counts }: CircuitRecord, before: CircuitRecord, processId: string): void {

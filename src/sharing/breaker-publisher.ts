@@ -17,9 +17,11 @@ import type { Circuit } from "../core/breaker/circuit.ts";
 import { EvictingMap } from "../core/evicting-map.ts";
 import { type BreakerRecordName, hostRecordName, resolverRecordName } from "../stores/record-names.ts";
 import type { Time } from "../time/time.ts";
+import type { RecordStep } from "./peer-records.ts";
 
-/** A change of a record, computed from the record in the store. */
-export type RecordStep = (record: BreakerRecord, nowUs: number) => BreakerRecord;
+export type BreakerStep = RecordStep<BreakerRecord>;
+/** Whether the store lacks what a step would write. */
+type IsMissing = (...about: Parameters<BreakerStep>) => boolean;
 
 export interface BreakerPublisherDeps {
   readonly table: BreakerTable;
@@ -27,7 +29,7 @@ export interface BreakerPublisherDeps {
   /** The record as this process has last applied it. */
   readonly known: (name: BreakerRecordName) => BreakerRecord;
   /** Resolves to false if the store could not be reached. */
-  readonly write: (name: BreakerRecordName, step: RecordStep) => Promise<boolean>;
+  readonly write: (name: BreakerRecordName, step: BreakerStep) => Promise<boolean>;
   /** Notifies the peers of an order in this record. */
   readonly announce: (name: BreakerRecordName) => void;
 }
@@ -50,6 +52,8 @@ export class BreakerPublisher {
   readonly #deps: BreakerPublisherDeps;
   /** Since when the state of a host or circuit is not in the store, because the store was away when it changed. */
   readonly #unwrittenUs = new WeakMap<Blocker, number>();
+  /** The serial of the last state of a host or circuit that this process has written. */
+  readonly #writtenSerials = new WeakMap<Blocker, number>();
   readonly #pendingOrders = new EvictingMap<PendingOrder>(() => true, PENDING_ORDERS_MAX);
 
   constructor(deps: BreakerPublisherDeps) {
@@ -76,6 +80,11 @@ export class BreakerPublisher {
 
   ordered(blocker: Blocker, order: OperatorOrder): void {
     this.#writeOrder({ name: recordNameOf(blocker), order, givenUs: this.#deps.time.monotonicUs() });
+  }
+
+  /** Whether this process has written the state with this serial. What it knows itself is newer and more exact. */
+  isOwn(blocker: Blocker, serial: number): boolean {
+    return this.#writtenSerials.get(blocker) === serial;
   }
 
   /** After an outage: writes the orders that were given meanwhile, and the state that the store has missed or lost. */
@@ -111,45 +120,44 @@ export class BreakerPublisher {
    * Whether the store lacks the state of a host or circuit: the store has lost it, or this process could not write it,
    * and nothing newer was written meanwhile. Serials follow the clock of the store.
    */
-  #missing(
-    blocker: Blocker,
-    serialOf: (record: BreakerRecord) => number,
-    receivedUs?: number,
-  ): (record: BreakerRecord, nowUs: number) => boolean {
+  #missing(blocker: Blocker, serialOf: (record: BreakerRecord) => number, receivedUs?: number): IsMissing {
     const knownSerial = serialOf(this.#deps.known(recordNameOf(blocker)));
     // Of several that could not be written, the last one counts.
     const unwrittenUs = this.#unwrittenUs.has(blocker) ? (receivedUs ?? this.#unwrittenUs.get(blocker)) : undefined;
     if (unwrittenUs === undefined) return record => serialOf(record) < knownSerial;
-    const ageUs = this.#deps.time.monotonicUs() - unwrittenUs;
-    return (record, nowUs) => serialOf(record) <= nowUs - ageUs;
+    return (record, _, storeUs) => serialOf(record) <= storeUs(unwrittenUs);
   }
 
   #openCircuit(
     circuit: CircuitHolder,
     { untilUs, reopened }: Circuit & { readonly kind: "open" },
-    isMissing: (record: BreakerRecord, nowUs: number) => boolean,
+    isMissing: IsMissing,
   ): void {
-    const leftUs = untilUs - this.#deps.time.monotonicUs();
-    const opened = (nowUs: number) => ({ untilUs: nowUs + leftUs, reopened });
-    this.#write(circuit, (record, nowUs) =>
-      isMissing(record, nowUs) ? openCircuit(record, circuitName(circuit), opened(nowUs), nowUs) : record,
-    );
+    const name = circuitName(circuit);
+    this.#write(circuit, (record, nowUs, storeUs) => {
+      if (!isMissing(record, nowUs, storeUs)) return record;
+      const next = openCircuit(record, name, { untilUs: storeUs(untilUs), reopened }, nowUs);
+      if (next !== record) this.#writtenSerials.set(circuit, circuitRecordOf(next, name).serial);
+      return next;
+    });
   }
 
   #setCooldown(
     host: Blocker,
     { untilUs, reason, receivedUs }: Pick<Cooldown, "untilUs" | "reason" | "receivedUs">,
-    isMissing: (record: BreakerRecord, nowUs: number) => boolean,
+    isMissing: IsMissing,
     serial?: number,
   ): void {
-    const startedUs = this.#deps.time.monotonicUs();
-    const leftUs = untilUs - startedUs;
-    const ageUs = startedUs - (receivedUs ?? startedUs);
+    const sinceUs = receivedUs ?? this.#deps.time.monotonicUs();
     // Of two that are running the later end counts, whichever is newer.
-    const step: RecordStep = (record, nowUs) =>
-      isMissing(record, nowUs) || (serial === undefined && record.serverCooldown.untilUs > nowUs)
-        ? setCooldown(record, "serverCooldown", { untilUs: nowUs + leftUs, reason }, nowUs, serial ?? nowUs - ageUs)
-        : record;
+    const step: BreakerStep = (record, nowUs, storeUs) => {
+      const isLater = serial === undefined && record.serverCooldown.untilUs > nowUs;
+      if (!isLater && !isMissing(record, nowUs, storeUs)) return record;
+      const cooldown = { untilUs: storeUs(untilUs), reason };
+      const next = setCooldown(record, "serverCooldown", cooldown, nowUs, serial ?? storeUs(sinceUs));
+      if (next !== record) this.#writtenSerials.set(host, next.serverCooldown.serial);
+      return next;
+    };
     this.#write(host, step, reason === "retry-after" ? receivedUs : undefined);
   }
 
@@ -157,16 +165,16 @@ export class BreakerPublisher {
    * Writes state of this process, unless the store holds an order that the process had not applied when it changed.
    * @param receivedUs when a server has said it, if it is not counted from earlier calls: it holds if the order is older
    */
-  #write(blocker: Blocker, step: RecordStep, receivedUs?: number): void {
+  #write(blocker: Blocker, step: BreakerStep, receivedUs?: number): void {
     const name = recordNameOf(blocker);
     const known = this.#deps.known(name);
     const circuit = "policy" in blocker ? circuitName(blocker) : undefined;
     const changedUs = this.#unwrittenUs.get(blocker) ?? this.#deps.time.monotonicUs();
-    const writing = this.#deps.write(name, (record, nowUs) => {
+    const writing = this.#deps.write(name, (record, nowUs, storeUs) => {
       // Versions of orders follow the clock of the store.
       const ageUs = this.#deps.time.monotonicUs() - (receivedUs ?? changedUs);
       const isNewer = receivedUs !== undefined && record.epoch < nowUs - ageUs;
-      return isClearedSince(record, known, circuit) && !isNewer ? record : step(record, nowUs);
+      return isClearedSince(record, known, circuit) && !isNewer ? record : step(record, nowUs, storeUs);
     });
     void writing.then(isWritten => {
       if (isWritten) this.#unwrittenUs.delete(blocker);

@@ -26,7 +26,7 @@ import {
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { unreferenced } from "../time/unreferenced.ts";
-import { BreakerPublisher, circuitName, type RecordStep, recordNameOf } from "./breaker-publisher.ts";
+import { BreakerPublisher, type BreakerStep, circuitName, recordNameOf } from "./breaker-publisher.ts";
 import { FailurePublisher } from "./failure-publisher.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { type ApplyRecord, PeerRecords } from "./peer-records.ts";
@@ -85,6 +85,7 @@ export class BreakerSync implements ProbePermissions {
     this.#failures = new FailurePublisher({
       processId: store.processId,
       table: breakers.table,
+      time,
       known: name => this.#records.known(name),
       write: (name, step) => this.#write(name, step),
       isAway: () => this.#isInRetryPause,
@@ -283,7 +284,7 @@ export class BreakerSync implements ProbePermissions {
     return reading;
   }
 
-  #write(name: BreakerRecordName, step: RecordStep): Promise<boolean> {
+  #write(name: BreakerRecordName, step: BreakerStep): Promise<boolean> {
     return this.#reach(this.#records.write(name, step, this.#applyTo(name)));
   }
 
@@ -291,9 +292,15 @@ export class BreakerSync implements ProbePermissions {
     const names = { host: hostOfRecord(name), resolver: resolverOfRecord(name) };
     return (stored, known, storeUs) => {
       const record = withoutProbes(stored, id => id.startsWith(this.#ownProbes));
-      const openedByCount = this.#failures.takeCounted(name);
-      const { processId } = this.#store;
-      this.#breakers.applyRecord({ ...names, record, known, processId, storeUs, openedByCount });
+      this.#breakers.applyRecord({
+        ...names,
+        record,
+        known,
+        processId: this.#store.processId,
+        storeUs,
+        openedByCount: this.#failures.takeCounted(name),
+        isOwn: (blocker, serial) => this.#publisher.isOwn(blocker, serial),
+      });
     };
   }
 

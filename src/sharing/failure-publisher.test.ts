@@ -203,6 +203,34 @@ test("a process without the store counts for itself, and its failures of that ti
   assert.deepEqual(await refusals(), NONE);
 });
 
+test("failures that reach the store late open the circuit from the time when they happened", async () => {
+  const { a, b, c, time, inTurn } = fleet();
+  await inTurn([b, "failure"], [b, "failure"], [a, "neutral"]);
+  a.changeMs = 20_000;
+  const [first, ...others] = await Promise.all([1, 2, 3].map(() => a.gate.enter({ host: HOST, role: "metadata" })));
+  const failure = { outcome: { kind: "failure", cause: "status", throttled: false }, status: 503 } as const;
+  first?.report(failure);
+  await time.advance(30_000);
+  // The change before has not ended: these reach the store 60 s after the first failure.
+  for (const grant of others) grant.report(failure);
+  await time.advance(31_000);
+  assert.equal(await c.send("neutral"), "failures");
+  await time.advance(50_000);
+  assert.equal(await c.send("success"), undefined, "the reset timeout and the way to the store have passed");
+});
+
+test("a circuit whose open time is over when the store applies its opening is not opened again", async () => {
+  const { a, b, time, inTurn } = fleet();
+  const states: string[] = [];
+  a.breakers.listen(event => event.event_type === "breaker_state_change" && states.push(event.new));
+  await inTurn([a, "neutral"], [b, "failure"]);
+  a.changeMs = 20_000;
+  await a.sendAll(5, "failure");
+  await time.advance(100_000);
+  assert.equal(a.breakers.state(HOST).state, "half_open");
+  assert.deepEqual(states, ["open", "half_open"]);
+});
+
 test("the circuit of a resolver counts the failures of all processes too", async () => {
   const { a, b, c, time } = fleet();
   for (const [index, process] of [a, b, c, a, b].entries()) {

@@ -12,16 +12,18 @@ import {
   withoutUnreached,
 } from "../core/breaker/failure-counts.ts";
 import type { BreakerRecordName } from "../stores/record-names.ts";
-import { circuitName, type RecordStep, recordNameOf } from "./breaker-publisher.ts";
+import type { Time } from "../time/time.ts";
+import { type BreakerStep, circuitName, recordNameOf } from "./breaker-publisher.ts";
 
 export interface FailurePublisherDeps {
   /** This process, as its peers know it. */
   readonly processId: string;
   readonly table: BreakerTable;
+  readonly time: Time;
   /** The record as this process has last applied it. */
   readonly known: (name: BreakerRecordName) => BreakerRecord;
   /** Resolves to false if the store could not be reached. */
-  readonly write: (name: BreakerRecordName, step: RecordStep) => Promise<boolean>;
+  readonly write: (name: BreakerRecordName, step: BreakerStep) => Promise<boolean>;
   /** The store is away and is not to be asked yet. This process then counts for itself. */
   readonly isAway: () => boolean;
 }
@@ -32,14 +34,15 @@ const BATCH_MAX = 100;
 /**
  * Adds the failures of this process to those of its peers, in the record of the host or resolver. The write that reaches
  * `fail_max`, or the threshold of the rolling window, opens the circuit for all. A success is written only if failures
- * are counted. Results that come while a write of the same record is waiting are part of that write.
+ * are counted. Results that come while a write of the same record is waiting are part of that write. A failure counts at
+ * the time when it happened, however late the store applies it.
  */
 export class FailurePublisher {
   readonly #deps: FailurePublisherDeps;
   /** Results that wait for the write of their record. */
-  readonly #batches = new Map<BreakerRecordName, RecordStep[]>();
+  readonly #batches = new Map<BreakerRecordName, BreakerStep[]>();
   /** What our writes have opened and this process has not applied yet, and the write that did it. */
-  readonly #counted = new Map<BreakerRecordName, CountedChange & { readonly batch: readonly RecordStep[] }>();
+  readonly #counted = new Map<BreakerRecordName, CountedChange & { readonly batch: readonly BreakerStep[] }>();
 
   constructor(deps: FailurePublisherDeps) {
     this.#deps = deps;
@@ -50,21 +53,24 @@ export class FailurePublisher {
     const [name, role] = [recordNameOf(circuit), circuitName(circuit)];
     const known = this.#deps.known(name);
     const throttleSerial = circuitRecordOf(known, role).counts?.throttleSerial ?? 0;
-    this.#add(name, (record, nowUs) =>
+    const failedUs = this.#deps.time.monotonicUs();
+    this.#add(name, (record, nowUs, storeUs) =>
       isClearedSince(record, known, role)
         ? record
-        : countFailure(record, role, { ...failure, processId }, throttleSerial, policy, nowUs),
+        : countFailure(record, role, { ...failure, processId }, throttleSerial, policy, nowUs, storeUs(failedUs)),
     );
   }
 
   recentlyFailed(host: HostBreaker, isUnreached: boolean): void {
-    const { processId, table } = this.#deps;
+    const { processId, table, time } = this.#deps;
     const name = recordNameOf(host);
     const known = this.#deps.known(name);
-    this.#add(name, (record, nowUs) =>
+    const failedUs = time.monotonicUs();
+    const failure = { processId, isUnreached };
+    this.#add(name, (record, nowUs, storeUs) =>
       isClearedSince(record, known)
         ? record
-        : countRecentFailure(record, { processId, isUnreached }, table.policies.rollingWindow, nowUs),
+        : countRecentFailure(record, failure, table.policies.rollingWindow, nowUs, storeUs(failedUs)),
     );
   }
 
@@ -85,7 +91,7 @@ export class FailurePublisher {
     return counted;
   }
 
-  #add(name: BreakerRecordName, step: RecordStep): void {
+  #add(name: BreakerRecordName, step: BreakerStep): void {
     const waiting = this.#batches.get(name);
     if (waiting !== undefined) {
       if (waiting.length < BATCH_MAX) waiting.push(step);
@@ -95,9 +101,9 @@ export class FailurePublisher {
     const batch = [step];
     this.#batches.set(name, batch);
     const end = () => this.#batches.get(name) === batch && this.#batches.delete(name);
-    const writing = this.#deps.write(name, (record, nowUs) => {
+    const writing = this.#deps.write(name, (record, nowUs, storeUs) => {
       end();
-      const next = batch.reduce((at, one) => one(at, nowUs), record);
+      const next = batch.reduce((at, one) => one(at, nowUs, storeUs), record);
       this.#noteOpened(name, batch, record, next);
       return next;
     });
@@ -107,7 +113,7 @@ export class FailurePublisher {
     });
   }
 
-  #noteOpened(name: BreakerRecordName, batch: readonly RecordStep[], before: BreakerRecord, now: BreakerRecord): void {
+  #noteOpened(name: BreakerRecordName, batch: readonly BreakerStep[], before: BreakerRecord, now: BreakerRecord): void {
     // A store calls a step again when another process has changed the record meanwhile.
     this.#forgetOpened(name, batch);
     const opened = Object.keys(now.circuits).filter(
@@ -117,7 +123,7 @@ export class FailurePublisher {
     if (opened.length > 0 || isCooldown) this.#counted.set(name, { circuits: new Set(opened), isCooldown, batch });
   }
 
-  #forgetOpened(name: BreakerRecordName, batch: readonly RecordStep[]): void {
+  #forgetOpened(name: BreakerRecordName, batch: readonly BreakerStep[]): void {
     if (this.#counted.get(name)?.batch === batch) this.#counted.delete(name);
   }
 }

@@ -22,6 +22,13 @@ export interface RecordKind<Value> {
  */
 export type ApplyRecord<Value> = (record: Value, known: Value, storeUs: number) => void;
 
+/**
+ * A change of a record, computed from the record in the store. `nowUs` is the time by the clock of the store.
+ * `storeUs` converts an instant of this process to that clock, because a step may run long after what it reports. The
+ * result is never too early, and too late by at most the way to the store.
+ */
+export type RecordStep<Value> = (record: Value, nowUs: number, storeUs: (localUs: number) => number) => Value;
+
 /** A record is read again before a request if it is older than this. */
 const FRESH_US = 25_000;
 /** With a slow store a record is fresh for this many round trips, so that requests do not wait for a read each time. */
@@ -105,7 +112,7 @@ export class PeerRecords<Value> {
   }
 
   /** Changes a record. Writes of one record run one after the other. The result is applied as by `read`. */
-  write(name: string, step: (record: Value, nowUs: number) => Value, apply?: ApplyRecord<Value>): Promise<void> {
+  write(name: string, step: RecordStep<Value>, apply?: ApplyRecord<Value>): Promise<void> {
     const cached = this.#cached(name);
     const writing = this.#writeAfter(cached.writing, name, cached, step, apply);
     const ended: Promise<unknown> = writing.catch(() => undefined).then(() => this.#pending.delete(ended));
@@ -123,15 +130,16 @@ export class PeerRecords<Value> {
     previous: Promise<unknown>,
     name: string,
     cached: CachedRecord<Value>,
-    step: (record: Value, nowUs: number) => Value,
+    step: RecordStep<Value>,
     apply: ApplyRecord<Value> | undefined,
   ): Promise<void> {
     const { empty, expiryUs } = this.#kind;
     cached.pendingWrites += 1;
     await previous;
+    const sentUs = this.#time.monotonicUs();
     const changed = await this.#store
       .change<Value, { readonly next: Value; readonly nowUs: number }>(name, ({ record = empty, nowUs }) => {
-        const next = step(record, nowUs);
+        const next = step(record, nowUs, localUs => localUs + nowUs - sentUs);
         const result = { next, nowUs };
         return next === record ? { result } : { record: { next, keepUntilUs: expiryUs(next, nowUs) }, result };
       })

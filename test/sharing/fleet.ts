@@ -31,6 +31,8 @@ export class FleetProcess {
   readonly gate: Gate;
   readonly time: FakeTime;
   isAway = false;
+  /** How long a change of a record takes to the store, and its reply back. */
+  changeMs = 0;
 
   constructor(store: Store, time: FakeTime, breakers: BreakersOptions) {
     this.time = time;
@@ -80,7 +82,14 @@ export class FleetProcess {
       processes: 2,
       exchange: (...about) => (isAway() ? away() : store.exchange(...about)),
       read: name => (isAway() ? away() : store.read(name)),
-      change: (name, step) => (isAway() ? away() : store.change(name, step)),
+      change: async (name, step) => {
+        const { changeMs } = this;
+        if (changeMs > 0) await this.time.sleep(changeMs);
+        if (isAway()) return away();
+        const result = await store.change(name, step);
+        if (changeMs > 0) await this.time.sleep(changeMs);
+        return result;
+      },
       list: prefix => (isAway() ? away() : store.list(prefix)),
       signals: store.signals,
       close: () => store.close(),

@@ -88,6 +88,8 @@ export interface FailureCounts {
   readonly throttledProcess: string;
   /** Failures of calls that never reached the host, by process. */
   readonly unreached: readonly UnreachedCount[];
+  /** When the last of all these calls failed. Absent in records of older versions. */
+  readonly lastUs?: number;
 }
 
 export interface UnreachedCount {
@@ -97,7 +99,7 @@ export interface UnreachedCount {
 
 /** Failures of the rolling window. */
 export interface RecentFailures {
-  /** When the first of them was counted. */
+  /** When the first of them happened. */
   readonly atUs: number;
   readonly failures: number;
   /** The process whose calls never reached the host; undefined for calls that did. */
@@ -125,7 +127,8 @@ export function circuitRecordOf({ circuits }: BreakerRecord, name: string): Circ
 }
 
 /**
- * Keeps the later of two deadlines. A cooldown of the rolling window clears its failures (law B6).
+ * Keeps the later of two deadlines; one that is over has no effect. A cooldown of the rolling window clears its failures
+ * (law B6).
  * @param sinceUs when it began: earlier than `nowUs` if the store was away then. An order that was given later ends it
  */
 export function setCooldown(
@@ -136,7 +139,7 @@ export function setCooldown(
   sinceUs = nowUs,
 ): BreakerRecord {
   const current = host[part];
-  if (current.untilUs >= untilUs) return host;
+  if (current.untilUs >= untilUs || untilUs <= nowUs) return host;
   const { recentFailures, ...kept } = host;
   const isCleared = reason === "rolling-window" || recentFailures === undefined;
   const next = { serial: nextSerial(current.serial, sinceUs), untilUs, reason };
@@ -150,7 +153,10 @@ export function endServerCooldown(host: BreakerRecord, serial: number, nowUs: nu
   return { ...host, serverCooldown: { serial: nextSerial(serial, nowUs), untilUs: 0, reason: "" } };
 }
 
-/** A process counted `fail_max` failures, or its probe failed. A circuit that is open already keeps the later end. */
+/**
+ * A process counted `fail_max` failures, or its probe failed. A circuit that is open already keeps the later end. If
+ * `untilUs` is over, because the process reports it late, the circuit is half-open.
+ */
 export function openCircuit(
   host: BreakerRecord,
   name: string,

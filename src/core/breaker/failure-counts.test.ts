@@ -1,13 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type BreakerRecord, circuitRecordOf, EMPTY_BREAKER_RECORD, openCircuit } from "./breaker-record.ts";
+import {
+  type BreakerRecord,
+  circuitRecordOf,
+  closeCircuit,
+  EMPTY_BREAKER_RECORD,
+  leaseProbe,
+  openCircuit,
+} from "./breaker-record.ts";
 import { countFailure, countRecentFailure, resetFailureCounts } from "./failure-counts.ts";
 
 const S = 1_000_000;
 const POLICY = { failMax: 4, resetUs: 60 * S };
 const WINDOW = { threshold: 4, windowUs: 60 * S, cooldownMs: 30_000 };
 const REACHED = { isThrottled: false, isUnreached: false };
+const PROBE = { id: "a 1", expiresUs: 1000 };
 const processes = fc.constantFrom("a", "b", "c");
 
 test("a circuit opens exactly when a plain count of the failures that all processes share says so", () => {
@@ -49,6 +57,47 @@ test("an opened circuit has the reset of its policy, and no failures", () => {
   const { isClosed, untilUs, counts } = circuitRecordOf(record, "metadata");
   assert.deepEqual({ isClosed, untilUs, counts }, { isClosed: false, untilUs: 4 + 60 * S, counts: undefined });
   assert.equal(countFailure(record, "metadata", { processId: "b", ...REACHED }, 0, POLICY, 5), record);
+});
+
+test("a circuit opens from the last of its failures on, in whatever order they are reported", () => {
+  const failedUs = [10 * S, 40 * S, 30 * S, 20 * S];
+  const record = failedUs.reduce(
+    (at, oneUs) => countFailure(at, "metadata", { processId: "a", ...REACHED }, 0, POLICY, 50 * S, oneUs),
+    EMPTY_BREAKER_RECORD,
+  );
+  assert.equal(circuitRecordOf(record, "metadata").untilUs, 40 * S + POLICY.resetUs);
+});
+
+test("a failure from before the circuit was closed is not counted", () => {
+  const opened = openCircuit(EMPTY_BREAKER_RECORD, "metadata", { untilUs: 50, reopened: 0 }, 1);
+  const closed = closeCircuit(leaseProbe(opened, "metadata", PROBE, 1, 60), "metadata", PROBE.id, 70);
+  const failed = (nowUs: number, failedUs: number) =>
+    countFailure(closed, "metadata", { processId: "a", ...REACHED }, 0, POLICY, nowUs, failedUs);
+  assert.equal(failed(80, 65), closed);
+  assert.equal(circuitRecordOf(failed(80, 75), "metadata").counts?.reached, 1);
+  assert.equal(circuitRecordOf(failed(30, 20), "metadata").counts?.reached, 1, "the clock of the store was set back");
+});
+
+test("an instant in the future, left by a clock that was set back, does not make the open time longer", () => {
+  let record: BreakerRecord = EMPTY_BREAKER_RECORD;
+  for (const nowUs of [3600 * S, 1 * S, 2 * S, 3 * S])
+    record = countFailure(record, "metadata", { processId: "a", ...REACHED }, 0, POLICY, nowUs);
+  assert.equal(circuitRecordOf(record, "metadata").untilUs, 3 * S + POLICY.resetUs);
+});
+
+test("the rolling window counts failures at the time when they happened", () => {
+  const reported = (atUs: readonly number[], nowUs: number) =>
+    atUs.reduce(
+      (record, failedUs) => countRecentFailure(record, { processId: "a", isUnreached: false }, WINDOW, nowUs, failedUs),
+      EMPTY_BREAKER_RECORD,
+    );
+  assert.equal(
+    reported([70 * S, 5 * S, 71 * S, 72 * S], 75 * S).serverCooldown.untilUs,
+    0,
+    "one is outside the window",
+  );
+  assert.equal(reported([70 * S, 69 * S, 72 * S, 71 * S], 75 * S).serverCooldown.untilUs, 102 * S);
+  assert.deepEqual(reported([1 * S, 2 * S, 3 * S, 4 * S], 75 * S), EMPTY_BREAKER_RECORD, "its cooldown is over");
 });
 
 test("trial calls of two processes that never reached the host open a half-open circuit again, those of one do not", () => {

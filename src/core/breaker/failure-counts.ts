@@ -5,6 +5,9 @@
  *
  * A failure that never reached the host (DNS, connect, TLS) may be a fault of the process's own network. Such failures
  * count for all only while two processes have them; a success of any process removes them.
+ *
+ * A process may report a failure long after it happened, because its store was slow or away. Versions follow the time of
+ * the report (`nowUs`), windows and open times follow the time of the failure (`failedUs`).
  */
 import {
   type BreakerRecord,
@@ -46,7 +49,9 @@ const NO_COUNTS: FailureCounts = Object.freeze({
 
 /**
  * Counts a failure of a closed circuit, and opens it when the processes have `failMax` failures together. Of a half-open
- * circuit it counts the trial calls that never reached the host, and opens it again for those of two processes.
+ * circuit it counts the trial calls that never reached the host, and opens it again for those of two processes. A
+ * circuit whose open time is over when the failure is reported is half-open at once. A failure from before the circuit
+ * was closed has no effect (law B3).
  * @param knownThrottleSerial the newest throttle that the process had read when the call failed
  */
 export function countFailure(
@@ -56,17 +61,21 @@ export function countFailure(
   knownThrottleSerial: number,
   { failMax, resetUs }: { readonly failMax: number; readonly resetUs: number },
   nowUs: number,
+  failedUs = nowUs,
 ): BreakerRecord {
   const circuit = circuitRecordOf(record, name);
-  const isHalfOpen = !circuit.isClosed && circuit.untilUs <= nowUs;
-  if (!circuit.isClosed && !(isHalfOpen && failure.isUnreached)) return record;
+  const isHalfOpen = !circuit.isClosed && circuit.untilUs <= failedUs;
+  // A serial in the future shows that the clock of the store was set back: it cannot be compared with instants.
+  const isBeforeClosing = failedUs < circuit.serial && circuit.serial <= nowUs;
+  if (circuit.isClosed ? isBeforeClosing : !(isHalfOpen && failure.isUnreached)) return record;
   const known = circuit.counts ?? { ...NO_COUNTS, sinceSerial: nextSerial(circuit.lastCountSerial ?? 0, nowUs) };
   const isSameEvent = failure.isThrottled && known.throttleSerial > knownThrottleSerial;
   if (isSameEvent && known.throttledProcess !== failure.processId) return record;
-  const counts = added(known, failure, nowUs);
+  const lastUs = Math.min(nowUs, Math.max(known.lastUs ?? 0, failedUs));
+  const counts = { ...added(known, failure, nowUs), lastUs };
   const isOpened = isHalfOpen ? counts.unreached.length > 1 : sharedFailures(counts) >= failMax;
   const reopened = isHalfOpen ? circuit.reopened + 1 : 0;
-  if (isOpened) return openCircuit(record, name, { untilUs: nowUs + resetUs, reopened }, nowUs);
+  if (isOpened) return openCircuit(record, name, { untilUs: lastUs + resetUs, reopened }, nowUs);
   const lastCountSerial = Math.max(counts.sinceSerial, counts.throttleSerial);
   return { ...record, circuits: { ...record.circuits, [name]: { ...circuit, counts, lastCountSerial } } };
 }
@@ -93,19 +102,26 @@ export function withoutUnreached(record: BreakerRecord): BreakerRecord {
   return reached.length === 0 ? rest : { ...rest, recentFailures: reached };
 }
 
-/** Counts a failure in the rolling window of the host, and starts its cooldown at the threshold (law B6). */
+/**
+ * Counts a failure in the rolling window of the host, and starts its cooldown at the threshold (law B6). If the time of
+ * that cooldown is over when the failure is reported, only the failures are cleared.
+ */
 export function countRecentFailure(
   record: BreakerRecord,
   { processId, isUnreached }: Pick<CountedFailure, "processId" | "isUnreached">,
   { threshold, windowUs, cooldownMs }: WindowPolicy,
   nowUs: number,
+  failedUs = nowUs,
 ): BreakerRecord {
-  const running = (record.recentFailures ?? []).filter(({ atUs }) => nowUs - atUs < windowUs);
-  const failure: RecentFailures = { atUs: nowUs, failures: 1, ...(isUnreached && { unreachedProcess: processId }) };
-  const recentFailures = bounded([...running, failure]);
+  const { recentFailures: known = [], ...others } = record;
+  const failure: RecentFailures = { atUs: failedUs, failures: 1, ...(isUnreached && { unreachedProcess: processId }) };
+  const ordered = [...known, failure].sort((a, b) => a.atUs - b.atUs);
+  const lastUs = Math.min(nowUs, Math.max(...ordered.map(({ atUs }) => atUs)));
+  const recentFailures = bounded(ordered.filter(({ atUs }) => lastUs - atUs < windowUs));
   if (sharedRecentFailures(recentFailures) < threshold) return { ...record, recentFailures };
-  const untilUs = nowUs + cooldownMs * 1000;
-  return setCooldown(record, "serverCooldown", { untilUs, reason: "rolling-window" }, nowUs);
+  const untilUs = lastUs + cooldownMs * 1000;
+  if (untilUs <= nowUs) return others;
+  return setCooldown(record, "serverCooldown", { untilUs, reason: "rolling-window" }, nowUs, failedUs);
 }
 
 function sharedRecentFailures(recent: readonly RecentFailures[]): number {
