@@ -55,7 +55,12 @@ export function drawPlan(seed: number): Plan {
     faults: drawFaults(random, { hosts, processes: count, hasStore: store !== undefined, spanMs }),
   };
   const partitions = new Random(seed, 3);
-  const partitioned = hosts.map(host => (partitions.chance(0.15) ? { ...host, isPerPartition: true as const } : host));
+  const breakers = new Random(seed, 4);
+  const partitioned = hosts.map(host =>
+    partitions.chance(0.15)
+      ? { ...host, isPerPartition: true as const, ...(breakers.chance(0.5) && { hasPartitionBreakers: true as const }) }
+      : host,
+  );
   // Servers enforce their totals from the beginning.
   const startsWithTotals = drawn.faults.every(({ kind }) => kind !== "reload") || costs.chance(0.5);
   return {

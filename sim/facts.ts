@@ -14,6 +14,8 @@ export interface WireRequest {
   readonly role: Role;
   /** The name of the role budget that it uses: its host, or a partition of it. */
   readonly key: string;
+  /** The name of the circuits and cooldowns that apply to it: its host, or a partition of it. */
+  readonly breakerUnit: string;
   /** Units that it counts in every window. */
   readonly units: number;
   /** Credits that it was charged when it was granted. */

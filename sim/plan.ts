@@ -57,6 +57,8 @@ export interface HostPlan {
   readonly isSmooth: boolean;
   /** The limits of each role exist once for each partition (`per: partition`), below the common total. Absent: they do not. */
   readonly isPerPartition?: true | undefined;
+  /** Circuits and cooldowns exist once for each partition too. Absent: they do not. */
+  readonly hasPartitionBreakers?: true | undefined;
   readonly server: ServerPlan;
 }
 
@@ -214,7 +216,9 @@ export type Sabotage =
   | "late-estimates"
   | "lost-ends"
   | "deaf-to-partitions"
-  | "split-partitions";
+  | "split-partitions"
+  | "common-breakers"
+  | "split-breakers";
 
 /** When the last fault ends. A step of a clock ends at once; its `ms` is the distance. */
 export function lastFaultMs({ faults }: Plan): number {

@@ -35,6 +35,11 @@ export function keyOf({ name, isPerPartition }: HostPlan, { partition }: CallPla
   return isPerPartition && partition !== undefined ? partitionName(name, partition) : name;
 }
 
+/** The name of the circuits and cooldowns that apply to a call: its host, or one of its partitions. */
+export function breakerUnitOf({ name, hasPartitionBreakers }: HostPlan, { partition }: CallPlan): string {
+  return hasPartitionBreakers && partition !== undefined ? partitionName(name, partition) : name;
+}
+
 /** A rate after a reload with this factor. */
 export function scaled({ limit, windowMs }: RatePlan, factor: number): RatePlan {
   return { limit: Math.max(1, Math.round(limit * factor)), windowMs };
@@ -85,11 +90,19 @@ function slowFactor(sabotage: Sabotage | undefined): number {
   return sabotage === "hasty-slow-calls" ? 1 / 30 : 1;
 }
 
-function breakersOf({ breakers, sabotage }: Plan): BreakersOptions {
+/** Whether the policy has circuits for each partition of a host. */
+function isSplit({ hasPartitionBreakers }: HostPlan, sabotage: Sabotage | undefined): boolean {
+  return (hasPartitionBreakers === true && sabotage !== "common-breakers") || sabotage === "split-breakers";
+}
+
+function breakersOf({ breakers, hosts, sabotage }: Plan): BreakersOptions {
   const { failMax, resetS, trialCalls, jitterMs, retryAfterCapS, isAdaptive, rolling, slowCalls } = breakers;
   const trials = sabotage === "many-probes" ? trialCalls + 2 : trialCalls;
   return {
     extends: "none",
+    hosts: Object.fromEntries(
+      hosts.filter(host => isSplit(host, sabotage)).map(({ name }) => [name, { per: "partition" as const }]),
+    ),
     defaults: {
       fail_max: failMax,
       reset_timeout_s: sabotage === "short-resets" ? resetS / 4 : resetS,

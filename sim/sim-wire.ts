@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import type { WireRequest } from "./facts.ts";
 import type { CallPlan } from "./plan.ts";
-import { keyOf } from "./policy.ts";
+import { breakerUnitOf, keyOf } from "./policy.ts";
 import type { SimServer } from "./sim-server.ts";
 import { type SimWireDeps, WireExchange } from "./wire-exchange.ts";
 
@@ -41,12 +41,13 @@ export class SimWire {
     const counts = call.method !== "HEAD" || server.plan.roleLimits[call.role]?.countsHead === true;
     const { host, role } = call;
     const key = keyOf(server.plan, call);
+    const breakerUnit = breakerUnitOf(server.plan, call);
     const units = counts ? call.weight : 0;
     const { credits: plan } = server.plan;
     const credits = counts && plan !== undefined ? (call.credits ?? plan.usual) : 0;
     const usedCredits = counts && plan?.isSettled ? call.usedCredits : credits;
     const request: WireRequest = {
-      ...{ id: nextId(), process, call, attempt, host, role, key, units, credits, usedCredits },
+      ...{ id: nextId(), process, call, attempt, host, role, key, breakerUnit, units, credits, usedCredits },
       ...{ dispatchedUs: clock.nowUs, isCold: false },
       ...{ writtenUs: undefined, arrivedUs: undefined, endedUs: undefined },
     };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { plainCall, plainPlan } from "../test/sim/kit.ts";
+import { HOST, plainCall, plainPlan } from "../test/sim/kit.ts";
 import { drawPlan } from "./draw-plan.ts";
 import type { CallPlan, Plan, Sabotage } from "./plan.ts";
 import { parsePlan } from "./plan-text.ts";
@@ -47,6 +47,18 @@ const partitionedCalls = (pages: readonly number[], ...partitions: readonly stri
   return { ...plan, hosts, calls };
 };
 
+/** Two partitions of a host that fails, or that throttles with Retry-After, whose breakers are common or not. */
+const failingPartitions = (fault: Plan["faults"][number], hasPartitionBreakers: boolean): Plan => {
+  const plan = partitionedCalls([0, 1, 2, 3, 4, 5], "a", "b");
+  const hosts = plan.hosts.map(host => ({
+    ...host,
+    ...(hasPartitionBreakers && { hasPartitionBreakers: true as const }),
+  }));
+  return { ...plan, hosts, retryAttempts: 1, faults: [fault], breakers: { ...plan.breakers, failMax: 3 } };
+};
+const FAILS = { kind: "outage", atMs: 0, ms: 1000, host: HOST, how: "error" } as const;
+const THROTTLES = { kind: "throttle", atMs: 0, ms: 50, host: HOST, status: 429, form: "seconds", seconds: 2 } as const;
+
 // Each fault that is built into the hub, the law that detects it, and a plan where that can be seen; else some seed.
 const sabotages: readonly (readonly [Sabotage, string, Plan?])[] = [
   ["loose-rates", "any window, at each process"],
@@ -75,6 +87,8 @@ const sabotages: readonly (readonly [Sabotage, string, Plan?])[] = [
   ["late-estimates", "a refusal gives a possible time", fourCalls({})],
   ["split-partitions", "any window, at each process", partitionedCalls([0, 1, 2, 3], "a")],
   ["deaf-to-partitions", "partitions share no response", partitionedCalls([7, 7], "a", "b")],
+  ["common-breakers", "throttles of one burst count once", failingPartitions(FAILS, true)],
+  ["split-breakers", "no send in a cooldown", failingPartitions(THROTTLES, false)],
   ["lost-ends", "liveness after the last fault"],
   ["lost-ends", "conservation"],
 ];

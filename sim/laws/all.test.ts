@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HubEvent } from "../../src/http/hub-options.ts";
+import { partitionName } from "../../src/policy/partition-name.ts";
 import { HOST, plainCall, plainPlan, requestAt, violationsOf } from "../../test/sim/kit.ts";
 import type { ResponseFact, SimFact, WireRequest } from "../facts.ts";
 import type { CallPlan, HostPlan, Plan } from "../plan.ts";
@@ -72,10 +73,10 @@ const eventFact = (atMs: number, event: object): SimFact => ({
   process: 0,
   event: event as HubEvent,
 });
-const changed = (atMs: number, old: string, state: string) =>
+const changed = (atMs: number, old: string, state: string, host = HOST) =>
   eventFact(atMs, {
     event_type: "breaker_state_change",
-    host: HOST,
+    host,
     role: "metadata",
     old,
     new: state,
@@ -91,6 +92,13 @@ const head = (atMs: number, retryAfterMs: number | undefined, request = requestA
   retryAfterMs,
   freshUntilUs: undefined,
   usedCredits: undefined,
+});
+/** A request of a partition that has circuits and cooldowns of its own. */
+const ofPartition = (atMs: number, partition: string) =>
+  requestAt(atMs, { breakerUnit: partitionName(HOST, partition) });
+const operated = (atMs: number, openS: number): SimFact => ({
+  ...{ kind: "fault", atUs: us(atMs), isOver: true },
+  fault: { kind: "operator", atMs, process: 0, host: HOST, openS },
 });
 const cooled = eventFact(0, { event_type: "breaker_cooldown_set", host: HOST, until: 1, reason: "retry-after" });
 const [trial, second, third] = [requestAt(10), requestAt(20), requestAt(21)];
@@ -255,6 +263,31 @@ const cases: readonly Case[] = [
     law: noSendInCooldown,
     violating: [head(0, 60_000), sent(4999)],
     valid: [head(0, 60_000), sent(5000)],
+  },
+  {
+    // Each partition has cooldowns of its own.
+    law: noSendInCooldown,
+    violating: [head(0, 1000, ofPartition(0, "a")), dispatched(ofPartition(500, "a"))],
+    valid: [head(0, 1000, ofPartition(0, "a")), dispatched(ofPartition(500, "b")), sent(600)],
+  },
+  {
+    // An order for the host applies to its partitions.
+    law: noSendInCooldown,
+    violating: [operated(0, 1), dispatched(ofPartition(500, "a"))],
+    valid: [operated(0, 1), head(1, 1000, ofPartition(1, "a")), operated(2, 0), dispatched(ofPartition(500, "a"))],
+  },
+  {
+    law: burstsCountOnce,
+    violating: [
+      answeredAt(100, ofPartition(10, "a"), 500),
+      answeredAt(301, ofPartition(210, "b"), 500),
+      changed(301, "closed", "open", partitionName(HOST, "b")),
+    ],
+    valid: [
+      answeredAt(100, ofPartition(10, "b"), 500),
+      answeredAt(301, ofPartition(210, "b"), 500),
+      changed(301, "closed", "open", partitionName(HOST, "b")),
+    ],
   },
   {
     law: noSendWhileOpen,

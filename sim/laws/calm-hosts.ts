@@ -1,3 +1,4 @@
+import { commonName } from "../../src/policy/partition-name.ts";
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import { isSameBudget } from "./scopes.ts";
@@ -28,7 +29,7 @@ export class CalmHosts {
     else if (fact.kind === "head" && fact.status >= 400) this.#disturbed.add(fact.request.host);
     else if (fact.kind === "ended" && fact.how === "failed") this.#disturbed.add(fact.request.host);
     else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change" && fact.event.host !== undefined)
-      this.#disturbed.add(fact.event.host);
+      this.#disturbed.add(commonName(fact.event.host));
   }
 
   isCalm(host: string): boolean {

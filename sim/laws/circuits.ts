@@ -37,7 +37,7 @@ class NoSendWhileOpen implements Law {
   }
 
   #check(request: WireRequest, atUs: number): string | undefined {
-    const { process, host, role, id } = request;
+    const { process, breakerUnit: host, role, id } = request;
     const { jitterMs } = this.#plan.breakers;
     const opened = this.#opened.get(`${process} ${host} ${role}`);
     if (opened === undefined) return undefined;
@@ -62,7 +62,7 @@ export const fewProbes: LawMaker = {
       check: fact => {
         circuits.record(fact);
         if (fact.kind !== "dispatched") return undefined;
-        const { host, role } = fact.request;
+        const { breakerUnit: host, role } = fact.request;
         if (circuits.ofRequest(fact.request).state !== "half_open") return undefined;
         const processes = isShared ? plan.processes.map((_, process) => process) : [fact.request.process];
         const probes = processes
@@ -109,7 +109,7 @@ class NoStaleResult implements Law {
         const isCounted = this.#isShared && old === "closed" && state === "open" && failures > 0;
         const expired = [...inFlight, ...abandoned].filter(one => isExpiredUnwritten(one, fact.atUs));
         const causes = [...touched, ...expired].filter(
-          one => one.process === fact.process && one.host === host && one.role === role,
+          one => one.process === fact.process && one.breakerUnit === host && one.role === role,
         );
         if (!isCounted && !causes.some(one => this.#circuits.isCurrent(one)))
           message = `${host} (${role}) changed from ${old} to ${state} for a result of an older generation`;

@@ -1,3 +1,4 @@
+import { commonName, partitionName } from "../../src/policy/partition-name.ts";
 import type { ResponseFact, SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
@@ -30,7 +31,10 @@ export const noSendInCooldown: LawMaker = {
 
 class NoSendInCooldown implements Law {
   readonly #plan: Plan;
-  /** Keyed by process and host, and by host alone for all processes that share a store. */
+  /**
+   * Keyed by process and host, and by host alone for all processes that share a store. Partitions may have their own;
+   * an operator's order for the host applies to all of them, and has a key of its own.
+   */
   readonly #cooldowns = new Map<string, ObservedCooldown>();
   readonly #isShared: boolean;
   readonly #propagationUs: number;
@@ -49,7 +53,7 @@ class NoSendInCooldown implements Law {
       const { process, host, openS } = fact.fault;
       if (openS === 0) this.#clearCooldown(process, host);
       else
-        this.#setCooldown(process, host, {
+        this.#setCooldown(process, orderKey(host), {
           sinceUs: fact.atUs,
           untilUs: fact.atUs + openS * 1e6,
           why: "opened by an operator",
@@ -62,7 +66,7 @@ class NoSendInCooldown implements Law {
     if (retryAfterMs === undefined || !(status === 429 || status === 503 || status === 403)) return;
     const cappedMs = Math.min(retryAfterMs, this.#plan.breakers.retryAfterCapS * 1000);
     const why = `Retry-After ${cappedMs} ms`;
-    this.#setCooldown(request.process, request.host, { sinceUs: atUs, untilUs: atUs + cappedMs * 1000, why });
+    this.#setCooldown(request.process, request.breakerUnit, { sinceUs: atUs, untilUs: atUs + cappedMs * 1000, why });
   }
 
   /** Keeps the later end. */
@@ -75,17 +79,28 @@ class NoSendInCooldown implements Law {
 
   /** In this process, and with a store in all processes. */
   #clearCooldown(process: number, host: string): void {
-    this.#cooldowns.delete(host);
-    this.#cooldowns.delete(`${process} ${host}`);
-    if (this.#plan.store === undefined) return;
-    for (const number of this.#plan.processes.keys()) this.#cooldowns.delete(`${number} ${host}`);
+    for (const key of this.#cooldowns.keys()) {
+      const [owner = "", own] = key.split(" ");
+      const isElsewhere = own !== undefined && owner !== `${process}` && this.#plan.store === undefined;
+      if (!isElsewhere && commonName(own ?? owner) === host) this.#cooldowns.delete(key);
+    }
   }
 
-  #sent({ process, host, id }: WireRequest, atUs: number): string | undefined {
+  #sent(request: WireRequest, atUs: number): string | undefined {
+    const { breakerUnit, host } = request;
+    return this.#check(request, breakerUnit, atUs) ?? this.#check(request, orderKey(host), atUs);
+  }
+
+  #check({ process, id }: WireRequest, host: string, atUs: number): string | undefined {
     const shared = this.#isShared ? this.#cooldowns.get(host) : undefined;
     const isKnown = shared !== undefined && atUs >= shared.sinceUs + this.#propagationUs;
     const cooldown = isKnown ? shared : this.#cooldowns.get(`${process} ${host}`);
     if (cooldown === undefined || atUs >= cooldown.untilUs) return undefined;
     return `request ${id} of process ${process} was sent to ${host} ${ms(cooldown.untilUs - atUs)} too early: ${cooldown.why}`;
   }
+}
+
+/** As the name of a partition, so that an order is cleared with everything else of the host. */
+function orderKey(host: string): string {
+  return partitionName(host, "an operator's order");
 }

@@ -1,3 +1,4 @@
+import { commonName } from "../../src/policy/partition-name.ts";
 import type { SimFact } from "../facts.ts";
 import type { CallPlan, HostPlan, Plan } from "../plan.ts";
 import { keyOf } from "../policy.ts";
@@ -31,7 +32,7 @@ class Fairness implements Law {
       const { event, process } = fact;
       // A call that waited for a circuit joins the end of the queue afterwards.
       if (event.event_type === "breaker_state_change" || event.event_type === "breaker_cooldown_set")
-        this.#disturbed.add(`${process} ${event.host}`);
+        this.#disturbed.add(`${process} ${commonName(event.host ?? "")}`);
       if (event.event_type === "store_away" || event.event_type === "store_back") this.#disturbed.add(`${process}`);
     }
     if (fact.kind !== "dispatched" || fact.request.attempt > 1) return undefined;

@@ -19,6 +19,7 @@ export class ObservedCircuits {
   readonly #observed = new Map<string, ObservedCircuit>();
   readonly #generationOf = new WeakMap<WireRequest, number>();
 
+  /** @param host or a partition of it, if that has circuits of its own */
   of(process: number, host: string, role: string): ObservedCircuit {
     const key = `${process} ${host} ${role}`;
     const observed = this.#observed.get(key) ?? {
@@ -38,8 +39,8 @@ export class ObservedCircuits {
     return this.#generationOf.get(request) === this.ofRequest(request).generation;
   }
 
-  ofRequest({ process, host, role }: WireRequest): ObservedCircuit {
-    return this.of(process, host, role);
+  ofRequest({ process, breakerUnit, role }: WireRequest): ObservedCircuit {
+    return this.of(process, breakerUnit, role);
   }
 
   /** Call it with each fact after the law has checked it. */
@@ -57,13 +58,13 @@ export class ObservedCircuits {
       if (fact.status >= 400 && this.isCurrent(fact.request)) this.ofRequest(fact.request).failures += 1;
     } else if (fact.kind === "done") {
       // A request that was aborted before it was written has ended, although no `ended` fact has been emitted yet.
-      const observed = this.of(fact.process, fact.call.host, fact.call.role);
-      for (const request of observed.inFlight)
-        if (request.call === fact.call && request.writtenUs === undefined) {
-          observed.inFlight.delete(request);
-          observed.abandoned.add(request);
-          observed.failures += 1;
-        }
+      for (const observed of this.#observed.values())
+        for (const request of observed.inFlight)
+          if (request.call === fact.call && request.process === fact.process && request.writtenUs === undefined) {
+            observed.inFlight.delete(request);
+            observed.abandoned.add(request);
+            observed.failures += 1;
+          }
     } else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
       const { host, role, new: state } = fact.event;
       if (host === undefined || role === undefined) return;

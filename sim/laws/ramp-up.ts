@@ -1,3 +1,4 @@
+import { commonName } from "../../src/policy/partition-name.ts";
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import type { Law, LawMaker } from "./law.ts";
@@ -51,7 +52,7 @@ class ResumesSlowly implements Law {
 
   /** An operator closes the circuits of a host: all traffic flows again. */
   #end(host: string): void {
-    for (const key of this.#resumed.keys()) if (key.split(" ")[1] === host) this.#resumed.delete(key);
+    for (const key of this.#resumed.keys()) if (commonName(key.split(" ")[1] ?? "") === host) this.#resumed.delete(key);
   }
 
   #sent(request: WireRequest, atUs: number): string | undefined {
@@ -91,12 +92,12 @@ class ResumesSlowly implements Law {
 
   /** A request that was aborted while connecting emits no `ended` fact at that moment. */
   #callEnded(process: number, call: WireRequest["call"]): void {
-    const resumed = this.#resumed.get(`${process} ${call.host} ${call.role}`);
-    for (const request of resumed?.unanswered ?? []) {
-      if (request.call !== call || request.writtenUs !== undefined) continue;
-      resumed?.unanswered.delete(request);
-      resumed?.unclear.add(request);
-    }
+    for (const { unanswered, unclear } of this.#resumed.values())
+      for (const request of unanswered) {
+        if (request.call !== call || request.process !== process || request.writtenUs !== undefined) continue;
+        unanswered.delete(request);
+        unclear.add(request);
+      }
   }
 
   /** The request was not aborted: another call needs its answer. */
@@ -105,7 +106,7 @@ class ResumesSlowly implements Law {
     if (resumed?.unclear.delete(request)) resumed.unanswered.add(request);
   }
 
-  #of({ process, host, role }: WireRequest): Resumed | undefined {
-    return this.#resumed.get(`${process} ${host} ${role}`);
+  #of({ process, breakerUnit, role }: WireRequest): Resumed | undefined {
+    return this.#resumed.get(`${process} ${breakerUnit} ${role}`);
   }
 }

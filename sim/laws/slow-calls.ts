@@ -1,3 +1,4 @@
+import { commonName } from "../../src/policy/partition-name.ts";
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import type { Law, LawMaker } from "./law.ts";
@@ -49,14 +50,14 @@ class SlowCallsCoolDown implements Law {
       const early = isOwn ? this.#started(this.#of(fact.process, host), host, fact.atUs) : undefined;
       this.#of(fact.process, host).isCooling = true;
       return early ?? missed;
-    } else if (fact.kind === "dispatched") this.#of(fact.request.process, fact.request.host).isCooling = false;
+    } else if (fact.kind === "dispatched") this.#of(fact.request.process, fact.request.breakerUnit).isCooling = false;
     return missed;
   }
 
   #answered(request: WireRequest, status: number, atUs: number): void {
     if (status >= 400) return;
     const { ms = 0, share = 1, minCalls = 0 } = this.#plan.breakers.slowCalls ?? {};
-    const seen = this.#of(request.process, request.host);
+    const seen = this.#of(request.process, request.breakerUnit);
     seen.calls.push({ atUs, isSlow: atUs - request.dispatchedUs > ms * 1000 });
     const isTooMany = (calls: readonly AnsweredCall[]) =>
       calls.length >= minCalls && calls.filter(({ isSlow }) => isSlow).length >= share * calls.length;
@@ -101,7 +102,7 @@ class SlowCallsCoolDown implements Law {
   }
 
   #forget(process: number, host: string): void {
-    this.#seen.delete(`${process} ${host}`);
+    for (const key of this.#seen.keys()) if (commonName(key) === `${process} ${host}`) this.#seen.delete(key);
   }
 
   #of(process: number, host: string): SeenHost {

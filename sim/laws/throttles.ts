@@ -31,7 +31,7 @@ export const burstsCountOnce: LawMaker = {
       return answers;
     };
     const count = (request: WireRequest, isThrottle: boolean, atUs: number) => {
-      const answers = of(request.process, request.host, request.role);
+      const answers = of(request.process, request.breakerUnit, request.role);
       if (!isThrottle) answers.failures += 1;
       else if (request.dispatchedUs > answers.lastThrottleUs) {
         answers.throttles += 1;

@@ -84,6 +84,7 @@ export function requestAt(atMs: number, changes: Partial<WireRequest> = {}): Wir
     host: HOST,
     role: "metadata",
     key: HOST,
+    breakerUnit: HOST,
     units: 1,
     credits: 0,
     usedCredits: 0,
