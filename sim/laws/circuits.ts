@@ -1,3 +1,4 @@
+import { nameWithoutPartition } from "../../src/policy/partition-name.ts";
 import { isExpiredUnwritten, type SimFact, type WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
@@ -86,6 +87,8 @@ class NoStaleResult implements Law {
   readonly #circuits = new ObservedCircuits();
   readonly #isShared: boolean;
   #operatedUs = Number.NEGATIVE_INFINITY;
+  /** Hosts whose circuits an operator has closed. Each process closes those of their partitions when it reads the order. */
+  readonly #closedHosts = new Set<string>();
 
   constructor(isShared: boolean) {
     this.#isShared = isShared;
@@ -93,7 +96,10 @@ class NoStaleResult implements Law {
 
   check(fact: SimFact, touched: ReadonlySet<WireRequest>): string | undefined {
     let message: string | undefined;
-    if (fact.kind === "fault" && fact.fault.kind === "operator") this.#operatedUs = fact.atUs;
+    if (fact.kind === "fault" && fact.fault.kind === "operator") {
+      this.#operatedUs = fact.atUs;
+      if (fact.fault.openS === 0) this.#closedHosts.add(fact.fault.host);
+    }
     if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
       const { host, role, old, new: state, from_peer } = fact.event;
       // Time alone makes a circuit half-open; a change applied from a peer is checked at the peer.
@@ -111,7 +117,8 @@ class NoStaleResult implements Law {
         const causes = [...touched, ...expired].filter(
           one => one.process === fact.process && one.breakerUnit === host && one.role === role,
         );
-        if (!isCounted && !causes.some(one => this.#circuits.isCurrent(one)))
+        const isOrdered = state === "closed" && this.#closedHosts.has(nameWithoutPartition(host) ?? "");
+        if (!isCounted && !isOrdered && !causes.some(one => this.#circuits.isCurrent(one)))
           message = `${host} (${role}) changed from ${old} to ${state} for a result of an older generation`;
       }
     }
