@@ -32,8 +32,9 @@ export async function scriptCost(members: number): Promise<number> {
         process: `00000000-0000-4000-8000-${String(member).padStart(12, "0")}`,
         leaseUs: 3e7,
         notAfterUs: 0,
+        keyOf: (key: string) => key,
       };
-      const { keys, args } = scriptCallOf(batch, new RedisLedger(), caller, key => key);
+      const { keys, args } = scriptCallOf(batch, new RedisLedger(), caller);
       await redis.evalSha(SCRIPT_SHA, { keys: [...keys], arguments: [...args] });
     };
     for (let member = 0; member < members; member += 1) await exchange(member, 0);

@@ -31,6 +31,18 @@ export function knownUse(windows: readonly Window[], use: SharedUse | undefined,
 }
 
 /**
+ * As `knownUse`, for a store that lacks only its last changes. A window of more than a minute has only what the store has
+ * said: a switch to a replica would otherwise stop a daily quota for a day.
+ */
+export function saidUse(windows: readonly Window[], use: SharedUse | undefined, nowUs: number): readonly number[] {
+  const known = knownUse(windows, use, nowUs);
+  return windows.map(({ spanUs }, index) => {
+    if (use === undefined || spanUs <= UNKNOWN_WINDOW_US) return known[index] ?? 0;
+    return nowUs - use.sentUs < spanUs ? (use.used[index] ?? 0) : 0;
+  });
+}
+
+/**
  * Units of the share of one of `processes` that must count as used when the store is lost, so that all processes
  * together send no more than was free: its share of the limit less its share of the free units, and less what it has
  * sent itself, which its own windows count.

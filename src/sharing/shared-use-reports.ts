@@ -1,7 +1,7 @@
 import type { Budget } from "../limiter/budget.ts";
 import type { TakenOver } from "../limiter/recount.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
-import { knownUse } from "../limiter/shared-use.ts";
+import { knownUse, saidUse } from "../limiter/shared-use.ts";
 import type { ClaimUse, StoreClaim, UseReport } from "../stores/store.ts";
 
 /** Role budgets of which the store has said the use, at most. An older one is dropped first. */
@@ -85,6 +85,7 @@ export class SharedUseReports {
       sent: units,
       sentAgoUs: units > 0 ? Math.max(0, nowUs - lastUs) : 0,
       known: knownUse(budget.claimedWindows, budget.sharedUse, nowUs),
+      said: saidUse(budget.claimedWindows, budget.sharedUse, nowUs),
     }));
     return {
       reports,

@@ -357,7 +357,7 @@ export class UnitLeases {
   }
 }
 
-const LOST_DATA = "the store has lost its data: what was sent before is not known any more";
+const LOST_DATA = "the store has lost data, or may lack its last changes: what was sent before is not certain any more";
 
 function isLost(reply: LeaseReply | undefined): boolean {
   return reply?.kind === "wait" && reply.isLost === true;

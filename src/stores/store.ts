@@ -29,6 +29,12 @@ export interface UseReport {
    * claim, those that are missing count as written now.
    */
   readonly known: readonly number[];
+  /**
+   * The same for a store that may lack only the last changes of this budget, as a replica that lags behind does. Of long
+   * windows it has what the store has said: it need not be the most that other processes can have used since.
+   * @default known
+   */
+  readonly said?: readonly number[] | undefined;
 }
 
 /** Asks for units of every claimed budget. The store grants the same number in each, or none in any (law L3). */

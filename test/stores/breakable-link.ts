@@ -3,6 +3,8 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 
 /** A proxy that can drop the connection at the moment a reply comes back. */
 export class BreakableLink {
+  /** The port that new connections lead to. */
+  target: number;
   /** While true, the next reply ends the connection. */
   isCut = false;
   #repliesLeft: number | undefined;
@@ -17,8 +19,9 @@ export class BreakableLink {
   }
 
   private constructor(port: number) {
+    this.target = port;
     this.#server = createServer(near => {
-      const far = connect(port, "127.0.0.1");
+      const far = connect(this.target, "127.0.0.1");
       for (const socket of [near, far]) {
         this.#sockets.add(socket);
         socket

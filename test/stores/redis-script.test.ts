@@ -43,8 +43,9 @@ describe("the script", { skip: whyNoRedis() }, () => {
         answers[index] = answer;
       });
     }
-    const caller = { process, leaseUs: LEASE, notAfterUs: 0, timeUs: nowUs };
-    const { keys, args } = scriptCallOf(batch, new RedisLedger(), caller, key => `run${runs}:${key}`);
+    const keyOf = (key: string) => `run${runs}:${key}`;
+    const caller = { process, leaseUs: LEASE, notAfterUs: 0, timeUs: nowUs, keyOf };
+    const { keys, args } = scriptCallOf(batch, new RedisLedger(), caller);
     const { rest = [] } = readReply(await redis.eval(SCRIPT, { keys: [...keys], arguments: [...args] }));
     return leaseRepliesOf(batch, rest).flat();
   }
@@ -69,8 +70,8 @@ describe("the script", { skip: whyNoRedis() }, () => {
     const batch = new RedisBatch();
     const ask: LeaseRequest = { claims: [{ key: "late", windows: [], spacingUs: 0 }], least: 1, most: 1 };
     batch.request("late", ask, () => undefined);
-    const caller = { process: "a", leaseUs: LEASE, notAfterUs: 1 };
-    const { keys, args } = scriptCallOf(batch, new RedisLedger(), caller, key => key);
+    const caller = { process: "a", leaseUs: LEASE, notAfterUs: 1, keyOf: (key: string) => key };
+    const { keys, args } = scriptCallOf(batch, new RedisLedger(), caller);
     const reply = readReply(await redis.eval(SCRIPT, { keys: [...keys], arguments: [...args] }));
     assert.equal(reply.rest, undefined);
     assert.equal(await redis.exists("late"), 0);

@@ -69,7 +69,15 @@ export class RedisSentinelSet implements AsyncDisposable {
       servers.every(
         server => server === primary || server.cli("info", "replication").includes("master_link_status:up"),
       );
-    while (!this.sentinels.every(knows) || !hasData(this)) await systemTime.sleep(50);
+    const isComplete = () => {
+      try {
+        return this.sentinels.every(knows) && hasData(this);
+      } catch {
+        // The sentinels close the connections of a server that they make a replica.
+        return false;
+      }
+    };
+    while (!isComplete()) await systemTime.sleep(50);
   }
 
   /** Starts a server again that was killed as primary. Without this the sentinels take ten seconds to make it a replica. */

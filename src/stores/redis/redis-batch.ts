@@ -66,6 +66,14 @@ export class RedisBatch {
     this.#outcome.reject(error);
   }
 
+  /** The key of any budget in the batch: all of them are on the same server. */
+  get anyKey(): string {
+    for (const key of this.settlements.keys()) return key;
+    for (const { claim } of this.reports) return claim.key;
+    for (const { request } of this.pending.values()) for (const { key } of request.claims) return key;
+    return "";
+  }
+
   /** The keys of all budgets in the batch. */
   keys(): ReadonlySet<string> {
     const keys = new Set(this.settlements.keys());

@@ -1,6 +1,7 @@
 import { StoreError } from "../../errors.ts";
-import type { RedisDriver, RedisDriverOptions } from "./redis-driver.ts";
-import { connectNode, type RedisNode, subscribeAt } from "./redis-node.ts";
+import type { CommandFor, RedisDriver, RedisDriverOptions } from "./redis-driver.ts";
+import { connectData, type DataNode } from "./redis-history.ts";
+import { subscribeAt } from "./redis-node.ts";
 import { slotOfKey } from "./redis-slot.ts";
 import type { RedisAddress, RedisHost } from "./redis-url.ts";
 import { replyWithin } from "./reply-within.ts";
@@ -35,7 +36,7 @@ export async function connectCluster(address: RedisAddress, options: RedisDriver
 class RedisCluster implements RedisDriver {
   readonly #address: RedisAddress;
   readonly #options: RedisDriverOptions;
-  readonly #nodes = new Map<string, Promise<RedisNode>>();
+  readonly #nodes = new Map<string, Promise<DataNode>>();
   readonly #failed = new Map<string, { readonly error: unknown; readonly untilUs: number }>();
   #ranges: readonly SlotRange[] = [];
   #isStale = false;
@@ -47,7 +48,7 @@ class RedisCluster implements RedisDriver {
     this.#options = options;
   }
 
-  async send(key: string, command: readonly string[]): Promise<unknown> {
+  async send(key: string, commandFor: CommandFor): Promise<unknown> {
     const slot = slotOfKey(key);
     let target = this.#ownerOf(slot);
     if (this.#isStale && (target === undefined || !this.#nodes.has(textOf(target)))) {
@@ -58,6 +59,7 @@ class RedisCluster implements RedisDriver {
     for (let redirections = 0; redirections <= MAX_REDIRECTIONS; redirections += 1) {
       if (target === undefined) throw new Error(`CLUSTERDOWN no node owns slot ${slot}`);
       const node = await this.#node(target);
+      const command = commandFor(node.history);
       try {
         if (!isAsking) return await node.send(command);
         return (await Promise.all([node.send(["ASKING"]), node.send(command)]))[1];
@@ -147,7 +149,7 @@ class RedisCluster implements RedisDriver {
     return this.#ranges.find(({ from, to }) => from <= slot && slot <= to)?.owner;
   }
 
-  #node(host: RedisHost): Promise<RedisNode> {
+  #node(host: RedisHost): Promise<DataNode> {
     const text = textOf(host);
     const existing = this.#nodes.get(text);
     if (existing !== undefined) return existing;
@@ -157,7 +159,7 @@ class RedisCluster implements RedisDriver {
     if (failure !== undefined && time.monotonicUs() < failure.untilUs) return Promise.reject(failure.error);
     const { credentials, tls } = this.#address;
     const onLost = (error: Error) => this.#lost(text, error);
-    const node = connectNode(host, { credentials, database: 0, tls, timeoutMs, time, onLost });
+    const node = connectData(host, { credentials, database: 0, tls, timeoutMs, time, onLost });
     this.#nodes.set(text, node);
     node.then(
       () => this.#failed.delete(text),
@@ -173,7 +175,7 @@ class RedisCluster implements RedisDriver {
     this.#options.onNodeLost(error);
   }
 
-  #forget(text: string, node: Promise<RedisNode>, error: unknown): void {
+  #forget(text: string, node: Promise<DataNode>, error: unknown): void {
     if (this.#nodes.get(text) !== node) return;
     this.#nodes.delete(text);
     this.#failed.set(text, { error, untilUs: this.#options.time.monotonicUs() + RETRY_US });
@@ -192,7 +194,7 @@ class RedisCluster implements RedisDriver {
   }
 }
 
-function closeWhenConnected(node: Promise<RedisNode>): void {
+function closeWhenConnected(node: Promise<DataNode>): void {
   node.then(
     connected => connected.destroy(),
     () => undefined,

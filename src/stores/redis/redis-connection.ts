@@ -1,7 +1,7 @@
 import { StoreError } from "../../errors.ts";
 import { setStallTolerantTimer } from "../../time/stall-tolerant-timer.ts";
 import type { Time } from "../../time/time.ts";
-import { connectDriver, type RedisDriver } from "./redis-driver.ts";
+import { type CommandFor, connectDriver, type RedisDriver } from "./redis-driver.ts";
 import { UnknownPrimaryError } from "./redis-sentinel.ts";
 import { addressText, type RedisAddress } from "./redis-url.ts";
 import type { ScriptCall } from "./script-call.ts";
@@ -42,28 +42,33 @@ export class RedisConnection {
     this.#options = options;
   }
 
-  /** The script's reply. */
-  async call({ keys, args }: ScriptCall, { text, sha }: LuaScript): Promise<unknown> {
-    const [first = ""] = keys;
-    const call = ["EVALSHA", sha, String(keys.length), ...keys, ...args];
+  /**
+   * The script's reply. In a cluster, `key` selects the server. `callFor` gets the history of the server
+   * (`redis-history.ts`), once for each server that the call is sent to.
+   */
+  async call(key: string, callFor: (history: string) => ScriptCall, { text, sha }: LuaScript): Promise<unknown> {
+    const commandFor = (history: string) => {
+      const { keys, args } = callFor(history);
+      return ["EVALSHA", sha, String(keys.length), ...keys, ...args];
+    };
     try {
-      return await this.#send(first, call);
+      return await this.#send(key, commandFor);
     } catch (error) {
-      if (!isReply(error, "NOSCRIPT")) throw this.#toStoreError(error, first);
+      if (!isReply(error, "NOSCRIPT")) throw this.#toStoreError(error, key);
     }
     // The server was restarted or its scripts were flushed. The call has had no effect, so it may be repeated.
     try {
-      await this.#send(first, ["SCRIPT", "LOAD", text]);
-      return await this.#send(first, call);
+      await this.#send(key, () => ["SCRIPT", "LOAD", text]);
+      return await this.#send(key, commandFor);
     } catch (error) {
-      throw this.#toStoreError(error, first);
+      throw this.#toStoreError(error, key);
     }
   }
 
   /** The reply to a command. In a cluster, `key` selects the server. */
   async send(key: string, command: readonly string[]): Promise<unknown> {
     try {
-      return await this.#send(key, command);
+      return await this.#send(key, () => command);
     } catch (error) {
       throw this.#toStoreError(error, key);
     }
@@ -83,7 +88,7 @@ export class RedisConnection {
   }
 
   /** Without `await` and `Promise.race`: every exchange passes here, and they would double its cost. */
-  #send(key: string, command: readonly string[]): Promise<unknown> {
+  #send(key: string, commandFor: CommandFor): Promise<unknown> {
     const { timeoutMs, time } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     let isGivenUp = false;
@@ -104,7 +109,7 @@ export class RedisConnection {
       resolve(reply);
     };
     const send = (driver: RedisDriver) => {
-      if (!isGivenUp) void driver.send(key, command).then(onReply, fail);
+      if (!isGivenUp) void driver.send(key, commandFor).then(onReply, fail);
     };
     if (this.#ready !== undefined) send(this.#ready);
     else this.#connected().then(send, fail);

@@ -1,6 +1,7 @@
 import type { Time } from "../../time/time.ts";
 import { connectCluster } from "./redis-cluster.ts";
-import { connectNode, subscribeAt } from "./redis-node.ts";
+import { connectData } from "./redis-history.ts";
+import { subscribeAt } from "./redis-node.ts";
 import { connectPrimary } from "./redis-sentinel.ts";
 import type { RedisAddress } from "./redis-url.ts";
 
@@ -14,10 +15,13 @@ export interface RedisDriverOptions {
   readonly onNodeLost: (error: Error) => void;
 }
 
+/** A command, which may depend on the history of the server that it is sent to (`redis-history.ts`). */
+export type CommandFor = (history: string) => readonly string[];
+
 /** A connection to the server, the server of a set of sentinels, or a cluster. */
 export interface RedisDriver {
   /** In a cluster, `key` selects the server. */
-  send(key: string, command: readonly string[]): Promise<unknown>;
+  send(key: string, commandFor: CommandFor): Promise<unknown>;
   /** Over a connection of its own. `onLost` is called when that is lost. Returns a function that ends it. */
   subscribe(channel: string, onMessage: () => void, onLost: () => void): Promise<() => void>;
   /** Gives up the connection that serves `key`, because its server does not answer or has become a replica. */
@@ -32,9 +36,9 @@ export async function connectDriver(address: RedisAddress, options: RedisDriverO
   if (address.kind === "sentinel") return connectPrimary(address, options);
   const { credentials, database, tls, hosts } = address;
   const [host = { host: "", port: 0 }] = hosts;
-  const node = await connectNode(host, { credentials, database, tls, timeoutMs, time, onLost });
+  const node = await connectData(host, { credentials, database, tls, timeoutMs, time, onLost });
   return {
-    send: (_, command) => node.send(command),
+    send: (_, commandFor) => node.send(commandFor(node.history)),
     subscribe: (...subscription) => subscribeAt(host, { credentials, database, tls, timeoutMs, time }, ...subscription),
     abandon: (_, reason) => {
       node.destroy();

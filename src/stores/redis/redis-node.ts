@@ -85,6 +85,16 @@ export async function connectNode(
   };
 }
 
+/** The result, or its error after the connection is closed. */
+export async function orDestroy<Result>(node: RedisNode, result: Promise<Result>): Promise<Result> {
+  try {
+    return await result;
+  } catch (error) {
+    node.destroy();
+    throw error;
+  }
+}
+
 /**
  * Subscribes to a channel over a connection of its own: one that has subscribed accepts no other command. Returns a
  * function that ends it.
@@ -97,12 +107,7 @@ export async function subscribeAt(
   onLost: () => void,
 ): Promise<() => void> {
   const node = await connectNode(address, { ...options, onLost });
-  try {
-    await node.subscribe(channel, onMessage);
-  } catch (error) {
-    node.destroy();
-    throw error;
-  }
+  await orDestroy(node, node.subscribe(channel, onMessage));
   return () => node.destroy();
 }
 

@@ -146,10 +146,9 @@ export class RedisRecords {
 
   async #call(name: string, ...args: readonly string[]): Promise<RecordReply> {
     const time = this.#serverUs?.();
-    const reply = await this.#connection.call(
-      { keys: [this.#prefix + name], args: [time === undefined ? "" : String(time), ...args] },
-      SCRIPT,
-    );
+    const key = this.#prefix + name;
+    const call = { keys: [key], args: [time === undefined ? "" : String(time), ...args] };
+    const reply = await this.#connection.call(key, () => call, SCRIPT);
     const [now, isSwapped, text] = Array.isArray(reply) ? (reply as readonly unknown[]) : [];
     const nowUs = Number(now);
     if (!Number.isSafeInteger(nowUs) || typeof text !== "string")

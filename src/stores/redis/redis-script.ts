@@ -19,7 +19,9 @@
  *          the list of processes or 0, then
  *          for each settlement  budget, leased units or -1, written, returned
  *          for each report      budget, leased units or -1, claim, units sent without a lease, units known in each window,
- *                               age of that knowledge in us or -1, us since the newest of the units sent was written
+ *                               age of that knowledge in us or -1, us since the newest of the units sent was written,
+ *                               units in each window that the server must know at least if its data may be older than
+ *                               the last reply, or an empty text
  *          for each request     number of claims, least, most, number of callers, 1 if the use is wanted, time in us in
  *                               which units may become free, then for each claim  budget, leased units or -1, claim, age of the knowledge in us or -1
  *   reply  the server's time, 0 (or -1 for a call that came too late and had no effect), the number of processes or 0, then

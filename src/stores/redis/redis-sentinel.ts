@@ -1,6 +1,7 @@
 import { messageOf, StoreError } from "../../errors.ts";
 import type { RedisDriver, RedisDriverOptions } from "./redis-driver.ts";
-import { connectNode, type RedisNode, subscribeAt } from "./redis-node.ts";
+import { connectData } from "./redis-history.ts";
+import { connectNode, orDestroy, type RedisNode, subscribeAt } from "./redis-node.ts";
 import type { RedisAddress, RedisHost } from "./redis-url.ts";
 import { replyWithin } from "./reply-within.ts";
 
@@ -23,22 +24,15 @@ export async function connectPrimary(address: RedisAddress, options: RedisDriver
   };
   try {
     const { primary } = watch;
-    const node = await connectNode(primary, { credentials, database, tls, timeoutMs, time, onLost: giveUp });
+    const node = await connectData(primary, { credentials, database, tls, timeoutMs, time, onLost: giveUp });
     const abandon = (reason: Error) => {
       node.destroy();
       giveUp(reason);
     };
-    try {
-      await requireRole(node, options);
-      // The sentinels may have promoted another server meanwhile. The old one still answers for a moment.
-      if (watch.primary !== primary) throw new Error(`${primary.host}:${primary.port} is not the primary any more`);
-    } catch (error) {
-      node.destroy();
-      throw error;
-    }
+    await orDestroy(node, requirePrimary(node, watch, options));
     watch.onSwitch = abandon;
     return {
-      send: (_, command) => node.send(command),
+      send: (_, commandFor) => node.send(commandFor(node.history)),
       subscribe: (...subscription) =>
         subscribeAt(watch.primary, { credentials, database, tls, timeoutMs, time }, ...subscription),
       abandon: (_, reason) => abandon(reason),
@@ -54,11 +48,13 @@ export async function connectPrimary(address: RedisAddress, options: RedisDriver
 }
 
 /** During a failover the sentinels may still name a server that has become a replica. */
-async function requireRole(node: RedisNode, options: RedisDriverOptions): Promise<void> {
+async function requirePrimary(node: RedisNode, watch: PrimaryWatch, options: RedisDriverOptions): Promise<void> {
+  const { host, port } = node.address;
   const reply = await replyWithin(options, node.send(["ROLE"]), () => silenceOf(node.address));
   const role = Array.isArray(reply) ? reply[0] : undefined;
-  if (role !== "master")
-    throw new Error(`${node.address.host}:${node.address.port}, named by the sentinels, is not the primary now`);
+  if (role !== "master") throw new Error(`${host}:${port}, named by the sentinels, is not the primary now`);
+  // The sentinels may have promoted another server meanwhile. The old one still answers for a moment.
+  if (watch.primary !== node.address) throw new Error(`${host}:${port} is not the primary any more`);
 }
 
 /** Knows the primary, and keeps a connection to one sentinel that announces the next one. */

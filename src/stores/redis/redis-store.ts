@@ -16,6 +16,7 @@ import {
 import { type RedisBatch, requestKeyOf } from "./redis-batch.ts";
 import { RedisCallQueue } from "./redis-call-queue.ts";
 import { isPermanent, RedisConnection } from "./redis-connection.ts";
+import { RedisHistories } from "./redis-history.ts";
 import { DEFAULT_PREFIX, RedisKeys } from "./redis-keys.ts";
 import { RedisLedger } from "./redis-ledger.ts";
 import { RedisRecords } from "./redis-records.ts";
@@ -57,8 +58,8 @@ const PRESENCE_US = 1_000_000;
  * Budgets and records on a Redis server. One script decides by the server's clock, so the clocks of the processes may
  * differ (law S3).
  *
- * A server that is restarted without its data starts with empty windows. It learns again only the units that processes
- * have leased. To keep the windows over a restart, Redis must be configured to write to disk.
+ * A server that was restarted, or promoted, may lack data. It learns again what its processes have leased and what they
+ * know to be in use (`UseReport`).
  */
 export class RedisStore implements Store {
   readonly #connection: RedisConnection;
@@ -73,6 +74,7 @@ export class RedisStore implements Store {
   readonly #isObserver: boolean;
   readonly #ledger: RedisLedger;
   readonly #refusals: RedisRefusalCache;
+  readonly #histories = new RedisHistories();
   readonly #queues = new Map<string, RedisCallQueue>();
   #processes = 1;
   #announcedUs = Number.NEGATIVE_INFINITY;
@@ -247,8 +249,13 @@ export class RedisStore implements Store {
     try {
       const presenceKey = this.#takePresenceKey();
       const keyOf = (key: string) => this.#keys.keyOf(key, slot);
-      const rest = await this.#call(queue, caller => scriptCallOf(batch, this.#ledger, caller, keyOf, presenceKey));
-      this.#applyReplies(batch, leaseRepliesOf(batch, rest), epoch);
+      let history = "";
+      const isOlder = (key: string) => this.#histories.isOlder(key, history);
+      const rest = await this.#call(queue, keyOf(batch.anyKey), (caller, at) => {
+        history = at;
+        return scriptCallOf(batch, this.#ledger, { ...caller, keyOf, isOlder, presenceKey });
+      });
+      this.#applyReplies(batch, leaseRepliesOf(batch, rest), epoch, history);
     } catch (error) {
       const nowUs = this.#time.monotonicUs();
       this.#ledger.forget(nowUs - this.#leaseUs);
@@ -258,8 +265,9 @@ export class RedisStore implements Store {
     }
   }
 
-  #applyReplies(batch: RedisBatch, replies: readonly (readonly LeaseReply[])[], epoch: number): void {
+  #applyReplies(batch: RedisBatch, replies: readonly (readonly LeaseReply[])[], epoch: number, history: string): void {
     const nowUs = this.#time.monotonicUs();
+    for (const { claim } of batch.reports) this.#histories.confirm(claim.key, history);
     for (const [key, { written, returned }] of batch.settlements) this.#ledger.settled(key, written + returned);
     let index = 0;
     for (const [requestKey, { request, onReply }] of batch.pending) {
@@ -273,6 +281,8 @@ export class RedisStore implements Store {
       }
       const last = own.at(-1);
       if (last !== undefined) this.#refusals.record(requestKey, last, nowUs);
+      if (last?.kind !== "wait" || last.isLost === undefined)
+        for (const key of keys) this.#histories.confirm(key, history);
       index += 1;
     }
   }
@@ -281,11 +291,16 @@ export class RedisStore implements Store {
    * Tries once more if the call came too late: it has had no effect, and the reply corrects the estimate of the
    * server's clock.
    */
-  async #call(queue: RedisCallQueue, callFor: (caller: ScriptCaller) => ScriptCall): Promise<readonly number[]> {
+  async #call(
+    queue: RedisCallQueue,
+    key: string,
+    callFor: (caller: ScriptCaller, history: string) => ScriptCall,
+  ): Promise<readonly number[]> {
     for (let attempt = 0; attempt < 2; attempt += 1) {
       const notAfterUs = queue.serverUs(this.#time.monotonicUs(), this.#timeoutUs);
       const caller = { process: this.processId, leaseUs: this.#leaseUs, notAfterUs, timeUs: this.#serverUs?.() };
-      const { serverUs, processes, rest } = readReply(await this.#connection.call(callFor(caller), BUDGET_SCRIPT));
+      const reply = await this.#connection.call(key, history => callFor(caller, history), BUDGET_SCRIPT);
+      const { serverUs, processes, rest } = readReply(reply);
       queue.syncClock(serverUs, this.#time.monotonicUs());
       if (processes > 0) this.#processes = processes;
       if (rest !== undefined) return rest;
@@ -311,7 +326,8 @@ export class RedisStore implements Store {
     this.#announcedUs = this.#time.monotonicUs();
     const caller = { process: this.processId, leaseUs, notAfterUs: 0, timeUs: this.#serverUs?.() };
     const call = presenceCallOf(caller, this.#keys.presence);
-    this.#processes = Math.max(1, readReply(await this.#connection.call(call, BUDGET_SCRIPT)).processes);
+    const reply = await this.#connection.call(this.#keys.presence, () => call, BUDGET_SCRIPT);
+    this.#processes = Math.max(1, readReply(reply).processes);
   }
 }
 

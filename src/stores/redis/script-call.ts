@@ -1,7 +1,7 @@
 /** Encodes a batch as arguments of the script, and decodes its reply. `redis-script.ts` describes both formats. */
 
 import { claimText } from "../../core/limits/budget-claim.ts";
-import type { LeaseReply } from "../store.ts";
+import type { LeaseReply, StoreClaim } from "../store.ts";
 import type { RedisBatch } from "./redis-batch.ts";
 import type { RedisLedger } from "./redis-ledger.ts";
 
@@ -25,13 +25,19 @@ const PRESENCE_AT = 7;
 /** In place of the number of grants: the server has lost a budget that this process knows. */
 const LOST = -1;
 
-export function scriptCallOf(
-  batch: RedisBatch,
-  ledger: RedisLedger,
-  caller: ScriptCaller,
-  keyOf: (key: string) => string,
-  presenceKey?: string,
-): ScriptCall {
+/** An age of knowledge that is above that of every budget: the server then says that it has lost the budget. */
+const BEFORE_ALL_US = 9e15;
+
+export interface BatchCaller extends ScriptCaller {
+  readonly keyOf: (key: string) => string;
+  /** Whether the server may lack the last changes of this budget. @default false for all */
+  readonly isOlder?: (key: string) => boolean;
+  /** The list of processes, if the entry of this process is to be renewed. */
+  readonly presenceKey?: string | undefined;
+}
+
+export function scriptCallOf(batch: RedisBatch, ledger: RedisLedger, caller: BatchCaller): ScriptCall {
+  const { keyOf, isOlder = () => false, presenceKey } = caller;
   const positions = new Map<string, string>();
   const position = (key: string) => {
     const existing = positions.get(key);
@@ -43,19 +49,22 @@ export function scriptCallOf(
   const args = [...headOf(caller, ledger.epoch), String(batch.settlements.size), String(batch.reports.length), "0"];
   for (const [key, { written, returned }] of batch.settlements)
     args.push(position(key), String(ledger.claimed(key, 0)), String(written), String(returned));
-  for (const { claim, sent, sentAgoUs, known } of batch.reports) {
+  const reported = new Set(batch.reports.map(({ claim }) => claim.key));
+  for (const { claim, sent, sentAgoUs, known, said = known } of batch.reports) {
     const { written = 0, returned = 0 } = batch.settlements.get(claim.key) ?? {};
     const leased = ledger.claimed(claim.key, written + returned);
     args.push(position(claim.key), String(leased), claimText(claim), String(sent), known.join(","));
-    args.push(String(claim.knownAgoUs ?? -1), String(sentAgoUs));
+    args.push(String(claim.knownAgoUs ?? -1), String(sentAgoUs), isOlder(claim.key) ? said.join(",") : "");
   }
+  const knownAgoUs = ({ key, knownAgoUs: agoUs = -1 }: StoreClaim) =>
+    agoUs >= 0 && !reported.has(key) && isOlder(key) ? BEFORE_ALL_US : agoUs;
   for (const { request, onReply } of batch.pending.values()) {
     args.push(String(request.claims.length), String(request.least), String(request.most), String(onReply.length));
     args.push(request.wantsUse ? "1" : "0", String(Math.round((request.aheadMs ?? 0) * 1000)));
     for (const claim of request.claims) {
       const { written = 0, returned = 0 } = batch.settlements.get(claim.key) ?? {};
       args.push(position(claim.key), String(ledger.claimed(claim.key, written + returned)), claimText(claim));
-      args.push(String(claim.knownAgoUs ?? -1));
+      args.push(String(knownAgoUs(claim)));
     }
   }
   const keys = Array.from(positions.keys(), keyOf);

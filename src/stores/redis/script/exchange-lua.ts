@@ -60,14 +60,12 @@ for _ = 1, tonumber(ARGV[7]) do
     local ago_us = tonumber(ARGV[at + 5])
     local is_new = ago_us >= 0 and b.created_us > b.now_us - ago_us
     join(b, claim, ARGV[at + 1])
-    local sent, missing, known = tonumber(ARGV[at + 3]), 0, ARGV[at + 4]:gmatch('[^,]+')
+    local sent, missing, known = tonumber(ARGV[at + 3]), 0, ARGV[at + (is_new and 4 or 7)]:gmatch('[^,]+')
     if sent > 0 then write_by(b, me.name, sent, b.now_us - ARGV[at + 6]) end
-    if is_new then
-      each_use(b, claim, function(used) missing = math.max(missing, tonumber(known() or 0) - used) end)
-    end
+    each_use(b, claim, function(used) missing = math.max(missing, tonumber(known() or 0) - used) end)
     if missing > 0 then write_by(b, '', missing, b.now_us) end
   end
-  at = at + 7
+  at = at + 8
 end
 
 local reply = { me.clock_us, 0, 0 }

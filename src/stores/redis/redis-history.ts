@@ -1,0 +1,54 @@
+import { connectNode, orDestroy, type RedisNode, type RedisNodeOptions } from "./redis-node.ts";
+import type { RedisHost } from "./redis-url.ts";
+import { replyWithin } from "./reply-within.ts";
+
+/** Budgets whose history is kept, at most. */
+const KEPT_MAX = 16_384;
+
+/** A connection to a server with data. */
+export interface DataNode extends RedisNode {
+  /**
+   * The name of the server's data. It is a new one after each start and each promotion: the server may then lack the last
+   * changes that another server, or it itself before the start, has confirmed. A user without the right to ask for it
+   * gets the address, which shows a promotion but no restart.
+   */
+  readonly history: string;
+}
+
+export async function connectData(address: RedisHost, options: RedisNodeOptions): Promise<DataNode> {
+  const node = await connectNode(address, options);
+  return { ...node, history: await orDestroy(node, historyOf(node, options)) };
+}
+
+async function historyOf(node: RedisNode, options: RedisNodeOptions): Promise<string> {
+  const address = `${node.address.host}:${node.address.port}`;
+  const silence = () => new Error(`${address} did not answer in time`);
+  try {
+    const text = String(await replyWithin(options, node.send(["INFO", "replication"]), silence));
+    const [, id = address] = /^master_replid:(\w+)/m.exec(text) ?? [];
+    // A replica has the name of its primary until it is promoted, which may be a moment after this reply.
+    return /^role:slave/m.test(text) ? `replica ${id}` : id;
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith("NOPERM")) return address;
+    throw error;
+  }
+}
+
+/** Under which history the server has last replied about each budget. */
+export class RedisHistories {
+  readonly #histories = new Map<string, string>();
+
+  /** Whether the server may lack the last changes of this budget. */
+  isOlder(key: string, history: string): boolean {
+    return (this.#histories.get(key) ?? history) !== history;
+  }
+
+  confirm(key: string, history: string): void {
+    if (this.#histories.get(key) === history) return;
+    this.#histories.delete(key);
+    this.#histories.set(key, history);
+    if (this.#histories.size <= KEPT_MAX) return;
+    const [oldest = key] = this.#histories.keys();
+    this.#histories.delete(oldest);
+  }
+}
