@@ -11,6 +11,7 @@ import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
+import { ReplicatedServer } from "./redis-replica.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
 import { assertWithin } from "./store-contract.ts";
 
@@ -120,6 +121,24 @@ async function assertFlushed(t: TestContext, mode: AwayPolicy["mode"]): Promise<
   assertWithin(stampsUs, LIMIT, 1_000_000);
 }
 
+/** The replica is promoted a while after it was detached, as sentinels do. Both servers answer meanwhile. */
+async function assertPromoted(t: TestContext, mode: AwayPolicy["mode"]): Promise<void> {
+  const servers = await ReplicatedServer.start();
+  t.after(() => servers[Symbol.asyncDispose]());
+  const { stampsUs } = await sendDuring(
+    t,
+    mode,
+    () => RedisStore.open(servers.url),
+    async () => {
+      await servers.hasCaughtUp();
+      servers.detach();
+      await systemTime.sleep(900);
+      servers.promote();
+    },
+  );
+  assertWithin(stampsUs, LIMIT, 1_000_000);
+}
+
 describe("redis", { skip: whyNoRedis() }, () => {
   test("redis: with share, a server that is away and restarts empty does not let more than the limit through", t =>
     assertEmptyRestart(t, "share"));
@@ -127,6 +146,11 @@ describe("redis", { skip: whyNoRedis() }, () => {
     assertEmptyRestart(t, "wait"));
   test("redis: with share, FLUSHALL does not let more than the limit through", t => assertFlushed(t, "share"));
   test("redis: with wait, FLUSHALL does not let more than the limit through", t => assertFlushed(t, "wait"));
+
+  test("redis: with share, a promoted replica without the last changes does not let more than the limit through", t =>
+    assertPromoted(t, "share"));
+  test("redis: with wait, a promoted replica without the last changes does not let more than the limit through", t =>
+    assertPromoted(t, "wait"));
 
   test("redis: a server without memory is reported once, and does not let more than the limit through", async t => {
     const server = await RedisServer.start();

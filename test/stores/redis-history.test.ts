@@ -4,11 +4,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { StoreError } from "../../src/errors.ts";
 import { RedisStore } from "../../src/stores/redis/redis-store.ts";
 import type { LeaseReply, LeaseRequest, UseReport } from "../../src/stores/store.ts";
-import { BreakableLink } from "./breakable-link.ts";
 import { eventually } from "./eventually.ts";
+import { ReplicatedServer } from "./redis-replica.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
 import { kindOf, one } from "./requests.ts";
 
@@ -54,31 +53,27 @@ function isLost(reply: LeaseReply | undefined): boolean {
 
 describe("a Redis server with older data", { skip: whyNoRedis() }, () => {
   test("a promoted replica that lacks the last units grants none until they are reported", async t => {
-    const primary = await started(t);
-    const replica = await started(t, "--replicaof", `127.0.0.1 ${primary.port}`, "--repl-diskless-sync-delay", "0");
-    const link = await BreakableLink.to(primary.port);
-    t.after(() => link.close());
-    const store = await opened(t, `redis://127.0.0.1:${link.port}`);
+    const servers = await ReplicatedServer.start();
+    t.after(() => servers[Symbol.asyncDispose]());
+    const store = await opened(t, servers.url);
     const request = one("k", 3, HOUR_MS);
     assert.equal(await kindOf(store, request), "granted");
     await store.exchange([{ keys: ["k"], written: 1, returned: 0 }], []);
-    const offsetOf = (server: RedisServer, name: string) =>
-      new RegExp(`^${name}:(\\d+)`, "m").exec(server.cli("info", "replication"))?.[1];
-    await eventually(async () => {
-      if (offsetOf(replica, "slave_repl_offset") !== offsetOf(primary, "master_repl_offset"))
-        throw new StoreError("the replica lags behind");
-    });
-    replica.cli("replicaof", "no", "one");
+    await servers.hasCaughtUp();
+    servers.detach();
     assert.equal(await kindOf(store, known({ ...request, least: 2, most: 2 })), "granted");
     await store.exchange([{ keys: ["k"], written: 2, returned: 0 }], []);
 
-    link.target = replica.port;
-    primary.cli("client", "kill", "type", "normal");
+    servers.promote();
     assert.ok(isLost(await replyOf(store, known(request))), "the replica has only one of the three units");
     await store.exchange([], [], knownUnits(request, 3));
     const reply = await replyOf(store, known(request));
     assert.ok(reply?.kind === "wait" && !reply.isLost, JSON.stringify(reply));
-    assert.equal(await kindOf(await opened(t, replica.url), request), "wait", "the other processes know it too");
+    assert.equal(
+      await kindOf(await opened(t, servers.replica.url), request),
+      "wait",
+      "the other processes know it too",
+    );
   });
 
   test("a server that was restarted with its file may have lost the last units", async t => {
