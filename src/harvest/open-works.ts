@@ -162,14 +162,19 @@ export class OpenWorks {
     return true;
   }
 
-  /** Settles the work if its metadata does not match the filter. */
-  async advanceIfWanted(resolution: Resolution): Promise<void> {
+  /** Like `advance`, but settles the work if its metadata does not match the filter. */
+  async advanceIfWanted(resolution: Resolution, savesProgress = false): Promise<void> {
     const problem = filterProblem(this.#options.filter, resolution.work.metadata);
-    await (problem === undefined ? this.advance(resolution) : this.#settle(resolution, "filtered", problem));
+    if (problem === undefined) await this.advance(resolution, savesProgress);
+    else await this.#settle(resolution, "filtered", problem);
   }
 
-  /** Queues the next step of a work, or settles the work. */
-  async advance(resolution: Resolution): Promise<void> {
+  /**
+   * Queues the next step of a work, or settles the work.
+   * @param savesProgress a step has ended. The manifest keeps that, so that no process repeats the step if this one dies:
+   * otherwise works with many steps would never end where processes die often.
+   */
+  async advance(resolution: Resolution, savesProgress = false): Promise<void> {
     const nowUs = this.#nowUs;
     const next = resolution.next(nowUs);
     if (next.kind === "finished") return this.#settle(resolution, next.reason, next.message);
@@ -183,6 +188,8 @@ export class OpenWorks {
     const { notBeforeUs } = next.pending;
     const isLong = notBeforeUs - nowUs > LONG_WAIT_MS * 1000;
     if (isLong || this.queues.count(queue) >= this.#mostIn(queue)) return this.#putOff(task, queue);
+    const progress = savesProgress ? resolution.progress(this.clock(), next.pending) : undefined;
+    if (progress !== undefined) await this.#options.manifest.saveProgress(resolution.work.id, queue, progress);
     this.queues.add(task, queue, notBeforeUs, nowUs);
     const batch = batchOf(task);
     if (batch !== undefined) this.#batchSizes.set(queue, batch.resolver.batch.maxWorks);

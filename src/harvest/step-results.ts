@@ -6,6 +6,7 @@ import type { OpenWorks } from "./open-works.ts";
 import type { PipelineTask } from "./pipeline-task.ts";
 import { decideRefusedStep } from "./refused-step.ts";
 import type { Resolution } from "./resolution.ts";
+import type { Redirect } from "./resolver-query.ts";
 import type { ResolverResponse } from "./resolvers/resolver.ts";
 import { type PendingStep, resolverNameOf } from "./step.ts";
 import type { StepOutcome, UnsentOutcome } from "./step-runner.ts";
@@ -46,7 +47,7 @@ export class StepResults {
         return;
       case "redirect": {
         const failure = resolution.redirected(pending, outcome);
-        if (failure === undefined) await this.#open.advance(resolution);
+        if (failure === undefined) await this.#open.advance(resolution, !hasCookies(pending, outcome));
         else await this.#failed(task, { ...failure, status: outcome.status }, 0, startedUs);
         return;
       }
@@ -57,7 +58,7 @@ export class StepResults {
           otherWorks === 0 ? undefined : `asked together with ${otherWorks} other work${otherWorks === 1 ? "" : "s"}`;
         await this.#recordAttempt(resolution, pending, { status, reason, message, bytes }, startedUs);
         if (resolution.applyFinding(pending, finding)) await this.#update(resolution);
-        else await this.#open.advance(resolution);
+        else await this.#open.advance(resolution, true);
         return;
       }
       case "stored": {
@@ -70,9 +71,7 @@ export class StepResults {
           return;
         }
         resolution.stored(downloaded, reason);
-        const progress = resolution.progress(this.#open.clock());
-        await this.#options.manifest.saveProgress(resolution.work.id, progress);
-        await this.#open.advance(resolution);
+        await this.#open.advance(resolution, true);
       }
     }
   }
@@ -122,7 +121,7 @@ export class StepResults {
   async #update(resolution: Resolution): Promise<void> {
     const { manifest } = this.#options;
     const same = await manifest.works.update(resolution.work);
-    if (same === undefined) return this.#open.advanceIfWanted(resolution);
+    if (same === undefined) return this.#open.advanceIfWanted(resolution, true);
     if (!(await manifest.works.merge(resolution.work, same))) return this.#update(resolution);
     this.#open.closed(resolution.work, "merged", "merged", 0);
   }
@@ -139,7 +138,7 @@ export class StepResults {
     const resolver = resolverNameOf(pending.step);
     if (failure.isForAllWorks === true && !this.#switchedOff.has(resolver)) this.#switchedOff.set(resolver, message);
     if (resolution.failed(pending, failure, this.#options.time.monotonicUs(), page)) await this.#update(resolution);
-    else await this.#open.advance(resolution);
+    else await this.#open.advance(resolution, true);
   }
 
   async #recordAttempt(
@@ -155,4 +154,9 @@ export class StepResults {
     await manifest.recordAttempt(run, resolution.work.id, attemptRecord);
     onAttempt?.(resolution.work, attemptRecord);
   }
+}
+
+/** The manifest does not keep cookies: another process could not continue behind a redirect that needs them. */
+function hasCookies({ visitedWithOtherCookies = 0 }: PendingStep, { setsCookies }: Redirect): boolean {
+  return setsCookies || visitedWithOtherCookies > 0;
 }

@@ -17,23 +17,26 @@ export function filesContract(open: OpenManifest): void {
       destination: undefined,
     };
     await manifest.files.savePart(part);
-    assert.deepEqual(await manifest.files.part(part.urlHash, id), part);
+    const known = (urlHash: string) => manifest.files.knownDownload(urlHash, id);
+    assert.deepEqual(await known(part.urlHash), { source: undefined, part });
     await manifest.files.savePart({ ...part, validator: undefined, totalBytes: undefined, destination: DOWNLOADED });
-    assert.deepEqual((await manifest.files.partsOf(id))[0]?.destination, DOWNLOADED);
+    assert.deepEqual((await known(part.urlHash)).part?.destination, DOWNLOADED);
     await manifest.files.savePart({ ...part, urlHash: "other", file: "2.part" });
-    assert.equal((await manifest.files.partsOf(id)).length, 2);
+    await manifest.files.savePart({ ...part, urlHash: "third", file: "3.part" });
     await manifest.files.deletePart("other", id);
-    assert.equal((await manifest.files.partsOf(id)).length, 1);
-    await manifest.finish(run, id, "ok", { ...DOWNLOADED, licence: "cc-by", version: "published" });
-    assert.deepEqual(await manifest.files.partsOf(id), []);
+    assert.equal((await known("other")).part, undefined);
+    assert.equal((await known("third")).part?.file, "3.part");
     const { sha256, path, bytes, mediaType } = DOWNLOADED;
+    assert.deepEqual(await manifest.files.knownFiles(sha256, id), { sameBytes: undefined, ofWork: [] });
+    const finished = await manifest.finish(run, id, "ok", { ...DOWNLOADED, licence: "cc-by", version: "published" });
+    assert.equal(finished.file.path, path);
+    assert.deepEqual([...finished.parts].sort(), ["1.part", "3.part"]);
     const stored = { sha256, path, bytes, mediaType };
-    assert.deepEqual(await manifest.files.file(sha256), stored);
-    assert.deepEqual(await manifest.files.ofWork(id), [stored]);
-    assert.deepEqual(await manifest.files.source(DOWNLOADED.urlHash), {
-      ...{ file: stored, etag: '"1"', lastModified: undefined, run },
-    });
-    assert.equal(await manifest.files.source("unknown"), undefined);
+    assert.deepEqual(await manifest.files.knownFiles(sha256, id), { sameBytes: stored, ofWork: [stored] });
+    assert.deepEqual(await manifest.files.knownFiles("other", id), { sameBytes: undefined, ofWork: [stored] });
+    const source = { file: stored, etag: '"1"', lastModified: undefined, run };
+    assert.deepEqual(await known(DOWNLOADED.urlHash), { source, part: undefined });
+    assert.deepEqual(await known("unknown"), { source: undefined, part: undefined });
     const { licence, version, files, reason } = await manifest.reports.workRecord(id);
     assert.deepEqual([licence, version, reason, files.length], ["cc-by", "published", "ok", 1]);
   });
@@ -51,11 +54,9 @@ export function filesContract(open: OpenManifest): void {
     const part = { work: work.id, file: "x.part", validator: '"1"', totalBytes: 5, destination: undefined };
     await manifest.files.savePart({ ...part, urlHash: urlHash("data.zip") });
     await manifest.finish(run, work.id, "ok", file("a.xml", { mediaType: "application/xml", ofSeveral: "main" }));
-    await manifest.finish(run, work.id, "ok", file("a.pdf", { ofSeveral: "main" }));
-    assert.equal((await manifest.files.partsOf(work.id)).length, 1);
+    assert.deepEqual((await manifest.finish(run, work.id, "ok", file("a.pdf", { ofSeveral: "main" }))).parts, []);
     const zip = { mediaType: "application/zip", role: "supplement", ofSeveral: "further" } as const;
-    await manifest.finish(run, work.id, "ok", file("data.zip", zip));
-    assert.equal((await manifest.files.partsOf(work.id)).length, 0);
+    assert.deepEqual((await manifest.finish(run, work.id, "ok", file("data.zip", zip))).parts, ["x.part"]);
     // The same bytes as the article stay the article; other bytes from the same URL replace the supplement.
     await manifest.finish(run, work.id, "duplicate", file("a.pdf", { ...zip, path: "a.pdf" }));
     await manifest.finish(
@@ -64,7 +65,7 @@ export function filesContract(open: OpenManifest): void {
       "ok",
       file("data.zip", { ...zip, sha256: "cd".repeat(32), path: "data~2.zip" }),
     );
-    await manifest.saveProgress(work.id, "so far");
+    await manifest.saveProgress(work.id, "x.example artifact", "so far");
     assert.equal(await manifest.works.stateOf(work), "pending");
     assert.deepEqual((await manifest.reports.workRecord(work.id)).files, []);
     await manifest.queue.putOff(work.id, { queue: "", notBeforeMs: 0, progress: "so far" });
@@ -111,10 +112,10 @@ export function filesContract(open: OpenManifest): void {
     await manifest.queue.takeAny(2, 1);
     await manifest.finish(2, id, "ok", { ...DOWNLOADED, sha256: "cd".repeat(32), flag: "no-eof", displaced });
     assert.deepEqual(
-      (await manifest.files.ofWork(id)).map(({ path, flag }) => [path, flag]),
+      (await manifest.files.knownFiles("", id)).ofWork.map(({ path, flag }) => [path, flag]),
       [[DOWNLOADED.path, "no-eof"]],
     );
-    assert.equal((await manifest.files.file(DOWNLOADED.sha256))?.path, displaced.path);
+    assert.equal((await manifest.files.knownFiles(DOWNLOADED.sha256, id)).sameBytes?.path, displaced.path);
   });
 
   test("works of lost files are pending again, and their source is forgotten", async t => {
@@ -126,7 +127,7 @@ export function filesContract(open: OpenManifest): void {
       { path: DOWNLOADED.path, role: "article", sha256: DOWNLOADED.sha256, bytes: 10, works: 2 },
     ]);
     assert.equal(await manifest.works.reopen([DOWNLOADED.sha256, "unknown"]), 2);
-    assert.equal(await manifest.files.source(DOWNLOADED.urlHash), undefined);
+    assert.equal((await manifest.files.knownDownload(DOWNLOADED.urlHash, 0)).source, undefined);
     assert.deepEqual(await manifest.reports.storedFiles(), []);
     assert.equal((await taken(manifest, run)).length, 2);
   });

@@ -32,6 +32,19 @@ export function queueContract(open: OpenManifest): void {
     assert.deepEqual(await manifest.queue.waiting(other), []);
   });
 
+  test("a work of a process that has ended continues where its progress was saved", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const { id } = await takenOne(manifest, run);
+    await manifest.saveProgress(id, "x.example", "half");
+    await manifest.endRun(run, "interrupted");
+    const next = await manifest.beginRun("run");
+    await manifest.works.addUnfinished(next, [], true);
+    const [again] = await manifest.queue.take(next, "x.example", systemTime.wallMs(), 1);
+    assert.deepEqual([again?.work.id, again?.progress], [id, "half"]);
+  });
+
   test("a work that is put off keeps its progress, and is not taken before its time", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");

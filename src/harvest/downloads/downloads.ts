@@ -9,7 +9,7 @@ import type { Time } from "../../time/time.ts";
 import { challengeInFields } from "../challenge-page.ts";
 import type { Cookies } from "../cookies.ts";
 import type { ListedWork, Manifest } from "../manifest/manifest.ts";
-import type { DownloadedFile, KnownSource } from "../manifest/manifest-files.ts";
+import type { DownloadedFile, KnownSource, PartialDownload, StoredFile } from "../manifest/manifest-files.ts";
 import type { DoneReason } from "../reason.ts";
 import { redactedUrl } from "../redacted-url.ts";
 import type { Redirect } from "../resolver-query.ts";
@@ -102,15 +102,15 @@ export class Downloads {
     let first = received;
     let setsCookies = false;
     const urlHash = sha256Of(url);
-    const known = await manifest.files.source(urlHash);
-    const source = known !== undefined && (await fileStore.has(known.file)) ? known : undefined;
+    const known = await manifest.files.knownDownload(urlHash, work.id);
+    const source = known.source !== undefined && (await fileStore.has(known.source.file)) ? known.source : undefined;
     // Another work of this run has the same URL: no second request.
     if (source?.run === run) {
       received?.body.destroy();
       return this.#reuseFile(request, source, "duplicate", undefined);
     }
-    const file = await this.#partFor(urlHash, work.id);
-    const record = this.#resumeRecord(urlHash, work.id, file);
+    const file = await this.#partFor(known.part);
+    const record = this.#resumeRecord(urlHash, work.id, file, known.part);
     const result = await downloadFile({
       path: fileStore.parts.pathOf(file),
       record,
@@ -155,10 +155,9 @@ export class Downloads {
   }
 
   /** The name of the partial file. One that another process has begun is continued in a copy. */
-  async #partFor(urlHash: string, work: number): Promise<string> {
+  async #partFor(begun: PartialDownload | undefined): Promise<string> {
     const { manifest, fileStore } = this.#options;
     const { files } = manifest;
-    const begun = await files.part(urlHash, work);
     if (begun === undefined) return files.newPartName();
     if (files.isOwnPart(begun.file)) return begun.file;
     const file = files.newPartName();
@@ -168,16 +167,23 @@ export class Downloads {
     return file;
   }
 
-  /** Keeps the resume record of a partial file in the manifest. */
-  #resumeRecord(urlHash: string, work: number, file: string): ResumeRecordStore {
+  /** Keeps the resume record of a partial file in the manifest, which is not asked again for what it has said. */
+  #resumeRecord(urlHash: string, work: number, file: string, begun: PartialDownload | undefined): ResumeRecordStore {
     const { files } = this.#options.manifest;
+    let isKept = begun !== undefined;
     return {
       load: async () => {
-        const { validator, totalBytes } = (await files.part(urlHash, work)) ?? {};
+        const { validator, totalBytes } = begun ?? {};
         return validator === undefined ? undefined : { validator, totalBytes };
       },
-      save: record => files.savePart({ urlHash, work, file, ...record, destination: undefined }),
-      delete: () => files.deletePart(urlHash, work),
+      save: record => {
+        isKept = true;
+        return files.savePart({ urlHash, work, file, ...record, destination: undefined });
+      },
+      delete: async () => {
+        if (isKept) await files.deletePart(urlHash, work);
+        isKept = false;
+      },
     };
   }
 
@@ -216,9 +222,9 @@ export class Downloads {
     const origin = { urlHash, url: redactedUrl(url), resolver, licence, version, role, ofSeveral };
     const { etag, "last-modified": lastModified } = plainHeaders(headers);
     const validators = { etag, lastModified };
-    const sameBytes = await manifest.files.file(sha256);
+    const { sameBytes, ofWork } = await manifest.files.knownFiles(sha256, work.id);
     if (sameBytes !== undefined && (await fileStore.has(sameBytes))) {
-      await this.#deletePart(urlHash, work.id, file);
+      await fileStore.parts.delete(file);
       return this.#recordFile(work, "duplicate", { ...sameBytes, ...origin, ...validators });
     }
     const stored = { sha256, bytes, mediaType: MEDIA_TYPES[kind], flag, ...origin, ...validators };
@@ -226,7 +232,7 @@ export class Downloads {
       const target = filePathFor(layout, work, kind, sha256, role);
       const isArticle = (role ?? "article") === "article";
       const mayDisplace = isArticle && !fileStore.isContentAddressed;
-      const displaced = mayDisplace ? await this.#displacedBy(work, target) : undefined;
+      const displaced = mayDisplace ? await this.#displacedBy(ofWork, target) : undefined;
       for (;;) {
         const path = displaced === undefined ? await fileStore.availablePath(target, sha256) : target;
         const downloaded: DownloadedFile = { ...stored, path, displaced, replaces: sameBytes?.path };
@@ -247,20 +253,17 @@ export class Downloads {
   }
 
   /** The earlier file of the work if it has this path: it moves to a numbered one, so that the newest file has no number. */
-  async #displacedBy({ id }: ListedWork, target: string): Promise<DownloadedFile["displaced"]> {
-    const { manifest, fileStore } = this.#options;
-    const earlier = (await manifest.files.ofWork(id)).find(({ path }) => path === target);
+  async #displacedBy(ofWork: readonly StoredFile[], target: string): Promise<DownloadedFile["displaced"]> {
+    const { fileStore } = this.#options;
+    const earlier = ofWork.find(({ path }) => path === target);
     if (earlier === undefined || !(await fileStore.has(earlier))) return undefined;
     return { sha256: earlier.sha256, path: await fileStore.availablePath(target, earlier.sha256, 2) };
   }
 
-  /** Records the file in the manifest. If the work is done, its other partial files are deleted. */
+  /** Records the file in the manifest. */
   async #recordFile(work: ListedWork, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredDownload> {
     const { manifest, fileStore, run, metadata } = this.#options;
     const { ofSeveral } = downloaded;
-    for (const { urlHash, file } of ofSeveral === undefined ? await manifest.files.partsOf(work.id) : []) {
-      if (urlHash !== downloaded.urlHash) await this.#deletePart(urlHash, work.id, file);
-    }
     const recorded = await finishDownload(manifest, fileStore, run, work.id, reason, downloaded);
     if (metadata !== undefined && ofSeveral !== "further")
       await withDiskErrors(fileStore.name, () => writeMetadata(fileStore, recorded.path, work, metadata));
@@ -277,11 +280,5 @@ export class Downloads {
     const origin = { urlHash: sha256Of(url), url: redactedUrl(url), resolver, licence, version, role, ofSeveral };
     const stored = await this.#recordFile(work, reason, { ...file, ...origin, etag, lastModified });
     return status === undefined ? stored : { ...stored, status };
-  }
-
-  async #deletePart(urlHash: string, work: number, file: string): Promise<void> {
-    const { manifest, fileStore } = this.#options;
-    await manifest.files.deletePart(urlHash, work);
-    await fileStore.parts.delete(file);
   }
 }

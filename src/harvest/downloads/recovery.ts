@@ -51,7 +51,10 @@ export async function moveDownload(
   await fileStore.store({ part, path, sha256, mediaType });
 }
 
-/** Records a file that has its path. If another process has stored the same bytes meanwhile, this copy is deleted. */
+/**
+ * Records a file that has its path, and deletes partial files that are not needed any more. If another process has stored
+ * the same bytes meanwhile, this copy is deleted.
+ */
 export async function finishDownload(
   manifest: Manifest,
   fileStore: FileStore,
@@ -60,7 +63,11 @@ export async function finishDownload(
   reason: DoneReason,
   downloaded: DownloadedFile,
 ): Promise<DownloadedFile> {
-  const { path } = await manifest.finish(run, work, reason, downloaded);
+  const {
+    file: { path },
+    parts,
+  } = await manifest.finish(run, work, reason, downloaded);
+  for (const part of parts) await fileStore.parts.delete(part);
   if (path === downloaded.path) return downloaded;
   await fileStore.deleteFile(downloaded.path);
   return { ...downloaded, path };

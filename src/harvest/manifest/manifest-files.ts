@@ -61,21 +61,41 @@ export interface PartialDownload {
   readonly destination: DownloadedFile | undefined;
 }
 
+/** What the manifest knows of a URL before it is requested for a work. */
+export interface KnownDownload {
+  readonly source: KnownSource | undefined;
+  readonly part: PartialDownload | undefined;
+}
+
+/** What the manifest knows before a file is moved to its path. */
+export interface KnownFiles {
+  /** The file that has the same bytes. */
+  readonly sameBytes: StoredFile | undefined;
+  /** The files of the work, the article first. */
+  readonly ofWork: readonly StoredFile[];
+}
+
+/** What the manifest has recorded of a file. */
+export interface FinishedFile {
+  /** The file that the manifest has with these bytes: its path is another one if another process was first. */
+  readonly file: StoredFile;
+  /** Names of partial files that the work no longer needs. */
+  readonly parts: readonly string[];
+}
+
 /**
  * The files, sources and partial files of a manifest. URLs are stored as hashes, because they may contain signatures and
  * tokens.
  */
 export interface ManifestFiles {
-  file(sha256: string): Promise<StoredFile | undefined>;
-  /** The files of a work, the article first. */
-  ofWork(work: number): Promise<readonly StoredFile[]>;
-  source(urlHash: string): Promise<KnownSource | undefined>;
+  /** Read together, because each exchange with a server costs time. */
+  knownDownload(urlHash: string, work: number): Promise<KnownDownload>;
+  /** Read together, as above. */
+  knownFiles(sha256: string, work: number): Promise<KnownFiles>;
   /** A name for a new partial file, which no other process uses. */
   newPartName(): string;
   /** Whether this process has named the partial file. Another one may still write to the file. */
   isOwnPart(file: string): boolean;
-  part(urlHash: string, work: number): Promise<PartialDownload | undefined>;
-  partsOf(work: number): Promise<readonly PartialDownload[]>;
   savePart(part: PartialDownload): Promise<void>;
   deletePart(urlHash: string, work: number): Promise<void>;
   /** Those of these partial files that no process uses and no work can resume. */

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Time } from "../../time/time.ts";
 import type { DoneReason, Reason } from "../reason.ts";
-import type { DownloadedFile, ManifestFiles, PartialDownload, StoredFile } from "./manifest-files.ts";
+import type { DownloadedFile, FinishedFile, ManifestFiles, PartialDownload } from "./manifest-files.ts";
 import type { ManifestQueue } from "./manifest-queue.ts";
 import type { ManifestReports } from "./manifest-reports.ts";
 import type { ManifestTables } from "./manifest-tables.ts";
@@ -80,15 +80,14 @@ export interface Manifest {
   recordAttempt(run: number, work: number, attempt: AttemptRecord): Promise<void>;
   /**
    * Records in one transaction that the work is done, its file, and the source of the file. A work with several files
-   * stays pending until `complete`. Returns the file that the manifest has with these bytes: its path is another one if
-   * another process was first.
+   * stays pending until `complete`.
    */
-  finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredFile>;
+  finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<FinishedFile>;
   /**
-   * Keeps what the search for a copy has done so far, because a file of the work is stored.
-   * @param progress undefined if it cannot be stored
+   * Keeps what the search for a copy has done so far: if this process dies, another one continues there.
+   * @param queue the queue of its next step
    */
-  saveProgress(work: number, progress: string | undefined): Promise<void>;
+  saveProgress(work: number, queue: string, progress: string): Promise<void>;
   /**
    * A work with several files is done.
    * @param message which files could not be downloaded. @default none

@@ -20,8 +20,20 @@ export interface Queryable {
   query(text: string, values?: readonly SqlParameter[]): Promise<QueryResult>;
 }
 
+/** A connection whose server keeps statements. */
+export interface PreparingQueryable extends Queryable {
+  /** Like `query`. The server keeps the statement under a name, and does not parse it again on this connection. */
+  prepared(text: string, values: readonly SqlParameter[]): Promise<QueryResult>;
+}
+
 /** One connection. */
 export interface PgClient extends Queryable {
+  query(text: string, values?: readonly SqlParameter[]): Promise<QueryResult>;
+  query(statement: {
+    readonly name: string;
+    readonly text: string;
+    readonly values: readonly SqlParameter[];
+  }): Promise<QueryResult>;
   on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "notification", listener: (message: { readonly channel: string }) => void): unknown;
   on(event: "end", listener: () => void): unknown;
@@ -61,6 +73,8 @@ export interface PgDriver {
 
 /** The type number of int8, which pg returns as text: numbers of a manifest are far below 2 ** 53. */
 const INT8 = 20;
+/** Names of prepared statements. The texts are those of this program, so there are few. */
+const statementNames = new Map<string, string>();
 const CONNECT_TIMEOUT_MS = 10_000;
 /** A report counts a million rows in less than a second. A server that needs longer is stuck. */
 const QUERY_TIMEOUT_MS = 60_000;
@@ -113,8 +127,21 @@ async function loadPg(): Promise<PgModule> {
 }
 
 /** Runs statements on a connection. PostgreSQL stores no NUL characters in text, so they are left out. */
-export function queryableOf(client: PgClient): Queryable {
-  return { query: (text, values) => client.query(text, values?.map(storable)) };
+export function queryableOf(client: PgClient): PreparingQueryable {
+  return {
+    query: (text, values) => client.query(text, values?.map(storable)),
+    prepared: (text, values) => client.query({ name: statementName(text), text, values: values.map(storable) }),
+  };
+}
+
+/** The same for the same text, in all connections. */
+function statementName(text: string): string {
+  let name = statementNames.get(text);
+  if (name === undefined) {
+    name = `docstokg_${statementNames.size}`;
+    statementNames.set(text, name);
+  }
+  return name;
 }
 
 function storable(value: SqlParameter): SqlParameter {

@@ -7,7 +7,8 @@ type Statement = readonly [parts: readonly string[], result: string, parameters:
 
 /**
  * Records a file with its source, and the end of the work if it has no further files, for `PostgresWorker.apply`. The
- * result is the file that has these bytes: another worker may have stored them first. All parts see the rows from before
+ * result is the file that has these bytes, because another worker may have stored them first, and the names of the partial
+ * files that are not needed any more. All parts see the rows from before
  * the statement, and no two of them change the same row.
  */
 export function finishStatement(run: number, reason: DoneReason, downloaded: DownloadedFile): Statement {
@@ -46,7 +47,7 @@ export function finishStatement(run: number, reason: DoneReason, downloaded: Dow
   }
   if (ofSeveral === undefined)
     parts.push(
-      `gone AS (DELETE FROM parts WHERE ${ofWork})`,
+      `gone AS (DELETE FROM parts WHERE ${ofWork} RETURNING file)`,
       `done AS (UPDATE works SET state = 'done', reason = ${bind(reason)}, message = NULL, ${result()},
          ended_ms = ${NOW_MS}, taken_by = NULL, progress = NULL WHERE id IN (SELECT id FROM changed))`,
     );
@@ -56,9 +57,9 @@ export function finishStatement(run: number, reason: DoneReason, downloaded: Dow
       // A supplement that has changed: the earlier one is no longer a file of the work.
       `earlier AS (DELETE FROM work_files WHERE ${ofWork} AND url = ${address} AND sha256 <> ${file}
          AND role <> 'article'${kept})`,
-      `gone AS (DELETE FROM parts WHERE ${ofWork} AND place = ${place})`,
+      `gone AS (DELETE FROM parts WHERE ${ofWork} AND place = ${place} RETURNING file)`,
     );
     if (ofSeveral === "main") parts.push(`main AS (UPDATE works SET ${result()} WHERE id IN (SELECT id FROM changed))`);
   }
-  return [parts, "SELECT * FROM stored", parameters];
+  return [parts, "SELECT *, ARRAY(SELECT file FROM gone) AS parts FROM stored", parameters];
 }

@@ -5,6 +5,7 @@ import {
   type PgPool,
   type PgPoolClient,
   type PgSingleClient,
+  type PreparingQueryable,
   type Queryable,
   type QueryResult,
   queryableOf,
@@ -72,6 +73,12 @@ export class PostgresConnection {
     return rows;
   }
 
+  /** Like `read`, for a statement that finds rows by their keys: the server parses and plans it once for a connection. */
+  async lookUp(sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
+    const { rows } = await this.#repeated(() => this.#withClient(client => client.prepared(sql, parameters)));
+    return rows;
+  }
+
   /** Runs one statement that changes rows, exactly once. */
   write(sql: string, parameters: readonly SqlParameter[] = []): Promise<QueryResult> {
     return this.transaction(client => client.query(sql, parameters));
@@ -107,7 +114,8 @@ export class PostgresConnection {
   }
 
   /**
-   * Runs one statement that changes rows, exactly once, in one exchange with the server: a transaction needs three.
+   * Runs one statement that changes rows, exactly once, in one exchange with the server: a transaction needs three. The
+   * server parses and plans it once for a connection.
    * @param parts of its `WITH` clause. The part `changed` has a row if the statement is to be applied.
    * @returns what `result` selects; undefined if the statement was applied and its reply was lost.
    */
@@ -120,7 +128,7 @@ export class PostgresConnection {
       return this.#withClient(async client => {
         const mark = this.#marks.next();
         try {
-          return (await client.query(sql, [...parameters, ...this.#marks.parametersOf(mark)])).rows;
+          return (await client.prepared(sql, [...parameters, ...this.#marks.parametersOf(mark)])).rows;
         } catch (error) {
           if (isConnectionError(error)) unknown = mark;
           throw error;
@@ -158,7 +166,7 @@ export class PostgresConnection {
     await this.#pool.end();
   }
 
-  async #withClient<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
+  async #withClient<Value>(action: (client: PreparingQueryable) => Promise<Value>): Promise<Value> {
     const client = await this.#pool.connect();
     try {
       const value = await action(queryableOf(client));

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import {
   fileOfRow,
-  type KnownSource,
+  type KnownDownload,
+  type KnownFiles,
   type ManifestFiles,
   type PartialDownload,
   partOfRow,
@@ -12,7 +13,6 @@ import type { PostgresConnection } from "./postgres-connection.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
 const FILE_COLUMNS = "files.sha256, files.path, files.bytes, files.media_type, files.flag";
-const PARTS = "SELECT place, work, file, etag, total_bytes, shelving FROM parts";
 
 /**
  * The tables `files`, `sources` and `parts`. The column `place` has the hash of the URL. A partial file belongs to one
@@ -28,25 +28,34 @@ export class PostgresFiles implements ManifestFiles {
   }
 
   async file(sha256: string): Promise<StoredFile | undefined> {
-    const [row] = await this.#connection.read(`SELECT ${FILE_COLUMNS} FROM files WHERE sha256 = $1`, [sha256]);
+    const [row] = await this.#connection.lookUp(`SELECT ${FILE_COLUMNS} FROM files WHERE sha256 = $1`, [sha256]);
     return row && fileOfRow(row);
   }
 
-  async ofWork(work: number): Promise<readonly StoredFile[]> {
-    const rows = await this.#connection.read(
-      `SELECT ${FILE_COLUMNS} FROM work_files JOIN files USING (sha256) WHERE work = $1 ORDER BY role, path`,
-      [work],
+  async knownDownload(urlHash: string, work: number): Promise<KnownDownload> {
+    const [row = {}] = await this.#connection.lookUp(
+      `SELECT sources.etag, sources.last_modified, sources.run, ${FILE_COLUMNS}, parts.place, parts.work, parts.file,
+         parts.etag AS part_etag, parts.total_bytes, parts.shelving
+       FROM (SELECT $1::text AS place) AS wanted
+         LEFT JOIN (sources JOIN files USING (sha256)) ON sources.place = wanted.place
+         LEFT JOIN parts ON parts.place = wanted.place AND parts.work = $2`,
+      [urlHash, work],
     );
-    return rows.map(fileOfRow);
+    return {
+      source: typeof row["sha256"] === "string" ? sourceOfRow(row) : undefined,
+      part: typeof row["file"] === "string" ? partOfRow({ ...row, etag: row["part_etag"] }) : undefined,
+    };
   }
 
-  async source(urlHash: string): Promise<KnownSource | undefined> {
-    const [row] = await this.#connection.read(
-      `SELECT sources.etag, sources.last_modified, sources.run, ${FILE_COLUMNS}
-       FROM sources JOIN files USING (sha256) WHERE place = $1`,
-      [urlHash],
+  async knownFiles(sha256: string, work: number): Promise<KnownFiles> {
+    const rows = await this.#connection.lookUp(
+      `SELECT ${FILE_COLUMNS}, NULL AS role FROM files WHERE sha256 = $1
+       UNION ALL SELECT ${FILE_COLUMNS}, role FROM work_files JOIN files USING (sha256) WHERE work = $2
+       ORDER BY role NULLS FIRST, path`,
+      [sha256, work],
     );
-    return row && sourceOfRow(row);
+    const same = rows.find(({ role }) => role === null);
+    return { sameBytes: same && fileOfRow(same), ofWork: rows.filter(({ role }) => role !== null).map(fileOfRow) };
   }
 
   newPartName(): string {
@@ -55,15 +64,6 @@ export class PostgresFiles implements ManifestFiles {
 
   isOwnPart(file: string): boolean {
     return file.startsWith(`w${this.#worker.id}-`);
-  }
-
-  async part(urlHash: string, work: number): Promise<PartialDownload | undefined> {
-    const [row] = await this.#connection.read(`${PARTS} WHERE place = $1 AND work = $2`, [urlHash, work]);
-    return row && partOfRow(row);
-  }
-
-  async partsOf(work: number): Promise<readonly PartialDownload[]> {
-    return (await this.#connection.read(`${PARTS} WHERE work = $1`, [work])).map(partOfRow);
   }
 
   async savePart({ urlHash, work, file, validator, totalBytes, destination }: PartialDownload): Promise<void> {
@@ -82,10 +82,12 @@ export class PostgresFiles implements ManifestFiles {
   }
 
   async deletePart(urlHash: string, work: number): Promise<void> {
-    await this.#connection.transaction(async client => {
-      await this.#worker.check(client, work);
-      await client.query("DELETE FROM parts WHERE place = $1 AND work = $2", [urlHash, work]);
-    });
+    await this.#worker.apply(
+      work,
+      ["gone AS (DELETE FROM parts WHERE place = $3 AND work IN (SELECT id FROM changed))"],
+      "SELECT 1 FROM changed",
+      [urlHash],
+    );
   }
 
   async abandoned(files: readonly string[]): Promise<readonly string[]> {

@@ -250,11 +250,11 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     await first.works.add(run, works(3), IS_PRESENT);
     const [a = 0, c = 0] = await taken(first, run, 2);
     const [b = 0] = await taken(second, run, 1);
-    assert.equal((await first.finish(run, a, "ok", FILE)).path, "a.pdf");
-    assert.equal((await second.finish(run, b, "ok", { ...FILE, path: "b.pdf" })).path, "a.pdf");
+    assert.equal((await first.finish(run, a, "ok", FILE)).file.path, "a.pdf");
+    assert.equal((await second.finish(run, b, "ok", { ...FILE, path: "b.pdf" })).file.path, "a.pdf");
     // The file is missing on the disk, and was downloaded again to another path.
     const again = { ...FILE, path: "c.pdf", replaces: "a.pdf" };
-    assert.equal((await first.finish(run, c, "ok", again)).path, "c.pdf");
+    assert.equal((await first.finish(run, c, "ok", again)).file.path, "c.pdf");
   });
 
   test("operations wait for a server that restarts, and each takes effect once", async t => {

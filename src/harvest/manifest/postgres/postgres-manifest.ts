@@ -3,7 +3,7 @@ import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
 import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
 import type { AttemptRecord, Manifest, ManifestLock, RunPhase, UnfinishedRun } from "../manifest.ts";
-import type { DownloadedFile, StoredFile } from "../manifest-files.ts";
+import type { DownloadedFile, FinishedFile } from "../manifest-files.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { DELETE_OLD_MARKS } from "./commit-marks.ts";
 import { NOW_MS } from "./postgres-clock.ts";
@@ -171,12 +171,12 @@ export class PostgresManifest implements Manifest {
     return this.#results.recordAttempt(run, work, attempt);
   }
 
-  finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredFile> {
+  finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<FinishedFile> {
     return this.#results.finish(run, work, reason, downloaded);
   }
 
-  saveProgress(work: number, progress: string | undefined): Promise<void> {
-    return this.#results.saveProgress(work, progress);
+  saveProgress(work: number, queue: string, progress: string): Promise<void> {
+    return this.#results.saveProgress(work, queue, progress);
   }
 
   complete(work: number, reason: DoneReason, message?: string): Promise<void> {

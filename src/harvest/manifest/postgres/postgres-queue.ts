@@ -86,13 +86,10 @@ export class PostgresQueue implements ManifestQueue {
 
   async putOff(work: number, { queue, notBeforeMs, progress, message }: PutOff): Promise<void> {
     const delayMs = notBeforeMs === 0 ? null : Math.ceil(notBeforeMs - this.#time.wallMs());
-    await this.#connection.transaction(client =>
-      this.#worker.change(
-        client,
-        `UPDATE works SET queue = $1, not_before_ms = coalesce(${NOW_MS} + $2::bigint, 0), progress = $3, message = $4,
-           taken_by = NULL WHERE id = $5 AND taken_by = $6`,
-        [queue, delayMs, progress ?? null, message ?? null, work],
-      ),
+    await this.#worker.changeTaken(
+      work,
+      `queue = $3, not_before_ms = coalesce(${NOW_MS} + $4::bigint, 0), progress = $5, message = $6, taken_by = NULL`,
+      [queue, delayMs, progress ?? null, message ?? null],
     );
   }
 

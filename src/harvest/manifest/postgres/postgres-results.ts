@@ -1,7 +1,7 @@
 import type { DoneReason, Reason } from "../../reason.ts";
 import { redactedUrl } from "../../redacted-url.ts";
 import type { AttemptRecord } from "../manifest.ts";
-import { type DownloadedFile, fileOfRow, type StoredFile } from "../manifest-files.ts";
+import { type DownloadedFile, type FinishedFile, fileOfRow } from "../manifest-files.ts";
 import { finishStatement } from "./finish-statement.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
@@ -43,29 +43,23 @@ export class PostgresResults {
     );
   }
 
-  async finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredFile> {
+  async finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<FinishedFile> {
     const rows = await this.#worker.apply(work, ...finishStatement(run, reason, downloaded));
-    const stored = rows === undefined ? await this.#files.file(downloaded.sha256) : fileOfRow(rows[0] ?? {});
-    return stored ?? downloaded;
+    // The reply was lost. Partial files of this worker are deleted after its end.
+    if (rows === undefined) return { file: (await this.#files.file(downloaded.sha256)) ?? downloaded, parts: [] };
+    const [row = {}] = rows;
+    return { file: fileOfRow(row), parts: row["parts"] as readonly string[] };
   }
 
-  async saveProgress(work: number, progress: string | undefined): Promise<void> {
-    await this.#connection.transaction(client =>
-      this.#worker.change(client, "UPDATE works SET progress = $1 WHERE id = $2 AND taken_by = $3", [
-        progress ?? null,
-        work,
-      ]),
-    );
+  async saveProgress(work: number, queue: string, progress: string): Promise<void> {
+    await this.#worker.changeTaken(work, "queue = $3, progress = $4", [queue, progress]);
   }
 
   async complete(work: number, reason: DoneReason, message?: string): Promise<void> {
-    await this.#connection.transaction(client =>
-      this.#worker.change(
-        client,
-        `UPDATE works SET state = 'done', reason = $1, message = $2, ended_ms = ${NOW_MS}, taken_by = NULL, progress = NULL
-         WHERE id = $3 AND taken_by = $4`,
-        [reason, message ?? null, work],
-      ),
+    await this.#worker.changeTaken(
+      work,
+      `state = 'done', reason = $3, message = $4, ended_ms = ${NOW_MS}, taken_by = NULL, progress = NULL`,
+      [reason, message ?? null],
     );
   }
 
@@ -76,14 +70,11 @@ export class PostgresResults {
     progress?: string,
     keepsProgress = false,
   ): Promise<void> {
-    await this.#connection.transaction(client =>
-      this.#worker.change(
-        client,
-        `UPDATE works SET state = 'failed', reason = $1, message = coalesce($2, message), sha256 = NULL,
-           ended_ms = ${NOW_MS}, taken_by = NULL, progress = CASE WHEN $3 THEN progress ELSE $4 END
-         WHERE id = $5 AND taken_by = $6`,
-        [reason, message ?? null, keepsProgress, progress ?? null, work],
-      ),
+    await this.#worker.changeTaken(
+      work,
+      `state = 'failed', reason = $3, message = coalesce($4, message), sha256 = NULL, ended_ms = ${NOW_MS},
+         taken_by = NULL, progress = CASE WHEN $5 THEN progress ELSE $6 END`,
+      [reason, message ?? null, keepsProgress, progress ?? null],
     );
   }
 }

@@ -27,11 +27,11 @@ export class PostgresTakeover {
 
   /**
    * The works belong to this worker until their files are recovered, and are given back then: if it dies in between,
-   * another worker takes over from it. True if there were any.
+   * another worker takes over from it. A worker without works may have left files too. True if a worker had died.
    */
   async takeOver(): Promise<boolean> {
     const works = await this.#adopt();
-    if (works.length === 0) return false;
+    if (works === undefined) return false;
     const rows = await this.#connection.read(
       "SELECT place, work, file, etag, total_bytes, shelving FROM parts WHERE work = ANY($1)",
       [works],
@@ -46,10 +46,11 @@ export class PostgresTakeover {
   }
 
   /**
+   * The works of dead workers; undefined if no worker has died.
    * While the server was away no lease could be renewed, so none counts as ended until the server has been up for the
    * length of a lease.
    */
-  #adopt(): Promise<readonly number[]> {
+  #adopt(): Promise<readonly number[] | undefined> {
     const me = this.#worker.id;
     return this.#connection.transaction(async client => {
       const dead = await client.query(
@@ -59,7 +60,7 @@ export class PostgresTakeover {
         [me, this.#leaseMs],
       );
       const ids = dead.rows.map(({ id }) => Number(id));
-      if (ids.length === 0) return [];
+      if (ids.length === 0) return undefined;
       const { rows } = await client.query("UPDATE works SET taken_by = $1 WHERE taken_by = ANY($2) RETURNING id", [
         me,
         ids,

@@ -121,10 +121,10 @@ export class PostgresWorker {
     return rows;
   }
 
-  /** Runs a statement that changes one work of this worker: its last parameter is the id of the worker. */
-  async change(client: Queryable, sql: string, parameters: readonly SqlParameter[]): Promise<void> {
-    const { rowCount } = await client.query(sql, [...parameters, this.id]);
-    if (rowCount !== 1) throw this.#lose();
+  /** Changes columns of a work of this worker, in one exchange. @param columns as in `UPDATE`; parameters from `$3` */
+  async changeTaken(work: number, columns: string, parameters: readonly SqlParameter[]): Promise<void> {
+    const part = `set_columns AS (UPDATE works SET ${columns} WHERE id IN (SELECT id FROM changed))`;
+    await this.apply(work, [part], "SELECT 1 FROM changed", parameters);
   }
 
   /** Takes works in the name of this worker: the last parameter of the statement is its id. */

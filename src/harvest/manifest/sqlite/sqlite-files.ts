@@ -4,11 +4,11 @@ import type { Time } from "../../../time/time.ts";
 import {
   type DownloadedFile,
   fileOfRow,
-  type KnownSource,
+  type KnownDownload,
+  type KnownFiles,
   type ManifestFiles,
   type PartialDownload,
   partOfRow,
-  type StoredFile,
   sourceOfRow,
 } from "../manifest-files.ts";
 
@@ -23,7 +23,6 @@ export class SqliteFiles implements ManifestFiles {
   readonly #setSource: StatementSync;
   readonly #part: StatementSync;
   readonly #parts: StatementSync;
-  readonly #partsOf: StatementSync;
   readonly #setPart: StatementSync;
   readonly #deletePart: StatementSync;
   readonly #deleteParts: StatementSync;
@@ -53,28 +52,24 @@ export class SqliteFiles implements ManifestFiles {
     const parts = "SELECT place, work, file, etag, total_bytes, shelving FROM parts";
     this.#part = db.prepare(`${parts} WHERE place = ?`);
     this.#parts = db.prepare(parts);
-    this.#partsOf = db.prepare(`${parts} WHERE work = ?`);
     this.#setPart = db.prepare(
       `INSERT INTO parts (place, work, file, etag, total_bytes, shelving) VALUES (?, ?, ?, ?, ?, ?)
        ON CONFLICT (place) DO UPDATE SET work = excluded.work, file = excluded.file, etag = excluded.etag,
          total_bytes = excluded.total_bytes, shelving = excluded.shelving`,
     );
-    this.#deletePart = db.prepare("DELETE FROM parts WHERE place = ?");
-    this.#deleteParts = db.prepare("DELETE FROM parts WHERE work = ?");
+    this.#deletePart = db.prepare("DELETE FROM parts WHERE place = ? RETURNING file");
+    this.#deleteParts = db.prepare("DELETE FROM parts WHERE work = ? RETURNING file");
   }
 
-  async file(sha256: string): Promise<StoredFile | undefined> {
-    const row = this.#file.get(sha256);
-    return row === undefined ? undefined : fileOfRow(row);
+  async knownDownload(urlHash: string): Promise<KnownDownload> {
+    const source = this.#source.get(urlHash);
+    const part = this.#part.get(urlHash);
+    return { source: source && sourceOfRow(source), part: part && partOfRow(part) };
   }
 
-  async ofWork(work: number): Promise<readonly StoredFile[]> {
-    return this.#ofWork.all(work).map(fileOfRow);
-  }
-
-  async source(urlHash: string): Promise<KnownSource | undefined> {
-    const row = this.#source.get(urlHash);
-    return row === undefined ? undefined : sourceOfRow(row);
+  async knownFiles(sha256: string, work: number): Promise<KnownFiles> {
+    const same = this.#file.get(sha256);
+    return { sameBytes: same && fileOfRow(same), ofWork: this.#ofWork.all(work).map(fileOfRow) };
   }
 
   newPartName(): string {
@@ -85,18 +80,9 @@ export class SqliteFiles implements ManifestFiles {
     return true;
   }
 
-  async part(urlHash: string): Promise<PartialDownload | undefined> {
-    const row = this.#part.get(urlHash);
-    return row === undefined ? undefined : partOfRow(row);
-  }
-
   /** Of all works: no other process uses the manifest. */
   async parts(): Promise<readonly PartialDownload[]> {
     return this.#parts.all().map(partOfRow);
-  }
-
-  async partsOf(work: number): Promise<readonly PartialDownload[]> {
-    return this.#partsOf.all(work).map(partOfRow);
   }
 
   async savePart({ urlHash, work, file, validator, totalBytes, destination }: PartialDownload): Promise<void> {
@@ -105,7 +91,7 @@ export class SqliteFiles implements ManifestFiles {
   }
 
   async deletePart(urlHash: string): Promise<void> {
-    this.removePart(urlHash);
+    this.#deletePart.run(urlHash);
   }
 
   async abandoned(files: readonly string[]): Promise<readonly string[]> {
@@ -121,13 +107,13 @@ export class SqliteFiles implements ManifestFiles {
     this.#setSource.run(urlHash, sha256, etag ?? null, lastModified ?? null, run);
   }
 
-  /** `deletePart` for a caller that has opened a transaction. */
-  removePart(urlHash: string): void {
-    this.#deletePart.run(urlHash);
+  /** `deletePart` for a caller that has opened a transaction. Returns the names of the partial files. */
+  removePart(urlHash: string): readonly string[] {
+    return this.#deletePart.all(urlHash).map(({ file }) => String(file));
   }
 
-  /** The caller opens the transaction. */
-  deleteParts(work: number): void {
-    this.#deleteParts.run(work);
+  /** The caller opens the transaction. Returns the names of the partial files. */
+  removePartsOf(work: number): readonly string[] {
+    return this.#deleteParts.all(work).map(({ file }) => String(file));
   }
 }

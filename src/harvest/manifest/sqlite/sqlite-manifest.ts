@@ -4,7 +4,7 @@ import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
 import { redactedUrl } from "../../redacted-url.ts";
 import type { AttemptRecord, Manifest, ManifestLock, RunPhase } from "../manifest.ts";
-import type { DownloadedFile, PartialDownload, StoredFile } from "../manifest-files.ts";
+import type { DownloadedFile, FinishedFile, PartialDownload } from "../manifest-files.ts";
 import { SqliteFiles } from "./sqlite-files.ts";
 import { lockManifest, manifestError, openManifestFile } from "./sqlite-manifest-file.ts";
 import { SqliteQueue } from "./sqlite-queue.ts";
@@ -66,7 +66,7 @@ export class SqliteManifest implements Manifest {
     this.#mainFile = db.prepare(
       "UPDATE works SET sha256 = ?, url = ?, resolver = ?, licence = ?, version = ? WHERE id = ?",
     );
-    this.#progress = db.prepare("UPDATE works SET progress = ? WHERE id = ?");
+    this.#progress = db.prepare("UPDATE works SET queue = ?, progress = ? WHERE id = ?");
     this.#complete = db.prepare(
       `UPDATE works SET state = 'done', reason = ?, message = ?, ended_ms = ?, taken_by = NULL, progress = NULL
        WHERE id = ?`,
@@ -125,8 +125,8 @@ export class SqliteManifest implements Manifest {
     this.#attempt.run(work, run, step, resolver, redactedUrl(url), status, reason, message, ...rest);
   }
 
-  async finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredFile> {
-    inTransaction(this.db, "BEGIN IMMEDIATE", () => {
+  async finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<FinishedFile> {
+    const parts = inTransaction(this.db, "BEGIN IMMEDIATE", () => {
       const { sha256, url, resolver, licence = null, version = null, displaced, role = "article" } = downloaded;
       const { ofSeveral, urlHash } = downloaded;
       this.files.addFile(run, downloaded);
@@ -134,18 +134,17 @@ export class SqliteManifest implements Manifest {
       this.#addFile.run(work, role, sha256, url, resolver);
       if (ofSeveral !== undefined) {
         this.#removeEarlier.run(work, url, sha256);
-        this.files.removePart(urlHash);
         if (ofSeveral === "main") this.#mainFile.run(sha256, url, resolver, licence, version, work);
-        return;
+        return this.files.removePart(urlHash);
       }
-      this.files.deleteParts(work);
       this.#done.run(reason, sha256, url, resolver, licence, version, this.#time.wallMs(), work);
+      return this.files.removePartsOf(work);
     });
-    return downloaded;
+    return { file: downloaded, parts };
   }
 
-  async saveProgress(work: number, progress: string | undefined): Promise<void> {
-    this.#progress.run(progress ?? null, work);
+  async saveProgress(work: number, queue: string, progress: string): Promise<void> {
+    this.#progress.run(queue, progress, work);
   }
 
   async complete(work: number, reason: DoneReason, message?: string): Promise<void> {

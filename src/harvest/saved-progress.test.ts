@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { type TestContext, test } from "node:test";
+import { pdf } from "../../test/harvest/kit.ts";
+import type { Hub } from "../http/hub.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import type { Resolver } from "./resolvers/resolver.ts";
+import { openRun } from "./run.ts";
+
+const INDEX: Resolver = {
+  name: "index",
+  needs: [],
+  requestFor: ({ key }) => ({ url: `https://index.example/${key}`, role: "metadata" }),
+  parse: () => ({ kind: "found", candidates: [{ url: "https://publisher.example/a", kind: "pdf" }] }),
+};
+/** A file behind two redirects. */
+const REDIRECTS: Readonly<Record<string, string>> = {
+  "publisher.example": "https://links.example/a",
+  "links.example": "https://cdn.example/a.pdf",
+};
+
+interface StoppedRun {
+  readonly folder: string;
+  /** A process that dies leaves what the manifest has at the request to this host. */
+  readonly stopsAt?: string;
+  readonly cookie?: string;
+}
+
+/** The hosts that one run has sent requests to. */
+async function hostsOf({ folder, stopsAt, cookie }: StoppedRun): Promise<readonly string[]> {
+  const hosts: string[] = [];
+  const request = async (url: string | URL, { signal }: { readonly signal?: AbortSignal } = {}) => {
+    const { host } = new URL(url);
+    hosts.push(host);
+    if (host === stopsAt) run.pipeline.stop();
+    signal?.throwIfAborted();
+    const location = REDIRECTS[host];
+    const body = (content: string | Buffer) => Readable.from([Buffer.from(content)]);
+    if (host === "index.example") return { statusCode: 200, headers: {}, body: body("{}") };
+    if (location === undefined)
+      return { statusCode: 200, headers: { "content-type": "application/pdf" }, body: body(pdf("a")) };
+    return { statusCode: 302, headers: { location, ...(cookie && { "set-cookie": cookie }) }, body: body("") };
+  };
+  const run = await openRun({
+    ...{ time: new FakeTime(), folder, manifest: join(folder, "manifest.sqlite"), command: "test" },
+    ...{ hub: { request } as unknown as Pick<Hub, "request">, resolvers: [INDEX], order: () => [INDEX] },
+  });
+  if ((await run.addUnfinished()) === 0) await run.addWorks([{ key: "doi:10.5555/a", ids: { doi: "10.5555/a" } }]);
+  run.pipeline.inputEnded();
+  await run.pipeline.run();
+  await run.close("interrupted");
+  return hosts;
+}
+
+function emptyFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-progress-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+test("no step of a work is repeated that had ended when its process died", async t => {
+  const folder = emptyFolder(t);
+  const first = await hostsOf({ folder, stopsAt: "links.example" });
+  assert.deepEqual(first, ["index.example", "publisher.example", "links.example"]);
+  assert.deepEqual(await hostsOf({ folder, stopsAt: "cdn.example" }), ["links.example", "cdn.example"]);
+  assert.deepEqual(await hostsOf({ folder }), ["cdn.example"]);
+});
+
+test("redirects that set a cookie are followed again from their beginning", async t => {
+  const folder = emptyFolder(t);
+  await hostsOf({ folder, stopsAt: "cdn.example", cookie: "session=1" });
+  assert.deepEqual(await hostsOf({ folder }), ["publisher.example", "links.example", "cdn.example"]);
+});
