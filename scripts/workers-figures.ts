@@ -87,7 +87,7 @@ async function runWorkers(): Promise<void> {
   const internet = await startInternet({ seed: Number(values.seed), works: wanted * 5 });
   const redis = await RedisServer.start();
   try {
-    const works = internet.works.filter(isQuick).slice(0, wanted);
+    const works = internet.works.filter(work => isQuick(work) && !opensCircuits(work)).slice(0, wanted);
     const ca = join(folder, "ca.pem");
     writeFileSync(ca, internet.network.tls.ca);
     const network = [...internet.network.connectTo.flatMap(entry => ["--connect-to", entry]), "--ca", ca];
@@ -145,6 +145,11 @@ async function runWorkers(): Promise<void> {
     await redis.stop();
     await internet.close();
   }
+}
+
+/** Truncated transfers open circuits, once for each simulated internet: then the makespan would not depend on limits. */
+function opensCircuits({ scenario }: { readonly scenario: string }): boolean {
+  return scenario === "truncated-once";
 }
 
 async function problemsOf(

@@ -10,6 +10,8 @@ import type { FetchStep, PendingStep, ResolutionStep, ResolverStep } from "./ste
 import type { Work } from "./work.ts";
 
 export interface ResolutionState {
+  /** The wanted kinds of files: candidates of other kinds were left out. */
+  readonly formats: string;
   readonly steps: readonly PendingStep[];
   /** Steps that were left out because the quota of their service is spent. */
   readonly skipped: readonly PendingStep[];
@@ -41,6 +43,8 @@ type StoredQuery = Omit<ResolverStep, "resolver" | "about"> & {
 };
 
 interface StoredProgress {
+  /** Earlier versions have not stored it. */
+  readonly formats?: string | undefined;
   readonly steps: readonly StoredStep[];
   readonly skipped: readonly StoredStep[];
   readonly queried: readonly string[];
@@ -77,11 +81,11 @@ export function storedProgress(state: ResolutionState, work: Work, clock: RunClo
   });
 }
 
-/** Undefined if the text is not one of `storedProgress`. Steps of resolvers that are not enabled any more are left out. */
+/** Undefined if the text is not one of `storedProgress`, or is that of other formats. Steps of resolvers that are not enabled any more are left out. */
 export function parsedProgress(
   text: string,
   work: Work,
-  resolvers: readonly Resolver[],
+  { resolvers, formats }: { readonly resolvers: readonly Resolver[]; readonly formats: string },
   clock: RunClocks,
 ): ResolutionState | undefined {
   let stored: StoredProgress;
@@ -91,12 +95,14 @@ export function parsedProgress(
     return undefined;
   }
   if (!Array.isArray(stored.steps) || !Array.isArray(stored.queried)) return undefined;
+  if (stored.formats !== undefined && stored.formats !== formats) return undefined;
   const usOf = (wallMs: number) => (wallMs === 0 ? 0 : clock.nowUs + (wallMs - clock.wallMs) * 1000);
   const pendingOf = ({ notBeforeMs, step, ...pending }: StoredStep): readonly PendingStep[] => {
     const parsed = stepOf(step, work, resolvers);
     return parsed === undefined ? [] : [{ ...pending, step: parsed, notBeforeUs: usOf(notBeforeMs) }];
   };
   return {
+    formats,
     steps: stored.steps.flatMap(pendingOf),
     skipped: stored.skipped.flatMap(pendingOf),
     held: (stored.held ?? []).flatMap(pendingOf),

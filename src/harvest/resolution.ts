@@ -78,7 +78,8 @@ export class Resolution {
     clock: RunClocks,
   ): Resolution {
     const resolution = new Resolution(work, options);
-    const state = progress === undefined ? undefined : parsedProgress(progress, work, options.resolvers, clock);
+    const settings = { resolvers: options.resolvers, formats: formatsText(options) };
+    const state = progress === undefined ? undefined : parsedProgress(progress, work, settings, clock);
     if (state === undefined) return resolution;
     for (const pending of [...state.steps, ...state.skipped]) resolution.#pending.add(pending);
     for (const name of state.queried) resolution.#queriedResolvers.add(name);
@@ -101,6 +102,7 @@ export class Resolution {
   progress(clock: RunClocks, started?: PendingStep): string | undefined {
     return storedProgress(
       {
+        formats: formatsText(this.#options),
         steps: [...(started === undefined ? [] : [started]), ...this.#pending.all],
         skipped: this.#skipped,
         queried: [...this.#queriedResolvers],
@@ -360,6 +362,10 @@ export class Resolution {
     const waitS = this.#options.maxBreakerWaitMs / 1000;
     return `circuit open or in cooldown for more than ${waitS} s (--patience): ${this.#pending.hosts.join(", ")}`;
   }
+}
+
+function formatsText({ formats, collectsAll = false }: ResolutionOptions): string {
+  return collectsAll ? "all" : formats.join(" ");
 }
 
 /** A URL may be requested once as a page and once as a file. */

@@ -7,6 +7,7 @@ import { type TestContext, test } from "node:test";
 import { pdf } from "../../test/harvest/kit.ts";
 import type { Hub } from "../http/hub.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import type { FileKind } from "./downloads/file-check.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
 import { openRun } from "./run.ts";
 
@@ -27,10 +28,11 @@ interface StoppedRun {
   /** A process that dies leaves what the manifest has at the request to this host. */
   readonly stopsAt?: string;
   readonly cookie?: string;
+  readonly formats?: readonly FileKind[];
 }
 
 /** The hosts that one run has sent requests to. */
-async function hostsOf({ folder, stopsAt, cookie }: StoppedRun): Promise<readonly string[]> {
+async function hostsOf({ folder, stopsAt, cookie, formats }: StoppedRun): Promise<readonly string[]> {
   const hosts: string[] = [];
   const request = async (url: string | URL, { signal }: { readonly signal?: AbortSignal } = {}) => {
     const { host } = new URL(url);
@@ -47,6 +49,7 @@ async function hostsOf({ folder, stopsAt, cookie }: StoppedRun): Promise<readonl
   const run = await openRun({
     ...{ time: new FakeTime(), folder, manifest: join(folder, "manifest.sqlite"), command: "test" },
     ...{ hub: { request } as unknown as Pick<Hub, "request">, resolvers: [INDEX], order: () => [INDEX] },
+    formats,
   });
   if ((await run.addUnfinished()) === 0) await run.addWorks([{ key: "doi:10.5555/a", ids: { doi: "10.5555/a" } }]);
   run.pipeline.inputEnded();
@@ -73,4 +76,13 @@ test("redirects that set a cookie are followed again from their beginning", asyn
   const folder = emptyFolder(t);
   await hostsOf({ folder, stopsAt: "cdn.example", cookie: "session=1" });
   assert.deepEqual(await hostsOf({ folder }), ["publisher.example", "links.example", "cdn.example"]);
+});
+
+test("a run that wants other formats begins again with the first query", async t => {
+  const folder = emptyFolder(t);
+  await hostsOf({ folder, stopsAt: "publisher.example", formats: ["xml", "pdf"] });
+  assert.deepEqual(await hostsOf({ folder, stopsAt: "publisher.example", formats: ["xml", "pdf"] }), [
+    "publisher.example",
+  ]);
+  assert.deepEqual((await hostsOf({ folder, formats: ["pdf"] }))[0], "index.example");
 });
