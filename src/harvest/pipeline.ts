@@ -275,7 +275,14 @@ export class Pipeline {
     const { resolution, pending } = task;
     const startedUs = this.#nowUs;
     const place = resolution.placeOf(pending);
-    const outcome = await runStep(this.#options, pending.step, resolution.work, this.#stopping.signal, place);
+    const outcome = await runStep(
+      this.#options,
+      pending.step,
+      resolution.work,
+      this.#stopping.signal,
+      startedUs,
+      place,
+    );
     if (outcome.kind === "refused") await this.#results.refused(task, queue, outcome.error);
     else if (outcome.kind !== "stopped") await this.#results.apply(task, outcome, startedUs);
     return outcome.kind !== "refused";

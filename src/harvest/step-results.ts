@@ -62,12 +62,10 @@ export class StepResults {
         return;
       }
       case "stored": {
-        const { reason, downloaded, status } = outcome;
-        const { bytes, sha256 } = downloaded;
-        const bytesSent = status === 200 || status === 206 ? bytes : 0;
-        await this.#recordAttempt(resolution, pending, { status, reason, bytes: bytesSent, sha256 }, startedUs);
+        const { reason, downloaded, attempt } = outcome;
+        this.#options.onAttempt?.(resolution.work, attempt);
         if (downloaded.ofSeveral === undefined) {
-          this.#open.closed(resolution.work, "done", reason, bytes);
+          this.#open.closed(resolution.work, "done", reason, downloaded.bytes);
           return;
         }
         resolution.stored(downloaded, reason);

@@ -1,6 +1,6 @@
 import { DownloadError, HubClosedError, RejectedError } from "../errors.ts";
 import { failureOf } from "./attempt-failure.ts";
-import type { DownloadResult, Downloads } from "./downloads/downloads.ts";
+import type { DownloadRequest, DownloadResult, Downloads } from "./downloads/downloads.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
 import {
   type FailedQuery,
@@ -34,12 +34,22 @@ export async function runStep(
   step: ResolutionStep,
   work: ListedWork,
   signal: AbortSignal,
+  startedUs: number,
   ofSeveral?: "main" | "further",
 ): Promise<StepOutcome> {
   try {
-    return step.kind === "ask"
-      ? await query(options, step, work, signal, ofSeveral)
-      : await options.downloads.fetch({ ...step, work, signal, ofSeveral });
+    if (step.kind === "ask") return await query(options, step, { work, signal, startedUs, ofSeveral });
+    const { resolver, candidate, url } = step;
+    return await options.downloads.fetch({
+      resolver,
+      candidate,
+      url,
+      step: step.kind,
+      work,
+      signal,
+      startedUs,
+      ofSeveral,
+    });
   } catch (error) {
     return outcomeOf(error, signal);
   }
@@ -69,10 +79,9 @@ function outcomeOf(error: unknown, signal: AbortSignal): UnsentOutcome | FailedQ
 async function query(
   options: StepRunnerOptions,
   step: ResolverStep,
-  work: ListedWork,
-  signal: AbortSignal,
-  ofSeveral: "main" | "further" | undefined,
+  request: Pick<DownloadRequest, "work" | "signal" | "startedUs" | "ofSeveral">,
 ): Promise<Exclude<StepOutcome, UnsentOutcome>> {
+  const { signal } = request;
   if (step.request.role === "landing") {
     const disallowed = await options.robots.disallowReason(step.url, signal);
     if (disallowed !== undefined) return { kind: "failed", ...disallowed, bytes: 0 };
@@ -81,7 +90,7 @@ async function query(
   if (result.kind !== "file") return result;
   // The page is the file: its body is stored, and not requested again.
   const candidate = { url: step.url, kind: result.fileKind };
-  const download = { resolver: step.resolver.name, candidate, url: step.url, work, signal, ofSeveral };
+  const download = { ...request, resolver: step.resolver.name, candidate, url: step.url, step: step.kind };
   return options.downloads.fetch(download, result.response);
 }
 

@@ -37,8 +37,7 @@ export function reportsContract(open: OpenManifest): void {
     const { id } = await takenOne(manifest, run);
     const url = "https://x.example/a.pdf?token=s3cret";
     await manifest.recordAttempt(run, id, attempt({ url, status: 503, reason: "http-status" }));
-    await manifest.recordAttempt(run, id, attempt({ url, status: 200, bytes: 10, elapsedMs: 4.4 }));
-    await manifest.finish(run, id, "ok", DOWNLOADED);
+    await manifest.finish(run, id, "ok", DOWNLOADED, attempt({ url, status: 200, bytes: 10, elapsedMs: 4.4 }));
     const lines = await collected(manifest.reports.attemptLines());
     assert.doesNotMatch(lines.join(""), /s3cret/);
     const [a, b] = lines.map(line => JSON.parse(line));

@@ -8,7 +8,7 @@ import type { Hub } from "../../http/hub.ts";
 import type { Time } from "../../time/time.ts";
 import { challengeInFields } from "../challenge-page.ts";
 import type { Cookies } from "../cookies.ts";
-import type { ListedWork, Manifest } from "../manifest/manifest.ts";
+import type { AttemptRecord, ListedWork, Manifest } from "../manifest/manifest.ts";
 import type { DownloadedFile, KnownSource, PartialDownload, StoredFile } from "../manifest/manifest-files.ts";
 import type { DoneReason } from "../reason.ts";
 import { redactedUrl } from "../redacted-url.ts";
@@ -55,6 +55,9 @@ export interface DownloadRequest {
   /** The URL of the candidate, or where redirects have led. */
   readonly url: string;
   readonly signal: AbortSignal;
+  /** The kind of the step, and when it began, for the attempt that is recorded with the file. */
+  readonly step: AttemptRecord["step"];
+  readonly startedUs: number;
   /** See `DownloadedFile`. */
   readonly ofSeveral?: DownloadedFile["ofSeveral"];
 }
@@ -63,7 +66,8 @@ export interface StoredDownload {
   readonly kind: "stored";
   readonly reason: DoneReason;
   readonly downloaded: DownloadedFile;
-  readonly status?: number;
+  /** What was recorded with the file. */
+  readonly attempt: AttemptRecord;
 }
 
 export type DownloadResult =
@@ -204,19 +208,20 @@ export class Downloads {
       return { kind: "failed", ...check.failure, status, bytes, ...(response && { page: response }) };
     }
     const store = () => this.#store(request, saved, file, check);
-    if (fileStore.isContentAddressed) return { ...(await store()), status };
+    if (fileStore.isContentAddressed) return store();
     const stored = this.#storing.then(store);
     this.#storing = stored.catch(() => undefined);
-    return { ...(await stored), status };
+    return stored;
   }
 
   async #store(
-    { work, url, candidate, resolver, ofSeveral }: DownloadRequest,
-    { sha256, bytes, headers }: SavedDownload,
+    request: DownloadRequest,
+    { sha256, bytes, headers, status }: SavedDownload,
     file: string,
     { fileKind: kind, flag }: { readonly fileKind: StoredKind; readonly flag: FileFlag | undefined },
   ): Promise<StoredDownload> {
     const { manifest, fileStore, layout } = this.#options;
+    const { work, url, candidate, resolver, ofSeveral } = request;
     const urlHash = sha256Of(url);
     const { licence, version, role } = candidate;
     const origin = { urlHash, url: redactedUrl(url), resolver, licence, version, role, ofSeveral };
@@ -225,7 +230,7 @@ export class Downloads {
     const { sameBytes, ofWork } = await manifest.files.knownFiles(sha256, work.id);
     if (sameBytes !== undefined && (await fileStore.has(sameBytes))) {
       await fileStore.parts.delete(file);
-      return this.#recordFile(work, "duplicate", { ...sameBytes, ...origin, ...validators });
+      return this.#recordFile(request, "duplicate", { ...sameBytes, ...origin, ...validators }, status);
     }
     const stored = { sha256, bytes, mediaType: MEDIA_TYPES[kind], flag, ...origin, ...validators };
     return withDiskErrors(fileStore.name, async () => {
@@ -247,7 +252,7 @@ export class Downloads {
           if (isTaken && error instanceof DownloadError) continue;
           throw error;
         }
-        return this.#recordFile(work, "ok", downloaded);
+        return this.#recordFile(request, "ok", downloaded, status);
       }
     });
   }
@@ -261,24 +266,32 @@ export class Downloads {
   }
 
   /** Records the file in the manifest. */
-  async #recordFile(work: ListedWork, reason: DoneReason, downloaded: DownloadedFile): Promise<StoredDownload> {
-    const { manifest, fileStore, run, metadata } = this.#options;
-    const { ofSeveral } = downloaded;
-    const recorded = await finishDownload(manifest, fileStore, run, work.id, reason, downloaded);
+  async #recordFile(
+    { work, step, resolver, url, startedUs }: DownloadRequest,
+    reason: DoneReason,
+    downloaded: DownloadedFile,
+    status: number | undefined,
+  ): Promise<StoredDownload> {
+    const { manifest, fileStore, run, metadata, time } = this.#options;
+    const { ofSeveral, sha256 } = downloaded;
+    const bytes = status === 200 || status === 206 ? downloaded.bytes : 0;
+    const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
+    const attempt: AttemptRecord = { step, resolver, url, status, reason, bytes, sha256, elapsedMs };
+    const recorded = await finishDownload(manifest, fileStore, run, work.id, reason, downloaded, attempt);
     if (metadata !== undefined && ofSeveral !== "further")
       await withDiskErrors(fileStore.name, () => writeMetadata(fileStore, recorded.path, work, metadata));
-    return { kind: "stored", reason, downloaded: recorded };
+    return { kind: "stored", reason, downloaded: recorded, attempt };
   }
 
   async #reuseFile(
-    { work, url, candidate, resolver, ofSeveral }: DownloadRequest,
+    request: DownloadRequest,
     { file, etag, lastModified }: KnownSource,
     reason: DoneReason,
     status: number | undefined,
   ): Promise<DownloadResult> {
+    const { url, candidate, resolver, ofSeveral } = request;
     const { licence, version, role } = candidate;
     const origin = { urlHash: sha256Of(url), url: redactedUrl(url), resolver, licence, version, role, ofSeveral };
-    const stored = await this.#recordFile(work, reason, { ...file, ...origin, etag, lastModified });
-    return status === undefined ? stored : { ...stored, status };
+    return this.#recordFile(request, reason, { ...file, ...origin, etag, lastModified }, status);
   }
 }

@@ -1,5 +1,5 @@
 import { DownloadError } from "../../errors.ts";
-import type { Manifest } from "../manifest/manifest.ts";
+import type { AttemptRecord, Manifest } from "../manifest/manifest.ts";
 import type { DownloadedFile, PartialDownload } from "../manifest/manifest-files.ts";
 import type { DoneReason } from "../reason.ts";
 import type { FileStore } from "../storage/file-store.ts";
@@ -62,11 +62,12 @@ export async function finishDownload(
   work: number,
   reason: DoneReason,
   downloaded: DownloadedFile,
+  attempt?: AttemptRecord,
 ): Promise<DownloadedFile> {
   const {
     file: { path },
     parts,
-  } = await manifest.finish(run, work, reason, downloaded);
+  } = await manifest.finish(run, work, reason, downloaded, attempt);
   for (const part of parts) await fileStore.parts.delete(part);
   if (path === downloaded.path) return downloaded;
   await fileStore.deleteFile(downloaded.path);

@@ -81,8 +81,15 @@ export interface Manifest {
   /**
    * Records in one transaction that the work is done, its file, and the source of the file. A work with several files
    * stays pending until `complete`.
+   * @param attempt the request that has given the file. @default none is recorded
    */
-  finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<FinishedFile>;
+  finish(
+    run: number,
+    work: number,
+    reason: DoneReason,
+    downloaded: DownloadedFile,
+    attempt?: AttemptRecord,
+  ): Promise<FinishedFile>;
   /**
    * Keeps what the search for a copy has done so far: if this process dies, another one continues there.
    * @param queue the queue of its next step

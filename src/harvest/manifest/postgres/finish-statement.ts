@@ -1,22 +1,29 @@
 import type { SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
 import type { DoneReason } from "../../reason.ts";
+import type { AttemptRecord } from "../manifest.ts";
 import type { DownloadedFile } from "../manifest-files.ts";
+import { ATTEMPT_COLUMNS, attemptValues } from "./attempt-values.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 
 type Statement = readonly [parts: readonly string[], result: string, parameters: readonly SqlParameter[]];
 
 /**
- * Records a file with its source, and the end of the work if it has no further files, for `PostgresWorker.apply`. The
+ * Records a file with its source and its request, and the end of the work if it has no further files, for `PostgresWorker.apply`. The
  * result is the file that has these bytes, because another worker may have stored them first, and the names of the partial
  * files that are not needed any more. All parts see the rows from before
  * the statement, and no two of them change the same row.
  */
-export function finishStatement(run: number, reason: DoneReason, downloaded: DownloadedFile): Statement {
+export function finishStatement(
+  run: number,
+  reason: DoneReason,
+  downloaded: DownloadedFile,
+  attempt: AttemptRecord | undefined,
+): Statement {
   const { sha256, path, bytes, mediaType, flag, replaces, urlHash, etag, lastModified } = downloaded;
   const { url, resolver, licence, version, displaced, role = "article", ofSeveral } = downloaded;
   const parameters: SqlParameter[] = [];
   /** Adds a parameter. `$1` and `$2` are those of `apply`. */
-  const bind = (value: string | number | undefined, type = "text") => `$${parameters.push(value ?? null) + 2}::${type}`;
+  const bind = (value: SqlParameter | undefined, type = "text") => `$${parameters.push(value ?? null) + 2}::${type}`;
   const [file, place, address, name] = [bind(sha256), bind(urlHash), bind(url), bind(resolver)];
   // A parameter that is in no part is an error of PostgreSQL, so the parameters are added where they are used.
   const result = () =>
@@ -37,6 +44,11 @@ export function finishStatement(run: number, reason: DoneReason, downloaded: Dow
        ON CONFLICT (work, sha256) DO UPDATE SET role = excluded.role, url = excluded.url, resolver = excluded.resolver
        WHERE excluded.role = 'article')`,
   ];
+  if (attempt !== undefined)
+    parts.push(
+      `attempted AS (INSERT INTO attempts (work, ${ATTEMPT_COLUMNS})
+         SELECT id, ${attemptValues(run, attempt, (value, type) => bind(value, type))} FROM changed)`,
+    );
   if (displaced !== undefined) {
     const other = bind(displaced.sha256);
     parts.push(

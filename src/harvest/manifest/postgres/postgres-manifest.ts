@@ -171,8 +171,14 @@ export class PostgresManifest implements Manifest {
     return this.#results.recordAttempt(run, work, attempt);
   }
 
-  finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<FinishedFile> {
-    return this.#results.finish(run, work, reason, downloaded);
+  finish(
+    run: number,
+    work: number,
+    reason: DoneReason,
+    downloaded: DownloadedFile,
+    attempt?: AttemptRecord,
+  ): Promise<FinishedFile> {
+    return this.#results.finish(run, work, reason, downloaded, attempt);
   }
 
   saveProgress(work: number, queue: string, progress: string): Promise<void> {

@@ -1,7 +1,8 @@
+import type { SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
-import { redactedUrl } from "../../redacted-url.ts";
 import type { AttemptRecord } from "../manifest.ts";
 import { type DownloadedFile, type FinishedFile, fileOfRow } from "../manifest-files.ts";
+import { ATTEMPT_COLUMNS, attemptValues } from "./attempt-values.ts";
 import { finishStatement } from "./finish-statement.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
@@ -21,30 +22,23 @@ export class PostgresResults {
   }
 
   async recordAttempt(run: number, work: number, attempt: AttemptRecord): Promise<void> {
-    const { step, resolver, url, status = null, reason, message = null, bytes = 0, sha256 = null } = attempt;
+    const parameters: SqlParameter[] = [];
+    const values = attemptValues(run, attempt, (value, type) => `$${parameters.push(value) + 1}::${type}`);
     await this.#connection.apply(
-      `changed AS (INSERT INTO attempts
-         (work, run, step, resolver, url, status, reason, message, bytes, sha256, elapsed_ms, ended_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, ${NOW_MS}) RETURNING 1)`,
+      `changed AS (INSERT INTO attempts (work, ${ATTEMPT_COLUMNS}) VALUES ($1, ${values}) RETURNING 1)`,
       "SELECT 1",
-      [
-        work,
-        run,
-        step,
-        resolver,
-        redactedUrl(url),
-        status,
-        reason,
-        message,
-        bytes,
-        sha256,
-        Math.round(attempt.elapsedMs),
-      ],
+      [work, ...parameters],
     );
   }
 
-  async finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<FinishedFile> {
-    const rows = await this.#worker.apply(work, ...finishStatement(run, reason, downloaded));
+  async finish(
+    run: number,
+    work: number,
+    reason: DoneReason,
+    downloaded: DownloadedFile,
+    attempt: AttemptRecord | undefined,
+  ): Promise<FinishedFile> {
+    const rows = await this.#worker.apply(work, ...finishStatement(run, reason, downloaded, attempt));
     // The reply was lost. Partial files of this worker are deleted after its end.
     if (rows === undefined) return { file: (await this.#files.file(downloaded.sha256)) ?? downloaded, parts: [] };
     const [row = {}] = rows;

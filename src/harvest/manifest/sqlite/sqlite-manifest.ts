@@ -120,13 +120,24 @@ export class SqliteManifest implements Manifest {
   }
 
   async recordAttempt(run: number, work: number, attempt: AttemptRecord): Promise<void> {
+    this.#addAttempt(run, work, attempt);
+  }
+
+  #addAttempt(run: number, work: number, attempt: AttemptRecord): void {
     const { step, resolver, url, status = null, reason, message = null, bytes = 0, sha256 = null } = attempt;
     const rest = [bytes, sha256, Math.round(attempt.elapsedMs), this.#time.wallMs()] as const;
     this.#attempt.run(work, run, step, resolver, redactedUrl(url), status, reason, message, ...rest);
   }
 
-  async finish(run: number, work: number, reason: DoneReason, downloaded: DownloadedFile): Promise<FinishedFile> {
+  async finish(
+    run: number,
+    work: number,
+    reason: DoneReason,
+    downloaded: DownloadedFile,
+    attempt?: AttemptRecord,
+  ): Promise<FinishedFile> {
     const parts = inTransaction(this.db, "BEGIN IMMEDIATE", () => {
+      if (attempt !== undefined) this.#addAttempt(run, work, attempt);
       const { sha256, url, resolver, licence = null, version = null, displaced, role = "article" } = downloaded;
       const { ofSeveral, urlHash } = downloaded;
       this.files.addFile(run, downloaded);
