@@ -29,8 +29,16 @@ test("every coding of the web is decoded, under both names of the field", async 
   }
 });
 
+test("a list of codings is decoded from the last one to the first, and one with an unknown or too many is passed as it is", async () => {
+  const twice = brotliCompressSync(gzipSync(TEXT));
+  for (const coding of ["gzip, br", "GZIP,BR", "gzip, identity, br"])
+    assert.deepEqual(await buffer(decodedBody(bodyOf(twice), { "content-encoding": coding })), TEXT, coding);
+  for (const coding of ["compress, br", "br, br, br, br"])
+    assert.deepEqual(await buffer(decodedBody(bodyOf(twice), { "content-encoding": coding })), twice, coding);
+});
+
 test("a body without a coding, with an unknown one or labelled by mistake is passed as it is", async () => {
-  for (const coding of [undefined, "identity", "", "compress", "gzip"]) {
+  for (const coding of [undefined, "identity", "", "compress", "constructor", "gzip"]) {
     const fields = coding === undefined ? {} : { "content-encoding": coding };
     assert.deepEqual(await buffer(decodedBody(bodyOf(TEXT), fields)), TEXT, coding);
   }

@@ -18,13 +18,22 @@ export function contentCoding(headers: HeaderFields): string | undefined {
   return coding === "" || coding === "identity" ? undefined : coding;
 }
 
+/** Servers apply one or two codings. A longer list would make a small body cost a decoder for each. */
+const CODINGS_MAX = 3;
+
 /**
- * The body without its content coding; the same stream if it has none, or one that is unknown. Errors of the transfer
- * and of the coding are errors of the stream. Destroying the stream destroys the body.
+ * The body without its content codings; the same stream if it has none, or one that is unknown. Errors of the transfer
+ * and of a coding are errors of the stream. Destroying the stream destroys the body.
  */
 export function decodedBody(body: Readable, headers: HeaderFields): Readable {
-  const decoderFor = DECODERS[contentCoding(headers) ?? ""];
-  if (decoderFor === undefined) return body;
+  const codings = (contentCoding(headers) ?? "").split(",").map(coding => coding.trim());
+  const decoders = codings.filter(coding => coding !== "identity").map(coding => DECODERS.get(coding));
+  if (decoders.length > CODINGS_MAX || !decoders.every(decoderFor => decoderFor !== undefined)) return body;
+  // They are listed in the order in which they were applied.
+  return decoders.reduceRight(decodedOnce, body);
+}
+
+function decodedOnce(body: Readable, decoderFor: DecoderFor): Readable {
   const decoded = Readable.from(decode(body, decoderFor), { objectMode: false });
   // A generator that waits for a chunk does not end before the chunk arrives.
   decoded.once("close", () => body.destroy());
@@ -35,14 +44,14 @@ export function decodedBody(body: Readable, headers: HeaderFields): Readable {
 type DecoderFor = (first: Uint8Array) => Transform | undefined;
 
 const gunzip: DecoderFor = first => (first[0] === 0x1f ? createGunzip() : undefined);
-const DECODERS: Readonly<Record<string, DecoderFor>> = {
-  gzip: gunzip,
-  "x-gzip": gunzip,
-  br: () => createBrotliDecompress(),
+const DECODERS: ReadonlyMap<string, DecoderFor> = new Map<string, DecoderFor>([
+  ["gzip", gunzip],
+  ["x-gzip", gunzip],
+  ["br", () => createBrotliDecompress()],
   // `deflate` means the zlib format; some servers send raw deflate instead.
-  deflate: first => (((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw()),
-  zstd: () => zlib.createZstdDecompress(),
-};
+  ["deflate", first => (((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw())],
+  ["zstd", () => zlib.createZstdDecompress()],
+]);
 
 async function* decode(body: Readable, decoderFor: DecoderFor): AsyncGenerator<Buffer> {
   const chunks: AsyncIterator<Buffer> = body[Symbol.asyncIterator]();

@@ -61,10 +61,11 @@ export async function queryResolver(
   const { statusCode: status, body } = response;
   const setsCookies = isPage && options.cookies.keep(url, response.headers);
   const headers = plainHeaders(response.headers);
-  const redirectUrl = redirectTarget(status, headers["location"], url);
-  if (redirectUrl !== undefined) {
+  const target = redirectTarget(status, headers["location"], url);
+  if (target !== undefined) {
     await body.dump();
-    return { kind: "redirect", url: redirectUrl, status, setsCookies };
+    if ("problem" in target) return failed("redirects", target.problem, status, 0, false);
+    return { kind: "redirect", url: target.url, status, setsCookies };
   }
   const fileKind = isPage && status === 200 ? kindOfType(headers["content-type"]) : undefined;
   if (fileKind !== undefined && challengeInFields(headers) === undefined) return { kind: "file", fileKind, response };

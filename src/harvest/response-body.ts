@@ -35,8 +35,13 @@ export function plainHeaders(headers: Dispatcher.ResponseData["headers"]): Reado
   );
 }
 
-/** The target of a redirect without credentials; undefined if the response is no redirect to an http(s) URL. */
-export function redirectTarget(status: number, location: string | undefined, url: string): string | undefined {
+/** Where a redirect leads, without credentials, or why it cannot be followed; undefined if the response is no redirect. */
+export function redirectTarget(
+  status: number,
+  location: string | undefined,
+  url: string,
+): { readonly url: string } | { readonly problem: string } | undefined {
   const decision = decideRedirect({ status, location }, { url: new URL(url), method: "GET" });
-  return decision.kind === "hop" ? decision.url.href : undefined;
+  if (decision.kind === "none") return undefined;
+  return decision.kind === "hop" ? { url: decision.url.href } : { problem: decision.message };
 }

@@ -397,16 +397,23 @@ test("a file that is not in the manifest is never overwritten", async t => {
   assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a~2.pdf")), pdf("a"));
 });
 
-test("redirects are followed hop by hop, and loops are detected", async t => {
+test("redirects are followed hop by hop, and a loop or a target that is not http(s) is a failed redirect, for files and pages", async t => {
   const hop = (to: string) => (_: IncomingMessage, response: ServerResponse) =>
     response.writeHead(302, { location: to }).end();
-  const server = await publisher(t, { a: hop("/files/b"), b: hop("c"), c: send(pdf("c")), round: hop("/files/round") });
-  const made = await runFor(t, temporaryFolder("harvest"), {
-    hub: await hubFor(t),
-    resolvers: [indexAt(server.origin)],
+  const server = await publisher(t, {
+    a: hop("/files/b"),
+    b: hop("c"),
+    c: send(pdf("c")),
+    round: hop("/files/round"),
+    local: hop("file:///etc/passwd"),
   });
-  await complete(made, [workCalled("a"), workCalled("round")]);
-  assert.deepEqual(Object.fromEntries(made.settled), { "doi:10.5555/a": "ok", "doi:10.5555/round": "redirects" });
+  const hub = await hubFor(t);
+  const files = await runFor(t, temporaryFolder("harvest"), { hub, resolvers: [indexAt(server.origin)] });
+  await complete(files, [workCalled("a"), workCalled("round"), workCalled("local")]);
+  assert.deepEqual([...files.settled.values()].sort(), ["ok", "redirects", "redirects"]);
+  const pages = await runFor(t, temporaryFolder("harvest"), { hub, resolvers: [landingPage] });
+  await complete(pages, [{ key: "page", ids: { url: `${server.origin}/files/local` } }]);
+  assert.deepEqual([...pages.settled.values()], ["redirects"]);
 });
 
 test("the layouts content-addressed and by-doi name files by hash and by DOI", async t => {

@@ -147,9 +147,12 @@ export class Downloads {
           ? responseFailure({ ...result, beginning: "" })
           : this.#reuseFile(request, source, "not-modified", result.status);
       case "response": {
-        const redirectUrl = redirectTarget(result.status, plainHeaders(result.headers)["location"], url);
-        if (redirectUrl === undefined) return responseFailure(result);
-        return { kind: "redirect", url: redirectUrl, status: result.status, setsCookies };
+        const { status, headers } = result;
+        const target = redirectTarget(status, plainHeaders(headers)["location"], url);
+        if (target === undefined) return responseFailure(result);
+        if ("problem" in target)
+          return { kind: "failed", reason: "redirects", message: target.problem, status, bytes: 0, mayRetry: false };
+        return { kind: "redirect", url: target.url, status, setsCookies };
       }
       case "too-large":
         return tooLargeFailure(result, maxBytes);

@@ -131,3 +131,8 @@ test("a page is parsed in linear time, and to a limited depth", () => {
   const many = '<meta name="citation_pdf_url" content="a.pdf">'.repeat(10_000);
   assert.equal(candidatesIn(findingFor(landingPage, "10.1234/abc", { url: PAGE, body: many })).length, 1);
 });
+
+test("a meta tag that is named like a property of every object is ignored", () => {
+  const tags = ["constructor", "__proto__", "tostring"].map(name => `<meta name="${name}" content="/7.pdf">`).join("");
+  assert.deepEqual(addressesIn(tags), ["none: no-copy"]);
+});

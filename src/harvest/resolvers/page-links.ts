@@ -16,22 +16,22 @@ export interface PageLinks {
 const PAGE_CHARS_MAX = 1024 * 1024;
 const LINKS_MAX = 50;
 
-const META_KINDS: Readonly<Record<string, RawCandidate["kind"]>> = {
-  citation_pdf_url: "pdf",
-  bepress_citation_pdf_url: "pdf",
-  eprints_document_url: "pdf",
-  citation_xml_url: "xml",
-  citation_fulltext_html_url: "html",
-};
-const META_FACTS: Readonly<Record<string, "title" | "date" | "doi">> = {
-  citation_title: "title",
-  bepress_citation_title: "title",
-  citation_publication_date: "date",
-  citation_date: "date",
-  bepress_citation_date: "date",
-  citation_doi: "doi",
-  bepress_citation_doi: "doi",
-};
+const META_KINDS: ReadonlyMap<string, RawCandidate["kind"]> = new Map([
+  ["citation_pdf_url", "pdf"],
+  ["bepress_citation_pdf_url", "pdf"],
+  ["eprints_document_url", "pdf"],
+  ["citation_xml_url", "xml"],
+  ["citation_fulltext_html_url", "html"],
+]);
+const META_FACTS: ReadonlyMap<string, "title" | "date" | "doi"> = new Map([
+  ["citation_title", "title"],
+  ["bepress_citation_title", "title"],
+  ["citation_publication_date", "date"],
+  ["citation_date", "date"],
+  ["bepress_citation_date", "date"],
+  ["citation_doi", "doi"],
+  ["bepress_citation_doi", "doi"],
+]);
 
 export function linksOfPage(html: string, pageUrl: string): PageLinks {
   let base = pageUrl;
@@ -46,9 +46,9 @@ export function linksOfPage(html: string, pageUrl: string): PageLinks {
     if (name === "meta") {
       const meta = (attributes["name"] ?? attributes["property"] ?? "").toLowerCase();
       const content = attributes["content"]?.trim() ?? "";
-      const fact = META_FACTS[meta];
+      const fact = META_FACTS.get(meta);
       if (fact !== undefined && content !== "") facts[fact] ??= content;
-      const kind = META_KINDS[meta];
+      const kind = META_KINDS.get(meta);
       if (kind !== undefined && content !== "") add(content, kind);
     }
     if (name === "link") {

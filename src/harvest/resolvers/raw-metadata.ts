@@ -71,34 +71,36 @@ function yearOf(year: RawMetadata["year"]): number | undefined {
 }
 
 /** The words of Crossref, OpenAlex, DataCite, Unpaywall and Europe PMC for the types of CSL. */
-const TYPES: Readonly<Record<string, string>> = {
-  article: "article-journal",
-  journalarticle: "article-journal",
-  researcharticle: "article-journal",
-  review: "article-journal",
-  reviewarticle: "article-journal",
-  letter: "article-journal",
-  editorial: "article-journal",
-  proceedingsarticle: "paper-conference",
-  conferencepaper: "paper-conference",
-  conferenceproceeding: "paper-conference",
-  bookchapter: "chapter",
-  booksection: "chapter",
-  bookpart: "chapter",
-  chapter: "chapter",
-  book: "book",
-  monograph: "book",
-  editedbook: "book",
-  referencebook: "book",
-  dissertation: "thesis",
-  thesis: "thesis",
-  report: "report",
-  dataset: "dataset",
-  software: "software",
-  preprint: "article",
-  postedcontent: "article",
-};
+const TYPES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    article: "article-journal",
+    journalarticle: "article-journal",
+    researcharticle: "article-journal",
+    review: "article-journal",
+    reviewarticle: "article-journal",
+    letter: "article-journal",
+    editorial: "article-journal",
+    proceedingsarticle: "paper-conference",
+    conferencepaper: "paper-conference",
+    conferenceproceeding: "paper-conference",
+    bookchapter: "chapter",
+    booksection: "chapter",
+    bookpart: "chapter",
+    chapter: "chapter",
+    book: "book",
+    monograph: "book",
+    editedbook: "book",
+    referencebook: "book",
+    dissertation: "thesis",
+    thesis: "thesis",
+    report: "report",
+    dataset: "dataset",
+    software: "software",
+    preprint: "article",
+    postedcontent: "article",
+  }),
+);
 
 function typeOf(type: RawText): string | undefined {
-  return TYPES[(type ?? "").toLowerCase().replace(/[^a-z]/g, "")];
+  return TYPES.get((type ?? "").toLowerCase().replace(/[^a-z]/g, ""));
 }
