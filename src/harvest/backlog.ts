@@ -1,3 +1,5 @@
+import type { WaitingTasks } from "./host-queues.ts";
+
 /** A queue of works that wait in the manifest. */
 interface WaitingQueue {
   works: number;
@@ -20,9 +22,10 @@ export class Backlog {
     return this.#works;
   }
 
-  /** Queues with works. */
-  get queues(): ReadonlyMap<string, { readonly works: number; readonly notBeforeUs: number }> {
-    return this.#queues;
+  /** Every queue with works. */
+  *queues(): IterableIterator<WaitingTasks> {
+    for (const [name, queue] of this.#queues)
+      if (queue.works > 0) yield { queue: name, waiting: queue.works, notBeforeUs: startUs(queue) };
   }
 
   add(queue: string, works: number, notBeforeUs = 0): void {

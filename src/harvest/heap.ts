@@ -11,6 +11,11 @@ export class Heap<Item> {
     return this.#items[0];
   }
 
+  /** All items, in no order. */
+  get items(): readonly Item[] {
+    return this.#items;
+  }
+
   push(item: Item): void {
     const items = this.#items;
     let at = items.length;

@@ -1,6 +1,6 @@
 import type { Backlog } from "./backlog.ts";
 import { parseHostQueueKey } from "./host-queue-key.ts";
-import type { HostQueues } from "./host-queues.ts";
+import type { HostQueues, WaitingTasks } from "./host-queues.ts";
 
 export interface HostQueueStatus {
   readonly host: string;
@@ -14,7 +14,7 @@ export interface HostQueueStatus {
 
 /** Every queue with requests in flight or waiting works, the busiest first. */
 export function hostQueueStatuses(
-  hostQueues: Pick<HostQueues<unknown>, "queues">,
+  hostQueues: Pick<HostQueues<unknown>, "queues" | "delayedQueues">,
   inFlightRequests: ReadonlyMap<string, number>,
   backlog: Pick<Backlog, "queues">,
   nowUs: number,
@@ -22,17 +22,14 @@ export function hostQueueStatuses(
   const statuses = new Map<string, HostQueueStatus>();
   for (const [queue, inFlight] of inFlightRequests)
     statuses.set(queue, { ...parseHostQueueKey(queue), inFlightRequests: inFlight, waiting: 0, freeInMs: 0 });
-  for (const { queue, waiting, notBeforeUs } of hostQueues.queues())
-    statuses.set(queue, {
-      ...parseHostQueueKey(queue),
-      inFlightRequests: inFlightRequests.get(queue) ?? 0,
-      waiting,
-      freeInMs: Math.max(0, Math.ceil((notBeforeUs - nowUs) / 1000)),
-    });
-  for (const [queue, { works, notBeforeUs }] of backlog.queues) {
+  // The works that may start first come first: a later group does not change when the next request may be sent.
+  const add = ({ queue, waiting, notBeforeUs }: WaitingTasks) => {
     const known = statuses.get(queue) ?? { ...parseHostQueueKey(queue), inFlightRequests: 0, waiting: 0, freeInMs: 0 };
     const freeInMs = known.waiting > 0 ? known.freeInMs : Math.max(0, Math.ceil((notBeforeUs - nowUs) / 1000));
-    statuses.set(queue, { ...known, waiting: known.waiting + works, freeInMs });
-  }
+    statuses.set(queue, { ...known, waiting: known.waiting + waiting, freeInMs });
+  };
+  for (const tasks of hostQueues.queues()) add(tasks);
+  for (const tasks of hostQueues.delayedQueues()) add(tasks);
+  for (const tasks of backlog.queues()) add(tasks);
   return [...statuses.values()].sort((a, b) => b.inFlightRequests + b.waiting - a.inFlightRequests - a.waiting);
 }

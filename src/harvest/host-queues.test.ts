@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { Backlog } from "./backlog.ts";
+import { hostQueueStatuses } from "./host-queue-status.ts";
 import { HostQueues } from "./host-queues.ts";
 
 test("hosts take turns, regardless of the order of tasks", () => {
@@ -53,6 +55,23 @@ test("slotFreed ends the wait for a slot, and not a longer wait of the same queu
   queues.slotFreed();
   assert.equal(queues.take(59_999), undefined);
   assert.equal(queues.take(60_000)?.task, "a2");
+});
+
+test("works that wait for a later try or a spent quota count as waiting, until the first of them may start", () => {
+  const queues = new HostQueues<string>();
+  queues.add("a1", "a.example artifact", 9_000_000, 0);
+  queues.add("a2", "a.example artifact", 5_000_000, 0);
+  queues.add("b1", "b.example landing", 0, 0);
+  queues.add("b2", "b.example landing", 7_000_000, 0);
+  const backlog = new Backlog();
+  backlog.add("b.example landing", 3);
+  backlog.add("c.example artifact", 1);
+  backlog.block("c.example artifact", 61_000_000, "500/HOUR is spent");
+  assert.deepEqual(hostQueueStatuses(queues, new Map([["b.example landing", 1]]), backlog, 1_000_000), [
+    { host: "b.example", role: "landing", inFlightRequests: 1, waiting: 5, freeInMs: 0 },
+    { host: "a.example", role: "artifact", inFlightRequests: 0, waiting: 2, freeInMs: 4000 },
+    { host: "c.example", role: "artifact", inFlightRequests: 0, waiting: 1, freeInMs: 60_000 },
+  ]);
 });
 
 test("no task is lost, and none is taken before its time", () => {

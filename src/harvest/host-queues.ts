@@ -32,6 +32,13 @@ interface HostQueue<Task> {
   isSpaced: boolean;
 }
 
+export interface WaitingTasks {
+  readonly queue: string;
+  readonly waiting: number;
+  /** When the first of them may start. */
+  readonly notBeforeUs: number;
+}
+
 /** Time for a refusal to become known before the next task of the queue is taken. */
 const SPACING_US = 1000;
 
@@ -162,11 +169,21 @@ export class HostQueues<Task> {
   }
 
   /** Every queue with due tasks. */
-  *queues(): IterableIterator<{ readonly queue: string; readonly waiting: number; readonly notBeforeUs: number }> {
+  *queues(): IterableIterator<WaitingTasks> {
     for (const queue of this.#queues.values()) {
       const { name, tasks } = queue;
       if (tasks.length > 0) yield { queue: name, waiting: tasks.length, notBeforeUs: blockedUntilUs(queue) };
     }
+  }
+
+  /** Every queue with tasks that are not due yet. Reads all of them. */
+  delayedQueues(): IterableIterator<WaitingTasks> {
+    const queues = new Map<string, WaitingTasks>();
+    for (const { queueName: queue, dueUs } of this.#delayed.items) {
+      const { waiting, notBeforeUs } = queues.get(queue) ?? { waiting: 0, notBeforeUs: Number.POSITIVE_INFINITY };
+      queues.set(queue, { queue, waiting: waiting + 1, notBeforeUs: Math.min(notBeforeUs, dueUs) });
+    }
+    return queues.values();
   }
 
   #putBack(task: Task, queueName: string, nowUs: number): HostQueue<Task> {

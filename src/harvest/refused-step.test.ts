@@ -32,9 +32,13 @@ function rateLimited(retryAfterMs: number): RateLimitExceeded {
   return new RateLimitExceeded({ ...CALL, constraint, retryAfterMs, maxWaitMs: 0 });
 }
 
-function open(cooldownRemainingMs: number, isTrialRunning = false): BreakerOpenError {
+function open(
+  cooldownRemainingMs: number,
+  isTrialRunning = false,
+  reason: BreakerOpenError["reason"] = "failures",
+): BreakerOpenError {
   const constraint = { kind: "breaker", owner: "a.example", limit: "circuit" } as const;
-  return new BreakerOpenError({ ...CALL, constraint, reason: "failures", cooldownRemainingMs, isTrialRunning });
+  return new BreakerOpenError({ ...CALL, constraint, reason, cooldownRemainingMs, isTrialRunning });
 }
 
 test("a step waits for a slot while every slot is in use or a probe is in flight", () => {
@@ -66,4 +70,10 @@ test("a quota that is spent for long is skipped, except at the repository of the
     untilUs: 61_000_000,
     message,
   });
+});
+
+test("a server that announces a long Retry-After has no quota left, and the message names its host", () => {
+  const message = "a.example is in cooldown (its Retry-After), next slot at 2026-11-16T00:01:00.000Z";
+  const refused = open(60_000, false, "retry-after");
+  assert.deepEqual(decideRefusedStep(taskOf(crossref), refused, CLOCK), { kind: "skip", message });
 });

@@ -46,6 +46,11 @@ function isDispensable({ resolution: { work }, pending: { step } }: PipelineTask
   return Object.keys(work.ids).some(name => name !== "url");
 }
 
-function spentText({ constraint }: RejectedError, untilWallMs: number): string {
-  return `${describeConstraint(constraint)} is spent, next slot at ${new Date(untilWallMs).toISOString()}`;
+function spentText(error: RejectedError, untilWallMs: number): string {
+  const { host, constraint } = error;
+  const what =
+    error instanceof BreakerOpenError
+      ? `${host} is in cooldown (its Retry-After)`
+      : `${describeConstraint(constraint)} is spent`;
+  return `${what}, next slot at ${new Date(untilWallMs).toISOString()}`;
 }
