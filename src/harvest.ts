@@ -2,7 +2,8 @@
 export type { FileKind } from "./harvest/downloads/file-check.ts";
 export { LAYOUTS, type Layout, type LayoutTemplate } from "./harvest/downloads/layout.ts";
 export { METADATA_FORMATS, type MetadataFormat } from "./harvest/downloads/metadata-file.ts";
-export { type HarvestedFile, type HarvestOptions, type HarvestResult, harvest } from "./harvest/harvest.ts";
+export { type HarvestedFile, type HarvestResult, harvest } from "./harvest/harvest.ts";
+export type { HarvestOptions } from "./harvest/harvest-options.ts";
 export { type IdentifyResult, identify } from "./harvest/identifiers/identifiers.ts";
 export { REASONS, type Reason } from "./harvest/reason.ts";
 export { RESOLVERS } from "./harvest/resolvers/order.ts";

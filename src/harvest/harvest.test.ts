@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { indexAt, pdf } from "../../test/harvest/kit.ts";
 import { hubFor, serve } from "../../test/http/kit.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { type HarvestResult, harvest } from "./harvest.ts";
+import type { HarvestOptions } from "./harvest-options.ts";
 
 function origin(t: Parameters<typeof serve>[0]) {
   return serve(t, (request, response) => {
@@ -72,4 +74,30 @@ test("a text that is no identifier is a TypeError, and an aborted signal ends th
   const results: HarvestResult[] = [];
   for await (const result of harvest(["10.5555/x"], { ...options, signal: controller.signal })) results.push(result);
   assert.deepEqual(results, []);
+});
+
+test("every invalid option is named before anything is created, and so is an item that is no work", async () => {
+  const failureOf = async (works: unknown, options: unknown): Promise<string> => {
+    try {
+      for await (const _ of harvest(works as string[], options as HarvestOptions));
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+    return "";
+  };
+  const folder = join(temporaryFolder("harvest"), "papers");
+  const invalid = { workers: 0, maxBytes: "1 MB", patienceMs: Number.NaN, formats: ["pdff"], layout: "{yeer}.{ext}" };
+  const message = await failureOf([], { folder, ...invalid, metadata: "ris", resolvers: ["openalex"], patience: 10 });
+  for (const name of [...Object.keys(invalid), "metadata", "resolvers"])
+    assert.match(message, new RegExp(`\\b${name}: `));
+  assert.match(message, /patience: unknown option: did you mean patienceMs\?/);
+  assert.match(await failureOf([], { folder, filter: { fromYeer: 2000 } }), /did you mean fromYear\?/);
+  assert.match(await failureOf([], undefined), /folder: required/);
+  assert.match(await failureOf([], { folder: "s3://bucket/papers" }), /manifest: required with s3:/);
+  assert.equal(existsSync(folder), false);
+
+  const options = { folder, resolvers: [] };
+  assert.match(await failureOf("10.5555/a", options), /expected a list, found a text: pass \["10\.5555\/a"\]/);
+  for (const item of [12345, null, { ids: { doi: "10.5555/a" } }])
+    assert.match(await failureOf([item], options), /expected an identifier or a work with key and ids/);
 });

@@ -1,65 +1,15 @@
 import { join } from "node:path";
-import { isS3Url } from "../files/s3/s3-url.ts";
+import { quote } from "../core/text/quote.ts";
 import { createHub } from "../http/create-hub.ts";
-import type { Hub } from "../http/hub.ts";
 import { systemTime } from "../time/system-time.ts";
-import type { Time } from "../time/time.ts";
-import type { FileKind } from "./downloads/file-check.ts";
-import type { Layout } from "./downloads/layout.ts";
-import type { MetadataFormat } from "./downloads/metadata-file.ts";
+import { checkHarvestOptions, type HarvestOptions, shownValue } from "./harvest-options.ts";
 import { identify } from "./identifiers/identifiers.ts";
 import type { WorkRecord } from "./manifest/manifest-reports.ts";
 import type { SettledState } from "./open-works.ts";
 import type { Reason } from "./reason.ts";
 import { orderFor, RESOLVERS } from "./resolvers/order.ts";
-import type { Resolver } from "./resolvers/resolver.ts";
 import { type HarvestRun, openRun } from "./run.ts";
 import type { Work, WorkIds, WorkMetadata } from "./work.ts";
-import type { WorkFilter } from "./work-filter.ts";
-
-/** Options of `harvest`. */
-export interface HarvestOptions {
-  /**
-   * The output folder, which is created if it does not exist; or `s3://bucket/prefix`, with the layout
-   * `content-addressed`, a manifest of its own and the package `@aws-sdk/client-s3`.
-   */
-  readonly folder: string;
-  /** The manifest file, or a PostgreSQL URL. The same manifest continues an earlier harvest. Required with `s3://`. @default `manifest.sqlite` in the folder */
-  readonly manifest?: string | undefined;
-  /**
-   * The hub that sends all requests. It must not retry itself: `createHub({ retry: false })`.
-   * @default a hub with the shipped policy, which `harvest` closes at its end
-   */
-  readonly hub?: Hub | undefined;
-  /** Contact address for services, for the default hub. @default the variable DOCSTOKG_MAILTO */
-  readonly mailto?: string | undefined;
-  /**
-   * The resolvers to query, in this order. The list may contain resolvers of the caller.
-   * @default `RESOLVERS` without those that need a variable that is not set, and the repository of a work first
-   */
-  readonly resolvers?: readonly Resolver[] | undefined;
-  /**
-   * Wanted formats, the preferred one first: one file is stored. Or `all`: the PDF, the JATS XML, the LaTeX source and the
-   * supplements of each work, as far as services have them. @default pdf, then xml
-   */
-  readonly formats?: readonly FileKind[] | "all" | undefined;
-  /** How files are named. @default flat; in S3 content-addressed, the only one there */
-  readonly layout?: Layout | undefined;
-  /** Which works are wanted, by their metadata. @default all */
-  readonly filter?: WorkFilter | undefined;
-  /** Writes the metadata of each work beside its file. @default not written */
-  readonly metadata?: MetadataFormat | undefined;
-  /** Requests in flight at a time, at least 1. @default 32 */
-  readonly workers?: number | undefined;
-  /** Largest file in bytes. @default 500 MiB */
-  readonly maxBytes?: number | undefined;
-  /** How long to wait for open circuits and spent quotas when nothing else is left, in milliseconds. @default 900_000 */
-  readonly patienceMs?: number | undefined;
-  /** Aborting it ends the harvest after the results so far; the works that are left stay pending in the manifest. */
-  readonly signal?: AbortSignal | undefined;
-  /** Clocks and timers. @default those of this machine */
-  readonly time?: Time | undefined;
-}
 
 /** A stored file of a work. */
 export interface HarvestedFile {
@@ -97,15 +47,15 @@ const WORKS_PER_ADD = 200;
  * Downloads the files of works and yields a result for each, in the order in which they are settled. Works that the
  * manifest has as done, with their file, yield nothing. Leaving the loop ends the harvest; what is done stays done.
  * @param works identifiers in any spelling that `identify` reads, or works
- * @throws TypeError for a text that is no identifier, ConfigError if folder or manifest cannot be used, DownloadError if
- * the disk is full.
+ * @throws TypeError for an item that is no identifier and no work, ConfigError for an invalid option or if folder or
+ * manifest cannot be used, DownloadError if the disk is full.
  */
 export async function* harvest(
   works: Iterable<Work | string> | AsyncIterable<Work | string>,
   options: HarvestOptions,
 ): AsyncGenerator<HarvestResult, void, undefined> {
+  checkHarvestOptions(options);
   const { folder, signal, time = systemTime } = options;
-  if (options.manifest === undefined && isS3Url(folder)) throw new TypeError("manifest: a manifest cannot be in S3");
   const { manifest = join(folder, "manifest.sqlite") } = options;
   const hub = options.hub ?? (await createHub({ mailto: options.mailto, retry: false }));
   const resolvers = options.resolvers ?? RESOLVERS.filter(({ needs }) => needs.every(name => isSet(name, options)));
@@ -168,9 +118,10 @@ async function addAll(
 ): Promise<void> {
   let batch: Work[] = [];
   try {
+    if (typeof works === "string") throw new TypeError(`works: expected a list, found a text: pass [${quote(works)}]`);
     for await (const item of works) {
       if (signal?.aborted) return;
-      batch.push(typeof item === "string" ? workNamed(item) : item);
+      batch.push(workFrom(item));
       if (batch.length < WORKS_PER_ADD) continue;
       await run.addWorks(batch);
       batch = [];
@@ -184,8 +135,12 @@ async function addAll(
   }
 }
 
-function workNamed(text: string): Work {
-  const named = identify(text);
+function workFrom(item: Work | string): Work {
+  if (typeof item !== "string") {
+    if (typeof item?.key === "string" && typeof item.ids === "object") return item;
+    throw new TypeError(`works: expected an identifier or a work with key and ids, found ${shownValue(item)}`);
+  }
+  const named = identify(item);
   if ("work" in named) return named.work;
   throw new TypeError(named.message);
 }

@@ -5,7 +5,7 @@ import { nearest } from "../../core/text/nearest.ts";
 import { quote } from "../../core/text/quote.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../../errors.ts";
 import { isS3Url } from "../../files/s3/s3-url.ts";
-import type { FileKind } from "../../harvest/downloads/file-check.ts";
+import { FILE_KINDS, type FileKind } from "../../harvest/downloads/file-check.ts";
 import { LAYOUTS, type Layout, layoutProblem } from "../../harvest/downloads/layout.ts";
 import { METADATA_FORMATS, type MetadataFormat } from "../../harvest/downloads/metadata-file.ts";
 import { RESOLVERS } from "../../harvest/resolvers/order.ts";
@@ -21,7 +21,6 @@ import { addFolderFlag, addManifestFlag, pathsOf, type RunPaths, telemetryFolder
 import { addPolicyFlags } from "./policy-flags.ts";
 
 const PORT_MAX = 65_535;
-const FORMATS: readonly FileKind[] = ["pdf", "xml", "html"];
 
 /** The checked flags of `run` and `retry`. */
 export interface RunSettings extends RunPaths {
@@ -63,7 +62,7 @@ export function addRunFlags(command: Command, quiet: string): void {
     )
     .option(
       "--formats <list>",
-      `file formats, in order of preference: ${FORMATS.join(", ")}; or all, for every file of a work`,
+      `file formats, in order of preference: ${FILE_KINDS.join(", ")}; or all, for every file of a work`,
       "pdf,xml",
     )
     .option("--metadata <format>", `write metadata beside each file: ${METADATA_FORMATS.join(", ")}`)
@@ -189,7 +188,7 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
 
 function formatsOf(text: string, addProblem: (where: string, message: string) => void): RunSettings["formats"] {
   const names = text.split(",").map(name => name.trim());
-  if (!names.includes("all")) return chosen("--formats", text, FORMATS, each => each, addProblem);
+  if (!names.includes("all")) return chosen("--formats", text, FILE_KINDS, each => each, addProblem);
   if (names.length > 1) addProblem("--formats", "all stands alone: it includes every format");
   return "all";
 }

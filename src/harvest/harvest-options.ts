@@ -1,0 +1,141 @@
+import { nearest } from "../core/text/nearest.ts";
+import { quote } from "../core/text/quote.ts";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { isS3Url } from "../files/s3/s3-url.ts";
+import type { Hub } from "../http/hub.ts";
+import type { Time } from "../time/time.ts";
+import { FILE_KINDS, type FileKind } from "./downloads/file-check.ts";
+import { type Layout, layoutProblem } from "./downloads/layout.ts";
+import { METADATA_FORMATS, type MetadataFormat } from "./downloads/metadata-file.ts";
+import type { Resolver } from "./resolvers/resolver.ts";
+import type { WorkFilter } from "./work-filter.ts";
+
+/** Options of `harvest`. */
+export interface HarvestOptions {
+  /**
+   * The output folder, which is created if it does not exist; or `s3://bucket/prefix`, with the layout
+   * `content-addressed`, a manifest of its own and the package `@aws-sdk/client-s3`.
+   */
+  readonly folder: string;
+  /** The manifest file, or a PostgreSQL URL. The same manifest continues an earlier harvest. Required with `s3://`. @default `manifest.sqlite` in the folder */
+  readonly manifest?: string | undefined;
+  /**
+   * The hub that sends all requests. It must not retry itself: `createHub({ retry: false })`.
+   * @default a hub with the shipped policy, which `harvest` closes at its end
+   */
+  readonly hub?: Hub | undefined;
+  /** Contact address for services, for the default hub. @default the variable DOCSTOKG_MAILTO */
+  readonly mailto?: string | undefined;
+  /**
+   * The resolvers to query, in this order. The list may contain resolvers of the caller.
+   * @default `RESOLVERS` without those that need a variable that is not set, and the repository of a work first
+   */
+  readonly resolvers?: readonly Resolver[] | undefined;
+  /**
+   * Wanted formats, the preferred one first: one file is stored. Or `all`: the PDF, the JATS XML, the LaTeX source and the
+   * supplements of each work, as far as services have them. @default pdf, then xml
+   */
+  readonly formats?: readonly FileKind[] | "all" | undefined;
+  /** How files are named. @default flat; in S3 content-addressed, the only one there */
+  readonly layout?: Layout | undefined;
+  /** Which works are wanted, by their metadata. @default all */
+  readonly filter?: WorkFilter | undefined;
+  /** Writes the metadata of each work beside its file. @default not written */
+  readonly metadata?: MetadataFormat | undefined;
+  /** Requests in flight at a time, at least 1. @default 32 */
+  readonly workers?: number | undefined;
+  /** Largest file in bytes. @default 500 MiB */
+  readonly maxBytes?: number | undefined;
+  /** How long to wait for open circuits and spent quotas when nothing else is left, in milliseconds. @default 900_000 */
+  readonly patienceMs?: number | undefined;
+  /** Aborting it ends the harvest after the results so far; the works that are left stay pending in the manifest. */
+  readonly signal?: AbortSignal | undefined;
+  /** Clocks and timers. @default those of this machine */
+  readonly time?: Time | undefined;
+}
+
+/** What is expected of a value; undefined if it is valid. */
+type Check = (value: unknown) => string | undefined;
+
+const isText: Check = value => (typeof value === "string" && value !== "" ? undefined : "a text");
+const anything: Check = () => undefined;
+const wholeFrom =
+  (min: number): Check =>
+  value =>
+    Number.isInteger(value) && Number(value) >= min ? undefined : `a whole number of at least ${min}`;
+const oneOf = (names: readonly string[]): Check => {
+  return value => (names.includes(String(value)) ? undefined : `one of ${names.join(", ")}`);
+};
+
+/** The type makes a new option that is missing here a compile error. */
+const CHECKS: Readonly<Record<keyof HarvestOptions, Check>> = {
+  folder: isText,
+  manifest: isText,
+  hub: value => (typeof (value as Hub | null)?.request === "function" ? undefined : "a hub of createHub"),
+  mailto: isText,
+  resolvers: value =>
+    Array.isArray(value) && value.every(isResolver) ? undefined : "a list of resolvers, such as RESOLVERS",
+  formats: value => {
+    const isList = Array.isArray(value) && value.length > 0 && value.every(kind => FILE_KINDS.includes(kind));
+    return isList || value === "all" ? undefined : `"all" or a list of ${FILE_KINDS.join(", ")}`;
+  },
+  layout: value => layoutProblem(String(value)) && `a valid layout: ${layoutProblem(String(value))}`,
+  filter: value => unknownKey(value, FILTER_KEYS),
+  metadata: oneOf(METADATA_FORMATS),
+  workers: wholeFrom(1),
+  maxBytes: wholeFrom(1),
+  patienceMs: value => (typeof value === "number" && value >= 0 ? undefined : "milliseconds, at least 0"),
+  signal: value => (value instanceof AbortSignal ? undefined : "an AbortSignal"),
+  time: anything,
+};
+const FILTER_KEYS = Object.keys({
+  fromYear: 0,
+  toYear: 0,
+  isOpenOnly: 0,
+  licences: 0,
+  types: 0,
+} satisfies Record<keyof WorkFilter, 0>);
+
+/** Throws a ConfigError that lists every invalid option. */
+export function checkHarvestOptions(options: HarvestOptions): void {
+  const problems: ConfigProblem[] = [];
+  const add = (path: string, message: string) => problems.push({ where: "harvest", path, message });
+  const given: Readonly<Record<string, unknown>> = { ...options };
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined) continue;
+    if (!Object.hasOwn(CHECKS, name)) add(name, `unknown option: ${hintFor(name, Object.keys(CHECKS))}`);
+    else {
+      const expected = CHECKS[name as keyof HarvestOptions](value);
+      if (expected !== undefined) add(name, `expected ${expected}, found ${shownValue(value)}`);
+    }
+  }
+  if (given["folder"] === undefined) add("folder", "required: the output folder");
+  else if (given["manifest"] === undefined && isS3Url(String(given["folder"])))
+    add("manifest", "required with s3://: a manifest cannot be in S3");
+  if (problems.length > 0) throw new ConfigError(problems);
+}
+
+/** A text or number as it is, and the kind of any other value. */
+export function shownValue(value: unknown): string {
+  if (typeof value === "string") return quote(value);
+  if (typeof value !== "object" || value === null) return String(value);
+  return Array.isArray(value) ? "a list" : "an object";
+}
+
+function isResolver(value: unknown): boolean {
+  const { name, needs, requestFor, parse } = (value ?? {}) as Partial<Resolver>;
+  return (
+    typeof name === "string" && Array.isArray(needs) && typeof requestFor === "function" && typeof parse === "function"
+  );
+}
+
+function unknownKey(value: unknown, names: readonly string[]): string | undefined {
+  if (typeof value !== "object" || value === null) return `an object with ${names.join(", ")}`;
+  const unknown = Object.keys(value).find(name => !names.includes(name));
+  return unknown === undefined ? undefined : `no ${quote(unknown)}: ${hintFor(unknown, names)}`;
+}
+
+function hintFor(name: string, names: readonly string[]): string {
+  const meant = nearest(name, names);
+  return meant === undefined ? `the options are ${names.join(", ")}` : `did you mean ${meant}?`;
+}
