@@ -58,6 +58,21 @@ test("a second Ctrl-C stops at once, even while the input is open", async t => {
   assert.deepEqual(filesIn(folder), []);
 });
 
+test("one Ctrl-C ends a run although a body arrives byte by byte, and the rest stays pending", async t => {
+  const internet = await internetFor(t, { seed: 3, works: 31 });
+  const work = internet.works.find(isQuick);
+  assert.ok(work);
+  await internet.start({ host: new URL(work.copies[0]?.url ?? "").host, effect: "slow", bytesPerSecond: 1 });
+  const folder = temporaryFolder("harvest");
+  const args = ["run", keyOf(work), "--resolvers", "openalex", "--json"];
+  const { child, ended } = startDocstokg(t, internet, folder, args, "");
+  await eventually(() => partsIn(folder) > 0);
+  child.kill("SIGINT");
+  const { code, stdout, stderr } = await ended;
+  assert.equal(code, 130, stderr);
+  assert.equal(JSON.parse(stdout).works.pending, 1);
+});
+
 function partsIn(folder: string): number {
   try {
     return readdirSync(join(folder, "papers", ".parts")).length;

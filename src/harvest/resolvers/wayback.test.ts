@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
+import { responseFailure } from "../downloads/download-failure.ts";
+import { mainReason } from "../reason.ts";
 import { wayback } from "./wayback.ts";
 
 const TOKEN = "https://example.org/a.pdf?x=1&y=2";
@@ -39,4 +41,15 @@ test("wayback without captures has no copy, an error page is unreadable, and 403
     summaryOf(findingFor(wayback, TOKEN, { status: 403 })),
     /^refused: web\.archive\.org returned status 403/,
   );
+});
+
+test("a site that is excluded from the archive has no copy there, and a work that is not open stays not-open", () => {
+  const excluded = [
+    { status: 403, body: "<html><title>Blocked Site</title></html>" },
+    { status: 403, headers: { "x-archive-wayback-runtime-error": "AdministrativeAccessControlException" }, body: "" },
+  ];
+  for (const response of excluded) assert.equal(summaryOf(findingFor(wayback, TOKEN, response)), "none: no-copy");
+  const fields = { status: 403, headers: {}, beginning: "Blocked Site" };
+  assert.equal(responseFailure(fields).reason, "no-copy");
+  assert.equal(mainReason(new Set(["not-open", "no-copy"])), "not-open");
 });
