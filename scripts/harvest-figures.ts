@@ -60,7 +60,7 @@ try {
   const byHost = new Map<string, number>();
   for (const { host, role } of virtual.sent) byHost.set(`${host} ${role}`, (byHost.get(`${host} ${role}`) ?? 0) + 1);
   const batched = ["api.openalex.org", "api.crossref.org", "www.ebi.ac.uk", "pmc.ncbi.nlm.nih.gov", "export.arxiv.org"];
-  const batchCalls = virtual.sent.filter(({ host, role }) => batched.includes(host) && role === "metadata").length;
+  const batchCalls = Object.fromEntries(batched.map(host => [host, byHost.get(`${host} metadata`) ?? 0]));
   process.stdout.write(
     `${JSON.stringify(
       {
@@ -70,7 +70,8 @@ try {
         estimatedSeconds: Math.round(estimate.ms / 1000),
         decides: estimate.services.slice(0, 6),
         requests: virtual.sent.length,
-        batchCallsPerWork: batchCalls / works.length,
+        batchCallsPerWork: Object.values(batchCalls).reduce((sum, calls) => sum + calls, 0) / works.length,
+        batchCalls,
         rejected: virtual.rejected.length,
         failures: databaseOf(run.manifest)
           .prepare(
