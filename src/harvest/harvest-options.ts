@@ -55,20 +55,20 @@ export interface HarvestOptions {
 }
 
 /** What is expected of a value; undefined if it is valid. */
-type Check = (value: unknown) => string | undefined;
+type OptionCheck = (value: unknown) => string | undefined;
 
-const isText: Check = value => (typeof value === "string" && value !== "" ? undefined : "a text");
-const anything: Check = () => undefined;
+const isText: OptionCheck = value => (typeof value === "string" && value !== "" ? undefined : "a text");
+const anything: OptionCheck = () => undefined;
 const wholeFrom =
-  (min: number): Check =>
+  (min: number): OptionCheck =>
   value =>
     Number.isInteger(value) && Number(value) >= min ? undefined : `a whole number of at least ${min}`;
-const oneOf = (names: readonly string[]): Check => {
+const oneOf = (names: readonly string[]): OptionCheck => {
   return value => (names.includes(String(value)) ? undefined : `one of ${names.join(", ")}`);
 };
 
 /** The type makes a new option that is missing here a compile error. */
-const CHECKS: Readonly<Record<keyof HarvestOptions, Check>> = {
+const CHECKS: Readonly<Record<keyof HarvestOptions, OptionCheck>> = {
   folder: isText,
   manifest: isText,
   hub: value => (typeof (value as Hub | null)?.request === "function" ? undefined : "a hub of createHub"),

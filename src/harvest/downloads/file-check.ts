@@ -9,11 +9,9 @@ import type { Reason } from "../reason.ts";
 import type { FileRole } from "../resolvers/resolver.ts";
 import type { PdfFacts } from "./pdf-facts.ts";
 
-/** The formats of articles. */
-export const FILE_KINDS = ["pdf", "xml", "html"] as const;
-
 /** A format of articles. */
-export type FileKind = (typeof FILE_KINDS)[number];
+export type FileKind = "pdf" | "xml" | "html";
+export const FILE_KINDS: readonly FileKind[] = ["pdf", "xml", "html"];
 
 /** A format of stored files, which is also their extension: formats of articles, sources and supplements. */
 export type StoredKind = FileKind | keyof typeof OTHER_TYPES;
