@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { limitYoungHeap } from "../src/cli/young-heap.ts";
 import { learnedYields } from "../src/harvest/estimate/learned-yields.ts";
 import { RunForecast } from "../src/harvest/estimate/run-forecast.ts";
 import { workOf } from "../src/harvest/identifiers/identifiers.ts";
@@ -30,6 +31,8 @@ const order = (work: Work) => orderFor(work, resolvers);
 using services = await startServices(Number(values.works));
 const works = services.works.map(ids => workOf(ids.doi === undefined ? ids : { doi: ids.doi }));
 const { ratelimits } = await loadPolicy({ env: {} });
+// As the program does before a run.
+limitYoungHeap();
 
 const time = new FakeTime();
 const virtual = await virtualHub({ time, answer: request => services.answer(request) });

@@ -11,6 +11,7 @@ import { Interrupts } from "../interrupts.ts";
 import { formatCount } from "../output/format.ts";
 import { PolicyReloader } from "../policy-reloader.ts";
 import type { Flags, Io } from "../program.ts";
+import { limitYoungHeap } from "../young-heap.ts";
 import { policySources } from "./policy-flags.ts";
 import { Progress } from "./progress.ts";
 import { filterOf } from "./query-flags.ts";
@@ -99,6 +100,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
           tally.deferred += 1;
         },
       });
+      limitYoungHeap();
       return await download(session, { hub, run, tally, reloader });
     } finally {
       await hub.destroy();
