@@ -99,6 +99,12 @@ test("a missing argument and an unknown flag exit with 2, and the flag gets a su
   assert.match(stderr, /unknown option '--lod'\n\(Did you mean --loud\?\)/);
 });
 
+test("the message about an unknown flag does not quote its secret value", async () => {
+  const { stderr } = await runIn(example, ["greet", "world", "--api-key=hunter2"]);
+  assert.match(stderr, /unknown option '--api-key=…/);
+  assert.doesNotMatch(stderr, /hunter2/);
+});
+
 test("help with the name of a command prints the help of that command", async () => {
   const { exitCode, stdout } = await runIn(example, ["help", "greet"]);
   assert.equal(exitCode, 0);

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { redactedText } from "../core/text/redaction.ts";
 import { isDocstokgError } from "../errors.ts";
 import { PACKAGE_VERSION } from "../http/package-version.ts";
 import type { Time } from "../time/time.ts";
@@ -126,7 +127,8 @@ class CommandLine {
       .configureOutput({
         writeOut: text => io.stdout.write(text),
         writeErr: text => io.stderr.write(text),
-        outputError: (text, write) => write(text.replace(/^error:/, `${program.name}:`)),
+        // It quotes an unknown option with its value: `--api-key=…`.
+        outputError: (text, write) => write(redactedText(text).replace(/^error:/, `${program.name}:`)),
       })
       .hook("preSubcommand", (_, command) => this.#load(command));
     for (const command of program.commands) {

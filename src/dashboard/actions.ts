@@ -82,9 +82,11 @@ export function parseAction(
   if (name === undefined)
     throw new RangeError(`unknown action ${JSON.stringify(fields["action"])}; expected ${names.join(", ")}`);
   const given = fields["reason"];
-  const reason = typeof given === "string" ? given.trim() : "";
-  if (reason === "" || reason.length > REASON_CHARS_MAX || /\p{Cc}/u.test(reason))
+  const text = typeof given === "string" ? given.trim() : "";
+  if (text === "" || text.length > REASON_CHARS_MAX || /\p{Cc}/u.test(text))
     throw new RangeError(`the reason must be one line of 1 to ${REASON_CHARS_MAX} characters`);
+  // It is stored, shown on every page and passed to the application.
+  const reason = redactedText(text);
   return isRunAction(name)
     ? { name, reason, ...runTargetOf(name, fields, shown) }
     : { name, reason, by: `dashboard, ${from}`, ...hostTargetOf(name, fields, shown), ...ratesOf(name, fields) };
@@ -167,9 +169,8 @@ export class StoreActions implements DashboardActions {
   }
 
   async #changeLimit(action: HostAction, kind: "set-limit" | "reset-limit"): Promise<ActionResult> {
-    const { target, seconds, rates, isForced, by } = action;
+    const { target, seconds, rates, isForced, reason, by } = action;
     if ("resolver" in target) throw new RangeError("a resolver has no rate limits");
-    const reason = redactedText(action.reason);
     const request =
       kind === "reset-limit"
         ? ({ kind, reason, by } as const)

@@ -130,6 +130,32 @@ test("an operator stops, holds, releases and limits hosts of the hub, and each a
   assert.equal(operator.length, 7);
 });
 
+test("a secret in the reason of an operator reaches neither the page nor onAction", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const performed: PerformedAction[] = [];
+  const { hub, dashboard, origin } = await dashboardFor(t, { onAction: action => performed.push(action) });
+  await (await hub.fetch(server.origin)).text();
+  const read = async () => (await fetch(withToken(dashboard, origin, "/state"))).text();
+  const { about } = JSON.parse(await read()) as DashboardState;
+  const headers = { "content-type": "application/json", origin, "x-docstokg-action": about.actionToken };
+  const orders = [
+    { action: "open", seconds: 60 },
+    { action: "close" },
+    { action: "hold", seconds: 60, role: "metadata" },
+    { action: "release", role: "metadata" },
+    { action: "set-limit", seconds: 60, role: "metadata", rates: "1/DAY" },
+    { action: "reset-limit" },
+  ];
+  for (const order of orders) {
+    const body = JSON.stringify({ host: "127.0.0.1", reason: "their api_key=hunter2 is blocked", ...order });
+    const response = await fetch(withToken(dashboard, origin, "/actions"), { method: "POST", headers, body });
+    assert.equal(response.status, 200, await response.text());
+    assert.doesNotMatch(await read(), /hunter2/, order.action);
+  }
+  assert.deepEqual(new Set(performed.map(({ reason }) => reason)), new Set(["their api_key=… is blocked"]));
+  assert.equal(performed.length, orders.length);
+});
+
 test("the handler works below a path, with and without a framework that removes it", async t => {
   const { dashboard, origin } = await dashboardFor(t, { basePath: "/ops/live" });
   const page = await fetch(withToken(dashboard, origin, "/ops/live"));

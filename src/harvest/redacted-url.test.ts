@@ -32,3 +32,20 @@ test("every usual name of a secret is recognised, in the query and in the path, 
   ])
     assert.equal(hasSecret(url), false, url);
 });
+
+test("a URL within a URL is kept without its secrets", () => {
+  const inner = "https://me:Sesame@example.org/a?token=Sesame&n=2";
+  const outer = `https://web.archive.org/cdx/search/cdx?url=${encodeURIComponent(inner)}&limit=-3`;
+  assert.equal(
+    decodeURIComponent(decodeURIComponent(redactedUrl(outer))),
+    "https://web.archive.org/cdx/search/cdx?url=https://example.org/a?token=…&n=2&limit=-3",
+  );
+  assert.ok(hasSecret(outer));
+  assert.doesNotMatch(redactedUrl(`https://login.example.org/?a=${encodeURIComponent(outer)}`), /Sesame/);
+  assert.doesNotMatch(redactedUrl(`https://proxy.example.org/to/${encodeURIComponent(inner)}`), /token%3DSesame/);
+  for (const url of [
+    "https://example.org/a?url=https%3A%2F%2Fexample.org%2Fb%23top&time=12:30",
+    "https://example.org/to/https%3A%2F%2Fexample.org%2F%3Fpage%3D2",
+  ])
+    assert.equal(hasSecret(url), false, url);
+});

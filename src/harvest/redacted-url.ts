@@ -15,18 +15,34 @@ export function redactedUrl(url: string): string {
     parsed.password = "";
   }
   parsed.hash = "";
-  for (const [name, value] of [...parsed.searchParams]) if (isSecret(name, value)) parsed.searchParams.set(name, "…");
-  // `/article;jsessionid=0123` has its parameters in the path.
-  parsed.pathname = parsed.pathname.replace(/;([^;=/]{1,100})=([^;/]*)/g, (all, name: string, value: string) =>
-    isSecret(name, value) ? `;${name}=…` : all,
-  );
+  for (const [name, value] of [...parsed.searchParams]) {
+    const shown = isSecret(name, value) ? "…" : withoutNestedSecrets(value);
+    if (shown !== value) parsed.searchParams.set(name, shown);
+  }
+  parsed.pathname = redactedPath(parsed.pathname);
   return parsed.href;
+}
+
+/** `/article;jsessionid=0123` and `/proxy/https%3A%2F%2Fexample.org%2F%3Ftoken%3D0123` have parameters in the path. */
+export function redactedPath(path: string): string {
+  return path
+    .replace(/;([^;=/]{1,100})=([^;/]*)/g, (all, name: string, value: string) =>
+      isSecret(name, value) ? `;${name}=…` : all,
+    )
+    .replace(/(%3F|%26)([^%/]{1,100})%3D((?:(?!%26)[^/])*)/gi, (all, start: string, name: string, value: string) =>
+      isSecret(name, value) ? `${start}${name}%3D…` : all,
+    );
+}
+
+/** A value may be a URL with secrets of its own, such as the target of a redirect or of a search. */
+function withoutNestedSecrets(value: string): string {
+  return hasSecret(value) ? redactedUrl(value) : value;
 }
 
 /** Whether a URL contains something that must not be stored. */
 export function hasSecret(url: string): boolean {
   const plain = URL.parse(url);
-  if (plain === null) return false;
+  if (plain === null || !/^https?:$/.test(plain.protocol)) return false;
   plain.hash = "";
   return redactedUrl(url) !== plain.href;
 }

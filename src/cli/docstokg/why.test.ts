@@ -29,6 +29,12 @@ test("why prints host, group, breaker, cache, and each setting with its source",
   assert.doesNotMatch(stdout, /secret/);
 });
 
+test("why hides credentials in the path of the URL too", async () => {
+  const { stdout } = await runCli(["why", "https://me:secret@a.example/toc;jsessionid=secret;v=2/x?key=secret"]);
+  assert.match(stdout, /^https:\/\/a\.example\/toc;jsessionid=…;v=2\/x\?… \(metadata\)\n/);
+  assert.doesNotMatch(stdout, /secret/);
+});
+
 test("a request to a host that an operator has opened is refused, with the reason and the time left", async () => {
   const { store } = await temporaryFolder();
   await createStoreFile(store);

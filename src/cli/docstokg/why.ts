@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { redactedPath } from "../../harvest/redacted-url.ts";
 import { decidedByOf } from "../../policy/provenance.ts";
 import { isRole, ROLES, unknownRoleMessage } from "../../policy/roles.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -42,7 +43,7 @@ export const why: CommandModule = {
     const changes = shared.kind === "connected" ? shared.processes[0] : undefined;
     const decidedBy =
       verdict.constraint === null ? null : decidedByOf(inUse.policy, verdict.constraint, request, changes);
-    const explanation: Explanation = { url: redactedUrl(url), role, policy, inUse, shared, cache, verdict, decidedBy };
+    const explanation: Explanation = { url: shownUrl(url), role, policy, inUse, shared, cache, verdict, decidedBy };
     if (flags["json"]) printJson(io, jsonOf(explanation));
     else io.stdout.write(explanationText(explanation, io));
     return ExitCode.ok;
@@ -82,6 +83,6 @@ function urlOf(text: string): URL {
 }
 
 /** Without credentials and query, which may be secret: this output is pasted into tickets. */
-function redactedUrl({ origin, pathname, search }: URL): string {
-  return `${origin}${pathname}${search === "" ? "" : "?…"}`;
+function shownUrl({ origin, pathname, search }: URL): string {
+  return `${origin}${redactedPath(pathname)}${search === "" ? "" : "?…"}`;
 }

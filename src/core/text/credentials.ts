@@ -15,8 +15,8 @@ const CREDENTIAL_WORDS: ReadonlySet<string> = new Set([
 
 /** A word that ends with one of these is a credential too: `apikey`, `insttoken`, `clientsecret`, `phpsessid`. */
 const CREDENTIAL_ENDINGS: readonly string[] = [
-  ..."key keyid token secret password passwd passphrase sessid sessionid signature".split(" "),
-  ..."cookie credential jwt".split(" "),
+  ..."key keyid token secret password passwd passwort kennwort passphrase sessid sessionid".split(" "),
+  ..."signature cookie credential jwt userpass dbpass".split(" "),
 ];
 
 /** Words that end like a credential and are none. */

@@ -32,7 +32,8 @@ const ORDINARY_IN_PROSE: ReadonlySet<string> = new Set(
 /** The opening tag of XML: `<api_key>`. */
 const ELEMENT =
   /(?:<|&lt;)([a-z][\w.:-]{0,100})((?:\s[^<>&]{0,500})?(?:>|&gt;)(?:\s{0,100}<!\[CDATA\[)?)(?=\s*[^\s<&])/gi;
-const ELEMENT_TEXT = /[^<&\]]+/y;
+/** Up to the next tag. Without one, `<password>` may be a placeholder in a sentence, so only a word without a space counts. */
+const ELEMENT_TEXT = /[^<&\]]+(?=[<&\]])|[^\s<&\]]+/y;
 /** A flag of a command line and the space after it: `--api-key secret`. A placeholder such as `<value>` is no value. */
 const FLAG = /(?<![\w-])--?([a-z][\w-]*)(\s+)(?=[^\s<[(-])/gi;
 const WORD = /"[^"]*"?|'[^']*'?|[^\s"'`]+/y;
@@ -64,8 +65,12 @@ const SPACED = /(?<![\w-]|\/\/|[@.])((?:api |access )?[\w-]+)((?:[ \t]|\\t|%20|%
 /** The characters that separate are excluded, so that each character is read for one name only. */
 const SPACED_VALUE = /"[^"]*"?|'[^']*'?|`[^`]*`?|(?:[^\s"'`,;()<>\\%]|%(?!20|09))+/y;
 
+/** The command of Redis that logs in. A server that does not know it quotes its arguments: user and password. */
+const REDIS_AUTH = /\b(AUTH)(["'`]?(?:, with args beginning with:)?[ \t]{1,5})/g;
+const REDIS_ARGUMENTS = /(?:(?:"[^"]*"|'[^']*'|`[^`]*`)(?:,?[ \t]{0,5})){1,2}|[^\s"'`]+(?:[ \t][^\s"'`]+)?/y;
+
 /** A quick test. It matches every text that one of the notations matches. */
-export const MAY_NAME_SECRET = /[=:,]|->|%3[AD]|%253[AD]|%2C|[<;][a-z]|(?<![\w-])--?[a-z]|[ \t]\S*\d|\\t|%20|%09/i;
+export const MAY_NAME_SECRET = /[=:,]|->|%3[AD]|%253[AD]|%2C|[<;][a-z]|(?<![\w-])--?[a-z]|AUTH|[ \t]\S*\d|\\t|%20|%09/i;
 
 /** The values that may follow a name in one notation. */
 interface Notation {
@@ -89,7 +94,7 @@ const NOTATIONS: readonly Notation[] = [
   {
     names: NAMED,
     value: name => (LINE_LONG.has(name.toLowerCase()) ? LINE : VALUE),
-    isSecret: found => !isProse(found),
+    isSecret: found => !isProse(found) || isSpacedValue(found.name, found.value),
   },
   { names: ELEMENT, value: () => ELEMENT_TEXT, isSecret: ({ name }) => isSecretName(name) },
   {
@@ -100,6 +105,12 @@ const NOTATIONS: readonly Notation[] = [
   { names: QUOTED_ITEM, value: () => QUOTED_VALUE, isSecret: isListedSecret },
   { names: JOINED_ITEM, value: () => JOINED_VALUE, isSecret: isListedSecret },
   { names: USER_FLAG, isName: () => true, value: (_, separator) => userValueAfter(separator), isSecret: () => true },
+  {
+    names: REDIS_AUTH,
+    isName: () => true,
+    value: () => REDIS_ARGUMENTS,
+    isSecret: ({ value }) => /^["'`]/.test(value) || isSpacedValue("password", value),
+  },
   {
     names: SPACED,
     isName: isCredentialName,

@@ -14,6 +14,12 @@ test("secrets are recognised by their shape, also without a name before them", (
     "3f9c1a2b-0d4e-4f6a-8b7c-1d2e3f4a5b6c",
     "reader@example.org",
     "first.last+tag@mail.example.org",
+    "jürgen.müller@example.org",
+    jwt.slice(0, jwt.indexOf(".")),
+    `${jwt}.c2VjcmV0.dGFn`,
+    `hf_${"aBcDeF".repeat(6)}`,
+    `pypi-${"AgEIcHlwaS5vcmc".repeat(2)}`,
+    `SG.${"aB1".repeat(7)}.${"cD2".repeat(14)}`,
     `-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----`,
   ];
   for (const secret of secrets)
@@ -46,6 +52,21 @@ test("values are removed in the notations of query strings, JSON within JSON, ma
     ["redis://me:hun/ter2@store:6379", "redis://…@store:6379"],
     ["of joe.hunter2%40example.org", "of …@example.org"],
     [`sk_live_${"a1B2".repeat(5)}`, "…"],
+    ["next=https%3A%2F%2Fme%3Ahunter2%40store%2Fx&y=1", "next=https%3A%2F%2F…@store%2Fx&y=1"],
+    ["https%253A%252F%252Fme%253Ahunter2%2540store", "https%253A%252F%252F…@store"],
+    ["redis://me:hunter2", "redis://me:…"],
+    ["proxy me:hunter2@10.0.0.1:3128 refused", "proxy …@10.0.0.1:3128 refused"],
+    ['sent Digest username="me", realm="x", response="3f9c1a"', "sent Digest …"],
+    [
+      "ERR unknown command 'AUTH', with args beginning with: 'me' 'hunter' ",
+      "ERR unknown command 'AUTH', with args beginning with: …",
+    ],
+    ["with args beginning with: '3' 'AUTH' 'me' 'hunter' ", "with args beginning with: '3' 'AUTH' …"],
+    ["AUTH default hunter2 was refused", "AUTH … was refused"],
+    ['cookie "visit=hunter2"', "cookie …"],
+    ['{"key":"Zq7xW2mK9p","auth":"Zq7xW2mK9p"}', '{"key":…,"auth":…}'],
+    ["credentials: Zq7xW2mK9p", "credentials: …"],
+    ["userpass=hunter&passwort=hunter", "userpass=…&passwort=…"],
   ] as const)
     assert.equal(redactedText(text), redacted);
   const kept = "https://registry.example:8080/x/@scope/name";
@@ -71,6 +92,13 @@ test("redaction removes a value whatever stands around it, and takes linear time
     "key=".repeat(2e4),
     "//".repeat(5e4),
     "//a:".repeat(3e4),
+    "%2F%2Fa".repeat(2e4),
+    "a:b".repeat(3e4),
+    "a:b@".repeat(3e4),
+    "AUTH ".repeat(2e4),
+    "AUTH '".repeat(2e4),
+    "digest a=".repeat(1e4),
+    "<key>a ".repeat(1e4),
   ])
     assert.equal(typeof redactedText(hostile), "string");
 });
@@ -93,6 +121,11 @@ test("text without secrets is not changed", () => {
     "unexpected_end_of_the_compressed_response_body_stream",
     "run 20261116T014500.123Z-3f9c1a of 12345678901234567890123456789012 bytes",
     "5/SECOND+300/MINUTE+5000/HOUR+100000/DAY",
+    "http://host:port/x, http://[::1]:8080, (http://a.example:8080) and redis://store:6379.",
+    "ERR AUTH <password> called without any password configured for the default user. Are you sure?",
+    "AUTH failed with 401, NOAUTH Authentication required",
+    "key: Smith2020Graph, key: 6f460b6a and key: W2741809807",
+    "the digest sha256 differs, digest algorithm=MD5",
   ]) {
     assert.equal(redactedText(text), text);
   }

@@ -2,12 +2,20 @@
 import { MAY_NAME_SECRET, withoutNamedSecrets } from "./named-secrets.ts";
 
 /** A quick test. It matches every text that one of the expressions below matches. */
-const MAY_HAVE_SHAPE = /@|%40|-----BEGIN |bearer|basic|[\w+/-]{20}/i;
+const MAY_HAVE_SHAPE = /@|%40|%2540|\/\/|-----BEGIN |bearer|basic|digest|eyJ|[\w+/-]{20}/i;
 const USER_INFO = /\/\/[^\s/?#]*@/g;
+/** The same in a URL that was encoded once or twice, such as the value of a query parameter. */
+const ENCODED_USER_INFO = /(%(?:25)?2F){2}(?:(?!%(?:25)?(?:2F|3F|23))[^\s/?#&@]){0,400}?(?:@|%(?:25)?40)/gi;
 /** A password with a slash that is not escaped. The number after the colon of `//host:8080/x@y` is a port. */
 const USER_PASSWORD = /\/\/[^\s/?#@:]*:(?!\d+(?:[\s/?#]|$))[^\s@]{0,200}@/g;
+/** A URL that ends after the password: letters and digits after the colon are no port. `[` begins an IPv6 address. */
+const PASSWORD_AS_PORT = /(\/\/[^\s/?#@:[\]]*:)(?!\d+(?!\w))(?=[a-z_-]*\d)[\w%+~-]{1,200}/gi;
+/** User and password of a proxy without a scheme. */
+const PROXY_PASSWORD = /(?<![\w.%+-])[\w.%+-]{1,100}:[^\s@/:"']{1,200}@(?=[\w.-]{1,253}:\d)/g;
 /** The local part of an email address. A version such as `undici@8.1.0` is no address. */
-const MAIL_NAME = /(?<![\w.+-])[\w.+-]+(?:@|%40)(?=[\w-]+(?:\.[\w-]+)*\.[a-z]{2,})/gi;
+const MAIL_NAME = /(?<![\p{L}\p{N}_.+-])[\p{L}\p{N}_.+-]+(?:@|%40)(?=[\w-]+(?:\.[\w-]+)*\.[a-z]{2,})/giu;
+/** The parameters of a header whose name is missing. */
+const DIGEST = /\b(digest\s+)(?=(?:username|realm|nonce|uri|response)=)[^\r\n]+/gi;
 /** Credentials of a header whose name is missing. */
 const SCHEME = /\b(bearer|basic)(\s+|%20|\+|["'`:,\s]{1,5})([\w.~+/-]{4,}=*)/gi;
 /** What follows in a sentence: `basic information`, `bearer token`. Each word has at most 15 letters, as in English. */
@@ -15,10 +23,13 @@ const WORDS = /^[a-z]{1,15}(?:[./-][a-z]{1,15}){0,4}\.?$|^[A-Z][a-z]{1,15}\.?$|^
 
 /** Secrets that show by their shape, without a name before them. */
 const SHAPES: readonly RegExp[] = [
-  // A JSON Web Token: three parts, the first one is JSON.
-  /\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g,
+  // A JSON Web Token: up to five parts, the first one is JSON.
+  /\beyJ[\w-]{8,}(?:\.[\w-]*){0,4}/g,
   // Keys of AWS, GitHub, GitLab, Slack, Google, and of services that begin theirs with `sk-` or `sk_live_`.
   /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g,
+  // Keys of Hugging Face, npm, PyPI and SendGrid.
+  /\b(?:hf_|npm_|pypi-)[A-Za-z0-9_-]{24,}/g,
+  /\bSG\.[\w-]{16,}\.[\w-]{16,}/g,
   /\b(?:gh[opsur]_|github_pat_|glpat-|xox[abprs]-|AIza|ya29\.|sk-|[prs]k_(?:live|test)_)[\w-]{16,}/g,
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?/g,
 ];
@@ -35,7 +46,14 @@ const RANDOM_CHARACTERS_MIN = 4;
  */
 export function redactedText(text: string): string {
   if (!MAY_NAME_SECRET.test(text) && !MAY_HAVE_SHAPE.test(text)) return text;
-  let redacted = withoutNamedSecrets(text.replace(USER_INFO, "//…@").replace(USER_PASSWORD, "//…@"))
+  const withoutUsers = text
+    .replace(USER_INFO, "//…@")
+    .replace(ENCODED_USER_INFO, "$1$1…@")
+    .replace(USER_PASSWORD, "//…@")
+    .replace(PASSWORD_AS_PORT, "$1…")
+    .replace(PROXY_PASSWORD, "…@");
+  let redacted = withoutNamedSecrets(withoutUsers)
+    .replace(DIGEST, "$1…")
     .replace(SCHEME, (all, scheme, between, value) => (WORDS.test(value) ? all : `${scheme}${between}…`))
     .replace(MAIL_NAME, "…@");
   for (const shape of SHAPES) redacted = redacted.replace(shape, "…");

@@ -16,6 +16,7 @@ const VALUE_LENGTH_MIN = 5;
 /** Words of this length with several letters and digits are values after every name of a credential. */
 const LONG_LENGTH_MIN = 16;
 const LONG_MIXED_MIN = 4;
+const RANDOM_LENGTH_MIN = 8;
 /** `password 123456`, but not `x-api-key 401`. */
 const DIGITS_MIN = 6;
 
@@ -48,7 +49,9 @@ const ORDINARY: readonly RegExp[] = [
 /** `value` may have quotes around it and punctuation after it. */
 export function isSpacedValue(name: string, value: string): boolean {
   const words = value.replace(/^["'`]|["'`]$/g, "").split(/\s/);
-  return words.some(word => isValue(name, word.replace(/[.:!?\]}]{1,3}$/, "")));
+  // The value of a cookie follows its own name: `cookie "sid=3f9c1a"`.
+  const start = /cookie$/i.test(name) ? /^[\w-]+=/ : /^$/;
+  return words.some(word => isValue(name, word.replace(/[.:!?\]}]{1,3}$/, "").replace(start, "")));
 }
 
 function isValue(name: string, word: string): boolean {
@@ -61,8 +64,18 @@ function isValue(name: string, word: string): boolean {
   const last = /[a-z]*$/.exec(bare)?.[0] ?? "";
   if (AMBIGUOUS.test(bare) || !isCredentialName(last)) {
     const isMixed = digits >= LONG_MIXED_MIN && letters >= LONG_MIXED_MIN;
-    return isMixed && word.length >= LONG_LENGTH_MIN && !IDENTIFIER.test(word);
+    return (isMixed && word.length >= LONG_LENGTH_MIN && !IDENTIFIER.test(word)) || isRandom(word);
   }
   if (letters === 0) return word.length === digits && digits >= DIGITS_MIN && bare !== "token";
   return word.length >= VALUE_LENGTH_MIN && !(WORDS_OF_SENTENCES.has(bare) && IDENTIFIER.test(word));
+}
+
+/**
+ * Random characters change between capitals, small letters and digits at every second character or more often. Names
+ * (`Smith2020Graph`) change less often, and hashes have letters of one case.
+ */
+function isRandom(word: string): boolean {
+  if (word.length < RANDOM_LENGTH_MIN || !/[a-z]/.test(word) || !/[A-Z]/.test(word)) return false;
+  const changes = word.match(/[a-z](?=[A-Z\d])|[A-Z](?=[a-z\d])|\d(?=[A-Za-z])/g)?.length ?? 0;
+  return changes * 2 >= word.length;
 }

@@ -17,6 +17,11 @@ test("wayback is queried for the last PDFs of a URL, and only for URLs", () => {
   assert.equal(requestUrl(wayback, "10.1234/abc"), undefined);
 });
 
+test("wayback is not queried for a URL with a secret, which the archive would learn", () => {
+  for (const url of ["https://example.org/a.pdf?token=Sesame", "https://me:Sesame@example.org/a.pdf"])
+    assert.equal(wayback.requestFor({ key: "", ids: { url } }), undefined);
+});
+
 test("wayback returns original captures, the newest first", () => {
   const body = [
     capture("20190101000000"),

@@ -1,3 +1,4 @@
+import { hasSecret } from "../redacted-url.ts";
 import { isExcludedSite } from "./excluded-site.ts";
 import { findingForStatus, findingOf, type RawCandidate, unreadable } from "./finding.ts";
 import { RESPONSE_CHARS_MAX } from "./json-response.ts";
@@ -15,7 +16,8 @@ export const wayback: Resolver = {
   name: "wayback",
   needs: [],
   requestFor({ ids: { url } }) {
-    if (url === undefined) return undefined;
+    // The archive must not learn a token of the user, and has no copy under it.
+    if (url === undefined || hasSecret(url)) return undefined;
     const query = { url, limit: "-3" };
     const filters = ["statuscode:200", "mimetype:application/pdf"].map(each => `&filter=${encodeURIComponent(each)}`);
     return {
