@@ -165,3 +165,34 @@ test("close ends the streams of all pages", async t => {
 function bigHost(number: number): HostState {
   return { name: "big.example", note: `${number}`.padEnd(2_000_000, "x") } as unknown as HostState;
 }
+
+test("a change is read within a second, and a read that takes long is followed by a pause of its length", async t => {
+  const time = new FakeTime();
+  const startsMs: number[] = [];
+  let readMs = 0;
+  const example = exampleSource();
+  const source: DashboardSource = {
+    ...{ about: example.about, actions: undefined, log: example.log, close: () => example.close() },
+    explain: () => [],
+    setWatched: () => undefined,
+    read: async () => {
+      startsMs.push(time.monotonicUs() / 1000);
+      if (readMs > 0) await time.sleep(readMs);
+      return example.read();
+    },
+  };
+  const dashboard = dashboardOf(source, { time });
+  t.after(() => dashboard.close());
+  const origin = await listen(t, dashboard);
+  const stream = await openStream(t, withToken(dashboard, origin, "/stream"));
+  await stream.next();
+  const pausesMs = () => startsMs.slice(1).map((ms, index) => ms - (startsMs[index] ?? 0));
+  await time.advance(2700);
+  assert.deepEqual(pausesMs(), [900, 900, 900]);
+  readMs = 300;
+  await time.advance(1800);
+  assert.deepEqual(pausesMs().slice(3), [900, 900]);
+  readMs = 2000;
+  await time.advance(9000);
+  assert.deepEqual(pausesMs().slice(5), [900, 4000, 4000]);
+});

@@ -10,8 +10,8 @@ import { StateDelta } from "./state-delta.ts";
 const CLIENTS_MAX = 32;
 /** A connection with more unread bytes is closed. The browser connects again and gets the whole state. */
 const BACKLOG_MAX = 8_000_000;
-/** The state is read again this long after it was read. */
-const REFRESH_MS = 1000;
+/** From the start of one read to the next. Below a second, in which a change must be drawn. */
+const REFRESH_MS = 900;
 /** A comment is sent after so many refreshes. It keeps connections open through proxies, and fails if a page is gone. */
 const HEARTBEAT_REFRESHES = 15;
 
@@ -61,7 +61,8 @@ export class LiveFeed {
     });
     // The other pages get the pending changes first: then all pages have the state to which the next change applies.
     await this.refresh();
-    if (!response.closed && this.#state !== undefined) write(response, "state", this.#state);
+    if (!response.closed && this.#state !== undefined)
+      response.write(messageText("state", JSON.stringify(this.#state)));
     return true;
   }
 
@@ -78,13 +79,14 @@ export class LiveFeed {
     this.#timer?.cancel();
     this.#timer = undefined;
     const isFirst = this.#state === undefined;
+    const startedUs = this.#time.monotonicUs();
     const state = await this.read();
     if (state !== this.#state) {
       const patch = this.#delta.next(state);
       this.#state = state;
       if (patch !== undefined && !isFirst) this.#send("patch", patch);
     }
-    this.#schedule();
+    this.#schedule((this.#time.monotonicUs() - startedUs) / 1000);
   }
 
   close(): void {
@@ -94,9 +96,10 @@ export class LiveFeed {
     this.#clients.clear();
   }
 
-  #schedule(): void {
+  /** A read that takes long is followed by a pause of the same length, so that the process has time for its own work. */
+  #schedule(readMs: number): void {
     if (this.#isClosed || this.#clients.size === 0 || this.#timer !== undefined) return;
-    this.#timer = this.#time.setTimer(REFRESH_MS, () => {
+    this.#timer = this.#time.setTimer(Math.max(REFRESH_MS - readMs, readMs), () => {
       this.#timer = undefined;
       this.#refreshes += 1;
       if (this.#refreshes % HEARTBEAT_REFRESHES === 0) for (const client of this.#clients) client.write(":\n\n");
@@ -115,7 +118,8 @@ export class LiveFeed {
     }
   }
 
-  #send(event: string, data: unknown): void {
+  /** @param data JSON */
+  #send(event: string, data: string): void {
     const text = messageText(event, data);
     for (const client of this.#clients) {
       if (client.writableLength <= BACKLOG_MAX) client.write(text);
@@ -134,10 +138,6 @@ export class LiveFeed {
   }
 }
 
-function write(client: ServerResponse, event: string, data: unknown): void {
-  client.write(messageText(event, data));
-}
-
-function messageText(event: string, data: unknown): string {
-  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+function messageText(event: string, data: string): string {
+  return `event: ${event}\ndata: ${data}\n\n`;
 }

@@ -8,8 +8,11 @@ export class StateDelta {
   #stepMs: number | undefined;
   #seq = 0;
 
-  /** The change from the state before to this one; undefined if there is none. */
-  next(state: DashboardState): DashboardPatch | undefined {
+  /**
+   * The change from the state before to this one, a DashboardPatch as JSON; undefined if there is none. The texts of hosts
+   * that were compared are used again: thousands of them may change at once.
+   */
+  next(state: DashboardState): string | undefined {
     const hosts = this.#changedHosts(state.hosts);
     const names = new Set(state.hosts.map(({ name }) => name));
     const gone = [...this.#hosts.keys()].filter(name => !names.has(name));
@@ -19,8 +22,7 @@ export class StateDelta {
     const points = this.#newPoints(state.series.points);
     const events = state.events.filter(({ seq }) => seq > this.#seq);
     this.#seq = events.at(-1)?.seq ?? this.#seq;
-    const changes: Omit<DashboardPatch, "nowMs"> = {
-      ...(hosts.length > 0 && { hosts }),
+    const changes: Omit<DashboardPatch, "nowMs" | "hosts"> = {
       ...(gone.length > 0 && { gone }),
       ...(isNewStep ? { series: state.series } : points.length > 0 && { points }),
       ...(events.length > 0 && { events }),
@@ -29,16 +31,21 @@ export class StateDelta {
       ...this.#changedPart("run", state),
       ...this.#changedPart("trouble", state),
     };
-    return Object.keys(changes).length === 0 ? undefined : { nowMs: state.nowMs, ...changes };
+    if (hosts.length === 0 && Object.keys(changes).length === 0) return undefined;
+    const others = JSON.stringify({ nowMs: state.nowMs, ...changes });
+    return hosts.length === 0 ? others : `${others.slice(0, -1)},"hosts":[${hosts.join(",")}]}`;
   }
 
-  #changedHosts(hosts: readonly HostState[]): readonly HostState[] {
-    return hosts.filter(host => {
+  /** As JSON. */
+  #changedHosts(hosts: readonly HostState[]): readonly string[] {
+    const changed: string[] = [];
+    for (const host of hosts) {
       const text = JSON.stringify(host);
-      if (this.#hosts.get(host.name) === text) return false;
+      if (this.#hosts.get(host.name) === text) continue;
       this.#hosts.set(host.name, text);
-      return true;
-    });
+      changed.push(text);
+    }
+    return changed;
   }
 
   #changedPart<Name extends "totals" | "processes" | "run" | "trouble">(
