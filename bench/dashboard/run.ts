@@ -38,9 +38,11 @@ if (missing !== false) {
 console.log(`Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(1)}\n`);
 const browser = await startBrowser();
 try {
-  const reports = [await measureFleet(browser, load), await measureHub(browser, load)];
-  for (const { tables } of reports) for (const table of tables) console.log(formatTable(table));
-  console.log(formatFigures(reports.flatMap(({ figures }) => figures)));
+  for (const measure of [measureFleet, measureHub]) {
+    const { tables, figures } = await measure(browser, load);
+    for (const table of tables) console.log(formatTable(table));
+    console.log(formatFigures(figures));
+  }
 } finally {
   await browser.close();
 }
