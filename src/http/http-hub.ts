@@ -40,6 +40,7 @@ import type { HubEvent, HubListener, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
 import { type OutgoingRequestDeps, SignalAges, toOutgoingRequest } from "./outgoing-request.ts";
+import { RequestTargets } from "./request-target.ts";
 import { storeProblems } from "./store-problems.ts";
 import type { Tracers } from "./tracers.ts";
 
@@ -90,6 +91,7 @@ export class HttpHub implements Hub {
   readonly #fetchCalls = new AsyncLocalStorage<FetchCall>();
   /** Used by `request`, whose call options reach the dispatcher among the request's own options. */
   readonly #requestDispatcher: HubDispatcher;
+  readonly #targets = new RequestTargets();
   readonly #outgoing: OutgoingRequestDeps;
   #hasWarnedOfBypass = false;
   #closing: Promise<void> | undefined;
@@ -122,7 +124,14 @@ export class HttpHub implements Hub {
   readonly request = (url: string | URL, options?: RequestOptions): Promise<Dispatcher.ResponseData<unknown>> => {
     try {
       if (options) checkRequestOptions(options);
-      return undiciRequest(url, { ...options, dispatcher: this.#requestDispatcher });
+      const target = this.#targets.of(url);
+      const dispatcher = this.#requestDispatcher;
+      // undici's own function parses every URL and copies the options twice. It throws the errors for what is no URL.
+      if (target === undefined) return undiciRequest(url, { ...options, dispatcher });
+      const { origin, path } = target;
+      if (!options) return dispatcher.request({ origin, path, method: "GET" });
+      const method = options.method || (options.body ? "PUT" : "GET");
+      return dispatcher.request({ ...options, origin, path, method });
     } catch (error) {
       return Promise.reject(error);
     }
