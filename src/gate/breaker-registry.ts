@@ -197,9 +197,7 @@ export class BreakerRegistry {
 
   /** State and remaining milliseconds only; cheap for hosts without failures. */
   briefState(host: string, path?: string, partition?: string): Pick<HostStatus, "state" | "remainingMs"> {
-    const isFine = (unit: HostBreaker) =>
-      !unit.mayHaveCooldown && ROLES.every(role => unit.circuits[role]?.isClosed !== false);
-    return this.#unitsOf(host, path, partition).every(isFine) ? CLOSED_STATUS : this.state(host, path, partition);
+    return this.#unitsOf(host, path, partition).every(isClosed) ? CLOSED_STATUS : this.state(host, path, partition);
   }
 
   /** The state of the circuit of a resolver; `closed` for a resolver that was never used. */
@@ -291,6 +289,13 @@ export class BreakerRegistry {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
     return hostStatusOf(host, clocks, this.#breakers.table.policies.rollingWindow.windowUs);
   }
+}
+
+/** Whether nothing denies its calls in any role. */
+function isClosed({ mayHaveCooldown, circuits }: HostBreaker): boolean {
+  if (mayHaveCooldown) return false;
+  for (const role of ROLES) if (circuits[role]?.isClosed === false) return false;
+  return true;
 }
 
 /** The store is an option of the class. A configured `cooldown_store` is refused instead of ignored. */

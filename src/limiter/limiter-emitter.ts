@@ -13,6 +13,10 @@ const EVENT_OF = { multiplier: "aimd_adjust", guard_ms: "guard_adjust", shape: "
 
 /** Emits the events of the limiter. Without listeners no event object is built. */
 export class LimiterEmitter extends Listeners<LimiterEvent> {
+  /** The labels of the last grant, and their text: most grants have the rates of the one before. */
+  #lastLabels: readonly string[] = [];
+  #lastRates = "";
+
   /** `isPatient`: the call was allowed to wait. */
   granted(roleBudget: RoleBudget, charge: Charge, wait: GrantedWait, isPatient: boolean): void {
     const { name: host, role } = roleBudget;
@@ -105,10 +109,23 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
     outcome: "granted" | "refused" | "aborted",
     decided_by?: string,
   ): void {
-    const rates = policy.labels.join("+");
+    const rates = this.#ratesText(policy.labels);
     const event = { event_type: "ratelimit.acquire", key, role, rates, weight, mode, blocked_ms, outcome } as const;
+    // Nearly every event: a copy takes longer than the event itself.
+    if (costs === undefined && decided_by === undefined) {
+      this.emit(event);
+      return;
+    }
     const costsUsed = costs === undefined ? undefined : { costs: costsText(costs) };
     this.emit({ ...event, ...costsUsed, ...(decided_by === undefined ? undefined : { decided_by }) });
+  }
+
+  #ratesText(labels: readonly string[]): string {
+    if (labels !== this.#lastLabels) {
+      this.#lastLabels = labels;
+      this.#lastRates = labels.join("+");
+    }
+    return this.#lastRates;
   }
 }
 

