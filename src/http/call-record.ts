@@ -3,6 +3,7 @@ import type { Outcome } from "../core/breaker/classify.ts";
 import { DeadlineExceededError, type RejectedError } from "../errors.ts";
 import type { GrantedWait } from "../limiter/granted-wait.ts";
 import type { SafeCallTrace } from "./safe-call-trace.ts";
+import type { CallerIdentity } from "./stages/caller-identity.ts";
 import type { OutgoingRequest } from "./stages/stage.ts";
 
 /**
@@ -34,6 +35,8 @@ export class CallRecord {
   tries = 0;
   /** Number of requests sent: attempts that had a connection. */
   attempts = 0;
+  /** The identification of the current attempt; undefined before the first one. */
+  identity: CallerIdentity | undefined = undefined;
   /** Wall-clock time when the current attempt was written; undefined while it is queued or connecting. */
   sentMs: number | undefined = undefined;
   /** Time in the queue and for jitter, over all attempts, granted or not. */

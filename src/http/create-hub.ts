@@ -133,12 +133,13 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     tracers.start(request);
     return (end: CallEnd) => telemetry.emitRequest(request, end);
   };
+  const callerIdentity = () => policy.callerIdentity;
   // Innermost stage first: each stage sends through the ones above it.
   const chain: readonly ((next: SendRequest) => SendRequest)[] = [
     next => retryStage({ policy: retry, budget: new RetryBudget(), breakers, time, random, telemetry }, next),
     artifactStage,
     next => (robots === undefined ? next : crawlDelayStage(robots, next)),
-    next => cacheStage({ store: cache?.store, time, activeRequests, onRefresh }, next),
+    next => cacheStage({ store: cache?.store, time, activeRequests, callerIdentity, onRefresh }, next),
     next => redirectStage(origin => policy.hostNames.of(origin), next),
     next => refusalStage(time, next),
   ];
@@ -150,7 +151,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const unreadBodies = new UnreadBodies(time, unreadBodyMs);
   const gated = { gate, breakers, time, deferredStamps, unreadBodies, telemetry };
   const attempt = attemptStage({ ...gated, wire, connections });
-  const innermost = identifyStage(() => policy.callerIdentity, attempt);
+  const innermost = identifyStage(callerIdentity, attempt);
   const send = chain.reduce((next, stage) => stage(next), innermost);
 
   let destroyed: Promise<void> | undefined;
@@ -187,7 +188,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     nodeRequestDeps: {
       ...gated,
       activeRequests,
-      callerIdentity: () => policy.callerIdentity,
+      callerIdentity,
       tracers,
       onStarted: () => statusPublisher?.scheduleWrite(),
     },

@@ -4,6 +4,7 @@ import type { Time } from "../../time/time.ts";
 import type { ActiveRequests } from "../active-requests.ts";
 import { CallRecord } from "../call-record.ts";
 import type { CallEnd } from "../request-telemetry.ts";
+import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { OutgoingRequest, RequestHandle, ResponseSink, SendRequest } from "../stages/stage.ts";
 import { deliverCacheReply, deliverNotCached } from "./cache-reply.ts";
 import type { CacheStore, FoundResponse, StoredResponse } from "./cache-store.ts";
@@ -11,7 +12,8 @@ import { CoalescedRequest } from "./coalesced-request.ts";
 import { completing } from "./completing-request.ts";
 import { hasRequestedBytes } from "./partial-response.ts";
 import { type FallbackRules, type Revalidation, revalidationOf } from "./revalidation.ts";
-import { StoredResponses, urlOf } from "./stored-responses.ts";
+import { coalescingKey } from "./selection.ts";
+import { type SendingFacts, StoredResponses, urlOf } from "./stored-responses.ts";
 import { UnsafeResponse } from "./unsafe-response.ts";
 
 export interface ResponseCacheDeps {
@@ -19,6 +21,8 @@ export interface ResponseCacheDeps {
   readonly time: Time;
   readonly activeRequests: ActiveRequests;
   readonly next: SendRequest;
+  /** Identifies requests after the cache: what it adds selects stored responses too. A reload replaces it. */
+  readonly callerIdentity: () => CallerIdentity;
   /** A background refresh begins: a call of the hub itself. The returned function is called at its end. */
   readonly onRefresh: (request: OutgoingRequest) => (end: CallEnd) => void;
 }
@@ -41,16 +45,18 @@ export class ResponseCache {
   readonly #time: Time;
   readonly #activeRequests: ActiveRequests;
   readonly #next: SendRequest;
+  readonly #callerIdentity: ResponseCacheDeps["callerIdentity"];
   readonly #onRefresh: ResponseCacheDeps["onRefresh"];
   /** Requests in flight that identical requests may join, by coalescing key. */
   readonly #coalesced = new Map<string, CoalescedRequest>();
   /** Keys whose last response could not be shared: the next requests do not wait for each other. */
   readonly #unshareableKeys = new Set<string>();
 
-  constructor({ store, time, activeRequests, next, onRefresh }: ResponseCacheDeps) {
+  constructor({ store, time, activeRequests, next, callerIdentity, onRefresh }: ResponseCacheDeps) {
+    this.#callerIdentity = callerIdentity;
     this.#onRefresh = onRefresh;
     this.#store = store;
-    this.#stored = new StoredResponses(store, time);
+    this.#stored = new StoredResponses(store, time, callerIdentity);
     this.#time = time;
     this.#activeRequests = activeRequests;
     this.#next = next;
@@ -84,7 +90,7 @@ export class ResponseCache {
         maxBytes: this.#store.maxEntryBytes,
         invalidate: head => this.#stored.invalidate(request, head),
         isStorable: head => role !== "artifact" && this.#stored.isStorable(request, head, control),
-        store: (head, chunks) => this.#stored.put(request, head, chunks, record.sentMs ?? requestedMs),
+        store: (head, chunks) => this.#stored.put(request, head, chunks, sendingFacts(record, requestedMs)),
       },
       sink,
     );
@@ -94,7 +100,7 @@ export class ResponseCache {
     if (control.onlyIfCached) return deliverNotCached(request, sink);
     // The response to a HEAD has no body that could be stored for a GET.
     if (request.method !== "GET") return this.#next(request, sink);
-    const key = coalescingKey(request);
+    const key = coalescingKey(request, this.#callerIdentity());
     const pending = this.#coalesced.get(key);
     if (pending === undefined || control.noCache || control.ignoresStored) {
       return this.#startCoalesced(request, control, sink, known, this.#unshareableKeys.has(key) ? undefined : key);
@@ -121,7 +127,7 @@ export class ResponseCache {
 
   /** At most one background request per key, however many callers were served the stale response. */
   #revalidateInBackground(request: OutgoingRequest, control: RequestControl, found: FoundResponse): void {
-    const key = coalescingKey(request);
+    const key = coalescingKey(request, this.#callerIdentity());
     if (this.#coalesced.has(key)) return;
     const background: OutgoingRequest = {
       ...request,
@@ -150,7 +156,7 @@ export class ResponseCache {
         next: part === undefined ? this.#next : completing(part, this.#next),
         maxBytes: this.#store.maxEntryBytes,
         isStorable: head => this.#stored.isStorable(sent, head, control),
-        store: (head, chunks) => this.#stored.put(request, head, chunks, sent.record.sentMs ?? requestedMs),
+        store: (head, chunks) => this.#stored.put(request, head, chunks, sendingFacts(sent.record, requestedMs)),
         requestAgain: (follower, sink, isUnshared) => {
           const forwarded = this.#withRemainingWait(follower, sent.record.sentMs !== undefined);
           return isUnshared
@@ -223,8 +229,6 @@ function shared(request: OutgoingRequest): OutgoingRequest {
   return { ...request, record };
 }
 
-/** Requests are identical when URL, headers, partition and role are: the role decides which limits apply. */
-function coalescingKey({ role, origin, path, headers, call: { partition } }: OutgoingRequest): string {
-  const key = `${role} ${origin}${path}\n${headers.join("\n")}`;
-  return partition === undefined ? key : `${key}\n\n${partition}`;
+function sendingFacts({ sentMs, identity }: CallRecord, requestedMs: number): SendingFacts {
+  return { requestedMs: sentMs ?? requestedMs, identity };
 }

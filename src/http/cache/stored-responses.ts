@@ -2,38 +2,49 @@ import { type RequestControl, responseControl } from "../../core/cache/cache-con
 import { ageMs, type EntryFacts, entryFacts } from "../../core/cache/freshness.ts";
 import { isStorable } from "../../core/cache/reuse.ts";
 import { invalidatedUrls, storedHeaders } from "../../core/cache/stored-fields.ts";
-import { varyKeyOf, varyNames } from "../../core/cache/vary.ts";
-import { isCredentialName } from "../../core/text/credentials.ts";
+import { varyNames } from "../../core/cache/vary.ts";
 import type { Time } from "../../time/time.ts";
-import { joinedHeader } from "../headers.ts";
+import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { OutgoingRequest, ResponseHead } from "../stages/stage.ts";
 import type { StoredHead } from "./cache-reply.ts";
 import { type CacheStore, type FoundResponse, isVariant, type StoredResponse } from "./cache-store.ts";
 import { storablePart } from "./partial-response.ts";
+import { Selection } from "./selection.ts";
+
+/** How the request of a response was sent. */
+export interface SendingFacts {
+  /** Wall-clock time. */
+  readonly requestedMs: number;
+  /** A reload may have replaced it since. Undefined if the request was not identified. */
+  readonly identity: CallerIdentity | undefined;
+}
 
 /** The responses in a store, as requests see them: by URL, selecting headers and credentials, with their age. */
 export class StoredResponses {
   readonly #store: CacheStore;
   readonly #time: Time;
+  readonly #callerIdentity: () => CallerIdentity;
   readonly #facts = new WeakMap<StoredResponse, EntryFacts>();
 
-  constructor(store: CacheStore, time: Time) {
+  constructor(store: CacheStore, time: Time, callerIdentity: () => CallerIdentity) {
     this.#store = store;
     this.#time = time;
+    this.#callerIdentity = callerIdentity;
   }
 
   /**
    * The stored variant that this request selects. Responses to different credentials and partitions are kept apart, also
-   * when the server sends no `Vary` (law L13): a variant matches only if the credential headers and the partition of the
-   * request are among the names that select it.
+   * when the server sends no `Vary` (law L13): a variant matches only if the separating names of the request are among the
+   * names that select it.
    */
   find(request: OutgoingRequest): FoundResponse | undefined {
     const stored = this.#store.find(urlOf(request));
     if (stored.length === 0) return undefined;
-    const separating = separatingNames(request);
+    const selection = new Selection(request, this.#callerIdentity());
     return stored.find(
       found =>
-        separating.every(name => found.varyNames.includes(name)) && isVariant(found, varyKey(request, found.varyNames)),
+        selection.separating.every(name => found.varyNames.includes(name)) &&
+        isVariant(found, selection.keyOf(found.varyNames)),
     );
   }
 
@@ -52,15 +63,13 @@ export class StoredResponses {
     });
   }
 
-  /** @param requestedMs wall-clock time when the request was sent */
-  put(request: OutgoingRequest, head: ResponseHead, chunks: readonly Buffer[], requestedMs: number): void {
+  put(request: OutgoingRequest, head: ResponseHead, chunks: readonly Buffer[], sent: SendingFacts): void {
     if (head.status !== 206) {
-      this.#store.put(urlOf(request), this.#storedOf(request, head, requestedMs), chunks);
+      this.#store.put(urlOf(request), this.#storedOf(request, head, sent), chunks);
       return;
     }
     const part = storablePart(head, chunks, this.find(request));
-    if (part !== undefined)
-      this.#store.put(urlOf(request), this.#storedOf(request, part.head, requestedMs), [part.body]);
+    if (part !== undefined) this.#store.put(urlOf(request), this.#storedOf(request, part.head, sent), [part.body]);
   }
 
   /** Removes the responses that a successful unsafe request makes invalid (RFC 9111, section 4.4). */
@@ -83,9 +92,10 @@ export class StoredResponses {
     return facts;
   }
 
-  #storedOf(request: OutgoingRequest, head: StoredHead, requestedMs: number): StoredResponse {
+  #storedOf(request: OutgoingRequest, head: StoredHead, { identity, requestedMs }: SendingFacts): StoredResponse {
     const { status, statusText, headers } = head;
-    const separating = separatingNames(request);
+    const selection = new Selection(request, identity ?? this.#callerIdentity());
+    const { separating } = selection;
     const varied = varyNames(headers["vary"]);
     const names = separating.length === 0 ? varied : [...new Set([...varied, ...separating])].sort();
     return {
@@ -95,39 +105,11 @@ export class StoredResponses {
       requestedMs,
       receivedMs: this.#time.wallMs(),
       varyNames: names,
-      varyKey: varyKey(request, names),
+      varyKey: selection.keyOf(names),
     };
   }
 }
 
 export function urlOf({ origin, path }: OutgoingRequest): string {
   return `${origin}${path}`;
-}
-
-/** Stands for the partition among the names that select a variant. No header can have this name. */
-const PARTITION = "(partition)";
-
-/** The names of the request's headers that carry credentials, and `PARTITION` for a call with a partition. */
-function separatingNames({ headers, call }: OutgoingRequest): readonly string[] {
-  let names: string[] | undefined = call.partition === undefined ? undefined : [PARTITION];
-  for (let at = 0; at < headers.length; at += 2) {
-    const name = headers[at] as string;
-    if (ORDINARY_NAMES.has(name) || !isCredentialName(name)) continue;
-    names ??= [];
-    names.push(name);
-  }
-  return names ?? NO_NAMES;
-}
-
-const NO_NAMES: readonly string[] = Object.freeze([]);
-/** Headers of most requests, whose names need no closer look: this runs for every request. */
-const ORDINARY_NAMES: ReadonlySet<string> = new Set(
-  "host connection accept accept-language accept-encoding sec-fetch-mode user-agent".split(" "),
-);
-
-function varyKey({ headers, call: { partition } }: OutgoingRequest, names: readonly string[]): string {
-  // As JSON it is a quoted string, which is compared exactly.
-  return varyKeyOf(names, name =>
-    name === PARTITION ? partition && JSON.stringify(partition) : joinedHeader(headers, name),
-  );
 }

@@ -30,6 +30,8 @@ interface AddedFields {
   /** Name, value, name, value. */
   readonly headers: readonly string[];
   readonly secrets: readonly string[];
+  /** The names of the headers that contain secrets. */
+  readonly secretHeaders: readonly string[];
 }
 
 /** An origin, and what was added to its requests so far. */
@@ -51,8 +53,8 @@ interface QueryField extends Parameter {
 
 /**
  * Adds to each request the identification that its host wants (User-Agent, address, API key), and only for that host.
- * It is applied after the cache and for each redirect hop again, so what it adds is in no cache entry, no event and no
- * URL that the caller sees.
+ * It is applied after the cache and for each redirect hop again, so what it adds is in no URL of a cache entry, no event
+ * and no URL that the caller sees. The cache selects stored responses by it (cache/selection.ts).
  */
 export class CallerIdentity {
   readonly #identities: Identities;
@@ -72,7 +74,7 @@ export class CallerIdentity {
         `userAgent must be printable ASCII and must not begin or end with a space, not ${quote(agent)}`,
       );
     }
-    this.#userAgent = { query: [], headers: ["user-agent", agent], secrets: [] };
+    this.#userAgent = { query: [], headers: ["user-agent", agent], secrets: [], secretHeaders: [] };
   }
 
   /**
@@ -84,6 +86,11 @@ export class CallerIdentity {
     const path = withParameters(request.path, added.query);
     const headers = withFields(request.headers, added.headers);
     return path === request.path && headers === request.headers ? request : { path, headers };
+  }
+
+  /** The names of the headers with secrets that `apply` adds: they keep stored responses apart (law L13). */
+  secretHeaders(request: Pick<OutgoingRequest, "origin" | "path">): readonly string[] {
+    return this.#fieldsFor(request).secretHeaders;
   }
 
   /** Whether `apply` adds to this request something that a redirect of its host must not pass on. */
@@ -163,6 +170,7 @@ export class CallerIdentity {
         ...(headers.some(({ name }) => name === "user-agent") ? [] : this.#userAgent.headers),
       ],
       secrets: [...query, ...headers].flatMap(field => field.revealSecrets()),
+      secretHeaders: headers.filter(({ isSecret }) => isSecret).map(({ name }) => name),
     };
   }
 }

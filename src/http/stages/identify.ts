@@ -15,6 +15,7 @@ export function identifyStage(current: () => CallerIdentity, next: SendIdentifie
   return (request, sink) => {
     const callerIdentity = current();
     const sent = callerIdentity.apply(request);
+    request.record.identity = callerIdentity;
     if (!callerIdentity.mayBeRepeated(request)) return next(request, sink, sent);
     return scrubRedirect(callerIdentity, request, sink, sent, next);
   };

@@ -1,0 +1,70 @@
+import { varyKeyOf } from "../../core/cache/vary.ts";
+import { isCredentialName } from "../../core/text/credentials.ts";
+import { joinedHeader } from "../headers.ts";
+import type { CallerIdentity } from "../stages/caller-identity.ts";
+import type { OutgoingRequest, SentFields } from "../stages/stage.ts";
+
+/** Stand for other facts than headers among the names that select a variant. No header can have these names. */
+const PARTITION = "(partition)";
+const IDENTITY = "(identity)";
+
+/** The facts of a request that select a stored variant of its URL, as the server sees them: with its identification. */
+export class Selection {
+  /**
+   * The names that keep responses apart, also when the server sends no `Vary` (law L13): headers with credentials,
+   * `PARTITION` for a call with a partition, `IDENTITY` for a URL to which identification adds parameters.
+   */
+  readonly separating: readonly string[];
+  readonly #request: OutgoingRequest;
+  readonly #sent: SentFields;
+
+  constructor(request: OutgoingRequest, identity: CallerIdentity) {
+    this.#request = request;
+    this.#sent = identity.apply(request);
+    this.separating = this.#separating(identity.secretHeaders(request));
+  }
+
+  /** One text for all requests that select the same variant by these names. */
+  keyOf(names: readonly string[]): string {
+    return varyKeyOf(names, name => {
+      // As JSON it is a quoted string, which is compared exactly.
+      if (name === PARTITION) return this.#request.call.partition && JSON.stringify(this.#request.call.partition);
+      if (name === IDENTITY) return this.#hasIdentityQuery ? JSON.stringify(this.#sent.path) : undefined;
+      return joinedHeader(this.#sent.headers, name);
+    });
+  }
+
+  get #hasIdentityQuery(): boolean {
+    return this.#sent.path !== this.#request.path;
+  }
+
+  #separating(secretHeaders: readonly string[]): readonly string[] {
+    let names: string[] | undefined = this.#request.call.partition === undefined ? undefined : [PARTITION];
+    if (this.#hasIdentityQuery) names = [...(names ?? NO_NAMES), IDENTITY];
+    const { headers } = this.#sent;
+    for (let at = 0; at < headers.length; at += 2) {
+      const name = headers[at] as string;
+      if (ORDINARY_NAMES.has(name) || !(isCredentialName(name) || secretHeaders.includes(name))) continue;
+      names ??= [];
+      names.push(name);
+    }
+    return names ?? NO_NAMES;
+  }
+}
+
+const NO_NAMES: readonly string[] = Object.freeze([]);
+/** Headers of most requests, whose names need no closer look: this runs for every request. */
+const ORDINARY_NAMES: ReadonlySet<string> = new Set(
+  "host connection accept accept-language accept-encoding sec-fetch-mode user-agent".split(" "),
+);
+
+/**
+ * Requests are identical when URL, headers, partition and role are: the role decides which limits apply. URL and headers
+ * with their identification: after a reload, a request with another key must not join.
+ */
+export function coalescingKey(request: OutgoingRequest, identity: CallerIdentity): string {
+  const { role, origin, call } = request;
+  const { path, headers } = identity.apply(request);
+  const key = `${role} ${origin}${path}\n${headers.join("\n")}`;
+  return call.partition === undefined ? key : `${key}\n\n${call.partition}`;
+}
