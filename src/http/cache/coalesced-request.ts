@@ -85,10 +85,14 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     return this.#leader;
   }
 
-  /** A request may join when this one has been sent, or when both have the same bound for their wait. */
-  mayJoin({ call }: OutgoingRequest): boolean {
-    const { record, call: own } = this.#request;
-    const { maxWaitMs, deadlineMs } = call;
+  /**
+   * A request may join when this one has been sent, or when both have the same bound for their wait. It does not join one
+   * that judges responses differently, or whose deadline ends the retries earlier.
+   */
+  mayJoin({ call, deadlineUs }: OutgoingRequest): boolean {
+    const { record, call: own, deadlineUs: ownDeadlineUs } = this.#request;
+    const { maxWaitMs, deadlineMs, outcome } = call;
+    if (outcome !== own.outcome || (deadlineMs !== own.deadlineMs && ownDeadlineUs < deadlineUs)) return false;
     if (record.sentMs !== undefined || maxWaitMs === Number.POSITIVE_INFINITY) return true;
     return maxWaitMs === own.maxWaitMs && (own.deadlineMs === undefined || own.deadlineMs === deadlineMs);
   }
@@ -244,7 +248,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     this.#leader = undefined;
     if (leader !== undefined)
       leader.switchTo(deliverCacheReply(leader.request, cacheStatus, stored, body, leader.sink));
-    this.#handOverFollowers(follower => deliverCacheReply(follower.request, "coalesced", stored, body, follower.sink));
+    const shared = cacheStatus === "revalidated" ? "coalesced" : cacheStatus;
+    this.#handOverFollowers(follower => deliverCacheReply(follower.request, shared, stored, body, follower.sink));
     return true;
   }
 

@@ -1,5 +1,6 @@
 import { varyKeyOf } from "../../core/cache/vary.ts";
 import { isCredentialName } from "../../core/text/credentials.ts";
+import type { CallOptions } from "../call-options.ts";
 import { joinedHeader } from "../headers.ts";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { OutgoingRequest, SentFields } from "../stages/stage.ts";
@@ -59,12 +60,25 @@ const ORDINARY_NAMES: ReadonlySet<string> = new Set(
 );
 
 /**
- * Requests are identical when URL, headers, partition and role are: the role decides which limits apply. URL and headers
- * with their identification: after a reload, a request with another key must not join.
+ * Requests are identical when URL, headers, role and the call options are that decide what becomes of a response: which
+ * limits and circuits apply, whether it is retried, stored or replaced by a stale one. URL and headers are compared with
+ * their identification: after a reload, a request with another key must not join.
  */
 export function coalescingKey(request: OutgoingRequest, identity: CallerIdentity): string {
   const { role, origin, call } = request;
   const { path, headers } = identity.apply(request);
   const key = `${role} ${origin}${path}\n${headers.join("\n")}`;
-  return call.partition === undefined ? key : `${key}\n\n${call.partition}`;
+  const options = SHAPING_OPTIONS.filter(name => call[name] !== undefined);
+  if (options.length === 0) return key;
+  return `${key}\n\n${JSON.stringify(options.map(name => [name, String(call[name])]))}`;
 }
+
+/** `outcome`, a function, is compared when a request joins, like the bounds in time. */
+const SHAPING_OPTIONS = [
+  "partition",
+  "resolver",
+  "service",
+  "cacheLifetimeMs",
+  "staleOnDisconnect",
+  "idempotent",
+] as const satisfies readonly (keyof CallOptions)[];

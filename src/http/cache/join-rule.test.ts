@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Handler, heldServer, hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
+import type { CallOptions } from "../call-options.ts";
+
+/** Options that decide what becomes of a response: two calls that differ in one of them are two requests. */
+const SHAPING: Readonly<Record<string, CallOptions>> = {
+  cacheLifetimeMs: { cacheLifetimeMs: 60_000 },
+  staleOnDisconnect: { staleOnDisconnect: true },
+  idempotent: { idempotent: false },
+  resolver: { resolver: "other" },
+};
+
+for (const [name, options] of Object.entries(SHAPING))
+  test(`a call does not join a request that differs in ${name}, and joins one that does not`, async t => {
+    const { held, get, arrived, hub } = await heldServer(t);
+    const answers = [get(), get(options), get(), get(options)];
+    await arrived(2);
+    await until(() => hub.snapshot().calls === 4);
+    for (const response of held) response.setHeader("cache-control", "max-age=60").end("body");
+    assert.deepEqual(await Promise.all(answers), Array(4).fill("body"));
+    assert.equal(held.length, 2);
+  });
+
+test("a call does not join a request whose responses are judged by another function", async t => {
+  const { held, get, arrived } = await heldServer(t);
+  const answers = [get(), get({ outcome: () => "success" })];
+  await arrived(2);
+  for (const response of held) response.setHeader("cache-control", "max-age=60").end("body");
+  assert.deepEqual(await Promise.all(answers), ["body", "body"]);
+});
+
+test("a call does not join a request with an earlier deadline, and keeps its own retries", async t => {
+  const time = new FakeTime();
+  const failing: Handler = (_, response, number) =>
+    number <= 2 ? response.writeHead(429, { "retry-after": "1" }).end() : response.end("good");
+  const server = await serve(t, failing);
+  const hub = await hubFor(t, { time, random: () => 0, retry: { attempts: 3 } });
+  const get = async (options: CallOptions) => {
+    const response = await hub.fetch(server.origin, options);
+    return `${response.status} ${await response.text()}`;
+  };
+  const answers = [get({ deadlineMs: 300 }), get({})];
+  let settled = 0;
+  for (const answer of answers) answer.finally(() => (settled += 1)).catch(() => undefined);
+  await until(() => settled === 1);
+  for (let step = 0; step < 10 && settled < 2; step += 1) {
+    await time.advance(1000);
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  assert.deepEqual(await Promise.all(answers), ["429 ", "200 good"]);
+});
+
+test("a call joins a request with a later deadline or the same deadlineMs", async t => {
+  const { held, get, arrived, hub, server } = await heldServer(t, { time: new FakeTime() });
+  const answers = [get({ deadlineMs: 5000 }), get({ deadlineMs: 5000 })];
+  await arrived(1);
+  answers.push(get({ deadlineMs: 200 }));
+  await until(() => hub.snapshot().calls === 3);
+  held[0]?.setHeader("cache-control", "max-age=60").end("once");
+  assert.deepEqual(await Promise.all(answers), ["once", "once", "once"]);
+  assert.equal(server.requests.length, 1);
+});
+
+test("callers that share a stale response are all told that it is stale", async t => {
+  const time = new FakeTime();
+  const failing: Handler = (_, response, number) =>
+    number === 1
+      ? response.setHeader("cache-control", "max-age=1, stale-if-error=600").end("stored")
+      : response.writeHead(500).end();
+  const server = await serve(t, failing);
+  const hub = await hubFor(t, { time, retry: false });
+  const events = recordEvents(hub);
+  const get = async () => {
+    const response = await hub.fetch(server.origin);
+    return `${await response.text()}: ${response.headers.get("cache-status")}`;
+  };
+  await get();
+  await time.advance(2000);
+  assert.deepEqual(await Promise.all([get(), get()]), Array(2).fill("stored: docstokg; hit; detail=stale"));
+  assert.equal(server.requests.length, 2);
+  assert.deepEqual(
+    only(events, "http_request").map(({ stale }) => stale),
+    [false, true, true],
+  );
+});
