@@ -24,8 +24,8 @@ export interface CoalescedRequestDeps {
   readonly store: (head: ResponseHead, body: readonly Buffer[]) => void;
   /** Sends a follower again. With `isUnshared` its response is for it alone. */
   readonly requestAgain: (request: OutgoingRequest, sink: ResponseSink, isUnshared: boolean) => RequestHandle;
-  /** The response could not be shared with the followers. */
-  readonly onUnshareable: () => void;
+  /** Whether the response can be shared with followers; false may follow true, when the body becomes too long. */
+  readonly onShareable: (isShareable: boolean) => void;
   /** No further request may join. */
   readonly onJoinClosed: () => void;
   /** The leader has left, and this follower leads now, if there is one. */
@@ -139,10 +139,9 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     const length = Number(fieldLine(head.headers["content-length"]) ?? 0);
     const isShared = this.#isStorable || this.#request.record.outcome?.kind === "failure";
     if (isShared && !(length > this.#deps.maxBytes)) this.#chunks = [];
-    else {
-      this.#deps.onUnshareable();
-      this.#releaseFollowers(true);
-    }
+    // A failure says nothing about the next response.
+    if (this.#isStorable || this.#chunks === undefined) this.#deps.onShareable(this.#chunks !== undefined);
+    if (this.#chunks === undefined) this.#releaseFollowers(true);
     if (this.#leader === undefined) {
       // A background revalidation whose response cannot be stored.
       if (this.#chunks === undefined) this.#discardBody();
@@ -167,7 +166,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     if (this.#chunks === undefined || this.#bytes <= this.#deps.maxBytes) return;
     // Too long to store: from here on it is for the leader alone.
     this.#chunks = undefined;
-    this.#deps.onUnshareable();
+    this.#deps.onShareable(false);
     this.#releaseFollowers(true);
     if (this.#leader === undefined) this.abort(undefined);
     else this.updateBackpressure();

@@ -85,3 +85,22 @@ test("callers that share a stale response are all told that it is stale", async 
     [false, true, true],
   );
 });
+
+test("a response that could not be shared switches coalescing off only until one can be shared", async t => {
+  const { held, get, arrived, hub } = await heldServer(t);
+  const first = get();
+  await arrived(1);
+  held[0]?.setHeader("cache-control", "no-store").end("0");
+  await first;
+  const alone = [get(), get()];
+  await arrived(3);
+  for (const response of held.slice(1))
+    response.setHeader("cache-control", "max-age=0").setHeader("etag", '"1"').end("1");
+  await Promise.all(alone);
+  const shared = [get(), get()];
+  await arrived(4);
+  await until(() => hub.snapshot().calls === 2);
+  held[3]?.setHeader("cache-control", "max-age=60").end("2");
+  assert.deepEqual(await Promise.all(shared), ["2", "2"]);
+  assert.equal(held.length, 4);
+});

@@ -35,6 +35,12 @@ interface Known {
   readonly part?: FoundResponse | undefined;
 }
 
+/** The coalescing key of a request, and whether identical requests may join it. */
+interface Joining {
+  readonly key: string;
+  readonly mayBeJoined: boolean;
+}
+
 /** Bounds the memory for keys whose responses cannot be shared. */
 const UNSHAREABLE_KEYS_MAX = 1000;
 
@@ -103,23 +109,22 @@ export class ResponseCache {
     const key = coalescingKey(request, this.#callerIdentity());
     const pending = this.#coalesced.get(key);
     if (pending === undefined || control.noCache || control.ignoresStored) {
-      return this.#startCoalesced(request, control, sink, known, this.#unshareableKeys.has(key) ? undefined : key);
+      return this.#startCoalesced(request, control, sink, known, { key, mayBeJoined: !this.#unshareableKeys.has(key) });
     }
     // A request that may not wait as long as the pending one is sent on its own, so that it is refused in time.
     return pending.mayJoin(request)
       ? pending.addFollower(request, sink)
-      : this.#startCoalesced(request, control, sink, known, undefined);
+      : this.#startCoalesced(request, control, sink, known, { key, mayBeJoined: false });
   }
 
-  /** @param key under which identical requests may join; undefined for none */
   #startCoalesced(
     request: OutgoingRequest,
     control: RequestControl,
     sink: ResponseSink,
     known: Known,
-    key: string | undefined,
+    joining: Joining,
   ): RequestHandle {
-    const coalesced = this.#createCoalesced(request, control, known, { key });
+    const coalesced = this.#createCoalesced(request, control, known, joining);
     const handle = coalesced.addLeader(request, sink);
     coalesced.begin();
     return handle;
@@ -140,14 +145,15 @@ export class ResponseCache {
     const rules = { mayServeOnError: true, mayServeDisconnected: true };
     const revalidation = this.#revalidationOf(background, found, rules);
     const onEnd = this.#onRefresh(background);
-    this.#createCoalesced(background, control, { revalidation }, { key, onBackgroundEnd: onEnd }).begin();
+    this.#createCoalesced(background, control, { revalidation }, { key, mayBeJoined: true }, onEnd).begin();
   }
 
   #createCoalesced(
     request: OutgoingRequest,
     control: RequestControl,
     { revalidation, part }: Known,
-    { key, onBackgroundEnd }: { readonly key: string | undefined; readonly onBackgroundEnd?: (end: CallEnd) => void },
+    { key, mayBeJoined }: Joining,
+    onBackgroundEnd?: (end: CallEnd) => void,
   ): CoalescedRequest {
     const requestedMs = this.#time.wallMs();
     const sent = revalidation?.conditional ?? shared(request);
@@ -160,12 +166,12 @@ export class ResponseCache {
         requestAgain: (follower, sink, isUnshared) => {
           const forwarded = this.#withRemainingWait(follower, sent.record.sentMs !== undefined);
           return isUnshared
-            ? this.#startCoalesced(forwarded, control, sink, NOTHING, undefined)
+            ? this.#startCoalesced(forwarded, control, sink, NOTHING, { key, mayBeJoined: false })
             : this.send(forwarded, control, sink);
         },
-        onUnshareable: () => this.#markUnshareable(key),
+        onShareable: isShareable => this.#markShareable(key, isShareable),
         onJoinClosed: () => {
-          if (key !== undefined && this.#coalesced.get(key) === coalesced) this.#coalesced.delete(key);
+          if (mayBeJoined && this.#coalesced.get(key) === coalesced) this.#coalesced.delete(key);
         },
         onLeaderLeft: leader => sent.record.handOver(leader?.record, this.#time.monotonicUs()),
         onOver: (status, error) => {
@@ -177,7 +183,7 @@ export class ResponseCache {
       revalidation,
       onBackgroundEnd !== undefined,
     );
-    if (key !== undefined) this.#coalesced.set(key, coalesced);
+    if (mayBeJoined) this.#coalesced.set(key, coalesced);
     this.#activeRequests.add(coalesced);
     return coalesced;
   }
@@ -197,8 +203,11 @@ export class ResponseCache {
     };
   }
 
-  #markUnshareable(key: string | undefined): void {
-    if (key === undefined) return;
+  #markShareable(key: string, isShareable: boolean): void {
+    if (isShareable) {
+      this.#unshareableKeys.delete(key);
+      return;
+    }
     if (this.#unshareableKeys.size >= UNSHAREABLE_KEYS_MAX) this.#unshareableKeys.clear();
     this.#unshareableKeys.add(key);
   }
