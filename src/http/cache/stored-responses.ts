@@ -50,8 +50,7 @@ export class StoredResponses {
 
   isStorable(request: OutgoingRequest, head: ResponseHead, control: RequestControl): boolean {
     const { status, headers } = head;
-    // A throttle that is sent with a good status.
-    if (status < 400 && request.record.outcome?.kind === "failure") return false;
+    if (isMarkedFailure(request, status)) return false;
     return isStorable({
       method: request.method,
       url: urlOf(request),
@@ -112,4 +111,12 @@ export class StoredResponses {
 
 export function urlOf({ origin, path }: OutgoingRequest): string {
   return `${origin}${path}`;
+}
+
+/**
+ * A throttle, and a failure that only a rule or the caller recognises: its status and headers may look like those of a
+ * response that is stored. A failure by its status alone is stored if the server gives it a lifetime.
+ */
+function isMarkedFailure({ record: { outcome }, call }: OutgoingRequest, status: number): boolean {
+  return outcome?.kind === "failure" && (outcome.throttled || status < 400 || call.outcome !== undefined);
 }

@@ -561,3 +561,17 @@ for (const client of ["fetch", "request"] as const) {
     assert.equal(server.requests.length, 1);
   });
 }
+
+for (const [recogniser, options, call] of [
+  ["a rule of the policy", { breakers: { defaults: { throttles: [{ status: [404], body: "slow down" }] } } }, {}],
+  ["the option outcome", {}, { outcome: () => "throttled" as const }],
+  ["the option outcome as a failure", {}, { outcome: () => "failure" as const }],
+] as const)
+  test(`a response of any status that ${recogniser} recognises is not stored`, async t => {
+    const slow: Handler = (_, response) => {
+      response.writeHead(404, { "cache-control": "max-age=60", "content-type": "text/plain" }).end("slow down");
+    };
+    const { get, hub } = await world(t, slow, options);
+    assert.equal((await get("/", call)).status, 404);
+    assert.equal(hub.snapshot().cache?.entries, 0);
+  });
