@@ -25,7 +25,7 @@ export interface CoalescedRequestDeps {
   /** Sends a follower again. With `isUnshared` its response is for it alone. */
   readonly requestAgain: (request: OutgoingRequest, sink: ResponseSink, isUnshared: boolean) => RequestHandle;
   /** Whether the response can be shared with followers; false may follow true, when the body becomes too long. */
-  readonly onShareable: (isShareable: boolean) => void;
+  readonly onShareable: (isShareable: boolean, head: ResponseHead) => void;
   /** No further request may join. */
   readonly onJoinClosed: () => void;
   /** The leader has left, and this follower leads now, if there is one. */
@@ -140,7 +140,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     const isShared = this.#isStorable || this.#request.record.outcome?.kind === "failure";
     if (isShared && !(length > this.#deps.maxBytes)) this.#chunks = [];
     // A failure says nothing about the next response.
-    if (this.#isStorable || this.#chunks === undefined) this.#deps.onShareable(this.#chunks !== undefined);
+    if (this.#isStorable || this.#chunks === undefined) this.#deps.onShareable(this.#chunks !== undefined, head);
     if (this.#chunks === undefined) this.#releaseFollowers(true);
     if (this.#leader === undefined) {
       // A background revalidation whose response cannot be stored.
@@ -166,7 +166,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     if (this.#chunks === undefined || this.#bytes <= this.#deps.maxBytes) return;
     // Too long to store: from here on it is for the leader alone.
     this.#chunks = undefined;
-    this.#deps.onShareable(false);
+    if (this.#head !== undefined) this.#deps.onShareable(false, this.#head);
     this.#releaseFollowers(true);
     if (this.#leader === undefined) this.abort(undefined);
     else this.updateBackpressure();

@@ -169,7 +169,11 @@ export class ResponseCache {
             ? this.#startCoalesced(forwarded, control, sink, NOTHING, { key, mayBeJoined: false })
             : this.send(forwarded, control, sink);
         },
-        onShareable: isShareable => this.#markShareable(key, isShareable),
+        onShareable: (isShareable, head) => {
+          this.#markShareable(key, isShareable);
+          const mayBeStored = revalidation !== undefined || part !== undefined || control.ignoresStored;
+          if (!isShareable && mayBeStored) this.#stored.supersede(sent, head);
+        },
         onJoinClosed: () => {
           if (mayBeJoined && this.#coalesced.get(key) === coalesced) this.#coalesced.delete(key);
         },

@@ -1,5 +1,5 @@
 import { type RequestControl, responseControl } from "../../core/cache/cache-control.ts";
-import { ageMs, type EntryFacts, entryFacts } from "../../core/cache/freshness.ts";
+import { ageMs, type EntryFacts, entryFacts, HEURISTICALLY_CACHEABLE } from "../../core/cache/freshness.ts";
 import { isStorable } from "../../core/cache/reuse.ts";
 import { invalidatedUrls, storedHeaders } from "../../core/cache/stored-fields.ts";
 import { varyNames } from "../../core/cache/vary.ts";
@@ -74,6 +74,15 @@ export class StoredResponses {
   /** Removes the responses that a successful unsafe request makes invalid (RFC 9111, section 4.4). */
   invalidate(request: OutgoingRequest, { status, headers }: ResponseHead): void {
     for (const url of invalidatedUrls(request.method, status, urlOf(request), headers)) this.#store.remove(url);
+  }
+
+  /**
+   * Removes the stored responses that a newer one replaces, which is not stored itself: without a lifetime, or too long.
+   * A response that says nothing about the resource (a failure, a missing permission) replaces none.
+   */
+  supersede(request: OutgoingRequest, { status }: ResponseHead): void {
+    if (status === 206 || !HEURISTICALLY_CACHEABLE.has(status) || request.record.outcome?.kind === "failure") return;
+    if (this.find(request) !== undefined) this.#store.remove(urlOf(request));
   }
 
   /** The head with its current `age`. */

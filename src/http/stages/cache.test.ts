@@ -75,11 +75,11 @@ test("with cacheLifetimeMs a response without a lifetime is stored and served fo
   // A call that states a shorter time of its own, and one that accepts only what the server says.
   assert.equal((await get("/", { cacheLifetimeMs: 10_000 })).text, "body 2");
   assert.equal((await get("/", { cacheLifetimeMs: 0 })).text, "body 3");
-  assert.equal((await get()).text, "body 2", "a response that could not be stored does not replace the stored one");
+  assert.equal((await get()).text, "body 4", "a newer response that is not stored removes the stored one");
   await time.advance(60_000);
-  assert.equal((await get()).text, "body 4");
-  assert.equal(server.requests.length, 4);
-  assert.deepEqual(verdicts(), ["miss", "hit", "miss", "miss", "hit", "miss"]);
+  assert.equal((await get()).text, "body 5");
+  assert.equal(server.requests.length, 5);
+  assert.deepEqual(verdicts(), ["miss", "hit", "miss", "miss", "miss", "miss"]);
   await assert.rejects(get("/", { cacheLifetimeMs: -1 }), /cacheLifetimeMs must be a number of at least 0, not -1/);
 });
 
@@ -575,3 +575,21 @@ for (const [recogniser, options, call] of [
     assert.equal((await get("/", call)).status, 404);
     assert.equal(hub.snapshot().cache?.entries, 0);
   });
+
+test("a newer response that is not stored removes the stored one", async t => {
+  const plain: Handler = (_, response, number) => response.end(`body ${number}`);
+  const { get, verdicts } = await world(t, plain);
+  const withLifetime = { cacheLifetimeMs: 60_000 };
+  await get("/", withLifetime);
+  assert.equal((await get("/", { cache: "reload" })).text, "body 2");
+  assert.equal((await get("/", withLifetime)).text, "body 3");
+  assert.deepEqual(verdicts(), ["miss", "miss", "miss"]);
+});
+
+test("a failure that is not stored does not remove the stored response", async t => {
+  const failing: Handler = (_, response, number) => response.writeHead(number === 2 ? 500 : 200).end(`body ${number}`);
+  const { get } = await world(t, failing);
+  await get("/", { cacheLifetimeMs: 60_000 });
+  assert.equal((await get("/", { cache: "reload" })).status, 500);
+  assert.equal((await get("/", { cacheLifetimeMs: 60_000 })).text, "body 1");
+});
