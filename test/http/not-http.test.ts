@@ -30,6 +30,7 @@ const FAULTS: Readonly<Record<string, string>> = {
   "an SSH banner": "SSH-2.0-OpenSSH_9.6\r\n",
   "HTML without a head": "<!doctype html><html><body>Bad Gateway</body></html>\r\n\r\n",
   "a status line that is not a number": "HTTP/1.1 abc OK\r\n\r\n",
+  "the status 000": "HTTP/1.1 000 OK\r\ncontent-length: 0\r\n\r\n",
   "a header without a colon": "HTTP/1.1 200 OK\r\nno colon here\r\n\r\n",
   "a head that is too large": `HTTP/1.1 200 OK\r\n${`x-filler: ${"y".repeat(1000)}\r\n`.repeat(40)}\r\n`,
   "a broken chunk": "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nnot-a-size\r\nhello\r\n0\r\n\r\n",

@@ -129,6 +129,11 @@ class RequestAttempt
     headers: HeaderFields,
     statusText = "",
   ): void {
+    if (status < 100) {
+      // undici passes such a status on, and fails in an assertion at the end of the response.
+      controller.abort(new errors.HTTPParserError(`the response has the invalid status ${status}`));
+      return;
+    }
     const head = { status, statusText, headers, rawHeaders: controller.rawHeaders };
     if (status < 200) {
       this.#sink?.interim(head);
