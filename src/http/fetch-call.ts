@@ -13,6 +13,8 @@ export class FetchCall {
   readonly cacheMode: CacheMode;
   /** The signal of the call, which fetch does not pass to a dispatcher. */
   readonly signal: unknown;
+  /** The body of an idempotent call, which may be sent twice; undefined for the stream that fetch makes of a body. */
+  bodyBytes: Uint8Array | undefined;
   #origin: string | undefined;
   #hasLeftOrigin = false;
 

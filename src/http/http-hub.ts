@@ -40,6 +40,7 @@ import type { HubEvent, HubListener, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
 import { type OutgoingRequestDeps, SignalAges, toOutgoingRequest } from "./outgoing-request.ts";
+import { replayableBody } from "./replayable-body.ts";
 import { RequestTargets } from "./request-target.ts";
 import { storeProblems } from "./store-problems.ts";
 import type { Tracers } from "./tracers.ts";
@@ -111,7 +112,11 @@ export class HttpHub implements Hub {
     const fetchCall = new FetchCall(input, options, this.#parts.time.monotonicUs());
     const call = options ? { ...pickCallOptions(options), fetchCall } : { fetchCall };
     const dispatcher = new FetchDispatcher(this.#dispatchFetch, call);
-    const init = { ...options, dispatcher };
+    const given = options?.body;
+    const mayBeResent = given && this.#withDefaults(call, undefined)?.idempotent;
+    const body = mayBeResent ? await replayableBody(given) : undefined;
+    fetchCall.bodyBytes = body?.bytes;
+    const init = body === undefined ? { ...options, dispatcher } : { ...options, body: body.given, dispatcher };
     try {
       return await builtInFetch(input, init as unknown as RequestInit);
     } catch (error) {

@@ -40,7 +40,8 @@ export function toOutgoingRequest(
     path: options.query === undefined ? options.path : withQuery(options.path, options.query),
     method: options.method,
     headers: fetchCall === undefined ? headers : fetchCall.headersFor(origin, headers),
-    body: options.body,
+    // A redirect may drop the body.
+    body: options.body ? (fetchCall?.bodyBytes ?? options.body) : options.body,
     options,
     call,
     startedUs: nowUs,

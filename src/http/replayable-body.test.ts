@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+import { hubFor, serve } from "../../test/http/kit.ts";
+
+const form = new FormData();
+form.set("field", "value");
+form.set("file", new Blob(["content"]), "name.txt");
+
+/** The body, and what the server gets of it. */
+const BODIES: Readonly<Record<string, readonly [body: NonNullable<RequestInit["body"]>, sent: RegExp, type: RegExp]>> =
+  {
+    string: ["text", /^text$/, /^text\/plain;charset=UTF-8$/],
+    Uint8Array: [new TextEncoder().encode("bytes"), /^bytes$/, /^undefined$/],
+    ArrayBuffer: [new Uint8Array([98]).buffer, /^b$/, /^undefined$/],
+    Blob: [new Blob(["blob"], { type: "a/b" }), /^blob$/, /^a\/b$/],
+    URLSearchParams: [new URLSearchParams({ a: "b" }), /^a=b$/, /^application\/x-www-form-urlencoded/],
+    FormData: [form, /name="field".*value.*filename="name.txt".*content/s, /^multipart\/form-data; ?boundary=/],
+  };
+
+async function world(t: Parameters<typeof serve>[0]) {
+  const received: { readonly body: string; readonly type: string }[] = [];
+  const server = await serve(t, async (request, response, number) => {
+    received.push({ body: await text(request), type: String(request.headers["content-type"]) });
+    response.writeHead(number === 1 ? 503 : 200).end();
+  });
+  const hub = await hubFor(t, { retry: { attempts: 2, baseMs: 0 } });
+  return { received, url: server.origin, hub };
+}
+
+for (const [name, [body, sent, type]] of Object.entries(BODIES))
+  test(`an idempotent fetch with a ${name} as its body is retried with the same bytes`, async t => {
+    const { received, url, hub } = await world(t);
+    const { status } = await hub.fetch(url, { method: "POST", body, idempotent: true });
+    assert.equal(status, 200);
+    assert.equal(received.length, 2);
+    assert.deepEqual(received[0], received[1]);
+    assert.match(received[0]?.body ?? "", sent);
+    assert.match(received[0]?.type ?? "", type);
+    const boundary = /boundary=(.*)/.exec(received[0]?.type ?? "")?.[1];
+    if (boundary !== undefined) assert.ok(received[0]?.body.startsWith(`--${boundary}`));
+  });
+
+test("the bytes are those at the time of the call", async t => {
+  const { received, url, hub } = await world(t);
+  const body = new TextEncoder().encode("before");
+  const pending = hub.fetch(url, { method: "PUT", body, idempotent: true });
+  body.fill(0);
+  await pending;
+  assert.deepEqual(
+    received.map(each => each.body),
+    ["before", "before"],
+  );
+});
+
+test("hub.with and the defaults of the hub mark calls of fetch as idempotent too", async t => {
+  const { received, url, hub } = await world(t);
+  const { status } = await hub.with({ idempotent: true }, () => hub.fetch(url, { method: "POST", body: "text" }));
+  assert.deepEqual([status, received.length], [200, 2]);
+});
+
+for (const [name, options] of Object.entries({
+  "a stream": { body: new Blob(["text"]).stream(), duplex: "half", idempotent: true },
+  "a body that is not marked": { body: "text" },
+}))
+  test(`a fetch with ${name} is not retried`, async t => {
+    const { received, url, hub } = await world(t);
+    const { status } = await hub.fetch(url, { method: "POST", ...options } as Parameters<typeof hub.fetch>[1]);
+    assert.deepEqual([status, received.map(({ body }) => body)], [503, ["text"]]);
+  });
+
+test("the body of a Request is not retried", async t => {
+  const { received, url, hub } = await world(t);
+  const { status } = await hub.fetch(new Request(url, { method: "POST", body: "text" }), { idempotent: true });
+  assert.deepEqual([status, received.map(({ body }) => body)], [503, ["text"]]);
+});
