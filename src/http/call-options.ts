@@ -30,8 +30,8 @@ export interface CallOptions {
    */
   readonly settleCosts?: ((response: CostResponse) => Readonly<Record<string, number>> | undefined) | undefined;
   /**
-   * The longest wait before the call is sent, in ms; it is refused at once when it would have to wait longer. 0 never
-   * waits, Infinity waits without limit. @default the rest of `deadlineMs` if given, else the policy's `max_delay_ms`
+   * The longest wait before each attempt is sent, in ms; it is refused at once when it would have to wait longer. 0 never
+   * waits for limits, Infinity waits without limit. The pause before a retry is not part of it. @default the rest of `deadlineMs` if given, else the policy's `max_delay_ms`
    */
   readonly maxWaitMs?: number | undefined;
   /** The longest wait for open circuits and cooldowns together, in ms: 0 or more, Infinity allowed. @default `maxWaitMs` */
@@ -51,7 +51,8 @@ export interface CallOptions {
   readonly staleOnDisconnect?: boolean | undefined;
   /**
    * How long a stored response is fresh for which the server gives no lifetime (no `max-age`, no `Expires`), in ms: 0 or
-   * more, Infinity allowed. What the server says always has priority. @default a tenth of the time since `Last-Modified`
+   * more, Infinity allowed. It counts from the receipt. What the server says always has priority.
+   * @default a tenth of the time since `Last-Modified`
    */
   readonly cacheLifetimeMs?: number | undefined;
   /**

@@ -273,6 +273,18 @@ test("a lifetime of the caller stores what the server gives no lifetime for, and
   for (const method of ["HEAD", "POST", "PUT"]) assert.equal(storable({}, { ...own, method }), false);
 });
 
+test("a lifetime of the caller counts from the receipt, whatever the clock of the server says", () => {
+  const facts = entryFacts({
+    status: 200,
+    headers: { date: at(nowMs - dayMs) },
+    requestedMs: nowMs,
+    receivedMs: nowMs,
+  });
+  const request = { ...requestControl(""), ownLifetimeMs: 60_000 };
+  assert.equal(decideReuse(facts, request, nowMs + 59_999).kind, "fresh");
+  assert.equal(decideReuse(facts, request, nowMs + 60_000).kind, "revalidate");
+});
+
 test("a lifetime of the caller counts instead of the heuristic one, and never instead of one that the server gives", () => {
   const requests = (ownLifetimeMs: number) => ({ ...requestControl(""), ownLifetimeMs });
   const kind = (headers: HeaderFields, ownLifetimeMs: number, ageMs: number, status = 200) => {

@@ -56,7 +56,10 @@ const REVALIDATE_OR_SERVE: ReuseDecision = Object.freeze({
 export function decideReuse(entry: EntryFacts, request: RequestControl, nowMs: number): ReuseDecision {
   const { control, mayHaveOwnLifetime } = entry;
   const age = ageMs(nowMs, entry);
-  const staleMs = age - ((mayHaveOwnLifetime ? request.ownLifetimeMs : undefined) ?? entry.lifetimeMs);
+  const ownLifetimeMs = mayHaveOwnLifetime ? request.ownLifetimeMs : undefined;
+  // From the receipt, and not from the server's `Date`: its clock may be behind by more than this lifetime.
+  const ownAgeMs = Math.abs(nowMs - entry.receivedMs);
+  const staleMs = ownLifetimeMs === undefined ? age - entry.lifetimeMs : ownAgeMs - ownLifetimeMs;
   if (request.acceptsAnyAge) return staleMs < 0 ? FRESH : STALE;
   if (control.noCache || request.noCache) return MUST_REVALIDATE;
 
