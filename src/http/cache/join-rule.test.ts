@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { type Handler, heldServer, hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import type { ServerResponse } from "node:http";
+import { type TestContext, test } from "node:test";
+import { type Handler, heldServer, hubFor, only, recordEvents, serve, settles, until } from "../../../test/http/kit.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import type { CallOptions } from "../call-options.ts";
 
@@ -31,25 +32,44 @@ test("a call does not join a request whose responses are judged by another funct
   assert.deepEqual(await Promise.all(answers), ["body", "body"]);
 });
 
-test("a call does not join a request with an earlier deadline, and keeps its own retries", async t => {
+/** A server that holds its first response, a leader with this deadline whose request was sent, and then a follower. */
+async function leaderWithDeadline(t: TestContext, deadlineMs: number, later: Handler) {
   const time = new FakeTime();
-  const failing: Handler = (_, response, number) =>
-    number <= 2 ? response.writeHead(429, { "retry-after": "1" }).end() : response.end("good");
-  const server = await serve(t, failing);
+  const held: ServerResponse[] = [];
+  const server = await serve(t, (request, response, number) =>
+    number === 1 ? void held.push(response) : later(request, response, number),
+  );
   const hub = await hubFor(t, { time, random: () => 0, retry: { attempts: 3 } });
+  const events = recordEvents(hub);
   const get = async (options: CallOptions) => {
     const response = await hub.fetch(server.origin, options);
     return `${response.status} ${await response.text()}`;
   };
-  const answers = [get({ deadlineMs: 300 }), get({})];
-  let settled = 0;
-  for (const answer of answers) answer.finally(() => (settled += 1)).catch(() => undefined);
-  await until(() => settled === 1);
-  for (let step = 0; step < 10 && settled < 2; step += 1) {
-    await time.advance(1000);
-    await new Promise(resolve => setImmediate(resolve));
-  }
-  assert.deepEqual(await Promise.all(answers), ["429 ", "200 good"]);
+  const leader = get({ deadlineMs });
+  await until(() => held.length === 1);
+  const follower = get({});
+  await until(() => hub.snapshot().calls === 2);
+  return { time, events, leader, follower, first: held[0] as ServerResponse };
+}
+
+test("a call does not join a request whose deadline leaves no time for Retry-After", async t => {
+  const { time, events, leader, follower, first } = await leaderWithDeadline(t, 300, (_, response, number) =>
+    number === 2 ? response.writeHead(429, { "retry-after": "1" }).end() : response.end("good"),
+  );
+  first.writeHead(429, { "retry-after": "1" }).end();
+  assert.equal(await leader, "429 ");
+  await until(() => only(events, "http_retry").length === 1);
+  await time.advance(1000);
+  assert.equal(await settles(follower), "200 good");
+});
+
+test("a call that came after one with an earlier deadline does not get the late failure of the other", async t => {
+  const { time, leader, follower, first } = await leaderWithDeadline(t, 100, (_, response) => response.end("good"));
+  const failed = assert.rejects(leader, { name: "DeadlineExceededError" });
+  await time.advance(100);
+  await failed;
+  if (!first.destroyed) first.writeHead(503).end();
+  assert.equal(await settles(follower), "200 good");
 });
 
 test("a call joins a request with a later deadline or the same deadlineMs", async t => {
