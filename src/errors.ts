@@ -185,7 +185,7 @@ export class HubClosedError extends DocstokgError {
   override readonly name = "HubClosedError";
   readonly code = "DOCSTOKG_CLOSED";
 
-  constructor() {
-    super("the hub is closed: it accepts no more requests");
+  constructor(message = "the hub is closed: it accepts no more requests") {
+    super(message);
   }
 }

@@ -1,4 +1,5 @@
 import { operatorReason } from "../breaker/cooldowns.ts";
+import { ORDER_SECONDS_MAX } from "../breaker/order-seconds.ts";
 import type { BreakerTarget, OrderRequest } from "../breaker/orders.ts";
 import { formatRates, parseRates, type Rate } from "../core/limits/rate.ts";
 import { redactedText } from "../core/text/redaction.ts";
@@ -54,7 +55,6 @@ export interface RunControls {
   retry(failure: string): Promise<number>;
 }
 
-const SECONDS_MAX = 366 * 86_400;
 const REASON_CHARS_MAX = 200;
 /** Processes are notified at once, so one that needs longer is busy or gone. */
 const ACKNOWLEDGED_WITHIN_MS = 2000;
@@ -111,8 +111,8 @@ function hostTargetOf(
     throw new RangeError(`unknown host ${JSON.stringify(host)}: no running process has called it`);
   if (typeof role !== "string" || (role !== "" && !isRole(role)))
     throw new RangeError(`unknown role ${JSON.stringify(role)}; expected ${ROLES.join(", ")}`);
-  if (TIMED.has(name) && !(typeof seconds === "number" && seconds > 0 && seconds <= SECONDS_MAX))
-    throw new RangeError(`seconds must be above 0 and at most ${SECONDS_MAX}, not ${JSON.stringify(seconds)}`);
+  if (TIMED.has(name) && !(typeof seconds === "number" && seconds > 0 && seconds <= ORDER_SECONDS_MAX))
+    throw new RangeError(`seconds must be above 0 and at most ${ORDER_SECONDS_MAX}, not ${JSON.stringify(seconds)}`);
   const isLimit = name === "set-limit" || name === "reset-limit";
   return {
     target: isLimit ? limitTargetOf(host, role) : circuitTargetOf(host, role),

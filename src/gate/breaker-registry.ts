@@ -6,6 +6,7 @@ import { operatorReason } from "../breaker/cooldowns.ts";
 import type { BreakerDenial } from "../breaker/denial.ts";
 import { HostBreaker } from "../breaker/host-breaker.ts";
 import { circuitStatusOf, type HostStatus, hostStatusOf, worseStatus } from "../breaker/host-status.ts";
+import { orderMs } from "../breaker/order-seconds.ts";
 import type { BreakerPermit } from "../breaker/permit.ts";
 import type { CallResult } from "../core/breaker/call-result.ts";
 import { type Outcome, outcomeOfError, outcomeOfResponse, type ResponseFacts } from "../core/breaker/classify.ts";
@@ -234,12 +235,11 @@ export class BreakerRegistry {
   /**
    * Forces the circuit open: calls are refused. It applies to every role of the host, and ends after `seconds` or with
    * `close`; no success ends it earlier.
-   * @param seconds How long the circuit stays open, greater than 0.
+   * @param seconds How long the circuit stays open, greater than 0 and at most a year.
    * @param reason Shown in errors, events and tables behind `cli-open:`.
    */
   open(host: string, seconds: number, reason = "operator"): void {
-    if (!(seconds > 0)) throw new RangeError(`seconds must be greater than 0, got ${seconds}`);
-    const order = { kind: "open", ms: seconds * 1000, reason: operatorReason(reason), isReplacing: false } as const;
+    const order = { kind: "open", ms: orderMs(seconds), reason: operatorReason(reason), isReplacing: false } as const;
     this.#breakers.giveOrder({ unit: host }, order);
   }
 

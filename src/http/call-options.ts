@@ -142,28 +142,3 @@ export function mergeCallOptions(
   if (first === undefined) return second;
   return second === undefined ? first : { ...second, ...first };
 }
-
-/** Throws a RangeError that names the option. The gate checks the other options. */
-export function checkCall(call: CallOptions): void {
-  const { deadlineMs, maxWaitMs, maxRedirections, refusals, partition, costs, settleCosts, outcome } = call;
-  const { cacheLifetimeMs } = call;
-  if (cacheLifetimeMs !== undefined && !(typeof cacheLifetimeMs === "number" && cacheLifetimeMs >= 0))
-    throw new RangeError(`cacheLifetimeMs must be a number of at least 0, not ${String(cacheLifetimeMs)}`);
-  if (outcome !== undefined && typeof outcome !== "function")
-    throw new RangeError(`outcome must be a function, not ${String(outcome)}`);
-  if (deadlineMs !== undefined && !(typeof deadlineMs === "number" && deadlineMs > 0))
-    throw new RangeError(`deadlineMs must be a number above 0, not ${String(deadlineMs)}`);
-  if (maxWaitMs !== undefined && typeof maxWaitMs !== "number")
-    throw new RangeError(`maxWaitMs must be a number, not ${String(maxWaitMs)}`);
-  if (maxRedirections !== undefined && !(Number.isInteger(maxRedirections) && maxRedirections >= 0))
-    throw new RangeError(`maxRedirections must be a whole number of at least 0, not ${String(maxRedirections)}`);
-  if (costs !== undefined && (typeof costs !== "object" || costs === null))
-    throw new RangeError(`costs must be an object such as { credits: 10 }, not ${String(costs)}`);
-  if (settleCosts !== undefined && typeof settleCosts !== "function")
-    throw new RangeError(`settleCosts must be a function, not ${String(settleCosts)}`);
-  // The value may be a key, so it is not quoted.
-  if (partition !== undefined && (typeof partition !== "string" || partition === ""))
-    throw new RangeError("partition must be a text that is not empty");
-  if (refusals !== undefined && refusals !== "throw" && refusals !== "respond")
-    throw new RangeError(`refusals must be "throw" or "respond", not ${JSON.stringify(refusals)}`);
-}

@@ -42,6 +42,29 @@ test("a known option with an invalid value is an error", () => {
   assert.deepEqual(problems({ dispatcher: {} }), ["dispatcher: expected an undici Dispatcher, found object"]);
   assert.deepEqual(problems({ retry: true }), ["retry: expected an object, found true"]);
   assert.deepEqual(problems("x"), [': expected an object, found "x"']);
+  assert.deepEqual(problems(null), [": expected an object, found null"]);
+});
+
+test("a text or number where true, false or a time is expected is an error, because it would protect nothing", () => {
+  assert.deepEqual(
+    problems({
+      crawlDelay: "x",
+      userAgent: 5,
+      network: { allowPrivate: "false", connectTimeoutMs: Number.NaN, headersTimeoutMs: -1 },
+      defaults: { cacheLifetimeMs: -1, maxWaitMs: "x", role: "meta", weight: Number.NaN },
+    }),
+    [
+      'defaults.role: role must be one of metadata, landing, artifact, not "meta"',
+      "defaults.weight: weight must be an integer of at least 1, not NaN",
+      'defaults.maxWaitMs: maxWaitMs must be a number of at least 0, not "x"',
+      "defaults.cacheLifetimeMs: cacheLifetimeMs must be a number of at least 0, not -1",
+      'network.allowPrivate: expected true or false, found "false"',
+      'crawlDelay: expected true or false, found "x"',
+      "network.headersTimeoutMs: expected a number of at least 0, found -1",
+      "network.connectTimeoutMs: expected a number of at least 0, found NaN",
+      "userAgent: expected a text, found 5",
+    ],
+  );
 });
 
 test("network options together with a dispatcher are an error, because they would have no effect", () => {

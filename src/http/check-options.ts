@@ -2,7 +2,8 @@ import type { request as undiciRequest } from "undici";
 import { nearest } from "../core/text/nearest.ts";
 import { quote } from "../core/text/quote.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
-import { CALL_KEYS } from "./call-options.ts";
+import { CALL_KEYS, type CallOptions } from "./call-options.ts";
+import { callProblems } from "./check-call.ts";
 import type { FetchOptions } from "./hub.ts";
 import type { HubOptions, NetworkOptions, PolicyOptions, RetryOptions } from "./hub-options.ts";
 
@@ -89,12 +90,13 @@ const REQUEST_AND_CALL: ReadonlySet<string> = new Set([...REQUEST, ...CALL_KEYS]
  * `allowprivate: false` would protect nothing, and mistyped limits would not apply.
  */
 export function checkHubOptions(options: HubOptions): void {
+  if (typeof options !== "object" || options === null) throwIfAny(unknownKeys(options, HUB, "createHub"));
   const problems = [
     ...unknownKeys(options, HUB, "createHub"),
     ...unknownKeys(options.policy, POLICY, "createHub", "policy"),
     ...unknownKeys(options.retry, RETRY, "createHub", "retry"),
     ...unknownKeys(options.network, NETWORK, "createHub", "network"),
-    ...unknownKeys(options.defaults, CALL_KEYS, "createHub", "defaults"),
+    ...callProblemsOf(options.defaults ?? {}, "createHub", "defaults"),
   ];
   const { telemetry, unreadBodyMs, dispatcher, network, refusals, whenStoreAway, fleetSize } = options;
   const add = (path: string, message: string) => problems.push({ where: "createHub", path, message });
@@ -113,6 +115,24 @@ export function checkHubOptions(options: HubOptions): void {
     add("fleetSize", `expected a whole number of at least 1, found ${JSON.stringify(fleetSize)}`);
   if (dispatcher !== undefined && typeof dispatcher?.dispatch !== "function")
     add("dispatcher", `expected an undici Dispatcher, found ${dispatcher === null ? "null" : typeof dispatcher}`);
+  for (const [path, value] of [
+    ["network.allowPrivate", network?.allowPrivate],
+    ["crawlDelay", options.crawlDelay],
+  ] as const)
+    if (value !== undefined && typeof value !== "boolean")
+      add(path, `expected true or false, found ${JSON.stringify(value)}`);
+  for (const key of ["headersTimeoutMs", "bodyTimeoutMs", "connectTimeoutMs"] as const) {
+    const value = network?.[key];
+    if (value !== undefined && !(typeof value === "number" && value >= 0))
+      add(
+        `network.${key}`,
+        `expected a number of at least 0, found ${typeof value === "number" ? value : JSON.stringify(value)}`,
+      );
+  }
+  for (const key of ["userAgent", "mailto"] as const) {
+    const value = options[key];
+    if (value !== undefined && typeof value !== "string") add(key, `expected a text, found ${JSON.stringify(value)}`);
+  }
   if (network?.proxy !== undefined && network.proxy !== "env")
     add("network.proxy", `expected "env", found ${quote(String(network.proxy))}`);
   if (dispatcher !== undefined && network !== undefined)
@@ -125,9 +145,14 @@ export function checkPolicyOptions(options: PolicyOptions): void {
   throwIfAny(unknownKeys(options, POLICY, "hub.reload"));
 }
 
-/** Throws a ConfigError for an unknown option. `where` is the method that was called, such as `hub.with`. */
+/** Throws a ConfigError for an unknown option of an order, such as those of `hub.limits.set`. */
+export function checkOrderOptions(options: object, known: readonly string[], where: string): void {
+  throwIfAny(unknownKeys(options, known, where));
+}
+
+/** Throws a ConfigError that lists every unknown or invalid option. `where` is the method, such as `hub.with`. */
 export function checkCallOptions(options: object, where: string): void {
-  throwIfAny(unknownKeys(options, CALL_KEYS, where));
+  throwIfAny(callProblemsOf(options, where));
 }
 
 /**
@@ -158,6 +183,17 @@ function checkKeys(
     if ((options as Record<string, unknown>)[key] === undefined || isIgnored(key)) continue;
     throw new ConfigError(unknownKeys({ [key]: true }, [...known], where));
   }
+}
+
+function callProblemsOf(call: object, where: string, path = ""): ConfigProblem[] {
+  const unknown = unknownKeys(call, CALL_KEYS, where, path);
+  if (typeof call !== "object" || call === null) return unknown;
+  const invalid = callProblems(call as CallOptions).map(({ key, message }) => ({
+    where,
+    path: path === "" ? key : `${path}.${key}`,
+    message,
+  }));
+  return [...unknown, ...invalid];
 }
 
 function throwIfAny(problems: readonly ConfigProblem[]): void {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { AgentOptions } from "node:https";
-import { type Dispatcher, errors, request as undiciRequest } from "undici";
+import { type Dispatcher, request as undiciRequest } from "undici";
 import { ConfigError, HubClosedError, isDocstokgError } from "../errors.ts";
 import type { BreakerRegistry } from "../gate/breaker-registry.ts";
 import type { Gate } from "../gate/gate.ts";
@@ -237,7 +237,9 @@ export class HttpHub implements Hub {
     return this.#closing;
   }
 
-  async destroy(reason: unknown = new errors.ClientDestroyedError()): Promise<void> {
+  async destroy(
+    reason: unknown = new HubClosedError("the hub was destroyed while the request was running"),
+  ): Promise<void> {
     const { callDeps, shutDown } = this.#parts;
     this.#closing ??= callDeps.activeRequests.whenEmpty();
     callDeps.activeRequests.abortAll(reason);

@@ -91,8 +91,9 @@ test("a wrong target or duration is a RangeError that names it", async t => {
   const { hub } = await hubAndServer(t);
   assert.throws(
     () => hub.breakers.open("127.0.0.1", { seconds: 0 }),
-    /seconds must be a finite number greater than 0, got 0/,
+    /seconds must be greater than 0 and at most 31622400 \(a year\), got 0/,
   );
+  assert.throws(() => hub.breakers.open("127.0.0.1", { seconds: 1e11 }), /at most 31622400 \(a year\)/);
   assert.throws(() => hub.breakers.close("not a host"), /"not a host" is neither a host nor a URL/);
   assert.throws(() => hub.breakers.state("resolver:x:landing"), /one circuit for all roles/);
 });

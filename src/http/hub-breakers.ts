@@ -1,17 +1,19 @@
 import type { CircuitState } from "../breaker/breaker-events.ts";
 import { operatorReason } from "../breaker/cooldowns.ts";
 import type { HostStatus, RoleStatus } from "../breaker/host-status.ts";
+import { orderMs } from "../breaker/order-seconds.ts";
 import type { BreakerTarget, OrderRequest } from "../breaker/orders.ts";
 import type { OpenReason } from "../errors.ts";
 import type { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { breakersOf } from "../gate/registry-breakers.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import type { Time } from "../time/time.ts";
+import { checkOrderOptions } from "./check-options.ts";
 import { circuitTargetOf } from "./hub-target.ts";
 
 /** The options of `hub.breakers.open`. */
 export interface OpenCircuitOptions {
-  /** How long the circuit stays open, greater than 0. */
+  /** How long the circuit stays open, greater than 0 and at most a year. */
   readonly seconds: number;
   /** Shown in errors, events and tables. @default "operator" */
   readonly reason?: string | undefined;
@@ -67,11 +69,12 @@ export class RegistryHubBreakers implements HubBreakers {
     this.#policy = policy;
   }
 
-  open(text: string, { seconds, reason = "operator", replace = false }: OpenCircuitOptions): BreakerStatus {
-    if (!(seconds > 0 && seconds < Number.POSITIVE_INFINITY))
-      throw new RangeError(`seconds must be a finite number greater than 0, got ${seconds}`);
+  open(text: string, options: OpenCircuitOptions): BreakerStatus {
+    checkOrderOptions(options, ["seconds", "reason", "replace"], "hub.breakers.open");
+    const { seconds, reason = "operator", replace = false } = options;
+    const ms = orderMs(seconds);
     const { target } = circuitTargetOf(this.#policy(), text);
-    const order = { kind: "open", ms: seconds * 1000, reason: operatorReason(reason), isReplacing: replace } as const;
+    const order = { kind: "open", ms, reason: operatorReason(reason), isReplacing: replace } as const;
     return this.#give([target], target, order);
   }
 

@@ -118,6 +118,18 @@ test("without a store a hold is for its own hub; with one, for all processes, un
   assert.equal(await send(b), "sent");
 });
 
+test("an unknown option of an order is an error: a mistyped duration would last a year", async t => {
+  const { hubOf } = await setUp(t);
+  const { limits, breakers } = await hubOf();
+  const mistyped = { second: 5 } as object;
+  assert.throws(
+    () => limits.set(HOST, "1/HOUR", mistyped),
+    /hub\.limits\.set: second: unknown option: did you mean seconds/,
+  );
+  assert.throws(() => limits.hold(HOST, 5, mistyped), /hub\.limits\.hold: second: unknown option/);
+  assert.throws(() => breakers.open(HOST, { seconds: 1, ...mistyped }), /hub\.breakers\.open: second: unknown option/);
+});
+
 test("a target without rate limits and a wrong duration are RangeErrors", async t => {
   const { hubOf } = await setUp(t);
   const { limits } = await hubOf();
@@ -133,8 +145,9 @@ test("a target without rate limits and a wrong duration are RangeErrors", async 
     /expected metadata, landing or artifact, or no role/,
   );
   for (const target of ["fe80::abc", "https://api.example.org/x:total", "api.example.org/x:y"]) limits.release(target);
-  for (const seconds of [0, Number.NaN, Number.POSITIVE_INFINITY])
-    assert.throws(() => limits.hold(HOST, seconds), /seconds must be a finite number greater than 0/);
+  // A later end could not be read from a store again.
+  for (const seconds of [0, Number.NaN, Number.POSITIVE_INFINITY, 1e10])
+    assert.throws(() => limits.hold(HOST, seconds), /seconds must be greater than 0 and at most 31622400 \(a year\)/);
 });
 
 const TEN = { rates: "10/SECOND", guard_ms: 0, max_delay_ms: 0 };

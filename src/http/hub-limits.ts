@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import { operatorReason } from "../breaker/cooldowns.ts";
+import { ORDER_SECONDS_MAX, orderMs } from "../breaker/order-seconds.ts";
 import type { LimitRequest } from "../breaker/orders.ts";
 import { parseRates } from "../core/limits/rate.ts";
 import { redactedText } from "../core/text/redaction.ts";
@@ -9,6 +10,7 @@ import { breakersOf } from "../gate/registry-breakers.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import { checkWithinPolicy, type LimitTarget, limitTargetsOf } from "../policy/limit-order-check.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
+import { checkOrderOptions } from "./check-options.ts";
 import { circuitTargetOf, type HubTarget, hubTargetOf } from "./hub-target.ts";
 
 /** The options of `hub.limits.hold`. */
@@ -35,9 +37,6 @@ export interface SetLimitOptions {
 /** The options of `hub.limits.reset`. */
 export type ResetLimitOptions = Pick<SetLimitOptions, "reason" | "by">;
 
-/** One year. Records of orders have an end, so that a forgotten one does not stay for ever. */
-export const LIMIT_SECONDS_MAX = 366 * 86_400;
-
 /**
  * The rate limits of a hub. A target is a host, `<host>:<role>` for one role, a URL or `service:<name>`; another text is
  * a RangeError. With a shared store, orders apply to all processes, as those of `docstokg limits`; without one, to this
@@ -47,7 +46,7 @@ export interface HubLimits {
   /**
    * Sends nothing to the target for a while: its calls wait, or are refused with a RateLimitExceeded if they may not wait
    * that long. Also where the policy is in shadow mode. Of two holds the later end counts.
-   * @param seconds greater than 0
+   * @param seconds greater than 0 and at most a year
    */
   hold(target: string, seconds: number, options?: HoldOptions): void;
   /** Ends the holds of the target: its calls are sent as the rate limits allow. */
@@ -81,10 +80,10 @@ export class GateHubLimits implements HubLimits {
     this.#policy = policy;
   }
 
-  hold(text: string, seconds: number, { reason = "operator" }: HoldOptions = {}): void {
-    if (!(seconds > 0 && seconds < Number.POSITIVE_INFINITY))
-      throw new RangeError(`seconds must be a finite number greater than 0, got ${seconds}`);
-    this.#give(text, { kind: "hold", ms: seconds * 1000, reason: operatorReason(reason) });
+  hold(text: string, seconds: number, options: HoldOptions = {}): void {
+    checkOrderOptions(options, ["reason"], "hub.limits.hold");
+    const { reason = "operator" } = options;
+    this.#give(text, { kind: "hold", ms: orderMs(seconds), reason: operatorReason(reason) });
   }
 
   release(text: string): void {
@@ -92,17 +91,19 @@ export class GateHubLimits implements HubLimits {
   }
 
   set(text: string, rates: string | readonly string[], options: SetLimitOptions = {}): void {
-    const { seconds = LIMIT_SECONDS_MAX, reason = "operator", by = programName(), force: isForced = false } = options;
-    if (!(seconds > 0 && seconds <= LIMIT_SECONDS_MAX))
-      throw new RangeError(`seconds must be greater than 0 and at most ${LIMIT_SECONDS_MAX} (a year), got ${seconds}`);
+    checkOrderOptions(options, ["seconds", "reason", "by", "force"], "hub.limits.set");
+    const { seconds = ORDER_SECONDS_MAX, reason = "operator", by = programName(), force: isForced = false } = options;
+    const ms = orderMs(seconds);
     const parsed = parseRates(rates);
     const targets = this.#limitTargets(text);
     if (!isForced) checkWithinPolicy(this.#policy(), targets, parsed, "pass force to set it all the same");
     const order = { rates: parsed, isForced, reason: redactedText(reason), by: redactedText(by) };
-    for (const target of targets) this.#order(target, { kind: "set-limit", ms: seconds * 1000, ...order });
+    for (const target of targets) this.#order(target, { kind: "set-limit", ms, ...order });
   }
 
-  reset(text: string, { reason = "operator", by = programName() }: ResetLimitOptions = {}): void {
+  reset(text: string, options: ResetLimitOptions = {}): void {
+    checkOrderOptions(options, ["reason", "by"], "hub.limits.reset");
+    const { reason = "operator", by = programName() } = options;
     const order = { kind: "reset-limit", reason: redactedText(reason), by: redactedText(by) } as const;
     for (const target of this.#limitTargets(text)) this.#order(target, order);
   }

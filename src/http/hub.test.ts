@@ -232,6 +232,18 @@ test("destroy fails queued requests and requests in flight, and leaves nothing b
   );
 });
 
+test("requests that destroy ends, and those after it, fail with a HubClosedError, also by fetch", async t => {
+  const server = await serve(t, () => undefined);
+  const hub = await hubFor(t, { limits: { defaults: { metadata: { rates: "1/HOUR", max_delay_ms: 9e9 } } } });
+  const calls = [hub.fetch(server.origin), hub.request(server.origin)];
+  const ended = Promise.allSettled(calls);
+  await until(() => server.requests.length === 1);
+  await hub.destroy();
+  const after = await Promise.allSettled([hub.fetch(server.origin)]);
+  for (const { reason } of [...(await ended), ...after] as PromiseRejectedResult[])
+    assert.deepEqual([reason.name, reason.code], ["HubClosedError", "DOCSTOKG_CLOSED"]);
+});
+
 test("a reload changes the limits of queued requests, and an invalid one changes nothing", async t => {
   const time = new FakeTime();
   const server = await serve(t, (_, response) => response.end("ok"));

@@ -142,7 +142,7 @@ export interface Hub extends AsyncDisposable {
 
   /**
    * Aborts the running requests and closes the connections.
-   * @param reason the error that running requests fail with. @default undici's ClientDestroyedError
+   * @param reason the error that running requests fail with. @default a HubClosedError
    */
   destroy(reason?: unknown): Promise<void>;
 }

@@ -74,7 +74,15 @@ export function objectLayer(value: unknown, where: string): PolicyLayer {
       return;
     }
     if (path.length > 0) assignments.push({ path, value: {}, where });
-    for (const [key, inner] of Object.entries(held)) walk(inner, [...path, canonicalKey(path, key)]);
+    const seen = new Set<string>();
+    for (const [key, inner] of Object.entries(held)) {
+      const canonical = canonicalKey(path, key);
+      const at = [...path, canonical];
+      // A host in two spellings would lose one of its entries.
+      if (seen.has(canonical)) problems.push({ where, path: at.join("."), message: `duplicate entry ${canonical}` });
+      seen.add(canonical);
+      walk(inner, at);
+    }
   };
   if (value === undefined || isMap(value)) walk(value, []);
   else

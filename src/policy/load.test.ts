@@ -200,6 +200,14 @@ describe("mistakes", () => {
     );
   });
 
+  test("a host in two spellings is refused in an object too: one of its entries would be lost", async () => {
+    const hosts = { "Api.example": {}, "api.example": {} };
+    await assert.rejects(
+      loadPolicy({ ratelimits: { hosts }, breakers: { hosts } }),
+      /policy\.ratelimits: hosts\.api\.example: duplicate entry api\.example\s+policy\.breakers: hosts\.api\.example: duplicate/,
+    );
+  });
+
   test("a malformed file is refused, and never means unlimited", async () => {
     const bad: Readonly<Record<string, [string, RegExp]>> = {
       "broken.yaml": ["hosts: [unclosed\n", /broken\.yaml:\d/],

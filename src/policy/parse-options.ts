@@ -1,7 +1,7 @@
 /** Parts that the schemas of all policy files share. */
 import { canonicalHost } from "../core/text/host.ts";
-import { ConfigError, type ConfigProblem } from "../errors.ts";
-import { assemble, canonicalHostIfValid, objectLayer } from "./layer.ts";
+import { ConfigError } from "../errors.ts";
+import { assemble, objectLayer } from "./layer.ts";
 import * as s from "./schema.ts";
 import { checkBySchema } from "./schema-check.ts";
 import { problemsOf } from "./validation.ts";
@@ -25,11 +25,7 @@ export function parseOptions<Schema extends s.AnySchema>(
 ): s.OutputOf<Schema> {
   const layer = objectLayer(options, where);
   const { value, issues } = checkBySchema(schema, assemble(layer.assignments));
-  const problems = [
-    ...layer.problems,
-    ...(issues.length === 0 ? [] : problemsOf(schema, layer.assignments, where)),
-    ...duplicateHosts(options, where),
-  ];
+  const problems = [...layer.problems, ...(issues.length === 0 ? [] : problemsOf(schema, layer.assignments, where))];
   if (problems.length > 0) throw new ConfigError(problems);
   return value;
 }
@@ -42,16 +38,6 @@ export function parseMerged<Schema extends s.AnySchema>(
 ): s.OutputOf<Schema> {
   const { value, issues } = checkBySchema(schema, options);
   return issues.length === 0 ? value : parseOptions(schema, options, where);
-}
-
-/** A host in two spellings would lose one of its entries. */
-function duplicateHosts(options: unknown, where: string): readonly ConfigProblem[] {
-  const { hosts } = (options ?? {}) as { readonly hosts?: unknown };
-  if (typeof hosts !== "object" || hosts === null) return [];
-  const names = Object.keys(hosts).map(canonicalHostIfValid);
-  const seen = new Set<string>();
-  const duplicates = names.filter(name => seen.size === seen.add(name).size);
-  return duplicates.map(name => ({ where, path: `hosts.${name}`, message: `duplicate entry ${name}` }));
 }
 
 /**

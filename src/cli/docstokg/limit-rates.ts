@@ -1,7 +1,7 @@
 import { hostname, userInfo } from "node:os";
+import { ORDER_SECONDS_MAX } from "../../breaker/order-seconds.ts";
 import { formatRates, parseRates, type Rate } from "../../core/limits/rate.ts";
 import { redactedText } from "../../core/text/redaction.ts";
-import { LIMIT_SECONDS_MAX } from "../../http/hub-limits.ts";
 import { type GivenLimit, giveLimitOrder, type RateRequest } from "../../http/limit-command.ts";
 import type { LimitOrderSnapshot } from "../../limiter/key-snapshot.ts";
 import type { LimitTarget } from "../../policy/limit-order-check.ts";
@@ -32,7 +32,7 @@ export const set: Subcommand = {
     addOrderFlags(command);
   },
   run: async ([target = "", rate = ""], flags, io) => {
-    const seconds = flags["for"] === undefined ? LIMIT_SECONDS_MAX : secondsOf(flags["for"], "--for");
+    const seconds = flags["for"] === undefined ? ORDER_SECONDS_MAX : secondsOf(flags["for"], "--for");
     const isForced = flags["force"] === true;
     const order = { rates: ratesOf(rate), isForced, ...signatureOf(flags) };
     return sendOrder(target, { kind: "set-limit", ms: seconds * 1000, ...order }, flags, io);

@@ -1,3 +1,4 @@
+import { ORDER_SECONDS_MAX } from "../../breaker/order-seconds.ts";
 import type { BreakerTarget, OrderRequest } from "../../breaker/orders.ts";
 import type { Acknowledgement, GivenOrder } from "../../http/operator.ts";
 import { whyNoCircuit } from "../../policy/breaker-target.ts";
@@ -9,7 +10,6 @@ import { type CommandTarget, resolveTarget } from "./breaker-target.ts";
 import { KnownTargets } from "./known-targets.ts";
 import type { OperatorConnection } from "./store-connection.ts";
 
-const SECONDS_MAX = 366 * 86_400;
 const REASON_CHARS_MAX = 200;
 /** How long a command waits for the processes: they are notified at once, so one that needs longer is busy or gone. */
 export const ACKNOWLEDGED_WITHIN_MS = 2000;
@@ -73,8 +73,8 @@ async function resolveIn(
 
 export function secondsOf(value: unknown, flag = "--seconds"): number {
   const seconds = typeof value === "string" && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
-  if (seconds > 0 && seconds <= SECONDS_MAX) return seconds;
-  const expected = `expected seconds, more than 0 and at most ${SECONDS_MAX} (one year)`;
+  if (seconds > 0 && seconds <= ORDER_SECONDS_MAX) return seconds;
+  const expected = `expected seconds, more than 0 and at most ${ORDER_SECONDS_MAX} (one year)`;
   throw usageError(flag, `${JSON.stringify(value)} is not a valid duration; ${expected}`);
 }
 

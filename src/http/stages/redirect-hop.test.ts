@@ -23,12 +23,29 @@ test("the next URL has no user name, no password and no fragment", () => {
 });
 
 test("a target that is not http or https is invalid", () => {
-  for (const location of ["file:///etc/passwd", "ftp://b.example/", "javascript:alert(1)", "http://[", "data:,x"]) {
+  for (const location of ["file:///etc/passwd", "ftp://b.example/", "javascript:alert(1)", "data:,x"]) {
     assert.deepEqual(decideRedirect({ status: 302, location }, from("GET")), {
       kind: "invalid",
       message: "a.example redirects to a URL that is not http or https",
     });
   }
+});
+
+test("a target that is not a URL is invalid", () => {
+  for (const location of ["http://[", "http://b.example:99999/"])
+    assert.deepEqual(decideRedirect({ status: 302, location }, from("GET")), {
+      kind: "invalid",
+      message: "a.example redirects to an invalid URL",
+    });
+});
+
+test("a target in UTF-8 that was read as Latin-1 is the one that the server wrote", () => {
+  const asRead = (text: string) => Buffer.from(text).toString("latin1");
+  assert.equal(hop(302, asRead("/café")).url.pathname, "/caf%C3%A9");
+  assert.equal(hop(302, asRead("/中文?q=ü")).url.href, "https://a.example/%E4%B8%AD%E6%96%87?q=%C3%BC");
+  // Latin-1 itself, and text that is decoded already.
+  assert.equal(hop(302, "/café").url.pathname, "/caf%C3%A9");
+  assert.equal(hop(302, "/中Ã©").url.pathname, "/%E4%B8%AD%C3%83%C2%A9");
 });
 
 test("303 turns every method except HEAD into GET, 301 and 302 only POST, 307 and 308 none", () => {

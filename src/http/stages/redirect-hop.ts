@@ -1,6 +1,7 @@
 /**
  * Decides the target of a redirect and the headers that it gets. The hub, ontofetch and the harvester send the hops.
  */
+import { isAscii, isUtf8 } from "node:buffer";
 import { isCredentialName } from "../../core/text/credentials.ts";
 
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -34,10 +35,10 @@ export function decideRedirect(
   { url: from, method }: { readonly url: URL; readonly method: string },
 ): RedirectDecision {
   if (!REDIRECT_STATUSES.has(status) || location === undefined) return { kind: "none" };
-  const url = URL.parse(location, from.href);
-  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
+  const url = URL.parse(asUtf8(location), from.href);
+  if (url === null) return { kind: "invalid", message: `${from.host} redirects to an invalid URL` };
+  if (url.protocol !== "http:" && url.protocol !== "https:")
     return { kind: "invalid", message: `${from.host} redirects to a URL that is not http or https` };
-  }
   url.username = "";
   url.password = "";
   url.hash = "";
@@ -51,6 +52,13 @@ export function decideRedirect(
     dropsHeader: name =>
       name === "host" || (dropsBody && name.startsWith("content-")) || (!isSameOrigin && isCredentialName(name)),
   };
+}
+
+/** undici reads header fields as Latin-1. Servers that do not escape their URLs write UTF-8, which fetch reads too. */
+function asUtf8(location: string): string {
+  const bytes = Buffer.from(location, "latin1");
+  const isLatin1 = bytes.toString("latin1") === location;
+  return isLatin1 && !isAscii(bytes) && isUtf8(bytes) ? bytes.toString("utf8") : location;
 }
 
 /**

@@ -1,0 +1,72 @@
+import { quote } from "../core/text/quote.ts";
+import { ROLES } from "../policy/roles.ts";
+import { CALL_KEYS, type CallOptions } from "./call-options.ts";
+
+interface ValueRule {
+  readonly isValid: (value: unknown) => boolean;
+  readonly expected: string;
+  /** The value may be a key: it is not quoted. */
+  readonly isSecret?: boolean;
+}
+
+const isNumber = (value: unknown): value is number => typeof value === "number" && !Number.isNaN(value);
+const atLeastZero: ValueRule = { isValid: value => isNumber(value) && value >= 0, expected: "a number of at least 0" };
+const aFunction: ValueRule = { isValid: value => typeof value === "function", expected: "a function" };
+const aFlag: ValueRule = { isValid: value => typeof value === "boolean", expected: "true or false" };
+const aName: ValueRule = {
+  isValid: value => typeof value === "string" && value !== "",
+  expected: "a text that is not empty",
+};
+
+/** The values of call options. Which roles, services and weights there are depends on the policy: the gate checks that. */
+const RULES: Readonly<Record<keyof CallOptions, ValueRule>> = {
+  role: {
+    isValid: value => (ROLES as readonly unknown[]).includes(value),
+    expected: `one of ${ROLES.join(", ")}`,
+  },
+  resolver: aName,
+  service: aName,
+  partition: { ...aName, isSecret: true },
+  weight: { isValid: value => Number.isSafeInteger(value) && Number(value) >= 1, expected: "an integer of at least 1" },
+  costs: {
+    isValid: value => typeof value === "object" && value !== null,
+    expected: "an object such as { credits: 10 }",
+  },
+  settleCosts: aFunction,
+  outcome: aFunction,
+  maxWaitMs: atLeastZero,
+  maxBreakerWaitMs: atLeastZero,
+  deadlineMs: { isValid: value => isNumber(value) && value > 0, expected: "a number above 0" },
+  offline: aFlag,
+  staleOnDisconnect: aFlag,
+  cacheLifetimeMs: atLeastZero,
+  refusals: { isValid: value => value === "throw" || value === "respond", expected: '"throw" or "respond"' },
+  maxRedirections: {
+    isValid: value => Number.isInteger(value) && Number(value) >= 0,
+    expected: "a whole number of at least 0",
+  },
+  idempotent: aFlag,
+};
+
+/** Throws a RangeError that names the option, for the first invalid value. Only given options cost time. */
+export function checkCall(call: CallOptions): void {
+  for (const key in call) {
+    const problem = problemOf(key as keyof CallOptions, Reflect.get(call, key));
+    if (problem !== undefined) throw new RangeError(problem);
+  }
+}
+
+/** Every option with an invalid value, and what is wrong with it. */
+export function callProblems(call: CallOptions): readonly { readonly key: string; readonly message: string }[] {
+  return CALL_KEYS.flatMap(key => {
+    const message = problemOf(key, call[key]);
+    return message === undefined ? [] : [{ key, message }];
+  });
+}
+
+function problemOf(key: keyof CallOptions, value: unknown): string | undefined {
+  // A call may carry more than its options.
+  const rule: ValueRule | undefined = RULES[key];
+  if (value === undefined || rule === undefined || rule.isValid(value)) return undefined;
+  return `${key} must be ${rule.expected}${rule.isSecret ? "" : `, not ${typeof value === "string" ? quote(value) : String(value)}`}`;
+}
