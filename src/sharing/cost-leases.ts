@@ -203,7 +203,11 @@ export class CostLeases {
     const lease = leaseOf(cost);
     lease.isRequesting = false;
     if (reply?.kind === "granted") this.#granted({ roleBudget, cost }, keys, reply.units);
-    else if (reply !== undefined) lease.notBeforeUs = this.#time.monotonicUs() + Math.ceil(reply.waitMs * 1000);
+    else if (reply !== undefined) {
+      // Stricter limits of another process hold no longer than its claim, which ends with its lease.
+      const waitMs = reply.isStricter ? Math.min(reply.waitMs, LEASE_MS) : reply.waitMs;
+      lease.notBeforeUs = this.#time.monotonicUs() + Math.ceil(waitMs * 1000);
+    }
     this.#changes.push({ kind: "ready", roleBudget });
   }
 

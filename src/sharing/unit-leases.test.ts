@@ -333,6 +333,34 @@ test("a stricter policy of another process applies, and is reported once", async
   assert.equal(events.filter(({ event_type }) => event_type === "limit_overruled").length, 1);
 });
 
+test("limits that another process has had hold a process back only until the claim of that process ends", async () => {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const gateOf = (rates: string, name: string) =>
+    new Gate(limitPoliciesFrom({ defaults: { metadata: { rates, guard_ms: 0, max_delay_ms: 0 } } }, "test"), time, {
+      store: store.member(name),
+    });
+  const request = { host: HOST, role: "metadata", stamp: "granted" } as const;
+  const strict = gateOf("1/HOUR", "strict");
+  await send(strict, time);
+  await strict.close();
+  const loose = gateOf("100/HOUR", "loose");
+  const sentMs: number[] = [];
+  const waiting = async () => {
+    (await loose.enter({ ...request, maxWaitMs: Number.POSITIVE_INFINITY })).release();
+    sentMs.push(time.wallMs());
+  };
+  void waiting();
+  await assert.rejects(async () => loose.enter(request), RateLimitExceeded);
+  const refusedMs = time.wallMs();
+  await time.advance(31_000);
+  assert.deepEqual(
+    sentMs.map(ms => ms - refusedMs <= 30_000),
+    [true],
+  );
+  (await loose.enter(request)).release();
+});
+
 test("over all processes law L1 holds, every request is granted, and no unit stays leased", async () => {
   const call = fc.record({
     gate: fc.nat(2),

@@ -298,10 +298,7 @@ export class UnitLeases {
       this.#units.add(roleBudget, keys, reply.units, Math.ceil((reply.delayMs ?? 0) * 1000));
     }
     if (reply !== undefined) {
-      // Another process may still claim the limits of before the order. If it is idle, its claim ends with its lease.
-      const isOverruled = reply.isStricter && this.#isOrderedSince(roleBudget, nowUs - LEASE_MS * 1000);
-      const waitMs = isOverruled ? Math.min(waitMsOf(reply), OVERRULED_RETRY_MS) : waitMsOf(reply);
-      const waitUs = Math.ceil(waitMs * 1000);
+      const waitUs = Math.ceil(Math.min(waitMsOf(reply), this.#retryMs(roleBudget, reply, nowUs)) * 1000);
       unitLease.notBeforeUs = waitUs === 0 ? 0 : nowUs + waitUs;
       this.#pace.adjust(roleBudget, reply);
     }
@@ -310,6 +307,15 @@ export class UnitLeases {
       this.#changes.push({ kind: "overruled", roleBudget });
     }
     this.#changes.push({ kind: "ready", roleBudget });
+  }
+
+  /**
+   * Another process may claim stricter limits, such as those of before an order or a reload. If it is idle or has ended,
+   * its claim ends with its lease: what the store announces holds no longer than that.
+   */
+  #retryMs(roleBudget: RoleBudget, { isStricter }: LeaseReply, nowUs: number): number {
+    if (!isStricter) return Number.POSITIVE_INFINITY;
+    return this.#isOrderedSince(roleBudget, nowUs - LEASE_MS * 1000) ? OVERRULED_RETRY_MS : LEASE_MS;
   }
 
   #isOrderedSince(roleBudget: RoleBudget, us: number): boolean {
