@@ -12,7 +12,7 @@ import { allUnits, BreakerTable, type CallUnits } from "./breaker-table.ts";
 import { CallSettler } from "./call-settler.ts";
 import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import { CooldownStarter, reasonText } from "./cooldowns.ts";
-import { type Denial, denialOf, holdDenialOf, mayCool, probeDenialOf } from "./denial.ts";
+import { type Denial, denialOf, holdDenialOf, isStopped, mayCool, probeDenialOf } from "./denial.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import { type BreakerTarget, type OrderRequest, Orders } from "./orders.ts";
 import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";
@@ -210,6 +210,14 @@ export class Breakers implements PermitOwner {
       denialOf(units, role, circuit, resolverCircuit, nowUs) ??
       (probes && probeDenialOf(probes, units.circuit, role, [circuit, resolverCircuit], nowUs))
     );
+  }
+
+  /** Whether a trial call that waits for its jitter must not be sent: a cooldown or an order has begun meanwhile. */
+  isStopped({ host, path, partition, role = "metadata", resolver }: AllowRequest): boolean {
+    const units = this.table.unitsOf(host, path, partition);
+    const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
+    const circuits = [this.table.circuit(units.circuit, role), resolverCircuit];
+    return isStopped(units, role, circuits, this.#time.monotonicUs());
   }
 
   /** The rules that recognise throttles in the responses of a request. */

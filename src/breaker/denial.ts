@@ -205,6 +205,22 @@ function lastOf(denials: readonly Denial[]): Denial | undefined {
     : denials.reduce((last, denial) => (denial.untilUs > last.untilUs ? denial : last));
 }
 
+/** Whether a cooldown or an order of an operator stops these calls, whatever the state of their circuits is. */
+export function isStopped(
+  units: CallUnits,
+  role: Role,
+  circuits: readonly (CircuitHolder | undefined)[],
+  nowUs: number,
+): boolean {
+  if (!units.isShadow) {
+    if (circuits.some(circuit => circuit?.orderAt(nowUs) !== undefined)) return true;
+    for (const unit of mayCool(units) ? distinctUnits(units) : [])
+      if (unit.cooldownAt(nowUs) !== undefined) return true;
+    if (units.common.some(unit => unit.orderAt(nowUs) !== undefined)) return true;
+  }
+  return holdDenialOf(units, role, nowUs) !== undefined;
+}
+
 /** The hold of an operator that denies a call: of several, the one that ends last. It is enforced in shadow mode too. */
 export function holdDenialOf(units: CallUnits, role: Role, nowUs: number): Denial | undefined {
   if (!mayCool(units)) return undefined;

@@ -128,6 +128,10 @@ describe("postgres", { skip: whyNoPostgres() }, () => {
     await suspended.end().catch(() => undefined);
   });
 
+  test("processes that open a store which does not exist yet at the same time create it once", async t => {
+    for (const schema of ["at_once", "at_once_too"]) await Promise.all([1, 2, 3].map(() => opened(t, schema)));
+  });
+
   test("a database that cannot be used is a permanent error, without the password", async t => {
     await server.query("CREATE SCHEMA foreign_tables; CREATE TABLE foreign_tables.x (y int)");
     await server.query("CREATE ROLE stranger LOGIN");

@@ -5,33 +5,42 @@ import { hubFor, serve, until } from "../../../test/http/kit.ts";
 import { RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
-test("a trial call that waits for its jitter goes back to the queue when a cooldown of its partition begins", async t => {
-  const held: ServerResponse[] = [];
-  const server = await serve(t, (_, response) => void held.push(response));
-  const time = new FakeTime();
-  const limits = { defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 600_000 } } };
-  const breakers = { defaults: { per: "partition", half_open: { jitter_ms: 100 } } } as const;
-  const hub = await hubFor(t, { time, random: () => 0.5, cache: false, retry: false, limits, breakers });
-  const send = async () => (await hub.fetch(server.origin, { partition: "tenant" })).text();
-  const throttle = (response: ServerResponse | undefined) => response?.writeHead(429, { "retry-after": "1" }).end();
-  const [first, slow] = [send(), send()];
-  await until(() => held.length === 2);
-  throttle(held[0]);
-  await first;
-  const trial = send();
-  await until(() => hub.snapshot().waiting === 1);
-  await time.advance(1020);
-  assert.equal(hub.snapshot().waiting, 0, "it waits for its jitter");
-  throttle(held[1]);
-  await slow;
-  await time.advance(60);
-  assert.equal(hub.snapshot().waiting, 1);
-  assert.equal(server.requests.length, 2);
-  await time.advance(1200);
-  await until(() => held.length === 3);
-  held[2]?.end("ok");
-  assert.equal(await trial, "ok");
-});
+for (const isOpen of [false, true])
+  test(`a trial call that waits for its jitter goes back to the queue when a cooldown of its partition begins${isOpen ? ", also while the circuit of another role is open for longer" : ""}`, async t => {
+    const held: ServerResponse[] = [];
+    const server = await serve(t, (_, response) => void held.push(response));
+    const time = new FakeTime();
+    const limits = { defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 600_000 } } };
+    const roles = { landing: { fail_max: 1, reset_timeout_s: 600 } };
+    const breakers = { defaults: { per: "partition", half_open: { jitter_ms: 100 }, roles } } as const;
+    const hub = await hubFor(t, { time, random: () => 0.5, cache: false, retry: false, limits, breakers });
+    const send = async () => (await hub.fetch(server.origin, { partition: "tenant" })).text();
+    const throttle = (response: ServerResponse | undefined) => response?.writeHead(429, { "retry-after": "1" }).end();
+    if (isOpen) {
+      const failed = hub.fetch(server.origin, { partition: "tenant", role: "landing" });
+      await until(() => held.length === 1);
+      held.pop()?.writeHead(500).end();
+      await (await failed).text();
+    }
+    const sentBefore = server.requests.length;
+    const [first, slow] = [send(), send()];
+    await until(() => held.length === 2);
+    throttle(held[0]);
+    await first;
+    const trial = send();
+    await until(() => hub.snapshot().waiting === 1);
+    await time.advance(1020);
+    assert.equal(hub.snapshot().waiting, 0, "it waits for its jitter");
+    throttle(held[1]);
+    await slow;
+    await time.advance(60);
+    assert.equal(hub.snapshot().waiting, 1);
+    assert.equal(server.requests.length - sentBefore, 2);
+    await time.advance(1200);
+    await until(() => held.length === 3);
+    held[2]?.end("ok");
+    assert.equal(await trial, "ok");
+  });
 
 test("a refusal names the option that bounds the wait: maxWaitMs, or the time left of deadlineMs", async t => {
   const server = await serve(t, (_, response) => response.end());

@@ -1,6 +1,7 @@
 import { type Outcome, SUCCESS } from "../../core/breaker/classify.ts";
 import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
 import type { Gate } from "../../gate/gate.ts";
+import { breakersOf } from "../../gate/registry-breakers.ts";
 import { type EarlierWait, earlierWaitOf, type QueuedCaller } from "../../limiter/entry-request.ts";
 import type { Grant, ServerFeedback } from "../../limiter/grant.ts";
 import type { Timer } from "../../time/time.ts";
@@ -135,10 +136,10 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
   /** A trial call has waited for its jitter. A cooldown that began in the meantime sends it back to the gate. */
   #afterJitter(jitterMs: number): void {
     this.#jitter = undefined;
-    const { host, path, call, record } = this.request;
-    const { reason } = this.deps.breakers.state(host, path, call.partition);
+    const { host, path, role, call, record } = this.request;
+    const { partition, resolver } = call;
     const nowUs = this.deps.time.monotonicUs();
-    if (reason === undefined || reason === "failures") {
+    if (!breakersOf(this.deps.breakers).isStopped({ host, path, role, partition, resolver })) {
       this.#sendInTime(jitterMs, nowUs);
       return;
     }

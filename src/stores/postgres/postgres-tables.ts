@@ -48,6 +48,18 @@ const FORMAT_TABLE = "docstokg_store_format";
 export const FOREIGN_TABLES = "DT001";
 
 /**
+ * Whether the schema has the table. `to_regclass` would not do: a connection remembers that it found no table, also after
+ * another process has created it and has released the lock.
+ */
+export async function hasTable(client: Queryable, schema: string, table: string): Promise<boolean> {
+  return (await client.query(hasTableSql("$1", "$2"), [schema, table])).rows.length > 0;
+}
+
+function hasTableSql(schema: string, table: string): string {
+  return `SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = ${schema} AND tablename = ${table}`;
+}
+
+/**
  * Creates or migrates the tables, in one message: a transaction over several would be ended if this process is delayed.
  * A role that may only read and write rows can use a store that is up to date.
  */
@@ -61,7 +73,7 @@ export async function prepareTables(client: Queryable, schema: string): Promise<
     SELECT pg_advisory_xact_lock(hashtext('docstokg store'), hashtext(${literal(schema)}));
     DO $migrate$ DECLARE found integer;
     BEGIN
-      IF to_regclass(${literal(format)}) IS NULL THEN
+      IF NOT EXISTS (${hasTableSql(literal(schema), literal(FORMAT_TABLE))}) THEN
         IF EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = ${literal(schema)}) THEN
           RAISE EXCEPTION USING ERRCODE = '${FOREIGN_TABLES}', MESSAGE = ${literal(foreign)};
         END IF;
@@ -77,8 +89,7 @@ export async function prepareTables(client: Queryable, schema: string): Promise<
 }
 
 async function versionOf(client: Queryable, schema: string): Promise<number | undefined> {
-  const found = await client.query("SELECT to_regclass($1) IS NOT NULL AS exists", [`${schema}.${FORMAT_TABLE}`]);
-  if (found.rows[0]?.["exists"] !== true) return undefined;
+  if (!(await hasTable(client, schema, FORMAT_TABLE))) return undefined;
   const { rows } = await client.query(`SELECT version FROM ${schema}.${FORMAT_TABLE}`);
   const version = Number(rows[0]?.["version"]);
   if (version > MIGRATIONS.length)

@@ -35,6 +35,10 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
 
   manifestContract(manifestFor);
 
+  test("processes that open a manifest which does not exist yet at the same time create it once", async t => {
+    for (const url of [server.url(), server.url()]) await Promise.all([1, 2, 3].map(() => manifestFor(t, url)));
+  });
+
   test("several processes take different works, and a run ends when the last of them has no more", async t => {
     const url = server.url();
     const first = await manifestFor(t, url);

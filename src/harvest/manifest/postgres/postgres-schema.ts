@@ -5,6 +5,7 @@
  */
 import { ConfigError } from "../../../errors.ts";
 import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
+import { hasTable } from "../../../stores/postgres/postgres-tables.ts";
 
 const TABLES = `
   CREATE TABLE runs (
@@ -124,8 +125,7 @@ const FORMAT_TABLE = "docstokg_manifest";
 
 /** The version of the tables in the schema; undefined if there is no manifest. Throws for a newer version. */
 export async function manifestVersion(client: Queryable, schema: string): Promise<number | undefined> {
-  const found = await client.query("SELECT to_regclass($1) IS NOT NULL AS exists", [`${schema}.${FORMAT_TABLE}`]);
-  if (found.rows[0]?.["exists"] !== true) return undefined;
+  if (!(await hasTable(client, schema, FORMAT_TABLE))) return undefined;
   const { rows } = await client.query(`SELECT version FROM ${schema}.${FORMAT_TABLE}`);
   const version = Number(rows[0]?.["version"]);
   if (version > MIGRATIONS.length)
