@@ -10,6 +10,9 @@ import type { RaceLimits } from "../limits.ts";
 import { roleOfPath, WARM_PATH } from "../paths.ts";
 import type { NginxSetup } from "../scenario.ts";
 
+/** At most one request a minute, in a zone of its own. */
+const CHECK_PATH = "/check";
+
 /** Such as `1.22.1`; undefined if nginx is not installed. */
 export function nginxVersion(): string | undefined {
   const { stderr, status } = spawnSync("nginx", ["-v"], { encoding: "utf8" });
@@ -39,6 +42,7 @@ export class NginxServer implements AsyncDisposable {
     const child = spawn("nginx", ["-c", folder.file("nginx.conf"), "-e", "stderr"], { stdio: ["ignore", 2, "pipe"] });
     const server = new NginxServer(port, limits, folder, child);
     await server.#started();
+    await server.#checkEnforcement();
     return server;
   }
 
@@ -51,6 +55,14 @@ export class NginxServer implements AsyncDisposable {
       return;
     }
     throw new Error(`nginx did not start: ${printed}`);
+  }
+
+  /** A zone without a key counts nothing, and nginx says nothing about it. */
+  async #checkEnforcement(): Promise<void> {
+    const first = await fetch(`${this.origin}${CHECK_PATH}`);
+    const second = await fetch(`${this.origin}${CHECK_PATH}`);
+    if (first.status !== 200 || second.status !== 429)
+      throw new Error(`nginx does not enforce limit_req: ${first.status}, ${second.status} instead of 200, 429`);
   }
 
   async report(): Promise<ServerReport> {
@@ -72,7 +84,7 @@ export function reportOfLog(text: string, limits: RaceLimits): ServerReport {
   const log = new ArrivalLog();
   for (const line of text.split("\n")) {
     const [seconds = "", status = "", path = ""] = line.split(" ");
-    if (path === "" || path === WARM_PATH) continue;
+    if (path === "" || path === WARM_PATH || path === CHECK_PATH) continue;
     log.add({ atMs: Number(seconds) * 1000, role: roleOfPath(path), status: Number(status) });
   }
   return log.report(limits);
@@ -94,12 +106,14 @@ function configOf(folder: Folder, port: number, rate: string, burst: number): st
     `  access_log ${folder.file("access.log")} race;`,
     "  keepalive_requests 1000000;",
     "  default_type application/json;",
-    `  limit_req_zone $server_name zone=race:1m rate=${rate};`,
+    `  limit_req_zone $binary_remote_addr zone=race:1m rate=${rate};`,
+    "  limit_req_zone $binary_remote_addr zone=check:1m rate=1r/m;",
     "  limit_req_status 429;",
     "  server {",
     `    listen 127.0.0.1:${port};`,
     `    root ${dirname(folder.file("ok.json"))};`,
     `    location = ${WARM_PATH} { try_files /ok.json =404; }`,
+    `    location = ${CHECK_PATH} { limit_req zone=check; try_files /ok.json =404; }`,
     `    location / { limit_req zone=race${burst === 0 ? "" : ` burst=${burst} nodelay`}; try_files /ok.json =404; }`,
     "  }",
     "}",
