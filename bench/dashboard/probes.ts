@@ -2,6 +2,7 @@
 
 import { MockAgent } from "undici";
 import { createHub } from "../../src/http/create-hub.ts";
+import type { StoreName } from "../../src/stores/open-store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import type { WatchedPage } from "./watched-page.ts";
 
@@ -10,7 +11,7 @@ const INTERVAL_MS = 370;
 const LAST_WAIT_MS = 5000;
 
 /** The delays of the circuits that the page has drawn, in ms. */
-export async function drawnAfterMs(page: WatchedPage, store: string, probes: number): Promise<readonly number[]> {
+export async function drawnAfterMs(page: WatchedPage, store: StoreName, probes: number): Promise<readonly number[]> {
   const dispatcher = new MockAgent();
   dispatcher.disableNetConnect();
   const hub = await createHub({

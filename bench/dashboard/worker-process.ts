@@ -2,16 +2,18 @@
  * A process that sends requests at a steady rate over a wire without a network, with a listener that counts events. Its
  * first argument has its settings as JSON. It answers each message of its parent with what it has done so far.
  */
+
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createDashboard } from "../../src/dashboard/dashboard.ts";
+import type { StoreName } from "../../src/stores/open-store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { hubWithWideLimits } from "../hub/hubs.ts";
 import { InstantWire } from "../hub/instant-wire.ts";
 
 export interface WorkerSettings {
   /** @default none: the process shares nothing */
-  readonly store?: string;
+  readonly store?: StoreName | undefined;
   readonly hosts: readonly string[];
   readonly requestsPerSecond: number;
   readonly hasDashboard?: boolean;

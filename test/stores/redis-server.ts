@@ -52,7 +52,7 @@ export class RedisServer {
     this.#args = args;
   }
 
-  get url(): string {
+  get url(): `redis://${string}` {
     return `redis://127.0.0.1:${this.port}`;
   }
 
