@@ -31,7 +31,10 @@ const WORKS_PER_TURN = 256;
 /** Works in memory for one host, so that a slow host cannot fill the memory. More than a batch has. */
 const OPEN_PER_QUEUE = 128;
 const OPEN_PER_QUEUE_MIN = 4;
-/** How long a query waits for others that can share its request, by how many works may still send one. */
+/**
+ * How long a query waits for others that can share its request, by how many works are in the queues of services. So many
+ * works need longer than that at the slowest service, so the wait does not make the run longer.
+ */
 const LINGER = [
   { works: 500, us: 60_000_000 },
   { works: 200, us: 20_000_000 },
@@ -193,18 +196,20 @@ export class OpenWorks {
     this.queues.add(task, queue, notBeforeUs, nowUs);
     const batch = batchOf(task);
     if (batch !== undefined) this.#batchSizes.set(queue, batch.resolver.batch.maxWorks);
-    const undecided = batch === undefined ? 0 : this.#countUndecided();
+    const undecided = batch === undefined ? 0 : this.#countUndecided(nowUs);
     const linger = batch && LINGER.find(({ works }) => undecided >= works);
     if (linger) this.queues.linger(queue, nowUs + linger.us, batch.resolver.batch.maxWorks, nowUs);
   }
 
   /**
-   * Works in memory that may soon query another service. Those that wait for a download are expected to end with it, and
-   * works that wait in the manifest for a slow host come later than any query can wait.
+   * Works that query services, in memory and in the manifest. Those that wait for a download are expected to end with it,
+   * and works that wait for a spent quota come later than any query can wait.
    */
-  #countUndecided(): number {
+  #countUndecided(nowUs: number): number {
     let works = this.#count;
     for (const { queue, waiting } of this.queues.queues()) if (isDownloadQueue(queue)) works -= waiting;
+    for (const { queue, waiting, notBeforeUs } of this.backlog.queues())
+      if (!isDownloadQueue(queue) && notBeforeUs <= nowUs) works += waiting;
     return works;
   }
 

@@ -165,6 +165,29 @@ test("queries wait only seconds for others to share a request with while the oth
   assert.equal(virtual.sent.filter(({ host, atMs }) => host === "api.openalex.org" && atMs <= 5000).length, 1);
 });
 
+test("queries of works that come one by one share requests while a slow service has works in the manifest", async t => {
+  // Zenodo allows a file each 5 s, and has lost these; all works end at HAL, which allows a request per second.
+  const lost = numbered(30, at => `10.5281/zenodo.${1000 + at}`);
+  const closed = numbered(400, at => `10.5555/closed.${at}`);
+  const { settled, virtual, time } = await virtualRun(
+    t,
+    worksOf([...lost, ...closed]),
+    ({ host, path }) => {
+      const record = /^\/api\/records\/(\d+)$/.exec(path)?.[1];
+      if (host === "zenodo.org" && record !== undefined)
+        return json({ id: Number(record), metadata: { title: "Lost" }, files: [{ key: "a.pdf" }] });
+      if (host === "api.openalex.org") return json({ meta: { count: 0 }, results: [] });
+      return text("no", 404);
+    },
+    { resolvers: RESOLVERS.filter(({ name }) => ["zenodo", "openalex", "hal"].includes(name)) },
+  );
+  assert.equal(settled.size, 430);
+  assert.equal(virtual.sent.filter(({ path }) => path.endsWith("/files/a.pdf")).length, 30);
+  const calls = virtual.sent.filter(({ host }) => host === "api.openalex.org").length;
+  assert.ok(calls <= 20, `${calls} requests to OpenAlex`);
+  assert.ok(time.monotonicUs() <= 440e6, `${time.monotonicUs() / 1e6} s`);
+});
+
 test("a run waits for a spent quota within its patience, and the works continue where they stopped", async t => {
   const arxivIds = numbered(45, at => `2401.${String(at + 1).padStart(5, "0")}`);
   const { settled, virtual, time } = await virtualRun(t, worksOf(arxivIds), openCopies, {
