@@ -55,6 +55,8 @@ export type ResumableDownload = { readonly status: number; readonly headers: Hea
   | {
       readonly kind: "incomplete";
       readonly bytes: number;
+      /** Whether a later request can begin after these bytes. */
+      readonly isResumable: boolean;
       readonly requests: number;
       readonly message: string;
       /** The error of the body; undefined if the body ended without one. */
@@ -89,7 +91,7 @@ export async function downloadFile(options: ResumableDownloadOptions): Promise<R
 }
 
 async function transfer(options: ResumableDownloadOptions, partial: PartialFile): Promise<ResumableDownload> {
-  const { maxBytes, maxInterruptions = MAX_INTERRUPTIONS, signal, mayBeFile, onResume } = options;
+  const { maxBytes, maxInterruptions = MAX_INTERRUPTIONS, signal, mayBeFile, onResume, minSpeed } = options;
   let interruptions = 0;
   for (let requests = 1; ; requests += 1) {
     signal?.throwIfAborted();
@@ -103,13 +105,13 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
     const body = new BodyReader(decodedBody(response.body, headers));
     const decision = mayBeFile?.(headers) === false ? OTHER : decide(status, headers, resumePoint);
     if (decision.kind === "unchanged" || decision.kind === "other") {
-      const beginning = await readBeginning(body);
+      const beginning = await readBeginning(body, minSpeed);
       return decision.kind === "unchanged"
         ? { kind: "unchanged", status, headers }
         : { kind: "response", status, headers, beginning };
     }
     if (decision.kind === "mismatch") {
-      await readBeginning(body);
+      await readBeginning(body, minSpeed);
       // Deleted before the next request: if that is refused, a later call must not repeat the range. The next request
       // has no range, so it cannot end here again.
       await partial.discard();
@@ -117,7 +119,7 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
     }
     const resumedBytes = decision.kind === "full" ? 0 : partial.bytes;
     const isFullLength = decision.kind === "complete" || decision.totalBytes !== undefined;
-    if (decision.kind === "complete") await readBeginning(body);
+    if (decision.kind === "complete") await readBeginning(body, minSpeed);
     else {
       const { totalBytes } = decision;
       if (totalBytes !== undefined && totalBytes > maxBytes) {
@@ -139,13 +141,17 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
         interruptions += 1;
         // An error of the hub, such as a passed deadline, would end the next request too.
         if (interruptions >= maxInterruptions || isDocstokgError(interruption.cause))
-          return { kind: "incomplete", status, headers, bytes: partial.bytes, requests, ...interruption };
+          return { kind: "incomplete", status, headers, ...resumable(partial), requests, ...interruption };
         if (partial.resumePoint !== undefined) onResume?.(partial.bytes, totalBytes);
         continue;
       }
     }
     return { kind: "saved", status, headers, ...(await partial.finish()), isFullLength, requests, resumedBytes };
   }
+}
+
+function resumable({ bytes, resumePoint }: PartialFile): { readonly bytes: number; readonly isResumable: boolean } {
+  return { bytes, isResumable: resumePoint !== undefined };
 }
 
 const OTHER = { kind: "other" } as const;
@@ -206,9 +212,10 @@ async function copyBody(
 }
 
 /** The start of a body that is not a file, for messages. The rest is not read. */
-async function readBeginning(body: BodyReader): Promise<string> {
+async function readBeginning(body: BodyReader, minSpeed: MinSpeed | undefined): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
+  const speed = minSpeed && new SpeedCheck(minSpeed, body, () => bytes);
   try {
     for (let chunk = await body.next(); chunk !== undefined; chunk = await body.next()) {
       chunks.push(chunk);
@@ -219,6 +226,7 @@ async function readBeginning(body: BodyReader): Promise<string> {
     if (isDocstokgError(error)) throw error;
     // An incomplete error page is no problem: the status is known.
   } finally {
+    speed?.stop();
     body.drop();
   }
   return Buffer.concat(chunks).subarray(0, BEGINNING_BYTES_MAX).toString("utf8");

@@ -1,12 +1,13 @@
 import type { Dispatcher } from "undici";
 import { ACCEPTED_CODINGS } from "../files/content-coding.ts";
+import type { MinSpeed } from "../files/speed-check.ts";
 import type { Hub } from "../http/hub.ts";
 import { type AttemptFailure, isTransientStatus } from "./attempt-failure.ts";
 import { challengeInFields } from "./challenge-page.ts";
 import type { Cookies } from "./cookies.ts";
 import { kindOfType } from "./resolvers/page-links.ts";
 import type { Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
-import { plainHeaders, readText, redirectTarget } from "./response-body.ts";
+import { discardBody, plainHeaders, readText, redirectTarget } from "./response-body.ts";
 import type { ResolverStep } from "./step.ts";
 import type { Work } from "./work.ts";
 
@@ -42,6 +43,8 @@ export interface ResolverQueryOptions {
   readonly maxWaitMs: number;
   /** For pages; services are asked without cookies. */
   readonly cookies: Cookies;
+  /** A slower body is interrupted. */
+  readonly minSpeed: MinSpeed;
 }
 
 /** Responses of services have some kilobytes; a list of a thousand locations has a megabyte. */
@@ -58,18 +61,22 @@ export async function queryResolver(
   const isPage = request.role === "landing";
   const cookies = isPage ? options.cookies.fieldsFor(url) : {};
   const response = await send(options, resolver, request, url, signal, cookies);
-  const { statusCode: status, body } = response;
+  const { statusCode: status } = response;
   const setsCookies = isPage && options.cookies.keep(url, response.headers);
   const headers = plainHeaders(response.headers);
   const target = redirectTarget(status, headers["location"], url);
   if (target !== undefined) {
-    await body.dump();
+    await discardBody(response, options.minSpeed);
     if ("problem" in target) return failed("redirects", target.problem, status, 0, false);
     return { kind: "redirect", url: target.url, status, setsCookies };
   }
   const fileKind = isPage && status === 200 ? kindOfType(headers["content-type"]) : undefined;
   if (fileKind !== undefined && challengeInFields(headers) === undefined) return { kind: "file", fileKind, response };
-  const { text, bytes, isComplete } = await readText(response, request.maxBytes ?? RESPONSE_BYTES_MAX);
+  const { text, bytes, isComplete } = await readText(
+    response,
+    request.maxBytes ?? RESPONSE_BYTES_MAX,
+    options.minSpeed,
+  );
 
   // A page may be cut: its metadata is at its beginning.
   if (!isComplete && !isPage) return tooLarge(request, status, bytes);
@@ -92,7 +99,11 @@ export async function queryBatch(
   const response = await send(options, resolver, request, request.url, signal);
   const { statusCode: status } = response;
   const headers = plainHeaders(response.headers);
-  const { text, bytes, isComplete } = await readText(response, request.maxBytes ?? RESPONSE_BYTES_MAX);
+  const { text, bytes, isComplete } = await readText(
+    response,
+    request.maxBytes ?? RESPONSE_BYTES_MAX,
+    options.minSpeed,
+  );
   if (!isComplete) return works.map(() => tooLarge(request, status, bytes));
   const parsed = { url: request.url, status, headers, body: text };
   const findings = safely(() => resolver.batch.parse(parsed, works));

@@ -1,5 +1,7 @@
 import type { Dispatcher } from "undici";
+import { BodyReader } from "../files/body-reader.ts";
 import { decodedBody } from "../files/content-coding.ts";
+import { type MinSpeed, SpeedCheck } from "../files/speed-check.ts";
 import { decideRedirect } from "../http/stages/redirect-hop.ts";
 
 type Response = Pick<Dispatcher.ResponseData<unknown>, "headers" | "body">;
@@ -11,19 +13,43 @@ export interface BodyText {
   readonly isComplete: boolean;
 }
 
-/** The first `maxBytes` of a body, decoded, as text. The rest is not read: a page may be endless. */
-export async function readText({ body, headers }: Response, maxBytes: number): Promise<BodyText> {
+/** A redirect has a short body, if any. */
+const DISCARDED_BYTES_MAX = 16_384;
+
+/**
+ * The first `maxBytes` of a body, decoded, as text. The rest is not read: a page may be endless. Rejects with the error
+ * of the body, or with one of the code `TOO_SLOW`.
+ */
+export async function readText(
+  { body, headers }: Response,
+  maxBytes: number,
+  minSpeed: MinSpeed | undefined,
+): Promise<BodyText> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of decodedBody(body, headers)) {
-    const remainingBytes = maxBytes - bytes;
-    chunks.push(chunk.length > remainingBytes ? chunk.subarray(0, remainingBytes) : chunk);
-    bytes += Math.min(remainingBytes, chunk.length);
-    // Leaving the loop destroys the body, which frees its connection and slot.
-    if (chunk.length > remainingBytes)
-      return { text: Buffer.concat(chunks).toString("utf8"), bytes, isComplete: false };
+  const reader = new BodyReader(decodedBody(body, headers));
+  const speed = minSpeed && new SpeedCheck(minSpeed, reader, () => bytes);
+  try {
+    for (let chunk = await reader.next(); chunk !== undefined; chunk = await reader.next()) {
+      const remainingBytes = maxBytes - bytes;
+      chunks.push(chunk.length > remainingBytes ? chunk.subarray(0, remainingBytes) : chunk);
+      bytes += Math.min(remainingBytes, chunk.length);
+      if (chunk.length > remainingBytes)
+        return { text: Buffer.concat(chunks).toString("utf8"), bytes, isComplete: false };
+    }
+  } catch (error) {
+    throw speed?.error ?? error;
+  } finally {
+    speed?.stop();
+    // Frees the connection and the slot of a body that has not ended.
+    reader.drop();
   }
   return { text: Buffer.concat(chunks).toString("utf8"), bytes, isComplete: true };
+}
+
+/** Reads a short body to its end, so that its connection can be used again. A long, slow or broken body is dropped. */
+export async function discardBody(response: Response, minSpeed: MinSpeed | undefined): Promise<void> {
+  await readText(response, DISCARDED_BYTES_MAX, minSpeed).catch(() => undefined);
 }
 
 /** Headers by lower-case names; repeated fields are joined by a comma. */

@@ -1,4 +1,5 @@
 import { robotsFor } from "../core/text/robots.ts";
+import type { MinSpeed } from "../files/speed-check.ts";
 import type { Hub } from "../http/hub.ts";
 import type { AttemptFailure } from "./attempt-failure.ts";
 import { readText } from "./response-body.ts";
@@ -6,6 +7,8 @@ import { readText } from "./response-body.ts";
 export interface RobotsGuardOptions {
   readonly hub: Pick<Hub, "request">;
   readonly maxWaitMs: number;
+  /** A slower robots.txt is interrupted. */
+  readonly minSpeed: MinSpeed;
 }
 
 type RobotsCheck = (url: string) => AttemptFailure | undefined;
@@ -42,7 +45,7 @@ export class RobotsGuard {
   }
 
   async #load(origin: string, signal: AbortSignal): Promise<RobotsCheck> {
-    const { hub, maxWaitMs } = this.#options;
+    const { hub, maxWaitMs, minSpeed } = this.#options;
     const call = {
       role: "landing",
       maxWaitMs,
@@ -52,7 +55,7 @@ export class RobotsGuard {
     } as const;
     const response = await hub.request(`${origin}/robots.txt`, call);
     const { statusCode: status } = response;
-    const { text } = await readText(response, ROBOTS_BYTES_MAX);
+    const { text } = await readText(response, ROBOTS_BYTES_MAX, minSpeed);
     // RFC 9309, 2.3.1.4: everything is disallowed while robots.txt fails. The result is not kept, so it is requested again.
     if (status >= 500 || status === 429) {
       return () => ({ reason: "robots", message: `robots.txt returned status ${status}`, status, mayRetry: true });

@@ -61,7 +61,7 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly filter?: WorkFilter | undefined;
   /** Writes the metadata of each work beside its file. @default not written */
   readonly metadata?: MetadataFormat | undefined;
-  /** Bytes per second over 30 s; a slower file is interrupted. @default 1024 */
+  /** Bytes per second over 30 s; a slower body is interrupted. @default 1024 */
   readonly minBytesPerSecond?: number | undefined;
   /** The limits that the hub enforces, for `timeLeftMs`. @default no estimate */
   readonly limits?: LimitPolicies | undefined;
@@ -82,6 +82,8 @@ export const RUN_DEFAULTS = {
 
 /** A request that would wait longer at the gate is queued again, so that another host can use its worker. */
 const MAX_WAIT_MS = 100;
+/** The period over which the speed of a body is measured: a stalled connection may recover. */
+const SPEED_PERIOD_MS = 30_000;
 const WORKS_PER_TRANSACTION = 500;
 const SHAPES_MAX = 5000;
 const QUOTA_REASONS = ["rate-limited"] as const;
@@ -225,9 +227,12 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const collectsAll = options.formats === "all";
     const formats = options.formats === "all" ? COLLECTED_FORMATS : (options.formats ?? RUN_DEFAULTS.formats);
     const layout = layoutFor(options);
+    const { minBytesPerSecond = RUN_DEFAULTS.minBytesPerSecond } = options;
+    const minSpeed = { bytes: (minBytesPerSecond * SPEED_PERIOD_MS) / 1000, periodMs: SPEED_PERIOD_MS, time };
     const settings = {
       ...RUN_DEFAULTS,
       ...defined(options),
+      minSpeed,
       layout,
       formats,
       collectsAll,
@@ -260,7 +265,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       time,
       downloads,
       cookies,
-      robots: new RobotsGuard({ hub, maxWaitMs: MAX_WAIT_MS }),
+      robots: new RobotsGuard({ hub, maxWaitMs: MAX_WAIT_MS, minSpeed }),
       pageReader: named("landing_page"),
       archive: named("wayback"),
     });

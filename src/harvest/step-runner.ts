@@ -51,7 +51,12 @@ export async function runStep(
       ofSeveral,
     });
   } catch (error) {
-    return outcomeOf(error, signal);
+    const outcome = outcomeOf(error, signal);
+    const isPage = step.kind === "ask" && step.request.role === "landing";
+    // A page cannot be resumed, so it would be as slow again. Services are known, and may only be busy.
+    return isPage && outcome.kind === "failed" && outcome.reason === "too-slow"
+      ? { ...outcome, mayRetry: false }
+      : outcome;
   }
 }
 

@@ -71,7 +71,7 @@ export function addRunFlags(command: Command, quiet: string): void {
     .option("--patience <seconds>", patience, String(maxBreakerWaitMs / 1000))
     .option(
       "--min-speed <bytes>",
-      "interrupt a download with fewer bytes per second than this, over 30 s",
+      "interrupt a file or page with fewer bytes per second than this, over 30 s",
       String(minBytesPerSecond),
     );
   addMachineFlags(command, quiet);

@@ -67,8 +67,14 @@ export function tooLargeFailure({ status, bytes }: ResultOf<"too-large">, maxByt
 }
 
 /** The received bytes stay on the disk if they can be resumed. */
-export function incompleteFailure({ status, bytes, message, cause }: ResultOf<"incomplete">): FailedDownload {
-  if (cause !== undefined) return { kind: "failed", ...failureOf(cause), status, bytes };
+export function incompleteFailure(result: ResultOf<"incomplete">): FailedDownload {
+  const { status, bytes, message, cause, isResumable } = result;
+  if (cause !== undefined) {
+    const failure = failureOf(cause);
+    // From its beginning the file would be as slow again.
+    const mayRetry = failure.mayRetry && (isResumable || failure.reason !== "too-slow");
+    return { kind: "failed", ...failure, mayRetry, status, bytes };
+  }
   return { kind: "failed", reason: "truncated", message, status, bytes, mayRetry: true };
 }
 

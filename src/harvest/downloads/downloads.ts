@@ -4,6 +4,7 @@ import { sha256Of } from "../../files/file-hash.ts";
 import { removePartialFile } from "../../files/partial-file.ts";
 import { type DownloadResponse, downloadFile, type ResumableDownload } from "../../files/resumable-download.ts";
 import type { ResumeRecordStore } from "../../files/resume-record.ts";
+import type { MinSpeed } from "../../files/speed-check.ts";
 import type { Hub } from "../../http/hub.ts";
 import type { Time } from "../../time/time.ts";
 import { challengeInFields } from "../challenge-page.ts";
@@ -41,7 +42,7 @@ export interface DownloadOptions {
   readonly maxWaitMs: number;
   readonly run: number;
   /** A slower body is interrupted, and resumed later if its server allows it. */
-  readonly minBytesPerSecond: number;
+  readonly minSpeed: MinSpeed;
   /** The metadata of a work is written beside its file in this format. */
   readonly metadata: MetadataFormat | undefined;
   readonly time: Time;
@@ -82,8 +83,6 @@ type SavedDownload = ResumableDownload & { readonly kind: "saved" };
 
 /** For a complete file with its body, which a server may send slowly but not for hours. */
 const DEADLINE_MS = 60 * 60_000;
-/** The period over which `minBytesPerSecond` is measured: a stalled connection may recover. */
-const SPEED_PERIOD_MS = 30_000;
 
 /** Downloads the files of works: to a partial file first, then checked, moved to its path and recorded in the manifest. */
 export class Downloads {
@@ -101,7 +100,7 @@ export class Downloads {
    * or with a DownloadError if the disk cannot be written.
    */
   async fetch(request: DownloadRequest, received?: DownloadResponse): Promise<DownloadResult> {
-    const { hub, manifest, fileStore, cookies, run, maxWaitMs, maxBytes, minBytesPerSecond, time } = this.#options;
+    const { hub, manifest, fileStore, cookies, run, maxWaitMs, maxBytes, minSpeed } = this.#options;
     const { url, work, candidate, signal } = request;
     let first = received;
     let setsCookies = false;
@@ -124,7 +123,7 @@ export class Downloads {
       maxInterruptions: 1,
       mayBeFile: headers => challengeInFields(plainHeaders(headers)) === undefined,
       signal,
-      minSpeed: { bytes: (minBytesPerSecond * SPEED_PERIOD_MS) / 1000, periodMs: SPEED_PERIOD_MS, time },
+      minSpeed,
       send: async headers => {
         const response = first;
         first = undefined;

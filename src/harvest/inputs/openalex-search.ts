@@ -76,7 +76,7 @@ async function tryPage(
   try {
     const { url, role } = request;
     const response = await hub.request(url, { role, resolver: "openalex", maxWaitMs: MAX_WAIT_MS, signal });
-    const { text } = await readText(response, PAGE_BYTES_MAX);
+    const { text } = await readText(response, PAGE_BYTES_MAX, undefined);
     const headers = plainHeaders(response.headers);
     const page = parsePage({ url, status: response.statusCode, headers, body: text }, query, worksSoFar);
     if ("works" in page) return { page, message: "", mayRetry: false };
