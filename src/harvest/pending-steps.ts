@@ -66,9 +66,8 @@ export class PendingSteps {
     return this.#steps.every(({ waitsFor }) => waitsFor === "breaker-open");
   }
 
-  /** The hosts of all steps, each once. */
-  get hosts(): readonly string[] {
-    const hosts = this.#steps.map(({ step }) => URL.parse(step.url)?.host ?? "");
-    return [...new Set(hosts.filter(host => host !== ""))];
+  /** What the steps wait for, each once: the open circuits and why they are open. */
+  get blockers(): readonly string[] {
+    return [...new Set(this.#steps.map(({ waitMessage }) => waitMessage).filter(message => message !== undefined))];
   }
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BreakerOpenError, BusyError, RateLimitExceeded } from "../errors.ts";
+import { BreakerOpenError, BusyError, type OpenCircuit, RateLimitExceeded } from "../errors.ts";
 import type { PipelineTask } from "./pipeline-task.ts";
 import { decideRefusedStep, LONG_WAIT_MS } from "./refused-step.ts";
 import { Resolution } from "./resolution.ts";
@@ -59,7 +59,33 @@ test("a step waits for a short rate limit in its queue, and lets the work try ot
   assert.deepEqual(decideRefusedStep(taskOf(crossref), open(60_000), CLOCK), {
     kind: "circuit-open",
     untilUs: 61_000_000,
+    message: "a.example (consecutive failures)",
   });
+});
+
+test("the message about an open circuit names its owner, which may be a resolver, and why it is open", () => {
+  const messageOf = (details: Partial<OpenCircuit>) => {
+    const constraint = { kind: "breaker", owner: "resolver landing_page", limit: "circuit" } as const;
+    const circuit = { reason: "failures", cooldownRemainingMs: 1000, ...details } as const;
+    const decision = decideRefusedStep(
+      taskOf(crossref),
+      new BreakerOpenError({ ...CALL, constraint, ...circuit }),
+      CLOCK,
+    );
+    return decision.kind === "circuit-open" ? decision.message : decision.kind;
+  };
+  assert.deepEqual(
+    [
+      messageOf({ lastFailure: "HTTP 503" }),
+      messageOf({ reason: "slow-calls" }),
+      messageOf({ reason: "cli-open:maintenance until 5" }),
+    ],
+    [
+      "resolver landing_page (consecutive failures, the last: HTTP 503)",
+      "resolver landing_page (too many slow calls within the rolling window)",
+      "resolver landing_page (opened by an operator: maintenance until 5)",
+    ],
+  );
 });
 
 test("a quota that is spent for long is skipped, except at the repository of the work", () => {

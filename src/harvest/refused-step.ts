@@ -1,4 +1,4 @@
-import { BreakerOpenError, BusyError, describeConstraint, type RejectedError } from "../errors.ts";
+import { BreakerOpenError, BusyError, describeConstraint, type OpenReason, type RejectedError } from "../errors.ts";
 import type { PipelineTask } from "./pipeline-task.ts";
 
 /** A quota that is spent for longer is not waited for in memory: the step is skipped, or the work is put off. */
@@ -17,7 +17,7 @@ export const SLOT_PAUSE_MS = 250;
 export type RefusedStep =
   | { readonly kind: "wait-for-slot"; readonly untilUs: number }
   | { readonly kind: "wait"; readonly untilUs: number }
-  | { readonly kind: "circuit-open"; readonly untilUs: number }
+  | { readonly kind: "circuit-open"; readonly untilUs: number; readonly message: string }
   | { readonly kind: "quota-spent"; readonly untilUs: number; readonly message: string }
   | { readonly kind: "skip"; readonly message: string };
 
@@ -37,7 +37,9 @@ export function decideRefusedStep(
     const message = spentText(error, wallMs + waitMs);
     return isDispensable(task) ? { kind: "skip", message } : { kind: "quota-spent", untilUs, message };
   }
-  return { kind: error instanceof BreakerOpenError ? "circuit-open" : "wait", untilUs };
+  return error instanceof BreakerOpenError
+    ? { kind: "circuit-open", untilUs, message: openText(error) }
+    : { kind: "wait", untilUs };
 }
 
 /** Whether other services may know a copy too. */
@@ -45,6 +47,19 @@ function isDispensable({ resolution: { work }, pending: { step } }: PipelineTask
   if (step.kind !== "ask" || step.resolver.isRepository === true) return false;
   return Object.keys(work.ids).some(name => name !== "url");
 }
+
+/** What is open, which need not be the host of the request: a resolver has one circuit for all hosts. */
+function openText({ constraint, reason, lastFailure }: BreakerOpenError): string {
+  const known = OPEN_REASONS.get(reason) ?? `opened by an operator: ${reason.slice(reason.indexOf(":") + 1)}`;
+  return `${constraint.owner} (${known}${lastFailure === undefined ? "" : `, the last: ${lastFailure}`})`;
+}
+
+const OPEN_REASONS: ReadonlyMap<string, string> = new Map<OpenReason, string>([
+  ["failures", "consecutive failures"],
+  ["retry-after", "the server sent Retry-After"],
+  ["rolling-window", "too many failures within the rolling window"],
+  ["slow-calls", "too many slow calls within the rolling window"],
+]);
 
 function spentText(error: RejectedError, untilWallMs: number): string {
   const { host, constraint } = error;

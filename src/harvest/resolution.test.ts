@@ -88,7 +88,8 @@ test("a step with an open circuit is deferred, and other steps go first", () => 
 
 test("if every step has an open circuit, the work waits up to maxBreakerWaitMs and fails at once beyond it", () => {
   const resolution = resolutionOf([resolver("one")]);
-  resolution.defer(stepOf(resolution.next(0)), 50 * SECOND_US, "breaker-open");
+  const waitMessage = "resolver landing_page (consecutive failures, the last: HTTP 503)";
+  resolution.defer({ ...stepOf(resolution.next(0)), waitMessage }, 50 * SECOND_US, "breaker-open");
   const waiting = resolution.next(0);
   assert.equal(waiting.kind, "wait");
   assert.ok("pending" in waiting);
@@ -96,7 +97,7 @@ test("if every step has an open circuit, the work waits up to maxBreakerWaitMs a
   assert.deepEqual(resolution.next(50 * SECOND_US), {
     kind: "finished",
     reason: "breaker-open",
-    message: "circuit open or in cooldown for more than 60 s (--patience): one.example",
+    message: `circuit open or in cooldown for more than 60 s (--patience): ${waitMessage}`,
   });
 });
 

@@ -41,6 +41,8 @@ export interface ResolutionOptions {
 /** The order of steps; a lower rank goes first. Resolvers that were not queried yet have the rank `resolver`. */
 const RANK = { best: 0, followUp: 1, resolver: 2, page: 3, afterInferred: 4, archive: 5, lessPreferred: 6 } as const;
 
+const NOT_BLOCKED = { waitsFor: undefined, waitMessage: undefined } as const;
+
 /** Retries span at least 15 s, so that a short outage fails no work. */
 const TRIES_MAX = 5;
 const BACKOFF = { baseMs: 2000, capMs: 30_000 };
@@ -193,7 +195,7 @@ export class Resolution {
       // At least half of the backoff, because full jitter may be 0.
       const halfMs = Math.min(BACKOFF.capMs, BACKOFF.baseMs * 2 ** (tries - 1)) / 2;
       const pauseMs = Math.max(halfMs, backoffMs(BACKOFF, tries, this.#options.random(), undefined));
-      this.#pending.add({ ...pending, tries, notBeforeUs: nowUs + pauseMs * 1000, waitsFor: undefined });
+      this.#pending.add({ ...pending, tries, notBeforeUs: nowUs + pauseMs * 1000, ...NOT_BLOCKED });
       return false;
     }
     if (this.#collection?.addFailure(pending, failure) !== true) this.#addReason(failure.reason, failure.message);
@@ -360,7 +362,7 @@ export class Resolution {
 
   #describeBlocked(): string {
     const waitS = this.#options.maxBreakerWaitMs / 1000;
-    return `circuit open or in cooldown for more than ${waitS} s (--patience): ${this.#pending.hosts.join(", ")}`;
+    return `circuit open or in cooldown for more than ${waitS} s (--patience): ${this.#pending.blockers.join(", ")}`;
   }
 }
 

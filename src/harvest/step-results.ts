@@ -107,10 +107,11 @@ export class StepResults {
       return;
     }
     if (decision.kind === "skip") resolution.skip(pending, decision.message);
-    else if (decision.kind === "circuit-open") resolution.defer(pending, decision.untilUs, "breaker-open");
     else {
-      resolution.defer({ ...pending, waitMessage: decision.message }, decision.untilUs, "rate-limited");
-      backlog.block(queue, decision.untilUs, decision.message);
+      const { kind, untilUs, message } = decision;
+      const isQuota = kind === "quota-spent";
+      resolution.defer({ ...pending, waitMessage: message }, untilUs, isQuota ? "rate-limited" : "breaker-open");
+      if (isQuota) backlog.block(queue, untilUs, message);
     }
     await this.#open.advance(resolution);
   }

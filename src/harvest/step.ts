@@ -41,7 +41,7 @@ export interface PendingStep {
   readonly notBeforeUs: number;
   /** Undefined if it waits for nothing, or only until `notBeforeUs`. */
   readonly waitsFor?: WaitReason | undefined;
-  /** Which quota is spent, and until when. */
+  /** Which quota is spent, and until when; or which circuit is open, and why. */
   readonly waitMessage?: string | undefined;
   /** A request for several works has failed, and another one of them may be the cause. */
   readonly isAlone?: true | undefined;
