@@ -580,3 +580,25 @@ test("a publisher that sets a cookie and redirects gets the cookie back, for fil
   });
   assert.deepEqual(new Set(received), new Set(["index ", "other ", "other id=127.0.0.1"]));
 });
+
+test("a run with another manifest leaves the partial files of a running one in the same folder alone", async t => {
+  let finish: () => void = () => undefined;
+  const server = await publisher(t, {
+    a: (_, response) => {
+      response.write(pdf("a").subarray(0, 100));
+      finish = () => response.end(pdf("a").subarray(100));
+    },
+    b: send(pdf("b")),
+  });
+  const folder = temporaryFolder("harvest");
+  const options = { hub: await hubFor(t), resolvers: [indexAt(server.origin)] };
+  const first = await runFor(t, folder, options);
+  const ended = complete(first, [workCalled("a")]);
+  await eventually(() => partBytes(folder) > 0);
+  const other = await runFor(t, folder, { ...options, manifest: join(folder, "other.sqlite") });
+  await complete(other, [workCalled("b")]);
+  finish();
+  await ended;
+  assert.deepEqual(files(folder), ["doi_10.5555_a.pdf", "doi_10.5555_b.pdf"]);
+  assert.deepEqual(readdirSync(join(folder, ".parts")), []);
+});

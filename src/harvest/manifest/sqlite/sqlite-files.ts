@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { sha256Of } from "../../../files/file-hash.ts";
 import type { Time } from "../../../time/time.ts";
 import {
   type DownloadedFile,
@@ -15,6 +17,8 @@ import {
 /** The tables `files`, `sources` and `parts`. The column `place` has the hash of the URL. */
 export class SqliteFiles implements ManifestFiles {
   readonly #time: Time;
+  /** Begins the names of partial files: runs with other manifests may use the same folder at the same time. */
+  readonly #partPrefix: string;
   readonly #file: StatementSync;
   readonly #ofWork: StatementSync;
   readonly #insert: StatementSync;
@@ -27,8 +31,10 @@ export class SqliteFiles implements ManifestFiles {
   readonly #deletePart: StatementSync;
   readonly #deleteParts: StatementSync;
 
-  constructor(db: DatabaseSync, time: Time) {
+  /** @param path of the manifest */
+  constructor(db: DatabaseSync, path: string, time: Time) {
     this.#time = time;
+    this.#partPrefix = `m${sha256Of(resolve(path)).slice(0, 12)}-`;
     this.#file = db.prepare("SELECT sha256, path, bytes, media_type, flag FROM files WHERE sha256 = ?");
     this.#insert = db.prepare(
       `INSERT INTO files (sha256, path, bytes, media_type, added_ms, flag) VALUES (?, ?, ?, ?, ?, ?)
@@ -73,7 +79,7 @@ export class SqliteFiles implements ManifestFiles {
   }
 
   newPartName(): string {
-    return `${randomBytes(12).toString("hex")}.part`;
+    return `${this.#partPrefix}${randomBytes(12).toString("hex")}.part`;
   }
 
   isOwnPart(): boolean {
@@ -96,7 +102,7 @@ export class SqliteFiles implements ManifestFiles {
 
   async abandoned(files: readonly string[]): Promise<readonly string[]> {
     const known = new Set(this.#parts.all().map(row => row["file"]));
-    return files.filter(file => !known.has(file));
+    return files.filter(file => (file.startsWith(this.#partPrefix) || isUnmarked(file)) && !known.has(file));
   }
 
   /** Records a file and its source. The caller opens the transaction. */
@@ -116,4 +122,9 @@ export class SqliteFiles implements ManifestFiles {
   removePartsOf(work: number): readonly string[] {
     return this.#deleteParts.all(work).map(({ file }) => String(file));
   }
+}
+
+/** Earlier versions have named partial files without a prefix. */
+function isUnmarked(file: string): boolean {
+  return !file.includes("-");
 }

@@ -41,7 +41,7 @@ export class SqliteManifest implements Manifest {
     this.name = path;
     this.db = db;
     this.#time = time;
-    this.files = new SqliteFiles(db, time);
+    this.files = new SqliteFiles(db, this.name, time);
     this.works = new SqliteWorks(db, time);
     this.queue = new SqliteQueue(db);
     this.reports = new SqliteReports(db);
