@@ -16,5 +16,6 @@ export type {
   ResolverRequest,
   ResolverResponse,
 } from "./harvest/resolvers/resolver.ts";
+export type { FileStorage, FileToPut } from "./harvest/storage/file-storage.ts";
 export type { MetadataSources, Work, WorkAuthor, WorkIds, WorkMetadata } from "./harvest/work.ts";
 export type { WorkFilter } from "./harvest/work-filter.ts";

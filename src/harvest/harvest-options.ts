@@ -8,6 +8,7 @@ import { FILE_KINDS, type FileKind } from "./downloads/file-check.ts";
 import { type Layout, layoutProblem } from "./downloads/layout.ts";
 import { METADATA_FORMATS, type MetadataFormat } from "./downloads/metadata-file.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
+import type { FileStorage } from "./storage/file-storage.ts";
 import type { WorkFilter } from "./work-filter.ts";
 
 /** Options of `harvest`. */
@@ -36,7 +37,12 @@ export interface HarvestOptions {
    * supplements of each work, as far as services have them. @default pdf, then xml
    */
   readonly formats?: readonly FileKind[] | "all" | undefined;
-  /** How files are named. @default flat; in S3 content-addressed, the only one there */
+  /**
+   * Stores the files, instead of `folder`, which then has the manifest and partial files. The layout is
+   * `content-addressed`. @default the folder
+   */
+  readonly storage?: FileStorage | undefined;
+  /** How files are named. @default flat; in S3 and in a `storage` content-addressed, the only one there */
   readonly layout?: Layout | undefined;
   /** Which works are wanted, by their metadata. @default all */
   readonly filter?: WorkFilter | undefined;
@@ -79,6 +85,7 @@ const CHECKS: Readonly<Record<keyof HarvestOptions, OptionCheck>> = {
     const isList = Array.isArray(value) && value.length > 0 && value.every(kind => FILE_KINDS.includes(kind));
     return isList || value === "all" ? undefined : `"all" or a list of ${FILE_KINDS.join(", ")}`;
   },
+  storage: value => (isStorage(value) ? undefined : "an object with name, put, bytesOf, delete and locationOf"),
   layout: value => layoutProblem(String(value)) && `a valid layout: ${layoutProblem(String(value))}`,
   filter: value => unknownKey(value, FILTER_KEYS),
   metadata: oneOf(METADATA_FORMATS),
@@ -112,6 +119,8 @@ export function checkHarvestOptions(options: HarvestOptions): void {
   if (given["folder"] === undefined) add("folder", "required: the output folder");
   else if (given["manifest"] === undefined && isS3Url(String(given["folder"])))
     add("manifest", "required with s3://: a manifest cannot be in S3");
+  if (given["storage"] !== undefined && isS3Url(String(given["folder"])))
+    add("storage", "needs a local folder for partial files, not s3://");
   if (problems.length > 0) throw new ConfigError(problems);
 }
 
@@ -127,6 +136,11 @@ function isResolver(value: unknown): boolean {
   return (
     typeof name === "string" && Array.isArray(needs) && typeof requestFor === "function" && typeof parse === "function"
   );
+}
+
+function isStorage(value: unknown): boolean {
+  const { name, put, bytesOf, delete: remove, locationOf } = (value ?? {}) as Partial<FileStorage>;
+  return typeof name === "string" && [put, bytesOf, remove, locationOf].every(each => typeof each === "function");
 }
 
 function unknownKey(value: unknown, names: readonly string[]): string | undefined {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { indexAt, pdf } from "../../test/harvest/kit.ts";
@@ -7,6 +7,7 @@ import { hubFor, serve } from "../../test/http/kit.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { type HarvestResult, harvest } from "./harvest.ts";
 import type { HarvestOptions } from "./harvest-options.ts";
+import type { FileStorage } from "./storage/file-storage.ts";
 
 function origin(t: Parameters<typeof serve>[0]) {
   return serve(t, (request, response) => {
@@ -100,4 +101,45 @@ test("every invalid option is named before anything is created, and so is an ite
   assert.match(await failureOf("10.5555/a", options), /expected a list, found a text: pass \["10\.5555\/a"\]/);
   for (const item of [12345, null, { ids: { doi: "10.5555/a" } }])
     assert.match(await failureOf([item], options), /expected an identifier or a work with key and ids/);
+});
+
+function memoryStorage(stored: Map<string, Buffer>): FileStorage {
+  return {
+    name: "memory",
+    put: async (path, { file }) => void stored.set(path, readFileSync(file)),
+    bytesOf: async path => stored.get(path)?.length,
+    delete: async path => void stored.delete(path),
+    locationOf: path => `memory:${path}`,
+  };
+}
+
+test("a storage of the caller gets every file, complete and under its hash, and the folder none", async t => {
+  const server = await origin(t);
+  const stored = new Map<string, Buffer>();
+  const folder = temporaryFolder("harvest");
+  const hub = await hubFor(t, { retry: false });
+  const options = { folder, hub, resolvers: [indexAt(server.origin)], storage: memoryStorage(stored) };
+  const results: HarvestResult[] = [];
+  for await (const result of harvest(["10.5555/a"], { ...options, metadata: "json" })) results.push(result);
+  const [file] = results[0]?.files ?? [];
+  assert.ok(file !== undefined);
+  assert.equal(file.path, `memory:sha256/${file.sha256.slice(0, 2)}/${file.sha256.slice(2)}.pdf`);
+  assert.deepEqual(stored.get(file.path.slice("memory:".length)), pdf("a"));
+  assert.equal(stored.size, 2, "the file and its metadata");
+  assert.deepEqual(readdirSync(join(folder, ".parts")), []);
+  assert.equal(readdirSync(folder).filter(name => name.endsWith(".pdf")).length, 0);
+});
+
+test("an error of the storage ends the harvest, and the next one stores the file without a second download", async t => {
+  const server = await origin(t);
+  const stored = new Map<string, Buffer>();
+  const hub = await hubFor(t, { retry: false });
+  const options = { folder: temporaryFolder("harvest"), hub, resolvers: [indexAt(server.origin)] };
+  const full: FileStorage = { ...memoryStorage(stored), put: () => Promise.reject(new Error("quota exceeded")) };
+  await assert.rejects(async () => {
+    for await (const _ of harvest(["10.5555/a"], { ...options, storage: full }));
+  }, /cannot store .*\.pdf in memory: quota exceeded/);
+  for await (const _ of harvest(["10.5555/a"], { ...options, storage: memoryStorage(stored) }));
+  assert.deepEqual([...stored.values()], [pdf("a")]);
+  assert.equal(server.requests.filter(({ url }) => url?.startsWith("/files/")).length, 1);
 });

@@ -13,7 +13,7 @@ import type { Work, WorkIds, WorkMetadata } from "./work.ts";
 
 /** A stored file of a work. */
 export interface HarvestedFile {
-  /** Absolute path, or the `s3://` URL. */
+  /** Absolute path, the `s3://` URL, or what `locationOf` of the option `storage` returns. */
   readonly path: string;
   /** SHA-256 as lower-case hex. */
   readonly sha256: string;
@@ -45,7 +45,8 @@ const WORKS_PER_ADD = 200;
 
 /**
  * Downloads the files of works and yields a result for each, in the order in which they are settled. Works that the
- * manifest has as done, with their file, yield nothing. Leaving the loop ends the harvest; what is done stays done.
+ * manifest has as done, with their file, yield nothing. Leaving the loop ends the harvest; what is done stays done, also
+ * works whose results were not read yet: their results are only in the manifest (`docstokg export`).
  * @param works identifiers in any spelling that `identify` reads, or works
  * @throws TypeError for an item that is no identifier and no work, ConfigError for an invalid option or if folder or
  * manifest cannot be used, DownloadError if the disk is full.
@@ -64,7 +65,7 @@ export async function* harvest(
   let wake = Promise.withResolvers<void>();
   try {
     const run = await openRun({
-      ...{ folder, manifest, hub, time, resolvers, command: "harvest" },
+      ...{ folder, manifest, hub, time, resolvers, command: "harvest", storage: options.storage },
       ...{ formats: options.formats, layout: options.layout, filter: options.filter, metadata: options.metadata },
       ...{ workers: options.workers, maxBytes: options.maxBytes, maxBreakerWaitMs: options.patienceMs },
       order: options.resolvers === undefined ? work => orderFor(work, resolvers) : () => resolvers,

@@ -20,6 +20,7 @@ import type { Reason } from "./reason.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
 import { RobotsGuard } from "./robots-guard.ts";
 import { SecretUrls } from "./secret-urls.ts";
+import type { FileStorage } from "./storage/file-storage.ts";
 import { type FileStore, fileStoreFor } from "./storage/file-store.ts";
 import type { Work } from "./work.ts";
 import type { WorkFilter } from "./work-filter.ts";
@@ -30,6 +31,8 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly time: Time;
   /** Output folder of the files, or `s3://bucket/prefix`. */
   readonly folder: string;
+  /** Stores the finished files; partial files are in `folder`. @default the folder does */
+  readonly storage?: FileStorage | undefined;
   /** Path of the manifest file, or a PostgreSQL URL. */
   readonly manifest: string;
   /** The run of a PostgreSQL manifest to take part in. @default a new run */
@@ -42,7 +45,7 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly order: (work: Work) => readonly Resolver[];
   /** All enabled resolvers. */
   readonly resolvers: readonly Resolver[];
-  /** @default flat; in S3 content-addressed, the only one there */
+  /** @default flat; in S3 and in a `storage` content-addressed, the only one there */
   readonly layout?: Layout | undefined;
   /** The preferred one first, or all files of a work. @default pdf, then xml */
   readonly formats?: readonly FileKind[] | "all" | undefined;
@@ -220,7 +223,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const isShared = options.joins !== undefined || options.sharedSettings !== undefined;
     if (!isShared) lock = await lockedBy(manifest);
     const release = () => lock?.release();
-    fileStore = await fileStoreFor(folder, manifest.name, time);
+    fileStore = await fileStoreFor(folder, manifest.name, time, options.storage);
     await prepared(fileStore);
     const run = options.joins ?? (await manifest.beginRun(command, options.sharedSettings));
     if (options.joins !== undefined) await manifest.joinRun(run);
@@ -293,10 +296,12 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
   }
 }
 
-function layoutFor({ folder, layout }: RunOptions): Layout {
-  if (!isS3Url(folder)) return layout ?? RUN_DEFAULTS.layout;
+function layoutFor({ folder, layout, storage }: RunOptions): Layout {
+  if (storage === undefined && !isS3Url(folder)) return layout ?? RUN_DEFAULTS.layout;
   if (layout === undefined || layout === "content-addressed") return "content-addressed";
-  throw new ConfigError([{ where: "--layout", path: "", message: "files in S3 are content-addressed" }]);
+  throw new ConfigError([
+    { where: "--layout", path: "", message: `files in ${storage?.name ?? "S3"} are content-addressed` },
+  ]);
 }
 
 async function lockedBy(manifest: Manifest): Promise<ManifestLock> {

@@ -1,9 +1,11 @@
 /** Where finished files are: an output folder, or a bucket of an S3 service. Partial files are on a local disk. */
 
+import { join } from "node:path";
 import { isS3Url } from "../../files/s3/s3-url.ts";
 import type { Time } from "../../time/time.ts";
 import type { StoredFile } from "../manifest/manifest-files.ts";
-import { FolderStore } from "./folder-store.ts";
+import type { FileStorage } from "./file-storage.ts";
+import { FolderStore, PARTS_FOLDER } from "./folder-store.ts";
 import type { PartFiles } from "./part-files.ts";
 
 /** What is wrong with a stored file. */
@@ -59,8 +61,16 @@ export interface FileStore {
 /**
  * @param out the folder, or `s3://bucket/prefix`
  * @param manifest its path or URL: partial files of different manifests do not mix
+ * @param storage of the caller, for the finished files. @default they are in `out`
  */
-export async function fileStoreFor(out: string, manifest: string, time: Time): Promise<FileStore> {
+export async function fileStoreFor(
+  out: string,
+  manifest: string,
+  time: Time,
+  storage?: FileStorage,
+): Promise<FileStore> {
+  if (storage !== undefined)
+    return new (await import("./custom-store.ts")).CustomStore(storage, join(out, PARTS_FOLDER));
   if (!isS3Url(out)) return new FolderStore(out);
   return (await import("./s3-store.ts")).openS3Store(out, manifest, time);
 }

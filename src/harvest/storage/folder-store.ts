@@ -9,7 +9,7 @@ import type { FileDamage, FileStore, FileToStore } from "./file-store.ts";
 import { PartFiles } from "./part-files.ts";
 
 /** Partial files. On the same file system as the finished files, so that no bytes are copied. */
-const PARTS_FOLDER = ".parts";
+export const PARTS_FOLDER = ".parts";
 
 /** The output folder of a run: partial files in `.parts`, finished files beside it. */
 export class FolderStore implements FileStore {
