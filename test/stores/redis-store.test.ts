@@ -30,7 +30,11 @@ describe("redis", { skip: whyNoRedis() }, () => {
   });
   after(() => server.stop());
 
-  async function opened(t: TestContext, options: RedisStoreOptions = {}, url: string = server.url): Promise<RedisStore> {
+  async function opened(
+    t: TestContext,
+    options: RedisStoreOptions = {},
+    url: string = server.url,
+  ): Promise<RedisStore> {
     const store = await RedisStore.open(url, { trustMs: 0, timeoutMs: PATIENT_MS, ...options });
     t.after(() => store.close());
     return store;
