@@ -1,11 +1,12 @@
 import type { Permit } from "../breaker/permit.ts";
-import type { Budget } from "../limiter/budget.ts";
+import { type Budget, budgetsAbove } from "../limiter/budget.ts";
 import type { Charge, Costs } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import { Grant, type GrantOwner, type ServerFeedback } from "../limiter/grant.ts";
 import type { GrantedWait } from "../limiter/granted-wait.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { Queues } from "../limiter/queues.ts";
+import type { RequestBatch } from "../limiter/request-batch.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import type { Tuner } from "../limiter/tuner.ts";
@@ -73,33 +74,52 @@ export class GrantIssuer implements GrantOwner {
     this.#peers?.charged(roleBudget, charge);
     if (isStamped) this.#peers?.written(roleBudget, units);
     permit?.recordWait(wait.waitedMs);
-    this.#emitter.granted(roleBudget, charge, wait, maxWaitMs !== 0);
     const state = isStamped ? (holdsSlots ? "settled" : "over") : "granted";
-    return new Grant(this, roleBudget, charge, wait, permit, state, nowUs);
+    // Before the event: a listener may reload the limits, and the grant belongs to those before.
+    const grant = new Grant(this, roleBudget, charge, wait, permit, state, nowUs);
+    this.#emitter.granted(roleBudget, charge, wait, maxWaitMs !== 0);
+    return grant;
   }
 
   recordResponse(roleBudget: RoleBudget, feedback: ServerFeedback): void {
     this.#tuner.recordResponse(roleBudget, feedback);
   }
 
-  stamp(roleBudget: RoleBudget, charge: Charge, grantedUs: number): number {
+  stamp(roleBudget: RoleBudget, generation: number, charge: Charge, grantedUs: number): number {
     const nowUs = this.#time.monotonicUs();
     const { units } = charge;
     if (units === 0) return nowUs;
-    for (let at: Budget | undefined = roleBudget; at; at = at.above) at.writeReserved(charge, nowUs);
+    const batch = this.#batchOf(roleBudget, generation);
+    if (batch === undefined)
+      for (let at: Budget | undefined = roleBudget; at; at = at.above) at.writeReserved(charge, nowUs);
+    else this.#writtenInBatch(batch, charge, nowUs);
     this.#peers?.written(roleBudget, units);
     if (this.#queues.waiting === 0) return nowUs;
-    this.#queues.writtenLate(roleBudget, nowUs - grantedUs);
+    for (const each of batch?.roleBudgets ?? [roleBudget]) this.#queues.writtenLate(each, nowUs - grantedUs);
     if (this.#queues.hasSuspects) this.#wake();
     return nowUs;
   }
 
-  giveBack(roleBudget: RoleBudget, charge: Charge): void {
+  #batchOf(roleBudget: RoleBudget, generation: number): RequestBatch | undefined {
+    return this.#roleBudgets.carried.formerRequests.of(roleBudget, generation);
+  }
+
+  #writtenInBatch(batch: RequestBatch, charge: Charge, nowUs: number): void {
+    batch.written(charge, nowUs);
+    this.#roleBudgets.carried.formerRequests.ended(batch);
+    // The store has counted it at the reload. It was written now, so it counts again.
+    this.#peers?.takenOver(batch.unknownToStore(batch.budgets, charge.units));
+  }
+
+  giveBack(roleBudget: RoleBudget, generation: number, charge: Charge): void {
     if (charge.units === 0) return;
-    for (let at: Budget | undefined = roleBudget; at; at = at.above) {
-      at.giveBack(charge);
+    const batch = this.#batchOf(roleBudget, generation);
+    batch?.giveBack(charge);
+    for (const at of batch?.budgets.keys() ?? [roleBudget, ...budgetsAbove(roleBudget)]) {
+      if (batch === undefined) at.giveBack(charge);
       this.#queues.counted.paceChanged(at);
     }
+    if (batch !== undefined) this.#roleBudgets.carried.formerRequests.ended(batch);
     this.#peers?.returned(roleBudget, charge.units);
   }
 
@@ -116,18 +136,21 @@ export class GrantIssuer implements GrantOwner {
     this.#peers?.costsUsed(roleBudget, leased, used);
   }
 
-  settle(roleBudget: RoleBudget, charged: Costs, used: Costs, stampedUs: number | undefined): void {
+  settle(roleBudget: RoleBudget, generation: number, charged: Costs, used: Costs, stampedUs: number | undefined): void {
     const nowUs = this.#time.monotonicUs();
+    const batch = this.#batchOf(roleBudget, generation);
     // A debt counts in the budgets of today; what is returned was charged to those of the grant.
     const debtor = this.#roleBudgets.current(roleBudget);
     const isRefundable = stampedUs === undefined || this.#isRefundable(stampedUs);
     for (const [unit, amount] of used) {
       const more = amount - (charged.get(unit) ?? 0);
       if (more === 0 || (more < 0 && !isRefundable)) continue;
-      for (let at: Budget | undefined = more > 0 ? debtor : roleBudget; at; at = at.above) {
+      const charge = more > 0 ? debtor : roleBudget;
+      for (const at of batch?.budgets.keys() ?? (charge === undefined ? [] : [charge, ...budgetsAbove(charge)])) {
         at.settle(unit, more, stampedUs, nowUs);
         this.#queues.counted.paceChanged(at);
       }
+      if (stampedUs === undefined) batch?.reserveMore(unit, more);
       if (this.#emitter.hasListener("ratelimit.settle")) this.#emitter.settled(roleBudget, unit, amount - more, amount);
     }
     this.#wake();
@@ -138,13 +161,23 @@ export class GrantIssuer implements GrantOwner {
     return stampedUs > this.#roleBudgets.reloadedUs;
   }
 
-  freeSlots(roleBudget: RoleBudget): void {
+  freeSlots(roleBudget: RoleBudget, generation: number): void {
     this.#root.inFlight -= 1;
-    for (let at: Budget | undefined = roleBudget; at; at = at.above) at.inFlight -= 1;
+    const batch = this.#batchOf(roleBudget, generation);
+    if (batch === undefined) {
+      for (let at: Budget | undefined = roleBudget; at; at = at.above) at.inFlight -= 1;
+      this.#slotsFreed(roleBudget);
+    } else {
+      batch.freeSlot();
+      this.#roleBudgets.carried.formerRequests.ended(batch);
+      for (const each of new Set([roleBudget, ...batch.roleBudgets])) this.#slotsFreed(each);
+    }
+    if (this.#queues.waiting > 0) this.#wake();
+  }
+
+  #slotsFreed(roleBudget: RoleBudget): void {
     this.#peers?.slotsFreed(roleBudget);
-    if (this.#queues.waiting === 0) return;
-    this.#queues.slotsFreed(roleBudget);
-    this.#wake();
+    if (this.#queues.waiting > 0) this.#queues.slotsFreed(roleBudget);
   }
 
   /** True if any budget that applies limits concurrency. */

@@ -95,7 +95,7 @@ export class WaitingRequests {
   reload(limits: LimitPolicies): void {
     this.#gateQueues.requeue(() => {
       this.#deps.roleBudgets.reload(limits);
-      this.#deps.peers?.limitsChanged(this.#deps.roleBudgets.takeTakenOver());
+      this.#deps.peers?.limitsChanged(this.#deps.roleBudgets.carried.takeTakenOver());
     });
     this.serve();
   }
@@ -107,9 +107,11 @@ export class WaitingRequests {
   serve(): void {
     if (this.#isServing) return;
     this.#isServing = true;
-    const { peers, breakerQueue } = this.#deps;
+    const { peers, breakerQueue, roleBudgets } = this.#deps;
     try {
       do {
+        // A partition that is used for the first time may count what was sent before its limits were divided.
+        peers?.takenOver(roleBudgets.carried.takeTakenOver());
         for (const change of peers?.takeChanges() ?? []) this.#applyPeerChange(change);
         this.#applyBreakerChanges();
         this.#gateQueues.rejoinUnblocked();

@@ -69,8 +69,8 @@ export class CostLog {
 export const NO_COST_LOGS: readonly CostLog[] = Object.freeze([]);
 
 /**
- * The logs for other limits. With `keepsUnlimited`, a unit that is no longer limited keeps its log if it was used: if the
- * limit comes back, that counts again (law L1).
+ * The logs for other limits. With `keepsUnlimited`, a unit that is no longer limited keeps its log if it was used or
+ * leased: if the limit comes back, that counts again (law L1), and requests in flight still have to settle their leases.
  */
 export function reloadedCostLogs(
   logs: readonly CostLog[],
@@ -79,8 +79,10 @@ export function reloadedCostLogs(
 ): readonly CostLog[] {
   if (logs.length + policies.length === 0) return NO_COST_LOGS;
   const unlimited = logs.filter(
-    ({ unit, log }) =>
-      keepsUnlimited && log.written + log.pending > 0 && policies.every(policy => policy.unit !== unit),
+    ({ unit, log, unitLease }) =>
+      keepsUnlimited &&
+      (log.written + log.pending > 0 || unitLease !== undefined) &&
+      policies.every(policy => policy.unit !== unit),
   );
   for (const log of unlimited) log.reload({ windows: [], labels: [] });
   const limited = policies.map(policy => {

@@ -27,20 +27,22 @@ export interface GrantPermit {
   release(): void;
 }
 
-/** Settles a grant with the budgets that were charged for it. */
+/**
+ * Settles a grant with the budgets that count it. `generation` is that of the role budget when the grant was issued.
+ */
 export interface GrantOwner {
   recordResponse(roleBudget: RoleBudget, feedback: ServerFeedback): void;
   /** The request is written now; returns that instant. */
-  stamp(roleBudget: RoleBudget, charge: Charge, grantedUs: number): number;
+  stamp(roleBudget: RoleBudget, generation: number, charge: Charge, grantedUs: number): number;
   /** Nothing of the request was written. */
-  giveBack(roleBudget: RoleBudget, charge: Charge): void;
+  giveBack(roleBudget: RoleBudget, generation: number, charge: Charge): void;
   /** The same for a request that counts since `stampedUs`. */
   refund(roleBudget: RoleBudget, charge: Charge, stampedUs: number): void;
   /** Reports to the peers what a request used of the costs that were leased for it. */
   reportCosts(roleBudget: RoleBudget, leased: Costs, used: Costs): void;
   /** The request used other amounts than it was charged; `stampedUs` is undefined if it is not written yet. */
-  settle(roleBudget: RoleBudget, charged: Costs, used: Costs, stampedUs: number | undefined): void;
-  freeSlots(roleBudget: RoleBudget): void;
+  settle(roleBudget: RoleBudget, generation: number, charged: Costs, used: Costs, stampedUs: number | undefined): void;
+  freeSlots(roleBudget: RoleBudget, generation: number): void;
 }
 
 /**
@@ -59,6 +61,7 @@ export class Grant implements Disposable {
   readonly wait: GrantedWait;
   readonly #owner: GrantOwner;
   readonly #roleBudget: RoleBudget;
+  readonly #generation: number;
   #charge: Charge;
   readonly #permit: GrantPermit | undefined;
   /** When it was granted; once it is stamped, the time of the stamp. */
@@ -80,6 +83,7 @@ export class Grant implements Disposable {
   ) {
     this.#owner = owner;
     this.#roleBudget = roleBudget;
+    this.#generation = roleBudget.generation;
     this.#charge = charge;
     this.wait = wait;
     this.#permit = permit;
@@ -146,7 +150,7 @@ export class Grant implements Disposable {
   written(): void {
     if (this.#state !== "granted" && this.#state !== "unstamped") return;
     this.#state = this.#state === "granted" ? "settled" : "over";
-    this.#atUs = this.#owner.stamp(this.#roleBudget, this.#charge, this.#atUs);
+    this.#atUs = this.#owner.stamp(this.#roleBudget, this.#generation, this.#charge, this.#atUs);
     if (this.#state === "over") this.#reportCosts(this.#charge.costs);
   }
 
@@ -158,7 +162,7 @@ export class Grant implements Disposable {
     this.#state = "over";
     this.#reportCosts(this.#charge.costs);
     this.#permit?.release();
-    this.#owner.freeSlots(this.#roleBudget);
+    this.#owner.freeSlots(this.#roleBudget, this.#generation);
   }
 
   /**
@@ -172,7 +176,7 @@ export class Grant implements Disposable {
     }
     this.#state = "unstamped";
     this.#permit?.release();
-    this.#owner.freeSlots(this.#roleBudget);
+    this.#owner.freeSlots(this.#roleBudget, this.#generation);
   }
 
   /**
@@ -184,7 +188,7 @@ export class Grant implements Disposable {
     if (this.#state === "granted") {
       this.#state = "settled";
       this.#charge = NO_CHARGE;
-      this.#owner.giveBack(this.#roleBudget, charge);
+      this.#owner.giveBack(this.#roleBudget, this.#generation, charge);
       this.#reportCosts(NO_COSTS);
     } else if (this.#isReturnable) {
       this.#isReturnable = false;
@@ -208,7 +212,7 @@ export class Grant implements Disposable {
     // What was reported as used cannot be returned any more, but a debt can be added.
     if (isStamped && this.#leasedCosts === undefined) this.#owner.reportCosts(this.#roleBudget, costs, actual);
     else if (isStamped) this.#reportCosts(actual);
-    this.#owner.settle(this.#roleBudget, costs, actual, isStamped ? this.#atUs : undefined);
+    this.#owner.settle(this.#roleBudget, this.#generation, costs, actual, isStamped ? this.#atUs : undefined);
   }
 
   /** Once: the costs of the request are known, or nothing is known of them that differs from the estimate. */

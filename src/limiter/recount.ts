@@ -1,12 +1,11 @@
 /** What was sent before a reload counts in every budget that applies to it now (law L1). */
 import { WindowLog } from "../core/limits/window-log.ts";
-import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
-import { commonName } from "../policy/partition-name.ts";
+import type { LimitPolicies, RequestPlace, Route } from "../policy/limit-policies.ts";
+import { commonName, nameWithoutPartition } from "../policy/partition-name.ts";
 import type { Role } from "../policy/roles.ts";
 import { type Budget, budgetsAbove } from "./budget.ts";
-import type { Costs } from "./charge.ts";
 import type { CostLog } from "./cost-log.ts";
-import { RoleBudget } from "./role-budget.ts";
+import type { RoleBudget } from "./role-budget.ts";
 import type { FormerBudget } from "./sent-history.ts";
 
 /** What a budget has taken over from others, which have sent it before a reload. */
@@ -23,37 +22,65 @@ export interface Reloaded {
   readonly before: LimitPolicies;
   readonly now: LimitPolicies;
   readonly budgetAt: (route: Route, role: Role) => RoleBudget;
+  /** What the partitions of a route count that are used later. */
+  readonly dividedAt: (route: Route, role: Role) => RoleBudget;
+  /** The budgets of all partitions. */
+  readonly partitions: () => readonly RoleBudget[];
   readonly nowUs: number;
+}
+
+/** The budgets of the partitions by common name and role. Those that are created later are not in it. */
+export function partitionsByName({ partitions }: Reloaded): (name: string, role: Role) => readonly RoleBudget[] {
+  const byKey = Map.groupBy(partitions(), ({ name, role }) => `${role} ${nameWithoutPartition(name)}`);
+  return (name, role) => byKey.get(`${role} ${name}`) ?? [];
+}
+
+/** The route of requests to a place. `partition` is the end of the name of their partition, or empty. */
+export function routeAt({ host, path }: RequestPlace, role: Role, partition: string, limits: LimitPolicies): Route {
+  const common = limits.route(host, role, path);
+  const hasPartition = partition !== "" && common.roleBudget.isPerPartition;
+  return hasPartition ? { ...common, name: `${common.name}${partition}` } : common;
 }
 
 /**
  * Counts what the budgets of the old limits have sent in those of the new ones. A service does not know which of its
- * members has sent what: each member that left it counts all of it.
+ * members has sent what: each member that left it counts all of it. So does each partition, if its limits were common
+ * before.
  */
 export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded): TakenOver[] {
-  const { before, now, budgetAt, nowUs } = reloaded;
+  const { before, now, budgetAt, dividedAt, nowUs } = reloaded;
+  const partitionsOf = partitionsByName(reloaded);
   const takenOver: TakenOver[] = [];
   const inTotals = new Map<Budget, Set<FormerBudget>>();
   const passedBy = new Map<Budget, RoleBudget>();
   /** The totals that have counted the requests, but not this unit. */
   const inCosts = new Map<CostLog, Set<FormerBudget>>();
-  for (const sender of senders) {
-    const { name, role, log } = sender;
-    if (log.written + log.pending === 0) continue;
-    const counted = new Map(before.routeByName(name, role)?.above.map(total => [total.name, total.policy]));
+  // A partition that is created for its own requests counts what was divided before.
+  const commonFirst = senders.toSorted((a, b) => Number(isPartition(a)) - Number(isPartition(b)));
+  for (const sender of commonFirst) {
+    const { name, role, log, isDivided = false } = sender;
+    if (log.written === 0) continue;
+    const former = before.routeByName(name, role);
+    const counted = new Map(former?.above.map(total => [total.name, total.policy]));
     const absorbing = new Set([name]);
     const partition = name.slice(commonName(name).length);
-    for (const { host, path } of before.placesOf(name)) {
-      const common = now.route(host, role, path);
-      const isPartition = partition !== "" && common.roleBudget.isPerPartition;
-      const route = isPartition ? { ...common, name: `${common.name}${partition}` } : common;
+    const mayHavePartition = isDivided || (partition === "" && !former?.roleBudget.isPerPartition);
+    for (const place of before.placesOf(name)) {
+      const route = routeAt(place, role, partition, now);
       const roleBudget = budgetAt(route, role);
-      // At once: the next budget that is created may evict one without units.
-      if (!absorbing.has(route.name)) {
-        roleBudget.absorb([sender]);
-        takenOver.push({ budget: roleBudget, roleBudget, units: unitsOf(roleBudget, [sender], nowUs) });
-      }
+      const isNew = !absorbing.has(route.name);
       absorbing.add(route.name);
+      const absorbers = isNew && !isDivided ? [roleBudget] : [];
+      if (mayHavePartition && route.roleBudget.isPerPartition && (isNew || route.name === name)) {
+        // The partitions of this name have counted it already if they were divided before.
+        if (isNew || !isDivided) absorbers.push(...partitionsOf(route.name, role));
+        dividedAt(route, role).absorb([sender]);
+      }
+      for (const absorber of absorbers) {
+        absorber.absorb([sender]);
+        takenOver.push({ budget: absorber, roleBudget: absorber, units: unitsOf(absorber, [sender], nowUs) });
+      }
+      if (isDivided) continue;
       for (const total of budgetsAbove(roleBudget)) {
         passedBy.set(total, roleBudget);
         const countedBy = counted.get(total.name);
@@ -70,44 +97,18 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
     if (roleBudget !== undefined)
       takenOver.push({ budget: total, roleBudget, units: unitsOf(total, [...sources], nowUs) });
   }
-  for (const [cost, sources] of inCosts) {
-    cost.absorb([...sources]);
-    for (const source of sources)
-      if (source instanceof RoleBudget && !source.isDetached)
-        cost.log.reserve(pendingCosts(source, 1).get(cost.unit) ?? 0);
-  }
+  for (const [cost, sources] of inCosts) cost.absorb([...sources]);
   return takenOver;
 }
 
-/** Moves in-flight requests and pending units of a role budget to the budgets that are above it now. */
-export function transfer(roleBudget: RoleBudget, from: readonly Budget[], to: readonly Budget[]): void {
-  for (const [budgets, others, sign] of [
-    [from, to, -1],
-    [to, from, 1],
-  ] as const) {
-    for (const budget of budgets) {
-      if (others.includes(budget)) continue;
-      budget.inFlight += sign * roleBudget.inFlight;
-      budget.reserve({ units: sign * roleBudget.log.pending, costs: pendingCosts(roleBudget, sign) });
-    }
-  }
-}
-
-/** Counts requests that are granted and not written as written now. */
-export function writePending(roleBudget: RoleBudget, nowUs: number): void {
-  for (const { log, windows } of [roleBudget, ...roleBudget.costLogs])
-    if (log.pending > 0) log.write(windows, log.pending, nowUs);
-}
-
-/** The most units of these senders that count in a window of the budget, those in flight included. */
-function unitsOf({ windows }: Budget, senders: readonly FormerBudget[], nowUs: number): number {
+/** The most units of these senders that count in a window of the budget. */
+export function unitsOf({ windows }: Budget, senders: readonly FormerBudget[], nowUs: number): number {
   const log = WindowLog.merged(windows, senders);
-  const pending = senders.reduce((sum, sender) => sum + sender.log.pending, 0);
-  return pending + Math.max(0, ...windows.map((window, index) => log.usedUnits(index, window, nowUs)));
+  return Math.max(0, ...windows.map((window, index) => log.usedUnits(index, window, nowUs)));
 }
 
-function pendingCosts({ costLogs }: RoleBudget, sign: 1 | -1): Costs {
-  return new Map(costLogs.map(({ unit, log }) => [unit, sign * log.pending]));
+function isPartition({ name }: FormerBudget): boolean {
+  return nameWithoutPartition(name) !== undefined;
 }
 
 function addTo<Key>(map: Map<Key, Set<FormerBudget>>, key: Key, sender: FormerBudget): void {

@@ -36,6 +36,8 @@ export class RoleBudget extends Budget {
   hasUnchangedRates = true;
   /** Forgotten, or removed by a reload. The object only serves requests that are still in flight. */
   isDetached = false;
+  /** Number of reloads with requests in flight. A grant of an older one is settled with its `RequestBatch`. */
+  generation = 0;
   /** Units leased from a shared store. Undefined without a store, or before the first request to it. */
   unitLease: UnitLease | undefined = undefined;
   /** Responses are recorded. Without them, requests cannot be sent one after the other. */
@@ -242,7 +244,7 @@ export class RoleBudget extends Budget {
 
   /** Also counts units that it does not limit: a later reload may move them under a limit. */
   override absorb(sent: readonly SentUnits[]): void {
-    for (const { costLogs } of sent) this.#track(costLogs);
+    for (const { costLogs } of sent) this.track(costLogs);
     super.absorb(sent);
   }
 
@@ -251,10 +253,10 @@ export class RoleBudget extends Budget {
    * total, what was used counts there too (law L1).
    */
   trackCosts(): void {
-    for (let at = this.above; at; at = at.above) this.#track(at.policy.costs);
+    for (let at = this.above; at; at = at.above) this.track(at.policy.costs);
   }
 
-  #track(units: readonly { readonly unit: string }[]): void {
+  track(units: readonly { readonly unit: string }[]): void {
     for (const { unit } of units)
       if (this.costLogs.every(cost => cost.unit !== unit))
         this.costLogs = [...this.costLogs, new CostLog({ unit, rates: [], windows: [], labels: [] })];

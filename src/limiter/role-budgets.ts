@@ -2,20 +2,19 @@ import type { AimdPolicy } from "../core/limits/aimd.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import { UNLIMITED } from "../policy/budget-policy.ts";
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
-import { partitionName } from "../policy/partition-name.ts";
+import { nameWithoutPartition, partitionName } from "../policy/partition-name.ts";
 import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
 import { Budget, budgetsAbove } from "./budget.ts";
+import { CarriedUse } from "./carried-use.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import { KnownBudgets } from "./known-budgets.ts";
 import type { LimiterEmitter } from "./limiter-emitter.ts";
 import { LimitsInForce } from "./limits-in-force.ts";
 import { hasSameOrders, type OrderedKey } from "./ordered-limits.ts";
 import { Pace } from "./pace.ts";
-import { countAgain, type TakenOver, transfer, writePending } from "./recount.ts";
 import { RoleBudget, type StoreState } from "./role-budget.ts";
-import { SentHistory } from "./sent-history.ts";
 import { knownUse } from "./shared-use.ts";
 import { TotalBudgets } from "./total-budgets.ts";
 
@@ -46,9 +45,9 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #pins: { readonly host: string; readonly role: Role }[] = [];
   readonly #pinned = new Set<RoleBudget>();
   readonly #emitter: LimiterEmitter;
-  readonly #history = new SentHistory();
-  /** What budgets have taken over in the last reload. */
-  #takenOver: TakenOver[] = [];
+  readonly carried = new CarriedUse(() => this.isShared);
+  /** Nothing is forgotten while no budget counts the requests in flight. */
+  #isReloading = false;
   /** Whether the budgets are shared through a store. */
   isShared = false;
 
@@ -65,8 +64,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         keptKeys,
         // What the processes share is known by the object.
         mayPack: () => !this.isShared,
-        isKept: roleBudget => this.#pinned.has(roleBudget),
-        onForget: roleBudget => this.#history.add(roleBudget, true),
+        isKept: roleBudget => this.#isReloading || this.#pinned.has(roleBudget),
+        onForget: roleBudget => this.carried.history.add(roleBudget, true),
       });
     this.#byRole = { metadata: make("metadata"), landing: make("landing"), artifact: make("artifact") };
   }
@@ -141,8 +140,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       this.store,
     );
     this.#countUnknown(roleBudget);
-    const former = this.#history.of(route.name, role, this.#time.monotonicUs());
-    if (former !== undefined) roleBudget.absorb([former]);
+    this.carried.created(roleBudget, this.#time.monotonicUs());
     const { aimd } = this.#limits;
     // With max_multiplier below 1 the windows are stretched from the first request on.
     if (aimd.enabled && aimd.maxMultiplier !== 1)
@@ -196,36 +194,42 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const nowUs = this.#time.monotonicUs();
     this.reloadedUs = nowUs;
     const all = ROLES.flatMap(role => this.#byRole[role].named(() => true));
-    const oldTotals = new Map(all.map(roleBudget => [roleBudget, budgetsAbove(roleBudget)]));
-    for (const [roleBudget, old] of oldTotals) {
+    const oldTotals = all.flatMap(budgetsAbove);
+    this.#isReloading = true;
+    this.carried.takeOut(all, before);
+    for (const roleBudget of all) {
       const route = limits.routeByName(roleBudget.name, roleBudget.role);
       if (route?.name !== roleBudget.name) {
         this.#byRole[roleBudget.role].delete(roleBudget.name);
         roleBudget.isDetached = true;
-        // Requests that are not written yet count as written now; their stamps would only reach this budget.
-        writePending(roleBudget, nowUs);
         // The hosts of a suffix are not known: what it sent counts again if the service comes back.
-        if (before.placesOf(roleBudget.name).length === 0) this.#history.add(roleBudget, false);
+        if (before.placesOf(roleBudget.name).length === 0) this.carried.history.add(roleBudget, false);
         continue;
       }
       roleBudget.reload(route.roleBudget, limits.aimd);
       roleBudget.above = this.#totals.of(route, limits.aimd);
       roleBudget.trackCosts();
-      transfer(roleBudget, old, budgetsAbove(roleBudget));
     }
-    const budgetAt = (route: Route, role: Role) => this.#atRoute(route, role);
-    const senders = [...oldTotals.keys(), ...this.#history.all(nowUs)];
-    this.#takenOver = countAgain(senders, { before, now: limits, budgetAt, nowUs });
-    this.#dropRemovedTotals([...oldTotals.values()].flat(), nowUs);
+    this.carried.countAgain(all, {
+      ...{ before, now: limits, nowUs },
+      budgetAt: (route, role) => this.#atRoute(route, role),
+      partitions: () => this.#partitions(),
+    });
+    this.#isReloading = false;
+    this.#dropRemovedTotals(oldTotals, nowUs);
     // The new limits may route a pinned host to another budget.
     this.#pinned.clear();
     for (const { host, role } of this.#pins) this.#pinned.add(this.forHost(host, role));
   }
 
+  #partitions(): readonly RoleBudget[] {
+    return ROLES.flatMap(role => this.#byRole[role].named(name => nameWithoutPartition(name) !== undefined));
+  }
+
   /** A total whose role budgets were forgotten is still used. */
   #dropRemovedTotals(totals: readonly Budget[], nowUs: number): void {
     const used = new Set(
-      [...this, ...this.#history.all(nowUs)].flatMap(
+      [...this, ...this.carried.history.all(nowUs)].flatMap(
         ({ name, role }) => this.#limits.routeByName(name, role)?.above.map(total => total.name) ?? [],
       ),
     );
@@ -268,11 +272,6 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       }
     }
     return changes;
-  }
-
-  /** What budgets have taken over from others in the last reload, once: the store does not know it. */
-  takeTakenOver(): readonly TakenOver[] {
-    return this.#takenOver.splice(0);
   }
 
   /** Creates the budget before its first request. It is never forgotten. */

@@ -15,6 +15,8 @@ export interface SentUnits extends LoggedUnits {
 export interface FormerBudget extends SentUnits {
   readonly name: string;
   readonly role: Role;
+  /** The limits of this name were divided by partition since: each partition counts it. */
+  readonly isDivided?: true;
 }
 
 /** No window that a later policy may bring is longer, in practice: requests that are older count no more. */
@@ -52,13 +54,18 @@ export class SentHistory {
   of(name: string, role: Role, nowUs: number): FormerBudget | undefined {
     const key = keyOf(name, role);
     const former = this.#former.get(key);
-    if (former === undefined || nowUs - former.log.lastUs < KEPT_US) return former;
+    if (former === undefined || isKept(nowUs)(former)) return former;
     this.#former.delete(key);
     return undefined;
   }
 
   all(nowUs: number): readonly FormerBudget[] {
-    return [...this.#former.values()].filter(({ log }) => nowUs - log.lastUs < KEPT_US);
+    return [...this.#former.values()].filter(isKept(nowUs));
+  }
+
+  /** Other budgets count what these have sent. */
+  remove(isCounted: (former: FormerBudget) => boolean): void {
+    for (const [key, former] of this.#former) if (isCounted(former)) this.#former.delete(key);
   }
 }
 
@@ -67,6 +74,11 @@ export function absorbed({ log, windows }: LoggedUnits, sent: readonly LoggedUni
   const merged = WindowLog.merged(windows, [{ log, windows }, ...sent]);
   merged.pending = log.pending;
   return merged;
+}
+
+/** Whether a later policy may count it again. */
+export function isKept(nowUs: number): (former: FormerBudget) => boolean {
+  return ({ log }) => nowUs - log.lastUs < KEPT_US;
 }
 
 function briefly({ written, lastUs }: WindowLog): LoggedUnits {

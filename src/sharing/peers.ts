@@ -180,6 +180,11 @@ export class Peers {
     this.#costLeases?.limitsChanged();
   }
 
+  /** Budgets count units that the store does not know of them. */
+  takenOver(all: readonly TakenOver[]): void {
+    if (all.length > 0) this.#unitLeases?.takenOver(all);
+  }
+
   /** An operator has changed the rates of these budgets: as `limitsChanged`, for them alone. */
   ratesOrdered(roleBudgets: readonly RoleBudget[]): void {
     this.#unitLeases?.ratesOrdered(roleBudgets);

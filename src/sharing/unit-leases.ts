@@ -119,7 +119,12 @@ export class UnitLeases {
   limitsChanged(takenOver: readonly TakenOver[]): void {
     this.#limitsVersion += 1;
     this.#units.returnAllUnused();
-    for (const one of takenOver) this.#reports.takenOver(one);
+    this.takenOver(takenOver);
+  }
+
+  /** Budgets count units that the store does not know of them. */
+  takenOver(all: readonly TakenOver[]): void {
+    for (const one of all) this.#reports.takenOver(one);
     if (this.#reports.hasSent) this.#scheduleReport();
   }
 

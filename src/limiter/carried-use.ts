@@ -1,0 +1,59 @@
+import type { LimitPolicies } from "../policy/limit-policies.ts";
+import { DividedBudgets } from "./divided-budgets.ts";
+import { FormerRequests } from "./former-requests.ts";
+import { countAgain, type Reloaded, type TakenOver, unitsOf } from "./recount.ts";
+import type { RoleBudget } from "./role-budget.ts";
+import { SentHistory } from "./sent-history.ts";
+
+/** Carries over reloads what was sent and what is in flight: it counts in every budget that applies to it now (law L1). */
+export class CarriedUse {
+  readonly history = new SentHistory();
+  readonly formerRequests = new FormerRequests();
+  readonly #divided = new DividedBudgets();
+  readonly #takenOver: TakenOver[] = [];
+  readonly #isShared: () => boolean;
+
+  /** `isShared`: whether the budgets are shared through a store, which has to know what they take over. */
+  constructor(isShared: () => boolean) {
+    this.#isShared = isShared;
+  }
+
+  /** What was sent before counts in a new budget too, and so do requests in flight that may be of its partition. */
+  created(roleBudget: RoleBudget, nowUs: number): void {
+    const { name, role } = roleBudget;
+    const former = this.history.of(name, role, nowUs);
+    if (former !== undefined) roleBudget.absorb([former]);
+    const divided = this.#divided.ofPartition(name, role);
+    if (divided === undefined) return;
+    roleBudget.absorb([divided]);
+    this.#report([{ budget: roleBudget, roleBudget, units: unitsOf(roleBudget, [divided], nowUs) }]);
+    this.#report(this.formerRequests.partitionCreated(roleBudget, divided));
+  }
+
+  /** A reload begins: until `countAgain` is called, no budget counts the requests in flight. */
+  takeOut(roleBudgets: readonly RoleBudget[], before: LimitPolicies): void {
+    this.formerRequests.takeOut(roleBudgets, before);
+  }
+
+  /** Counts what these role budgets and those that are gone have sent, and all requests in flight, by the new limits. */
+  countAgain(roleBudgets: readonly RoleBudget[], reloaded: Omit<Reloaded, "dividedAt">): void {
+    const { before, now, nowUs } = reloaded;
+    const all: Reloaded = { ...reloaded, dividedAt: (route, role) => this.#divided.at(route, role) };
+    const senders = [...roleBudgets, ...this.history.all(nowUs), ...this.#divided.takeAll(nowUs)];
+    this.#report(countAgain(senders, all));
+    this.#report(this.formerRequests.countAgain(all));
+    // Otherwise the next reload would count them once more.
+    this.history.remove(
+      ({ name, role }) => before.placesOf(name).length > 0 && now.routeByName(name, role)?.name !== name,
+    );
+  }
+
+  /** What budgets have taken over from others, once: the store does not know it. */
+  takeTakenOver(): readonly TakenOver[] {
+    return this.#takenOver.splice(0);
+  }
+
+  #report(takenOver: readonly TakenOver[]): void {
+    if (this.#isShared()) this.#takenOver.push(...takenOver);
+  }
+}

@@ -1,0 +1,45 @@
+import type { Route } from "../policy/limit-policies.ts";
+import { nameWithoutPartition } from "../policy/partition-name.ts";
+import type { Role } from "../policy/roles.ts";
+import { RoleBudget } from "./role-budget.ts";
+import { type FormerBudget, isKept } from "./sent-history.ts";
+
+/**
+ * What was sent before limits were divided by partition. It is not known which partition has sent what, so each of them
+ * begins with all of it.
+ */
+export class DividedBudgets {
+  /** A budget without requests of its own for each name and role, with what a new partition has to count. */
+  readonly #byKey = new Map<string, RoleBudget>();
+
+  /** What the budget of a new partition counts; undefined if the name is not that of a partition, or nothing was sent. */
+  ofPartition(name: string, role: Role): RoleBudget | undefined {
+    const common = nameWithoutPartition(name);
+    return common === undefined ? undefined : this.#byKey.get(keyOf(common, role));
+  }
+
+  /** The one of a route whose limits are divided, created on first use. */
+  at(route: Route, role: Role): RoleBudget {
+    const key = keyOf(route.name, role);
+    const known = this.#byKey.get(key);
+    if (known !== undefined) return known;
+    const divided = new RoleBudget(route.name, role, route.roleBudget, undefined);
+    divided.isDetached = true;
+    this.#byKey.set(key, divided);
+    return divided;
+  }
+
+  /** A reload begins: what was divided is to be counted again by the new limits. */
+  takeAll(nowUs: number): readonly FormerBudget[] {
+    const divided = [...this.#byKey.values()].filter(isKept(nowUs));
+    this.#byKey.clear();
+    return divided.map(({ name, role, log, windows, costLogs }) => ({
+      ...{ name, role, log, windows, costLogs },
+      isDivided: true,
+    }));
+  }
+}
+
+function keyOf(name: string, role: Role): string {
+  return `${role} ${name}`;
+}

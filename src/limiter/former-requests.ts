@@ -1,0 +1,84 @@
+import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
+import type { Role } from "../policy/roles.ts";
+import { type Budget, budgetsAbove } from "./budget.ts";
+import { partitionsByName, type Reloaded, routeAt, type TakenOver } from "./recount.ts";
+import { type CountingBudgets, RequestBatch } from "./request-batch.ts";
+import type { RoleBudget } from "./role-budget.ts";
+
+/**
+ * The requests that were granted before a reload and are not over. Each counts in every budget that may apply to it now:
+ * as written now until it is written (law L1), and with a slot until it ends.
+ */
+export class FormerRequests {
+  readonly #batches = new Set<RequestBatch>();
+
+  /** The batch of a request; undefined if it was granted since the last reload. */
+  of(roleBudget: RoleBudget, generation: number): RequestBatch | undefined {
+    if (roleBudget.generation === generation) return undefined;
+    for (const batch of this.#batches)
+      if (batch.roleBudget === roleBudget && batch.generation === generation) return batch;
+    return undefined;
+  }
+
+  /** To be called when requests of a batch have ended. */
+  ended(batch: RequestBatch): void {
+    if (batch.isOver) this.#batches.delete(batch);
+  }
+
+  /** A reload begins: until `countAgain` is called, no budget counts the requests in flight. */
+  takeOut(roleBudgets: readonly RoleBudget[], before: LimitPolicies): void {
+    // First the older batches, so that each role budget has its own requests only.
+    for (const batch of this.#batches) batch.takeOut();
+    for (const roleBudget of roleBudgets) {
+      if (!roleBudget.hasPending && roleBudget.inFlight === 0) continue;
+      const batch = new RequestBatch(roleBudget, before.placesOf(roleBudget.name));
+      batch.takeOut();
+      this.#batches.add(batch);
+    }
+  }
+
+  /** Counts the requests in flight in the budgets of the new limits. */
+  countAgain(reloaded: Reloaded): TakenOver[] {
+    const partitionsOf = partitionsByName(reloaded);
+    return [...this.#batches].flatMap(batch => {
+      const budgets = budgetsOf(batch, reloaded, partitionsOf);
+      batch.countIn(budgets);
+      return batch.unknownToStore(budgets);
+    });
+  }
+
+  /** A partition is used for the first time. It counts the requests that are counted in `divided`. */
+  partitionCreated(partition: RoleBudget, divided: RoleBudget): TakenOver[] {
+    const budgets = new Map([[partition, partition]]);
+    return [...this.#batches].flatMap(batch => {
+      if (!batch.budgets.has(divided)) return [];
+      batch.countIn(budgets);
+      return batch.unknownToStore(budgets);
+    });
+  }
+}
+
+function budgetsOf(
+  batch: RequestBatch,
+  { now, budgetAt, dividedAt }: Reloaded,
+  partitionsOf: ReturnType<typeof partitionsByName>,
+): CountingBudgets {
+  const { role, name } = batch.roleBudget;
+  const budgets = new Map<Budget, RoleBudget>();
+  for (const route of routesOf(batch, role, name, now)) {
+    const roleBudget = budgetAt(route, role);
+    const isDivided = batch.mayHavePartition && route.roleBudget.isPerPartition;
+    const partitions = isDivided ? [dividedAt(route, role), ...partitionsOf(route.name, role)] : [];
+    for (const each of [roleBudget, ...partitions]) budgets.set(each, each);
+    for (const total of budgetsAbove(roleBudget)) budgets.set(total, roleBudget);
+  }
+  // The hosts of a suffix are not known: its log counts again if the service comes back.
+  if (budgets.size === 0) budgets.set(batch.roleBudget, batch.roleBudget);
+  return budgets;
+}
+
+function routesOf({ places, partition }: RequestBatch, role: Role, name: string, now: LimitPolicies): readonly Route[] {
+  const same = now.routeByName(name, role);
+  const routes = places.map(place => routeAt(place, role, partition, now));
+  return same?.name === name ? [same, ...routes] : routes;
+}

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gateOf, host } from "../../test/limiter/kit.ts";
+import type { Gate } from "../gate/gate.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+
+const METADATA = { rates: "4/min", guard_ms: 0, costs: { credits: "10/min" } };
+const common: RatelimitsOptions = { hosts: { [host]: { metadata: METADATA } } };
+const divided: RatelimitsOptions = { hosts: { [host]: { metadata: { ...METADATA, per: "partition" } } } };
+
+/** How many requests of a partition are granted at once. */
+function burst(gate: Gate, partition?: string): number {
+  let granted = 0;
+  while (gate.tryEnter({ host, role: "metadata", partition, stamp: "granted" }) !== undefined) granted += 1;
+  return granted;
+}
+
+function reload(gate: Gate, limits: RatelimitsOptions): void {
+  gate.reload(limitPoliciesFrom(limits, "test"));
+}
+
+test("each partition counts what was sent before its limits were divided", async () => {
+  const { gate, time, enterNow } = gateOf(common);
+  for (let call = 0; call < 3; call += 1) enterNow({ partition: `p${call}` }).release();
+  await time.advance(1000);
+  reload(gate, divided);
+  assert.deepEqual([burst(gate, "a"), burst(gate, "b"), burst(gate)], [1, 1, 1]);
+  await time.advance(59_000);
+  assert.deepEqual([burst(gate, "a"), burst(gate, "c"), burst(gate)], [3, 4, 3]);
+});
+
+test("each partition counts the costs that were used before its limits were divided", async () => {
+  const { gate, time, enterNow, refusal } = gateOf(common);
+  enterNow({ costs: { credits: 8 } }).release();
+  reload(gate, divided);
+  assert.equal(refusal({ partition: "a", costs: { credits: 3 } }).retryAfterMs, 60_000);
+  enterNow({ partition: "a", costs: { credits: 2 } }).release();
+  await time.advance(60_000);
+  enterNow({ partition: "b", costs: { credits: 10 } }).release();
+});
+
+test("what a host has sent counts in each partition of a service that it joins", async () => {
+  const service = (...members: string[]): RatelimitsOptions => ({
+    ...{ hosts: {}, defaults: { metadata: METADATA } },
+    services: { pair: { members, metadata: { ...METADATA, per: "partition" } } },
+  });
+  const { gate } = gateOf(service("other.example"));
+  const enter = () => gate.tryEnter({ host: "other.example", role: "metadata", partition: "a", stamp: "granted" });
+  assert.ok(enter());
+  assert.equal(gate.tryEnter({ host, role: "metadata", stamp: "granted" }) !== undefined, true);
+  reload(gate, service("other.example", host));
+  assert.deepEqual([burst(gate, "a"), burst(gate, "b")], [2, 3]);
+});
+
+test("partitions that a reload joins count together, and what was sent before they were divided counts", async () => {
+  const { gate, enterNow } = gateOf(common);
+  enterNow().release();
+  reload(gate, divided);
+  enterNow({ partition: "a" }).release();
+  reload(gate, common);
+  assert.ok(burst(gate) <= 2);
+});
+
+test("a budget that was forgotten before a reload is counted once, however many reloads follow", async () => {
+  const rates = (metadata: object): RatelimitsOptions => ({
+    ...{ defaults: { metadata: { guard_ms: 0, rates: "9/s" } } },
+    services: { pair: { members: ["other.example", host], metadata: { guard_ms: 0, ...metadata } } },
+  });
+  const { gate, time, enterNow } = gateOf({ defaults: { metadata: { guard_ms: 0, rates: "9/s" } } });
+  enterNow().release();
+  await time.advance(2000);
+  for (let visit = 0; visit < 9; visit += 1) enterNow({ host: `h${visit}.example` }).release();
+  for (let times = 0; times < 3; times += 1) reload(gate, rates({ rates: "4/HOUR" }));
+  assert.equal(burst(gate), 3);
+});
