@@ -38,6 +38,7 @@ test("the plans of seeds differ and cover every fault, server model and number o
   assert.ok(plans.some(({ calls }) => calls.some(({ bodyMs }) => bodyMs > 1000)));
   assert.ok(plans.some(({ calls }) => calls.some(({ partition }) => partition !== undefined)));
   assert.ok(plans.some(({ startsWithTotals }) => !startsWithTotals));
+  assert.ok(plans.some(({ faults }) => faults.some(fault => fault.kind === "reload" && fault.isPartitioned === false)));
   assert.ok(plans.some(({ hosts }) => hosts.some(({ hasPartitionBreakers }) => hasPartitionBreakers)));
   assert.equal(new Set(plans.map(plan => JSON.stringify({ ...plan, seed: 0 }))).size, 2000);
 });

@@ -63,10 +63,18 @@ export function drawPlan(seed: number): Plan {
   );
   // Servers enforce their totals from the beginning.
   const startsWithTotals = drawn.faults.every(({ kind }) => kind !== "reload") || costs.chance(0.5);
-  return {
+  const plan: Plan = {
     ...{ seed, hosts: partitioned, processes, store: store && refusing(partitions, store), startsWithTotals },
     ...{ calls: calls.map(call => inPartition(partitions, call, partitioned)), ...drawn },
   };
+  return withJoinedPartitions(breakers, plan);
+}
+
+/** Two of three reloads join the limits of all partitions. */
+function withJoinedPartitions(random: Random, plan: Plan): Plan {
+  if (plan.hosts.every(({ isPerPartition }) => !isPerPartition) || random.chance(0.3)) return plan;
+  const joined = { isPartitioned: false } as const;
+  return { ...plan, faults: plan.faults.map(fault => (fault.kind === "reload" ? { ...fault, ...joined } : fault)) };
 }
 
 /** With some stores that are away, calls are refused. */

@@ -107,6 +107,8 @@ export type SimFact =
       readonly factor: number;
       /** Whether the policy has the totals of the hosts. */
       readonly hasTotals: boolean;
+      /** Whether partitions have limits of their own, at hosts with `isPerPartition`. */
+      readonly isPartitioned: boolean;
       readonly isDone: boolean;
     }
   | { readonly kind: "stuck"; readonly atUs: number; readonly message: string }

@@ -87,7 +87,11 @@ export function scheduleFault(fault: Fault, deps: FaultDeps): void {
       at(fault.atMs, true, () => store?.rollBack(fault.lostMs * 1000));
       return;
     case "reload":
-      for (const each of processes) clock.at(fault.atMs * 1000, each.time, () => void each.reload(fault));
+      for (const each of processes) {
+        const { factor, hasTotals } = fault;
+        const version = { factor, hasTotals, isPartitioned: fault.isPartitioned !== false };
+        clock.at(fault.atMs * 1000, each.time, () => void each.reload(version));
+      }
       return;
     case "operator":
       clock.at(fault.atMs * 1000, process(fault.process).time, () => {

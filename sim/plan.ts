@@ -183,7 +183,14 @@ export type Fault =
   | { readonly kind: "store-away"; readonly atMs: number; readonly ms: number; readonly isSilent: boolean }
   | { readonly kind: "store-restart"; readonly atMs: number }
   | { readonly kind: "store-loss"; readonly atMs: number; readonly lostMs: number }
-  | { readonly kind: "reload"; readonly atMs: number; readonly factor: number; readonly hasTotals: boolean }
+  | {
+      readonly kind: "reload";
+      readonly atMs: number;
+      readonly factor: number;
+      readonly hasTotals: boolean;
+      /** False when the limits of all partitions become common. Absent: each partition has its own. */
+      readonly isPartitioned?: false | undefined;
+    }
   | {
       readonly kind: "operator";
       readonly atMs: number;

@@ -12,13 +12,17 @@ export interface PolicyVersion {
   /** Scales every rate. */
   readonly factor: number;
   readonly hasTotals: boolean;
+  /** Whether partitions have limits of their own, at hosts with `isPerPartition`. */
+  readonly isPartitioned: boolean;
+}
+
+/** The policy before any reload. */
+export function firstVersion({ startsWithTotals }: Plan): PolicyVersion {
+  return { factor: 1, hasTotals: startsWithTotals, isPartitioned: true };
 }
 
 /** The policy of all hubs of a plan. */
-export function policyOfPlan(
-  plan: Plan,
-  version: PolicyVersion = { factor: 1, hasTotals: plan.startsWithTotals },
-): PolicyOptions {
+export function policyOfPlan(plan: Plan, version: PolicyVersion = firstVersion(plan)): PolicyOptions {
   const { hosts, maxInFlight, isAimd, sabotage, store } = plan;
   const ratelimits: RatelimitsOptions = {
     extends: "none",
@@ -40,6 +44,11 @@ export function breakerUnitOf({ name, hasPartitionBreakers }: HostPlan, { partit
   return hasPartitionBreakers && partition !== undefined ? partitionName(name, partition) : name;
 }
 
+/** Whether a reload joins the limits of all partitions. */
+export function joinsPartitions({ faults }: Plan): boolean {
+  return faults.some(fault => fault.kind === "reload" && fault.isPartitioned === false);
+}
+
 /** A rate after a reload with this factor. */
 export function scaled({ limit, windowMs }: RatePlan, factor: number): RatePlan {
   return { limit: Math.max(1, Math.round(limit * factor)), windowMs };
@@ -47,7 +56,7 @@ export function scaled({ limit, windowMs }: RatePlan, factor: number): RatePlan 
 
 function limitsOf(
   { roleLimits, total, credits, guardMs, isSmooth, isPerPartition }: HostPlan,
-  { factor, hasTotals }: PolicyVersion,
+  { factor, hasTotals, isPartitioned }: PolicyVersion,
   sabotage?: Sabotage,
 ): HostLimits {
   const common = {
@@ -69,7 +78,7 @@ function limitsOf(
       max_delay_ms: sabotage === "long-delays" ? 4 * maxDelayMs + 1000 : maxDelayMs,
       max_concurrent: sabotage === "wide-slots" ? maxConcurrent + 3 : maxConcurrent,
       count_head: countsHead,
-      ...(isPerPartition && { per: "partition" as const }),
+      ...(isPerPartition && isPartitioned && { per: "partition" as const }),
     };
   }
   if (!hasTotals || total.length + (credits?.total.length ?? 0) === 0) return limits;

@@ -94,11 +94,11 @@ export class SimProcess {
     else this.#breakers.close(host);
   }
 
-  async reload({ factor, hasTotals }: PolicyVersion): Promise<void> {
+  async reload(version: PolicyVersion): Promise<void> {
     const { plan, clock, emit, number } = this.#deps;
-    const reloadFact = { kind: "reloaded", atUs: clock.nowUs, process: number, factor, hasTotals } as const;
+    const reloadFact = { kind: "reloaded", atUs: clock.nowUs, process: number, ...version } as const;
     emit({ ...reloadFact, isDone: false });
-    const policy = policyOfPlan(plan, { factor, hasTotals });
+    const policy = policyOfPlan(plan, version);
     if (plan.sabotage === "forgetful-reload")
       this.#hub = (await assemble(this.#deps, await HubPolicy.load({ policy, env: {} }))).hub;
     else await this.#hub.reload(policy);

@@ -96,6 +96,10 @@ const head = (atMs: number, retryAfterMs: number | undefined, request = requestA
 /** A request of a partition that has circuits and cooldowns of its own. */
 const ofPartition = (atMs: number, partition: string) =>
   requestAt(atMs, { breakerUnit: partitionName(HOST, partition) });
+/** A request of a partition that has limits of its own. */
+const inPartition = (atMs: number, partition: string) => requestAt(atMs, { key: partitionName(HOST, partition) });
+const ofPartitions = (...partitions: readonly string[]) =>
+  partitions.map((partition, index) => dispatched(inPartition(100 * index, partition)));
 const operated = (atMs: number, openS: number): SimFact => ({
   ...{ kind: "fault", atUs: us(atMs), isOver: true },
   fault: { kind: "operator", atMs, process: 0, host: HOST, openS },
@@ -186,8 +190,8 @@ const withCost = (atMs: number, credits: number, usedCredits: number): readonly 
   const request = requestAt(atMs, { credits, usedCredits });
   return [dispatched(request), { ...(answeredAt(atMs + 10, request, 200) as ResponseFact), usedCredits }];
 };
-const reloaded = (atMs: number, hasTotals: boolean, isDone: boolean): SimFact => ({
-  ...{ kind: "reloaded", atUs: us(atMs), process: 0, factor: 1, hasTotals, isDone },
+const reloaded = (atMs: number, hasTotals: boolean, isDone: boolean, isPartitioned = true): SimFact => ({
+  ...{ kind: "reloaded", atUs: us(atMs), process: 0, factor: 1, hasTotals, isPartitioned, isDone },
 });
 const refusedAt = (atMs: number, call: CallPlan, retryAfterMs: number) =>
   done(atMs, call, "DOCSTOKG_RATE_LIMITED", { retryAfterMs });
@@ -256,6 +260,12 @@ const cases: readonly Case[] = [
     law: fewInFlight,
     violating: [sent(1), sent(2), sent(3)],
     valid: [sent(2), { kind: "ended", atUs: us(3), request: old, how: "complete" }, sent(4)],
+  },
+  {
+    // Two slots: requests of all partitions that are in flight count together after they were joined.
+    law: fewInFlight,
+    violating: [...ofPartitions("a", "b"), reloaded(500, true, true, false), dispatched(inPartition(900, "c"))],
+    valid: [...ofPartitions("a", "b"), reloaded(500, true, true), dispatched(inPartition(900, "c"))],
   },
   { law: unobservableEviction, violating: [written(0), snapshot(500, false)], valid: [written(0)] },
   { law: noSendInCooldown, violating: [head(0, 1000), sent(999)], valid: [head(0, 1000), sent(1000)] },
@@ -426,6 +436,12 @@ const cases: readonly Case[] = [
     plan: withCredits,
     violating: [...withCost(0, 2, 12), ...withCost(1030, 1, 1)],
     valid: [...withCost(0, 2, 12), ...withCost(1035, 1, 1)],
+  },
+  {
+    // Two units in a second: those of all partitions count together after they were joined.
+    law: keepsHistory,
+    violating: [...ofPartitions("a", "b"), reloaded(500, true, true, false), dispatched(inPartition(900, "c"))],
+    valid: [...ofPartitions("a", "b"), reloaded(500, true, true), dispatched(inPartition(900, "c"))],
   },
   {
     law: keepsHistory,

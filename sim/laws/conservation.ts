@@ -1,5 +1,7 @@
+import { commonName } from "../../src/policy/partition-name.ts";
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
+import { joinsPartitions } from "../policy.ts";
 import type { Law, LawMaker } from "./law.ts";
 
 /** L3, L5: no request is sent without a grant, and at the end no unit, slot or queued call is left. */
@@ -11,9 +13,11 @@ export const conservation: LawMaker = {
 class Conservation implements Law {
   readonly #granted = new Map<string, number>();
   readonly #plan: Plan;
+  readonly #joinsPartitions: boolean;
 
   constructor(plan: Plan) {
     this.#plan = plan;
+    this.#joinsPartitions = joinsPartitions(plan);
   }
 
   check(fact: SimFact): string | undefined {
@@ -30,12 +34,13 @@ class Conservation implements Law {
 
   #countGrant(process: number, event: Extract<SimFact, { kind: "event" }>["event"]): void {
     const isGrant = event.event_type === "ratelimit.acquire" && event.outcome === "granted";
-    if (isGrant) this.#add(`${process} ${event.key} ${event.role}`, 1);
-    else if (event.event_type === "rate_head_skipped") this.#add(`${process} ${event.host} ${event.role}`, 1);
+    if (isGrant) this.#add(`${process} ${this.#nameOf(event.key)} ${event.role}`, 1);
+    else if (event.event_type === "rate_head_skipped")
+      this.#add(`${process} ${this.#nameOf(event.host)} ${event.role}`, 1);
   }
 
   #useGrant({ process, host, role, key, id }: WireRequest): string | undefined {
-    const left = this.#add(`${process} ${key} ${role}`, -1);
+    const left = this.#add(`${process} ${this.#nameOf(key)} ${role}`, -1);
     return left < 0 ? `request ${id} was sent to ${host} (${role}) without a grant` : undefined;
   }
 
@@ -43,6 +48,11 @@ class Conservation implements Law {
     const sum = (this.#granted.get(key) ?? 0) + change;
     this.#granted.set(key, sum);
     return sum;
+  }
+
+  /** Where a reload joins the limits of partitions, a grant may have either name. */
+  #nameOf(key: string): string {
+    return this.#joinsPartitions ? commonName(key) : key;
   }
 
   /** Not checked after a kill, whose lease ends later, or after a fault of the store, which may lose settlements. */

@@ -24,7 +24,9 @@ class UnobservableEviction implements Law {
     if (fact.kind !== "snapshot" || fact.isLast) return undefined;
     const keptKeys = new Set(fact.keys.map(({ host, role }) => `${fact.process} ${host} ${role}`));
     for (const [key, { request, atUs }] of this.#lastWritten) {
-      if (request.process !== fact.process || keptKeys.has(key)) continue;
+      // A reload may have joined the limits of all partitions.
+      const common = `${request.process} ${request.host} ${request.role}`;
+      if (request.process !== fact.process || keptKeys.has(key) || keptKeys.has(common)) continue;
       const rates = this.#plan.hosts.find(({ name }) => name === request.host)?.roleLimits[request.role]?.rates ?? [];
       const longestUs = Math.max(...rates.map(({ windowMs }) => windowMs * 1000));
       if (fact.atUs - atUs < longestUs || request.endedUs === undefined)

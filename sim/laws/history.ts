@@ -7,8 +7,8 @@ import { hostOf, isSameBudget, scopesOf } from "./scopes.ts";
 import { isWithin, SentRequests } from "./sent-requests.ts";
 
 /**
- * L1, L11: what was sent before a reload counts in every window of the new policy: in changed rates, and in a total that
- * was added.
+ * L1, L11: what was sent before a reload counts in every window of the new policy: in changed rates, in a total that was
+ * added, and in the common limits when those of all partitions are joined.
  */
 export const keepsHistory: LawMaker = {
   title: "what was sent counts after a reload",
@@ -36,15 +36,17 @@ class KeepsHistory implements Law {
     const reloadedUs = this.#policies.reloadedUs(process);
     // A trial call may have been granted before the reload.
     if (reloadedUs === undefined || atUs - reloadedUs <= this.#plan.breakers.jitterMs * 1000) return undefined;
-    const { factor, hasTotals } = this.#policies.of(process);
+    const { factor, hasTotals, isPartitioned } = this.#policies.of(process);
     const host = hostOf(this.#plan, request);
+    const isCounted = (one: WireRequest) =>
+      isPartitioned ? isSameBudget(one, request) : one.host === request.host && one.role === request.role;
     for (const { name, rate, isTotal } of scopesOf(host, request)) {
       if (isTotal && !hasTotals) continue;
       const { limit, windowMs } = scaled(rate, factor);
       const fromUs = atUs - (windowMs + host.guardMs) * 1000;
       const counted = this.#sent
         .of(process, host.name)
-        .filter(one => isWithin(one, fromUs) && (isTotal || isSameBudget(one, request)));
+        .filter(one => isWithin(one, fromUs) && (isTotal || isCounted(one)));
       if (counted.every(({ dispatchedUs }) => dispatchedUs >= reloadedUs)) continue;
       const units = counted.reduce((sum, one) => sum + one.units, 0);
       if (units > limit)

@@ -1,9 +1,13 @@
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
 import type { Law, LawMaker } from "./law.ts";
+import { PoliciesInForce } from "./policies-in-force.ts";
 import { isSameBudget } from "./scopes.ts";
 
-/** L3: at most `max_concurrent` requests of a role, and `max_inflight` of a process, are in flight. */
+/**
+ * L3: at most `max_concurrent` requests of a role, and `max_inflight` of a process, are in flight. If a reload joins the
+ * limits of partitions, requests of all of them that are still in flight count together.
+ */
 export const fewInFlight: LawMaker = {
   title: "in flight within the slots",
   make: plan => new FewInFlight(plan),
@@ -12,12 +16,15 @@ export const fewInFlight: LawMaker = {
 class FewInFlight implements Law {
   readonly #plan: Plan;
   readonly #out = new Set<WireRequest>();
+  readonly #policies: PoliciesInForce;
 
   constructor(plan: Plan) {
     this.#plan = plan;
+    this.#policies = new PoliciesInForce(plan);
   }
 
   check(fact: SimFact): string | undefined {
+    this.#policies.record(fact);
     if (fact.kind === "ended") this.#out.delete(fact.request);
     if (fact.kind === "done") {
       // Aborted before it was written: no `ended` fact has been emitted yet.
@@ -30,9 +37,18 @@ class FewInFlight implements Law {
     if (own.length > this.#plan.maxInFlight)
       return `${own.length} requests of process ${process} are in flight; limit ${this.#plan.maxInFlight}`;
     const most = this.#plan.hosts.find(({ name }) => name === host)?.roleLimits[role]?.maxConcurrent ?? 0;
-    const there = own.filter(one => isSameBudget(one, fact.request)).length;
+    const there = own.filter(one => this.#isSameBudget(one, fact.request, fact.atUs)).length;
     return there > most
       ? `${there} requests of process ${process} are in flight at ${host} (${role}); limit ${most}`
       : undefined;
+  }
+
+  #isSameBudget(one: WireRequest, request: WireRequest, atUs: number): boolean {
+    const { process, host, role } = request;
+    const reloadedUs = this.#policies.reloadedUs(process) ?? Number.NEGATIVE_INFINITY;
+    // A trial call may have been granted before the reload.
+    const mayBeFormer = atUs - reloadedUs <= this.#plan.breakers.jitterMs * 1000;
+    if (this.#policies.of(process).isPartitioned || mayBeFormer) return isSameBudget(one, request);
+    return one.host === host && one.role === role;
   }
 }

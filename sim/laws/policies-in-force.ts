@@ -1,6 +1,6 @@
 import type { SimFact } from "../facts.ts";
 import type { Plan } from "../plan.ts";
-import type { PolicyVersion } from "../policy.ts";
+import { firstVersion, type PolicyVersion } from "../policy.ts";
 
 /** The policy of each process. While a process reloads, the looser one of the old and the new policy. */
 export class PoliciesInForce {
@@ -8,17 +8,21 @@ export class PoliciesInForce {
   readonly #versions = new Map<number, PolicyVersion>();
   readonly #reloadedUs = new Map<number, number>();
 
-  constructor({ startsWithTotals }: Plan) {
-    this.#first = { factor: 1, hasTotals: startsWithTotals };
+  constructor(plan: Plan) {
+    this.#first = firstVersion(plan);
   }
 
   /** Call it with each fact before the law checks it. */
   record(fact: SimFact): void {
     if (fact.kind !== "reloaded") return;
-    const { process, factor, hasTotals, isDone, atUs } = fact;
+    const { process, factor, hasTotals, isPartitioned, isDone, atUs } = fact;
     const old = this.of(process);
-    const looser = { factor: Math.max(factor, old.factor), hasTotals: hasTotals && old.hasTotals };
-    this.#versions.set(process, isDone ? { factor, hasTotals } : looser);
+    const looser = {
+      factor: Math.max(factor, old.factor),
+      hasTotals: hasTotals && old.hasTotals,
+      isPartitioned: isPartitioned || old.isPartitioned,
+    };
+    this.#versions.set(process, isDone ? { factor, hasTotals, isPartitioned } : looser);
     this.#reloadedUs.set(process, atUs);
   }
 
