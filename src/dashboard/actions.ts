@@ -117,7 +117,7 @@ function hostTargetOf(
   return {
     target: isLimit ? limitTargetOf(host, role) : circuitTargetOf(host, role),
     targetText: role === "" ? host : `${host} (${role})`,
-    seconds: Number(seconds),
+    seconds: TIMED.has(name) ? Number(seconds) : 0,
   };
 }
 

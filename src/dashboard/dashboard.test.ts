@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { test } from "node:test";
+import { exampleSource } from "../../test/dashboard/example-source.ts";
 import { dashboardFor, listen, withToken } from "../../test/dashboard/served-dashboard.ts";
 import { hubFor, serve } from "../../test/http/kit.ts";
-import { createDashboard, type PerformedAction } from "./dashboard.ts";
+import { StoreError } from "../errors.ts";
+import { createDashboard, dashboardOf, type PerformedAction } from "./dashboard.ts";
 import type { DashboardState } from "./dashboard-state.ts";
 
 test("the page is served with the token of the address, which becomes a strict cookie", async t => {
@@ -91,7 +93,7 @@ test("an operator stops, holds, releases and limits hosts of the hub, and each a
   assert.equal(await act({ action: "open", seconds: 60 }), '{"isApplied":true,"text":"applied by this process"}');
   await assert.rejects(send(), { code: "DOCSTOKG_BREAKER_OPEN" });
   assert.equal((await read()).hosts[0]?.reason, "opened by operator: test");
-  await act({ action: "close" });
+  await act({ action: "close", seconds: 60 });
   assert.equal(await send(), 200);
   await act({ action: "open", seconds: 60, role: "landing" });
   assert.equal(await send(), 200);
@@ -154,6 +156,25 @@ test("a secret in the reason of an operator reaches neither the page nor onActio
   }
   assert.deepEqual(new Set(performed.map(({ reason }) => reason)), new Set(["their api_key=… is blocked"]));
   assert.equal(performed.length, orders.length);
+});
+
+test("an action that the store does not take is answered with the reason, and is not logged as done", async t => {
+  const performed: PerformedAction[] = [];
+  const source = exampleSource();
+  const run = async () => {
+    throw new StoreError("redis at redis://me:hunter2@127.0.0.1:1: connect ECONNREFUSED");
+  };
+  const actions = { names: source.actions?.names ?? [], run };
+  const dashboard = dashboardOf({ ...source, actions }, { onAction: action => performed.push(action) });
+  t.after(() => dashboard.close());
+  const origin = await listen(t, dashboard);
+  const state = (await (await fetch(withToken(dashboard, origin, "/state"))).json()) as DashboardState;
+  const headers = { "content-type": "application/json", origin, "x-docstokg-action": state.about.actionToken };
+  const body = JSON.stringify({ action: "close", host: state.hosts[0]?.name, reason: "test" });
+  const response = await fetch(withToken(dashboard, origin, "/actions"), { method: "POST", headers, body });
+  assert.equal(response.status, 503);
+  assert.equal(await response.text(), "503: redis at redis://…@127.0.0.1:1: connect ECONNREFUSED\n");
+  assert.deepEqual(performed, []);
 });
 
 test("the handler works below a path, with and without a framework that removes it", async t => {

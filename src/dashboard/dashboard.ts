@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { formatRates } from "../core/limits/rate.ts";
+import { redactedText } from "../core/text/redaction.ts";
+import { StoreError } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
@@ -140,6 +142,7 @@ class DashboardServer {
     } catch (error) {
       if (response.headersSent) response.destroy();
       else if (error instanceof RangeError) sendText(response, 400, `400: ${error.message}\n`);
+      else if (error instanceof StoreError) sendText(response, 503, `503: ${redactedText(error.message)}\n`);
       else sendText(response, 500, "500: the dashboard failed\n");
     }
   }
