@@ -15,12 +15,14 @@ const CREDENTIAL_WORDS: ReadonlySet<string> = new Set([
 
 /** A word that ends with one of these is a credential too: `apikey`, `insttoken`, `clientsecret`, `phpsessid`. */
 const CREDENTIAL_ENDINGS: readonly string[] = [
-  ..."key keyid token secret password passwd passwort kennwort passphrase sessid sessionid".split(" "),
+  ..."key keyid token secret password passwd passwort kennwort passe passphrase sessid sessionid".split(" "),
   ..."signature cookie credential jwt userpass dbpass".split(" "),
 ];
 
 /** Words that end like a credential and are none. */
-const ORDINARY_WORDS: ReadonlySet<string> = new Set("donkey hockey hotkey jockey monkey turkey whiskey".split(" "));
+const ORDINARY_WORDS: ReadonlySet<string> = new Set(
+  "donkey hockey hotkey impasse jockey monkey turkey whiskey".split(" "),
+);
 
 /** Words before `key` and `token` that make the name an ordinary one: `sort_key`, `resumptionToken`. */
 const ORDINARY_BEFORE: Readonly<Record<string, readonly string[]>> = {

@@ -4,7 +4,7 @@
  */
 import { isCredentialName, isPrivateName } from "./credentials.ts";
 import { isSpacedValue } from "./spaced-value.ts";
-import { USER_FLAG, userValueAfter } from "./user-flag.ts";
+import { FIELD_VALUE, USER_FIELD, USER_FLAG, userValueAfter } from "./user-flag.ts";
 
 /** A quote, also within JSON in JSON, in a URL or in HTML. */
 const QUOTE = String.raw`(?:\\{0,7}["'\x60]|%22|%27|&quot;|&#3[49];)`;
@@ -65,12 +65,17 @@ const SPACED = /(?<![\w-]|\/\/|[@.])((?:api |access )?[\w-]+)((?:[ \t]|\\t|%20|%
 /** The characters that separate are excluded, so that each character is read for one name only. */
 const SPACED_VALUE = /"[^"]*"?|'[^']*'?|`[^`]*`?|(?:[^\s"'`,;()<>\\%]|%(?!20|09))+/y;
 
+/** A name and its value in the name of a file or folder: `token-3f9c1a.db`, `secret_3f9c1a/`. */
+const FILE_NAME = /(?<![a-z\d])(api[_-]?key|token|secret|passw(?:or)?d)([-_])/gi;
+const FILE_NAME_VALUE = /[a-z\d]+/iy;
+
 /** The command of Redis that logs in. A server that does not know it quotes its arguments: user and password. */
 const REDIS_AUTH = /\b(AUTH)(["'`]?(?:, with args beginning with:)?[ \t]{1,5})/g;
 const REDIS_ARGUMENTS = /(?:(?:"[^"]*"|'[^']*'|`[^`]*`)(?:,?[ \t]{0,5})){1,2}|[^\s"'`]+(?:[ \t][^\s"'`]+)?/y;
 
 /** A quick test. It matches every text that one of the notations matches. */
-export const MAY_NAME_SECRET = /[=:,]|->|%3[AD]|%253[AD]|%2C|[<;][a-z]|(?<![\w-])--?[a-z]|AUTH|[ \t]\S*\d|\\t|%20|%09/i;
+export const MAY_NAME_SECRET =
+  /[=:,]|->|%3[AD]|%253[AD]|%2C|[<;][a-z]|(?<![\w-])--?[a-z]|AUTH|[ydnt][-_][a-z\d]*\d|[ \t]\S*\d|\\t|%20|%09/i;
 
 /** The values that may follow a name in one notation. */
 interface Notation {
@@ -104,6 +109,8 @@ const NOTATIONS: readonly Notation[] = [
   },
   { names: QUOTED_ITEM, value: () => QUOTED_VALUE, isSecret: isListedSecret },
   { names: JOINED_ITEM, value: () => JOINED_VALUE, isSecret: isListedSecret },
+  { names: USER_FIELD, isName: () => true, value: () => FIELD_VALUE, isSecret: () => true },
+  { names: FILE_NAME, value: () => FILE_NAME_VALUE, isSecret: ({ name, value }) => isSpacedValue(name, value) },
   { names: USER_FLAG, isName: () => true, value: (_, separator) => userValueAfter(separator), isSecret: () => true },
   {
     names: REDIS_AUTH,

@@ -55,6 +55,15 @@ test("values are removed in the notations of query strings, JSON within JSON, ma
     ["next=https%3A%2F%2Fme%3Ahunter2%40store%2Fx&y=1", "next=https%3A%2F%2F…@store%2Fx&y=1"],
     ["https%253A%252F%252Fme%253Ahunter2%2540store", "https%253A%252F%252F…@store"],
     ["redis://me:hunter2", "redis://me:…"],
+    ["of hunter2@localhost, refused", "of …@localhost, refused"],
+    ['of "john hunter2"@example.org', "of …@example.org"],
+    ["?mot_de_passe=hunter2&x=1", "?mot_de_passe=…&x=1"],
+    ["?motDePasse=hunter2&x=1", "?motDePasse=…&x=1"],
+    ["?login=me:hunter2&x=1", "?login=…&x=1"],
+    ["?user=me%3Ahunter2&x=1", "?user=…&x=1"],
+    ["cannot open /srv/token-hunter2.db", "cannot open /srv/token-….db"],
+    ["cannot open /srv/secret_hunter2/list.csv", "cannot open /srv/secret_…/list.csv"],
+    ["/srv/my-api_key-hunter2", "/srv/my-api_key-…"],
     ["proxy me:hunter2@10.0.0.1:3128 refused", "proxy …@10.0.0.1:3128 refused"],
     ['sent Digest username="me", realm="x", response="3f9c1a"', "sent Digest …"],
     [
@@ -99,6 +108,9 @@ test("redaction removes a value whatever stands around it, and takes linear time
     "AUTH '".repeat(2e4),
     "digest a=".repeat(1e4),
     "<key>a ".repeat(1e4),
+    '"a'.repeat(5e4),
+    "login=a".repeat(2e4),
+    "token-a1".repeat(2e4),
   ])
     assert.equal(typeof redactedText(hostile), "string");
 });
@@ -109,6 +121,9 @@ test("text without secrets is not changed", () => {
     "10/SECOND+5000/HOUR",
     "database is locked",
     "monkey=1",
+    "impasse=1",
+    "login=2026-11-17T10:20:00Z, user=https://a.example/x, user=me, login=failed",
+    "token-bucket/src, secret_2026-11-16, token-v2.json, password_reset.html, undici@localhost-7",
     "tokens left = 3",
     "key: metadata",
     "code=ECONNREFUSED, status code: 503",

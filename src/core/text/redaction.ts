@@ -12,8 +12,9 @@ const USER_PASSWORD = /\/\/[^\s/?#@:]*:(?!\d+(?:[\s/?#]|$))[^\s@]{0,200}@/g;
 const PASSWORD_AS_PORT = /(\/\/[^\s/?#@:[\]]*:)(?!\d+(?!\w))(?=[a-z_-]*\d)[\w%+~-]{1,200}/gi;
 /** User and password of a proxy without a scheme. */
 const PROXY_PASSWORD = /(?<![\w.%+-])[\w.%+-]{1,100}:[^\s@/:"']{1,200}@(?=[\w.-]{1,253}:\d)/g;
-/** The local part of an email address. A version such as `undici@8.1.0` is no address. */
-const MAIL_NAME = /(?<![\p{L}\p{N}_.+-])[\p{L}\p{N}_.+-]+(?:@|%40)(?=[\w-]+(?:\.[\w-]+)*\.[a-z]{2,})/giu;
+/** The local part of an email address, also in quotes. A version such as `undici@8.1.0` is no address. */
+const MAIL_NAME =
+  /(?:(?<![\p{L}\p{N}_.+-])[\p{L}\p{N}_.+-]+|"[^"\r\n]{1,64}")(?:@|%40)(?=[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}|localhost(?![\w.-]))/giu;
 /** The parameters of a header whose name is missing. */
 const DIGEST = /\b(digest\s+)(?=(?:username|realm|nonce|uri|response)=)[^\r\n]+/gi;
 /** Credentials of a header whose name is missing. */

@@ -4,6 +4,10 @@
 export const USER_FLAG =
   /(?<![\w-])(--(?:proxy-)?user(?=[\s="'`\\])|-u)((?:=|\s{1,20}|\\{0,7}["'`]\s{0,20},\s{0,20})?\\{0,7}["'`]?)/gi;
 
+/** The same as a field: `login=user:password`. */
+export const USER_FIELD = /(?<![\w-])(log-?in|user|username|userpwd)((?:=|%3D)\\{0,7}["'`]?)/gi;
+export const FIELD_VALUE = /(?=[a-z])[^\s"'`:\\&;,]{1,200}(?::(?!\/\/)|%3A(?!%2F|\/))[^\s"'`\\&;,]+/iy;
+
 /** Other values of such flags: `1000:1000` (user and group of a process), `C:\x`, `https://x`, `+%H:%M`. */
 const OTHER = String.raw`(?![+-]|\d{1,10}:\d{1,10}(?:[\s"'\x60\\]|$)|[a-z]:[\\/])`;
 const WORD = userAndPassword(String.raw`[^\s"'\x60:\\]`, String.raw`(?:[^\s"'\x60]+|"[^"]*|'[^']*)`);
