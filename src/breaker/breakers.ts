@@ -11,6 +11,7 @@ import { BreakerEmitter } from "./breaker-emitter.ts";
 import { allUnits, BreakerTable, type CallUnits } from "./breaker-table.ts";
 import { CallSettler } from "./call-settler.ts";
 import { type CircuitHolder, stateName } from "./circuit-holder.ts";
+import { CooldownEvents } from "./cooldown-events.ts";
 import { CooldownStarter, reasonText } from "./cooldowns.ts";
 import { type Denial, denialOf, holdDenialOf, isStopped, mayCool, probeDenialOf } from "./denial.ts";
 import type { HostBreaker } from "./host-breaker.ts";
@@ -73,6 +74,7 @@ export class Breakers implements PermitOwner {
   explain: ((constraint: Constraint, request: AllowRequest) => string) | undefined;
   readonly #time: Time;
   readonly #random: () => number;
+  readonly #cooldownEvents: CooldownEvents;
   readonly #orders: Orders;
   readonly #rampUps: RampUps;
   readonly #settler: CallSettler;
@@ -86,14 +88,16 @@ export class Breakers implements PermitOwner {
     this.#time = time;
     this.#random = random;
     const { emitter } = this;
+    const cooldownEvents = new CooldownEvents(emitter, time);
+    this.#cooldownEvents = cooldownEvents;
     const table = new BreakerTable(policies, time, (...change) => this.#changed(...change));
     const record = (change: BreakerChange) => this.#record(change);
     const rampUps = new RampUps(table, record);
-    const cooldownStarter = new CooldownStarter(table, time, emitter, rampUps, record);
+    const cooldownStarter = new CooldownStarter(table, time, emitter, cooldownEvents, rampUps, record);
     const lastPermit = () => this.#permitsIssued;
     this.table = table;
     this.#rampUps = rampUps;
-    this.#orders = new Orders({ table, time, emitter, rampUps, lastPermit, record });
+    this.#orders = new Orders({ table, time, emitter, cooldownEvents, rampUps, lastPermit, record });
     this.#settler = new CallSettler({
       time,
       random,
@@ -324,7 +328,7 @@ export class Breakers implements PermitOwner {
 
   #endCooldown(host: HostBreaker, origin: ChangeOrigin): void {
     this.#record({ kind: "cooldown-ended", origin, blocker: host });
-    this.emitter.cooldownEnded(host.name, "success");
+    this.#cooldownEvents.ended(host, "success");
   }
 
   #changed(holder: CircuitHolder, old: Circuit, origin: ChangeOrigin): void {

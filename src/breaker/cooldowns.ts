@@ -1,10 +1,11 @@
-import { type FailureKind, wallDeadlineMs } from "../core/breaker/circuit.ts";
+import type { FailureKind } from "../core/breaker/circuit.ts";
 import { redactedText } from "../core/text/redaction.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange, ChangeOrigin } from "./breaker-change.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
 import type { BreakerTable } from "./breaker-table.ts";
+import type { CooldownEvents } from "./cooldown-events.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { IssuedCall } from "./permit.ts";
 import type { RampUps } from "./ramp-up.ts";
@@ -138,6 +139,7 @@ export class CooldownStarter {
   readonly #table: BreakerTable;
   readonly #time: Time;
   readonly #emitter: BreakerEmitter;
+  readonly #cooldownEvents: CooldownEvents;
   readonly #rampUps: RampUps;
   readonly #record: (change: BreakerChange) => void;
 
@@ -145,6 +147,7 @@ export class CooldownStarter {
     table: BreakerTable,
     time: Time,
     emitter: BreakerEmitter,
+    cooldownEvents: CooldownEvents,
     rampUps: RampUps,
     record: (change: BreakerChange) => void,
   ) {
@@ -152,6 +155,7 @@ export class CooldownStarter {
     this.#table = table;
     this.#time = time;
     this.#emitter = emitter;
+    this.#cooldownEvents = cooldownEvents;
     this.#record = record;
   }
 
@@ -201,15 +205,15 @@ export class CooldownStarter {
     origin: ChangeOrigin = "local",
     lastFailure?: string,
   ): void {
-    const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
-    const untilUs = clocks.monotonicUs + Math.ceil(ms * 1000);
+    const nowUs = this.#time.monotonicUs();
+    const untilUs = nowUs + Math.ceil(ms * 1000);
     const isReceived = reason === "retry-after" && origin === "local";
     const shared = { isLocalOnly: origin === "alone", isPeers: origin === "peer" || origin === "counted" };
     const cooldown = { untilUs, reason, afterPermit: lastPermit, ...shared, lastFailure };
-    if (!host.cooldowns.set(isReceived ? { ...cooldown, receivedUs: clocks.monotonicUs } : cooldown)) return;
+    if (!host.cooldowns.set(isReceived ? { ...cooldown, receivedUs: nowUs } : cooldown)) return;
     this.#rampUps.start(host, reason);
     this.#record({ kind: "cooldown", origin, blocker: host, untilUs, reason });
-    this.#emitter.cooldownSet(host.name, wallDeadlineMs(untilUs, clocks), reason, origin === "peer");
+    this.#cooldownEvents.began(host, cooldown, origin === "peer");
   }
 }
 

@@ -11,6 +11,7 @@ import type { Blocker, BreakerChange, ChangeOrigin } from "./breaker-change.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
 import type { BreakerTable } from "./breaker-table.ts";
 import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
+import type { CooldownEvents } from "./cooldown-events.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { RampUps } from "./ramp-up.ts";
 
@@ -69,6 +70,7 @@ export interface OrdersDeps {
   readonly table: BreakerTable;
   readonly time: Time;
   readonly emitter: BreakerEmitter;
+  readonly cooldownEvents: CooldownEvents;
   readonly rampUps: RampUps;
   /** The number of the permit that was issued last. */
   readonly lastPermit: () => number;
@@ -101,13 +103,12 @@ export class Orders {
 
   /** Opens the host as ordered, also for a shorter time than before; undefined ends the order. */
   openHost(host: HostBreaker, order: CircuitOrder | undefined, origin: ChangeOrigin): void {
-    const { emitter, rampUps, lastPermit } = this.#deps;
+    const { cooldownEvents, rampUps, lastPermit } = this.#deps;
     const old = host.orderAt(this.#deps.time.monotonicUs());
     host.cooldowns.setOrder(order && { ...order, afterPermit: lastPermit() });
     if (order !== undefined) rampUps.start(host, order.reason);
-    if (order !== undefined)
-      emitter.cooldownSet(host.name, this.#wallMs(order.untilUs), order.reason, origin === "peer");
-    else if (old !== undefined) emitter.cooldownEnded(host.name, "operator");
+    if (order !== undefined) cooldownEvents.began(host, order, origin === "peer");
+    else if (old !== undefined) cooldownEvents.ended(host, "operator");
     if (origin === "peer") this.#record(host, undefined);
   }
 
@@ -211,7 +212,7 @@ export class Orders {
 
   /** True if a newer Retry-After stays. */
   #resetHost(host: HostBreaker, origin: ChangeOrigin, orderedUs?: number): boolean {
-    const { time, emitter, rampUps } = this.#deps;
+    const { time, cooldownEvents, rampUps } = this.#deps;
     const wasCooling = host.cooldownAt(time.monotonicUs()) !== undefined;
     host.reset(orderedUs);
     const kept = host.cooldownAt(time.monotonicUs());
@@ -224,7 +225,7 @@ export class Orders {
       circuit.close(origin);
     }
     if (origin === "peer") this.#record(host, undefined);
-    if (wasCooling && kept === undefined) emitter.cooldownEnded(host.name, "operator");
+    if (wasCooling) cooldownEvents.ended(host, "operator");
     return kept !== undefined;
   }
 

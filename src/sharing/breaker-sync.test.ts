@@ -4,6 +4,7 @@ import type { BreakerEvent } from "../breaker/breaker-events.ts";
 import { BreakerOpenError, RateLimitExceeded, StoreError } from "../errors.ts";
 import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
+import { breakersOf } from "../gate/registry-breakers.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
@@ -245,6 +246,21 @@ test("an operator's order applies in every process until it expires or an operat
   assert.equal(await refusal(a), undefined, "closed where it was ordered");
   assert.equal(await refusal(b), undefined);
   assert.equal(b.events.filter(isNamed("breaker_cooldown_ended")).length, 1);
+});
+
+test("an order of a peer that has ended does not end a Retry-After that is still running, in the events too", async () => {
+  const { time, a, b } = processesOf(2);
+  end(await a.enter(), "failure", 60_000);
+  await time.advance(30);
+  a.breakers.open(HOST, 300, "maintenance");
+  await time.advance(30);
+  const order = { kind: "open", ms: 1000, reason: "cli-open:shorter", isReplacing: true } as const;
+  breakersOf(b.breakers).giveOrder({ unit: HOST }, order);
+  await time.advance(2000);
+  assert.equal((await refusal(a))?.reason, "retry-after");
+  const events = a.events.filter(event => event.event_type.startsWith("breaker_cooldown_"));
+  assert.equal(events.filter(isNamed("breaker_cooldown_ended")).length, 0);
+  assert.equal((events.at(-1) as { readonly reason?: string }).reason, "retry-after");
 });
 
 test("a success ends the cooldown before it in every process, and no later one", async () => {

@@ -51,7 +51,9 @@ export const BREAKER_SPECS = {
     },
   },
   breaker_cooldown_set: {
-    about: "A cooldown was set for a host: all its roles are refused until it ends, or the one that an operator named.",
+    about:
+      "A cooldown was set for a host: all its roles are refused until it ends, or the one that an operator named. Emitted " +
+      "again for the cooldown that is left when another one of the host ended early, or was set for a shorter time.",
     fields: {
       host: ["text", "canonical host, or `resolver <name>` for an operator's order"],
       role: ["text?", "present when an operator has opened this role alone"],
@@ -61,7 +63,7 @@ export const BREAKER_SPECS = {
     },
   },
   breaker_cooldown_ended: {
-    about: "A cooldown ended early.",
+    about: "A cooldown ended early, and no other one of the host is left.",
     fields: {
       host: ["text", "canonical host, or `resolver <name>` for an operator's order"],
       role: ["text?", "present when an operator had opened this role alone"],
