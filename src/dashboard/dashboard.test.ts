@@ -182,7 +182,8 @@ test("the handler works below a path, with and without a framework that removes 
   const page = await fetch(withToken(dashboard, origin, "/ops/live"));
   assert.equal(new URL(page.url).pathname, "/ops/live/");
   assert.equal(page.status, 200);
-  assert.equal((await fetch(withToken(dashboard, origin, "/main.js"))).status, 404);
+  for (const path of ["/main.js", "/ops/live-main.js", "/ops/livexmain.js"])
+    assert.equal((await fetch(withToken(dashboard, origin, path))).status, 404, path);
 
   const { dashboard: mounted } = await dashboardFor(t);
   const express = await listen(t, (message, response) => {

@@ -202,7 +202,7 @@ class DashboardServer {
 
   /** Undefined for a path that is not below the base. */
   #pathBelowBase(path: string): string | undefined {
-    if (!path.startsWith(this.#basePath)) return undefined;
+    if (path !== this.#basePath && !path.startsWith(`${this.#basePath}/`)) return undefined;
     return path.slice(this.#basePath.length);
   }
 
