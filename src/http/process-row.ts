@@ -12,6 +12,8 @@ export interface ProcessRow extends Pick<RunningProcess, "pid" | "machine" | "pr
   readonly inFlight: number;
   readonly waiting: number;
   readonly keys: readonly ProcessKeyRow[];
+  /** Whether the process has more keys: only the busiest ones are published. */
+  readonly isPartial: boolean;
 }
 
 /** A key with the setting behind the limit that a new request would wait for. */
@@ -31,9 +33,9 @@ export function processRow(
   wallMs: number,
   settings: DecidedBySettings,
 ): ProcessRow {
-  const { calls, inFlight, waiting } = snapshot;
+  const { calls, inFlight, waiting, isPartial = false } = snapshot;
   const keys = snapshot.keys.map(row => ({ ...row, decidedBy: keyDecidedBy(row, settings) }));
-  return { pid, machine, program, ageMs: Math.max(0, wallMs - writtenMs), calls, inFlight, waiting, keys };
+  return { pid, machine, program, ageMs: Math.max(0, wallMs - writtenMs), calls, inFlight, waiting, keys, isPartial };
 }
 
 function keyDecidedBy(snapshot: KeySnapshot, settings: DecidedBySettings): DecidedBy | null {

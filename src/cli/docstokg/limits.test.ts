@@ -111,3 +111,18 @@ test("the tables fit terminals of 80 and 40 columns", async t => {
     assert.match(stdout, /1\/MINUTE/);
   }
 });
+
+test("limits show says when a process has more keys than it publishes", async t => {
+  const { store, hub } = await busyHub(t);
+  for (let n = 0; n <= 200; n += 1) hub.limits.hold(`host-${n}.example`, 600);
+  for (;;) {
+    const [{ keys, isPartial }] = await waitForProcesses(store);
+    if (isPartial) {
+      assert.equal(keys.length, 200);
+      break;
+    }
+    await systemTime.sleep(50);
+  }
+  const said = new RegExp(`^Not all keys are listed: process ${process.pid} publishes only its busiest ones\\.$`, "m");
+  assert.match((await runCli(["limits", "show", "--store", store])).stdout, said);
+});

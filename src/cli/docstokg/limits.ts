@@ -74,7 +74,7 @@ function tables(
     .sort((a, b) => compare(a.name, b.name) || a.process.pid - b.process.pid);
   if (rows.length === 0) {
     const which = host === undefined ? "No rate limit" : `No rate limit of ${host}`;
-    return `${head}${processTable(processes, { columns })}\n${which} has been used.\n`;
+    return `${head}${processTable(processes, { columns })}\n${which} has been used.\n${partialLines(processes)}`;
   }
   const load = ["used", "per s", "in flight", "queued", "next free", "new call"];
   const header = ["key", "pid", ...load, "pace", "guard", "limited by"];
@@ -89,7 +89,14 @@ function tables(
     },
   };
   const table = formatTable(header, cells, tableOptions);
-  return `${head}${processTable(processes, { columns })}\n${table}${orderLines(processes)}`;
+  return `${head}${processTable(processes, { columns })}\n${table}${partialLines(processes)}${orderLines(processes)}`;
+}
+
+function partialLines(processes: readonly ProcessRow[]): string {
+  const pids = processes.filter(({ isPartial }) => isPartial).map(({ pid }) => pid);
+  return pids.length === 0
+    ? ""
+    : `\nNot all keys are listed: process ${pids.join(", ")} publishes only its busiest ones.\n`;
 }
 
 /** Red: slowed down by a 429, in cooldown or with an open circuit. Yellow: at a limit of the policy. */
