@@ -1,7 +1,8 @@
 /**
  * Works per second with limits out of the way: single processes, each with a manifest file and its part of the list,
  * against the same number of workers on one PostgreSQL manifest. Both download the same files from a fast server, in
- * turns, so that the load of the machine is the same for both.
+ * turns, so that the load of the machine is the same for both. Statements of the server for each work do not depend on the
+ * load; they include those of the start and the end of each worker.
  *
  *   npm run workers:throughput -- --works 2000 --processes 4 --rounds 3
  */
@@ -52,11 +53,12 @@ async function measure(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "docstokg-throughput-"));
   writeFileSync(join(folder, "ratelimits.yaml"), POLICY);
   const files = fork(import.meta.filename);
-  const database = await PostgresServer.start();
+  const database = await PostgresServer.start({ shared_preload_libraries: "pg_stat_statements" });
+  await database.query("CREATE EXTENSION pg_stat_statements");
   try {
     const [port] = (await once(files, "message")) as [number];
     const env = { DOCSTOKG_RLIMITS_YAML: join(folder, "ratelimits.yaml") };
-    const results: { readonly aloneS: number; readonly workersS: number }[] = [];
+    const results: { readonly aloneS: number; readonly workersS: number; readonly statementsPerWork: number }[] = [];
     for (let round = 0; round < rounds; round += 1) {
       const urls = Array.from({ length: works }, (_, index) => `http://127.0.0.1:${port}/${round}/${index}.pdf`);
       const out = join(folder, String(round));
@@ -72,12 +74,14 @@ async function measure(): Promise<void> {
       const manifest = ["--manifest", database.url(), ...quiet];
       const enqueue = ["run", "--input", "-", "--enqueue-only", "--out", join(out, "workers"), ...manifest];
       await startDocstokg(enqueue, { env, input: urls.join("\n") }).ended;
+      await database.query("SELECT pg_stat_statements_reset()");
       const workersS = await secondsOf(async () => {
         const worker = () => startDocstokg(["worker", "--sole-worker", ...manifest], { env }).ended;
         const [first = ""] = await Promise.all(Array.from({ length: processes }, worker));
         return first === "" ? works : counts([first]);
       }, works);
-      results.push({ aloneS, workersS });
+      const [row = {}] = await database.query("SELECT sum(calls)::float8 AS calls FROM pg_stat_statements");
+      results.push({ aloneS, workersS, statementsPerWork: Number(row["calls"]) / works });
     }
     const ratios = results.map(({ aloneS, workersS }) => aloneS / workersS).sort((one, other) => one - other);
     printFigures({ works, processes, results, medianRatio: ratios[Math.floor(ratios.length / 2)] });

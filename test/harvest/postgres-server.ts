@@ -24,19 +24,22 @@ export class PostgresServer {
   readonly port: number;
   readonly #folder: string;
   readonly #commands: string;
+  readonly #settings: Readonly<Record<string, string>>;
   #child: ChildProcess | undefined;
   #schemas = 0;
 
-  static async start(): Promise<PostgresServer> {
-    const server = new PostgresServer(await RedisServer.freePort());
+  /** @param settings further settings of the server */
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
+    const server = new PostgresServer(await RedisServer.freePort(), settings);
     await server.start();
     return server;
   }
 
-  private constructor(port: number) {
+  private constructor(port: number, settings: Readonly<Record<string, string>>) {
     const initdb = pathOf(POSTGRES);
     if (initdb === undefined) throw new Error(String(whyNoPostgres()));
     this.port = port;
+    this.#settings = settings;
     this.#commands = dirname(realpathSync(initdb));
     this.#folder = mkdtempSync(join(tmpdir(), "docstokg-postgres-"));
     if (this.#owner.uid !== undefined) chownSync(this.#folder, NOBODY, NOBODY);
@@ -81,6 +84,7 @@ export class PostgresServer {
     const settings = {
       ...{ port: String(this.port), listen_addresses: "127.0.0.1", unix_socket_directories: "", fsync: "off" },
       ...{ max_connections: "200", autovacuum: "off", log_min_messages: "fatal" },
+      ...this.#settings,
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
     const child = spawn(join(this.#commands, "postgres"), ["-D", join(this.#folder, "data"), ...flags], {

@@ -6,6 +6,7 @@ import type { AttemptRecord, Manifest, ManifestLock, RunPhase, UnfinishedRun } f
 import type { DownloadedFile, FinishedFile } from "../manifest-files.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { DELETE_OLD_MARKS } from "./commit-marks.ts";
+import { KnownTexts } from "./known-texts.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
 import { PostgresFiles } from "./postgres-files.ts";
@@ -79,8 +80,9 @@ export class PostgresManifest implements Manifest {
     this.#takeover = new PostgresTakeover(connection, this.#worker, leaseMs);
     this.#listener = new PostgresListener(connection, channel, time, () => this.#onChange());
     this.files = new PostgresFiles(connection, this.#worker);
-    this.works = new PostgresWorks(connection, this.#list, this.#worker);
-    this.queue = new PostgresQueue(connection, this.#worker, time);
+    const texts = new KnownTexts();
+    this.works = new PostgresWorks(connection, this.#list, this.#worker, texts);
+    this.queue = new PostgresQueue(connection, this.#worker, texts, time);
     this.reports = new PostgresReports(connection);
     this.#results = new PostgresResults(connection, this.#worker, this.files);
     this.tables = new PostgresTables(connection);

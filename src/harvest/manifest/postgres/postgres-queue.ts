@@ -8,6 +8,7 @@ import {
   type WaitingWorks,
 } from "../manifest-queue.ts";
 import type { Row } from "../manifest-row.ts";
+import type { KnownTexts } from "./known-texts.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
@@ -38,11 +39,13 @@ const RETURNED = TAKEN_COLUMNS.split(", ")
 export class PostgresQueue implements ManifestQueue {
   readonly #connection: PostgresConnection;
   readonly #worker: PostgresWorker;
+  readonly #texts: KnownTexts;
   readonly #time: Time;
 
-  constructor(connection: PostgresConnection, worker: PostgresWorker, time: Time) {
+  constructor(connection: PostgresConnection, worker: PostgresWorker, texts: KnownTexts, time: Time) {
     this.#connection = connection;
     this.#worker = worker;
+    this.#texts = texts;
     this.#time = time;
   }
 
@@ -72,6 +75,7 @@ export class PostgresQueue implements ManifestQueue {
        UPDATE works SET taken_by = $5 FROM due WHERE works.id = due.id RETURNING ${RETURNED}`,
       [run, queue, Math.round(nowMs - this.#time.wallMs()), limit],
     );
+    this.#texts.setRows(rows);
     return takenOfRows(rows);
   }
 

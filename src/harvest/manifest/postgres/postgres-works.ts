@@ -9,6 +9,7 @@ import {
   type ManifestWorks,
   storedIds,
 } from "../manifest-works.ts";
+import { type KnownTexts, textsOfRow, type WorkTexts } from "./known-texts.ts";
 import { mergedJson } from "./merged-json.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
@@ -16,16 +17,34 @@ import type { PostgresList } from "./postgres-list.ts";
 import { addBatch } from "./postgres-listing.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
+/**
+ * Changes a work if its texts are those that the new ones were made from, because another work may be merged into it at
+ * the same time. All parts see the rows from before the statement: a name that another process adds meanwhile is neither
+ * inserted nor found, so `owned` is too small.
+ */
+const UPDATE_PARTS = [
+  `updated AS (UPDATE works SET ids = $3, metadata = $4, title = coalesce($5, title), year = coalesce($6, year)
+     WHERE id IN (SELECT id FROM changed) AND ids = $7 AND metadata IS NOT DISTINCT FROM $8 RETURNING id)`,
+  `named AS (INSERT INTO work_ids (id, work) SELECT name, updated.id FROM updated, unnest($9::text[]) AS name ORDER BY name
+     ON CONFLICT (id) DO NOTHING RETURNING id)`,
+];
+const UPDATE_RESULT = `SELECT EXISTS (SELECT 1 FROM updated) AS updated,
+  (SELECT count(*) FROM named) + (SELECT count(*) FROM work_ids WHERE id = ANY($9)) AS owned,
+  (SELECT work FROM unnest($9) WITH ORDINALITY AS wanted (name, position) JOIN work_ids ON work_ids.id = name
+   WHERE work <> $1 ORDER BY position LIMIT 1) AS other FROM changed`;
+
 /** The tables `works` and `work_ids`. */
 export class PostgresWorks implements ManifestWorks {
   readonly #connection: PostgresConnection;
   readonly #list: PostgresList;
   readonly #worker: PostgresWorker;
+  readonly #texts: KnownTexts;
 
-  constructor(connection: PostgresConnection, list: PostgresList, worker: PostgresWorker) {
+  constructor(connection: PostgresConnection, list: PostgresList, worker: PostgresWorker, texts: KnownTexts) {
     this.#connection = connection;
     this.#list = list;
     this.#worker = worker;
+    this.#texts = texts;
   }
 
   async add(run: number, works: readonly Work[], options: AddOptions): Promise<AddedWorks> {
@@ -68,31 +87,30 @@ export class PostgresWorks implements ManifestWorks {
     });
   }
 
-  update(work: ListedWork): Promise<number | undefined> {
+  async update(work: ListedWork): Promise<number | undefined> {
     const { id, ids, metadata = {}, sources = {} } = work;
     const names = idNames(ids);
-    return this.#connection.transaction(async client => {
-      await this.#worker.check(client, id);
-      await patch(client, id, storedIds(ids), JSON.stringify({ ...metadata, sources }));
-      await client.query(
-        `INSERT INTO work_ids (id, work) SELECT name, $2::bigint FROM unnest($1::text[]) AS name ORDER BY name
-         ON CONFLICT (id) DO NOTHING`,
-        [names, id],
-      );
-      const { rows } = await client.query(
-        `SELECT work FROM unnest($1::text[]) WITH ORDINALITY AS wanted (name, position) JOIN work_ids ON work_ids.id = name
-         WHERE work <> $2 ORDER BY position LIMIT 1`,
-        [names, id],
-      );
-      return rows[0] === undefined ? undefined : Number(rows[0]["work"]);
-    });
+    for (;;) {
+      const before = this.#texts.get(id) ?? (await this.#readTexts(id));
+      const { title, year, ...texts } = patched(before, storedIds(ids), JSON.stringify({ ...metadata, sources }));
+      const rows = await this.#worker.apply(id, UPDATE_PARTS, UPDATE_RESULT, [
+        ...[texts.ids, texts.metadata, title, year, before.ids, before.metadata, names],
+      ]);
+      const [row] = rows ?? [];
+      if (row?.["updated"] === true) {
+        this.#texts.set(id, texts);
+        if (row["other"] !== null) return Number(row["other"]);
+        if (Number(row["owned"]) === names.length) return undefined;
+        // Another process has added one of the names in this moment: the next statement sees its owner.
+      } else await this.#readTexts(id);
+    }
   }
 
   merge(work: ListedWork, into: number): Promise<boolean> {
     return this.#connection.transaction(async client => {
       // Both rows are locked in one order: two workers may merge the same two works at the same time.
       const { rows } = await client.query(
-        "SELECT id, key, merged_into FROM works WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE",
+        "SELECT id, key, ids, merged_into FROM works WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE",
         [[work.id, into]],
       );
       await this.#worker.check(client, work.id);
@@ -100,7 +118,8 @@ export class PostgresWorks implements ManifestWorks {
       // The other one was merged meanwhile: the identifiers that it had say where to.
       if (other === undefined || other["merged_into"] !== null) return false;
       await client.query("UPDATE work_ids SET work = $1 WHERE work = $2", [into, work.id]);
-      await patch(client, into, storedIds(work.ids), "{}");
+      const ids = mergedJson(String(other["ids"]), storedIds(work.ids));
+      await client.query("UPDATE works SET ids = $1 WHERE id = $2", [ids, into]);
       await client.query(
         `UPDATE works SET state = 'done', reason = 'merged', message = $1, merged_into = $2, progress = NULL,
            taken_by = NULL, ended_ms = ${NOW_MS} WHERE id = $3`,
@@ -122,19 +141,20 @@ export class PostgresWorks implements ManifestWorks {
     );
     return row === undefined ? undefined : String(row["state"]);
   }
+
+  async #readTexts(id: number): Promise<WorkTexts> {
+    const [row] = await this.#connection.lookUp("SELECT ids, metadata FROM works WHERE id = $1", [id]);
+    const texts = row === undefined ? { ids: "{}", metadata: null } : textsOfRow(row);
+    this.#texts.set(id, texts);
+    return texts;
+  }
 }
 
-/** Merges JSON into a work. Read and written under a lock, because another work may be merged into it at the same time. */
-async function patch(client: Queryable, id: number, ids: string, metadata: string): Promise<void> {
-  const { rows } = await client.query("SELECT ids, metadata FROM works WHERE id = $1 FOR UPDATE", [id]);
-  const [row] = rows;
-  if (row === undefined) return;
-  const known = mergedJson(String(row["metadata"] ?? "{}"), metadata);
+/** The texts of a work with further identifiers and metadata, and the columns that reports read. */
+function patched(before: WorkTexts, ids: string, metadata: string) {
+  const known = mergedJson(before.metadata ?? "{}", metadata);
   const { title = null, year = null } = JSON.parse(known) as { readonly title?: string; readonly year?: number };
-  await client.query(
-    "UPDATE works SET ids = $1, metadata = $2, title = coalesce($3, title), year = coalesce($4, year) WHERE id = $5",
-    [mergedJson(String(row["ids"]), ids), known, title, year, id],
-  );
+  return { ids: mergedJson(before.ids, ids), metadata: known, title, year };
 }
 
 async function addFailed(

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { after, before, describe, type TestContext, test } from "node:test";
+import { PostgresServer, whyNoPostgres } from "../../../../test/harvest/postgres-server.ts";
+import { loadPgDriver } from "../../../stores/postgres/postgres-driver.ts";
+import { systemTime } from "../../../time/system-time.ts";
+import type { Work } from "../../work.ts";
+import { PostgresManifest } from "./postgres-manifest.ts";
+
+const IS_PRESENT = { isPresent: () => true };
+const LISTED: readonly Work[] = [
+  { key: "doi:10.1/a", ids: { doi: "10.1/a" } },
+  { key: "url:https://x.example/b", ids: { url: "https://x.example/b" } },
+];
+
+describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await PostgresServer.start({ shared_preload_libraries: "pg_stat_statements" });
+    await server.query("CREATE EXTENSION pg_stat_statements");
+  });
+  after(() => server?.stop());
+
+  /** Two processes, each with one of the listed works. */
+  const workersFor = async (t: TestContext, url: string) => {
+    const first = await PostgresManifest.open(url, systemTime);
+    t.after(() => first.close());
+    const second = await PostgresManifest.open(url, systemTime);
+    t.after(() => second.close());
+    const run = await first.beginRun("run", "{}");
+    await second.joinRun(run);
+    await first.works.add(run, LISTED, IS_PRESENT);
+    const take = async (manifest: PostgresManifest) => (await manifest.queue.take(run, "", systemTime.wallMs(), 1))[0];
+    const [a, b] = [await take(first), await take(second)];
+    assert.ok(a !== undefined && b !== undefined);
+    return { first, second, a: a.work, b: b.work };
+  };
+  const idsOf = async (manifest: PostgresManifest, id: number) => (await manifest.reports.workRecord(id)).ids;
+
+  test("what a resolver has added to a work is stored in one exchange, also the second time", async t => {
+    const { first, a } = await workersFor(t, server.url());
+    await server.query("SELECT pg_stat_statements_reset()");
+    const metadata = { title: "A", year: 2020 };
+    const more = { ...a, ids: { ...a.ids, pmid: "1" }, metadata, sources: { title: "crossref", year: "crossref" } };
+    assert.equal(await first.works.update(more), undefined);
+    assert.equal(await first.works.update({ ...more, ids: { ...more.ids, pmcid: "PMC1" } }), undefined);
+    const [row] = await server.query(
+      `SELECT sum(calls)::integer AS calls FROM pg_stat_statements
+       WHERE query NOT LIKE '%pg_stat_statements%' AND query NOT LIKE '%pg_notify%'`,
+    );
+    assert.equal(row?.["calls"], 2);
+    assert.deepEqual(await idsOf(first, a.id), { doi: "10.1/a", pmid: "1", pmcid: "PMC1" });
+  });
+
+  test("a work keeps the identifiers of a work that another process has merged into it meanwhile", async t => {
+    const { first, second, a, b } = await workersFor(t, server.url());
+    assert.equal(await second.works.merge({ ...b, ids: { ...b.ids, arxiv: "2401.00001" } }, a.id), true);
+    assert.equal(await first.works.update({ ...a, ids: { ...a.ids, pmid: "1" } }), undefined);
+    const ids = { doi: "10.1/a", url: "https://x.example/b", arxiv: "2401.00001", pmid: "1" };
+    assert.deepEqual(await idsOf(first, a.id), ids);
+  });
+
+  test("the owner of an identifier is found if another process adds it in this moment", async t => {
+    const { first, a, b } = await workersFor(t, server.url({ schema: "moment" }));
+    const driver = await loadPgDriver({ url: server.url(), schema: "moment", idleInTransactionMs: 0 });
+    const other = driver.client();
+    await other.connect();
+    t.after(() => other.end());
+    await other.query("BEGIN");
+    await other.query("INSERT INTO work_ids (id, work) VALUES ('pmid:1', $1)", [b.id]);
+    const updated = first.works.update({ ...a, ids: { ...a.ids, pmid: "1" } });
+    const waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    while ((await server.query(waits)).length === 0);
+    await other.query("COMMIT");
+    assert.equal(await updated, b.id);
+  });
+});
