@@ -38,14 +38,28 @@ interface Batch {
   readonly byName: Map<string, BatchWork>;
 }
 
-/** Runs in the transaction of the caller. */
-export async function addBatch(
+/** Adds the works in the transaction of the caller, which calls it again if the transaction must be repeated. */
+export function batchAdder(
+  run: number,
+  works: readonly Work[],
+  options: AddOptions,
+): (client: Queryable) => Promise<AddedWorks> {
+  let isRepeated = false;
+  return client => {
+    const readsAllKeys = isRepeated;
+    isRepeated = true;
+    return addBatch(client, run, works, options, readsAllKeys);
+  };
+}
+
+async function addBatch(
   client: Queryable,
   run: number,
   works: readonly Work[],
   options: AddOptions,
+  readsAllKeys: boolean,
 ): Promise<AddedWorks> {
-  const batch = await readKnown(client, works);
+  const batch = await readKnown(client, works, readsAllKeys);
   const queues = new Map<string, number>();
   const counts = { pending: 0, present: 0, failed: 0, queues };
   for (const work of works) {
@@ -60,22 +74,31 @@ export async function addBatch(
   return counts;
 }
 
-/** The works of the batch that the manifest has, locked in the order of their ids: workers may change them. */
-async function readKnown(client: Queryable, works: readonly Work[]): Promise<Batch> {
-  const keys = works.map(({ key }) => key);
+/**
+ * The works of the batch that the manifest has, locked in the order of their ids: workers may change them. A work is listed
+ * together with its identifiers, so a key that is one of them needs no second look-up if no work has the identifier.
+ */
+async function readKnown(client: Queryable, works: readonly Work[], readsAllKeys: boolean): Promise<Batch> {
   const names = works.flatMap(({ ids }) => idNames(ids));
+  const ownersOfNames = () => client.query("SELECT id, work FROM work_ids WHERE id = ANY($1)", [names]);
+  const named = await ownersOfNames();
+  const isOwned = new Set(named.rows.map(({ id }) => id));
+  const keys = works.flatMap(({ key, ids }) =>
+    readsAllKeys || isOwned.has(key) || !idNames(ids).includes(key) ? [key] : [],
+  );
+  if (keys.length === 0 && named.rows.length === 0) return { byKey: new Map(), byName: new Map() };
   const columns = "works.id, key, state, sha256, run, taken_by, merged_into";
-  const named = await client.query("SELECT DISTINCT work FROM work_ids WHERE id = ANY($1)", [names]);
   // Not `id IN (SELECT …)`: PostgreSQL would read all works for each batch.
   const found = await client.query(
     `SELECT ${columns} FROM works WHERE key = ANY($1) OR id = ANY($2) ORDER BY id FOR UPDATE`,
-    [keys, named.rows.map(({ work }) => Number(work))],
+    [keys, [...new Set(named.rows.map(({ work }) => Number(work)))]],
   );
   const targets = found.rows.flatMap(row => (row["merged_into"] === null ? [] : [Number(row["merged_into"])]));
   const merged = await client.query(`SELECT ${columns} FROM works WHERE id = ANY($1) ORDER BY id FOR UPDATE`, [
     targets,
   ]);
-  const owners = await client.query("SELECT id, work FROM work_ids WHERE id = ANY($1)", [names]);
+  // Again: a work may have been merged before it was locked.
+  const owners = await ownersOfNames();
   const files = await client.query("SELECT sha256, path, bytes, media_type, flag FROM files WHERE sha256 = ANY($1)", [
     [...found.rows, ...merged.rows].flatMap(({ sha256 }) => (typeof sha256 === "string" ? [sha256] : [])),
   ]);

@@ -32,9 +32,34 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     const take = async (manifest: PostgresManifest) => (await manifest.queue.take(run, "", systemTime.wallMs(), 1))[0];
     const [a, b] = [await take(first), await take(second)];
     assert.ok(a !== undefined && b !== undefined);
-    return { first, second, a: a.work, b: b.work };
+    return { first, second, run, a: a.work, b: b.work };
   };
   const idsOf = async (manifest: PostgresManifest, id: number) => (await manifest.reports.workRecord(id)).ids;
+
+  /** Statements since the last reset. */
+  const statements = async () => {
+    const [row] = await server.query(
+      `SELECT sum(calls)::integer AS calls FROM pg_stat_statements
+       WHERE query NOT LIKE '%pg_stat_statements%' AND query NOT LIKE '%pg_notify%'`,
+    );
+    return row?.["calls"];
+  };
+
+  test("a batch of new works needs one look-up and two inserts in its transaction", async t => {
+    const { first, run } = await workersFor(t, server.url());
+    const works = Array.from({ length: 50 }, (_, index) => ({ key: `pmid:${index}`, ids: { pmid: `${index}` } }));
+    await server.query("SELECT pg_stat_statements_reset()");
+    assert.equal((await first.works.add(run, works, IS_PRESENT)).pending, 50);
+    const [begin, mark, commit] = [1, 1, 1];
+    assert.equal(await statements(), begin + mark + 3 + commit);
+  });
+
+  test("a listed work is found by its key if no work has its identifier", async t => {
+    const { first, run } = await workersFor(t, server.url({ schema: "no_names" }));
+    await server.query("DELETE FROM no_names.work_ids");
+    const added = await first.works.add(run, [...LISTED, { key: "pmid:1", ids: { pmid: "1" } }], IS_PRESENT);
+    assert.equal(added.pending, 1);
+  });
 
   test("what a resolver has added to a work is stored in one exchange, also the second time", async t => {
     const { first, a } = await workersFor(t, server.url());
@@ -43,11 +68,7 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     const more = { ...a, ids: { ...a.ids, pmid: "1" }, metadata, sources: { title: "crossref", year: "crossref" } };
     assert.equal(await first.works.update(more), undefined);
     assert.equal(await first.works.update({ ...more, ids: { ...more.ids, pmcid: "PMC1" } }), undefined);
-    const [row] = await server.query(
-      `SELECT sum(calls)::integer AS calls FROM pg_stat_statements
-       WHERE query NOT LIKE '%pg_stat_statements%' AND query NOT LIKE '%pg_notify%'`,
-    );
-    assert.equal(row?.["calls"], 2);
+    assert.equal(await statements(), 2);
     assert.deepEqual(await idsOf(first, a.id), { doi: "10.1/a", pmid: "1", pmcid: "PMC1" });
   });
 

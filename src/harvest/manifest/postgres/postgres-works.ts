@@ -14,7 +14,7 @@ import { mergedJson } from "./merged-json.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 import type { PostgresList } from "./postgres-list.ts";
-import { addBatch } from "./postgres-listing.ts";
+import { batchAdder } from "./postgres-listing.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
 /**
@@ -48,8 +48,9 @@ export class PostgresWorks implements ManifestWorks {
   }
 
   async add(run: number, works: readonly Work[], options: AddOptions): Promise<AddedWorks> {
-    if (this.#list.isOpen) return this.#list.add(client => addBatch(client, run, works, options));
-    const added = await this.#connection.transaction(each => addBatch(each, run, works, options));
+    const addBatch = batchAdder(run, works, options);
+    if (this.#list.isOpen) return this.#list.add(addBatch);
+    const added = await this.#connection.transaction(addBatch);
     if (added.pending > 0) this.#worker.announceSoon();
     return added;
   }
