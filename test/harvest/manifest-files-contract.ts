@@ -18,8 +18,9 @@ export function filesContract(open: OpenManifest): void {
     };
     await manifest.files.savePart(part);
     const known = (urlHash: string) => manifest.files.knownDownload(urlHash, id);
-    assert.deepEqual(await known(part.urlHash), { source: undefined, part });
-    await manifest.files.savePart({ ...part, validator: undefined, totalBytes: undefined, destination: DOWNLOADED });
+    assert.deepEqual(await known(part.urlHash), { source: undefined, part, ofWork: [] });
+    const move = { ...part, validator: undefined, totalBytes: undefined, destination: DOWNLOADED };
+    assert.equal(await manifest.files.savePart(move), undefined);
     assert.deepEqual((await known(part.urlHash)).part?.destination, DOWNLOADED);
     await manifest.files.savePart({ ...part, urlHash: "other", file: "2.part" });
     await manifest.files.savePart({ ...part, urlHash: "third", file: "3.part" });
@@ -27,16 +28,15 @@ export function filesContract(open: OpenManifest): void {
     assert.equal((await known("other")).part, undefined);
     assert.equal((await known("third")).part?.file, "3.part");
     const { sha256, path, bytes, mediaType } = DOWNLOADED;
-    assert.deepEqual(await manifest.files.knownFiles(sha256, id), { sameBytes: undefined, ofWork: [] });
+    assert.equal(await manifest.files.file(sha256), undefined);
     const finished = await manifest.finish(run, id, "ok", { ...DOWNLOADED, licence: "cc-by", version: "published" });
     assert.equal(finished.file.path, path);
     assert.deepEqual([...finished.parts].sort(), ["1.part", "3.part"]);
     const stored = { sha256, path, bytes, mediaType };
-    assert.deepEqual(await manifest.files.knownFiles(sha256, id), { sameBytes: stored, ofWork: [stored] });
-    assert.deepEqual(await manifest.files.knownFiles("other", id), { sameBytes: undefined, ofWork: [stored] });
+    assert.deepEqual(await manifest.files.file(sha256), stored);
     const source = { file: stored, etag: '"1"', lastModified: undefined, run };
-    assert.deepEqual(await known(DOWNLOADED.urlHash), { source, part: undefined });
-    assert.deepEqual(await known("unknown"), { source: undefined, part: undefined });
+    assert.deepEqual(await known(DOWNLOADED.urlHash), { source, part: undefined, ofWork: [stored] });
+    assert.deepEqual(await known("unknown"), { source: undefined, part: undefined, ofWork: [stored] });
     const { licence, version, files, reason } = await manifest.reports.workRecord(id);
     assert.deepEqual([licence, version, reason, files.length], ["cc-by", "published", "ok", 1]);
   });
@@ -112,10 +112,24 @@ export function filesContract(open: OpenManifest): void {
     await manifest.queue.takeAny(2, 1);
     await manifest.finish(2, id, "ok", { ...DOWNLOADED, sha256: "cd".repeat(32), flag: "no-eof", displaced });
     assert.deepEqual(
-      (await manifest.files.knownFiles("", id)).ofWork.map(({ path, flag }) => [path, flag]),
+      (await manifest.files.knownDownload("", id)).ofWork.map(({ path, flag }) => [path, flag]),
       [[DOWNLOADED.path, "no-eof"]],
     );
-    assert.equal((await manifest.files.knownFiles(DOWNLOADED.sha256, id)).sameBytes?.path, displaced.path);
+    assert.equal((await manifest.files.file(DOWNLOADED.sha256))?.path, displaced.path);
+  });
+
+  test("the file that has the same bytes is returned before another one is moved to its path", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b"));
+    const [a, b] = await taken(manifest, run);
+    assert.ok(a && b);
+    await manifest.finish(run, a.id, "ok", DOWNLOADED);
+    const part = { urlHash: "other", work: b.id, file: "b.part", validator: undefined, totalBytes: undefined };
+    const destination = { ...DOWNLOADED, path: "b.pdf" };
+    assert.equal((await manifest.files.savePart({ ...part, destination }))?.path, DOWNLOADED.path);
+    assert.equal(await manifest.files.savePart({ ...part, destination: { ...destination, sha256: "cd" } }), undefined);
+    assert.equal(await manifest.files.savePart({ ...part, destination: undefined }), undefined);
   });
 
   test("works of lost files are pending again, and their source is forgotten", async t => {

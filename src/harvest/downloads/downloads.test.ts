@@ -75,7 +75,7 @@ test("a valid file is stored under the name of the work, with its hash in the ma
   await made.run.pipeline.run();
   assert.deepEqual(files(folder), ["doi_10.5555_a.pdf"]);
   assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a.pdf")), pdf("a"));
-  assert.equal((await made.run.manifest.files.knownFiles(sha256(pdf("a")), 0)).sameBytes?.path, "doi_10.5555_a.pdf");
+  assert.equal((await made.run.manifest.files.file(sha256(pdf("a"))))?.path, "doi_10.5555_a.pdf");
   assert.deepEqual(readdirSync(join(folder, ".parts")), []);
   const { works, files: count } = await made.run.manifest.reports.report();
   assert.deepEqual(works, { total: 1, done: 1, failed: 0, pending: 0, merged: 0 });
@@ -318,8 +318,8 @@ test("a refresh sends a conditional request and downloads a file only if it has 
   assert.deepEqual(readFileSync(join(folder, "doi_10.5555_a~2.pdf")), pdf("first"));
   const after = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   t.after(() => after.close());
-  assert.equal((await after.files.knownFiles(sha256(body), 0)).sameBytes?.path, "doi_10.5555_a.pdf");
-  assert.equal((await after.files.knownFiles(sha256(pdf("first")), 0)).sameBytes?.path, "doi_10.5555_a~2.pdf");
+  assert.equal((await after.files.file(sha256(body)))?.path, "doi_10.5555_a.pdf");
+  assert.equal((await after.files.file(sha256(pdf("first"))))?.path, "doi_10.5555_a~2.pdf");
 });
 
 test("a refreshed file gets the good name also if the process dies before or after the old file is moved", async t => {
@@ -345,7 +345,7 @@ test("a refreshed file gets the good name also if the process dies before or aft
     assert.equal(next.run.recovered, 1);
     assert.deepEqual(readFileSync(join(folder, path)), second);
     assert.deepEqual(readFileSync(join(folder, displaced.path)), first);
-    assert.equal((await next.run.manifest.files.knownFiles(sha256(first), 0)).sameBytes?.path, displaced.path);
+    assert.equal((await next.run.manifest.files.file(sha256(first)))?.path, displaced.path);
     await next.run.close("ended");
   }
 });

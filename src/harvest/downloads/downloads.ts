@@ -140,7 +140,7 @@ export class Downloads {
     });
     switch (result.kind) {
       case "saved":
-        return this.#checkAndStore(request, result, file, record);
+        return this.#checkAndStore(request, result, file, record, known.ofWork);
       case "unchanged":
         return source === undefined
           ? responseFailure({ ...result, beginning: "" })
@@ -182,9 +182,9 @@ export class Downloads {
         const { validator, totalBytes } = begun ?? {};
         return validator === undefined ? undefined : { validator, totalBytes };
       },
-      save: record => {
+      save: async record => {
         isKept = true;
-        return files.savePart({ urlHash, work, file, ...record, destination: undefined });
+        await files.savePart({ urlHash, work, file, ...record, destination: undefined });
       },
       delete: async () => {
         if (isKept) await files.deletePart(urlHash, work);
@@ -198,6 +198,7 @@ export class Downloads {
     saved: SavedDownload,
     file: string,
     record: ResumeRecordStore,
+    ofWork: readonly StoredFile[],
   ): Promise<DownloadResult> {
     const { fileStore } = this.#options;
     const { status, bytes } = saved;
@@ -209,7 +210,7 @@ export class Downloads {
       const response = page && { url: request.url, status, headers: plainHeaders(saved.headers), body: page };
       return { kind: "failed", ...check.failure, status, bytes, ...(response && { page: response }) };
     }
-    const store = () => this.#store(request, saved, file, check);
+    const store = () => this.#store(request, saved, file, ofWork, check);
     if (fileStore.isContentAddressed) return store();
     const stored = this.#storing.then(store);
     this.#storing = stored.catch(() => undefined);
@@ -220,6 +221,7 @@ export class Downloads {
     request: DownloadRequest,
     { sha256, bytes, headers, status }: SavedDownload,
     file: string,
+    ofWork: readonly StoredFile[],
     { fileKind: kind, flag }: { readonly fileKind: StoredKind; readonly flag: FileFlag | undefined },
   ): Promise<StoredDownload> {
     const { manifest, fileStore, layout } = this.#options;
@@ -229,23 +231,29 @@ export class Downloads {
     const origin = { urlHash, url: redactedUrl(url), resolver, licence, version, role, ofSeveral };
     const { etag, "last-modified": lastModified } = plainHeaders(headers);
     const validators = { etag, lastModified };
-    const { sameBytes, ofWork } = await manifest.files.knownFiles(sha256, work.id);
-    if (sameBytes !== undefined && (await fileStore.has(sameBytes))) {
-      await fileStore.parts.delete(file);
-      return this.#recordFile(request, "duplicate", { ...sameBytes, ...origin, ...validators }, status);
-    }
     const stored = { sha256, bytes, mediaType: MEDIA_TYPES[kind], flag, ...origin, ...validators };
     return withDiskErrors(fileStore.name, async () => {
       const target = filePathFor(layout, work, kind, sha256, role);
       const isArticle = (role ?? "article") === "article";
       const mayDisplace = isArticle && !fileStore.isContentAddressed;
-      const displaced = mayDisplace ? await this.#displacedBy(ofWork, target) : undefined;
+      const others = ofWork.filter(other => other.sha256 !== sha256);
+      const displaced = mayDisplace ? await this.#displacedBy(others, target) : undefined;
+      let replaces: string | undefined;
       for (;;) {
         const path = displaced === undefined ? await fileStore.availablePath(target, sha256) : target;
-        const downloaded: DownloadedFile = { ...stored, path, displaced, replaces: sameBytes?.path };
+        const downloaded: DownloadedFile = { ...stored, path, displaced, replaces };
         // If the process dies from here on, `recoverParts` completes the move.
         const part = { urlHash, work: work.id, file, validator: undefined, totalBytes: undefined };
-        await manifest.files.savePart({ ...part, destination: downloaded });
+        const sameBytes = await manifest.files.savePart({ ...part, destination: downloaded });
+        if (sameBytes !== undefined && (await fileStore.has(sameBytes))) {
+          await fileStore.parts.delete(file);
+          return this.#recordFile(request, "duplicate", { ...sameBytes, ...origin, ...validators }, status);
+        }
+        if (sameBytes?.path !== replaces) {
+          // The manifest has these bytes, but their file is missing: `finish` must know whose path it replaces.
+          replaces = sameBytes?.path;
+          continue;
+        }
         try {
           await moveDownload(fileStore, file, downloaded);
         } catch (error) {

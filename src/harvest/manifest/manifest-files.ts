@@ -61,16 +61,10 @@ export interface PartialDownload {
   readonly destination: DownloadedFile | undefined;
 }
 
-/** What the manifest knows of a URL before it is requested for a work. */
+/** What the manifest knows of a URL and a work before the URL is requested for the work. */
 export interface KnownDownload {
   readonly source: KnownSource | undefined;
   readonly part: PartialDownload | undefined;
-}
-
-/** What the manifest knows before a file is moved to its path. */
-export interface KnownFiles {
-  /** The file that has the same bytes. */
-  readonly sameBytes: StoredFile | undefined;
   /** The files of the work, the article first. */
   readonly ofWork: readonly StoredFile[];
 }
@@ -90,13 +84,14 @@ export interface FinishedFile {
 export interface ManifestFiles {
   /** Read together, because each exchange with a server costs time. */
   knownDownload(urlHash: string, work: number): Promise<KnownDownload>;
-  /** Read together, as above. */
-  knownFiles(sha256: string, work: number): Promise<KnownFiles>;
+  /** The file with these bytes. */
+  file(sha256: string): Promise<StoredFile | undefined>;
   /** A name for a new partial file, which no other process uses. */
   newPartName(): string;
   /** Whether this process has named the partial file. Another one may still write to the file. */
   isOwnPart(file: string): boolean;
-  savePart(part: PartialDownload): Promise<void>;
+  /** Returns the file that has the bytes of the destination already, in the same exchange. */
+  savePart(part: PartialDownload): Promise<StoredFile | undefined>;
   deletePart(urlHash: string, work: number): Promise<void>;
   /** Those of these partial files that no process uses and no work can resume. */
   abandoned(files: readonly string[]): Promise<readonly string[]>;

@@ -2,13 +2,13 @@ import { randomBytes } from "node:crypto";
 import {
   fileOfRow,
   type KnownDownload,
-  type KnownFiles,
   type ManifestFiles,
   type PartialDownload,
   partOfRow,
   type StoredFile,
   sourceOfRow,
 } from "../manifest-files.ts";
+import type { Row } from "../manifest-row.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
@@ -35,7 +35,9 @@ export class PostgresFiles implements ManifestFiles {
   async knownDownload(urlHash: string, work: number): Promise<KnownDownload> {
     const [row = {}] = await this.#connection.lookUp(
       `SELECT sources.etag, sources.last_modified, sources.run, ${FILE_COLUMNS}, parts.place, parts.work, parts.file,
-         parts.etag AS part_etag, parts.total_bytes, parts.shelving
+         parts.etag AS part_etag, parts.total_bytes, parts.shelving,
+         (SELECT json_agg(of_work) FROM (SELECT ${FILE_COLUMNS} FROM work_files JOIN files USING (sha256) WHERE work = $2
+          ORDER BY role, path) AS of_work) AS of_work
        FROM (SELECT $1::text AS place) AS wanted
          LEFT JOIN (sources JOIN files USING (sha256)) ON sources.place = wanted.place
          LEFT JOIN parts ON parts.place = wanted.place AND parts.work = $2`,
@@ -44,18 +46,8 @@ export class PostgresFiles implements ManifestFiles {
     return {
       source: typeof row["sha256"] === "string" ? sourceOfRow(row) : undefined,
       part: typeof row["file"] === "string" ? partOfRow({ ...row, etag: row["part_etag"] }) : undefined,
+      ofWork: ((row["of_work"] ?? []) as readonly Row[]).map(fileOfRow),
     };
-  }
-
-  async knownFiles(sha256: string, work: number): Promise<KnownFiles> {
-    const rows = await this.#connection.lookUp(
-      `SELECT ${FILE_COLUMNS}, NULL AS role FROM files WHERE sha256 = $1
-       UNION ALL SELECT ${FILE_COLUMNS}, role FROM work_files JOIN files USING (sha256) WHERE work = $2
-       ORDER BY role NULLS FIRST, path`,
-      [sha256, work],
-    );
-    const same = rows.find(({ role }) => role === null);
-    return { sameBytes: same && fileOfRow(same), ofWork: rows.filter(({ role }) => role !== null).map(fileOfRow) };
   }
 
   newPartName(): string {
@@ -66,9 +58,10 @@ export class PostgresFiles implements ManifestFiles {
     return file.startsWith(`w${this.#worker.id}-`);
   }
 
-  async savePart({ urlHash, work, file, validator, totalBytes, destination }: PartialDownload): Promise<void> {
+  async savePart(part: PartialDownload): Promise<StoredFile | undefined> {
+    const { urlHash, work, file, validator, totalBytes, destination } = part;
     const shelving = destination === undefined ? null : JSON.stringify(destination);
-    await this.#worker.apply(
+    const rows = await this.#worker.apply(
       work,
       [
         `saved AS (INSERT INTO parts (place, work, file, etag, total_bytes, shelving)
@@ -76,9 +69,13 @@ export class PostgresFiles implements ManifestFiles {
            ON CONFLICT (work, place) DO UPDATE SET file = excluded.file, etag = excluded.etag,
              total_bytes = excluded.total_bytes, shelving = excluded.shelving)`,
       ],
-      "SELECT 1 FROM changed",
-      [urlHash, file, validator ?? null, totalBytes ?? null, shelving],
+      `SELECT ${FILE_COLUMNS} FROM changed LEFT JOIN files ON files.sha256 = $8`,
+      [urlHash, file, validator ?? null, totalBytes ?? null, shelving, destination?.sha256 ?? null],
     );
+    // The reply was lost.
+    if (rows === undefined) return destination && this.file(destination.sha256);
+    const [row] = rows;
+    return typeof row?.["sha256"] === "string" ? fileOfRow(row) : undefined;
   }
 
   async deletePart(urlHash: string, work: number): Promise<void> {

@@ -7,10 +7,10 @@ import {
   type DownloadedFile,
   fileOfRow,
   type KnownDownload,
-  type KnownFiles,
   type ManifestFiles,
   type PartialDownload,
   partOfRow,
+  type StoredFile,
   sourceOfRow,
 } from "../manifest-files.ts";
 
@@ -67,15 +67,16 @@ export class SqliteFiles implements ManifestFiles {
     this.#deleteParts = db.prepare("DELETE FROM parts WHERE work = ? RETURNING file");
   }
 
-  async knownDownload(urlHash: string): Promise<KnownDownload> {
-    const source = this.#source.get(urlHash);
-    const part = this.#part.get(urlHash);
-    return { source: source && sourceOfRow(source), part: part && partOfRow(part) };
+  async file(sha256: string): Promise<StoredFile | undefined> {
+    const row = this.#file.get(sha256);
+    return row && fileOfRow(row);
   }
 
-  async knownFiles(sha256: string, work: number): Promise<KnownFiles> {
-    const same = this.#file.get(sha256);
-    return { sameBytes: same && fileOfRow(same), ofWork: this.#ofWork.all(work).map(fileOfRow) };
+  async knownDownload(urlHash: string, work: number): Promise<KnownDownload> {
+    const source = this.#source.get(urlHash);
+    const part = this.#part.get(urlHash);
+    const ofWork = this.#ofWork.all(work).map(fileOfRow);
+    return { source: source && sourceOfRow(source), part: part && partOfRow(part), ofWork };
   }
 
   newPartName(): string {
@@ -91,9 +92,11 @@ export class SqliteFiles implements ManifestFiles {
     return this.#parts.all().map(partOfRow);
   }
 
-  async savePart({ urlHash, work, file, validator, totalBytes, destination }: PartialDownload): Promise<void> {
+  async savePart(part: PartialDownload): Promise<StoredFile | undefined> {
+    const { urlHash, work, file, validator, totalBytes, destination } = part;
     const shelving = destination === undefined ? null : JSON.stringify(destination);
     this.#setPart.run(urlHash, work, file, validator ?? null, totalBytes ?? null, shelving);
+    return destination && this.file(destination.sha256);
   }
 
   async deletePart(urlHash: string): Promise<void> {
