@@ -6,6 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer, Socket } from "node:net";
 import { join } from "node:path";
 import { systemTime } from "../../src/time/system-time.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { REDIS, whyMissing } from "../tools.ts";
 
 /** The reason to skip tests that need a Redis server; false if they can run. */
@@ -21,7 +22,9 @@ export class RedisServer {
   static async start(...args: readonly string[]): Promise<RedisServer> {
     const port = await RedisServer.freePort();
     const plain = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
-    const server = new RedisServer(port, [...plain, ...args]);
+    // A replica writes what it gets to dump.rdb, and the next server in the same folder would start with these data.
+    const apart = ["--dir", temporaryFolder("redis"), "--repl-diskless-load", "swapdb"];
+    const server = new RedisServer(port, [...plain, ...apart, ...args]);
     await server.start();
     return server;
   }
