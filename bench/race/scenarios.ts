@@ -162,7 +162,7 @@ export function scenarios(isQuick: boolean): readonly Scenario[] {
       id: "r11-nginx-no-burst",
       race: "R11",
       title: "nginx, limit_req without a burst",
-      what: "`rate=10r/s` alone, which is the default: a request is rejected if it comes less than 100 ms after the last one. The clients are told 1 in 100 ms.",
+      what: "`rate=10r/s` alone, which is the default: a request is rejected if it comes less than 100 ms after the last one. The limit of the clients is 1 in 100 ms.",
       limits: { metadata: [{ limit: 1, windowMs: 100 }] },
       loads: [{ metadata: pick(40, 25) }],
       server: { kind: "nginx", rate: "10r/s", burst: 0 },

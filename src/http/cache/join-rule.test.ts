@@ -83,7 +83,7 @@ test("a call joins a request with a later deadline or the same deadlineMs", asyn
   assert.equal(server.requests.length, 1);
 });
 
-test("callers that share a stale response are all told that it is stale", async t => {
+test("all callers that share a stale response see that it is stale", async t => {
   const time = new FakeTime();
   const failing: Handler = (_, response, number) =>
     number === 1
