@@ -17,7 +17,13 @@ export {
   type RateLimiterOptions,
   type SendingGrant,
 } from "./gate/rate-limiter.ts";
-export type { HoldSnapshot, KeySnapshot, LimitOrderSnapshot, WindowSnapshot } from "./limiter/key-snapshot.ts";
+export type {
+  HoldSnapshot,
+  KeySnapshot,
+  LimitOrderSnapshot,
+  TotalOrderSnapshot,
+  WindowSnapshot,
+} from "./limiter/key-snapshot.ts";
 export type { LimiterEvent } from "./limiter/limiter-events.ts";
 export type { Refusal } from "./limiter/refusal.ts";
 export type { EventOrigin, Listener } from "./listeners.ts";

@@ -2,7 +2,7 @@ import type { OperatorOrder } from "../core/breaker/breaker-order.ts";
 import type { Circuit, CircuitPolicy, FailureKind } from "../core/breaker/circuit.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import type { OpenReason } from "../errors.ts";
-import type { Role } from "../policy/roles.ts";
+import type { LimitPart, Role } from "../policy/roles.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { RampUp } from "./ramp-up.ts";
@@ -12,11 +12,11 @@ export type Blocker = HostBreaker | CircuitHolder | RampUp;
 
 /**
  * What caused a change: a call or an operator of this process ("local"), a record of the peers, or the end of a timeout.
- * "counted": a failure of this process, together with those of its peers; the change is in the record already. "alone":
+ * "counted": a failure of this process, together with those of its peers; the change is in the record already. "local-only":
  * failures that never reached the host, which may be a fault of this process's own network.
  * Only local changes are published to the peers. A timeout unblocks no waiting call: each has its own timer.
  */
-export type ChangeOrigin = "local" | "peer" | "timeout" | "counted" | "alone";
+export type ChangeOrigin = "local" | "peer" | "timeout" | "counted" | "local-only";
 
 /** A change that may matter to waiting calls and to the peers. */
 export type BreakerChange = { readonly origin: ChangeOrigin } & (
@@ -33,17 +33,17 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
       readonly untilUs: number;
       readonly order: OperatorOrder | undefined;
     }
-  /** An operator has changed the rates of these roles, or has ended such a change (`untilUs` 0). `order` as above. */
+  /** An operator has changed the limits of these roles or of the total, or has ended such a change (`untilUs` 0). `order` as above. */
   | {
       readonly kind: "limit";
       readonly blocker: HostBreaker;
-      readonly roles: readonly Role[];
+      readonly roles: readonly LimitPart[];
       readonly limit: OrderedLimit;
       readonly order: OperatorOrder | undefined;
     }
   /** A call was answered, or the ramp-up began again or is over. Never shared: each process has its own. */
   | { readonly kind: "ramp-up"; readonly blocker: RampUp }
-  /** A call has failed, and has opened its circuit for no other process. The peers count it too. */
+  /** A call has failed, and has not opened its circuit for the other processes. The peers count it too. */
   | {
       readonly kind: "failure";
       readonly blocker: CircuitHolder;

@@ -7,7 +7,7 @@ import type { Time } from "../time/time.ts";
 import { CircuitHolder, type OnCircuitChange } from "./circuit-holder.ts";
 import { HostBreaker } from "./host-breaker.ts";
 
-/** A call, as far as it decides whose breakers it passes. */
+/** The parts of a call that decide which breakers it passes. */
 export interface PartitionedCall {
   readonly host: string;
   readonly path?: string | undefined;
@@ -19,8 +19,8 @@ const KEPT_HOSTS = 16_384;
 const KEPT_RESOLVERS = 1024;
 
 /**
- * The hosts, services and resolvers of a process, created on first use. They are evicted when their state equals a new one (law
- * L11), hosts also when unused for an hour.
+ * The hosts, services and resolvers of a process, created on first use. They are evicted when their state is that of a
+ * new one (law L11). Hosts are also evicted when unused for an hour.
  */
 export class BreakerTable {
   #policies: BreakerPolicies;
@@ -103,11 +103,10 @@ export class BreakerTable {
 
   #partitionUnitsOf({ host, circuit, cooldown }: BreakerRoute, partition: string): CallUnits {
     const common = [...new Set([host, circuit, cooldown])].flatMap(name => this.#hosts.get(name) ?? []);
-    const units = { circuit: partitionName(circuit, partition), cooldown: partitionName(cooldown, partition) };
     const isShadow = this.#policies.isShadow(circuit);
     return {
-      circuit: this.host(units.circuit),
-      cooldown: this.host(units.cooldown),
+      circuit: this.host(partitionName(circuit, partition)),
+      cooldown: this.host(partitionName(cooldown, partition)),
       host: undefined,
       common,
       isShadow,
@@ -146,14 +145,14 @@ export class BreakerTable {
     return { names: [...new Set([`${common}${partition}`, owner, circuit, cooldown, host])], circuit: owner };
   }
 
-  /** The partitions of a host or service that are in the table. Takes time in proportion to it, once there are any. */
+  /** The partitions of a host or service in the table. All hosts are searched if the table has any partition. */
   partitionsOf(text: string): readonly HostBreaker[] {
     if (!this.#hasPartitions) return NO_COMMON_UNITS;
     const common = canonicalName(text);
     return [...this.#hosts.values()].filter(({ name }) => nameWithoutPartition(name) === common);
   }
 
-  /** What the failures of a circuit's owner may put in cooldown. */
+  /** The host or service that failures of a circuit's owner may put in cooldown. */
   cooldownUnitOf(name: string): HostBreaker | undefined {
     const common = commonName(name);
     const unit = isServiceName(common) ? common : this.#policies.route(common).cooldown;
@@ -217,11 +216,11 @@ function canonicalName(text: string): string {
 export interface CallUnits {
   /** The owner of the call's circuits: a host or a service. */
   readonly circuit: HostBreaker;
-  /** What a cooldown that the answer causes blocks: everything that shares the service, or the host. */
+  /** The host or service that is in cooldown if the answer to the call starts one. */
   readonly cooldown: HostBreaker;
   /** The host itself, if it is neither of the two and has state: an operator may have opened it alone. */
   readonly host: HostBreaker | undefined;
-  /** For a call of a partition: what it is a partition of. Only an operator's order for these applies to it. */
+  /** For a call of a partition: the undivided hosts and services. Only operators' orders for these apply to the call. */
   readonly common: readonly HostBreaker[];
   /** Calls that would be refused are reported and sent. */
   readonly isShadow: boolean;
@@ -230,7 +229,7 @@ export interface CallUnits {
 /** For calls that belong to no partition. */
 const NO_COMMON_UNITS: readonly HostBreaker[] = [];
 
-/** Everything that a cooldown may have held: the units, and for a partition what it is a partition of. */
+/** All hosts and services whose cooldown may block a call: its units, and the undivided ones of a partition. */
 export function allUnits(units: CallUnits): readonly HostBreaker[] {
   return units.common.length === 0 ? distinctUnits(units) : [...distinctUnits(units), ...units.common];
 }

@@ -13,9 +13,9 @@ import { CallSettler } from "./call-settler.ts";
 import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import { CooldownEvents } from "./cooldown-events.ts";
 import { CooldownStarter, reasonText } from "./cooldowns.ts";
-import { type Denial, denialOf, holdDenialOf, isStopped, mayCool, probeDenialOf } from "./denial.ts";
+import { type Denial, denialOf, holdDenialOf, isStopped, mayHaveCooldown, probeDenialOf } from "./denial.ts";
 import type { HostBreaker } from "./host-breaker.ts";
-import { type BreakerTarget, type OrderRequest, Orders } from "./orders.ts";
+import { type OrderRequest, Orders, type OrderTarget } from "./orders.ts";
 import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";
 import { NO_RAMP_UPS, type RampUp, RampUps, rampUpsOf } from "./ramp-up.ts";
 import { type PeerRecord, RecordApplier } from "./record-applier.ts";
@@ -43,7 +43,7 @@ export interface AllowRequest {
   readonly timeoutMs?: number | undefined;
 }
 
-/** A request with what decides about it. */
+/** A request, and the hosts, services and circuits that decide about it. */
 interface CheckedRequest {
   readonly units: CallUnits;
   readonly role: Role;
@@ -119,8 +119,8 @@ export class Breakers implements PermitOwner {
   }
 
   /**
-   * From now on changes are kept until `takeChanges`, and `wake` is called at the end of each step that made some. Not
-   * for the end of a timeout: the caller that notices it is in the middle of its own decision.
+   * From now on changes are kept until `takeChanges`, and `wake` is called at the end of each step that made some. A
+   * change by a timeout does not call it, because it is noticed while the gate is deciding about a call.
    */
   watch(wake: () => void): void {
     this.#wake = wake;
@@ -139,7 +139,8 @@ export class Breakers implements PermitOwner {
     const units = this.table.unitsOf(request.host, request.path, request.partition);
     const circuit = this.table.circuit(units.circuit, role);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
-    const isPlain = !mayCool(units) && circuit.isFresh && (resolverCircuit === undefined || resolverCircuit.isFresh);
+    const isPlain =
+      !mayHaveCooldown(units) && circuit.isFresh && (resolverCircuit === undefined || resolverCircuit.isFresh);
     return isPlain && this.table.policies.rollingWindow.slowCalls === undefined
       ? this.#allowPlain(units, role, circuit, resolverCircuit)
       : this.#allow(request, { units, role, circuit, resolverCircuit, timeoutMs }, probes);
@@ -183,7 +184,7 @@ export class Breakers implements PermitOwner {
     const expiresUs = nowUs + (timeoutMs + LEASE_MARGIN_MS) * 1000;
     const passed = this.#enterCircuit(circuit, nowUs, expiresUs, probes);
     const passedResolver = resolverCircuit && this.#enterCircuit(resolverCircuit, nowUs, expiresUs, probes);
-    const rampUps = isShadow || !mayCool(units) ? NO_RAMP_UPS : rampUpsOf(allUnits(units), role);
+    const rampUps = isShadow || !mayHaveCooldown(units) ? NO_RAMP_UPS : rampUpsOf(allUnits(units), role);
     const isTrial = passed.isProbe || passedResolver?.isProbe || hasTrial(rampUps);
     for (const rampUp of rampUps) rampUp.enter({ id: number, sentUs: nowUs, expiresUs });
     const jitterMs = isTrial ? Math.floor(this.#random() * (this.table.policies.jitterMs + 1)) : 0;
@@ -241,7 +242,7 @@ export class Breakers implements PermitOwner {
     if (circuit === undefined || cooldown === undefined) return undefined;
     const nowUs = this.#time.monotonicUs();
     const isShadow = table.policies.isShadow(commonName(circuitName));
-    // Of what a partition is a part of, only orders apply.
+    // Of the undivided host or service, only operators' orders apply to a partition.
     const isPartition = circuit.name === key && commonName(key) !== key;
     const units = isPartition
       ? {
@@ -269,17 +270,17 @@ export class Breakers implements PermitOwner {
 
   settle(call: IssuedCall, result: CallResult): void {
     this.#settler.settle(call, result);
-    this.#announce();
+    this.#wakeIfChanged();
   }
 
   release(call: IssuedCall): void {
     this.#settler.release(call);
-    this.#announce();
+    this.#wakeIfChanged();
   }
 
   responseBegan(call: IssuedCall): void {
     this.#settler.responseBegan(call);
-    this.#announce();
+    this.#wakeIfChanged();
   }
 
   settleWithoutPermit(request: AllowRequest, result: CallResult): void {
@@ -288,19 +289,19 @@ export class Breakers implements PermitOwner {
     const circuit = this.table.circuit(units.circuit, role);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
     this.#settler.settleWithoutPermit(units, role, { circuit, resolver: resolverCircuit }, result);
-    this.#announce();
+    this.#wakeIfChanged();
   }
 
-  /** Obeys an operator. Of a host or service, the order applies to all partitions. */
-  giveOrder(target: BreakerTarget, order: OrderRequest): void {
+  /** Applies an operator's order. An order for a host or service applies to all its partitions. */
+  giveOrder(target: OrderTarget, order: OrderRequest): void {
     this.#orders.give(target, order);
-    this.#announce();
+    this.#wakeIfChanged();
   }
 
   /** Applies what the peers know about a host or a resolver. */
   applyRecord(record: PeerRecord): void {
     this.#applier.apply(record);
-    this.#announce();
+    this.#wakeIfChanged();
   }
 
   /** Every circuit keeps its state under the new policies. */
@@ -310,7 +311,7 @@ export class Breakers implements PermitOwner {
     if (!policies.hasRampUp) {
       for (const host of this.table.hosts()) this.#rampUps.end(host);
     }
-    this.#announce();
+    this.#wakeIfChanged();
   }
 
   #enterCircuit(
@@ -347,7 +348,7 @@ export class Breakers implements PermitOwner {
     if (this.#wake !== undefined) this.#changes.push(change);
   }
 
-  #announce(): void {
+  #wakeIfChanged(): void {
     if (this.#changes.length > 0 && this.#changes.some(({ origin }) => origin !== "timeout")) this.#wake?.();
   }
 }

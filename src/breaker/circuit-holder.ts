@@ -58,7 +58,7 @@ export class CircuitHolder {
     return admits(this.at(nowUs), this.policy) && (this.#order === undefined || this.orderAt(nowUs) === undefined);
   }
 
-  /** The running order of an operator that this circuit is open, if any. */
+  /** The running order of an operator to open this circuit, if any. */
   orderAt(nowUs: number): CircuitOrder | undefined {
     return this.#order !== undefined && this.#order.untilUs > nowUs ? this.#order : undefined;
   }

@@ -21,14 +21,14 @@ export class CooldownEvents {
   began(host: HostBreaker, cooldown: Pick<Cooldown, "untilUs" | "reason">, isFromPeer: boolean): void {
     this.#set(host, cooldown, isFromPeer);
     const last = host.cooldownAt(this.#time.monotonicUs());
-    if (last !== undefined && last.untilUs > cooldown.untilUs) this.#set(host, last, last.isPeers === true);
+    if (last !== undefined && last.untilUs > cooldown.untilUs) this.#set(host, last, last.isFromPeer === true);
   }
 
   /** A cooldown was ended. If the other one is still running, the host is not free yet. */
   ended(host: HostBreaker, by: "success" | "operator"): void {
     const left = host.cooldownAt(this.#time.monotonicUs());
     if (left === undefined) this.#emitter.cooldownEnded(host.name, by);
-    else this.#set(host, left, left.isPeers === true);
+    else this.#set(host, left, left.isFromPeer === true);
   }
 
   #set(host: HostBreaker, { untilUs, reason }: Pick<Cooldown, "untilUs" | "reason">, isFromPeer: boolean): void {

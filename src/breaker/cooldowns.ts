@@ -21,7 +21,7 @@ export function operatorReason(text: string): OpenReason {
   return `${PREFIX}${redactedText(text)}`;
 }
 
-/** The text that an operator has given; another reason as it is. */
+/** The text of an operator's reason, without its prefix. Any other reason is returned unchanged. */
 export function reasonText(reason: string): string {
   return isOperatorReason(reason) ? reason.slice(PREFIX.length) : reason;
 }
@@ -39,11 +39,14 @@ export interface Cooldown {
   readonly afterPermit: number;
   /** For this process alone: it is not shared with its peers. @default false */
   readonly isLocalOnly?: boolean;
-  /** When this process has received the Retry-After that set it. An older order does not end it. Absent for all others. */
+  /**
+   * When this process has received the Retry-After that set it. An older order does not end it. Absent for every other
+   * cooldown.
+   */
   readonly receivedUs?: number;
   /** Read from a record: the process that set it writes it. @default false */
-  readonly isPeers?: boolean;
-  /** How the call ended whose failure set it, for messages. Absent if it was a call of another process. */
+  readonly isFromPeer?: boolean;
+  /** How the call whose failure set it ended, for messages. Absent if it was a call of another process. */
   readonly lastFailure?: string | undefined;
 }
 
@@ -54,7 +57,7 @@ export interface Cooldown {
 export class Cooldowns {
   #ordered: Cooldown | undefined;
   #requested: Cooldown | undefined;
-  /** The Retry-After that this process has received, also while one of a peer lasts longer. */
+  /** The Retry-After that this process has received, even while one of a peer lasts longer. */
   #received: Cooldown | undefined;
 
   /** The later end counts. False if a cooldown of the same kind already ends later. */
@@ -92,7 +95,7 @@ export class Cooldowns {
     return running(this.#received, nowUs);
   }
 
-  /** Replaces the operator's order, also by one that ends earlier. */
+  /** Replaces the operator's order, even by one that ends earlier. */
   setOrder(order: Cooldown | undefined): void {
     this.#ordered = order;
   }
@@ -166,8 +169,8 @@ export class CooldownStarter {
   }
 
   /**
-   * Repeated long values raise the reset timeout, where the values of one burst of throttles are one (`isRepeated` for
-   * all but the first).
+   * Repeated long values of Retry-After raise the reset timeout. The answers of one burst of throttles count as one
+   * value: `isRepeated` is true for all but the first of them.
    */
   startForRetryAfter(call: IssuedCall, ms: number, lastPermit: number, isRepeated: boolean): void {
     const { isAdaptive } = this.#table.policies;
@@ -184,10 +187,17 @@ export class CooldownStarter {
   countFailure(host: HostBreaker, nowUs: number, lastPermit: number, { isUnreached, text }: FailureKind): void {
     const { enabled, threshold, windowUs, cooldownMs } = this.#table.policies.rollingWindow;
     if (!enabled) return;
-    const isReached = host.failures.add(nowUs, threshold, windowUs, isUnreached);
-    if (isReached !== false)
-      this.start(host, cooldownMs, "rolling-window", lastPermit, isReached === "alone" ? "alone" : "local", text);
-    if (isReached !== true) this.#record({ kind: "recent-failure", origin: "local", blocker: host, isUnreached });
+    const reached = host.failures.add(nowUs, threshold, windowUs, isUnreached);
+    if (reached !== false)
+      this.start(
+        host,
+        cooldownMs,
+        "rolling-window",
+        lastPermit,
+        reached === "local-only" ? "local-only" : "local",
+        text,
+      );
+    if (reached !== true) this.#record({ kind: "recent-failure", origin: "local", blocker: host, isUnreached });
   }
 
   /** Counts the time of an answered call, and starts a cooldown when too many calls of the rolling window were slow. */
@@ -208,7 +218,7 @@ export class CooldownStarter {
     const nowUs = this.#time.monotonicUs();
     const untilUs = nowUs + Math.ceil(ms * 1000);
     const isReceived = reason === "retry-after" && origin === "local";
-    const shared = { isLocalOnly: origin === "alone", isPeers: origin === "peer" || origin === "counted" };
+    const shared = { isLocalOnly: origin === "local-only", isFromPeer: origin === "peer" || origin === "counted" };
     const cooldown = { untilUs, reason, afterPermit: lastPermit, ...shared, lastFailure };
     if (!host.cooldowns.set(isReceived ? { ...cooldown, receivedUs: nowUs } : cooldown)) return;
     this.#rampUps.start(host, reason);

@@ -13,13 +13,16 @@ import { RampUp } from "./ramp-up.ts";
  * A call that is not permitted: why, and for how long. A value and not an Error, because a stack trace is expensive.
  */
 export interface BreakerDenial {
-  /** Always false; tells a denial from a `BreakerPermit`. */
+  /** Always false; distinguishes a denial from a `BreakerPermit`. */
   readonly isAllowed: false;
   /** The owner of the circuit or cooldown: the canonical name of the host, or `service <name>`. */
   readonly host: string;
   /** The role of the call. */
   readonly role: Role;
-  /** Why the circuit is open: `failures`, `retry-after`, `rolling-window`, or `cli-open:<reason>` for an operator. */
+  /**
+   * Why the circuit is open: `failures`, `retry-after`, `rolling-window`, `slow-calls`, or `cli-open:<reason>` for an
+   * operator.
+   */
   readonly reason: OpenReason;
   /** `open`, also for a cooldown; `half_open` when every trial call is in flight. */
   readonly state: CircuitState;
@@ -122,7 +125,7 @@ export class Denial implements BreakerDenial {
 }
 
 /** False if no cooldown of this call's units was ever set. Then the caller need not look further. */
-export function mayCool({ circuit, cooldown, host, common }: CallUnits): boolean {
+export function mayHaveCooldown({ circuit, cooldown, host, common }: CallUnits): boolean {
   return (
     circuit.mayHaveCooldown ||
     cooldown.mayHaveCooldown ||
@@ -140,7 +143,7 @@ export function denialOf(
   nowUs: number,
 ): Denial | undefined {
   // Nearly every call ends here, and nothing is allocated for it.
-  if (!mayCool(units) && circuit?.admits(nowUs) !== false && (resolver === undefined || resolver.admits(nowUs)))
+  if (!mayHaveCooldown(units) && circuit?.admits(nowUs) !== false && (resolver === undefined || resolver.admits(nowUs)))
     return undefined;
   return lastDenial(units, role, circuit, resolver, nowUs);
 }
@@ -155,7 +158,7 @@ function lastDenial(
   const circuitAdmits = circuit === undefined || circuit.admits(nowUs);
   const resolverAdmits = resolver === undefined || resolver.admits(nowUs);
   // Most denials end here.
-  if (resolverAdmits && circuit !== undefined && !mayCool(units))
+  if (resolverAdmits && circuit !== undefined && !mayHaveCooldown(units))
     return lastOf(circuitDenials(circuit, units, role, nowUs));
   const found: Denial[] = [];
   const addCooldown = (blocker: HostBreaker, cooldown: Cooldown | undefined) => {
@@ -214,7 +217,7 @@ export function isStopped(
 ): boolean {
   if (!units.isShadow) {
     if (circuits.some(circuit => circuit?.orderAt(nowUs) !== undefined)) return true;
-    for (const unit of mayCool(units) ? distinctUnits(units) : [])
+    for (const unit of mayHaveCooldown(units) ? distinctUnits(units) : [])
       if (unit.cooldownAt(nowUs) !== undefined) return true;
     if (units.common.some(unit => unit.orderAt(nowUs) !== undefined)) return true;
   }
@@ -223,7 +226,7 @@ export function isStopped(
 
 /** The hold of an operator that denies a call: of several, the one that ends last. It is enforced in shadow mode too. */
 export function holdDenialOf(units: CallUnits, role: Role, nowUs: number): Denial | undefined {
-  if (!mayCool(units)) return undefined;
+  if (!mayHaveCooldown(units)) return undefined;
   let last: Denial | undefined;
   for (const blocker of allUnits(units)) {
     const hold = blocker.holdAt(role, nowUs);

@@ -2,7 +2,7 @@ import type { CircuitPolicy } from "../core/breaker/circuit.ts";
 import { FailureWindow, ThrottleEvents } from "../core/breaker/failure-window.ts";
 import { SlowCallWindow } from "../core/breaker/slow-call-window.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
-import { ROLES, type Role } from "../policy/roles.ts";
+import { LIMIT_PARTS, type LimitPart, ROLES, type Role } from "../policy/roles.ts";
 import type { CallUnits } from "./breaker-table.ts";
 import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
 import { type Cooldown, Cooldowns } from "./cooldowns.ts";
@@ -27,7 +27,7 @@ export class HostBreaker {
   #slowCalls: SlowCallWindow | undefined;
   #rampUps: Partial<Record<Role, RampUp>> | undefined;
   #holds: Partial<Record<Role, CircuitOrder>> | undefined;
-  #limits: Partial<Record<Role, OrderedLimit>> | undefined;
+  #limits: Partial<Record<LimitPart, OrderedLimit>> | undefined;
   /**
    * The units of the calls to this host, if they are the same for all: the host alone, whatever the path. Undefined if they
    * are not, or not known yet. Nearly every call needs only this.
@@ -36,8 +36,8 @@ export class HostBreaker {
   /** Permits that are neither reported nor released. */
   permits = 0;
   /**
-   * When a permit was last requested, or a failure reported. Undefined: after the last check for eviction, which then
-   * notes its own time, so that a plain call need not read the clock.
+   * When a permit was last requested, or a failure reported. Undefined after a plain call, which does not read the
+   * clock: the next check for eviction sets its own time.
    */
   usedUs: number | undefined = undefined;
   /** How long the last permitted call waited for its rate limits; undefined without a gate. */
@@ -96,17 +96,17 @@ export class HostBreaker {
     this.#holds = { ...this.#holds, [role]: hold };
   }
 
-  /** The running order of an operator that changes the rates of this role, if any. The limiter applies it. */
-  limitAt(role: Role, nowUs: number): OrderedLimit | undefined {
+  /** The running order of an operator that changes the limits of this part, if any. The limiter applies it. */
+  limitAt(role: LimitPart, nowUs: number): OrderedLimit | undefined {
     const limit = this.#limits?.[role];
     return limit !== undefined && limit.untilUs > nowUs ? limit : undefined;
   }
 
-  setLimit(role: Role, limit: OrderedLimit): void {
+  setLimit(role: LimitPart, limit: OrderedLimit): void {
     this.#limits = { ...this.#limits, [role]: limit };
   }
 
-  /** The traffic of the role resumes after a cooldown; undefined when it is not held back. */
+  /** How the traffic of the role resumes after a cooldown; undefined when it is not limited. */
   rampUp(role: Role): RampUp | undefined {
     const rampUp = this.#rampUps?.[role];
     return rampUp?.isOver === false ? rampUp : undefined;
@@ -164,12 +164,13 @@ export class HostBreaker {
     this.#longRetryAfters = 0;
   }
 
-  /** A check for eviction. */
+  /** Whether it may be evicted. Sets `usedUs` if a plain call has cleared it. */
   isForgettable(nowUs: number, windowUs: number): boolean {
     this.usedUs ??= nowUs;
     if (this.cooldownAt(nowUs) !== undefined) return false;
     if (ROLES.some(role => this.circuits[role]?.isHeldOpen(nowUs))) return false;
-    if (ROLES.some(role => this.holdAt(role, nowUs) ?? this.limitAt(role, nowUs))) return false;
+    if (ROLES.some(role => this.holdAt(role, nowUs))) return false;
+    if (LIMIT_PARTS.some(part => this.limitAt(part, nowUs))) return false;
     // A crawler calls a dead host once: its failures are dropped after an idle hour, and so are permits that were never
     // reported.
     if (nowUs - this.usedUs > IDLE_US) return true;

@@ -1,4 +1,4 @@
-/** The longest order of an operator: one year. Its end is stored, so that a forgotten one does not stay for ever. */
+/** The longest order of an operator: one year. Every order has an end, so that a forgotten one does not stay for ever. */
 export const ORDER_SECONDS_MAX = 366 * 86_400;
 
 /** The duration of an order in milliseconds. Throws a RangeError for one that is not valid. */

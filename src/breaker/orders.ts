@@ -1,11 +1,12 @@
 import type { BreakerOrder, OperatorOrder, RoleOrder } from "../core/breaker/breaker-order.ts";
+import { RESOLVER_CIRCUIT } from "../core/breaker/breaker-record.ts";
 import { wallDeadlineMs } from "../core/breaker/circuit.ts";
 import type { HoldOrder } from "../core/breaker/hold-orders.ts";
-import type { LimitOrder } from "../core/breaker/limit-orders.ts";
+import { type LimitOrder, limitsOf } from "../core/breaker/limit-orders.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
-import { formatRates, parseRates } from "../core/limits/rate.ts";
+import { formatRates } from "../core/limits/rate.ts";
 import type { OpenReason } from "../errors.ts";
-import { ROLES, type Role } from "../policy/roles.ts";
+import { isLimitPart, isRole, LIMIT_PARTS, type LimitPart, ROLES, type Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { Blocker, BreakerChange, ChangeOrigin } from "./breaker-change.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
@@ -15,8 +16,11 @@ import type { CooldownEvents } from "./cooldown-events.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { RampUps } from "./ramp-up.ts";
 
-/** What an order is for: a host or `service <name>`, one role of it, or a resolver. */
+/** What an order for circuits and holds is for: a host or `service <name>`, one role of it, or a resolver. */
 export type BreakerTarget = { readonly unit: string; readonly role?: Role | undefined } | { readonly resolver: string };
+
+/** What any order is for. An order that changes limits can be for a total, which has no circuit. */
+export type OrderTarget = BreakerTarget | { readonly unit: string; readonly role?: LimitPart | undefined };
 
 /** An order as a program or a command gives it. */
 export type OrderRequest =
@@ -26,25 +30,49 @@ export type OrderRequest =
   /** Calls wait for its end as for a rate limit. Not for a resolver. */
   | { readonly kind: "hold"; readonly ms: number; readonly reason: OpenReason }
   | { readonly kind: "release" }
-  /** Changes the rates of a host or service for a while; the newest such order counts. Not for a resolver. */
+  /** Changes the limits of a host or service for a while; the newest such order counts. Not for a resolver. */
   | ({ readonly kind: "set-limit"; readonly ms: number } & Omit<OrderedLimit, "untilUs">)
   | { readonly kind: "reset-limit"; readonly reason: string; readonly by: string };
 
 /** An order for the rate limits of a host or service. Its circuits are not changed. */
 export type LimitRequest = OrderRequest & { readonly kind: RoleOrder["kind"] };
 
-/** The name of the circuit in the shared record; undefined for a whole host. */
-function circuitOfTarget(target: BreakerTarget): string | undefined {
-  return "resolver" in target ? "" : target.role;
+/** The name of the circuit in the shared record; undefined for a whole host. Throws a RangeError for a total. */
+function circuitOfTarget(target: OrderTarget): string | undefined {
+  return "resolver" in target ? RESOLVER_CIRCUIT : circuitRoleOf(target.unit, target.role);
+}
+
+/** The target of an order for circuits or holds. Throws a RangeError for a total. */
+export function circuitTarget(target: OrderTarget): BreakerTarget {
+  if ("resolver" in target) return target;
+  return { ...target, role: circuitRoleOf(target.unit, target.role) };
+}
+
+function circuitRoleOf(unit: string, role: LimitPart | undefined): Role | undefined {
+  if (role !== "total") return role;
+  throw new RangeError(
+    `the total of ${unit} has limits, but no circuit, cooldown or hold: name a role, or none for all`,
+  );
+}
+
+/**
+ * The roles that an order for limits is for, or the total. The end of the orders for a whole host also ends that for
+ * its total.
+ */
+function limitPartsOf(role: LimitPart | undefined, kind: LimitRequest["kind"]): readonly LimitPart[] {
+  if (role !== undefined) return [role];
+  return kind === "reset-limit" ? LIMIT_PARTS : ROLES;
 }
 
 /** The order in the form of the shared records. */
-export function orderFor(target: BreakerTarget, request: OrderRequest): OperatorOrder {
-  const circuit = circuitOfTarget(target);
+export function orderFor(target: OrderTarget, request: OrderRequest): OperatorOrder {
   if (isLimitRequest(request)) {
     if ("resolver" in target) throw new RangeError("a resolver has no rate limits: name a host or service");
-    return roleOrderFor(request, circuit === undefined ? ROLES : [circuit]);
+    const isHold = request.kind === "hold" || request.kind === "release";
+    const role = isHold ? circuitRoleOf(target.unit, target.role) : target.role;
+    return roleOrderFor(request, limitPartsOf(role, request.kind));
   }
+  const circuit = circuitOfTarget(target);
   if (request.kind === "close") return { kind: "close", circuit };
   if (request.kind === "half-open") return { kind: "half-open", circuit, circuits: ROLES };
   const { ms, reason, isReplacing } = request;
@@ -62,8 +90,8 @@ function roleOrderFor(request: LimitRequest, roles: readonly string[]): RoleOrde
   if (request.kind === "reset-limit") return { kind: "reset-limit", roles, reason: request.reason, by: request.by };
   const durationUs = Math.ceil(request.ms * 1000);
   if (request.kind === "hold") return { kind: "hold", roles, durationUs, reason: request.reason };
-  const { rates, isForced, reason, by } = request;
-  return { kind: "set-limit", roles, durationUs, rates: formatRates(rates), isForced, reason, by };
+  const { rates, maxConcurrent, isForced, reason, by } = request;
+  return { kind: "set-limit", roles, durationUs, rates: formatRates(rates), maxConcurrent, isForced, reason, by };
 }
 
 export interface OrdersDeps {
@@ -86,7 +114,7 @@ export class Orders {
   }
 
   /** An order that was given in this process. */
-  give(target: BreakerTarget, request: OrderRequest): void {
+  give(target: OrderTarget, request: OrderRequest): void {
     const { table } = this.#deps;
     const order = orderFor(target, request);
     if (order.kind === "hold" || order.kind === "release") this.#giveHold(target, order);
@@ -96,12 +124,12 @@ export class Orders {
       this.#giveToCircuit(
         "resolver" in target
           ? table.resolver(target.resolver)
-          : table.circuit(table.host(target.unit), target.role as Role),
+          : table.circuit(table.host(target.unit), circuitRoleOf(target.unit, target.role) as Role),
         order,
       );
   }
 
-  /** Opens the host as ordered, also for a shorter time than before; undefined ends the order. */
+  /** Opens the host as ordered, even for a shorter time than before; undefined ends the order. */
   openHost(host: HostBreaker, order: CircuitOrder | undefined, origin: ChangeOrigin): void {
     const { cooldownEvents, rampUps, lastPermit } = this.#deps;
     const old = host.orderAt(this.#deps.time.monotonicUs());
@@ -128,8 +156,8 @@ export class Orders {
   }
 
   /**
-   * Closes every circuit of a host or service and of its partitions, and ends their cooldowns. The order for a partition
-   * is always our own: only the processes that call it write its record.
+   * Closes every circuit of a host or service and of its partitions, and ends their cooldowns. The order for a
+   * partition is always local: only the processes that call the partition write its record.
    * @param orderedUs when the order was given; a Retry-After that this process has received later stays. @default now
    */
   reset(name: string, origin: ChangeOrigin, orderedUs?: number): void {
@@ -137,42 +165,41 @@ export class Orders {
     const known = table.find(name);
     if (known !== undefined) this.#resetHost(known, origin, orderedUs);
     for (const partition of table.partitionsOf(name)) {
-      const isCooling = this.#resetHost(partition, "local", orderedUs);
-      if (!isCooling) this.#record(partition, { kind: "close" });
+      const keepsCooldown = this.#resetHost(partition, "local", orderedUs);
+      if (!keepsCooldown) this.#record(partition, { kind: "close" });
     }
   }
 
-  /** Holds these roles of a host as ordered, also for a shorter time than before; undefined releases them. */
+  /** Holds these roles of a host as ordered, even for a shorter time than before; undefined releases them. */
   hold(host: HostBreaker, roles: readonly Role[], hold: CircuitOrder | undefined, order?: OperatorOrder): void {
     for (const role of roles) host.setHold(role, hold);
     const origin = order === undefined ? "peer" : "local";
     this.#deps.record({ kind: "hold", origin, blocker: host, roles, untilUs: hold?.untilUs ?? 0, order });
   }
 
-  /** Changes the rates of these roles of a host as ordered, or ends such a change. The gate applies it. */
-  limit(host: HostBreaker, roles: readonly Role[], limit: OrderedLimit, order?: OperatorOrder): void {
+  /** Changes the limits of these parts of a host as ordered, or ends such a change. The gate applies it. */
+  limit(host: HostBreaker, roles: readonly LimitPart[], limit: OrderedLimit, order?: OperatorOrder): void {
     for (const role of roles) host.setLimit(role, limit);
     const origin = order === undefined ? "peer" : "local";
     this.#deps.record({ kind: "limit", origin, blocker: host, roles, limit, order });
   }
 
-  #giveLimit(target: BreakerTarget, order: LimitOrder): void {
+  #giveLimit(target: OrderTarget, order: LimitOrder): void {
     if (!("unit" in target)) return;
     const { table, time } = this.#deps;
-    const roles = target.role === undefined ? ROLES : [target.role];
     const { reason, by } = order;
     const limit =
       order.kind === "reset-limit"
         ? { rates: [], isForced: false, untilUs: 0 }
-        : { ...order, rates: parseRates(order.rates), untilUs: time.monotonicUs() + order.durationUs };
-    this.limit(table.host(target.unit), roles, { ...limit, reason, by }, order);
+        : { ...limitsOf(order), isForced: order.isForced, untilUs: time.monotonicUs() + order.durationUs };
+    this.limit(table.host(target.unit), order.roles.filter(isLimitPart), { ...limit, reason, by }, order);
   }
 
-  #giveHold(target: BreakerTarget, order: HoldOrder): void {
+  #giveHold(target: OrderTarget, order: HoldOrder): void {
     if (!("unit" in target)) return;
     const { table, time } = this.#deps;
     const host = table.host(target.unit);
-    const roles = target.role === undefined ? ROLES : [target.role];
+    const roles = order.roles.filter(isRole);
     const nowUs = time.monotonicUs();
     const next =
       order.kind === "hold" ? { untilUs: nowUs + order.durationUs, reason: order.reason as OpenReason } : undefined;
@@ -241,8 +268,8 @@ export class Orders {
 }
 
 /**
- * The new order to open; undefined if the running one ends later and is not to be replaced. It is published all the same:
- * a peer may have ended the running one, and this process does not know it yet.
+ * The new order to open; undefined if the running one ends later and is not to be replaced. The new order is published
+ * in both cases: a peer may have ended the running one, and this process does not know it yet.
  */
 function openedUntil(
   { durationUs, reason, isReplacing = false }: BreakerOrder & { readonly kind: "open" },

@@ -10,7 +10,7 @@ import type { RampUp } from "./ramp-up.ts";
  * Later calls of `report` and `release` have no effect.
  */
 export interface BreakerPermit extends Disposable {
-  /** Always true; tells a permit from a `BreakerDenial`. */
+  /** Always true; distinguishes a permit from a `BreakerDenial`. */
   readonly isAllowed: true;
   /**
    * Milliseconds to wait before the call is sent, so that the trial calls of several processes do not arrive together.
@@ -31,7 +31,7 @@ export interface PassedCircuit {
   readonly isProbe: boolean;
 }
 
-/** How long a call has waited for its answer. */
+/** When a call was sent, to measure how long its answer takes. */
 export interface CallLatency {
   /** When it was sent, after its jitter, in monotonic microseconds. */
   readonly sentUs: number;
@@ -41,20 +41,20 @@ export interface CallLatency {
 /** A call that has a permit. */
 export interface IssuedCall {
   /**
-   * Counts all permits of the process: tells whether a permit is older than a cooldown. It is also the id of the call's
-   * probes.
+   * Grows with each permit of the process, so that it shows whether a permit is older than a cooldown. It is also the
+   * id of the call's probes.
    */
   readonly number: number;
   /** The owner of its circuits. */
   readonly host: HostBreaker;
-  /** What a cooldown that its answer causes blocks; usually the same. */
+  /** The host or service that is in cooldown if the answer starts one; usually the same. */
   readonly cooldownHost: HostBreaker;
   readonly role: Role;
   readonly circuit: PassedCircuit;
   readonly resolver: PassedCircuit | undefined;
   /** For slow calls; undefined when they do not count. */
   readonly latency: CallLatency | undefined;
-  /** The limits on traffic that resumes after a cooldown in which the call has a place. */
+  /** The ramp-ups that have admitted the call. */
   readonly rampUps: readonly RampUp[];
 }
 
@@ -65,7 +65,7 @@ export interface PermitOwner {
   release(call: IssuedCall): void;
 }
 
-/** A permit is its call, too: one object for each call, because every call of a process makes one. */
+/** It is also the issued call: one object instead of two, because every call needs it. */
 export class Permit implements BreakerPermit, IssuedCall {
   readonly number: number;
   readonly host: HostBreaker;
@@ -118,7 +118,7 @@ export class Permit implements BreakerPermit, IssuedCall {
     this.host.lastRateDelayMs = waitedMs;
   }
 
-  /** A head has arrived that is no failure. More calls may follow now; the body may take minutes. */
+  /** The head of a response that is no failure has arrived. More calls may follow now; the body may take minutes. */
   answered(): void {
     if (!this.#isOver && (this.rampUps.length > 0 || this.latency !== undefined)) this.#owner.responseBegan(this);
   }

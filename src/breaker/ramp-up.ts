@@ -54,7 +54,7 @@ export class RampUp {
     return this.#ramp?.limit ?? Number.POSITIVE_INFINITY;
   }
 
-  /** True for the first few calls, which wait for their jitter. */
+  /** True while only trial calls are admitted. They wait for a random time, the jitter. */
   get isTrial(): boolean {
     return this.#ramp !== undefined && this.#ramp.limit <= this.#policy.trialCalls;
   }
@@ -73,17 +73,17 @@ export class RampUp {
     if (this.#ramp !== undefined) this.#ramp = enterRamp(this.#ramp, call);
   }
 
-  /** True when another call may be admitted because of it. Id 0: the call that has waited longest. */
+  /** The server has answered a call. True when this may admit another call. Id 0: the call that has waited longest. */
   answer(id: number): boolean {
     return this.#step(id, (ramp, call) => answerRamp(ramp, this.#policy, call));
   }
 
-  /** As `answer`. */
+  /** As `answer`, for a call that has failed. */
   fail(id: number): boolean {
     return this.#step(id, (ramp, call) => failRamp(ramp, this.#policy, call));
   }
 
-  /** As `answer`. */
+  /** As `answer`, for a call that has ended without a result. */
   leave(id: number): boolean {
     return this.#step(id, leaveRamp);
   }

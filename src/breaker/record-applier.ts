@@ -7,10 +7,11 @@ import {
   type LimitOrderRecord,
   RESOLVER_CIRCUIT,
 } from "../core/breaker/breaker-record.ts";
+import { limitsOf } from "../core/breaker/limit-orders.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
-import { formatRates, parseRates } from "../core/limits/rate.ts";
+import { formatRates } from "../core/limits/rate.ts";
 import type { OpenReason } from "../errors.ts";
-import { isRole } from "../policy/roles.ts";
+import { isLimitPart, isRole } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { Blocker, ChangeOrigin } from "./breaker-change.ts";
 import type { BreakerTable } from "./breaker-table.ts";
@@ -93,7 +94,9 @@ export class RecordApplier {
     }
   }
 
-  /** The record holds the operator's last order: it replaces what this process has, also by one that ends earlier. */
+  /**
+   * The record holds the operator's last order. It replaces the order that this process has, even if it ends earlier.
+   */
   #applyOrder(name: string, { operatorCooldown }: BreakerRecord): void {
     const { table, time, orders } = this.#deps;
     const nowUs = time.monotonicUs();
@@ -119,7 +122,7 @@ export class RecordApplier {
     const { table, time, orders } = this.#deps;
     const nowUs = time.monotonicUs();
     for (const [role, stored] of Object.entries(limits)) {
-      if (!isRole(role) || stored.serial === known[role]?.serial) continue;
+      if (!isLimitPart(role) || stored.serial === known[role]?.serial) continue;
       const limit = orderedLimit(stored, nowUs);
       const host = limit.untilUs === 0 ? table.find(name) : table.host(name);
       if (host !== undefined && isLimitChanged(host.limitAt(role, nowUs), limit)) orders.limit(host, [role], limit);
@@ -194,10 +197,11 @@ function runningOrder(order: BreakerCooldownRecord | undefined, nowUs: number): 
 }
 
 /** An order whose time is over, or whose rates this version cannot read, ends the one before. */
-function orderedLimit({ rates, isForced, reason, by, untilUs }: LimitOrderRecord, nowUs: number): OrderedLimit {
+function orderedLimit(record: LimitOrderRecord, nowUs: number): OrderedLimit {
+  const { isForced, reason, by, untilUs } = record;
   const ended = { rates: [], isForced: false, reason, by, untilUs: 0 };
   try {
-    return untilUs <= nowUs ? ended : { rates: parseRates(rates), isForced, reason, by, untilUs };
+    return untilUs <= nowUs ? ended : { ...limitsOf(record), isForced, reason, by, untilUs };
   } catch (error) {
     if (error instanceof RangeError) return ended;
     throw error;
@@ -209,7 +213,9 @@ function isLimitChanged(current: OrderedLimit | undefined, next: OrderedLimit): 
   if (current === undefined || next.untilUs === 0) return (current === undefined) !== (next.untilUs === 0);
   if (Math.abs(current.untilUs - next.untilUs) > SAME_US || current.isForced !== next.isForced) return true;
   const isSame = current.reason === next.reason && current.by === next.by;
-  return !isSame || formatRates(current.rates) !== formatRates(next.rates);
+  return (
+    !isSame || current.maxConcurrent !== next.maxConcurrent || formatRates(current.rates) !== formatRates(next.rates)
+  );
 }
 
 /** False for our own order, converted from the clock of the store. */

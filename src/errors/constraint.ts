@@ -29,10 +29,12 @@ export interface LearnedFrom {
   readonly wallMs: number;
 }
 
-/** The order of an operator that has changed the rates of a key (`docstokg limits set`). */
+/** The order of an operator that has changed the limits of a key or total (`docstokg limits set`). */
 export interface OrderedRate {
-  /** The rates of the order: `2/SECOND+100/HOUR`. */
+  /** The rates of the order: `2/SECOND+100/HOUR`; empty if it is for `maxConcurrent` alone. */
   readonly rates: string;
+  /** The number of requests in flight; absent if the order leaves it as it is. */
+  readonly maxConcurrent?: number;
   /** Why, as the operator has written it. */
   readonly reason: string;
   /** Who gave the order: a user and machine, the address of a browser, or a program. */
@@ -45,6 +47,8 @@ export interface LimitChanges {
   readonly learnedFrom?: LearnedFrom | undefined;
   /** The order of an operator in force; undefined if there is none. */
   readonly order?: OrderedRate | undefined;
+  /** The same for a total that the requests of the key count in. */
+  readonly totalOrder?: OrderedRate | undefined;
 }
 
 /** The setting behind a limit or circuit that made a request wait or refused it. */

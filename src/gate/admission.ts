@@ -6,8 +6,8 @@ import type { Budget } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import { estimateFrom, estimateOf, type WaitEstimate } from "../limiter/estimate.ts";
-import type { ForecastStart } from "../limiter/forecast.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
+import type { EstimatedStart } from "../limiter/queue-estimate.ts";
 import type { Queues } from "../limiter/queues.ts";
 import { type Refusal, refusalOf } from "../limiter/refusal.ts";
 import { type RoleBudget, storeAwayConstraint } from "../limiter/role-budget.ts";
@@ -37,7 +37,7 @@ export class Admission {
     this.#peers = peers;
   }
 
-  /** Whether a new request can start now: no other has the turn, and all budgets, leases and records allow it. */
+  /** Whether a new request can start now: no queued one is before it, and all budgets, leases and records allow it. */
   isFree(call: EntryRequest, roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
     return (
       this.hasCapacity(roleBudget, charge, nowUs) &&
@@ -72,7 +72,7 @@ export class Admission {
     return "taken";
   }
 
-  /** A lower bound of its start. What it admits is judged again when the request has joined its queue. */
+  /** A new request cannot start before this time, but perhaps later: it is judged again when it has joined its queue. */
   earliestStartUs(roleBudget: RoleBudget, charge: Charge, nowUs: number): number {
     return this.#queues.of(charge.units).earliestStartUs(roleBudget, charge, nowUs);
   }
@@ -82,7 +82,10 @@ export class Admission {
     return estimateOf(this.#root, this.#queues.of(charge.units), roleBudget, charge, nowUs);
   }
 
-  /** The same for a request of weight 1 with the usual costs; undefined if it could start now. Leases of shared budgets are not looked at. */
+  /**
+   * The same for a request of weight 1 with the usual costs; undefined if it could start now. Leases of shared budgets
+   * are not looked at.
+   */
   estimateUnlessFree(roleBudget: RoleBudget, nowUs: number): WaitEstimate | undefined {
     const charge = roleBudget.usualCharge;
     const isFree = this.hasCapacity(roleBudget, charge, nowUs) && !this.#queues.counted.isContended(roleBudget);
@@ -99,7 +102,7 @@ export class Admission {
   rejectLate(
     waiter: Waiter,
     nowUs: number,
-    start: ForecastStart = this.#queues.of(waiter.units).startOfQueued(waiter, nowUs),
+    start: EstimatedStart = this.#queues.of(waiter.units).startOfQueued(waiter, nowUs),
   ): RejectedError {
     const { call, roleBudget, charge, boundMs } = waiter;
     const waitedMs = waiter.waitedMs(nowUs);
@@ -143,25 +146,27 @@ export class Admission {
 }
 
 /**
- * Whether a request may wait for the end of a denial. `maxBreakerWaitMs` does not bound the wait for an operator's hold.
- * Traffic that resumes after a cooldown has few slots for a moment: a call waits for one as for a concurrency slot
- * (law L4). An open circuit or a cooldown has a known end, which must lie within the bound. A half-open circuit whose
- * probe is in flight has none: the call waits for it until its bound is over. With `maxBreakerWaitMs` the end of the
- * probe's lease counts as the end. `blockedMs` is how long denials have blocked it before.
+ * Whether a request may wait for the end of a denial. It depends on the reason:
+ * - Traffic resumes after a cooldown with few calls: the request waits as for a concurrency slot (law L4).
+ * - An operator's hold must end within the bound of the request. `maxBreakerWaitMs` does not apply to it.
+ * - With `maxBreakerWaitMs`, an open circuit, a cooldown or the lease of a probe must end within what is left of it.
+ * - Otherwise an open circuit or a cooldown must end within the bound. A half-open circuit whose probe is in flight has
+ *   no known end: the request waits for it until its bound is over.
+ * @param breakerWaitMs how long denials have blocked the request before
  */
 export function mayWaitFor(
   denial: Denial,
   call: EntryRequest,
   latestStartUs: number,
   nowUs: number,
-  blockedMs = 0,
+  breakerWaitMs = 0,
 ): boolean {
   const { state, untilUs } = denial;
   const { maxWaitMs, maxBreakerWaitMs, earlier } = call;
   if (denial.isRampUp) return maxWaitMs === undefined || nowUs < latestStartUs;
   if (denial.isHold) return untilUs <= latestStartUs;
   if (maxBreakerWaitMs !== undefined) {
-    const leftMs = maxBreakerWaitMs - blockedMs - (earlier?.breakerWaitMs ?? 0);
+    const leftMs = maxBreakerWaitMs - breakerWaitMs - (earlier?.breakerWaitMs ?? 0);
     return untilUs <= Math.min(latestStartUs, nowUs + leftMs * 1000);
   }
   return state === "half_open" ? nowUs < latestStartUs : untilUs <= latestStartUs;

@@ -106,7 +106,7 @@ export class BreakerRegistry {
     throw answer.error();
   }
 
-  /** Like `allow`, but returns a denial instead of throwing; `isAllowed` tells which it is. */
+  /** Like `allow`, but returns a denial instead of throwing; `isAllowed` says which it is. */
   tryAllow(request: AllowRequest): BreakerPermit | BreakerDenial {
     this.#shared?.refreshLater(request);
     return this.#breakers.tryAllow(request, this.#shared?.probes);
@@ -236,7 +236,7 @@ export class BreakerRegistry {
    * Forces the circuit open: calls are refused. It applies to every role of the host, and ends after `seconds` or with
    * `close`; no success ends it earlier.
    * @param seconds How long the circuit stays open, greater than 0 and at most a year.
-   * @param reason Shown in errors, events and tables behind `cli-open:`.
+   * @param reason Shown in errors, events and tables after `cli-open:`.
    */
   open(host: string, seconds: number, reason = "operator"): void {
     const order = { kind: "open", ms: orderMs(seconds), reason: operatorReason(reason), isReplacing: false } as const;

@@ -29,7 +29,6 @@ import { Admission, checkBounds, mayWaitFor } from "./admission.ts";
 import { BreakerQueue } from "./breaker-queue.ts";
 import type { BreakerRegistry } from "./breaker-registry.ts";
 import { GrantIssuer } from "./grant-issuer.ts";
-import { LimitOrders } from "./limit-orders.ts";
 import { breakersOf } from "./registry-breakers.ts";
 import { type ExplainConstraint, WaitingRequests } from "./waiting-requests.ts";
 
@@ -99,8 +98,7 @@ export class Gate {
     this.#admission = admission;
     this.#tuner = tuner;
     this.#issuer = issuer;
-    const limitOrders = new LimitOrders({ time, roleBudgets, tuner, peers, emitter });
-    const shared = { time, roleBudgets, queues, peers, limitOrders, emitter, warn };
+    const shared = { time, roleBudgets, queues, peers, emitter, warn };
     const parts = { ...shared, breakers, breakerQueue, admission, issuer };
     const explainTo = (error: RejectedError, request: EntryRequest) => this.#explainTo(error, request);
     this.#waiting = new WaitingRequests({ ...parts, explainTo, explain });
@@ -244,7 +242,7 @@ export class Gate {
     const latestStartUs = nowUs + leftMs * 1000;
     const details = { roleBudget, charge, call, arrivedUs: nowUs, boundMs };
     if (denial !== undefined) {
-      // Re-read the shared record before refusing, also when maxWaitMs is 0: another process may have closed the
+      // Read the shared record again before refusing, even when maxWaitMs is 0: another process may have closed the
       // circuit.
       const refreshed = this.#peers?.refreshBefore(call, denial);
       if (refreshed !== undefined) return refreshed.then(() => this.#enterAgain(call, nowUs));
@@ -254,7 +252,7 @@ export class Gate {
       boundMs === Number.POSITIVE_INFINITY
         ? freeUs(roleBudget, charge, nowUs)
         : this.#admission.earliestStartUs(roleBudget, charge, nowUs);
-    // Only the store knows the shared capacity, so it is asked before refusing, also when maxWaitMs is 0.
+    // Only the store knows the shared capacity, so it is asked before refusing, even when maxWaitMs is 0.
     const mustAskStore = readyUs <= nowUs && this.#peers?.isReady(call, roleBudget, charge, nowUs) === false;
     const mayNotWait = call.maxWaitMs !== undefined && leftMs === 0;
     if (readyUs > latestStartUs || (mayNotWait && !mustAskStore))
@@ -332,7 +330,10 @@ export class Gate {
     });
   }
 
-  /** Where a hold acts, it is shown: at the key, at the hosts of a held service, and at the service of a held host. */
+  /**
+   * The hold to show for a key: of the key itself, of its service, or of a host whose requests the key of a service
+   * counts.
+   */
   #holdOf({ name, role }: RoleBudget, held: ReadonlyMap<Role, readonly HeldUnit[]>): HeldUnit | undefined {
     const ofRole = held.get(role) ?? [];
     if (ofRole.length === 0) return undefined;

@@ -107,7 +107,7 @@ export class GrantIssuer implements GrantOwner {
   #writtenInBatch(batch: RequestBatch, charge: Charge, nowUs: number): void {
     batch.written(charge, nowUs);
     this.#roleBudgets.carried.formerRequests.ended(batch);
-    // The store has counted it at the reload. It was written now, so it counts again.
+    // The store has counted it as written at the reload. It was written only now, so it is reported again.
     this.#peers?.takenOver(batch.unknownToStore(batch.budgets, charge.units));
   }
 
@@ -139,14 +139,14 @@ export class GrantIssuer implements GrantOwner {
   settle(roleBudget: RoleBudget, generation: number, charged: Costs, used: Costs, stampedUs: number | undefined): void {
     const nowUs = this.#time.monotonicUs();
     const batch = this.#batchOf(roleBudget, generation);
-    // A debt counts in the budgets of today; what is returned was charged to those of the grant.
-    const debtor = this.#roleBudgets.current(roleBudget);
+    // More is charged to the current budgets. Less is returned to those of the grant, which were charged.
+    const current = this.#roleBudgets.current(roleBudget);
     const isRefundable = stampedUs === undefined || this.#isRefundable(stampedUs);
     for (const [unit, amount] of used) {
       const more = amount - (charged.get(unit) ?? 0);
       if (more === 0 || (more < 0 && !isRefundable)) continue;
-      const charge = more > 0 ? debtor : roleBudget;
-      for (const at of batch?.budgets.keys() ?? (charge === undefined ? [] : [charge, ...budgetsAbove(charge)])) {
+      const settled = more > 0 ? current : roleBudget;
+      for (const at of batch?.budgets.keys() ?? (settled === undefined ? [] : [settled, ...budgetsAbove(settled)])) {
         at.settle(unit, more, stampedUs, nowUs);
         this.#queues.counted.paceChanged(at);
       }

@@ -1,24 +1,27 @@
 import type { BreakerChange } from "../breaker/breaker-change.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
-import type { OrderedChange, RoleBudgets } from "../limiter/role-budgets.ts";
-import type { Tuner } from "../limiter/tuner.ts";
+import type { OrderedChange } from "../limiter/ordered-change.ts";
+import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import type { Peers } from "../sharing/peers.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { unreferenced } from "../time/unreferenced.ts";
+import type { GateQueues } from "./gate-queues.ts";
 
 export interface LimitOrdersDeps {
   readonly time: Time;
   readonly roleBudgets: RoleBudgets;
-  readonly tuner: Tuner;
   readonly peers: Peers | undefined;
   readonly emitter: LimiterEmitter;
+  readonly gateQueues: GateQueues;
+  /** Serves the requests that are ready. */
+  readonly serve: () => void;
 }
 
 /** What ended an order whose time is over, for events. */
 const TIME_IS_OVER = { reason: "the time of the order is over", by: "", untilUs: 0 } as const;
 
-/** Applies the orders of operators that change rates, and ends those whose time is over. */
+/** Applies the orders of operators that change limits, and ends those whose time is over. */
 export class LimitOrders {
   readonly #deps: LimitOrdersDeps;
   #timer: Timer | undefined;
@@ -30,20 +33,22 @@ export class LimitOrders {
   /** The order concerns the budgets that count the requests of its host or service. */
   apply({ blocker, roles, limit }: BreakerChange & { readonly kind: "limit" }): void {
     const { roleBudgets } = this.#deps;
-    this.#changed(
-      roles.flatMap(role => roleBudgets.setOrder(blocker.name, role, limit)),
-      limit,
-    );
+    this.#change(() => roles.flatMap(part => roleBudgets.setOrder(blocker.name, part, limit)), limit);
   }
 
-  #changed(changes: readonly OrderedChange[], limit: Pick<OrderedLimit, "reason" | "by" | "untilUs">): void {
-    const { tuner, peers, emitter, time } = this.#deps;
-    const changed = changes.map(({ roleBudget }) => roleBudget);
-    // Before a waiting request is served: units that were leased under the former limits are returned.
-    peers?.ratesOrdered(changed);
-    for (const roleBudget of changed) tuner.limitsChanged(roleBudget);
+  /** All requests are queued again, as at a reload: an order may add a total or free slots. */
+  #change(change: () => readonly OrderedChange[], limit: Pick<OrderedLimit, "reason" | "by" | "untilUs">): void {
+    const { roleBudgets, peers, emitter, time, gateQueues, serve } = this.#deps;
+    let changes: readonly OrderedChange[] = [];
+    gateQueues.requeue(() => {
+      changes = change();
+      // Before a waiting request is served: units that were leased under the former limits are returned.
+      peers?.ratesOrdered(changes.flatMap(({ roleBudget }) => roleBudget ?? []));
+      if (changes.some(({ part }) => part === "total")) peers?.limitsChanged(roleBudgets.carried.takeTakenOver());
+    });
+    serve();
     const seconds = limit.untilUs === 0 ? 0 : (limit.untilUs - time.monotonicUs()) / 1e6;
-    for (const { roleBudget, old } of changes) emitter.ordered(roleBudget, old, { ...limit, seconds });
+    for (const each of changes) emitter.ordered(each, { ...limit, seconds });
     this.#arm();
   }
 
@@ -55,7 +60,7 @@ export class LimitOrders {
     if (endUs === undefined) return;
     this.#timer = unreferenced(time, (endUs - time.monotonicUs()) / 1000, () => {
       // A timer may fire early: then nothing has ended, and it is armed again.
-      this.#changed(roleBudgets.endOrders(time.monotonicUs()), TIME_IS_OVER);
+      this.#change(() => roleBudgets.endOrders(time.monotonicUs()), TIME_IS_OVER);
     });
   }
 }

@@ -7,7 +7,10 @@ import type { Time, Timer } from "../time/time.ts";
 import type { Admission } from "./admission.ts";
 import type { GateQueues } from "./gate-queues.ts";
 
-/** A process that is away tries the store at least every 1.5 s: a probe takes a second at most, and half a second later the next one follows. */
+/**
+ * Every process has tried the store again within this time. It tries at least every 1.5 s: a try takes a second at
+ * most, and the next one follows half a second later.
+ */
 const SETTLING_MS = 1600;
 
 export interface OutageLimitsDeps {

@@ -33,8 +33,8 @@ export interface RateLimiterOptions {
    */
   readonly whenStoreAway?: "share" | "wait" | "refuse" | undefined;
   /**
-   * The largest number of processes that share the store, 1 or more. A process that has not reached the store yet uses
-   * this part of each limit; without it, such a process waits. @default not set
+   * The largest number of processes that share the store, 1 or more. A process that has not reached the store yet
+   * divides each limit by this number; without it, such a process waits. @default not set
    */
   readonly fleetSize?: number | undefined;
 }
@@ -94,10 +94,10 @@ export interface LimiterSnapshot {
 /**
  * Limits how often hosts are called: never more than N requests in any window of length T, first in, first out.
  *
- * With `acquire` a request counts from the moment it is granted. With `run` it counts until it has an answer, so that
- * the limit also holds where the server counts, however long connecting takes. Where the policy sets `max_concurrent`
- * or `max_inflight`, a grant also holds a slot until `release()`, or the end of its `using` block. Neither is set by
- * default.
+ * With `acquire` a request counts from the moment it is granted. With `run` it counts as written now until it has an
+ * answer, so that the limit also holds where the server counts, however long connecting takes. Where the policy sets
+ * `max_concurrent` or `max_inflight`, a grant also holds a slot until `release()`, or the end of its `using` block.
+ * Neither is set by default.
  */
 export class RateLimiter {
   readonly #gate: Gate;
@@ -171,8 +171,8 @@ export class RateLimiter {
   }
 
   /**
-   * Records an answer that was not throttled: after a calm while the guard narrows, and with `aimd.enabled` the pace
-   * recovers.
+   * Records an answer that was not throttled. After an hour without throttles the guard narrows; with `aimd.enabled`
+   * the pace recovers.
    */
   recordSuccess({ host, role = "metadata", path }: AnsweredRequest): void {
     this.#gate.record(host, role, false, path);

@@ -226,6 +226,21 @@ test("a refusal behind a request that is not written counts from now, however lo
   await queued;
 });
 
+test("a refusal counts a request that was granted as foreseen and is not written since", async () => {
+  const { gate, time } = gateOf(roleLimits({ rates: "1/200ms", guard_ms: 0, max_delay_ms: 0 }));
+  const unbounded = { host, role: "metadata", maxWaitMs: Number.POSITIVE_INFINITY } as const;
+  const first = await gate.enter(unbounded);
+  const queued = [gate.enter(unbounded), gate.enter(unbounded)];
+  first.written();
+  await time.advance(10);
+  // A further call asks for the start of the whole queue, which is kept.
+  await assert.rejects(async () => gate.enter({ host, role: "metadata" }), { retryAfterMs: 590 });
+  await time.advance(190);
+  await queued[0];
+  await time.advance(1000);
+  await assert.rejects(async () => gate.enter({ host, role: "metadata" }), { retryAfterMs: 400 });
+});
+
 test("with a store a call with maxWaitMs 0 is decided by the store, however slow the process is", async () => {
   const time = new SlowTime();
   const policies = limitPoliciesFrom(roleLimits({ rates: "1/HOUR" }), "test");

@@ -10,7 +10,10 @@ import { type Admission, mayWaitFor } from "./admission.ts";
 import type { BreakerQueue } from "./breaker-queue.ts";
 import type { GateQueues } from "./gate-queues.ts";
 
-/** How much longer a request waits whose bound ends while the store is asked for what it needs. */
+/**
+ * If the bound of a request ends while the store is asked for what it needs, the bound is checked again after this
+ * time.
+ */
 const STORE_REPLY_MS = 5;
 
 export interface WaitBoundsDeps {
@@ -42,7 +45,10 @@ export class WaitBounds {
     if (ownBoundUs < Number.POSITIVE_INFINITY) this.#checkBoundIn(waiter, (ownBoundUs - arrivedUs) / 1000);
   }
 
-  /** The request waits for the end of a denial. The end of a trial call is not known, so the policy's bound ends the wait for it. */
+  /**
+   * The request waits for the end of a denial. The end of a trial call is not known, so the policy's bound limits that
+   * wait.
+   */
   watchBlocked(waiter: Waiter, denial: Denial): void {
     if (waiter.hasOwnBound || denial.state !== "half_open" || denial.isRampUp) return;
     const nowUs = this.#deps.time.monotonicUs();
@@ -82,11 +88,11 @@ export class WaitBounds {
     const judge = (waiter: Waiter, call: EntryRequest) => {
       const denial = breakers?.check(call);
       if (denial === undefined || denial.state === "half_open" || waiter.isOver) return;
-      if (!mayWaitFor(denial, call, waiter.latestUs(nowUs), nowUs, waiter.blockedMs(nowUs)))
+      if (!mayWaitFor(denial, call, waiter.latestUs(nowUs), nowUs, waiter.breakerWaitMs(nowUs)))
         this.#refuse(waiter, admission.rejectDenied(denial, waiter, waiter.waitedMs(nowUs)));
     };
     for (const waiter of [...(breakerQueue?.waiters() ?? [])]) judge(waiter, waiter.call);
-    // Their maxBreakerWaitMs begins with their first denial, on their turn.
+    // Their `maxBreakerWaitMs` does not apply yet: it begins when they have the turn and the breaker denies them.
     for (const waiter of [...queues.waiters()]) judge(waiter, { ...waiter.call, maxBreakerWaitMs: undefined });
   }
 
@@ -117,7 +123,7 @@ export class WaitBounds {
     const denial = breakers?.check(waiter.call);
     if (denial === undefined || !gateQueues.isBlocked(waiter)) return;
     const nowUs = time.monotonicUs();
-    if (!mayWaitFor(denial, waiter.call, waiter.latestUs(nowUs), nowUs, waiter.blockedMs(nowUs)))
+    if (!mayWaitFor(denial, waiter.call, waiter.latestUs(nowUs), nowUs, waiter.breakerWaitMs(nowUs)))
       this.#refuse(waiter, admission.rejectDenied(denial, waiter, waiter.waitedMs(nowUs)));
     else this.watchBlocked(waiter, denial);
   }
@@ -158,7 +164,7 @@ export class WaitBounds {
     serve();
   }
 
-  /** Only the store knows the shared capacity: it is asked once for every request, also with `maxWaitMs` 0. */
+  /** Only the store knows the shared capacity: it is asked once for every request, even with `maxWaitMs` 0. */
   #isStoreToBeAsked({ roleBudget, lastStoreRequest }: Waiter): boolean {
     const { peers } = this.#deps;
     return peers !== undefined && peers.requestCount(roleBudget) < lastStoreRequest;

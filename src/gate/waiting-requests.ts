@@ -21,7 +21,7 @@ import { type Admission, mayWaitFor } from "./admission.ts";
 import type { BreakerQueue } from "./breaker-queue.ts";
 import { GateQueues } from "./gate-queues.ts";
 import type { GrantIssuer } from "./grant-issuer.ts";
-import type { LimitOrders } from "./limit-orders.ts";
+import { LimitOrders } from "./limit-orders.ts";
 import { OutageLimits } from "./outage-limits.ts";
 import { WaitBounds } from "./wait-bounds.ts";
 
@@ -34,7 +34,6 @@ export interface WaitingRequestsDeps {
   readonly peers: Peers | undefined;
   readonly admission: Admission;
   readonly issuer: GrantIssuer;
-  readonly limitOrders: LimitOrders;
   readonly emitter: LimiterEmitter;
   readonly warn: ((message: string) => void) | undefined;
   /** Adds the setting behind a refusal to its error. */
@@ -55,6 +54,7 @@ export class WaitingRequests {
   readonly #gateQueues: GateQueues;
   readonly #bounds: WaitBounds;
   readonly #outageLimits: OutageLimits;
+  readonly #limitOrders: LimitOrders;
   #isServing = false;
 
   constructor(deps: WaitingRequestsDeps) {
@@ -64,6 +64,7 @@ export class WaitingRequests {
     this.#gateQueues = gateQueues;
     this.#bounds = new WaitBounds(shared);
     this.#outageLimits = new OutageLimits(shared);
+    this.#limitOrders = new LimitOrders(shared);
   }
 
   get size(): number {
@@ -82,7 +83,7 @@ export class WaitingRequests {
     const { signal } = call;
     const leave = (reason: unknown) => this.#abort(waiter, reason);
     if (signal !== undefined) waiter.stopWatching = onAbort(signal, () => leave(signal.reason));
-    call.caller?.onWait(leave, () => waiter.blockedMs(this.#deps.time.monotonicUs()));
+    call.caller?.onWait(leave, () => waiter.breakerWaitMs(this.#deps.time.monotonicUs()));
     this.#bounds.watch(waiter);
     const denial = this.#deps.breakers?.check(call);
     if (denial === undefined) this.#gateQueues.join(waiter);
@@ -140,13 +141,13 @@ export class WaitingRequests {
   }
 
   #applyBreakerChanges(): void {
-    const { breakers, breakerQueue, peers, limitOrders } = this.#deps;
+    const { breakers, breakerQueue, peers } = this.#deps;
     const changes = breakers?.takeChanges() ?? [];
     if (changes.length === 0) return;
     peers?.publish(changes);
     for (const change of changes) {
       if (change.kind === "hold" && change.untilUs > 0) this.#emitHold(change);
-      if (change.kind === "limit") limitOrders.apply(change);
+      if (change.kind === "limit") this.#limitOrders.apply(change);
     }
     if (this.size === 0) return;
     // A circuit that opens again unblocks too: a call that waits for the lease of the failed probe would wait too long.
@@ -159,7 +160,7 @@ export class WaitingRequests {
     const { emitter, roleBudgets, time } = this.#deps;
     const ms = (untilUs - time.monotonicUs()) / 1000;
     for (const role of roles) {
-      // So that snapshots list it, also before its first call.
+      // So that snapshots list it, even before its first call.
       if (!isServiceName(blocker.name)) roleBudgets.forHost(blocker.name, role);
       emitter.held(blocker.name, role, ms);
     }
@@ -200,7 +201,7 @@ export class WaitingRequests {
       return false;
     }
     if (permit !== undefined && !(permit instanceof Permit)) {
-      const mayWait = mayWaitFor(permit, call, waiter.latestUs(nowUs), nowUs, waiter.blockedMs(nowUs));
+      const mayWait = mayWaitFor(permit, call, waiter.latestUs(nowUs), nowUs, waiter.breakerWaitMs(nowUs));
       if (permit.isProbePending || mayWait) this.#block(waiter, permit);
       else this.#gateQueues.reject(waiter, admission.rejectDenied(permit, waiter, waiter.waitedMs(nowUs)));
       return false;

@@ -3,7 +3,7 @@ import type { Budget } from "./budget.ts";
 import type { Charge } from "./charge.ts";
 import type { CostLog } from "./cost-log.ts";
 
-/** When the limits of one budget admit a request: as it is now, or behind the requests of a forecast. */
+/** When the limits of one budget admit a request: a new one, or one behind the requests of an estimate. */
 export interface LimitTimes {
   readonly nowUs: number;
   /** When the window with this index admits the units. */
@@ -20,7 +20,8 @@ export interface LimitTimes {
 
 /**
  * The limit of a budget that admits the request last; of equal ones the first in the order below. Admission, refusals,
- * snapshots and `why` all take the name from here, so that they agree. The slots, if the budget has no other limit.
+ * snapshots and `why` all take the name from here, so that they agree. If the budget has no other limit, it is the
+ * slots.
  */
 export function bindingLimit(budget: Budget, { units, costs }: Charge, times: LimitTimes): Constraint {
   const { name: owner, holdUntilUs, policy, storeConstraint } = budget;

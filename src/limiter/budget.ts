@@ -1,6 +1,7 @@
 import type { AimdPolicy } from "../core/limits/aimd.ts";
+import { formatRates } from "../core/limits/rate.ts";
 import { type Window, WindowLog } from "../core/limits/window-log.ts";
-import type { Constraint } from "../errors.ts";
+import type { Constraint, OrderedRate } from "../errors.ts";
 import type { BudgetPolicy } from "../policy/budget-policy.ts";
 import { bindingLimit, type LimitTimes } from "./binding-limit.ts";
 import type { Charge, Costs } from "./charge.ts";
@@ -62,7 +63,7 @@ export class Budget {
   /** Applies another policy. Requests already sent still count. */
   reload(policy: BudgetPolicy, aimd: AimdPolicy): void {
     const old = this.windows;
-    // What the store has said is by window.
+    // The reply of the store has a number for each window, so it does not fit other windows.
     if (!hasSameLengths(this.policy, policy)) this.sharedUse = undefined;
     this.policy = policy;
     this.pace?.reload(policy, aimd);
@@ -70,7 +71,10 @@ export class Budget {
     this.costLogs = reloadedCostLogs(this.costLogs, policy.costs, this.keepsUnlimitedCosts);
   }
 
-  /** Whether it goes on counting a unit whose limit is removed. The totals above it then count it again from here. */
+  /**
+   * Whether it keeps counting a unit whose limit is removed. If a later policy limits the unit again, the totals above
+   * take over these counts.
+   */
   get keepsUnlimitedCosts(): boolean {
     return false;
   }
@@ -155,7 +159,7 @@ export class Budget {
 
   /**
    * The units that this process must count as used, because other processes may have used them, when the store is lost
-   * and the limits are divided by `processes`. To be asked before the limits are divided.
+   * and the limits are divided by `processes`. Call it before the limits are divided.
    */
   unknownUnits(processes: number, nowUs: number): number {
     const { windows, log } = this;
@@ -171,6 +175,14 @@ export class Budget {
   /** The constraint of requests that wait because the shared store does not answer; undefined while it does. */
   get storeConstraint(): Constraint | undefined {
     return undefined;
+  }
+
+  /** The order of an operator that has changed its limits; undefined if there is none. */
+  get order(): OrderedRate | undefined {
+    const [first] = this.policy.ordered?.orders ?? [];
+    if (first === undefined) return undefined;
+    const { rates, maxConcurrent, reason, by } = first;
+    return { rates: formatRates(rates), ...(maxConcurrent !== undefined && { maxConcurrent }), reason, by };
   }
 
   get hasSlot(): boolean {
@@ -192,7 +204,7 @@ export class Budget {
   }
 }
 
-/** When the limits of a budget admit a request, whatever waits for them. */
+/** When the limits of a budget admit a request. Waiting requests are ignored. */
 class BudgetTimes implements LimitTimes {
   readonly #budget: Budget;
   readonly nowUs: number;
@@ -230,7 +242,7 @@ function hasSameLengths(a: BudgetPolicy, b: BudgetPolicy): boolean {
   return ours?.join() === theirs?.join();
 }
 
-/** When every budget that applies has capacity for the request, whatever waits for it. */
+/** When every budget that applies has capacity for the request. Waiting requests are ignored. */
 export function freeUs(budget: Budget, charge: Charge, nowUs: number): number {
   let us = nowUs;
   for (let at: Budget | undefined = budget; at; at = at.above) us = Math.max(us, at.earliestUs(charge, nowUs));

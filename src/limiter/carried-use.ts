@@ -5,7 +5,10 @@ import { countAgain, type Reloaded, type TakenOver, unitsOf } from "./recount.ts
 import type { RoleBudget } from "./role-budget.ts";
 import { SentHistory } from "./sent-history.ts";
 
-/** Carries over reloads what was sent and what is in flight: it counts in every budget that applies to it now (law L1). */
+/**
+ * Keeps the requests that were sent or are in flight when limits are reloaded: they count in every budget that applies
+ * to them now (law L1).
+ */
 export class CarriedUse {
   readonly history = new SentHistory();
   readonly formerRequests = new FormerRequests();
@@ -44,11 +47,13 @@ export class CarriedUse {
     this.#report(this.formerRequests.countAgain(all));
     // Otherwise the next reload would count them once more.
     this.history.remove(
-      ({ name, role }) => before.placesOf(name).length > 0 && now.routeByName(name, role)?.name !== name,
+      ({ name, role }) => isCountedElsewhere(before, name) && now.routeByName(name, role)?.name !== name,
     );
   }
 
-  /** What budgets have taken over from others, once: the store does not know it. */
+  /**
+   * What budgets have taken over from others, for a report to the store, which does not know it. Each is returned once.
+   */
   takeTakenOver(): readonly TakenOver[] {
     return this.#takenOver.splice(0);
   }
@@ -56,4 +61,12 @@ export class CarriedUse {
   #report(takenOver: readonly TakenOver[]): void {
     if (this.#isShared()) this.#takenOver.push(...takenOver);
   }
+}
+
+/**
+ * Whether the budgets of other names count what a budget has sent when it is gone. The hosts of a suffix are not known, and
+ * requests that name a service with `per_host` have its budget again when the service comes back.
+ */
+export function isCountedElsewhere(before: LimitPolicies, name: string): boolean {
+  return before.placesOf(name).some(({ service }) => service === undefined);
 }

@@ -23,8 +23,8 @@ export function chargeOf(units: number, costs?: Costs): Charge {
 
 /**
  * The amount of each unit that the budgets of a request count: the caller's, else the policy's `call_costs`, else 1.
- * Where no unit is counted, costs have no effect, as weights have none where there are no rates. A unit that is not
- * counted beside one that is, is probably mistyped: a RangeError. `shown` is the key, for that message.
+ * Where no unit is counted, costs have no effect, as weights have none where there are no rates. If the budgets count
+ * other units but not this one, it is probably mistyped: a RangeError. `shown` is the key, for that message.
  */
 export function costsOf(
   counted: readonly string[],
@@ -49,6 +49,11 @@ export function actualCosts(charged: Costs, given: Readonly<Record<string, numbe
     actual.set(unit, amount);
   }
   return actual;
+}
+
+/** What was used beyond the charged amounts. */
+export function costsBeyond(charged: Costs, used: Costs): Costs {
+  return new Map(Array.from(used, ([unit, amount]) => [unit, Math.max(0, amount - (charged.get(unit) ?? 0))]));
 }
 
 function amountOf(amounts: Readonly<Record<string, number>>, unit: string): number | undefined {

@@ -9,7 +9,7 @@ export class CostLog {
   windows: readonly Window[];
   labels: readonly string[];
   log = new WindowLog();
-  /** The amount leased from a shared store, of a role budget. Undefined without a store. */
+  /** The amount that a role budget has leased from a shared store. Undefined without a store. */
   unitLease: UnitLease | undefined = undefined;
 
   constructor({ unit, windows, labels }: CostPolicy) {

@@ -18,7 +18,7 @@ export class DividedBudgets {
     return common === undefined ? undefined : this.#byKey.get(keyOf(common, role));
   }
 
-  /** The one of a route whose limits are divided, created on first use. */
+  /** The budget for a route whose limits are divided, created on first use. */
   at(route: Route, role: Role): RoleBudget {
     const key = keyOf(route.name, role);
     const known = this.#byKey.get(key);

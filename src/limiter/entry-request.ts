@@ -1,12 +1,15 @@
 import type { Role } from "../policy/roles.ts";
 
-/** The sender of a request that may have to wait. An object and not a function: most requests need no new one for it. */
+/**
+ * The sender of a request that may have to wait. An object and not a function, so that most requests create nothing for
+ * it.
+ */
 export interface QueuedCaller {
   /**
-   * The request is queued. `leave` leaves the queue (cheaper than an AbortSignal per request), `blockedMs` returns for
-   * how many milliseconds circuits and cooldowns have blocked the request.
+   * The request is queued. `leave` leaves the queue (cheaper than an AbortSignal per request), `breakerWaitMs` returns
+   * for how many milliseconds circuits and cooldowns have blocked the request.
    */
-  onWait(leave: (reason: unknown) => void, blockedMs: () => number): void;
+  onWait(leave: (reason: unknown) => void, breakerWaitMs: () => number): void;
 }
 
 /** The wait of a call that was granted and comes to the gate again without having been sent. */
@@ -38,8 +41,9 @@ export interface EntryRequest {
   /** Units that the request uses of every window. @default 1 */
   readonly weight?: number | undefined;
   /**
-   * What the request uses of other units than requests, `{ credits: 10 }`, whole numbers of 0 or more; `requests` is the
-   * same as `weight`. Units that no limit counts have no effect. @default the policy's `call_costs`, else 1 of each unit
+   * What the request uses of other units than requests, `{ credits: 10 }`, whole numbers of 0 or more; `requests` is
+   * the same as `weight`. If no limit counts costs, they have no effect; otherwise a unit that no limit counts is a
+   * RangeError. @default the policy's `call_costs`, else 1 of each unit
    */
   readonly costs?: Readonly<Record<string, number>> | undefined;
   /** Name of the resolver that caused the call, if resolvers have circuits of their own. */
@@ -52,7 +56,7 @@ export interface EntryRequest {
    */
   readonly stamp?: "granted" | "written" | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Told if the request has to wait. */
+  /** Notified if the request has to wait. */
   readonly caller?: QueuedCaller | undefined;
   /**
    * Longest wait in ms, for any reason. With 0 the request never waits, with Infinity it waits as long as it takes.

@@ -5,7 +5,7 @@
 import type { Constraint } from "../errors.ts";
 import { type Budget, freeUs } from "./budget.ts";
 import type { Charge } from "./charge.ts";
-import type { ForecastStart } from "./forecast.ts";
+import type { EstimatedStart } from "./queue-estimate.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import type { Scheduler } from "./scheduler.ts";
 
@@ -31,12 +31,12 @@ export function estimateOf(
   return estimateFrom(root, roleBudget, charge, scheduler.startOf(roleBudget, charge, nowUs), nowUs);
 }
 
-/** The estimate that a forecast gives. */
+/** From the start that a `QueueEstimate` gives. */
 export function estimateFrom(
   root: Budget,
   roleBudget: RoleBudget,
   charge: Charge,
-  { startUs, constraint }: ForecastStart,
+  { startUs, constraint }: EstimatedStart,
   nowUs: number,
 ): WaitEstimate {
   const readyUs = Math.max(nowUs, startUs);

@@ -4,7 +4,7 @@ import type { Window } from "../core/limits/window-log.ts";
 const TRIED_WINDOWS = 2;
 /** A window of fewer units has no burst that a server could reject. */
 const MIN_LIMIT = 3;
-/** Requests are sent alone for this part of a window, at most for a second. */
+/** Requests are sent one at a time for one of this many parts of a window, at most for a second. */
 const ALONE_PART = 20;
 const MAX_ALONE_US = 1_000_000;
 
@@ -33,7 +33,7 @@ export class FirstWindows {
     this.#spanUs = spanUs;
   }
 
-  /** Until when a request of the present window is sent alone. */
+  /** Until when requests of the present window are sent one at a time. */
   get aloneUntilUs(): number {
     return this.#sinceUs + Math.min(MAX_ALONE_US, Math.floor(this.#spanUs / ALONE_PART));
   }

@@ -72,7 +72,7 @@ function budgetsOf(
     for (const each of [roleBudget, ...partitions]) budgets.set(each, each);
     for (const total of budgetsAbove(roleBudget)) budgets.set(total, roleBudget);
   }
-  // The hosts of a suffix are not known: its log counts again if the service comes back.
+  // The hosts that a suffix matches are not known: the log counts again if the service comes back.
   if (budgets.size === 0) budgets.set(batch.roleBudget, batch.roleBudget);
   return budgets;
 }

@@ -2,7 +2,7 @@ import type { CallResult } from "../core/breaker/call-result.ts";
 import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
 import type { Constraint } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
-import { actualCosts, type Charge, type Costs, NO_CHARGE, NO_COSTS } from "./charge.ts";
+import { actualCosts, type Charge, type Costs, costsBeyond, NO_CHARGE, NO_COSTS } from "./charge.ts";
 import type { GrantedWait } from "./granted-wait.ts";
 import type { RoleBudget } from "./role-budget.ts";
 
@@ -134,7 +134,7 @@ export class Grant implements Disposable {
     this.#permit?.report(result);
   }
 
-  /** A head has arrived that is no failure: after a cooldown, more calls may follow. */
+  /** The head of a response that is no failure has arrived: after a cooldown, more calls may follow. */
   answered(): void {
     this.#permit?.answered();
   }
@@ -209,13 +209,14 @@ export class Grant implements Disposable {
     const actual = actualCosts(costs, used, `${this.host} (${this.role})`);
     this.#charge = { units, costs: actual };
     const isStamped = this.#state !== "granted" && this.#state !== "unstamped";
-    // What was reported as used cannot be returned any more, but a debt can be added.
-    if (isStamped && this.#leasedCosts === undefined) this.#owner.reportCosts(this.#roleBudget, costs, actual);
+    // Costs that were reported as used cannot be returned any more, but more can be added.
+    if (isStamped && this.#leasedCosts === undefined)
+      this.#owner.reportCosts(this.#roleBudget, NO_COSTS, costsBeyond(costs, actual));
     else if (isStamped) this.#reportCosts(actual);
     this.#owner.settle(this.#roleBudget, this.#generation, costs, actual, isStamped ? this.#atUs : undefined);
   }
 
-  /** Once: the costs of the request are known, or nothing is known of them that differs from the estimate. */
+  /** Reports the costs of the request once: the real ones if they are known, else those that it was charged. */
   #reportCosts(used: Costs | undefined): void {
     const leased = this.#leasedCosts;
     if (leased === undefined) return;

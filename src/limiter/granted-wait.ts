@@ -33,7 +33,7 @@ export class QueuedWait implements GrantedWait {
   constructor(waiter: Waiter, nowUs: number, explain: ((constraint: Constraint) => DecidedBy) | undefined) {
     this.waitedMs = waiter.waitedMs(nowUs);
     this.slotWaitMs = Math.max(0, (nowUs - rateReadyUsOf(waiter, nowUs)) / 1000);
-    this.breakerWaitMs = waiter.blockedMs(nowUs);
+    this.breakerWaitMs = waiter.breakerWaitMs(nowUs);
     this.waitedFor = waiter.waitedFor(nowUs, this.slotWaitMs);
     this.#explain = explain;
   }

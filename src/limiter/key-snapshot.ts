@@ -1,8 +1,9 @@
 import type { Window } from "../core/limits/window-log.ts";
 import type { Constraint, LearnedFrom, OrderedRate } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
-import { freeUs } from "./budget.ts";
+import { type Budget, freeUs } from "./budget.ts";
 import type { WaitEstimate } from "./estimate.ts";
+import { isLooserThanBase } from "./ordered-policies.ts";
 import type { RoleBudget } from "./role-budget.ts";
 
 /** One window of a key. */
@@ -19,7 +20,7 @@ export interface WindowSnapshot {
   readonly isLearned: boolean;
 }
 
-/** An operator holds a key, or a host whose requests the key counts: nothing of that is sent. */
+/** An operator holds a key, or a host whose requests the key counts: none of these requests is sent. */
 export interface HoldSnapshot {
   /** The host or service that is held: the key itself, its service, or one host of a service. */
   readonly target: string;
@@ -29,14 +30,22 @@ export interface HoldSnapshot {
   readonly remainingMs: number;
 }
 
-/** An operator has changed the rates of a key (`hub.limits.set`). */
+/** An operator has changed the limits of a key or total (`hub.limits.set`). */
 export interface LimitOrderSnapshot extends OrderedRate {
   /** Milliseconds until it ends. */
   readonly remainingMs: number;
-  /** True if it allows more than the policy in any window, which needs `force`. */
+  /** True if it allows more than the policy in any window or in slots, which needs `force`. */
   readonly isLooser: boolean;
   /** The rates of the policy, which apply again when it ends: `10/SECOND+5000/HOUR`; empty if there are none. */
   readonly policyRates: string;
+  /** The concurrency limit of the policy, if the order changes it; absent if there is none. */
+  readonly policyMaxConcurrent?: number;
+}
+
+/** An operator has changed the total of a host or service. */
+export interface TotalOrderSnapshot extends LimitOrderSnapshot {
+  /** The host or `service <name>`. */
+  readonly owner: string;
 }
 
 /** The state of one key: a host or service, and a role. */
@@ -75,8 +84,10 @@ export interface KeySnapshot {
   readonly constraint: Constraint | undefined;
   /** The order of an operator that holds requests of the key; undefined if none are held. */
   readonly hold: HoldSnapshot | undefined;
-  /** The order of an operator that has changed the rates of the key; undefined if there is none. */
+  /** The order of an operator that has changed the limits of the key; undefined if there is none. */
   readonly order: LimitOrderSnapshot | undefined;
+  /** The same for the nearest total that the requests of the key count in. */
+  readonly totalOrder: TotalOrderSnapshot | undefined;
   /** What announced the last limit that the key has learned; undefined if it has learned none. */
   readonly learnedFrom: LearnedFrom | undefined;
   /** Pace learned by AIMD: windows are stretched to T / multiplier. From `aimd.min_multiplier` to 1; 1 is full pace. */
@@ -132,6 +143,7 @@ export function keySnapshotOf(
     constraint: estimate?.constraint,
     hold,
     order: orderSnapshotOf(roleBudget, nowUs),
+    totalOrder: totalOrderOf(roleBudget, nowUs),
     learnedFrom: roleBudget.learnedFrom,
     multiplier: pace?.multiplier ?? 1,
     guardMs: (pace?.guardUs ?? policy.guardUs) / 1000,
@@ -139,17 +151,23 @@ export function keySnapshotOf(
   };
 }
 
-function orderSnapshotOf(roleBudget: RoleBudget, nowUs: number): LimitOrderSnapshot | undefined {
-  const { order, policy, isLooser } = roleBudget;
+function orderSnapshotOf({ order, policy }: Budget, nowUs: number): LimitOrderSnapshot | undefined {
   const { orders = [], base } = policy.ordered ?? {};
   if (order === undefined || base === undefined) return undefined;
   const endUs = Math.min(...orders.map(({ untilUs }) => untilUs));
   return {
     ...order,
     remainingMs: Math.max(0, Math.ceil((endUs - nowUs) / 1000)),
-    isLooser,
+    isLooser: isLooserThanBase(policy),
     policyRates: base.labels.join("+"),
+    ...(order.maxConcurrent !== undefined &&
+      Number.isFinite(base.maxConcurrent) && { policyMaxConcurrent: base.maxConcurrent }),
   };
+}
+
+function totalOrderOf({ orderedTotal: total }: RoleBudget, nowUs: number): TotalOrderSnapshot | undefined {
+  const order = total && orderSnapshotOf(total, nowUs);
+  return order && { ...order, owner: total.name };
 }
 
 function unitsPerSecondOf({ policy, windows, log }: RoleBudget, nowUs: number): number | undefined {

@@ -81,7 +81,10 @@ export class KnownBudgets {
     return idle.revive(this.#role, this.#deps.store);
   }
 
-  /** Responses to its requests may still arrive: `RoleBudgets.current` finds the object that replaced it. */
+  /**
+   * Forgets the budget or makes it idle; false if it stays. Responses to its requests may still arrive:
+   * `RoleBudgets.current` finds the object that replaced it.
+   */
   #remove(roleBudget: RoleBudget): boolean {
     const { time, mayPack, isKept, onForget } = this.#deps;
     if (isKept(roleBudget)) return false;

@@ -97,8 +97,7 @@ export class LearnedLimits {
     if (inForce !== undefined && inForce.limit <= rate.limit) return undefined;
     if (inForce === undefined) {
       // Only windows of the policy may imply the announced limit. Requests sent before another limit was learned did
-      // not
-      // keep that one, so their sum could exceed this limit.
+      // not keep that limit, so their sum could exceed this one.
       if (hasUnchangedRates && isImplied(rate, this.base.rates)) return undefined;
       if (this.#rates.length >= WINDOWS_MAX) return undefined;
     }

@@ -1,10 +1,13 @@
 import { decidedByText } from "../errors.ts";
 import { Listeners } from "../listeners.ts";
+import type { BudgetPolicy } from "../policy/budget-policy.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Charge, Costs } from "./charge.ts";
 import type { GrantedWait } from "./granted-wait.ts";
 import type { LearnedChange } from "./learned-limits.ts";
 import type { LimiterEvent } from "./limiter-events.ts";
+import type { OrderedChange } from "./ordered-change.ts";
+import { isLooserThanBase } from "./ordered-policies.ts";
 import type { PaceChange } from "./pace.ts";
 import type { Refusal } from "./refusal.ts";
 import type { RoleBudget } from "./role-budget.ts";
@@ -57,13 +60,19 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
 
   /** `seconds` is 0 if an order has ended. */
   ordered(
-    roleBudget: RoleBudget,
-    old: readonly string[],
+    { name: key, part: role, old, now }: OrderedChange,
     { seconds, reason, by }: { readonly seconds: number; readonly reason: string; readonly by: string },
   ): void {
-    const { name: key, role, policy, isLooser: is_looser } = roleBudget;
-    const rates = { old: old.join("+") || "none", new: policy.labels.join("+") || "none" };
-    this.emit({ event_type: "limit_ordered", key, role, ...rates, seconds, reason, by, is_looser });
+    const hasOtherCap = old.maxConcurrent !== now.maxConcurrent;
+    const text = ({ labels, maxConcurrent }: BudgetPolicy) => {
+      const cap = Number.isFinite(maxConcurrent) ? maxConcurrent : "none";
+      return `${labels.join("+") || "none"}${hasOtherCap ? `, max_concurrent ${cap}` : ""}`;
+    };
+    const is_looser = isLooserThanBase(now);
+    this.emit({
+      ...{ event_type: "limit_ordered", key, role, old: text(old), new: text(now) },
+      ...{ seconds, reason, by, is_looser },
+    });
   }
 
   storeAway(processes: number, mode: "share" | "wait" | "refuse", { message }: Error): void {

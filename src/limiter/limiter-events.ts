@@ -1,5 +1,5 @@
 import type { StoreEvent } from "../core/store-event.ts";
-import type { Role } from "../policy/roles.ts";
+import type { LimitPart, Role } from "../policy/roles.ts";
 
 /** An event of the limiter, by `event_type`. Names and fields are documented and stable. */
 export type LimiterEvent =
@@ -62,12 +62,16 @@ export type LimiterEvent =
       /** The family of header fields that announced it; `lapsed` when the policy's own limit is back in force. */
       readonly source: string;
     }
-  /** An operator has changed the rates of a key, or such an order has ended. */
+  /** An operator has changed the limits of a key or total, or such an order has ended. */
   | {
       readonly event_type: "limit_ordered";
       readonly key: string;
-      readonly role: Role;
-      /** The rates in force before, `10/SECOND+5000/HOUR`; `none` if there were none. */
+      /** `total` for the total of a host or service. */
+      readonly role: LimitPart;
+      /**
+       * The rates in force before, `10/SECOND+5000/HOUR`; `none` if there were none. With `, max_concurrent 3` if the order
+       * changes it.
+       */
       readonly old: string;
       /** The rates in force now, as `old`. */
       readonly new: string;
@@ -75,7 +79,7 @@ export type LimiterEvent =
       readonly seconds: number;
       /** What the operator has written, or why the order has ended. */
       readonly reason: string;
-      /** Who gave the order; empty if its time is over. */
+      /** The operator that gave the order; empty if its time is over. */
       readonly by: string;
       /** True if the order allows more than the policy, which needs `force`. */
       readonly is_looser: boolean;

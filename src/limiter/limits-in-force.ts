@@ -1,7 +1,7 @@
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { shareOf } from "../policy/limits-share.ts";
-import type { Role } from "../policy/roles.ts";
+import type { LimitPart, Role } from "../policy/roles.ts";
 import { mayConcern, type OrderedKey, OrderedLimits } from "./ordered-limits.ts";
 
 /** The limits of the policy with the orders of operators; a share of them while the store is away. */
@@ -30,8 +30,8 @@ export class LimitsInForce {
   }
 
   /** The newest order replaces the one before, or ends it. */
-  setOrder(name: string, role: Role, limit: OrderedLimit): void {
-    this.#orders.set(name, role, limit);
+  setOrder(name: string, part: LimitPart, limit: OrderedLimit): void {
+    this.#orders.set(name, part, limit);
     this.divide(this.shareCount);
   }
 
@@ -47,8 +47,8 @@ export class LimitsInForce {
     return ended;
   }
 
-  /** Whether orders for this key can change the rates of the budget with that name. */
-  mayConcern(key: OrderedKey): (budget: string) => boolean {
-    return mayConcern(this.#configured, key);
+  /** Whether orders for this host or service and role can change the limits of the budget with that name. */
+  mayConcern(name: string, role: Role): (budget: string) => boolean {
+    return mayConcern(this.#configured, name, role);
   }
 }

@@ -148,7 +148,7 @@ export class Pace {
 
   /**
    * Several throttles of one burst are one event, so the guard widens at most once per shortest window. The second
-   * throttle, also of the same burst, switches to even spacing: jitter delays single requests, but a server that counts
+   * throttle, even of the same burst, switches to even spacing: jitter delays single requests, but a server that counts
    * with two buckets rejects most of a burst.
    */
   #widen(nowUs: number): readonly PaceChange[] {

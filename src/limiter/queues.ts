@@ -1,6 +1,6 @@
 import type { Time } from "../time/time.ts";
 import type { Budget } from "./budget.ts";
-import type { LateWaiter } from "./forecast.ts";
+import type { LateWaiter } from "./queue-estimate.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Waiter } from "./waiter.ts";
@@ -48,7 +48,9 @@ export class Queues {
     this.#slotFreed(this.#root);
   }
 
-  /** The peers may have what parked requests of this role budget lack, or have said when they will. */
+  /**
+   * The store has replied: it may have given what parked requests of this role budget lack, or has said when it can.
+   */
   unpark(roleBudget: RoleBudget): void {
     this.#slotFreed(roleBudget);
     this.changed(roleBudget);
@@ -60,13 +62,13 @@ export class Queues {
     this.#uncounted.paceChanged(roleBudget);
   }
 
-  /** Requests that pass this budget may start later than foreseen. */
+  /** Requests that pass this budget may start later than estimated. */
   changed(budget: Budget): void {
     if (this.counted.waiting > 0) this.counted.changed(budget);
     if (this.#uncounted.waiting > 0) this.#uncounted.changed(budget);
   }
 
-  /** A request was written later than it was granted. Forecasts assume that both happen at once. */
+  /** A request was written later than it was granted. Estimates assume that both happen at once. */
   writtenLate(roleBudget: RoleBudget, byUs: number): void {
     this.counted.delayed(roleBudget, byUs);
   }

@@ -53,6 +53,25 @@ test("what a host has sent counts in each partition of a service that it joins",
   assert.deepEqual([burst(gate, "a"), burst(gate, "b")], [2, 3]);
 });
 
+test("what a service with per_host has sent to a host counts in a total that the host gets, and again with the service", () => {
+  const services: RatelimitsOptions["services"] = {
+    ols: { per_host: true, metadata: { rates: "4/min", guard_ms: 0 } },
+  };
+  const total = { rates: "3/min", guard_ms: 0 };
+  const { gate } = gateOf({ services });
+  const sent = (service?: string) => {
+    let granted = 0;
+    while (gate.tryEnter({ host, role: "metadata", service, stamp: "granted" }) !== undefined) granted += 1;
+    return granted;
+  };
+  for (let call = 0; call < 2; call += 1) gate.tryEnter({ host, role: "metadata", service: "ols", stamp: "granted" });
+  reload(gate, { services, hosts: { [host]: { total } } });
+  assert.equal(sent("ols"), 1, "the total has two of three");
+  reload(gate, {});
+  reload(gate, { services });
+  assert.equal(sent("ols"), 1, "the service has sent three of four");
+});
+
 test("partitions that a reload joins count together, and what was sent before they were divided counts", async () => {
   const { gate, enterNow } = gateOf(common);
   enterNow().release();

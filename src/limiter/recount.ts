@@ -22,7 +22,7 @@ export interface Reloaded {
   readonly before: LimitPolicies;
   readonly now: LimitPolicies;
   readonly budgetAt: (route: Route, role: Role) => RoleBudget;
-  /** What the partitions of a route count that are used later. */
+  /** What a partition of the route has to count if it is used for the first time later. */
   readonly dividedAt: (route: Route, role: Role) => RoleBudget;
   /** The budgets of all partitions. */
   readonly partitions: () => readonly RoleBudget[];
@@ -36,8 +36,14 @@ export function partitionsByName({ partitions }: Reloaded): (name: string, role:
 }
 
 /** The route of requests to a place. `partition` is the end of the name of their partition, or empty. */
-export function routeAt({ host, path }: RequestPlace, role: Role, partition: string, limits: LimitPolicies): Route {
-  const common = limits.route(host, role, path);
+export function routeAt(
+  { host, path, service }: RequestPlace,
+  role: Role,
+  partition: string,
+  limits: LimitPolicies,
+): Route {
+  const named = service === undefined ? undefined : limits.serviceRoute(service, host, role, path);
+  const common = named ?? limits.route(host, role, path);
   const hasPartition = partition !== "" && common.roleBudget.isPerPartition;
   return hasPartition ? { ...common, name: `${common.name}${partition}` } : common;
 }
@@ -53,9 +59,9 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
   const takenOver: TakenOver[] = [];
   const inTotals = new Map<Budget, Set<FormerBudget>>();
   const passedBy = new Map<Budget, RoleBudget>();
-  /** The totals that have counted the requests, but not this unit. */
+  /** The cost logs of totals that have counted the requests of these senders, but not this unit. */
   const inCosts = new Map<CostLog, Set<FormerBudget>>();
-  // A partition that is created for its own requests counts what was divided before.
+  // Common budgets first: a partition that is created in this loop counts what was divided until then.
   const commonFirst = senders.toSorted((a, b) => Number(isPartition(a)) - Number(isPartition(b)));
   for (const sender of commonFirst) {
     const { name, role, log, isDivided = false } = sender;

@@ -75,7 +75,7 @@ export class RequestBatch {
     this.#budgets = new Map([...this.#budgets, ...budgets]);
   }
 
-  /** What the store does not know of these budgets, if so many units of the batch count in them. */
+  /** The units of the batch in those of these budgets for which the store has not leased them. */
   unknownToStore(budgets: CountingBudgets, units = this.#units) {
     return Array.from(budgets, ([budget, roleBudget]) => ({ budget, roleBudget, units })).filter(
       ({ budget, roleBudget }) => !roleBudget.isDetached && !this.#leasedKeys.has(budget.storeKey),

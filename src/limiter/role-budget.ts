@@ -1,8 +1,6 @@
 import type { AimdPolicy } from "../core/limits/aimd.ts";
-import { formatRates } from "../core/limits/rate.ts";
 import type { Constraint, LearnedFrom, OrderedRate } from "../errors.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
-import { implies } from "../policy/rate-order.ts";
 import type { Role } from "../policy/roles.ts";
 import { Budget } from "./budget.ts";
 import { type Charge, type Costs, chargeOf, costsOf, NO_CHARGE, ONE_UNIT } from "./charge.ts";
@@ -122,23 +120,20 @@ export class RoleBudget extends Budget {
     return this.learned?.base ?? this.policy;
   }
 
-  /** The order of an operator that has changed its rates; undefined if there is none. */
-  get order(): OrderedRate | undefined {
-    const [first] = this.policy.ordered?.orders ?? [];
-    return first && { rates: formatRates(first.rates), reason: first.reason, by: first.by };
+  /** The nearest total above it whose limits an operator has changed; undefined if there is none. */
+  get orderedTotal(): Budget | undefined {
+    for (let at = this.above; at; at = at.above) if (at.policy.ordered !== undefined) return at;
+    return undefined;
   }
 
-  /** Whether an order of an operator allows more than the policy in any window. */
-  get isLooser(): boolean {
-    const { rates } = this.policy.undivided ?? this.policy;
-    const configured = this.policy.ordered?.base.rates ?? [];
-    return configured.some(rate => !rates.some(ordered => implies(ordered, rate)));
+  get totalOrder(): OrderedRate | undefined {
+    return this.orderedTotal?.order;
   }
 
   override reload(policy: RoleBudgetPolicy, aimd: AimdPolicy): void {
     if (policy.labels.join() !== this.configured.labels.join()) {
       this.hasUnchangedRates = false;
-      // The store has said that it has no units under the former limits.
+      // The store had no units under the former limits. That says nothing about the new ones.
       if (this.unitLease !== undefined) this.unitLease.notBeforeUs = 0;
     }
     super.reload(this.learned?.overlay(policy) ?? policy, aimd);

@@ -1,17 +1,18 @@
 import type { AimdPolicy } from "../core/limits/aimd.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
-import { UNLIMITED } from "../policy/budget-policy.ts";
+import { type BudgetPolicy, UNLIMITED } from "../policy/budget-policy.ts";
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
 import { nameWithoutPartition, partitionName } from "../policy/partition-name.ts";
-import { ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
+import { type LimitPart, ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
 import { Budget, budgetsAbove } from "./budget.ts";
-import { CarriedUse } from "./carried-use.ts";
+import { CarriedUse, isCountedElsewhere } from "./carried-use.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import { KnownBudgets } from "./known-budgets.ts";
 import type { LimiterEmitter } from "./limiter-emitter.ts";
 import { LimitsInForce } from "./limits-in-force.ts";
+import { changedTotals, type OrderedChange } from "./ordered-change.ts";
 import { hasSameOrders, type OrderedKey } from "./ordered-limits.ts";
 import { Pace } from "./pace.ts";
 import { RoleBudget, type StoreState } from "./role-budget.ts";
@@ -20,13 +21,6 @@ import { TotalBudgets } from "./total-budgets.ts";
 
 /** After a reload that all processes make at about the same time, each has reported to the store within this. */
 const REPORTED_WITHIN_US = 1_600_000;
-
-/** A budget whose orders have changed. */
-export interface OrderedChange {
-  readonly roleBudget: RoleBudget;
-  /** Its rates before. */
-  readonly old: readonly string[];
-}
 
 /** The role budgets of a process, the shared budgets above them, and the global ceiling. */
 export class RoleBudgets implements Iterable<RoleBudget> {
@@ -62,7 +56,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         time,
         store: this.store,
         keptKeys,
-        // What the processes share is known by the object.
+        // With a store, leases and reports refer to the object itself.
         mayPack: () => !this.isShared,
         isKept: roleBudget => this.#isReloading || this.#pinned.has(roleBudget),
         onForget: roleBudget => this.carried.history.add(roleBudget, true),
@@ -155,7 +149,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     if (learned === undefined || !roleBudget.isForgettable(this.#time.monotonicUs())) return roleBudget;
     roleBudget.unlearn(this.aimd);
     this.#emitter.learned(roleBudget, learned.lapse());
-    // A listener may have called in here and evicted it.
+    // A listener of the event may have made a call that evicted the budget.
     return this.current(roleBudget) ?? roleBudget;
   }
 
@@ -190,6 +184,11 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   #divide(count: number): void {
     const before = this.#limits;
     this.#inForce.divide(count);
+    this.#reapply(before);
+  }
+
+  /** Applies the limits in force to every budget. */
+  #reapply(before: LimitPolicies): void {
     const limits = this.#limits;
     const nowUs = this.#time.monotonicUs();
     this.reloadedUs = nowUs;
@@ -202,8 +201,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       if (route?.name !== roleBudget.name) {
         this.#byRole[roleBudget.role].delete(roleBudget.name);
         roleBudget.isDetached = true;
-        // The hosts of a suffix are not known: what it sent counts again if the service comes back.
-        if (before.placesOf(roleBudget.name).length === 0) this.carried.history.add(roleBudget, false);
+        // What it sent counts again if the service comes back.
+        if (!isCountedElsewhere(before, roleBudget.name)) this.carried.history.add(roleBudget, false);
         continue;
       }
       roleBudget.reload(route.roleBudget, limits.aimd);
@@ -226,7 +225,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     return ROLES.flatMap(role => this.#byRole[role].named(name => nameWithoutPartition(name) !== undefined));
   }
 
-  /** A total whose role budgets were forgotten is still used. */
+  /** Drops the totals that no route has any more. A total whose role budgets were forgotten is still used. */
   #dropRemovedTotals(totals: readonly Budget[], nowUs: number): void {
     const used = new Set(
       [...this, ...this.carried.history.all(nowUs)].flatMap(
@@ -237,15 +236,18 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 
   /**
-   * An operator has changed the rates of a host or service in this role, or has ended such a change. What was sent still
-   * counts (law L1).
+   * An operator has changed the limits of a host or service, in a role or in total, or has ended such a change. What was
+   * sent still counts (law L1).
    */
-  setOrder(name: string, role: Role, limit: OrderedLimit): readonly OrderedChange[] {
-    // So that snapshots list it, also before its first call.
+  setOrder(name: string, part: LimitPart, limit: OrderedLimit): readonly OrderedChange[] {
+    // So that snapshots list it, even before its first call.
+    const role = part === "total" ? "metadata" : part;
     const route = limit.untilUs === 0 ? undefined : this.#limits.routeByName(name, role);
     if (route !== undefined) this.#atRoute(route, role);
-    this.#inForce.setOrder(name, role, limit);
-    return this.#applyOrders([{ name, role }]);
+    return this.#withOrders(() => {
+      this.#inForce.setOrder(name, part, limit);
+      return [{ name, part }];
+    });
   }
 
   /** When the next order ends; undefined if there is none. */
@@ -255,23 +257,35 @@ export class RoleBudgets implements Iterable<RoleBudget> {
 
   /** Ends the orders whose time is over. */
   endOrders(nowUs: number): readonly OrderedChange[] {
-    return this.#applyOrders(this.#inForce.removeEnded(nowUs));
+    return this.#withOrders(() => this.#inForce.removeEnded(nowUs));
   }
 
-  /** Only the rates of role budgets change, so that the budgets above them stay as they are. */
-  #applyOrders(keys: readonly OrderedKey[]): readonly OrderedChange[] {
+  /** An order for a total is applied as a reload is, because it may add a total, or remove it. */
+  #withOrders(change: () => readonly OrderedKey[]): readonly OrderedChange[] {
+    const before = this.#limits;
+    const keys = change();
+    const changes = keys.flatMap(({ name, part }) => (part === "total" ? [] : this.#applyOrders(name, part)));
+    if (keys.every(({ part }) => part !== "total")) return changes;
+    const policies = this.#totalPolicies();
+    this.#reapply(before);
+    return [...changes, ...changedTotals(policies, this.#totalPolicies())];
+  }
+
+  /** Only the limits of role budgets change, so that the budgets above them stay as they are. */
+  #applyOrders(name: string, role: Role): readonly OrderedChange[] {
     const changes: OrderedChange[] = [];
-    for (const key of keys) {
-      const isConcerned = this.#inForce.mayConcern(key);
-      for (const roleBudget of this.#byRole[key.role].named(isConcerned)) {
-        const policy = this.#limits.routeByName(roleBudget.name, key.role)?.roleBudget;
-        if (policy === undefined || hasSameOrders(policy, roleBudget.policy)) continue;
-        const { labels: old } = roleBudget.policy;
-        roleBudget.reload(policy, this.aimd);
-        changes.push({ roleBudget, old });
-      }
+    for (const roleBudget of this.#byRole[role].named(this.#inForce.mayConcern(name, role))) {
+      const policy = this.#limits.routeByName(roleBudget.name, role)?.roleBudget;
+      const { policy: old } = roleBudget;
+      if (policy === undefined || hasSameOrders(policy, old)) continue;
+      roleBudget.reload(policy, this.aimd);
+      changes.push({ name: roleBudget.name, part: role, old, now: policy, roleBudget });
     }
     return changes;
+  }
+
+  #totalPolicies(): ReadonlyMap<string, BudgetPolicy> {
+    return new Map([...this].flatMap(budgetsAbove).map(({ name, policy }) => [name, policy]));
   }
 
   /** Creates the budget before its first request. It is never forgotten. */

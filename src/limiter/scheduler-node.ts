@@ -1,7 +1,7 @@
 import type { Constraint } from "../errors.ts";
 import type { Timer } from "../time/time.ts";
 import type { Budget } from "./budget.ts";
-import type { Forecast } from "./forecast.ts";
+import type { QueueEstimate } from "./queue-estimate.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { WaitQueue } from "./wait-queue.ts";
 
@@ -39,9 +39,9 @@ export class SchedulerNode {
   /** The last waits for a slot and for time: they say what delayed the requests of this node. */
   slotParking: Parking | undefined = undefined;
   timeParking: Parking | undefined = undefined;
-  /** Of a node below the root: when its requests start, while that is known and holds. */
-  forecast: Forecast | undefined = undefined;
-  /** Of a node below the root: requests may start so much later than foreseen, and still within their bounds. */
+  /** Of a node below the root: the estimate of its requests, while it is valid. */
+  estimate: QueueEstimate | undefined = undefined;
+  /** Of a node below the root: how much later than estimated its requests may start and still keep their bounds. */
   slackUs = Number.POSITIVE_INFINITY;
   /** Fires when the slack is used up. */
   judging: Timer | undefined = undefined;

@@ -2,15 +2,21 @@ import type { Constraint } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 import { type Budget, freeUs, NEEDS_SLOT } from "./budget.ts";
 import { type Charge, NO_CHARGE } from "./charge.ts";
-import { Forecast, type ForecastStart, type LateWaiter } from "./forecast.ts";
+import { type EstimatedStart, type LateWaiter, QueueEstimate } from "./queue-estimate.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { keyAbove, SchedulerNode } from "./scheduler-node.ts";
 import type { WaitQueue } from "./wait-queue.ts";
 import type { Waiter } from "./waiter.ts";
 
-/** Late timers make starts drift. They are foreseen again once they are off by more than this. */
+/**
+ * Timers fire late, so requests start later than estimated. If the difference is larger than this, a new estimate is
+ * made.
+ */
 const DRIFT_US = 5000;
-/** For each waiting request, so that making forecasts takes a small part of the time. */
+/**
+ * An estimate is kept this much longer for each waiting request, so that making estimates takes a small part of the
+ * time.
+ */
 const REBUILD_US = 20;
 
 /** Result of a search below a node: a request is ready, none is, or the budget of the named node blocks. */
@@ -39,7 +45,7 @@ export class Scheduler {
   #untilUs = 0;
   #blockedCharge: Charge = NO_CHARGE;
   #parkings = 0;
-  /** Nodes below the root whose requests may start later than foreseen. */
+  /** Nodes below the root whose requests may start later than estimated. */
   readonly #suspects = new Set<SchedulerNode>();
 
   constructor(root: Budget, time: Time, wake: () => void) {
@@ -62,28 +68,28 @@ export class Scheduler {
   }
 
   /** When a new request of this role budget would start, behind the queues (law L4). */
-  startOf(roleBudget: RoleBudget, charge: Charge, nowUs: number): ForecastStart {
+  startOf(roleBudget: RoleBudget, charge: Charge, nowUs: number): EstimatedStart {
     const top = this.#topOf(roleBudget);
-    const known = top && forecastAt(top, nowUs)?.peek(roleBudget, charge, nowUs);
-    return known ?? new Forecast(top, nowUs, roleBudget).startOf(roleBudget, charge);
+    const known = top && estimateAt(top, nowUs)?.peek(roleBudget, charge, nowUs);
+    return known ?? new QueueEstimate(top, nowUs, roleBudget).startOf(roleBudget, charge);
   }
 
   /**
-   * The same if it costs little to know: exact behind the only queue, else a lower bound. What a lower bound admits is
-   * judged again by `takeLate`.
+   * The same at little cost: exact if there is only one queue, else a lower bound. A request that a lower bound admits
+   * is judged again by `takeLate`.
    */
   earliestStartUs(roleBudget: RoleBudget, charge: Charge, nowUs: number): number {
     const leastUs = freeUs(roleBudget, charge, nowUs);
     const top = this.#topOf(roleBudget);
     if (top === undefined || top.waiting !== this.queueOf(roleBudget)?.length) return leastUs;
-    top.forecast = forecastAt(top, nowUs) ?? new Forecast(top, nowUs);
-    return Math.max(leastUs, top.forecast.peek(roleBudget, charge, nowUs)?.startUs ?? 0);
+    top.estimate = estimateAt(top, nowUs) ?? new QueueEstimate(top, nowUs);
+    return Math.max(leastUs, top.estimate.peek(roleBudget, charge, nowUs)?.startUs ?? 0);
   }
 
   /** When a queued request will start, whatever its bound. */
-  startOfQueued(waiter: Waiter, nowUs: number): ForecastStart {
+  startOfQueued(waiter: Waiter, nowUs: number): EstimatedStart {
     const { roleBudget } = waiter;
-    return new Forecast(this.#topOf(roleBudget), nowUs, roleBudget).startOfQueued(waiter);
+    return new QueueEstimate(this.#topOf(roleBudget), nowUs, roleBudget).startOfQueued(waiter);
   }
 
   get hasSuspects(): boolean {
@@ -97,11 +103,11 @@ export class Scheduler {
   takeLate(nowUs: number): readonly LateWaiter[] {
     const late: LateWaiter[] = [];
     for (const top of this.#suspects) {
-      const forecast = top.forecast ?? new Forecast(top, nowUs);
-      late.push(...forecast.takeLate());
-      top.forecast = forecast.isOneQueue ? forecast : undefined;
-      top.slackUs = forecast.slackUs;
-      this.#judgeAgain(top, forecast.hasPending);
+      const estimate = top.estimate ?? new QueueEstimate(top, nowUs);
+      late.push(...estimate.takeLate());
+      top.estimate = estimate.isOneQueue ? estimate : undefined;
+      top.slackUs = estimate.slackUs;
+      this.#judgeAgain(top, estimate.hasPending);
     }
     this.#suspects.clear();
     return late;
@@ -118,23 +124,23 @@ export class Scheduler {
     if (us === Number.POSITIVE_INFINITY) return;
     top.judging = this.#time.setTimer(us / 1000, () => {
       top.judging = undefined;
-      top.forecast = undefined;
+      top.estimate = undefined;
       this.#suspects.add(top);
       this.#wake();
     });
   }
 
-  /** A request was granted or written later than foreseen, and so are those behind it. */
+  /** A request was granted or written later than estimated, so those behind it are later too. */
   delayed(budget: Budget, byUs: number): void {
     const top = byUs > 0 ? this.#topOf(budget) : undefined;
     if (top !== undefined && (byUs > DRIFT_US || byUs > top.slackUs)) this.changed(budget);
   }
 
-  /** Requests that pass this budget may start later than foreseen. */
+  /** Requests that pass this budget may start later than estimated. */
   changed(budget: Budget): void {
     const top = this.#topOf(budget);
     if (top === undefined) return;
-    top.forecast = undefined;
+    top.estimate = undefined;
     this.#suspects.add(top);
   }
 
@@ -159,8 +165,8 @@ export class Scheduler {
     const top = this.#topOf(waiter.roleBudget);
     if (top === undefined) return;
     // A request that joins the only queue delays no other one.
-    top.forecast = top.waiting === node.waiting ? forecastAt(top, nowUs) : undefined;
-    top.forecast?.append(waiter, nowUs);
+    top.estimate = top.waiting === node.waiting ? estimateAt(top, nowUs) : undefined;
+    top.estimate?.append(waiter, nowUs);
     this.#suspects.add(top);
   }
 
@@ -213,7 +219,7 @@ export class Scheduler {
     if (node?.parkedFor !== "slot") return;
     this.#unpark(node);
     const top = this.#topOf(budget);
-    if (top !== undefined) top.forecast = undefined;
+    if (top !== undefined) top.estimate = undefined;
   }
 
   /** The windows of this budget may admit earlier or later than estimated. */
@@ -255,14 +261,14 @@ export class Scheduler {
       if (node !== undefined) node.skippedTurns = Math.max(0, units - 1);
       key = above;
     }
-    // The forecast has it written at its start. Until it is, the requests behind it start later.
+    // The estimate counts it as written at its start. Until it is written, the requests behind it start later.
     const top = roleBudget.hasPending ? this.#topOf(roleBudget) : undefined;
     if (top !== undefined && top.judging === undefined) this.#judgeIn(top, Math.max(top.slackUs, remakeUs(top)));
   }
 
   /**
-   * The request that has the turn lacks what no budget of this process knows: leases, or `limit`, if that is known to
-   * delay it. `slotFreed` puts it in turn again.
+   * The request that has the turn lacks something that the budgets of this process do not have: a lease, or what
+   * `limit` says if that is known. `slotFreed` gives it a turn again.
    */
   park({ roleBudget }: Waiter, limit: Constraint | undefined): void {
     const node = this.#nodeOf(roleBudget);
@@ -329,7 +335,9 @@ export class Scheduler {
     });
   }
 
-  /** As for a slot: the answer to the request in flight frees it. It waits until `untilUs` at most. */
+  /**
+   * Parks the node as if it lacked a slot: the answer to the request in flight unparks it, or the timer at `untilUs`.
+   */
   #parkUntilAnswered(node: SchedulerNode, untilUs: number, nowUs: number): void {
     node.parkForSlot(nowUs, undefined);
     node.timer = this.#time.setTimer((untilUs - nowUs) / 1000, () => {
@@ -383,15 +391,15 @@ export class Scheduler {
 }
 
 /**
- * The forecast of a node, if it still holds. While units are granted and not written, its starts move with the time, and
+ * The estimate of a node, if it still holds. While units are granted and not written, its starts move with the time, and
  * it is made again; less often for a long queue, because that takes some time for each request.
  */
-function forecastAt({ forecast, waiting }: SchedulerNode, nowUs: number): Forecast | undefined {
-  const isMoved = forecast?.hasPending === true && nowUs - forecast.madeUs > remakeUs({ waiting });
-  return isMoved ? undefined : forecast;
+function estimateAt({ estimate, waiting }: SchedulerNode, nowUs: number): QueueEstimate | undefined {
+  const isMoved = estimate?.hasPending === true && nowUs - estimate.madeUs > remakeUs({ waiting });
+  return isMoved ? undefined : estimate;
 }
 
-/** How long a forecast that moves is kept. */
+/** How long an estimate that moves is kept. */
 function remakeUs({ waiting }: Pick<SchedulerNode, "waiting">): number {
   return DRIFT_US + REBUILD_US * waiting;
 }

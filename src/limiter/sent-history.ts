@@ -19,18 +19,18 @@ export interface FormerBudget extends SentUnits {
   readonly isDivided?: true;
 }
 
-/** No window that a later policy may bring is longer, in practice: requests that are older count no more. */
+/** Older requests no longer count: in practice, no window of a later policy is longer. */
 const KEPT_US = 24 * 3_600_000_000;
 const KEPT_MAX = 65_536;
 
 /**
- * What role budgets sent that are gone: forgotten, or replaced by a reload. A later policy may count it again in a longer
- * window or in another budget (law L1). It is kept for a day, for at most 65,536 budgets.
+ * What the role budgets have sent that were forgotten, or replaced by a reload. A later policy may count it again in a
+ * longer window or in another budget (law L1). It is kept for a day, for at most 65,536 budgets.
  */
 export class SentHistory {
   readonly #former = new Map<string, FormerBudget>();
 
-  /** The budget is gone. Only the numbers of its units and the time of the last one are kept if `isBrief`. */
+  /** The budget is gone. With `isBrief`, only the number of its units and the time of the last one are kept. */
   add(former: FormerBudget, isBrief: boolean): void {
     const { name, role, log, costLogs } = former;
     if (log.written === 0) return;
@@ -63,7 +63,7 @@ export class SentHistory {
     return [...this.#former.values()].filter(isKept(nowUs));
   }
 
-  /** Other budgets count what these have sent. */
+  /** Removes the budgets whose requests other budgets count now. */
   remove(isCounted: (former: FormerBudget) => boolean): void {
     for (const [key, former] of this.#former) if (isCounted(former)) this.#former.delete(key);
   }

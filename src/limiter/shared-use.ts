@@ -10,15 +10,15 @@ export interface SharedUse {
   readonly used: readonly number[];
 }
 
-/** Leased units may be written this long after the lease, also if the store is lost meanwhile. */
+/** Leased units may be written this long after the lease, even if the store is lost meanwhile. */
 export const USE_WITHIN_US = 1_000_000;
-/** A budget that the store was never asked about: only shorter windows count as used when the store is lost. */
+/** If the store was never asked about a budget, only windows up to this length count as used when the store is lost. */
 const UNKNOWN_WINDOW_US = 60_000_000;
 
 /**
- * The most units that can count in each window now. To what the store last said come the units that other processes can
- * have leased since: no window grants more than its limit in any span. Nothing is known without a reply: then the window
- * counts as full.
+ * The most units that can count in each window now: those that the store last reported, and those that other processes
+ * can have leased since (no window grants more than its limit in any span). Without a reply nothing is known: then a
+ * window of at most a minute counts as full, a longer one as empty.
  */
 export function knownUse(windows: readonly Window[], use: SharedUse | undefined, nowUs: number): readonly number[] {
   if (use === undefined) return windows.map(({ limit, spanUs }) => (spanUs <= UNKNOWN_WINDOW_US ? limit : 0));

@@ -1,11 +1,14 @@
 import { evenSpacingUs } from "../core/limits/guard.ts";
 import { formatRates, type Rate } from "../core/limits/rate.ts";
 import { makeWindow, type Window } from "../core/limits/window-log.ts";
-import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
+import type { BudgetPolicy } from "../policy/budget-policy.ts";
 import type { PacedPolicy } from "./pace.ts";
 
 /** A policy whose rates are tightened by these: of two windows of the same length the smaller limit counts. */
-export function tightenedPolicy(base: RoleBudgetPolicy, tighter: readonly Rate[]): RoleBudgetPolicy & PacedPolicy {
+export function tightenedPolicy<Policy extends BudgetPolicy>(
+  base: Policy,
+  tighter: readonly Rate[],
+): Policy & PacedPolicy {
   const own = base.rates.map(rate => {
     const other = tightest(tighter, rate.windowUs);
     return other !== undefined && other.limit < rate.limit ? other : rate;
@@ -16,15 +19,18 @@ export function tightenedPolicy(base: RoleBudgetPolicy, tighter: readonly Rate[]
 }
 
 /** A policy with these rates instead of its own. Costs, slots and guard stay. */
-export function replacedPolicy(base: RoleBudgetPolicy, rates: readonly Rate[]): RoleBudgetPolicy & PacedPolicy {
+export function replacedPolicy<Policy extends BudgetPolicy>(
+  base: Policy,
+  rates: readonly Rate[],
+): Policy & PacedPolicy {
   return policyWithRates(base, rates, evenSpacingUs(rates));
 }
 
-function policyWithRates(
-  base: RoleBudgetPolicy,
+function policyWithRates<Policy extends BudgetPolicy>(
+  base: Policy,
   rates: readonly Rate[],
   evenUs: number,
-): RoleBudgetPolicy & PacedPolicy {
+): Policy & PacedPolicy {
   const windows = rates.map((rate, index) =>
     rate === base.rates[index] ? (base.windows[index] as Window) : makeWindow(rate.limit, rate.windowUs + base.guardUs),
   );

@@ -72,14 +72,8 @@ export class Tuner {
     this.#emitter.held(roleBudget.name, roleBudget.role, ms);
   }
 
-  /** An order of an operator has changed the rates of this budget. */
-  limitsChanged(roleBudget: RoleBudget): void {
-    this.#refuseImpossible(roleBudget);
-    this.#reschedule(roleBudget);
-  }
-
   /**
-   * A throttle that says no time holds its key for the shortest window (law B10). While a key is held, only requests
+   * A throttle without Retry-After holds its key for the shortest window (law B10). While a key is held, only requests
    * that were in flight before are answered: their throttles are part of the same event.
    */
   #holdThrottled(requested: RoleBudget): void {

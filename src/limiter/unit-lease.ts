@@ -10,7 +10,7 @@ export class UnitLease {
   /** Leased and not yet part of a grant. */
   unusedUnits = 0;
   /** When units were last leased, or, if they were leased ahead, when they may be used. */
-  leasedUs = 0;
+  leasedUs = Number.NEGATIVE_INFINITY;
   /** When the store last replied to a request or a settlement of this budget. */
   contactUs = Number.NEGATIVE_INFINITY;
   /** When leased units may be used: 0 for at once, also by a call that may not wait. */

@@ -6,7 +6,7 @@ import type { Grant } from "./grant.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import type { Parking, SchedulerNode } from "./scheduler-node.ts";
 
-/** Timers are rarely exact: a request that is due at the end of its bound is granted this much later too. */
+/** Timers fire late: a request that is due at the end of its bound is still granted this much later. */
 const LATE_TIMER_US = 1000;
 
 export interface WaiterDetails {
@@ -48,7 +48,7 @@ export class Waiter {
   #longestBlockUs = 0;
   /** Number of the last request to the store that includes it. Later ones do not extend its wait. */
   lastStoreRequest = 0;
-  /** The store is asked for what it needs: the reply decides, also if its bound ends meanwhile. */
+  /** The store is asked for what it needs: the reply decides, even if its bound ends meanwhile. */
   isStoreAsked = false;
   /** Fires at its bound. */
   timer: Timer | undefined = undefined;
@@ -127,10 +127,10 @@ export class Waiter {
    * or slots, the one that it waited for last.
    */
   waitedFor(nowUs: number, slotWaitMs: number): Constraint | undefined {
-    const blockedMs = this.blockedMs(nowUs);
-    const rateMs = this.waitedMs(nowUs) - slotWaitMs - blockedMs;
+    const breakerWaitMs = this.breakerWaitMs(nowUs);
+    const rateMs = this.waitedMs(nowUs) - slotWaitMs - breakerWaitMs;
     const [slot, rate] = [this.#slotParking?.limit, this.#timeParking?.limit];
-    if (this.#longestBlock !== undefined && blockedMs >= Math.max(slotWaitMs, rateMs)) return this.#longestBlock;
+    if (this.#longestBlock !== undefined && breakerWaitMs >= Math.max(slotWaitMs, rateMs)) return this.#longestBlock;
     return (slotWaitMs > rateMs ? (slot ?? rate) : (rate ?? slot)) ?? this.#longestBlock;
   }
 
@@ -148,7 +148,7 @@ export class Waiter {
   }
 
   /** The part of `waitedMs` in which a circuit or cooldown blocked it. */
-  blockedMs(nowUs: number): number {
+  breakerWaitMs(nowUs: number): number {
     return (this.#blockedUs + nowUs - (this.#blockedSinceUs ?? nowUs)) / 1000;
   }
 

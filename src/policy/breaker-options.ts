@@ -34,8 +34,8 @@ export interface ThrottleRuleOptions {
    */
   readonly header?: string | undefined;
   /**
-   * A text that the first 4 KiB of a text or JSON body must contain, in any case of letters. The response is held back
-   * until they have arrived. @default none
+   * A text that the first 4 KiB of a text, JSON or XML body must contain, in any case of letters. The response is held
+   * back until they have arrived. @default none
    */
   readonly body?: string | undefined;
   /** Cooldown for a response without Retry-After, in seconds, above 0 and at most 31 days. @default none */
@@ -45,8 +45,8 @@ export interface ThrottleRuleOptions {
 /** The circuits of one host or service. */
 export interface HostBreakerOptions extends CircuitOptions {
   /**
-   * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset is at most
-   * this long, and at most as long as that of defaults. @default inherited; otherwise 900
+   * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A reset timeout that
+   * grows is at most as long as this value, and as that of defaults. @default inherited; otherwise 900
    */
   readonly retry_after_cap_s?: number | undefined;
   /**
@@ -103,8 +103,8 @@ export interface HalfOpenOptions {
 /** The defaults of all circuits. */
 export interface BreakerDefaults extends CircuitOptions {
   /**
-   * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset is at most
-   * this long, and at most as long as that of defaults. @default inherited; otherwise 900
+   * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A reset timeout that
+   * grows is at most as long as this value, and as that of defaults. @default inherited; otherwise 900
    */
   readonly retry_after_cap_s?: number | undefined;
   /**
@@ -142,7 +142,7 @@ export interface RollingWindowOptions {
   readonly slow_call_ms?: number | undefined;
   /** Share of slow calls within the window that starts the cooldown, above 0 and at most 1. @default 0.5 */
   readonly slow_call_share?: number | undefined;
-  /** Calls within the window below which their share does not count, 1 to 1000000. @default 10 */
+  /** Slow calls start the cooldown only if the window has at least this many calls, 1 to 1000000. @default 10 */
   readonly slow_call_min?: number | undefined;
 }
 
@@ -168,7 +168,9 @@ export interface AdaptiveResetOptions {
 export interface RampUpOptions {
   /** Whether calls are held back after a cooldown. @default true */
   readonly enabled?: boolean | undefined;
-  /** Calls waiting for an answer at once, by role, at which no call is held back any more, 1 to 1000000. @default 64 */
+  /**
+   * When this many calls of a role wait for an answer at once, no call is held back any more, 1 to 1000000. @default 64
+   */
   readonly max_calls?: number | undefined;
 }
 

@@ -38,7 +38,7 @@ export interface BreakerRoute {
   readonly host: string;
   /** The owner of its circuits: the host if `breakers.yaml` lists it, otherwise its service, otherwise the host. */
   readonly circuit: string;
-  /** What a cooldown that its answer causes blocks: the service, or the host without a port that only breakers name. */
+  /** The unit that its answer can put in cooldown: the service, else the first listed host (without a port), else the host. */
   readonly cooldown: string;
 }
 

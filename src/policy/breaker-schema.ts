@@ -52,7 +52,7 @@ const ROLES_TEXT = "Numbers by role; a role wins over the numbers of its host. D
 const retryAfterCapSchema = seconds
   .optional()
   .describe(
-    "Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset is at most this long, and at most as long as that of defaults. Default: inherited; otherwise 900",
+    "Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A reset timeout that grows is at most as long as this value, and as that of defaults. Default: inherited; otherwise 900",
   );
 
 const perSchema = s
@@ -80,7 +80,7 @@ const throttlesSchema = s
           .max(200)
           .optional()
           .describe(
-            "A text that the first 4 KiB of a text or JSON body must contain, in any case of letters. The response is held back until they have arrived. Default: none",
+            "A text that the first 4 KiB of a text, JSON or XML body must contain, in any case of letters. The response is held back until they have arrived. Default: none",
           ),
         retry_after_s: seconds
           .optional()
@@ -183,7 +183,9 @@ const rollingWindowSchema = s.object({
     .describe("Share of slow calls within the window that starts the cooldown, above 0 and at most 1. Default: 0.5"),
   slow_call_min: count
     .default(rolling_window.slow_call_min)
-    .describe("Calls within the window below which their share does not count, 1 to 1000000. Default: 10"),
+    .describe(
+      "Slow calls start the cooldown only if the window has at least this many calls, 1 to 1000000. Default: 10",
+    ),
 });
 
 const advancedSchema = s.object({
@@ -223,7 +225,7 @@ const advancedSchema = s.object({
       max_calls: count
         .default(ramp_up.max_calls)
         .describe(
-          "Calls waiting for an answer at once, by role, at which no call is held back any more, 1 to 1000000. Default: 64",
+          "When this many calls of a role wait for an answer at once, no call is held back any more, 1 to 1000000. Default: 64",
         ),
     })
     .default({})

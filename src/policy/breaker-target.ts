@@ -1,26 +1,24 @@
 import type { LoadedPolicy } from "./load.ts";
-import { isRole, type Role, unknownRoleMessage } from "./roles.ts";
+import { isLimitPart, type LimitPart, unknownRoleMessage } from "./roles.ts";
 import { serviceOfName } from "./service-name.ts";
 
 /** The parts of a target: `service:arxiv:landing`, `resolver:crossref`, `api.example.org:8443:metadata`, a URL. */
 export interface TargetText {
   readonly prefix: "service" | "resolver" | "host" | undefined;
   readonly name: string;
-  readonly role: Role | undefined;
+  /** `total` only for orders that change limits. */
+  readonly role: LimitPart | undefined;
 }
-
-/** Limits of the policy that are no rates of a role. */
-const OTHER_LIMITS: ReadonlySet<string> = new Set(["total", "max_concurrent", "max_in_flight", "defaults"]);
 
 /**
  * The role follows the last colon; an earlier colon belongs to the port. Throws a RangeError for a word that is no role,
- * as in `api.example.org:total`.
+ * as in `api.example.org:owner`.
  */
 export function parseTargetText(text: string): TargetText {
   const [, prefix, rest = text] = /^(service|resolver|host)[: ](.+)$/i.exec(text) ?? [];
   const colon = rest.lastIndexOf(":");
   const last = rest.slice(colon + 1).toLowerCase();
-  const hasRole = colon > 0 && isRole(last);
+  const hasRole = colon > 0 && isLimitPart(last) && (last !== "total" || !isOtherColon(rest));
   if (colon > 0 && !hasRole && /^[a-z_]+$/.test(last) && !isOtherColon(rest)) throw unknownRole(text, last);
   return {
     prefix: prefix?.toLowerCase() as TargetText["prefix"],
@@ -35,9 +33,10 @@ function isOtherColon(text: string): boolean {
 }
 
 function unknownRole(text: string, word: string): RangeError {
-  const hint = OTHER_LIMITS.has(word)
-    ? `; orders change the rates of roles, and only the policy sets ${word}`
-    : ", or no role for all of them";
+  const hint =
+    word === "max_concurrent"
+      ? "; max_concurrent is an option of orders, not a target"
+      : ', "total" for the limits of all roles together, or no role for each of them';
   return new RangeError(`${JSON.stringify(text)}: ${unknownRoleMessage(word)}${hint}`);
 }
 

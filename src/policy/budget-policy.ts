@@ -36,6 +36,8 @@ export interface BudgetPolicy {
   readonly sharesSlots: boolean;
   /** Whether the pace adapts to throttled responses (AIMD). @default as the policy says for every host */
   readonly isAdaptive?: boolean | undefined;
+  /** Undefined if no operator has changed the limits. */
+  readonly ordered?: PolicyOrders | undefined;
 }
 
 /** The budget of one role, and how its calls are treated. */
@@ -50,12 +52,10 @@ export interface RoleBudgetPolicy extends BudgetPolicy {
   readonly callCosts: Readonly<Record<string, number>>;
   /** The response headers that say what a call really used, by unit. */
   readonly costHeaders: Readonly<Record<string, string>>;
-  /** Undefined if no operator has changed the rates. */
-  readonly ordered?: OrderedRates | undefined;
 }
 
-/** The orders of operators that have changed the rates of a budget. */
-export interface OrderedRates {
+/** The orders of operators that have changed the limits of a budget. */
+export interface PolicyOrders {
   readonly orders: readonly OrderedLimit[];
   /** The policy without them. */
   readonly base: BudgetPolicy;

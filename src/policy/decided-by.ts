@@ -2,7 +2,7 @@ import type { Constraint, DecidedBy, LimitChanges } from "../errors.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { decidedByOf, type ExplainedRequest } from "./provenance.ts";
 
-/** A program that calls more hosts than this finds some settings again. */
+/** Bounds the memory. Beyond this, settings are searched for again. */
 const KNOWN_MAX = 1000;
 
 /** The settings behind the waits and refusals of one policy. Each is found once, because the search takes some 60 µs. */
@@ -16,14 +16,16 @@ export class DecidedBySettings {
     this.#knownMax = knownMax;
   }
 
-  of(constraint: Constraint, request: ExplainedRequest, { learnedFrom, order }: LimitChanges = {}): DecidedBy {
+  of(constraint: Constraint, request: ExplainedRequest, limitChanges: LimitChanges = {}): DecidedBy {
     const { kind, owner, limit } = constraint;
     const { host, role, path } = request;
     const { ratelimits } = this.#policy;
     const ownPath = ratelimits.resolved.hasPaths(host) ? path : undefined;
-    const changes = [learnedFrom?.source, learnedFrom?.wallMs, order?.rates, order?.reason, order?.by];
+    const { learnedFrom, order, totalOrder } = limitChanges;
+    const orders = [order, totalOrder].flatMap(each => [each?.rates, each?.maxConcurrent, each?.reason, each?.by]);
+    const changes = [learnedFrom?.source, learnedFrom?.wallMs, ...orders];
     const key = JSON.stringify([kind, owner, limit, host, role, ownPath, ...changes]);
-    const known = this.#known.get(key) ?? decidedByOf(this.#policy, constraint, request, { learnedFrom, order });
+    const known = this.#known.get(key) ?? decidedByOf(this.#policy, constraint, request, limitChanges);
     if (this.#known.size >= this.#knownMax) this.#known.clear();
     this.#known.set(key, known);
     return known;

@@ -68,7 +68,9 @@ function similarNames({ ratelimits: { options } }: LoadedPolicy): readonly Polic
   const byName = Map.groupBy(Object.keys(options.services ?? {}), name => name.toLowerCase());
   return [...byName.values()]
     .filter(names => names.length > 1)
-    .map(names => warning("duplicate-service", `services ${names.join(" and ")} differ only in case: is one meant?`));
+    .map(names =>
+      warning("duplicate-service", `services ${names.join(" and ")} differ only in case: are they one service?`),
+    );
 }
 
 /** A user's entry of a host whose paths belong to services: they do not follow it. */

@@ -18,7 +18,7 @@ export interface PolicyOverrides {
   readonly rate?: readonly string[] | undefined;
   /** Where limits are stored: memory, multiprocess, sqlite, redis or postgres. @default from the policy */
   readonly rateBackend?: string | undefined;
-  /** File (sqlite) or URL (redis) of that store. @default from the policy */
+  /** File (sqlite) or URL (redis, postgres) of that store. @default from the policy */
   readonly rateDsn?: string | undefined;
   /** What calls do while the shared store does not answer: share, wait or refuse. @default from the policy */
   readonly whenStoreAway?: string | undefined;

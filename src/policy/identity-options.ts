@@ -1,4 +1,4 @@
-/** The keys of `identities.yaml`, and of the same as an object. The schema has the same texts, and a test compares them. */
+/** The keys of `identities.yaml`, also when it is passed as an object. The schema repeats these texts; a test compares them. */
 
 /** A template for each field, by the field's name; null or false removes a field of the shipped file. */
 export type IdentityTemplates = Readonly<Record<string, string | null | false>>;
@@ -35,7 +35,7 @@ export interface IdentitiesOptions {
   readonly hosts?: Readonly<Record<string, HostIdentityOptions | null | false>> | undefined;
   /**
    * Identification by service of ratelimits.yaml: every member of the service gets these fields, so name only services
-   * whose hosts may all have the key. A field that hosts has for the host wins; null or false removes a service.
+   * whose hosts may all have the key. A field of the host under hosts wins; null or false removes a service.
    * @default none
    */
   readonly services?: Readonly<Record<string, IdentityFieldsOptions | null | false>> | undefined;

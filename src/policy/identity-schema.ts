@@ -58,7 +58,7 @@ export const identitiesSchema = s.object({
     .map(s.string(), s.object(fields).nullable())
     .default({})
     .describe(
-      "Identification by service of ratelimits.yaml: every member of the service gets these fields, so name only services whose hosts may all have the key. A field that hosts has for the host wins; null or false removes a service. Default: none",
+      "Identification by service of ratelimits.yaml: every member of the service gets these fields, so name only services whose hosts may all have the key. A field of the host under hosts wins; null or false removes a service. Default: none",
     ),
 });
 

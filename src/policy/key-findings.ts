@@ -4,7 +4,7 @@ import type { LoadedPolicy } from "./load.ts";
 import { type LimitScope, scopePlaces, valueAt } from "./precedence.ts";
 import { ROLES } from "./roles.ts";
 
-/** The limits that a service has for programs with a key, or with an email address, that is not set. */
+/** Limits of a service that would apply if a key or an email address were set. */
 export interface KeyGain {
   /** The host, or `service <name>`. */
   readonly name: string;
@@ -14,7 +14,7 @@ export interface KeyGain {
   readonly gain: string;
 }
 
-/** What a key or an email address that is not set would gain, and tiers for names that nothing sends. */
+/** The gains of keys and email addresses that are not set, and tiers whose key is sent to no host. */
 export function keyFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   return [
     ...unsentTiers(policy)
@@ -31,7 +31,7 @@ export function keyFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   ];
 }
 
-/** What each key or email address that is not set would gain. */
+/** The limits that would apply if a key or an email address were set that is not. */
 export function keyGains(policy: LoadedPolicy): readonly KeyGain[] {
   return unsentTiers(policy).flatMap(({ name, entry, tier, isWanted }) => {
     const gain = isWanted ? gainText(policy, entry, tier) : "";

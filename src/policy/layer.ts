@@ -46,7 +46,7 @@ export function assemble(assignments: readonly Assignment[]): Record<string, unk
   return root;
 }
 
-/** Deeper values are in no policy; the bound also ends the walk through an object that contains itself. */
+/** No policy has deeper values. The bound also ends the walk through an object that contains itself. */
 export const MAX_DEPTH = 12;
 /** The size of one file. */
 export const MAX_CHARACTERS = 4_000_000;
@@ -115,7 +115,7 @@ export function canonicalHostIfValid(name: string): string {
   }
 }
 
-/** Not an array, a Map, a Date or another object whose content is not in its keys. */
+/** True for a plain object: not for an array, a Map, a Date or another object whose content is not in its keys. */
 export function isMap(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

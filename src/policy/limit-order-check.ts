@@ -1,32 +1,59 @@
-import { formatRates, type Rate } from "../core/limits/rate.ts";
-import type { RoleBudgetPolicy } from "./budget-policy.ts";
+import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
+import { formatRates } from "../core/limits/rate.ts";
+import { type BudgetPolicy, UNLIMITED } from "./budget-policy.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { implies } from "./rate-order.ts";
-import { ROLES, type Role } from "./roles.ts";
-import { isServiceName, withoutTier } from "./service-name.ts";
+import { type LimitPart, ROLES, type Role } from "./roles.ts";
+import { isServiceName, serviceOfName, withoutTier } from "./service-name.ts";
 
-/** A host or `service <name>`, and one role of it or all of them. */
+/** A host or `service <name>`, and one role of it, its total, or all roles. */
 export interface LimitTarget {
   readonly unit: string;
-  readonly role?: Role | undefined;
+  readonly role?: LimitPart | undefined;
 }
 
-/** A role whose policy is stricter than the ordered rates. */
+/** What an order sets: rates, slots or both. */
+export type WantedLimits = Pick<OrderedLimit, "rates" | "maxConcurrent">;
+
+/** A role or total whose policy is stricter than the order. */
 export interface StricterRole {
   /** The owner of the budget: a host or `service <name>`. */
   readonly unit: string;
-  readonly role: Role;
-  /** The ordered rate that is too loose. */
+  readonly role: LimitPart;
+  /** The ordered limit that is too loose. */
   readonly ordered: string;
-  /** The rate of the policy that is stricter. */
+  /** The limit of the policy that is stricter. */
   readonly configured: string;
+}
+
+/** A role or total in which a forced order allows more than its policy, and the limits of the policy. */
+export type LooserRole = Pick<StricterRole, "unit" | "role" | "configured">;
+
+/** `2/SECOND+100/HOUR, max_concurrent 3`. */
+export function limitsText({ rates, maxConcurrent }: WantedLimits): string {
+  return orderedLimitsText(formatRates(rates), maxConcurrent);
+}
+
+/** As `limitsText`, with the rates as text; empty if there is neither. */
+export function orderedLimitsText(rates: string, maxConcurrent: number | undefined): string {
+  return [rates, maxConcurrent === undefined ? "" : capText(maxConcurrent)].filter(Boolean).join(", ");
+}
+
+/** Throws a RangeError for an order that sets nothing, and for a number of slots that is not whole. */
+export function checkWantedLimits({ rates, maxConcurrent }: WantedLimits): void {
+  if (rates.length === 0 && maxConcurrent === undefined)
+    throw new RangeError("an order needs rates, such as 2/SECOND, or max_concurrent");
+  if (maxConcurrent !== undefined && !(Number.isSafeInteger(maxConcurrent) && maxConcurrent >= 1))
+    throw new RangeError(`max_concurrent must be a whole number of at least 1, not ${JSON.stringify(maxConcurrent)}`);
 }
 
 /**
  * The budgets that an order for this host or service changes. The requests of a host may be counted by the budget of its
- * service; then that is the target, because every process reads the order there.
+ * service; then that is the target, because every process reads the order there. Throws a RangeError for a total that
+ * could not count every request.
  */
 export function limitTargetsOf(policy: LoadedPolicy, { unit, role }: LimitTarget): readonly LimitTarget[] {
+  if (role === "total") return [{ unit: totalOwnerOf(policy, unit), role }];
   const roles = role === undefined ? ROLES : [role];
   const owners = Map.groupBy(roles, each => ownerOf(policy, unit, each));
   return [...owners].flatMap(([owner, ofOwner]) =>
@@ -34,60 +61,65 @@ export function limitTargetsOf(policy: LoadedPolicy, { unit, role }: LimitTarget
   );
 }
 
-/** The roles in which the policy is stricter than these rates: there an order without force has no effect. */
+/** The roles whose policy has a stricter limit than the order: without force, that part of the order has no effect. */
 function stricterRoles(
   policy: LoadedPolicy,
   targets: readonly LimitTarget[],
-  rates: readonly Rate[],
+  { rates, maxConcurrent = 0 }: WantedLimits,
 ): readonly StricterRole[] {
-  return rolesOf(targets).flatMap(({ unit, role }) => {
-    const configured = policyOf(policy, unit, role)?.rates ?? [];
+  return partsOf(targets).flatMap(({ unit, role }) => {
+    const { rates: configured, maxConcurrent: cap } = policyOf(policy, unit, role);
     for (const ordered of rates) {
       const stricter = configured.find(rate => implies(rate, ordered) && !implies(ordered, rate));
       if (stricter !== undefined)
         return [{ unit, role, ordered: formatRates([ordered]), configured: formatRates([stricter]) }];
     }
-    return [];
+    return maxConcurrent > cap ? [{ unit, role, ordered: capText(maxConcurrent), configured: capText(cap) }] : [];
   });
 }
 
-/** The roles in which these rates allow more than the policy in any window, with the rates of the policy. */
+/** The roles in which the order allows more than the policy in at least one window or in slots, with what the policy has. */
 export function looserRoles(
   policy: LoadedPolicy,
   targets: readonly LimitTarget[],
-  rates: readonly Rate[],
-): readonly { readonly unit: string; readonly role: Role; readonly configured: string }[] {
-  return rolesOf(targets).flatMap(({ unit, role }) => {
-    const { rates: configured = [], labels = [] } = policyOf(policy, unit, role) ?? {};
-    const isLooser = configured.some(rate => !rates.some(ordered => implies(ordered, rate)));
-    return isLooser ? [{ unit, role, configured: labels.join("+") }] : [];
+  { rates, maxConcurrent = 0 }: WantedLimits,
+): readonly LooserRole[] {
+  return partsOf(targets).flatMap(({ unit, role }) => {
+    const { rates: configured, labels, maxConcurrent: cap } = policyOf(policy, unit, role);
+    const isFaster = rates.length > 0 && configured.some(rate => !rates.some(ordered => implies(ordered, rate)));
+    const found = [isFaster ? labels.join("+") : "", maxConcurrent > cap ? capText(cap) : ""].filter(Boolean);
+    return found.length === 0 ? [] : [{ unit, role, configured: found.join(", ") }];
   });
 }
 
 /** Whether the limits of all these roles only report (`mode: shadow`). */
 export function isShadowTarget(policy: LoadedPolicy, targets: readonly LimitTarget[]): boolean {
-  return rolesOf(targets).every(({ unit, role }) => policyOf(policy, unit, role)?.isShadow === true);
+  return partsOf(targets).every(({ unit, role }) =>
+    role === "total"
+      ? ROLES.every(each => roleRouteOf(policy, unit, each)?.roleBudget.isShadow === true)
+      : roleRouteOf(policy, unit, role)?.roleBudget.isShadow === true,
+  );
 }
 
 /**
- * The roles that keep the rates of the policy, because those are stricter. Throws a RangeError if that are all roles:
- * then the order would do nothing.
- * @param hint how the order can be given all the same
+ * The roles that keep a limit of the policy, because it is stricter than an ordered one. Throws a RangeError if all roles
+ * do so.
+ * @param hint the end of the error: how the order can be given all the same
  */
 export function checkWithinPolicy(
   policy: LoadedPolicy,
   targets: readonly LimitTarget[],
-  rates: readonly Rate[],
+  wanted: WantedLimits,
   hint: string,
 ): readonly StricterRole[] {
-  const stricter = stricterRoles(policy, targets, rates);
+  const stricter = stricterRoles(policy, targets, wanted);
   const [first] = stricter;
-  if (first === undefined || stricter.length < rolesOf(targets).length) return stricter;
+  if (first === undefined || stricter.length < partsOf(targets).length) return stricter;
   const { unit, role, ordered, configured } = first;
   throw new RangeError(`${ordered} is looser than ${configured} of ${unit} (${role}) in the policy; ${hint}`);
 }
 
-function rolesOf(targets: readonly LimitTarget[]): readonly { readonly unit: string; readonly role: Role }[] {
+function partsOf(targets: readonly LimitTarget[]): readonly { readonly unit: string; readonly role: LimitPart }[] {
   return targets.flatMap(({ unit, role }) => (role === undefined ? ROLES : [role]).map(each => ({ unit, role: each })));
 }
 
@@ -95,10 +127,51 @@ function ownerOf({ ratelimits }: LoadedPolicy, unit: string, role: Role): string
   return isServiceName(unit) ? unit : withoutTier(ratelimits.resolved.route(unit, role).name);
 }
 
+/** The host or service whose total counts every request to a host. */
+function totalOwnerOf(policy: LoadedPolicy, unit: string): string {
+  const owners = new Set(ROLES.map(role => ownerOf(policy, unit, role)));
+  const [owner = unit, other] = owners;
+  if (other !== undefined)
+    throw new RangeError(
+      `${unit} has no total of its own: some of its roles share the limits of ${[...owners].find(isServiceName)}`,
+    );
+  const apart = isServiceName(owner) && !hasTotal(policy, owner) ? membersApart(policy, owner) : [];
+  if (apart.length > 0)
+    throw new RangeError(
+      `${owner} has no total in the policy, and ${apart.join(", ")} has limits of its own: add a total to the policy`,
+    );
+  return owner;
+}
+
+/** Hosts of a service that the policy lists, with budgets of their own. */
+function membersApart({ ratelimits }: LoadedPolicy, owner: string): readonly string[] {
+  const { resolved, options } = ratelimits;
+  return Object.keys(options.hosts ?? {}).filter(
+    host =>
+      resolved.routing.find(host).service === serviceOfName(owner) &&
+      ROLES.some(role => withoutTier(resolved.route(host, role).name) !== owner),
+  );
+}
+
+function hasTotal(policy: LoadedPolicy, owner: string): boolean {
+  return policyOf(policy, owner, "total") !== UNLIMITED;
+}
+
+/** `UNLIMITED` for a total that the policy does not set, and for a service that it does not have. */
+function policyOf(policy: LoadedPolicy, unit: string, part: LimitPart): BudgetPolicy {
+  if (part !== "total") return roleRouteOf(policy, unit, part)?.roleBudget ?? UNLIMITED;
+  const totals = ROLES.flatMap(role => roleRouteOf(policy, unit, role)?.above ?? []);
+  return totals.find(({ name }) => withoutTier(name) === unit)?.policy ?? UNLIMITED;
+}
+
 /** Undefined for a service that the policy does not have. */
-function policyOf({ ratelimits }: LoadedPolicy, unit: string, role: Role): RoleBudgetPolicy | undefined {
+function roleRouteOf({ ratelimits }: LoadedPolicy, unit: string, role: Role) {
   const { resolved } = ratelimits;
-  if (!isServiceName(unit)) return resolved.route(unit, role).roleBudget;
+  if (!isServiceName(unit)) return resolved.route(unit, role);
   const entry = resolved.entries.find(({ name }) => name === unit);
-  return entry && resolved.routeOf(entry, role).roleBudget;
+  return entry && resolved.routeOf(entry, role);
+}
+
+function capText(slots: number): string {
+  return Number.isFinite(slots) ? `max_concurrent ${slots}` : "no max_concurrent";
 }

@@ -24,6 +24,8 @@ export interface RequestPlace {
   readonly host: string;
   /** Undefined for all paths. */
   readonly path: string | undefined;
+  /** The service with `per_host` that the requests name themselves, if any. */
+  readonly service?: string | undefined;
 }
 
 /** The limits of every host, as the gate reads them. */

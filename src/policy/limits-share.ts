@@ -2,7 +2,7 @@ import { formatRates, type Rate } from "../core/limits/rate.ts";
 import { type BudgetPolicy, costPolicy, guardedWindows } from "./budget-policy.ts";
 import type { LimitPolicies, Route } from "./limit-policies.ts";
 
-/** The end of the limits of a process that cannot reach its store. */
+/** Ends the text of a limit while the process cannot reach its store. */
 export const STORE_AWAY = "while the store is unavailable";
 
 /**

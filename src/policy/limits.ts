@@ -145,19 +145,26 @@ class PolicyLimits implements ConfiguredLimits {
       return route?.roleBudget.isPerPartition ? { ...route, name } : undefined;
     }
     if (!isServiceName(name)) return this.route(withoutTier(name), role);
-    // A service with `per_host` has one budget for each host, named `service <name>:<host>`.
-    const colon = name.indexOf(":");
-    const service = this.#entriesByName.get(name.slice(0, colon))?.scope.service;
-    if (colon < 0 || service === undefined) return undefined;
-    const [host = "", path] = splitAtPath(withoutTier(name.slice(colon + 1)));
-    return this.serviceRoute(service, host, role, path);
+    const place = this.#placeOfService(name);
+    return place && this.serviceRoute(place.service, place.host, role, place.path);
   }
 
   placesOf(nameOrPartition: string): readonly RequestPlace[] {
     const name = commonName(nameOrPartition);
     if (!isServiceName(name)) return [{ host: withoutTier(name), path: undefined }];
+    const place = this.#placeOfService(name);
+    if (place !== undefined) return [place];
     const members = this.#entriesByName.get(name)?.members ?? [];
     return members.filter(({ isSuffix }) => !isSuffix).map(({ host, path }) => ({ host, path: path || undefined }));
+  }
+
+  /** A service with `per_host` has one budget for each host, named `service <name>:<host>`. */
+  #placeOfService(name: string): (RequestPlace & { readonly service: string }) | undefined {
+    const colon = name.indexOf(":");
+    const service = this.#entriesByName.get(name.slice(0, colon))?.scope.service;
+    if (colon < 0 || service === undefined) return undefined;
+    const [host = "", path] = splitAtPath(withoutTier(name.slice(colon + 1)));
+    return { host, path, service };
   }
 
   routeOf({ scope, name = "" }: ScopeEntry, role: Role): Route {

@@ -175,7 +175,7 @@ test("overrides without effect are reported: repeated values, paths that a host'
 test("services that differ only in case, shadow mode, a file that stands alone and tiers that nothing sends are reported", async () => {
   const services = { Arxiv: { members: ["a.example"] } };
   assert.deepEqual(await found({ ratelimits: { services } }, "duplicate-service"), [
-    "services arxiv and Arxiv differ only in case: is one meant?",
+    "services arxiv and Arxiv differ only in case: are they one service?",
   ]);
   assert.deepEqual(await found({ breakers: { mode: "shadow" } }, "shadow-mode"), [
     "policy.breakers: breakers: breakers of everything only report, and are not enforced",

@@ -33,12 +33,12 @@ function isTier({ length, 2: key }: readonly string[]): boolean {
   return length >= 6 && key === "with";
 }
 
-/** The path of the entry's own value that a tier's value stands for. */
+/** The path of the same value in the entry itself, without the tier. */
 function tierBase([first, name, , , ...field]: readonly string[]): string {
   return [first, name, ...field].join(" ");
 }
 
-/** The members of each service: those of every layer, from the last one on that replaces the members before it. */
+/** The members of each service in all layers. A layer with `replace` drops the members of the layers before it. */
 function mergedMembers(layers: readonly (readonly Assignment[])[]): readonly Assignment[] {
   const byService = new Map<string, Assignment>();
   for (const assignments of layers) {

@@ -3,7 +3,7 @@ export const UNCLEAR = Symbol("unclear");
 
 const WHOLE_NUMBER = /^(?:0|[1-9]\d{0,14})$/;
 const DECIMAL = /^(?:0|[1-9]\d{0,8})\.\d{1,6}$/;
-/** Two dots or a slash are in no number, so an address or a rate is a text. */
+/** No number has two dots or a slash, so an address and a rate are texts. */
 const ADDRESS = /^\d{1,3}\.\d{1,3}\.\d/;
 /** A text that looks like a number in some notation, such as 0x1F or 1e3. */
 const NUMBER_LIKE = /^[\d.+-][^/]*$/;

@@ -138,7 +138,7 @@ class PlainReader {
     return next;
   }
 
-  /** The path of the key at the current place. Ends behind its colon. */
+  /** Reads a key and its colon, and returns the path of the key. */
   #key(path: Path, seen: Set<string>): Path {
     const name = this.#scalar();
     if (typeof name !== "string" || name === "" || FORBIDDEN_KEYS.has(name)) giveUp();
@@ -228,7 +228,7 @@ class PlainReader {
     while (this.#text.charCodeAt(this.#at) === SPACE) this.#at += 1;
   }
 
-  /** Nothing follows in this line but a comment, which a space precedes. */
+  /** Gives up if anything but a comment follows in this line. A comment needs a space before it. */
   #endLine(): void {
     const end = this.#at;
     this.#skipSpaces();

@@ -148,6 +148,21 @@ test("a circuit names its fail_max, the server or the operator", async () => {
   assert.match(decidedByOf(policy, circuit("rolling-window"), request).where, /^breakers\.yaml \(shipped\):\d+$/);
 });
 
+test("the circuit of a service names the setting of the service, also for a request that names only the service", async () => {
+  const policy = await loadPolicy({
+    env: {},
+    ratelimits: { services: { papers: { members: ["a.x"] }, each: { per_host: true } } },
+    breakers: { services: { papers: { fail_max: 9 } }, hosts: { "b.x": { fail_max: 8 } } },
+  });
+  const decided = (host: string, owner: string) => {
+    const { value, where } = decidedByOf(policy, circuit("failures", owner), { host, role: "metadata" });
+    return [value, where];
+  };
+  for (const host of ["service papers", "service papers with key", "a.x"])
+    assert.deepEqual(decided(host, "service papers"), ["fail_max 9", "policy.breakers"], host);
+  assert.deepEqual(decided("service each:b.x", "b.x"), ["fail_max 8", "policy.breakers"]);
+});
+
 test("a wait for trial calls, for slow calls or for a store that is away names its own setting", async () => {
   const policy = await loadPolicy({
     ratelimits: { backend: { when_store_away: "wait" } },

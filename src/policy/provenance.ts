@@ -1,13 +1,28 @@
 import { formatRates, MAX_COST_LIMIT, parseRates } from "../core/limits/rate.ts";
-import { type Constraint, type DecidedBy, HOLD, type LimitChanges, PROBE_IN_FLIGHT, RAMP_UP } from "../errors.ts";
-import { type ExplainedValue, explainLimits, explainPolicy, explainResolver, explainSettings } from "./explanation.ts";
+import {
+  type Constraint,
+  type DecidedBy,
+  HOLD,
+  type LimitChanges,
+  type OrderedRate,
+  PROBE_IN_FLIGHT,
+  RAMP_UP,
+} from "../errors.ts";
+import {
+  type ExplainedValue,
+  explainLimits,
+  explainPolicy,
+  explainResolver,
+  explainSettings,
+  explainTarget,
+} from "./explanation.ts";
 import { STORE_AWAY } from "./limits-share.ts";
 import type { LoadedPolicy } from "./load.ts";
 import type { Role } from "./roles.ts";
-import { serviceOfName, withoutTier } from "./service-name.ts";
+import { isServiceName, serviceOfName, withoutTier } from "./service-name.ts";
 import { policyTarget } from "./target.ts";
 
-/** A request, as far as it decides which setting applies to it. */
+/** The parts of a request that decide which setting applies to it. */
 export interface ExplainedRequest {
   /** A canonical host, or `service <name>`. */
   readonly host: string;
@@ -40,7 +55,7 @@ function limitSetting(
   policy: LoadedPolicy,
   { kind, owner, limit }: Constraint,
   request: ExplainedRequest,
-  { learnedFrom, order }: LimitChanges,
+  { learnedFrom, order, totalOrder }: LimitChanges,
 ): Setting {
   if (kind === "store" || limit.includes(STORE_AWAY))
     return settingOf(policy, "backend.when_store_away", limit, "when_store_away");
@@ -48,8 +63,12 @@ function limitSetting(
     return { value: limit, where: limit.startsWith(HOLD) ? "an operator's order" : "a response of the server" };
   const number = /^max_(?:concurrent|inflight) (\d+)$/.exec(limit)?.[1];
   if (limit.startsWith("max_inflight")) return settingOf(policy, "global.max_inflight", Number(number));
-  if (order !== undefined && isSameLimit(order.rates, limit))
-    return { value: order.rates, where: `an operator's order: ${order.reason} (${order.by})` };
+  const decisive = [order, totalOrder].find(each => each && isOrderedLimit(each, limit, number));
+  if (decisive !== undefined)
+    return {
+      value: number === undefined ? decisive.rates : decisive.maxConcurrent,
+      where: `an operator's order: ${decisive.reason} (${decisive.by})`,
+    };
   // The limit of another unit than requests: `credits 100000/DAY`.
   const unit = /^([a-z][a-z0-9_]*) \d+\//.exec(limit)?.[1];
   const rates = unit === undefined ? "rates" : `costs.${unit}`;
@@ -79,7 +98,7 @@ function circuitSetting(policy: LoadedPolicy, { owner, limit }: Constraint, requ
   // All trial calls are in flight: their number decides, not the failures that opened the circuit.
   const isTrial = limit === PROBE_IN_FLIGHT || limit.startsWith(RAMP_UP);
   const name = isTrial && resolver === undefined ? "trial_calls" : "fail_max";
-  const values = resolver === undefined ? hostValues(policy, request) : explainResolver(policy, resolver);
+  const values = resolver === undefined ? circuitValues(policy, owner, request) : explainResolver(policy, resolver);
   const found = values.find(({ field }) => field === `breaker.${name}` || field === `resolver.${name}`);
   return found === undefined
     ? { value: limit, where: "built-in default" }
@@ -92,25 +111,30 @@ function settingOf(policy: LoadedPolicy, field: string, fallback: unknown, name?
   return { value: name === undefined ? found.value : `${name} ${found.value}`, where: whereOf(found) };
 }
 
-/** The settings of a host, or of a service by itself. */
-function hostValues(policy: LoadedPolicy, { host, role, path }: ExplainedRequest): readonly ExplainedValue[] {
-  const service = serviceOfName(withoutTier(host));
-  return service === undefined ? explainPolicy(policy, host, role, path) : [];
+/** A request that names a service instead of a host has the settings of the circuit's owner. */
+function circuitValues(policy: LoadedPolicy, owner: string, request: ExplainedRequest): readonly ExplainedValue[] {
+  const { host, role, path } = request;
+  return isServiceName(host) ? explainTarget(policy, owner, role) : explainPolicy(policy, host, role, path);
 }
 
 function limitValues(policy: LoadedPolicy, request: ExplainedRequest): readonly ExplainedValue[] {
   const name = serviceOfName(withoutTier(request.host));
-  if (name === undefined) return hostValues(policy, request);
+  if (name === undefined) return explainPolicy(policy, request.host, request.role, request.path);
   // A service with `per_host` has a budget for each host, `service <name>:<host>`, which keeps the host's limits too.
   const colon = name.indexOf(":");
   const own = explainLimits(policy, { service: colon < 0 ? name : name.slice(0, colon) }, request.role);
   if (colon < 0) return own;
   const { host, path } = policyTarget(policy, name.slice(colon + 1));
-  return [...own, ...hostValues(policy, { host, path, role: request.role })];
+  return [...own, ...explainPolicy(policy, host, request.role, path)];
 }
 
 function whereOf({ sources }: ExplainedValue): string {
   return sources.at(-1)?.where ?? "built-in default";
+}
+
+/** @param number the slots, if the limit is `max_concurrent` */
+function isOrderedLimit({ rates, maxConcurrent }: OrderedRate, limit: string, number: string | undefined): boolean {
+  return number === undefined ? rates !== "" && isSameLimit(rates, limit) : Number(number) === maxConcurrent;
 }
 
 /** Whether a rate of the policy is among the limits of a constraint, which may join several by `+`. */

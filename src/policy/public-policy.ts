@@ -18,8 +18,8 @@ export interface Policy {
   /** The effective settings of every listed host and service, and of all other hosts: `docstokg policy show`. */
   rows(): readonly PolicyRow[];
   /**
-   * Where each value for a host and role comes from: `docstokg policy explain`. The path selects a service that splits
-   * the host. Throws a RangeError if `host` is not a valid host name.
+   * Where each value for a host and role comes from: `docstokg policy explain`. Pass the path for a host
+   * whose paths belong to different services. Throws a RangeError if `host` is not a valid host name.
    */
   explain(host: string, role?: Role, path?: string): readonly ExplainedValue[];
   /**

@@ -1,5 +1,6 @@
 /**
- * The keys of `ratelimits.yaml`, and of the same as an object. The schema has the same texts, and a test compares them.
+ * The keys of `ratelimits.yaml`, also when it is passed as an object. The schema repeats these texts; a test compares
+ * them.
  */
 
 /** The limits of one budget. */
@@ -142,7 +143,7 @@ export interface BackendOptions {
   readonly when_store_away?: "share" | "wait" | "refuse" | undefined;
   /**
    * The largest number of processes that share the store, 1 or more. A process that has not reached the store yet uses
-   * this part of each limit; without it, such a process waits. @default the number that the store has counted
+   * 1/fleet_size of each limit; without this key it waits. @default the number that the store has counted
    */
   readonly fleet_size?: number | undefined;
 }

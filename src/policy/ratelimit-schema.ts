@@ -246,7 +246,7 @@ const backendSchema = s.object({
     .min(1)
     .optional()
     .describe(
-      "The largest number of processes that share the store, 1 or more. A process that has not reached the store yet uses this part of each limit; without it, such a process waits. Default: the number that the store has counted",
+      "The largest number of processes that share the store, 1 or more. A process that has not reached the store yet uses 1/fleet_size of each limit; without this key it waits. Default: the number that the store has counted",
     ),
 });
 

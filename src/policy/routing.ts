@@ -15,8 +15,8 @@ export interface RoutedRequest {
   /** The canonical host; without a port that the policy does not name, if it names the host. */
   readonly host: string;
   /**
-   * The hosts whose entries may apply, weakest first: the host, then the host with its port. The entry of a host does
-   * not count a path or a port that belongs to a service by itself.
+   * The hosts whose entries may apply, weakest first: the host, then the host with its port. A path or a port
+   * that is a member of a service by itself does not belong to the entry of its host.
    */
   readonly names: readonly string[];
   /** Those of them that are under `hosts`. */
@@ -47,7 +47,7 @@ interface KnownHost {
   readonly parts: Map<string, RoutedRequest>;
 }
 
-/** Bounds the memory for a crawler that calls very many hosts. As many as the breakers keep, so that both fit together. */
+/** Bounds the memory for a crawler that calls very many hosts. The same number as `UNLISTED_MAX` of the breakers. */
 const REMEMBERED_MAX = 16_384;
 
 /** The table of hosts, suffixes and paths that a policy names. */
@@ -65,8 +65,8 @@ export class Routing {
   }
 
   /**
-   * Throws a RangeError when the text is not a host. Without a path: the request belongs to the whole host. Requests that
-   * belong together usually get the same object.
+   * Throws a RangeError when the text is not a host. Without a path: the request belongs to the whole host. Requests with
+   * the same entries usually get the same object.
    */
   find(text: string, path = ""): RoutedRequest {
     const { name, tables, isSplit, parts } = this.#known.get(text) ?? this.#look(text);
@@ -125,7 +125,7 @@ export class Routing {
 
   #route(name: string, tables: readonly ServicesByPath[], match: Match | undefined): RoutedRequest {
     const bare = withoutPort(name);
-    // The port of a host that the policy does not name at all tells servers apart.
+    // If the policy does not name the host at all, its ports are different servers, so the port is kept.
     const isNamed = this.names(name) || (tables.length === 0 && !this.#listed.has(bare));
     const { service, path: memberPath = "", table } = match ?? {};
     const isPort = name !== bare && table !== undefined && table === this.#hosts.get(name);

@@ -7,7 +7,7 @@ const DAY_MS = 86_400_000;
 const DATE = /\b(\d{4})-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?\b/g;
 const SHOWN_MAX = 5;
 
-/** Numbers whose comment has no date of the last 180 days. Shipped ones are one notice: the user cannot change them. */
+/** Rates whose comment has only dates of more than 180 days ago. Shipped ones are one notice: the user cannot change them. */
 export function staleFindings({ ratelimits }: LoadedPolicy, nowMs: number): readonly PolicyFinding[] {
   const stale = ratelimits.assignments.filter(({ path, note }) => {
     const dateMs = path.at(-1) === "rates" && note !== undefined ? latestDateMs(note) : undefined;
@@ -35,7 +35,7 @@ export function staleFindings({ ratelimits }: LoadedPolicy, nowMs: number): read
   ];
 }
 
-/** The end of the latest day or month that a comment names. */
+/** The latest day that a comment names; of a month, its last day. */
 function latestDateMs(note: string): number | undefined {
   const dates = [...note.matchAll(DATE)].map(([, year, month, day]) =>
     day === undefined

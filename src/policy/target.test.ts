@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { loadPolicy } from "./load.ts";
 import { policyTarget } from "./target.ts";
 
-test("a port belongs to a target only if the policy names it, and is known for URLs without one", async () => {
+test("a target has a port only if the policy names it; a URL without a port has that of its scheme", async () => {
   const policy = await loadPolicy({ ratelimits: { hosts: { "a.example:80": {}, "a.example:443": {} } } });
   const read = (target: string | URL) => {
     const { host, path = "" } = policyTarget(policy, target);
@@ -19,7 +19,7 @@ test("a port belongs to a target only if the policy names it, and is known for U
   assert.equal(read("2001:DB8::0001"), "[2001:db8::1]");
 });
 
-test("a text that is neither a host nor a URL is refused without its password", async () => {
+test("the error for a text that is neither a host nor a URL does not contain its password", async () => {
   const policy = await loadPolicy();
   for (const text of ["", "not a host", "https://u:secret@bad host/", "ftp://a.example", "service:arxiv"])
     assert.throws(

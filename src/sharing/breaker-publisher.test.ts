@@ -57,6 +57,31 @@ test("a process that returns from an outage does not repeat a cooldown that an o
   for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
 });
 
+for (const first of ["the earlier", "the later"] as const) {
+  test(`of two circuits that opened during an outage the later end counts for all, if ${first} one is written first`, async () => {
+    const { time, a, b } = fleetOf(2);
+    for (const process of [a, b]) {
+      await process.send("success");
+      process.isAway = true;
+    }
+    await time.advance(REREAD_MS);
+    await a.sendAll(2, "failure");
+    await time.advance(10_000);
+    await b.sendAll(2, "failure");
+    const inOrder = first === "the earlier" ? [a, b] : [b, a];
+    for (const process of inOrder) {
+      process.isAway = false;
+      await time.advance(REREAD_MS);
+      await process.send("success");
+      await time.advance(REREAD_MS);
+    }
+    await time.advance(51_000);
+    for (const process of [a, b]) assert.equal(await process.send("success"), "failures");
+    await time.advance(10_000);
+    for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+  });
+}
+
 test("a cooldown that began during an outage is written when the store is back", async () => {
   const { time, a, b } = fleetOf(2);
   for (const process of [a, b]) await process.send("success");

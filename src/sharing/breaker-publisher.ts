@@ -40,7 +40,7 @@ interface PendingOrder {
   readonly givenUs: number;
 }
 
-/** Orders that could not be written. Each is for another host or circuit; more than these are given by a defect. */
+/** Most orders that wait to be written. Each is for another host or circuit, so only a faulty program gives more. */
 const PENDING_ORDERS_MAX = 1000;
 
 /**
@@ -111,8 +111,8 @@ export class BreakerPublisher {
     const requested = host.cooldowns.requested(nowUs);
     if (requested === undefined || requested === received || requested.isLocalOnly) return;
     const knownSerial = serialOf(this.#deps.known(recordNameOf(host)));
-    // With its old serial: an order that was given since ends it.
-    if (requested.isPeers) this.#setCooldown(host, requested, record => serialOf(record) < knownSerial, knownSerial);
+    // Written with its old serial, so that an order that was given since still ends it.
+    if (requested.isFromPeer) this.#setCooldown(host, requested, record => serialOf(record) < knownSerial, knownSerial);
     else this.#setCooldown(host, requested, this.#missing(host, serialOf));
   }
 
@@ -135,7 +135,10 @@ export class BreakerPublisher {
   ): void {
     const name = circuitName(circuit);
     this.#write(circuit, (record, nowUs, storeUs) => {
-      if (!isMissing(record, nowUs, storeUs)) return record;
+      const stored = circuitRecordOf(record, name);
+      // Of two open times that are running the later end counts, whichever is newer.
+      const isOpen = !stored.isClosed && stored.untilUs > nowUs;
+      if (!isOpen && !isMissing(record, nowUs, storeUs)) return record;
       const next = openCircuit(record, name, { untilUs: storeUs(untilUs), reopened }, nowUs);
       if (next !== record) this.#writtenSerials.set(circuit, circuitRecordOf(next, name).serial);
       return next;
@@ -163,7 +166,8 @@ export class BreakerPublisher {
 
   /**
    * Writes state of this process, unless the store holds an order that the process had not applied when it changed.
-   * @param receivedUs when a server has said it, if it is not counted from earlier calls: it holds if the order is older
+   * @param receivedUs when the server has sent the Retry-After that is written; undefined for other state. It is
+   * written if the order is older
    */
   #write(blocker: Blocker, step: BreakerStep, receivedUs?: number): void {
     const name = recordNameOf(blocker);
@@ -191,7 +195,7 @@ export class BreakerPublisher {
       if (!("durationUs" in order)) return giveOrder(record, order, nowUs, nowUs - ageUs);
       const durationUs = order.durationUs - ageUs;
       if (durationUs > 0) return giveOrder(record, { ...order, durationUs }, nowUs, nowUs - ageUs);
-      // It has ended meanwhile. The one that it has replaced does not come back.
+      // The order has ended meanwhile. The order that it had replaced must not come back.
       return order.kind === "set-limit"
         ? giveOrder(record, { ...order, kind: "reset-limit" }, nowUs, nowUs - ageUs)
         : record;

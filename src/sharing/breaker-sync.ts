@@ -2,7 +2,6 @@ import type { Blocker, BreakerChange, ProbePermissions } from "../breaker/breake
 import type { Breakers } from "../breaker/breakers.ts";
 import type { CircuitHolder } from "../breaker/circuit-holder.ts";
 import type { Denial } from "../breaker/denial.ts";
-import { restoreOrders } from "../core/breaker/breaker-order.ts";
 import {
   type BreakerRecord,
   breakerRecordExpiryUs,
@@ -11,6 +10,7 @@ import {
   leaseProbe,
   returnProbeLease,
 } from "../core/breaker/breaker-record.ts";
+import { restoreLost } from "../core/breaker/lost-states.ts";
 import type { StoreError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
@@ -32,7 +32,10 @@ import type { PeerChange } from "./peer-change.ts";
 import { type ApplyRecord, PeerRecords } from "./peer-records.ts";
 import { ProbeLeases } from "./probe-leases.ts";
 
-/** The longest call of a probe (30 s) and a margin. The probe of a process that died is free again after this. */
+/**
+ * The default time limit of a call (30 s) and a margin. A probe that takes longer loses its lease. The probe of a
+ * process that died is free again after this.
+ */
 const PROBE_LEASE_US = 35_000_000;
 /** A probe permission that is not used within this time is returned. */
 const UNUSED_MS = 1000;
@@ -45,7 +48,7 @@ const POLL_MS = 500;
 /** A store that is away is not asked again before this. */
 const RETRY_US = 1_000_000;
 
-/** What names the records of a call. */
+/** The parts of a call that decide which records it needs. */
 type RecordedCall = Pick<EntryRequest, "host" | "path" | "partition" | "resolver" | "service">;
 
 /**
@@ -77,7 +80,7 @@ export class BreakerSync implements ProbePermissions {
     this.#records = new PeerRecords(store, time, {
       empty: EMPTY_BREAKER_RECORD,
       expiryUs: breakerRecordExpiryUs,
-      restore: restoreOrders,
+      restore: restoreLost,
     });
     this.#breakers = breakers;
     this.#time = time;
@@ -186,8 +189,8 @@ export class BreakerSync implements ProbePermissions {
   }
 
   /**
-   * Re-reads the records of the circuits and cooldowns that requests wait for, every POLL_MS. `wake` is called when it
-   * is to be called again.
+   * Re-reads the records of the circuits and cooldowns that requests wait for, every POLL_MS. `wake` is called when
+   * `poll` is to be called again.
    */
   poll(blockers: Iterable<Blocker>): void {
     if (this.#pollTimer !== undefined) return;
@@ -233,11 +236,12 @@ export class BreakerSync implements ProbePermissions {
     this.#probesRequested += 1;
     const id = `${this.#ownProbes}${this.#probesRequested}`;
     let isRefused = false;
-    // If the store is away, the probe may be sent.
+    // If the store is away, the probe may be sent. So it may if the circuit is closed for the peers, which send any call:
+    // a store that has lost its last changes does not know that this process has opened it.
     await this.#write(recordNameOf(circuit), (record, nowUs) => {
       const probe = { id, expiresUs: nowUs + PROBE_LEASE_US };
       const next = leaseProbe(record, circuitName(circuit), probe, circuit.policy.trialCalls, nowUs);
-      isRefused = next === record;
+      isRefused = next === record && !circuitRecordOf(record, circuitName(circuit)).isClosed;
       return next;
     });
     this.#probes.setPermission(
@@ -316,7 +320,7 @@ export class BreakerSync implements ProbePermissions {
     }
   }
 
-  /** What the ids of our own probes start with. */
+  /** The ids of our own probes start with this. */
   get #ownProbes(): string {
     return `${this.#store.processId} `;
   }

@@ -142,3 +142,47 @@ test("while the store is away each process has its share of the costs, and the s
   (await after).release();
   assert.equal(sent.length, 3);
 });
+
+test("a cost that is settled after the release takes nothing of the leases of other requests", async () => {
+  const { time, gates, call } = processesOf(2, "20/HOUR");
+  const first = call(0, 5);
+  await time.advance(50);
+  (await first).release();
+  await time.advance(50);
+  const second = gates[0]?.enter({ host: HOST, role: "metadata", costs: { credits: 5 }, maxWaitMs: 1000 });
+  await time.advance(50);
+  (await first).settle({ credits: 8 });
+  ((await second) as Grant).giveBack();
+  await time.advance(50);
+  const rest = call(1, 12, 100);
+  await time.advance(100);
+  (await rest).release();
+});
+
+test("a debt that arises during an exchange is taken from the store right after it", async () => {
+  const exchangeMs = 20;
+  const { time, call } = processesOf(2, "10/HOUR", undefined, store => ({
+    processId: store.processId,
+    get processes() {
+      return store.processes;
+    },
+    exchange: async (...parts) => {
+      const replies = await store.exchange(...parts);
+      await new Promise<void>(resolve => time.setTimer(exchangeMs, resolve));
+      return replies;
+    },
+    read: name => store.read(name),
+    change: (name, step) => store.change(name, step),
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+  }));
+  const first = call(0, 2);
+  await time.advance(100);
+  (await first).release();
+  // The settlement of the release is on its way.
+  await time.advance(exchangeMs / 2);
+  (await first).settle({ credits: 10 });
+  await time.advance(200);
+  const [refused] = await Promise.all([call(1, 5, 1000).catch(error => error), time.advance(500)]);
+  assert.ok(refused instanceof RateLimitExceeded, String(refused));
+});

@@ -40,6 +40,8 @@ export class CostLeases {
   #limitsVersion = 0;
   #isExchanging = false;
   #isScheduled = false;
+  /** Something has to be exchanged that the last exchange did not include. */
+  #isDue = false;
   #renewal: Timer | undefined;
   #retry: Timer | undefined;
 
@@ -152,6 +154,7 @@ export class CostLeases {
 
   /** In a microtask, so that everything of the present turn of the event loop goes in one exchange. */
   #scheduleExchange(): void {
+    this.#isDue = true;
     if (this.#isScheduled || this.#isExchanging) return;
     this.#isScheduled = true;
     queueMicrotask(() => {
@@ -167,6 +170,7 @@ export class CostLeases {
     const debts = [...this.#debts.values()];
     if (settlements.length + wanted.length + debts.length === 0) return;
     this.#wanted.clear();
+    this.#isDue = false;
     this.#isExchanging = true;
     const version = this.#limitsVersion;
     // A debt is paid in parts: it may be larger than the limit.
@@ -195,7 +199,7 @@ export class CostLeases {
     if (this.#changes.length > 0) this.#wake();
     // No request uses what is left over now: the other processes may.
     for (const { roleBudget, cost } of wanted) if (roleBudget.waiting === 0) this.#returnUnused(cost, leaseOf(cost));
-    if (this.#settlements.length + this.#wanted.size > 0) this.#scheduleExchange();
+    if (this.#isDue) this.#scheduleExchange();
   }
 
   /** `keys` are those of the request: a reload may have changed the budgets since. */

@@ -41,7 +41,7 @@ export class FailurePublisher {
   readonly #deps: FailurePublisherDeps;
   /** Results that wait for the write of their record. */
   readonly #batches = new Map<BreakerRecordName, BreakerStep[]>();
-  /** What our writes have opened and this process has not applied yet, and the write that did it. */
+  /** Circuits and cooldowns that a write of this process has started and this process has not applied yet. */
   readonly #counted = new Map<BreakerRecordName, CountedChange & { readonly batch: readonly BreakerStep[] }>();
 
   constructor(deps: FailurePublisherDeps) {
@@ -84,7 +84,7 @@ export class FailurePublisher {
     if (withoutUnreached(known) !== known) this.#add(recordNameOf(unit), withoutUnreached);
   }
 
-  /** What a write of this process has opened, once. */
+  /** The circuits and the cooldown that a write of this process has started. Each change is returned once. */
   takeCounted(name: BreakerRecordName): CountedChange | undefined {
     const counted = this.#counted.get(name);
     this.#counted.delete(name);
@@ -104,7 +104,7 @@ export class FailurePublisher {
     const writing = this.#deps.write(name, (record, nowUs, storeUs) => {
       end();
       const next = batch.reduce((at, one) => one(at, nowUs, storeUs), record);
-      this.#noteOpened(name, batch, record, next);
+      this.#recordOpened(name, batch, record, next);
       return next;
     });
     void writing.then(isWritten => {
@@ -113,7 +113,12 @@ export class FailurePublisher {
     });
   }
 
-  #noteOpened(name: BreakerRecordName, batch: readonly BreakerStep[], before: BreakerRecord, now: BreakerRecord): void {
+  #recordOpened(
+    name: BreakerRecordName,
+    batch: readonly BreakerStep[],
+    before: BreakerRecord,
+    now: BreakerRecord,
+  ): void {
     // A store calls a step again when another process has changed the record meanwhile.
     this.#forgetOpened(name, batch);
     const opened = Object.keys(now.circuits).filter(

@@ -13,18 +13,21 @@ export interface LeaseSettlement extends Settlement {
 
 /**
  * The units that this process has leased from the store, and what has to be settled: units that were written or are
- * returned. Leases are renewed well before they expire. `onPending` is called when there is something to settle.
+ * returned. Leases are renewed well before they expire. `onWritten` and `onPending` are called when there is something to
+ * settle; units that were written need not be settled at once.
  */
 export class LeasedUnits {
   readonly #time: Time;
+  readonly #onWritten: (roleBudget: RoleBudget) => void;
   readonly #onPending: () => void;
   readonly #settlements = new Map<string, LeaseSettlement>();
   /** Role budgets with leased units. */
   readonly #roleBudgets = new Set<RoleBudget>();
   #renewal: Timer | undefined;
 
-  constructor(time: Time, onPending: () => void) {
+  constructor(time: Time, onWritten: (roleBudget: RoleBudget) => void, onPending: () => void) {
     this.#time = time;
+    this.#onWritten = onWritten;
     this.#onPending = onPending;
   }
 
@@ -47,20 +50,24 @@ export class LeasedUnits {
     for (const { keys, units } of unitLease.end(written)) this.#addSettlement(unitLease, keys, units, 0);
     for (const { keys, units } of unitLease.end(returned)) this.#addSettlement(unitLease, keys, 0, units);
     if (unitLease.leasedUnits === 0) this.#roleBudgets.delete(roleBudget);
-    this.#onPending();
+    if (returned === 0) this.#onWritten(roleBudget);
+    else this.#onPending();
   }
 
-  /** Returns the units that are not part of a grant. False if there are none. */
-  returnUnused(roleBudget: RoleBudget): boolean {
-    const { unusedUnits } = this.leaseOf(roleBudget);
-    if (unusedUnits === 0) return false;
-    this.leaseOf(roleBudget).unusedUnits = 0;
+  /** Returns the units that are not part of a grant. */
+  returnUnused(roleBudget: RoleBudget): void {
+    const unitLease = this.leaseOf(roleBudget);
+    const { unusedUnits } = unitLease;
+    if (unusedUnits === 0) return;
+    unitLease.unusedUnits = 0;
+    // They are free again with the next exchange, although the store had none left.
+    unitLease.notBeforeUs = 0;
     this.settle(roleBudget, 0, unusedUnits);
-    return true;
   }
 
-  returnAllUnused(): void {
-    for (const roleBudget of this.#roleBudgets) this.returnUnused(roleBudget);
+  /** Returns the units that are not part of a grant, except those of role budgets that are kept. */
+  returnAllUnused(isKept: (roleBudget: RoleBudget) => boolean = () => false): void {
+    for (const roleBudget of this.#roleBudgets) if (!isKept(roleBudget)) this.returnUnused(roleBudget);
   }
 
   get hasSettlements(): boolean {

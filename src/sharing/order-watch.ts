@@ -1,5 +1,5 @@
 import { type AppliedOrders, EMPTY_ORDER_LOG, ORDER_LOG_NAME, type OrderLog } from "../stores/order-log.ts";
-import type { BreakerRecordName } from "../stores/record-names.ts";
+import { type BreakerRecordName, hostOfRecord } from "../stores/record-names.ts";
 import type { SignalSubscription, Store } from "../stores/store.ts";
 
 export interface OrderWatchDeps {
@@ -22,6 +22,7 @@ export class OrderWatch {
   /** Undefined before the log was first read: the orders in it are older than everything this process knows. */
   #sequence: number | undefined;
   #shadowed: readonly number[] = [];
+  #hosts: ReadonlySet<string> = new Set();
   #checking: Promise<void> | undefined;
   #isCheckDue = false;
   /** The last check failed, so orders may have been missed. */
@@ -37,8 +38,16 @@ export class OrderWatch {
   }
 
   /**
-   * Starts listening, and listens again if the notifications have ended. To be called from time to time: while there
-   * are none, each call reads the log. Resolves when it was read, or could not be; never rejects.
+   * The hosts and services that the latest orders and questions of operators are about, at most one for each entry of
+   * the log.
+   */
+  get hosts(): ReadonlySet<string> {
+    return this.#hosts;
+  }
+
+  /**
+   * Starts listening, and listens again if the notifications have ended. Call it from time to time: while there are no
+   * notifications, each call reads the log. Resolves when it was read, or could not be; never rejects.
    */
   async ensureListening(): Promise<void> {
     const isListening = this.#subscription?.isActive === true;
@@ -85,6 +94,7 @@ export class OrderWatch {
     const entries = log.sequence < before ? log.entries : log.entries.filter(({ sequence }) => sequence > before);
     if (entries.length > 0 && !(await refresh([...new Set(entries.map(({ name }) => name))]))) return false;
     this.#sequence = log.sequence;
+    this.#hosts = new Set(log.entries.flatMap(({ name }) => hostOfRecord(name) ?? []));
     if (entries.length === 0) return true;
     const wasShadowed = this.#shadowed.filter(sequence => log.entries.some(entry => entry.sequence === sequence));
     const shadowed = entries.filter(({ name }) => isShadow(name)).map(({ sequence }) => sequence);

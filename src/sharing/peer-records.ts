@@ -18,14 +18,15 @@ export interface RecordKind<Value> {
 
 /**
  * Receives a record as it is in the store, and as this process knew it before, and the time by the clock of the store.
- * All instants are in the clock of this process. Called at the moment from which the record is fresh, so that no decision falls between the two.
+ * All instants are in the clock of this process. Called at the moment at which the record becomes fresh, so that no
+ * decision uses a fresh record that is not applied.
  */
 export type ApplyRecord<Value> = (record: Value, known: Value, storeUs: number) => void;
 
 /**
- * A change of a record, computed from the record in the store. `nowUs` is the time by the clock of the store.
- * `storeUs` converts an instant of this process to that clock, because a step may run long after what it reports. The
- * result is never too early, and too late by at most the way to the store.
+ * A change of a record, computed from the record in the store. `nowUs` is the time by the clock of the store. `storeUs`
+ * converts an instant of this process to that clock, because a step may run long after what it reports. The result is
+ * never too early. It is too late by at most the time that the message takes to the store.
  */
 export type RecordStep<Value> = (record: Value, nowUs: number, storeUs: (localUs: number) => number) => Value;
 
@@ -43,7 +44,7 @@ interface CachedRecord<Value> {
   readUs: number;
   pendingReads: number;
   pendingWrites: number;
-  /** Ends with the last write so far, also if it failed. */
+  /** Ends with the last write so far, even if it failed. */
   writing: Promise<unknown>;
 }
 
@@ -121,7 +122,7 @@ export class PeerRecords<Value> {
     return writing;
   }
 
-  /** Resolves when all pending writes have ended, also if they failed. */
+  /** Resolves when all pending writes have ended, even if they failed. */
   async flush(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }

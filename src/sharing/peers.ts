@@ -10,6 +10,7 @@ import type { WaitQueue } from "../limiter/wait-queue.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { BreakerRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
+import { Suspension } from "../time/suspension.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { unreferenced } from "../time/unreferenced.ts";
 import { BreakerSync } from "./breaker-sync.ts";
@@ -34,6 +35,7 @@ export interface PeersOptions {
  */
 export class Peers {
   readonly #time: Time;
+  readonly #suspension: Suspension;
   readonly #unitLeases: UnitLeases | undefined;
   readonly #costLeases: CostLeases | undefined;
   readonly #slotLeases: SlotLeases | undefined;
@@ -46,6 +48,7 @@ export class Peers {
 
   constructor({ store, breakerStore, breakers, time, random, awayPolicy }: PeersOptions, wake: () => void) {
     this.#time = time;
+    this.#suspension = new Suspension(time);
     if (store !== undefined) {
       const onRequest = (roleBudget: RoleBudget) => {
         this.#countRequest(roleBudget);
@@ -88,6 +91,7 @@ export class Peers {
 
   /** Whether units and slots are leased for the request. Does not ask the store. */
   hasLeases(roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
+    this.#checkSuspension();
     return (
       this.#unitLeases?.has(roleBudget, charge.units, nowUs) !== false &&
       (this.#isSharing || this.#costLeases?.has(roleBudget, charge.costs, nowUs) !== false) &&
@@ -98,6 +102,7 @@ export class Peers {
   /** As `isReady`, for a request that has the turn. If false, the store is being asked, and a change follows. */
   ensureReady(waiter: Waiter, queue: WaitQueue, nowUs: number): boolean {
     const { roleBudget, units, charge, call } = waiter;
+    this.#checkSuspension();
     const wasRequesting = this.isRequesting(waiter);
     const requests = this.requestCount(roleBudget);
     if (this.#breakerSync !== undefined) this.#lastCalls.set(roleBudget, call);
@@ -112,7 +117,15 @@ export class Peers {
     return isReady;
   }
 
-  /** The limit that delays a request that is not ready: a slot of all processes, or a store that is away. */
+  /**
+   * The store may have ended every lease while the machine was suspended, or may have lost its data: units that were
+   * leased before are returned, as after a change of the limits.
+   */
+  #checkSuspension(): void {
+    if (this.#suspension.wasSuspended()) this.limitsChanged([]);
+  }
+
+  /** The limit that delays a request that is not ready: a slot that all processes share, or a store that is away. */
   limitOf({ roleBudget }: Waiter): Constraint | undefined {
     if (roleBudget.storeConstraint !== undefined) return roleBudget.storeConstraint;
     return this.#hasSlots(roleBudget)
@@ -180,7 +193,7 @@ export class Peers {
     this.#costLeases?.limitsChanged();
   }
 
-  /** Budgets count units that the store does not know of them. */
+  /** These budgets count units that the store does not count for them. */
   takenOver(all: readonly TakenOver[]): void {
     if (all.length > 0) this.#unitLeases?.takenOver(all);
   }
@@ -196,7 +209,10 @@ export class Peers {
     if (costs !== undefined) this.#costLeases?.charged(roleBudget, costs);
   }
 
-  /** What a request really used of its costs. To be called once for each grant; nothing is returned afterwards. */
+  /**
+   * What a request really used of the costs that were leased for it. Called once for each grant, and again without leased
+   * costs if the request turns out to have used more.
+   */
   costsUsed(roleBudget: RoleBudget, leased: Costs, used: Costs): void {
     this.#costLeases?.used(roleBudget, leased, used);
   }

@@ -66,7 +66,7 @@ export class SharedBreakers {
   async refresh(request: AllowRequest): Promise<void> {
     if (this.#isClosed) return;
     this.#listen();
-    // After the orders, so that no order falls between the two.
+    // Records are read after the orders, so that no order is given between the two reads and missed.
     await this.#started;
     await this.#refreshed(this.#sync.refreshBefore(request, undefined));
     for (;;) {

@@ -4,7 +4,7 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import { knownUse, saidUse } from "../limiter/shared-use.ts";
 import type { ClaimUse, StoreClaim, UseReport } from "../stores/store.ts";
 
-/** Role budgets of which the store has said the use, at most. An older one is dropped first. */
+/** At most this many role budgets are remembered whose use the store has reported. The oldest is dropped first. */
 const KNOWN_MAX = 4096;
 
 /** Units that were sent without a lease, and when the newest of them was written. */
@@ -29,7 +29,7 @@ export interface TakenReports {
 
 /**
  * What this process has to report about shared budgets: units that it sent without a lease, and, in case the store has
- * lost its data, the use that the store has said before.
+ * lost its data, the use that the store has reported before.
  */
 export class SharedUseReports {
   #sent = new Map<RoleBudget, UnleasedUnits>();
@@ -41,7 +41,7 @@ export class SharedUseReports {
     return this.#sent.size + this.#takenOver.length > 0;
   }
 
-  /** A budget counts units since a reload that the store does not know of it. */
+  /** Since a reload, the budget counts units that the store does not count for it. */
   takenOver(one: TakenOver): void {
     if (one.units > 0 && one.budget.windows.length > 0) this.#takenOver = [...this.#takenOver, one];
   }
@@ -51,7 +51,7 @@ export class SharedUseReports {
     this.#sent.set(roleBudget, added(this.#sent.get(roleBudget), units, lastUs));
   }
 
-  /** The store has said the use of this role budget. */
+  /** The store has reported the use of this role budget. */
   known(roleBudget: RoleBudget, nowUs: number): void {
     this.#known.delete(roleBudget);
     this.#known.add(roleBudget);
@@ -90,7 +90,7 @@ export class SharedUseReports {
     return {
       reports,
       delivered: atUs => {
-        // A store that had lost its data knows it again: from now on it can be asked whether it has lost it once more.
+        // A store that had lost its data has it again. From now on the process can detect that it is lost once more.
         for (const [index, budget] of [...reported.keys()].entries()) {
           const { known = [], sent: units = 0 } = reports[index] ?? {};
           budget.sharedUse = { sentUs: nowUs, atUs, used: known.map(used => used + units) };
@@ -110,7 +110,7 @@ export function claimsOf(roleBudget: RoleBudget, nowUs: number): readonly StoreC
   return sharedBudgets(roleBudget).map(budget => claimOf(budget, nowUs));
 }
 
-/** Keeps what the store has said about the use of each budget that was claimed and still applies. */
+/** Keeps what the store has reported about the use of each budget that was claimed and still applies. */
 export function applyUse(
   roleBudget: RoleBudget,
   claims: readonly StoreClaim[],
@@ -151,7 +151,7 @@ function claimOf(budget: Budget, nowUs: number): StoreClaim {
   return { key, windows: claimed, spacingUs, ...(knownAgoUs === undefined ? {} : { knownAgoUs }) };
 }
 
-/** A store keeps a budget for longer than this after the last contact, also if no unit of it is in use any more. */
+/** A store keeps a budget for longer than this after the last contact, even if no unit of it is in use any more. */
 const KEPT_US = 20_000_000;
 
 /** How old the knowledge of units in use is; undefined if none of them can still count. */

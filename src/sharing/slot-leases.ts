@@ -15,7 +15,7 @@ const IDLE_MS = 250;
 interface SlotLease {
   /** Slots leased to this process, including those of requests in flight. */
   leased: number;
-  /** An exchange is due also before `notBeforeUs`: slots are to be returned, or the lease renewed. */
+  /** An exchange is due even before `notBeforeUs`: slots are to be returned, or the lease renewed. */
   isDue: boolean;
   wanted: number;
   isRequesting: boolean;
@@ -27,8 +27,9 @@ interface SlotLease {
 
 /**
  * Leases slots of budgets whose `max_concurrent` is shared by all processes (`shared: true`). A slot is leased before a
- * request is sent and returned when it has ended, so that the store can give it to the process that has waited longest.
- * After each exchange it calls `wake`, and `takeChanges` says what has changed. Not asked while the store is away.
+ * request is sent and returned when it has ended, so that the store can give it to the waiting process with the fewest
+ * slots. After each exchange it calls `wake`, and `takeChanges` says what has changed. Not asked while the store is
+ * away.
  */
 export class SlotLeases {
   readonly #store: Store;

@@ -7,7 +7,7 @@ import { limitPoliciesFrom } from "../policy/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { type AwayPolicy, StoreOutage } from "./store-outage.ts";
+import { type AwayPolicy, awayText, StoreOutage } from "./store-outage.ts";
 
 const HOST = "a.example";
 
@@ -138,7 +138,7 @@ test("with wait, calls are queued until the store is back, or until their own bo
   );
   assert.equal(one.warnings.length, 2);
   assert.match(one.warnings[0] ?? "", /calls wait until it is back \(when_store_away: wait\)/);
-  assert.match(one.warnings[1] ?? "", /the shared store answers again after 11 s/);
+  assert.match(one.warnings[1] ?? "", /the shared store is used again after 11 s/);
   await one.gate.close();
 });
 
@@ -245,4 +245,16 @@ test("a store that has lost its data is tried at once, and one that loses them a
   assert.equal(isTriedAtOnce(true), false);
   await time.advance(1000);
   assert.equal(isTriedAtOnce(true), true);
+});
+
+test("the warning about a store that has lost its data does not say that the store does not answer", () => {
+  const away = { processes: 2, hasLostData: true, error: new StoreError("the shared store has lost data") };
+  assert.equal(
+    awayText({ ...away, mode: "share" }),
+    "the shared store has lost data; this process uses 1/2 of each rate limit until the processes have reported their use (when_store_away: share)",
+  );
+  assert.equal(
+    awayText({ ...away, mode: "wait" }),
+    "the shared store has lost data; calls wait until the processes have reported their use (when_store_away: wait)",
+  );
 });

@@ -36,7 +36,7 @@ export interface StoreOutageOptions {
 
 /** A store that is away is tried again 250 to 500 ms after the last attempt began. */
 export const PROBE_MS = 250;
-/** An attempt that got no reply has taken longer than that: the next one follows after this pause, or twice of it. */
+/** If an attempt took longer than `PROBE_MS`, the next one follows after this pause, or up to twice as long. */
 const PROBE_PAUSE_MS = 100;
 /** A store that has lost its data answers, so it gets the reports at once, but not more often than this. */
 const LOST_AGAIN_US = 1_000_000;
@@ -110,8 +110,8 @@ export class StoreOutage {
   }
 
   /**
-   * Whether the end of an outage may be reported, after an exchange that the store has answered. A server without memory
-   * may answer some calls and refuse others: its outage is reported once.
+   * Whether the end of an outage may be reported, after an exchange that the store has answered. A server that is out
+   * of memory may answer some calls and refuse others: its outage is reported once.
    */
   get isQuiet(): boolean {
     return this.#options.time.monotonicUs() - this.#failedUs >= QUIET_US;
@@ -137,7 +137,7 @@ export class StoreOutage {
     }
     const { time, random } = this.#options;
     const pauseMs = Math.max(0, this.#probeUs - time.monotonicUs()) / 1000;
-    // Up to twice as long, so that the processes do not all come at once.
+    // Up to twice as long, so that the processes do not all try at once.
     this.#timer = this.#probeAfter(pauseMs * (1 + random()));
     if (!keepsAlive) this.#timer.unref?.();
   }
@@ -165,8 +165,8 @@ export class StoreOutage {
 }
 
 /**
- * The largest value of the last lease. A list of processes that a server has evicted is complete again when they have
- * contacted it, and until then no process believes that it is alone.
+ * The largest value within the last lease. If a server has evicted its list of processes, the list is complete again
+ * when all of them have contacted it. Until then the store counts too few processes.
  */
 class RecentMaximum {
   #sinceUs = Number.NEGATIVE_INFINITY;
@@ -189,17 +189,18 @@ class RecentMaximum {
 }
 
 /** One sentence for people when an outage begins. */
-export function awayText({ mode, processes, isUncounted = false, error }: StoreAway): string {
-  const what = `the shared store does not answer: ${error.message}`;
-  if (mode === undefined) return `${what}; circuits and cooldowns are not shared until it is back`;
-  if (mode === "refuse") return `${what}; calls are refused until it is back (when_store_away: refuse)`;
+export function awayText({ mode, processes, isUncounted = false, hasLostData = false, error }: StoreAway): string {
+  const what = hasLostData ? error.message : `the shared store does not answer: ${error.message}`;
+  const until = hasLostData ? "until the processes have reported their use" : "until it is back";
+  if (mode === undefined) return `${what}; circuits and cooldowns are not shared ${until}`;
+  if (mode === "refuse") return `${what}; calls are refused ${until} (when_store_away: refuse)`;
   if (mode === "share")
-    return `${what}; this process uses 1/${processes} of each rate limit until it is back (when_store_away: share)`;
+    return `${what}; this process uses 1/${processes} of each rate limit ${until} (when_store_away: share)`;
   const reason = isUncounted ? "the number of processes is not known: set fleet_size" : "when_store_away: wait";
-  return `${what}; calls wait until it is back (${reason})`;
+  return `${what}; calls wait ${until} (${reason})`;
 }
 
 /** One sentence for people when it ends. */
 export function backText(awayMs: number): string {
-  return `the shared store answers again after ${formatWait(awayMs)}`;
+  return `the shared store is used again after ${formatWait(awayMs)}`;
 }

@@ -420,6 +420,26 @@ test("over all processes law L1 holds, every request is granted, and no unit sta
   );
 });
 
+test("units that were leased before the machine was suspended are leased again after it", async () => {
+  const returned: number[] = [];
+  const { promise: resumed, resolve: resume } = Promise.withResolvers<void>();
+  const { time, gates } = processesOf(1, "3/SECOND", {}, store =>
+    withExchange(store, async (settlements, requests, reports) => {
+      for (const settlement of settlements) returned.push(settlement.returned);
+      const replies = await store.exchange(settlements, requests, reports);
+      await resumed;
+      return replies;
+    }),
+  );
+  const sent = send(gates[0], time);
+  await time.advance(0);
+  time.stepWall(5000);
+  resume();
+  await sent;
+  await time.advance(0);
+  assert.deepEqual(returned, [1, 0], "the unit of the first reply is returned, and that of the second is written");
+});
+
 test("a request with maxWaitMs 0 does not wait for exchanges made for other requests", async () => {
   const ticking: { time?: FakeTime } = {};
   // A slow store that leases one unit per exchange.

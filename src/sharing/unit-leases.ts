@@ -2,18 +2,16 @@ import { StoreError } from "../errors.ts";
 import type { TakenOver } from "../limiter/recount.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { USE_WITHIN_US } from "../limiter/shared-use.ts";
-import { type BudgetStore, LEASE_MS, type LeaseReply, type StoreClaim } from "../stores/store.ts";
+import { type BudgetStore, LEASE_MS, type LeaseReply } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import { LeasedUnits, type LeaseSettlement, plainSettlement } from "./leased-units.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { RequestPace } from "./request-pace.ts";
-import { applyContact, applyUse, claimsOf, SharedUseReports } from "./shared-use-reports.ts";
+import { applyContact, applyUse, SharedUseReports } from "./shared-use-reports.ts";
+import { SpareUnits } from "./spare-units.ts";
 import { type AwayPolicy, type StoreAway, StoreOutage } from "./store-outage.ts";
+import { type UnitRequest, UnitRequests } from "./unit-requests.ts";
 
-/** The use over all processes is asked for again after this. */
-const USE_REFRESH_US = 1_000_000;
-/** Bounds one lease: units that this process cannot send at once would be missing in the other processes. */
-const MAX_UNITS_PER_LEASE = 64;
 /** After an order the store is asked again within this time, as long as another process claims stricter limits. */
 const OVERRULED_RETRY_MS = 1000;
 /** Exchanges in flight with a store far away. */
@@ -44,8 +42,9 @@ export class UnitLeases {
   readonly #reports = new SharedUseReports();
   readonly #pace: RequestPace;
   readonly #changes: PeerChange[] = [];
-  readonly #wanted = new Map<RoleBudget, { readonly least: number; readonly most: number }>();
   readonly #units: LeasedUnits;
+  readonly #spare: SpareUnits;
+  readonly #requests: UnitRequests;
   /** Role budgets whose requests wait until the store is back. */
   readonly #awaiting = new Set<RoleBudget>();
   /** When an operator has last changed the rates of a budget. */
@@ -54,6 +53,8 @@ export class UnitLeases {
   #limitsVersion = 0;
   #exchanging = 0;
   #isScheduled = false;
+  /** A settlement is not to wait for the next request of units. */
+  #isDue = false;
 
   constructor({ store, time, random, awayPolicy, wake, onRequest }: UnitLeasesOptions) {
     this.#onRequest = onRequest;
@@ -61,7 +62,13 @@ export class UnitLeases {
     this.#time = time;
     this.#wake = wake;
     this.#pace = new RequestPace(time);
-    this.#units = new LeasedUnits(time, () => this.#scheduleExchange());
+    this.#units = new LeasedUnits(
+      time,
+      roleBudget => this.#spare.keeps(roleBudget) || this.#settleNow(),
+      () => this.#settleNow(),
+    );
+    this.#spare = new SpareUnits({ time, processes: () => store.processes, onKept: () => this.#returnKept() });
+    this.#requests = new UnitRequests(time, this.#pace, this.#spare);
     this.#outage = new StoreOutage({ time, random, policy: awayPolicy, probe: () => this.#scheduleExchange() });
   }
 
@@ -70,8 +77,8 @@ export class UnitLeases {
     if (units === 0 || this.#outage.isSharing || !roleBudget.isLimited) return true;
     const { unitLease } = roleBudget;
     if (unitLease === undefined || unitLease.unusedUnits < units) return false;
-    // A process that has not heard of this budget for a while may have been stopped, or the store may have lost it: a reply
-    // about another budget does not show that the store still counts these units.
+    // If there was no reply about this budget for a while, the process may have been stopped, or the store may have
+    // lost the budget. A reply about another budget does not show that the store still counts these units.
     const { leasedUs, contactUs } = unitLease;
     return nowUs >= leasedUs && nowUs - Math.max(leasedUs, contactUs) < USE_WITHIN_US;
   }
@@ -84,13 +91,12 @@ export class UnitLeases {
     if (this.has(roleBudget, units, nowUs)) return true;
     const unitLease = this.#units.leaseOf(roleBudget);
     if (unitLease.unusedUnits >= units && unitLease.leasedUs > nowUs) return false;
-    const hasReturned = this.#units.returnUnused(roleBudget);
+    this.#units.returnUnused(roleBudget);
     if (this.#outage.away !== undefined) {
       this.awaitStore(roleBudget);
       return false;
     }
-    // Units that are returned with the same exchange are free again, although the store had none left.
-    if (hasReturned || unitLease.notBeforeUs <= nowUs) this.#request(roleBudget, units, wanted);
+    if (unitLease.notBeforeUs <= nowUs) this.#request(roleBudget, units, wanted);
     return false;
   }
 
@@ -122,15 +128,15 @@ export class UnitLeases {
     this.takenOver(takenOver);
   }
 
-  /** Budgets count units that the store does not know of them. */
+  /** These budgets count units that the store does not count for them. */
   takenOver(all: readonly TakenOver[]): void {
     for (const one of all) this.#reports.takenOver(one);
     if (this.#reports.hasSent) this.#scheduleReport();
   }
 
   /**
-   * An operator has changed the rates of these budgets. Their new limits are claimed at once, also by a process that sends
-   * nothing: the strictest claim applies to all, and a former one would delay the others.
+   * An operator has changed the rates of these budgets. Their new limits are claimed at once, even by a process that
+   * sends nothing: the strictest claim applies to all, so a former claim would delay the other processes.
    */
   ratesOrdered(roleBudgets: readonly RoleBudget[]): void {
     for (const roleBudget of roleBudgets) {
@@ -177,6 +183,7 @@ export class UnitLeases {
   async close(): Promise<void> {
     this.#pace.close();
     this.#outage.close();
+    this.#spare.close();
     this.#units.close();
     const last = this.#units.takeSettlements();
     // If the store is away, the units return when the lease expires.
@@ -189,10 +196,20 @@ export class UnitLeases {
     const unitLease = this.#units.leaseOf(roleBudget);
     if (unitLease.isRequesting) return;
     unitLease.isRequesting = true;
-    this.#pace.asking(roleBudget);
     this.#onRequest?.(roleBudget);
-    this.#wanted.set(roleBudget, { least, most: Math.max(least, Math.min(wanted, MAX_UNITS_PER_LEASE)) });
+    this.#requests.add(roleBudget, least, wanted);
     this.#scheduleExchange();
+  }
+
+  #settleNow(): void {
+    this.#isDue = true;
+    this.#scheduleExchange();
+  }
+
+  /** Spare units were kept for as long as they may be. */
+  #returnKept(): void {
+    this.#units.returnAllUnused(roleBudget => roleBudget.waiting > 0 || this.#spare.keeps(roleBudget));
+    this.#settleNow();
   }
 
   /** In a microtask, so that everything of the present turn of the event loop goes in one exchange. */
@@ -214,26 +231,19 @@ export class UnitLeases {
       this.#outage.probeLater(this.#awaiting.size > 0);
       return;
     }
-    const wanted = [...this.#wanted];
     const sentUs = this.#time.monotonicUs();
     const version = this.#limitsVersion;
     const reports = away !== undefined || this.#reports.hasSent ? this.#reports.take(sentUs) : undefined;
-    if (!this.#units.hasSettlements && wanted.length === 0 && reports === undefined) return;
+    if (!this.#units.hasSettlements && this.#requests.size === 0 && reports === undefined) return;
     const settlements = this.#units.takeSettlements();
-    this.#wanted.clear();
+    this.#isDue = false;
     this.#exchanging += 1;
-    const roleBudgets = wanted.map(([roleBudget]) => roleBudget);
-    const claims = roleBudgets.map(roleBudget => claimsOf(roleBudget, sentUs));
+    const requests = this.#requests.take(sentUs);
+    const roleBudgets = requests.map(({ roleBudget }) => roleBudget);
     try {
       const replies = await this.#store.exchange(
         settlements.map(plainSettlement),
-        wanted.map(([roleBudget, { least, most }], index) => ({
-          claims: claims[index] ?? [],
-          least,
-          most,
-          aheadMs: this.#pace.aheadMs(roleBudget),
-          wantsUse: sentUs - (roleBudget.sharedUse?.sentUs ?? Number.NEGATIVE_INFINITY) >= USE_REFRESH_US,
-        })),
+        requests.map(({ roleBudget: _, ...request }) => request),
         reports?.reports,
       );
       this.#exchanging -= 1;
@@ -241,14 +251,15 @@ export class UnitLeases {
       reports?.delivered(this.#time.monotonicUs());
       for (const { lease } of settlements) lease.contactUs = this.#time.monotonicUs();
       this.#storeRestored();
-      for (const [index, [roleBudget, { least }]] of wanted.entries()) {
-        this.#applyReply(roleBudget, claims[index] ?? [], replies[index], sentUs);
-        this.#askAhead(roleBudget, least);
+      for (const [index, request] of requests.entries()) {
+        this.#applyReply(request, replies[index], sentUs);
+        this.#requests.replied(request, replies[index]);
+        this.#askAhead(request.roleBudget, request.least);
       }
       // A reply that was under way when the store was lost grants nothing.
       if (version !== this.#limitsVersion || this.#outage.away !== undefined)
         for (const roleBudget of roleBudgets) this.#units.returnUnused(roleBudget);
-      for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#forget(roleBudget);
+      for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
       if (lost.length > 0) {
         this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), sentUs, true), [], lost);
@@ -261,8 +272,9 @@ export class UnitLeases {
     }
     if (this.#changes.length > 0) this.#wake();
     // No request uses what is left over now: the other processes may.
-    for (const roleBudget of roleBudgets) if (roleBudget.waiting === 0) this.#units.returnUnused(roleBudget);
-    if (this.#units.hasSettlements || this.#wanted.size > 0) this.#scheduleExchange();
+    for (const roleBudget of roleBudgets)
+      if (roleBudget.waiting === 0 && !this.#spare.keeps(roleBudget)) this.#units.returnUnused(roleBudget);
+    if (this.#isDue || this.#requests.size > 0) this.#scheduleExchange();
   }
 
   /** Asks for the next units before they are free, so that they are leased by then, however far the store is. */
@@ -281,12 +293,7 @@ export class UnitLeases {
   }
 
   /** A reload may have changed the budgets since the `claims` were sent. */
-  #applyReply(
-    roleBudget: RoleBudget,
-    claims: readonly StoreClaim[],
-    reply: LeaseReply | undefined,
-    sentUs: number,
-  ): void {
+  #applyReply({ roleBudget, claims }: UnitRequest, reply: LeaseReply | undefined, sentUs: number): void {
     const unitLease = this.#units.leaseOf(roleBudget);
     const nowUs = this.#time.monotonicUs();
     unitLease.isRequesting = false;
@@ -328,7 +335,7 @@ export class UnitLeases {
   }
 
   /** A reply that was under way when the rates changed grants nothing, and says nothing about the new rates. */
-  #forget(roleBudget: RoleBudget): void {
+  #dropReply(roleBudget: RoleBudget): void {
     this.#units.returnUnused(roleBudget);
     this.#units.leaseOf(roleBudget).notBeforeUs = 0;
   }
@@ -345,8 +352,7 @@ export class UnitLeases {
     // Requests that accumulated during the exchange are dropped too, so that no waiting request depends on a reply that
     // will not come.
     // Those that wait for the store are tried again too: if they still wait, the store is tried again.
-    const requesting = new Set([...roleBudgets, ...this.#wanted.keys(), ...this.#awaiting]);
-    this.#wanted.clear();
+    const requesting = new Set([...roleBudgets, ...this.#requests.drop(), ...this.#awaiting]);
     this.#awaiting.clear();
     for (const roleBudget of requesting) {
       this.#units.leaseOf(roleBudget).isRequesting = false;
@@ -368,7 +374,8 @@ export class UnitLeases {
   }
 }
 
-const LOST_DATA = "the store has lost data, or may lack its last changes: what was sent before is not certain any more";
+const LOST_DATA =
+  "the shared store has lost data, or may lack its last changes, so it may not count all requests that were sent";
 
 function isLost(reply: LeaseReply | undefined): boolean {
   return reply?.kind === "wait" && reply.isLost === true;

@@ -38,7 +38,7 @@ export function settleAll(budgets: Budgets, settlements: Iterable<Settlement>, c
   }
 }
 
-/** Before the requests are answered, so that reported units count. */
+/** To be called before `leaseAll`, so that the reported units count. */
 export function reportAll(budgets: Budgets, reports: Iterable<UseReport>, context: ExchangeContext): void {
   for (const { claim, sent, sentAgoUs, known } of reports) {
     const restored = isLost(budgets, claim, context.nowUs) ? known : [];
@@ -81,7 +81,7 @@ function lease(
     const isBinding = units < most && offers[index]?.units === freeNow;
     const dueUs = isBinding ? Math.max(nowUs, budget.dueUs(process, least, nowUs)) : nowUs;
     if (isBinding && dueUs > binding.dueUs) binding = { key, dueUs };
-    // A process that has got units while no other one waits needs no turn: the next one that comes is first.
+    // A process that has got units while no other process waits needs no turn: the next process that asks is first.
     const isWaiting = isBinding && (units === 0 || budget.othersWait(process));
     shortfall.add(key, isWaiting ? demand : undefined, dueUs);
   }

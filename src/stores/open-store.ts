@@ -41,29 +41,29 @@ export function storeFor(name: StoreName | undefined, { policy, ...deps }: Store
   return name === undefined ? storeAt(backendName(policy), POLICY_BACKEND, deps) : storeAt(name, STORE_OPTION, deps);
 }
 
-/** As `storeFor`, for a name that is given: `source` says where, for messages. */
+/** As `storeFor`, for a given name. `source` says where it was set, for messages. */
 export function storeAt(
-  where: StoreName,
+  name: StoreName,
   source: NameSource,
   { env, time, random }: Omit<StoreDeps, "policy">,
 ): LazyStore | undefined {
-  if (where === "memory") return undefined;
+  if (name === "memory") return undefined;
   // The folder may be the temporary one, which all users share.
-  if (where === "multiprocess") return lazySqliteStore(userStoreFile(env), time, random, { isPrivate: true });
-  const [, file] = /^sqlite:(.+)$/s.exec(where) ?? [];
+  if (name === "multiprocess") return lazySqliteStore(userStoreFile(env), time, random, { isPrivate: true });
+  const [, file] = /^sqlite:(.+)$/s.exec(name) ?? [];
   if (file !== undefined) return lazySqliteStore(file, time, random);
-  if (isRedisUrl(where)) {
-    checkRedisUrl(where, source);
+  if (isRedisUrl(name)) {
+    checkRedisUrl(name, source);
     return new LazyStore(async () => {
       const { RedisStore } = await import("./redis/redis-store.ts");
-      return RedisStore.open(where, { time });
+      return RedisStore.open(name, { time });
     });
   }
-  if (isPostgresUrl(where)) {
-    checkPostgresUrl(where, source);
+  if (isPostgresUrl(name)) {
+    checkPostgresUrl(name, source);
     return new LazyStore(async () => {
       const { PostgresStore } = await import("./postgres/postgres-store.ts");
-      return PostgresStore.open(where, { time });
+      return PostgresStore.open(name, { time });
     });
   }
   const message = `expected "memory", "multiprocess", "sqlite:<file>", "redis://…", "redis+sentinel://…" or "postgres://…"`;
@@ -121,13 +121,13 @@ export function storeNamesOf(
   name: StoreName | undefined,
   { policy, env }: Pick<StoreDeps, "policy" | "env">,
 ): StoreNames {
-  const sameName = (storeName: StoreName) => {
+  const canonicalName = (storeName: StoreName) => {
     const [, file] =
       /^sqlite:(.+)$/s.exec(storeName === "multiprocess" ? `sqlite:${userStoreFile(env)}` : storeName) ?? [];
     return file === undefined ? storeName : `sqlite:${resolve(file)}`;
   };
   const breakers = breakerStoreName(policy);
-  return { limits: sameName(name ?? backendName(policy)), breakers: breakers && sameName(breakers) };
+  return { limits: canonicalName(name ?? backendName(policy)), breakers: breakers && canonicalName(breakers) };
 }
 
 /** A URL that cannot be parsed is an error now, not at the first request. */

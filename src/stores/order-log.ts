@@ -3,7 +3,8 @@ import type { Store } from "./store.ts";
 
 /**
  * The latest orders of operators, in the store: which records they have changed. The orders themselves are in those
- * records; the log tells running processes which of them to read at once, instead of before their next request.
+ * records. By the log a running process knows which records to read at once; without it, it would read them only before
+ * its next request.
  */
 export interface OrderLog {
   /** The number of orders so far. */
@@ -27,9 +28,9 @@ export interface AppliedOrders {
 
 export const ORDER_LOG_NAME = "orders";
 export const EMPTY_ORDER_LOG: OrderLog = Object.freeze({ sequence: 0, entries: [] });
-/** A process that has missed more orders reads the records of all hosts that it calls anyway. */
+/** A process that has missed more orders than this loses none: before each request it reads the records of its host. */
 const LOGGED_ORDERS_MAX = 64;
-/** Longer than any process is listed: the sequence must not start again while a process remembers it. */
+/** Longer than a process stays listed: the sequence must not start at 1 again while a process remembers a number of it. */
 const ORDER_LOG_KEPT_US = 30 * 86_400_000_000;
 
 function withOrder(log: OrderLog, name: BreakerRecordName): OrderLog {

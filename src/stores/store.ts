@@ -30,9 +30,8 @@ export interface UseReport {
    */
   readonly known: readonly number[];
   /**
-   * The same for a store that may lack only the last changes of this budget, as a replica that lags behind does. Of long
-   * windows it has what the store has said: it need not be the most that other processes can have used since.
-   * @default known
+   * As `known`, for a store that may lack only the last changes of this budget, as a replica that lags behind does. For
+   * long windows it is the use of the last reply, without what other processes can have used since. @default known
    */
   readonly said?: readonly number[] | undefined;
 }
@@ -46,9 +45,9 @@ export interface LeaseRequest {
   /** The largest number of units that is of use. */
   readonly most: number;
   /**
-   * Units that become free within this time may be leased now, and be used from then on. A process that is the only one
-   * with units in a window gets those that become free within this time at once: its own log keeps to the window. So the
-   * time to the store costs it nothing. @default 0
+   * Units that become free within this time may be leased now, and used as soon as they are free. A process that is the
+   * only one with units in a window gets those that become free within this time at once: its own log keeps to the
+   * window. So the round trip to the store does not delay it. @default 0
    */
   readonly aheadMs?: number | undefined;
   /** Whether the reply is to contain `use`. @default false */
@@ -170,5 +169,5 @@ export interface BudgetStore {
   close(): Promise<void>;
 }
 
-/** How long a silent process keeps its leased units. A process that has leased units contacts the store in time. */
+/** How long a silent process keeps its leased units. A process that has leased units contacts the store before that. */
 export const LEASE_MS = 30_000;

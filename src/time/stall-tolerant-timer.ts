@@ -4,9 +4,9 @@ import type { Time, Timer } from "./time.ts";
 const USUAL_LATENESS_US = 10_000;
 
 /**
- * A time limit for a reply from outside. `fire` is called after `ms` milliseconds, but only if the event loop was not
- * blocked in the last quarter of them: after a stall Node runs its timers before it reads the replies that have arrived
- * meanwhile, so the loop gets another quarter to read them.
+ * A time limit for a reply from outside. `fire` is called after `ms` milliseconds. If the event loop was blocked so long
+ * that the timer of the last quarter is late by more than a quarter, the loop gets another quarter first: after a stall
+ * Node runs its timers before it reads the replies that have arrived meanwhile.
  */
 export function setStallTolerantTimer(time: Time, ms: number, fire: () => void): Timer {
   const quarterMs = ms / 4;

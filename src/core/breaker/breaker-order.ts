@@ -26,11 +26,11 @@ export type BreakerOrder = {
       readonly kind: "open";
       readonly durationUs: number;
       readonly reason: string;
-      /** A longer order ends too. Otherwise the later end counts. */
+      /** Replaces a running order, even one that ends later. Otherwise the later end counts. */
       readonly isReplacing?: boolean | undefined;
     }
   | { readonly kind: "close" }
-  /** `circuits` become half-open: all circuits of the host, by name. */
+  /** `circuits` are the names of all circuits of the host. They become half-open if the order is for the whole host. */
   | { readonly kind: "half-open"; readonly circuits: readonly string[] }
 );
 
@@ -61,7 +61,7 @@ export function giveOrder(record: BreakerRecord, order: OperatorOrder, nowUs: nu
   const next =
     order.kind === "open" ? opened(record, order, version, nowUs) : cleared(record, order, version, nowUs, givenUs);
   if (next === record) return record;
-  // Also after the end of what the order has ended: a process that has not read the order yet may still hold that.
+  // The ends in the old record count too: a process that has not read the order yet may keep a circuit open until then.
   const lastUs = Math.max(nowUs, lastEndUs(record), lastEndUs(next));
   return { ...next, ordersKeptUntilUs: Math.max(record.ordersKeptUntilUs ?? 0, lastUs + KEPT_US) };
 }
@@ -94,18 +94,22 @@ export function restoreOrders(record: BreakerRecord, known: BreakerRecord): Brea
   const holds = newerByRole(base.holds ?? NONE, other.holds ?? NONE);
   const limits = newerByRole(base.limits ?? NONE, other.limits ?? NONE);
   const isOpenNewer = other.operatorCooldown.serial > orderVersion(base);
-  const newer = Object.entries(other.circuits).filter(
-    ([name, circuit]) => circuitVersion(circuit) > Math.max(base.epoch, circuitVersion(circuitRecordOf(base, name))),
-  );
-  const isStated = base === known && isStatedAfter(record.serverCooldown, known.epoch);
-  const hasRoleOrders = holds === (base.holds ?? NONE) && limits === (base.limits ?? NONE);
-  const isComplete = !isOpenNewer && newer.length === 0 && hasRoleOrders;
+  const newer = Object.entries(other.circuits).filter(([name, circuit]) => {
+    const ofBase = circuitRecordOf(base, name);
+    const version = Math.max(base.epoch, circuitVersion(ofBase));
+    // A circuit that was opened after the order that the store has lost stays open.
+    const isOpenedSince = base === known && !circuit.isClosed && circuit.serial > Math.max(version, ofBase.serial);
+    return circuitVersion(circuit) > version || isOpenedSince;
+  });
+  const keepsRetryAfter = base === known && isRetryAfterNewer(record.serverCooldown, known.epoch);
+  const hasAllRoleOrders = holds === (base.holds ?? NONE) && limits === (base.limits ?? NONE);
+  const isComplete = !isOpenNewer && newer.length === 0 && hasAllRoleOrders;
   if (base === record && isComplete) return record;
   return {
     ...base,
     ...(holds !== NONE && { holds }),
     ...(limits !== NONE && { limits }),
-    serverCooldown: isStated ? record.serverCooldown : base.serverCooldown,
+    serverCooldown: keepsRetryAfter ? record.serverCooldown : base.serverCooldown,
     operatorCooldown: isOpenNewer ? other.operatorCooldown : base.operatorCooldown,
     circuits: { ...base.circuits, ...Object.fromEntries(newer) },
     ordersKeptUntilUs: Math.max(record.ordersKeptUntilUs ?? 0, known.ordersKeptUntilUs ?? 0),
@@ -162,11 +166,11 @@ function cleared(
     const isNewer = givenUs < nowUs && circuitVersion(known) > givenUs;
     return [name, isNewer ? known : clearedCircuit(record, name, kind, version, nowUs)];
   });
-  // With the version of the order: a Retry-After that came after it may not be written yet, and is newer.
+  // By `givenUs`, not `nowUs`: a Retry-After that came after the order may not be written yet, and must then be newer.
   const cleared = clearBreakerRecord(record, givenUs);
   return {
     ...cleared,
-    serverCooldown: isStatedAfter(record.serverCooldown, givenUs) ? record.serverCooldown : cleared.serverCooldown,
+    serverCooldown: isRetryAfterNewer(record.serverCooldown, givenUs) ? record.serverCooldown : cleared.serverCooldown,
     epoch: version,
     operatorCooldown: { serial: version, untilUs: 0, reason: "" },
     circuits: Object.fromEntries(circuits),
@@ -189,8 +193,11 @@ function withCircuit(record: BreakerRecord, name: string, circuit: CircuitRecord
   return { ...record, circuits: { ...record.circuits, [name]: circuit } };
 }
 
-/** A server has sent Retry-After after the order was given: the order does not end it. Serials follow the clock of the store. */
-function isStatedAfter({ reason, serial }: BreakerCooldownRecord, givenUs: number): boolean {
+/**
+ * Whether a server has sent Retry-After after the order was given: the order does not end that cooldown. Serials follow
+ * the clock of the store, so they can be compared with `givenUs`.
+ */
+function isRetryAfterNewer({ reason, serial }: BreakerCooldownRecord, givenUs: number): boolean {
   return reason === "retry-after" && serial > givenUs;
 }
 

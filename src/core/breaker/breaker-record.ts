@@ -20,15 +20,18 @@ export interface BreakerRecord {
   readonly circuits: Readonly<Record<string, CircuitRecord>>;
   /** An operator holds the calls of these roles, or has released them. Absent if none has. */
   readonly holds?: HoldRecords;
-  /** An operator has changed the rates of these roles, or has ended such a change. Absent if none has. */
+  /** An operator has changed the limits of these roles or of `total`, or has ended such a change. Absent if none has. */
   readonly limits?: LimitOrderRecords;
   /** Failures of the rolling window, over all roles. Absent if there are none. */
   readonly recentFailures?: readonly RecentFailures[];
-  /** The record is kept at least until then, for the orders in it. Absent if there was none. */
+  /** The record is kept at least until then, for the orders in it. Absent if there was no order. */
   readonly ordersKeptUntilUs?: number;
 }
 
-/** Ended when `untilUs` has passed. One that ended early stays with `untilUs` 0, so that every process reads that. */
+/**
+ * A cooldown that ends at `untilUs`. If it is ended early, it stays in the record with `untilUs` 0, so that every
+ * process reads that it has ended.
+ */
 export interface BreakerCooldownRecord {
   readonly serial: number;
   readonly untilUs: number;
@@ -37,10 +40,12 @@ export interface BreakerCooldownRecord {
 
 export type HoldRecords = RoleRecords<BreakerCooldownRecord>;
 
-/** Rates that an operator has ordered, until `untilUs`. */
+/** Limits that an operator has ordered, until `untilUs`. */
 export interface LimitOrderRecord extends BreakerCooldownRecord {
-  /** As text, because stores shift every number whose name ends in `Us`. */
+  /** As text: a rate has a field `windowUs`, and stores shift every number ending in `Us`. Empty if there are none. */
   readonly rates: string;
+  /** Absent if the order leaves it as it is, and in records of older versions. */
+  readonly maxConcurrent?: number;
   readonly isForced: boolean;
   readonly by: string;
 }
@@ -82,7 +87,10 @@ export interface FailureCounts {
   readonly reached: number;
   /** Throttles, where those of requests that were in flight together are one event (law B10). */
   readonly throttles: number;
-  /** The newest throttle; 0 for none. A process that had not read it when it was throttled too has the same event. */
+  /**
+   * The serial of the newest throttle; 0 for none. If another process is throttled before it has read this serial, that
+   * is the same event.
+   */
   readonly throttleSerial: number;
   /** The process that counted the newest throttle. */
   readonly throttledProcess: string;
@@ -132,25 +140,25 @@ export function circuitRecordOf({ circuits }: BreakerRecord, name: string): Circ
  * @param sinceUs when it began: earlier than `nowUs` if the store was away then. An order that was given later ends it
  */
 export function setCooldown(
-  host: BreakerRecord,
+  record: BreakerRecord,
   part: "serverCooldown" | "operatorCooldown",
   { untilUs, reason }: { readonly untilUs: number; readonly reason: string },
   nowUs: number,
   sinceUs = nowUs,
 ): BreakerRecord {
-  const current = host[part];
-  if (current.untilUs >= untilUs || untilUs <= nowUs) return host;
-  const { recentFailures, ...kept } = host;
+  const current = record[part];
+  if (current.untilUs >= untilUs || untilUs <= nowUs) return record;
+  const { recentFailures, ...kept } = record;
   const isCleared = reason === "rolling-window" || recentFailures === undefined;
   const next = { serial: nextSerial(current.serial, sinceUs), untilUs, reason };
   return { ...kept, ...(!isCleared && { recentFailures }), [part]: next };
 }
 
 /** A success ends the server's cooldown if `serial` is still the current one; never the operator's. */
-export function endServerCooldown(host: BreakerRecord, serial: number, nowUs: number): BreakerRecord {
-  const { serverCooldown } = host;
-  if (serverCooldown.serial !== serial || serverCooldown.untilUs === 0) return host;
-  return { ...host, serverCooldown: { serial: nextSerial(serial, nowUs), untilUs: 0, reason: "" } };
+export function endServerCooldown(record: BreakerRecord, serial: number, nowUs: number): BreakerRecord {
+  const { serverCooldown } = record;
+  if (serverCooldown.serial !== serial || serverCooldown.untilUs === 0) return record;
+  return { ...record, serverCooldown: { serial: nextSerial(serial, nowUs), untilUs: 0, reason: "" } };
 }
 
 /**
@@ -158,26 +166,26 @@ export function endServerCooldown(host: BreakerRecord, serial: number, nowUs: nu
  * `untilUs` is over, because the process reports it late, the circuit is half-open.
  */
 export function openCircuit(
-  host: BreakerRecord,
+  record: BreakerRecord,
   name: string,
   { untilUs, reopened }: { readonly untilUs: number; readonly reopened: number },
   nowUs: number,
 ): BreakerRecord {
-  const current = circuitRecordOf(host, name);
-  if (!current.isClosed && current.untilUs >= untilUs) return host;
+  const current = circuitRecordOf(record, name);
+  if (!current.isClosed && current.untilUs >= untilUs) return record;
   const maxReopened = current.isClosed ? reopened : Math.max(reopened, current.reopened);
   const { counts: _, ...kept } = current;
-  return withCircuit(host, name, { ...kept, isClosed: false, untilUs, reopened: maxReopened, probes: [] }, nowUs);
+  return withCircuit(record, name, { ...kept, isClosed: false, untilUs, reopened: maxReopened, probes: [] }, nowUs);
 }
 
 /**
  * A probe succeeded. No effect when the circuit was opened again after the probe was sent. The failures of the outage no
  * longer count for the rolling window.
  */
-export function closeCircuit(host: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
-  const current = circuitRecordOf(host, name);
-  if (current.isClosed || current.probes.every(probe => probe.id !== id)) return host;
-  const { recentFailures: _, ...kept } = host;
+export function closeCircuit(record: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
+  const current = circuitRecordOf(record, name);
+  if (current.isClosed || current.probes.every(probe => probe.id !== id)) return record;
+  const { recentFailures: _, ...kept } = record;
   const { counts: __, ...uncounted } = current;
   return withCircuit(kept, name, { ...uncounted, ...NO_CIRCUIT, serial: current.serial }, nowUs);
 }
@@ -188,44 +196,44 @@ export function closeCircuit(host: BreakerRecord, name: string, id: string, nowU
  * for a circuit that it knows to be half-open.
  */
 export function leaseProbe(
-  host: BreakerRecord,
+  record: BreakerRecord,
   name: string,
   probe: ProbeRecord,
   trialCalls: number,
   nowUs: number,
 ): BreakerRecord {
-  const current = circuitRecordOf(host, name);
+  const current = circuitRecordOf(record, name);
   const isLost = current.serial === 0;
-  if ((current.isClosed && !isLost) || current.untilUs > nowUs) return host;
+  if ((current.isClosed && !isLost) || current.untilUs > nowUs) return record;
   const running = current.probes.filter(({ expiresUs }) => expiresUs > nowUs);
-  if (running.length >= trialCalls) return host;
-  return withCircuit(host, name, { ...current, isClosed: false, probes: [...running, probe] }, nowUs);
+  if (running.length >= trialCalls) return record;
+  return withCircuit(record, name, { ...current, isClosed: false, probes: [...running, probe] }, nowUs);
 }
 
 /** Removes a probe, so that any process can send another one before its lease ends. */
-export function returnProbeLease(host: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
-  const current = circuitRecordOf(host, name);
+export function returnProbeLease(record: BreakerRecord, name: string, id: string, nowUs: number): BreakerRecord {
+  const current = circuitRecordOf(record, name);
   const probes = current.probes.filter(probe => probe.id !== id);
-  return probes.length === current.probes.length ? host : withCircuit(host, name, { ...current, probes }, nowUs);
+  return probes.length === current.probes.length ? record : withCircuit(record, name, { ...current, probes }, nowUs);
 }
 
 /**
  * An operator closed the circuits: ends all cooldowns and closes every circuit. Holds and changed limits stay: they say
  * nothing about the host.
  */
-export function clearBreakerRecord(host: BreakerRecord, nowUs: number): BreakerRecord {
+export function clearBreakerRecord(record: BreakerRecord, nowUs: number): BreakerRecord {
   const ended = ({ serial }: BreakerCooldownRecord) => ({ serial: nextSerial(serial, nowUs), untilUs: 0, reason: "" });
-  const circuits = Object.entries(host.circuits).map(([name, { serial }]) => [
+  const circuits = Object.entries(record.circuits).map(([name, { serial }]) => [
     name,
     { ...NO_CIRCUIT, serial: nextSerial(serial, nowUs) },
   ]);
   return {
-    epoch: nextSerial(host.epoch, nowUs),
-    serverCooldown: ended(host.serverCooldown),
-    operatorCooldown: ended(host.operatorCooldown),
+    epoch: nextSerial(record.epoch, nowUs),
+    serverCooldown: ended(record.serverCooldown),
+    operatorCooldown: ended(record.operatorCooldown),
     circuits: Object.fromEntries(circuits),
-    ...(host.holds !== undefined && { holds: host.holds }),
-    ...(host.limits !== undefined && { limits: host.limits }),
+    ...(record.holds !== undefined && { holds: record.holds }),
+    ...(record.limits !== undefined && { limits: record.limits }),
   };
 }
 
@@ -249,8 +257,11 @@ export function breakerRecordExpiryUs(
   return Math.max(lastUs + RETENTION_US, ordersKeptUntilUs);
 }
 
-function withCircuit(host: BreakerRecord, name: string, circuit: CircuitRecord, nowUs: number): BreakerRecord {
-  return { ...host, circuits: { ...host.circuits, [name]: { ...circuit, serial: nextSerial(circuit.serial, nowUs) } } };
+function withCircuit(record: BreakerRecord, name: string, circuit: CircuitRecord, nowUs: number): BreakerRecord {
+  return {
+    ...record,
+    circuits: { ...record.circuits, [name]: { ...circuit, serial: nextSerial(circuit.serial, nowUs) } },
+  };
 }
 
 export function nextSerial(serial: number, nowUs: number): number {

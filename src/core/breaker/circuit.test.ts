@@ -208,7 +208,7 @@ test("a peer record whose open time has ended makes the circuit half-open in a n
 
 test("a peer record with an earlier end does not shorten the local open time", () => {
   const open = failTimes(CLOSED, 5, 10 * S);
-  assert.equal(adopt(open, peerRecord, 70 * S - 1), open);
+  for (const nowUs of [59 * S, 70 * S - 1]) assert.equal(adopt(open, peerRecord, nowUs), open);
   assert.deepEqual(adopt(open, peerRecord, 70 * S), {
     kind: "half-open",
     generation: 2,

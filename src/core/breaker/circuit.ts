@@ -25,7 +25,7 @@ export type Circuit =
       readonly reopened: number;
       /** Opened by failures that never reached the host, so that it applies to this process alone. Absent otherwise. */
       readonly isLocalOnly?: true;
-      /** How the call ended that opened it, for messages. Absent if it was a call of another process. */
+      /** How the call that opened the circuit ended, for messages. Absent if it was a call of another process. */
       readonly lastFailure?: string;
     }
   | {
@@ -67,7 +67,10 @@ export const CLOSED: Circuit = Object.freeze({
   throttles: 0,
 });
 
-/** At most a tenth of the open time, and only added: no call is allowed before the announced end. */
+/**
+ * The jitter is at most a tenth of the open time. It is only added, so that no call is allowed before the announced
+ * end.
+ */
 const JITTER_SHARE = 0.1;
 
 /** Applies the time that has passed: an open circuit becomes half-open, and expired leases end. */
@@ -76,7 +79,14 @@ export function advance(circuit: Circuit, nowUs: number): Circuit {
   if (circuit.kind === "open") {
     if (nowUs < circuit.untilUs) return circuit;
     const { generation, reopened } = circuit;
-    return { kind: "half-open", generation: generation + 1, probes: [], successes: 0, reopened, ...aloneOf(circuit) };
+    return {
+      kind: "half-open",
+      generation: generation + 1,
+      probes: [],
+      successes: 0,
+      reopened,
+      ...localOnlyOf(circuit),
+    };
   }
   if (circuit.probes.every(({ expiresUs }) => expiresUs > nowUs)) return circuit;
   return { ...circuit, probes: circuit.probes.filter(({ expiresUs }) => expiresUs > nowUs) };
@@ -112,7 +122,10 @@ export function answer(circuit: Circuit, policy: CircuitPolicy, generation: numb
   return circuit.kind === "half-open" ? succeed(circuit, policy, generation, probeId) : circuit;
 }
 
-/** A call of another process has succeeded. What never reached the host is a fault of this process, and stays counted. */
+/**
+ * A call of another process has succeeded. Failures that never reached the host stay counted: they are faults of this
+ * process.
+ */
 export function succeedElsewhere(circuit: Circuit): Circuit {
   if (circuit.kind !== "closed") return circuit;
   const { failures, unreached, throttles } = circuit;
@@ -161,8 +174,8 @@ export function returnProbe(circuit: Circuit, generation: number, probeId: numbe
 
 /**
  * Applies the state that another process recorded: closed; open, if `untilUs` is in the future; otherwise half-open, with
- * the `probes` of other processes. Probes of this process, whose ids are above 0, are kept. A circuit that is open for
- * this process alone is closed by its own calls only.
+ * the `probes` of other processes. Of two open times the later end counts. Probes of this process, whose ids are above 0,
+ * are kept. A circuit that is open for this process alone is closed by its own calls only.
  */
 export function adopt(
   circuit: Circuit,
@@ -176,11 +189,11 @@ export function adopt(
 ): Circuit {
   const { isClosed, untilUs, reopened, probes } = other;
   if (isClosed) return circuit.kind === "closed" || circuit.isLocalOnly ? circuit : close(circuit);
+  if (circuit.kind === "open" && circuit.untilUs > Math.max(untilUs, nowUs)) return circuit;
   if (untilUs > nowUs) {
     const lastFailure = circuit.kind === "open" ? circuit.lastFailure : undefined;
     return openedBy(lastFailure, false, { kind: "open", generation: circuit.generation + 1, untilUs, reopened });
   }
-  if (circuit.kind === "open" && circuit.untilUs > nowUs) return circuit;
   const { generation, successes, own } =
     circuit.kind === "half-open"
       ? { ...circuit, own: circuit.probes.filter(({ id }) => id > 0) }
@@ -188,7 +201,10 @@ export function adopt(
   return { kind: "half-open", generation, probes: [...own, ...probes], successes, reopened };
 }
 
-/** At the latest when a circuit that refuses calls allows one: at the end of its open time, or of the first probe lease. */
+/**
+ * The latest instant at which a circuit that refuses calls allows one: the end of its open time, or of the first probe
+ * lease.
+ */
 export function nextAdmissionUs(circuit: Circuit): number {
   if (circuit.kind === "open") return circuit.untilUs;
   return circuit.kind === "half-open" ? firstLeaseEndUs(circuit.probes) : 0;
@@ -206,7 +222,10 @@ export function firstLeaseEndUs(probes: readonly Probe[]): number {
 /** A call in flight is expected to take as long again as it has taken so far, and at least this long. */
 const LEAST_ESTIMATE_US = 1_000_000;
 
-/** When the first of these calls is expected to end. A caller that comes back then doubles its pause each time. */
+/**
+ * When the first of these calls is expected to end. So a caller that asks again at that instant doubles its pause each
+ * time.
+ */
 export function estimatedEndUs(probes: readonly Probe[], nowUs: number): number {
   return Math.min(
     ...probes.map(({ sentUs, expiresUs }) => Math.min(expiresUs, nowUs + Math.max(LEAST_ESTIMATE_US, nowUs - sentUs))),
@@ -228,7 +247,7 @@ export function hasFailures(circuit: Circuit): boolean {
   return circuit.kind === "closed" && (circuit.failures > 0 || circuit.throttles > 0);
 }
 
-function aloneOf(circuit: Circuit): { readonly isLocalOnly?: true } {
+function localOnlyOf(circuit: Circuit): { readonly isLocalOnly?: true } {
   return circuit.kind !== "closed" && circuit.isLocalOnly ? { isLocalOnly: true } : {};
 }
 

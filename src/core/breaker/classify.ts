@@ -128,7 +128,7 @@ function linksOf(error: unknown): readonly unknown[] {
 export interface FaultText {
   /** The name of its class, or its code. */
   readonly type: string;
-  /** Its message; the code alone if the message may quote a URL, which may contain a key. */
+  /** Its message. `type` if there is none, or if it may quote a URL, which may contain a key. */
   readonly message: string;
 }
 
@@ -173,7 +173,7 @@ function isNetworkFault(link: unknown): boolean {
   return NETWORK_CODES.has(code) || NETWORK_FAMILIES.test(code);
 }
 
-/** A connection that the system refused or that timed out names the call `connect`. */
+/** If the system refused a connection, or it timed out, the error names the system call `connect`. */
 function isUnreached(link: unknown): boolean {
   const code = String(property(link, "code"));
   return UNREACHED_CODES.has(code) || UNREACHED_FAMILIES.test(code) || property(link, "syscall") === "connect";

@@ -86,7 +86,7 @@ function sharedFailures({ reached, throttles, unreached }: FailureCounts): numbe
   return Math.max(reached + confirmed, throttles);
 }
 
-/** A call of a closed circuit has succeeded. It shows too that the host can be reached. */
+/** A call of a closed circuit has succeeded. It also shows that the host can be reached. */
 export function resetFailureCounts(record: BreakerRecord, name: string): BreakerRecord {
   const { [name]: circuit, ...others } = record.circuits;
   if (circuit?.counts === undefined) return record;

@@ -29,7 +29,7 @@ test("a threshold that needs failures which never reached the host applies to th
   const window = new FailureWindow();
   assert.deepEqual(
     [true, false, false].map(isUnreached => window.add(0, 3, 10 * S, isUnreached)),
-    [false, false, "alone"],
+    [false, false, "local-only"],
   );
   assert.deepEqual(
     [false, false, false].map(isUnreached => window.add(0, 3, 10 * S, isUnreached)),

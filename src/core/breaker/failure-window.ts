@@ -4,17 +4,17 @@ export class FailureWindow {
   #failures: { readonly atUs: number; readonly isUnreached: boolean }[] = [];
 
   /**
-   * Records a failure. When the threshold is reached, clears the window and returns true, or "alone" if calls that never
-   * reached the host were needed for it.
+   * Records a failure. When the threshold is reached, clears the window and returns true, or "local-only" if calls that
+   * never reached the host were needed for it.
    */
-  add(nowUs: number, threshold: number, windowUs: number, isUnreached = false): boolean | "alone" {
+  add(nowUs: number, threshold: number, windowUs: number, isUnreached = false): boolean | "local-only" {
     this.#failures.push({ atUs: nowUs, isUnreached });
     while (this.#failures.length > threshold) this.#failures.shift();
     const oldestUs = this.#failures[0]?.atUs ?? nowUs;
     if (this.#failures.length < threshold || nowUs - oldestUs >= windowUs) return false;
     const isLocalOnly = this.#failures.some(failure => failure.isUnreached);
     this.clear();
-    return isLocalOnly ? "alone" : true;
+    return isLocalOnly ? "local-only" : true;
   }
 
   /** Failures within the window now. */

@@ -26,6 +26,15 @@ test("calls before the window do not count", () => {
   assert.equal(window.add(10_000, 5000, policy), false);
 });
 
+test("calls before a longer window do not count after a reload either", () => {
+  const window = new SlowCallWindow();
+  for (let call = 0; call < 3; call += 1) window.add(1_000_000, 5000, policy);
+  const longer = { ...policy, windowUs: 60_000 };
+  assert.equal(window.isEmpty(1_010_000, longer.windowUs), false);
+  assert.equal(window.isEmpty(1_066_000, longer.windowUs), true);
+  assert.equal(window.add(1_066_000, 5000, longer), false);
+});
+
 test("the decision is that of a plain count over the parts of the window", () => {
   const call = fc.record({ afterUs: fc.nat({ max: 3000 }), tookUs: fc.constantFrom(1, 2000) });
   fc.assert(

@@ -12,7 +12,8 @@ export interface SlowCallPolicy {
 const PARTS = 10;
 
 interface Part {
-  readonly number: number;
+  /** A time, not a number: a reload may change the length of the parts. */
+  readonly startUs: number;
   calls: number;
   slow: number;
 }
@@ -23,11 +24,11 @@ export class SlowCallWindow {
 
   /** Counts a call. Returns true, and clears the window, when too many calls of the window were slow. */
   add(nowUs: number, tookUs: number, { slowUs, share, minCalls, windowUs }: SlowCallPolicy): boolean {
-    const number = Math.floor(nowUs / (windowUs / PARTS));
-    this.#parts = this.#parts.filter(part => part.number > number - PARTS);
+    const startUs = partStartUs(nowUs, windowUs);
+    this.#parts = this.#parts.filter(part => part.startUs > startUs - windowUs);
     let last = this.#parts.at(-1);
-    if (last?.number !== number) {
-      last = { number, calls: 0, slow: 0 };
+    if (last?.startUs !== startUs) {
+      last = { startUs, calls: 0, slow: 0 };
       this.#parts.push(last);
     }
     last.calls += 1;
@@ -41,11 +42,17 @@ export class SlowCallWindow {
 
   /** False while calls of the window are counted. */
   isEmpty(nowUs: number, windowUs: number): boolean {
-    const oldest = Math.floor(nowUs / (windowUs / PARTS)) - PARTS;
-    return this.#parts.every(({ number }) => number <= oldest);
+    const endUs = partStartUs(nowUs, windowUs) - windowUs;
+    return this.#parts.every(({ startUs }) => startUs <= endUs);
   }
 
   clear(): void {
     this.#parts = [];
   }
+}
+
+/** When the part of the window began that contains `nowUs`. Whole microseconds, so that parts can be compared. */
+function partStartUs(nowUs: number, windowUs: number): number {
+  const partUs = Math.ceil(windowUs / PARTS);
+  return Math.floor(nowUs / partUs) * partUs;
 }

@@ -5,11 +5,13 @@
 export interface ThrottleRule {
   /** Statuses that it applies to; undefined for all. */
   readonly statuses: ReadonlySet<number> | undefined;
-  /** A header field, in lower case, and a text that its value must contain; an empty text only requires the field. */
+  /**
+   * A header field and a text that its value must contain, both in lower case; an empty text only requires the field.
+   */
   readonly header: { readonly name: string; readonly text: string } | undefined;
   /** A text that the beginning of the body must contain, in lower case. */
   readonly body: string | undefined;
-  /** The Retry-After of a response that has none, in milliseconds. */
+  /** The delay that applies if the response has no Retry-After, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 }
 

@@ -21,7 +21,7 @@ export interface DatedResponse {
   readonly receivedMs: number;
 }
 
-/** Whether the server says how long the response is fresh, also if that is not at all. */
+/** Whether the server says how long the response is fresh, even if it says that the response is never fresh. */
 export function hasGivenLifetime({ headers, responseControl: control }: Omit<DatedResponse, "receivedMs">): boolean {
   return control.noCache || control.maxAgeS !== undefined || headers["expires"] !== undefined;
 }

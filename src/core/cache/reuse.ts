@@ -49,9 +49,9 @@ const REVALIDATE_OR_SERVE: ReuseDecision = Object.freeze({
 });
 
 /**
- * `only-if-cached` is not handled here: the caller turns `revalidate` into a 504.
- * A response with `must-revalidate` is not served stale because of `max-stale`. Only fetch's modes `force-cache` and
- * `only-if-cached`, which the standard of fetch defines so, serve it.
+ * `only-if-cached` is not handled here: the caller turns `revalidate` into a 504. A response with `must-revalidate` is
+ * not served stale because of `max-stale`. Fetch's modes `force-cache` and `only-if-cached` do serve it, as the
+ * standard of fetch says.
  */
 export function decideReuse(entry: EntryFacts, request: RequestControl, nowMs: number): ReuseDecision {
   const { control, mayHaveOwnLifetime } = entry;
@@ -111,9 +111,9 @@ export interface StorableExchange extends DatedResponse {
  * for later GETs when the server says that it is one: with an explicit lifetime, and the same URL in `Content-Location`
  * (RFC 9110, section 9.3.3).
  *
- * A heuristically cacheable status is stored when it has an explicit lifetime, a basis for a heuristic one, a validator,
- * or a lifetime by the caller. Any other final status (302, 403, 503) is stored only while it is fresh, because a failure that cannot be
- * reused must not replace a response that can.
+ * A heuristically cacheable status is stored when it has an explicit lifetime, a basis for a heuristic one, a
+ * validator, or a lifetime set by the caller. Any other final status (302, 403, 503) is stored only while it is fresh,
+ * because a failure that cannot be reused must not replace a response that can.
  */
 export function isStorable(exchange: StorableExchange): boolean {
   const { method, status, headers, requestControl, responseControl: control } = exchange;

@@ -13,9 +13,9 @@ export function varyNames(vary: string | readonly string[] | undefined): readonl
 const NO_NAMES: readonly string[] = Object.freeze([]);
 
 /**
- * One text for all requests that select the same variant; empty without selecting fields. JSON, so that an absent field
- * differs from an empty one and no value can imitate the end of another.
- * It contains the values, and `Authorization` may be among them: hash it before writing it to disk.
+ * One text for all requests that select the same variant; empty without selecting fields. It is JSON, so that an absent
+ * field differs from an empty one, and a value that contains a separator is not read as two values.
+ * It contains the values of the headers, also that of `Authorization`: hash it before writing it to disk.
  */
 export function varyKeyOf(
   names: readonly string[],

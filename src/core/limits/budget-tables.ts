@@ -21,7 +21,7 @@ export interface BudgetMember {
 /** A place in the queue of the processes that wait for units. */
 export interface Turn {
   readonly number: number;
-  /** Units that were promised since the queue exists, before this turn. */
+  /** Units that were promised to all earlier turns since the queue exists. */
   readonly start: number;
   /** When the process is due to ask again. */
   dueUs: number;

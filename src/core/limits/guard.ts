@@ -1,8 +1,8 @@
 import type { Rate } from "./rate.ts";
 
 /**
- * The guard widens every window, because network jitter changes the time between two requests (law L12).
- * A 429 although no window was exceeded here means that the guard is too narrow for this host.
+ * The guard widens every window, because network jitter changes the time between two requests (law L12). If a host
+ * sends a 429 although no window was exceeded here, the guard is too narrow for it.
  */
 export const MAX_GUARD_US = 250_000;
 const MIN_WIDENED_GUARD_US = 25_000;

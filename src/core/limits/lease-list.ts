@@ -7,7 +7,7 @@ export interface LeaseListState {
   readonly headUs: number;
 }
 
-/** A process gets a new entry when its lease has moved by this part of its length. */
+/** A process gets a new entry when the end of its lease has moved by one of this many parts of its length. */
 const ENTRY_PARTS = 32;
 
 /**
@@ -48,7 +48,8 @@ export class LeaseList {
       const member = entry === undefined ? undefined : this.#tables.members.get(entry.processId);
       if (entry !== undefined && member !== undefined && member.entry === this.#head) {
         const leftUs = member.leaseUs - nowUs;
-        // It was renewed a moment after its entry was made: it ends soon, and so do those behind it.
+        // The lease was renewed a moment after its entry was made. It ends soon, and no lease behind it ends much
+        // earlier.
         if (leftUs > 0 && leftUs <= lengthUs / ENTRY_PARTS) return;
         if (leftUs > 0 || onEnd(entry.processId, member)) this.#append(entry.processId, member, nowUs + lengthUs);
       }

@@ -49,6 +49,16 @@ export function parseRates(texts: string | readonly string[], maxLimit = MAX_LIM
   });
 }
 
+/**
+ * The milliseconds of a duration: `90s`, `5min`, `2h`, `1 day`, with the units of rates; seconds if it has no unit.
+ * Undefined for any other text.
+ */
+export function parseDurationMs(text: string): number | undefined {
+  const [, count, word = ""] = /^(\d{1,12}(?:\.\d{1,6})?) ?([a-z]{0,12})$/i.exec(text.trim()) ?? [];
+  const unit = SPELLINGS.get(word === "" ? "s" : word.toLowerCase());
+  return count === undefined || unit === undefined ? undefined : (Number(count) * UNITS_US[unit]) / 1000;
+}
+
 /** The shortest text that `parseRates` parses to the same windows. */
 export function formatRates(rates: readonly Rate[]): string {
   return rates.map(formatRate).join("+");

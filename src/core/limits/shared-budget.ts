@@ -22,11 +22,12 @@ export interface UnitDemand {
   readonly aheadUs?: number | undefined;
 }
 
-/** What a process has sent or knows of without the store. */
+/** Units that a process has sent, or knows of, and that the store may not know. */
 export interface ReportedUnits {
   readonly sent: number;
-  /** Since the newest of them was written. */
+  /** Time since the newest of them was written. */
   readonly sentAgoUs: number;
+  /** Units that the process knows were used, for each window of its claim. Empty if the store has lost nothing. */
   readonly known: readonly number[];
 }
 
@@ -62,7 +63,7 @@ export interface BudgetState {
 const TURN_US = 20_000;
 /** A process that takes its share of a window in so many turns sends evenly, and needs few exchanges. */
 const TURNS_PER_WINDOW = 4;
-/** No turn is kept for longer: a process that waits for longer asks again as a new one. */
+/** A turn is due at the latest after this time. A process that asks later has lost it, and gets a new one. */
 const MAX_TURN_US = 120_000_000;
 
 export class SharedBudget {
@@ -163,7 +164,7 @@ export class SharedBudget {
     if (sent > 0) this.#write(processId, sent, nowUs - sentAgoUs, 0);
     const used = this.usedUnits(claim, nowUs);
     const missing = Math.max(0, ...known.map((units, index) => units - (used[index] ?? 0)));
-    // Units of any process.
+    // Without a process id: they may be units of any process.
     if (missing > 0) this.#write("", missing, nowUs, 0);
   }
 
@@ -326,7 +327,7 @@ export class SharedBudget {
   #hasUnitsForAll(ahead: number, least: number, aheadUs: number, nowUs: number): boolean {
     const { pending } = this.#log;
     const units = ahead + least;
-    // The next units wait for written ones only: a leased unit may be written at any time.
+    // Known only if the next units wait for written units, because a leased unit may be written at any time.
     const isKnown =
       (this.#spacingUs === 0 || pending === 0) && this.#windows.every(({ limit }) => pending + units <= limit);
     if (!isKnown || ahead === 0) return isKnown;

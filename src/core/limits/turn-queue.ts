@@ -3,10 +3,10 @@ import { type BudgetMember, type BudgetTables, CLEANED_AT_ONCE } from "./budget-
 export interface TurnQueueState {
   readonly head: number;
   readonly tail: number;
-  /** Units promised before the first turn, and before the next new one. */
+  /** Units promised before the first turn (`headStart`), and before the next new one (`end`). */
   readonly headStart: number;
   readonly end: number;
-  /** When the process of the first turn is due to ask; -1 if the first turn has to be looked up. */
+  /** When the process of the first turn is due to ask; below 0 if the first turn has to be looked up. */
   readonly headDueUs: number;
   readonly waiting: number;
 }
@@ -56,9 +56,9 @@ export class TurnQueue {
   }
 
   /**
-   * Units that are promised to the processes before this one. Turns behind the first one may be over already: they count
-   * as turns before this one, because that many processes less want the units that are next. So there are always as many
-   * processes with n units or less before them as there are units.
+   * Units that are promised to the processes before this one. Turns behind the first one may have ended, and it is not
+   * known which. All of them count as turns before this one. The result is then too low rather than too high, so that
+   * enough processes ask for each free unit.
    */
   aheadOf(member: BudgetMember): number {
     if (this.othersOf(member) === 0) return 0;
@@ -84,7 +84,7 @@ export class TurnQueue {
     this.#headDueUs = dueUs;
   }
 
-  /** Ends the turn of a processId: it has got its units, or needs none. */
+  /** Ends the turn of a process: it has got its units, or needs none. */
   leave(member: BudgetMember, nowUs: number): void {
     if (member.turn === undefined) return;
     const { number } = member.turn;
@@ -94,12 +94,12 @@ export class TurnQueue {
     if (number === this.#head) this.#advance(nowUs);
   }
 
-  /** Drops the turns of processes that have not come. */
+  /** Drops the turns of processes that have not asked in time. */
   prune(nowUs: number): void {
     if (this.#head < this.#tail && this.#headDueUs + TURN_TIMEOUT_US <= nowUs) this.#advance(nowUs);
   }
 
-  /** How long a process with a turn is kept, also if its lease ends. */
+  /** How long a process with a turn is kept, even if its lease ends. */
   static keptUntilUs({ turn }: BudgetMember): number {
     return turn === undefined ? -1 : turn.dueUs + TURN_TIMEOUT_US;
   }
@@ -123,7 +123,7 @@ export class TurnQueue {
     this.#headDueUs = -TURN_TIMEOUT_US;
     if (this.#head < this.#tail) return;
     this.#headStart = this.#end;
-    // Also if the entry of a process was damaged, so that its turn could not be counted.
+    // The queue is empty. This also corrects the count if the entry of a process was damaged.
     this.#waiting = 0;
   }
 }

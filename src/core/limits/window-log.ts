@@ -1,8 +1,8 @@
 /**
  * A sliding log for several windows: computes when the next request may be written.
  *
- * Units are numbered as they are written: 1, 2, 3, … A window of N allows unit n once its span has passed since unit n
- * - N was written. If this holds for every n, no interval as long as the span contains more than N units (law L1). The
+ * Units are numbered as they are written: 1, 2, 3, … A window of N allows unit n once its span has passed since unit
+ * n-N was written. If this holds for every n, no interval as long as the span contains more than N units (law L1). The
  * check needs no scan, only one look-up by number for each window.
  *
  * Units that are granted but not yet written (`pending`) get the next numbers and count as written now.
@@ -157,7 +157,9 @@ export class WindowLog {
     this.write(windows, units, nowUs);
   }
 
-  /** Records units that were not reserved as written now; stamps never decrease. */
+  /**
+   * Records units that were not reserved as written at `atUs`, or at `lastUs` if that is later: stamps never decrease.
+   */
   write(windows: readonly Window[], units: number, atUs: number): void {
     const nowUs = this.written > 0 && this.lastUs > atUs ? this.lastUs : atUs;
     if (this.written > 0 && this.#rings === undefined && nowUs !== this.lastUs) this.#createRings(windows);
@@ -256,7 +258,7 @@ export class WindowLog {
       atUs = Math.min(atUs, this.#exactStampUs(windows, unit));
       chunks.push({ units: Math.min(step, unit - oldest), atUs });
     }
-    // Windows that come later may count them again.
+    // Windows that are set later may be longer, and count them again.
     if (oldest > 0)
       chunks.push({
         units: Math.min(oldest, MAX_EARLIER_UNITS),

@@ -36,7 +36,8 @@ const INPUT_CHARS_MAX = 512;
 
 /**
  * Lower case, punycode, no trailing dot, IPv6 compressed and in brackets, IPv4 as four decimals, also if it is written
- * in IPv6 (a bare `8080` is an address, as it is in a URL). A port is kept, 80 and 443 too: a policy that names a port applies to that port only.
+ * in IPv6 (a bare `8080` is an address, as it is in a URL). A port is kept, even 80 and 443: a policy that names a port
+ * applies to that port only.
  * @throws RangeError that names the input.
  */
 export function canonicalHost(text: string): string {

@@ -150,7 +150,7 @@ function withoutValues(text: string, { names, isName = isPrivateName, value: val
   return redacted + text.slice(at);
 }
 
-/** Whether a private name is one also in prose. */
+/** Whether the name means a secret in prose too. */
 function isSecretName(name: string): boolean {
   return !ORDINARY_IN_PROSE.has(name.toLowerCase());
 }

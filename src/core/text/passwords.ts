@@ -1,4 +1,4 @@
-/** Hides passwords in text from users that is shown in messages and tables. */
+/** Hides the passwords in text that a user has written, before it is shown in messages and tables. */
 
 import { isCredentialName } from "./credentials.ts";
 

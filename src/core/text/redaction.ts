@@ -1,4 +1,6 @@
-/** Removes secrets from texts that may quote a URL, a header or a body: messages of errors, words of operators. */
+/**
+ * Removes secrets from texts that may quote a URL, a header or a body: messages of errors, reasons that operators give.
+ */
 import { MAY_NAME_SECRET, withoutNamedSecrets } from "./named-secrets.ts";
 
 /** A quick test. It matches every text that one of the expressions below matches. */
@@ -26,19 +28,20 @@ const WORDS = /^[a-z]{1,15}(?:[./-][a-z]{1,15}){0,4}\.?$|^[A-Z][a-z]{1,15}\.?$|^
 const SHAPES: readonly RegExp[] = [
   // A JSON Web Token: up to five parts, the first one is JSON.
   /\beyJ[\w-]{8,}(?:\.[\w-]*){0,4}/g,
-  // Keys of AWS, GitHub, GitLab, Slack, Google, and of services that begin theirs with `sk-` or `sk_live_`.
+  // Keys of AWS.
   /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g,
   // Keys of Hugging Face, npm, PyPI and SendGrid.
   /\b(?:hf_|npm_|pypi-)[A-Za-z0-9_-]{24,}/g,
   /\bSG\.[\w-]{16,}\.[\w-]{16,}/g,
+  // Keys of GitHub, GitLab, Slack, Google, and of services that begin theirs with `sk-` or `sk_live_`.
   /\b(?:gh[opsur]_|github_pat_|glpat-|xox[abprs]-|AIza|ya29\.|sk-|[prs]k_(?:live|test)_)[\w-]{16,}/g,
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?/g,
 ];
-/** A word that is long enough to be a key. A path is none: it is cut at its slashes. */
+/** A word that is long enough to be a key. A slash ends a word, so a path is several words. */
 const LONG_WORD = /[\w+-]{32,}={0,2}/g;
 /** The secret keys of AWS have 40 characters, among them slashes. */
 const AWS_SECRET = /(?<![\w+/=.-])[A-Za-z0-9+][A-Za-z0-9+/]{39}(?![\w+/=.-])/g;
-/** Fewer digits or letters occur in names that people have made. */
+/** Names that people make have fewer digits, or fewer letters. */
 const RANDOM_CHARACTERS_MIN = 4;
 
 /**

@@ -9,8 +9,11 @@ export interface Robots {
   readonly crawlDelayS?: number | undefined;
 }
 
-/** RFC 9309, section 2.5, requires that at least so much is read; the rest is ignored. */
-const ROBOTS_BYTES_MAX = 500 * 1024;
+/**
+ * RFC 9309, section 2.5, requires that at least 500 KiB are read. A character has at least one byte. The rest is
+ * ignored.
+ */
+const ROBOTS_CHARS_MAX = 500 * 1024;
 const RULES_MAX = 10_000;
 
 interface RobotsRule {
@@ -38,7 +41,7 @@ export function robotsFor(product: string, status: number | undefined, text: str
 
 /** Cuts at the end of a line: a part of `Disallow: /private` could disallow everything. */
 function beginningOf(text: string): string {
-  return text.length <= ROBOTS_BYTES_MAX ? text : text.slice(0, text.lastIndexOf("\n", ROBOTS_BYTES_MAX) + 1);
+  return text.length <= ROBOTS_CHARS_MAX ? text : text.slice(0, text.lastIndexOf("\n", ROBOTS_CHARS_MAX) + 1);
 }
 
 interface RobotsGroup {

@@ -12,7 +12,7 @@ export const FIELD_VALUE = /(?=[a-z])[^\s"'`:\\&;,]{1,200}(?::(?!\/\/)|%3A(?!%2F
 const OTHER = String.raw`(?![+-]|\d{1,10}:\d{1,10}(?:[\s"'\x60\\]|$)|[a-z]:[\\/])`;
 const WORD = userAndPassword(String.raw`[^\s"'\x60:\\]`, String.raw`(?:[^\s"'\x60]+|"[^"]*|'[^']*)`);
 const ESCAPED = userAndPassword(String.raw`[^"'\x60:\\]`, String.raw`[^"'\x60\\]+`);
-/** By the quote before the value, which ends it. */
+/** Keyed by the quote before the value. The same quote ends the value. */
 const QUOTED: Readonly<Record<string, RegExp>> = {
   '"': userAndPassword(String.raw`[^":\\]`, String.raw`(?!")[^"\\]*(?:\\.[^"\\]*)*`),
   "'": userAndPassword("[^':]", "[^']+"),

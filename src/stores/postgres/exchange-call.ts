@@ -33,7 +33,7 @@ export function callText({ settlements, requests, reports }: ExchangeCall): stri
   return JSON.stringify(call);
 }
 
-/** PostgreSQL stores neither NUL characters nor halves of characters. */
+/** PostgreSQL stores neither NUL characters nor lone surrogates. */
 function storable(key: string): string {
   return key.replaceAll("\0", "").toWellFormed();
 }
@@ -64,7 +64,7 @@ export function repliesOf(requests: readonly LeaseRequest[], numbers: readonly n
     return value;
   };
   return requests.map(({ claims, most, wantsUse }): LeaseReply => {
-    const keyAt = (place: number) => claims[place - 1]?.key ?? "";
+    const keyAt = (position: number) => claims[position - 1]?.key ?? "";
     const units = next();
     if (units === LOST) return { kind: "wait", waitMs: 0.001, key: keyAt(next()), isStricter: false, isLost: true };
     const delayUs = units > 0 ? next() : 0;

@@ -3,7 +3,7 @@ import type { PgDriver, PgSingleClient, QueryResult, SqlParameter } from "./post
 import { sqlStateOf } from "./postgres-errors.ts";
 import { FOREIGN_TABLES } from "./postgres-tables.ts";
 
-/** Errors that no retry can pass: wrong password or role, unknown database, no rights, foreign tables. */
+/** Errors after which no retry can succeed: wrong password or role, unknown database, no rights, foreign tables. */
 const PERMANENT_STATES: ReadonlySet<string> = new Set(["28P01", "28000", "3D000", "3F000", "42501", FOREIGN_TABLES]);
 
 /** The schema was dropped while the connection was open: a new connection creates it again. */
@@ -26,14 +26,14 @@ export class PostgresClient {
     this.#prepare = prepare;
   }
 
-  /** Runs one statement, or several without parameters: then the results are those of the statements. */
+  /** Runs one statement, or several without parameters. Returns a result for each statement. */
   query(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly QueryResult[]> {
-    const result = this.#last.then(() => this.#queryAgain(sql, parameters));
+    const result = this.#last.then(() => this.#queryWithRetry(sql, parameters));
     this.#last = result.catch(() => undefined);
     return result;
   }
 
-  async #queryAgain(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly QueryResult[]> {
+  async #queryWithRetry(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly QueryResult[]> {
     try {
       return await this.#query(sql, parameters);
     } catch (error) {
@@ -70,7 +70,7 @@ export class PostgresClient {
     this.#client = undefined;
     // A connection that could not be opened has nothing to close.
     const client = await opening?.catch(() => undefined);
-    // The caller waits, so the program must not end before.
+    // The caller waits for the end of the connection, so the program must not end before.
     client?.ref();
     await client?.end().catch(() => undefined);
   }

@@ -15,7 +15,7 @@ export interface QueryResult {
   readonly rowCount: number | null;
 }
 
-/** What runs statements: a connection, or a transaction on one. */
+/** Runs statements: a connection, or a transaction on one. */
 export interface Queryable {
   query(text: string, values?: readonly SqlParameter[]): Promise<QueryResult>;
 }
@@ -47,7 +47,7 @@ export interface PgPoolClient extends PgClient {
 export interface PgSingleClient extends PgClient {
   connect(): Promise<unknown>;
   end(): Promise<void>;
-  /** Whether the connection keeps the program alive. */
+  /** The connection keeps the program alive, until `unref`. */
   ref(): void;
   unref(): void;
 }
@@ -76,7 +76,7 @@ const INT8 = 20;
 /** Names of prepared statements. The texts are those of this program, so there are few. */
 const statementNames = new Map<string, string>();
 const CONNECT_TIMEOUT_MS = 10_000;
-/** A report counts a million rows in less than a second. A server that needs longer is stuck. */
+/** A report counts a million rows in less than a second, so a server that needs longer than this is stuck. */
 const QUERY_TIMEOUT_MS = 60_000;
 
 export interface PgDriverOptions {

@@ -1,6 +1,6 @@
 /** SQLSTATE codes are five letters and digits; Node's own codes of network errors are longer or have other forms. */
 const SQLSTATE = /^[0-9A-Z]{5}$/;
-/** Codes of Node of five letters. */
+/** Codes of Node that look like a SQLSTATE. */
 const NODE_CODES: ReadonlySet<string> = new Set(["EPIPE"]);
 
 /**
@@ -20,10 +20,10 @@ export function sqlStateOf(error: unknown): string | undefined {
   return SQLSTATE.test(code) && !NODE_CODES.has(code) ? code : undefined;
 }
 
-/** Whether the connection is of no use any more. */
+/** Whether the connection can no longer be used. */
 export function isConnectionError(error: unknown): boolean {
   const state = sqlStateOf(error);
-  return state === undefined ? isOfNetwork(error) : /^(?:08|57P0[1-5]|25P03)/.test(state);
+  return state === undefined ? isNetworkError(error) : /^(?:08|57P0[1-5]|25P03)/.test(state);
 }
 
 /** Whether the same operation may succeed later. */
@@ -32,7 +32,7 @@ export function isTransient(error: unknown): boolean {
 }
 
 /** pg reports lost connections and its timeouts as plain errors, with or without a code of Node. */
-function isOfNetwork(error: unknown): boolean {
+function isNetworkError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if ("code" in error && typeof error.code === "string") return /^E[A-Z]+$/.test(error.code);
   return /^(?:Connection terminated|Client has encountered a connection error|timeout (?:expired|exceeded)|Query read timeout|Client was closed)/i.test(

@@ -91,8 +91,8 @@ export class PostgresExchanges {
 
   async #run(calls: readonly QueuedCall[]): Promise<readonly LeaseReply[]> {
     const { client, processId, leaseUs, serverUs } = this.#options;
-    const lost = this.#uncertain === undefined ? [] : await this.#resume(this.#uncertain);
-    const settlements = [...this.#unapplied(calls.flatMap(call => call.settlements)), ...lost];
+    const lostGrants = this.#uncertain === undefined ? [] : await this.#resume(this.#uncertain);
+    const settlements = [...this.#unapplied(calls.flatMap(call => call.settlements)), ...lostGrants];
     const requests = calls.flatMap(call => call.requests);
     const call = { settlements, requests, reports: calls.flatMap(({ reports }) => reports) };
     this.#number += 1;
@@ -114,8 +114,8 @@ export class PostgresExchanges {
   }
 
   /**
-   * Asks whether an exchange that was not acknowledged took effect. If so, its settlements must not be applied again, and
-   * the units that it granted are returned: the caller got none of them.
+   * Asks whether an exchange that was not acknowledged took effect. If so, its settlements must not be applied again. Its
+   * caller got none of the units that it granted: returns the settlements that give them back to the store.
    */
   async #resume({ number, settlements, requests }: UncertainExchange): Promise<readonly Settlement[]> {
     this.#number += 1;

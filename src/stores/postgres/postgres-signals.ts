@@ -94,7 +94,7 @@ class Subscription implements SignalSubscription {
     if (this.#isStopped || this.#client !== client) return;
     this.#failures = 0;
     this.isActive = true;
-    // What was sent while there was no connection was not heard.
+    // Signals that were sent while there was no connection are lost.
     this.#listener();
   }
 

@@ -23,7 +23,7 @@ export interface PostgresStoreOptions {
   readonly time: Time;
   /** How long a silent process keeps its leased units, in milliseconds. The same in all processes. @default LEASE_MS */
   readonly leaseMs?: number;
-  /** How long a call waits for the server, and for budgets that another process has locked. @default 1000 */
+  /** How long a call waits for the server, and for budgets that another process has locked, in ms. @default 1000 */
   readonly timeoutMs?: number;
   /** Replaces the server's clock in tests. */
   readonly serverUs?: () => number;
@@ -52,12 +52,12 @@ export class PostgresStore implements Store {
     const address = parsePostgresStoreUrl(url);
     const driver = await loadPgDriver({
       ...{ url: address.url, schema: address.schema, queryTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs },
-      // No transaction of a store waits for its process: this is for one that a lost connection has left open.
+      // A transaction of a store never waits for its process. The limit is for one that a lost connection has left open.
       ...{ idleInTransactionMs: Math.ceil(timeoutMs / 2), lockTimeoutMs: timeoutMs },
     });
     const store = new PostgresStore(address, driver, options);
     try {
-      // From now on the other processes count this one.
+      // With its first exchange the other processes count this one. An observer is not counted.
       if (options.isObserver === true) await store.#records.read("");
       else await store.exchange([], []);
     } catch (error) {

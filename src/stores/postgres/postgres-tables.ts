@@ -48,8 +48,8 @@ const FORMAT_TABLE = "docstokg_store_format";
 export const FOREIGN_TABLES = "DT001";
 
 /**
- * Whether the schema has the table. `to_regclass` would not do: a connection remembers that it found no table, also after
- * another process has created it and has released the lock.
+ * Whether the schema has the table. Does not use `to_regclass`: there a connection remembers that it found no table, even
+ * after another process has created it and has released the lock.
  */
 export async function hasTable(client: Queryable, schema: string, table: string): Promise<boolean> {
   return (await client.query(hasTableSql("$1", "$2"), [schema, table])).rows.length > 0;
@@ -60,7 +60,8 @@ function hasTableSql(schema: string, table: string): string {
 }
 
 /**
- * Creates or migrates the tables, in one message: a transaction over several would be ended if this process is delayed.
+ * Creates or migrates the tables, in one message: the server ends a transaction of several messages if this process is
+ * delayed between them.
  * A role that may only read and write rows can use a store that is up to date.
  */
 export async function prepareTables(client: Queryable, schema: string): Promise<void> {

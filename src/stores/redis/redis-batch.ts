@@ -12,7 +12,7 @@ interface PendingRequest {
 
 /**
  * The settlements and requests of one call of the script. Settlements of a budget are summed up. Equal requests of
- * several callers are sent once, with their number.
+ * several callers are sent once, with the number of callers.
  */
 export class RedisBatch {
   readonly settlements = new Map<string, { written: number; returned: number }>();

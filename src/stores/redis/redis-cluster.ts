@@ -215,10 +215,10 @@ function redirectionOf(
   error: unknown,
   from: RedisHost,
 ): { readonly target: RedisHost; readonly isAsking: boolean } | undefined {
-  const [kind, , place = ""] = error instanceof Error ? error.message.split(" ") : [];
+  const [kind, , address = ""] = error instanceof Error ? error.message.split(" ") : [];
   if (kind !== "MOVED" && kind !== "ASK") return undefined;
-  const colon = place.lastIndexOf(":");
-  const target = { host: place.slice(0, colon) || from.host, port: Number(place.slice(colon + 1)) };
+  const colon = address.lastIndexOf(":");
+  const target = { host: address.slice(0, colon) || from.host, port: Number(address.slice(colon + 1)) };
   return { target, isAsking: kind === "ASK" };
 }
 

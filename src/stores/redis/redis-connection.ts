@@ -94,7 +94,7 @@ export class RedisConnection {
     let isGivenUp = false;
     const timer = setStallTolerantTimer(time, timeoutMs, () => {
       isGivenUp = true;
-      const reason = this.#silence(timeoutMs);
+      const reason = this.#timeoutError(timeoutMs);
       reject(reason);
       // The system would need minutes to notice that a connection is dead.
       this.#abandon(key, reason);
@@ -116,7 +116,7 @@ export class RedisConnection {
     return promise;
   }
 
-  #silence(timeoutMs: number): Error {
+  #timeoutError(timeoutMs: number): Error {
     if (this.#ready !== undefined) return new Error(`no reply within ${timeoutMs} ms`);
     const question = this.#address.tls === undefined ? "" : " (does the server use TLS?)";
     return new Error(`no connection within ${timeoutMs} ms${question}`);
@@ -179,14 +179,14 @@ export class RedisConnection {
 }
 
 const LOG_IN = "check the user name and password of the URL";
-/** Replies and errors that no retry can end, by how they begin, and what the user can do. */
+/** Replies and errors after which no retry can succeed, by their first words, and what the user can do. */
 const REMEDIES: readonly (readonly [code: string, remedy: string])[] = [
   ["WRONGPASS", LOG_IN],
   ["NOAUTH", LOG_IN],
   ["ERR invalid password", LOG_IN],
   ["ERR AUTH", LOG_IN],
   ["ERR Client sent AUTH", "the server needs no password: remove it from the URL"],
-  ["NOPERM", "docs/guides/stores.md lists the commands and keys that the user must be allowed"],
+  ["NOPERM", "docs/guides/stores.md lists the commands and keys that the user must be allowed to use"],
   ["ERR DB", "the number at the end of the URL is the database"],
   ["ERR SELECT is not allowed in cluster mode", "a cluster has only database 0"],
   ["MOVED", "the server belongs to a cluster: add ?cluster=true to the URL"],
@@ -197,7 +197,7 @@ const REMEDIES: readonly (readonly [code: string, remedy: string])[] = [
 const UNTRUSTED =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_\w+|ERR_SSL_\w+)$/;
 
-/** True for errors that no retry can end: a missing driver or file, a wrong password, an unknown database. */
+/** True if no retry can succeed: a missing driver or file, a wrong password, an unknown database. */
 export function isPermanent({ cause }: StoreError): boolean {
   if (cause instanceof UnknownPrimaryError || REMEDIES.some(([code]) => isReply(cause, code))) return true;
   const { code = "", syscall = "" } = (cause instanceof Error ? cause : {}) as { code?: string; syscall?: string };

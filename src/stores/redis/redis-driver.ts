@@ -6,7 +6,7 @@ import { connectPrimary } from "./redis-sentinel.ts";
 import type { RedisAddress } from "./redis-url.ts";
 
 export interface RedisDriverOptions {
-  /** Limits each connection with its log-in. */
+  /** The time limit for one connection, log-in included. */
   readonly timeoutMs: number;
   readonly time: Time;
   /** Called when the driver has lost its connection and cannot be used any more. */
@@ -22,7 +22,7 @@ export type CommandFor = (history: string) => readonly string[];
 export interface RedisDriver {
   /** In a cluster, `key` selects the server. */
   send(key: string, commandFor: CommandFor): Promise<unknown>;
-  /** Over a connection of its own. `onLost` is called when that is lost. Returns a function that ends it. */
+  /** Opens a connection of its own, and calls `onLost` if it is lost. Returns a function that ends the subscription. */
   subscribe(channel: string, onMessage: () => void, onLost: () => void): Promise<() => void>;
   /** Gives up the connection that serves `key`, because its server does not answer or has become a replica. */
   abandon(key: string, reason: Error): void;

@@ -2,15 +2,15 @@ import { connectNode, orDestroy, type RedisNode, type RedisNodeOptions } from ".
 import type { RedisHost } from "./redis-url.ts";
 import { replyWithin } from "./reply-within.ts";
 
-/** Budgets whose history is kept, at most. */
+/** The history of at most this many budgets is kept. */
 const KEPT_MAX = 16_384;
 
 /** A connection to a server with data. */
 export interface DataNode extends RedisNode {
   /**
-   * The name of the server's data. It is a new one after each start and each promotion: the server may then lack the last
-   * changes that another server, or it itself before the start, has confirmed. A user without the right to ask for it
-   * gets the address, which shows a promotion but no restart.
+   * The name of the server's data. It changes with each start and each promotion of the server: then the server may lack
+   * the last changes that were confirmed before. If the user has no right to ask for the name, the address is used
+   * instead, which shows a promotion but no restart.
    */
   readonly history: string;
 }
@@ -22,9 +22,9 @@ export async function connectData(address: RedisHost, options: RedisNodeOptions)
 
 async function historyOf(node: RedisNode, options: RedisNodeOptions): Promise<string> {
   const address = `${node.address.host}:${node.address.port}`;
-  const silence = () => new Error(`${address} did not answer in time`);
+  const timeoutError = () => new Error(`${address} did not answer in time`);
   try {
-    const text = String(await replyWithin(options, node.send(["INFO", "replication"]), silence));
+    const text = String(await replyWithin(options, node.send(["INFO", "replication"]), timeoutError));
     const [, id = address] = /^master_replid:(\w+)/m.exec(text) ?? [];
     // A replica has the name of its primary until it is promoted, which may be a moment after this reply.
     return /^role:slave/m.test(text) ? `replica ${id}` : id;

@@ -1,7 +1,7 @@
 /** The format of budgets. Another version uses other keys, so that no process misreads those of another one. */
 const FORMAT = "v3";
 
-/** The beginning of every key, unless the URL says another one. */
+/** The beginning of every key, unless the URL has the parameter `prefix`. */
 export const DEFAULT_PREFIX = "docstokg";
 
 /** The Redis keys of budgets. */

@@ -9,7 +9,7 @@ export interface RedisNodeOptions {
   readonly credentials: RedisCredentials;
   readonly database: number;
   readonly tls: RedisTls | undefined;
-  /** Limits the connection with its log-in. */
+  /** The time limit for the connection, log-in included. */
   readonly timeoutMs: number;
   readonly time: Time;
   /** Called once when the established connection is lost, `destroy` excepted. */
@@ -85,7 +85,7 @@ export async function connectNode(
   };
 }
 
-/** The result, or its error after the connection is closed. */
+/** Returns the result. If it fails, closes the connection and throws the error. */
 export async function orDestroy<Result>(node: RedisNode, result: Promise<Result>): Promise<Result> {
   try {
     return await result;

@@ -1,4 +1,6 @@
+import { backoffMs } from "../../core/breaker/backoff.ts";
 import { messageOf, StoreError } from "../../errors.ts";
+import type { Timer } from "../../time/time.ts";
 import type { RedisDriver, RedisDriverOptions } from "./redis-driver.ts";
 import { connectData } from "./redis-history.ts";
 import { connectNode, orDestroy, type RedisNode, subscribeAt } from "./redis-node.ts";
@@ -6,8 +8,10 @@ import type { RedisAddress, RedisHost } from "./redis-url.ts";
 import { replyWithin } from "./reply-within.ts";
 
 const SWITCHED = "+switch-master";
+/** Between two attempts to reach a sentinel again. */
+const BACKOFF = { baseMs: 100, capMs: 5000 };
 
-/** The sentinels do not monitor a server of this name: no retry can end this error. */
+/** The sentinels do not monitor a server of this name: no retry can succeed. */
 export class UnknownPrimaryError extends StoreError {}
 
 /**
@@ -50,7 +54,7 @@ export async function connectPrimary(address: RedisAddress, options: RedisDriver
 /** During a failover the sentinels may still name a server that has become a replica. */
 async function requirePrimary(node: RedisNode, watch: PrimaryWatch, options: RedisDriverOptions): Promise<void> {
   const { host, port } = node.address;
-  const reply = await replyWithin(options, node.send(["ROLE"]), () => silenceOf(node.address));
+  const reply = await replyWithin(options, node.send(["ROLE"]), () => noAnswerError(node.address));
   const role = Array.isArray(reply) ? reply[0] : undefined;
   if (role !== "master") throw new Error(`${host}:${port}, named by the sentinels, is not the primary now`);
   // The sentinels may have promoted another server meanwhile. The old one still answers for a moment.
@@ -63,6 +67,7 @@ class PrimaryWatch {
   readonly #options: RedisDriverOptions;
   #primary: RedisHost | undefined;
   #sentinel: RedisNode | undefined;
+  #timer: Timer | undefined;
   #isStopped = false;
   onSwitch: (reason: Error) => void = () => undefined;
 
@@ -84,6 +89,7 @@ class PrimaryWatch {
 
   stop(): void {
     this.#isStopped = true;
+    this.#timer?.cancel();
     this.#sentinel?.destroy();
   }
 
@@ -101,23 +107,28 @@ class PrimaryWatch {
     }
     if (errors.every(error => error instanceof UnknownPrimaryError))
       throw new UnknownPrimaryError(`the sentinels monitor no server with the name ${JSON.stringify(primaryName)}`);
-    // A sentinel whose name is unknown says nothing about the others, which may be back later.
-    const known = errors.filter(error => !(error instanceof UnknownPrimaryError));
-    throw known.find(error => !("code" in error && error.code === "ENOTFOUND")) ?? known[0];
+    // An unknown host name is a permanent error, so it is thrown only if no sentinel failed for another reason.
+    const failures = errors.filter(error => !(error instanceof UnknownPrimaryError));
+    throw failures.find(error => !("code" in error && error.code === "ENOTFOUND")) ?? failures[0];
   }
 
   async #ask(host: RedisHost): Promise<void> {
     const { sentinelCredentials: credentials, tls, primaryName } = this.#address;
     const { timeoutMs, time } = this.#options;
-    const onLost = () => this.#onSentinelLost();
+    let isLost = false;
+    const onLost = () => {
+      isLost = true;
+      if (this.#sentinel === sentinel) this.#onSentinelLost();
+    };
     const sentinel = await connectNode(host, { credentials, database: 0, tls, timeoutMs, time, onLost });
     try {
       // Subscribe first: a failover between the two commands is then announced.
       const subscribed = sentinel.subscribe(SWITCHED, message => this.#onMessage(message));
-      await replyWithin(this.#options, subscribed, () => silenceOf(host));
+      await replyWithin(this.#options, subscribed, () => noAnswerError(host));
       const primary = primaryOf(await this.#query(host));
       if (primary === undefined) throw new UnknownPrimaryError(`unknown name ${JSON.stringify(primaryName)}`);
       if (this.#isStopped) throw new Error("the store is closed");
+      if (isLost) throw new Error(`${host.host}:${host.port} has closed the connection`);
       this.#sentinel = sentinel;
       this.#setPrimary(primary);
     } catch (error) {
@@ -134,7 +145,7 @@ class PrimaryWatch {
     const node = await connectNode(host, { credentials, database: 0, tls, timeoutMs, time, onLost });
     try {
       const reply = node.send(["SENTINEL", "GET-MASTER-ADDR-BY-NAME", primaryName]);
-      return await replyWithin(this.#options, reply, () => silenceOf(host));
+      return await replyWithin(this.#options, reply, () => noAnswerError(host));
     } finally {
       node.destroy();
     }
@@ -153,17 +164,29 @@ class PrimaryWatch {
     if (before !== undefined) this.onSwitch(new Error(`the sentinels have promoted ${primary.host}:${primary.port}`));
   }
 
-  /**
-   * Another sentinel may announce the next primary. If none answers, the connection to the primary stays in use: without
-   * sentinels there is no failover.
-   */
   #onSentinelLost(): void {
     this.#sentinel = undefined;
-    if (!this.#isStopped) void this.#connect().catch(() => undefined);
+    void this.#connectAgain(1);
+  }
+
+  /**
+   * Another sentinel may announce the next primary. While none answers, the connection to the primary stays in use,
+   * because without sentinels there is no failover. They are asked again until one answers.
+   */
+  async #connectAgain(attempt: number): Promise<void> {
+    if (this.#isStopped) return;
+    try {
+      await this.#connect();
+    } catch {
+      if (this.#isStopped) return;
+      const delayMs = backoffMs(BACKOFF, attempt, Math.random(), undefined);
+      this.#timer = this.#options.time.setTimer(delayMs, () => void this.#connectAgain(attempt + 1));
+      this.#timer.unref?.();
+    }
   }
 }
 
-function silenceOf({ host, port }: RedisHost): Error {
+function noAnswerError({ host, port }: RedisHost): Error {
   return new Error(`${host}:${port} did not answer in time`);
 }
 

@@ -44,7 +44,7 @@ export interface RedisStoreOptions {
   readonly trustMs?: number;
   /** The clocks and timers to use. @default the clocks of this machine */
   readonly time?: Time;
-  /** Only reads and writes records, as a command does: it is not counted among the processes. @default false */
+  /** For a command that only looks and gives orders: it is not counted among the processes. @default false */
   readonly isObserver?: boolean;
   /** Replaces the server's clock in tests. */
   readonly serverUs?: () => number;
@@ -82,7 +82,8 @@ export class RedisStore implements Store {
 
   /**
    * Rejects with a permanent StoreError if the driver is missing, the address is invalid, its host does not exist, or
-   * the server refuses the credentials or the database. It does not reject if the server is unreachable: then each exchange fails until the server is back (law S4).
+   * the server refuses the credentials or the database. It does not reject if the server is unreachable: then each
+   * exchange fails until the server is back (law S4).
    */
   static async open(url: string, options: RedisStoreOptions = {}): Promise<RedisStore> {
     const address = parseRedisUrl(url);
@@ -171,7 +172,7 @@ export class RedisStore implements Store {
       });
       batches.add(batch);
     }
-    // An empty exchange contacts the server too: a process without a store uses it to find out whether it is back.
+    // An empty exchange contacts the server too: a process that has lost the store finds out by it whether it is back.
     if (settlements.length + requests.length + reports.length === 0)
       await this.#announce(this.#leaseUs).catch(error => Promise.reject(toStoreError(error)));
     else if (this.#keys.isCluster && this.#isPresenceDue) void this.#announce(this.#leaseUs).catch(() => undefined);
@@ -271,15 +272,15 @@ export class RedisStore implements Store {
     for (const [key, { written, returned }] of batch.settlements) this.#ledger.settled(key, written + returned);
     let index = 0;
     for (const [requestKey, { request, onReply }] of batch.pending) {
-      const own = replies[index] ?? [];
+      const ownReplies = replies[index] ?? [];
       const keys = request.claims.map(({ key }) => key);
       // If the connection was lost meanwhile, the units of these keys must be reported to the server again.
       if (epoch === this.#ledger.epoch) for (const key of keys) this.#ledger.confirm(key);
-      for (const [caller, reply] of own.entries()) {
+      for (const [caller, reply] of ownReplies.entries()) {
         if (reply.kind === "granted") this.#ledger.granted(keys, reply.units);
         onReply[caller]?.(reply);
       }
-      const last = own.at(-1);
+      const last = ownReplies.at(-1);
       if (last !== undefined) this.#refusals.record(requestKey, last, nowUs);
       if (last?.kind !== "wait" || last.isLost === undefined)
         for (const key of keys) this.#histories.confirm(key, history);

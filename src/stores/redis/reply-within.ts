@@ -1,16 +1,16 @@
 import { setStallTolerantTimer } from "../../time/stall-tolerant-timer.ts";
 import type { Time } from "../../time/time.ts";
 
-/** The reply of a server, or an error of `onSilence` if it does not come within `timeoutMs`. */
+/** The reply of a server. If none comes within `timeoutMs`, rejects with the error that `onTimeout` returns. */
 export async function replyWithin<Reply>(
   { time, timeoutMs }: { readonly time: Time; readonly timeoutMs: number },
   reply: Promise<Reply>,
-  onSilence: () => Error,
+  onTimeout: () => Error,
 ): Promise<Reply> {
-  const silent = Promise.withResolvers<never>();
-  const timer = setStallTolerantTimer(time, timeoutMs, () => silent.reject(onSilence()));
+  const timeout = Promise.withResolvers<never>();
+  const timer = setStallTolerantTimer(time, timeoutMs, () => timeout.reject(onTimeout()));
   try {
-    return await Promise.race([reply, silent.promise]);
+    return await Promise.race([reply, timeout.promise]);
   } finally {
     timer.cancel();
   }

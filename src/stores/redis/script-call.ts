@@ -20,12 +20,12 @@ export interface ScriptCall {
   readonly args: readonly string[];
 }
 
-/** The argument with the position of the list of processes. */
+/** The index of the argument that holds the position of the list of processes. */
 const PRESENCE_AT = 7;
 /** In place of the number of grants: the server has lost a budget that this process knows. */
 const LOST = -1;
 
-/** An age of knowledge that is above that of every budget: the server then says that it has lost the budget. */
+/** An age of knowledge that is above the age of every budget, so that the server replies that it has lost the budget. */
 const BEFORE_ALL_US = 9e15;
 
 export interface BatchCaller extends ScriptCaller {
@@ -74,8 +74,9 @@ export function scriptCallOf(batch: RedisBatch, ledger: RedisLedger, caller: Bat
 }
 
 /**
- * Only adds the process to the list of processes that use the store; a lease of 0 removes it. The first call of a store:
- * a server closes the connection of a client that sends more than ten words and has not logged in, instead of saying so.
+ * Only adds the process to the list of processes that use the store; a lease of 0 removes it. A store sends this call
+ * first, because it is short: if a client that has not logged in sends more than ten words, the server closes the
+ * connection instead of replying with the reason.
  */
 export function presenceCallOf(caller: ScriptCaller, key: string): ScriptCall {
   return { keys: [key], args: [...headOf(caller, 0), "-1"] };

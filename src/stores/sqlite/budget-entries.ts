@@ -55,7 +55,7 @@ export class BudgetEntries {
     this.#deleteAll.run(key);
   }
 
-  /** Shifts the instants of all entries of a budget: the machine was restarted. */
+  /** Shifts the instants of all entries of a budget, after a restart of the machine. */
   shift(key: string, byUs: number): void {
     for (const { kind, id, value } of this.#all.all(key) as unknown as readonly EntryRow[]) {
       const entry = parsed(value);

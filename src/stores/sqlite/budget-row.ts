@@ -72,7 +72,7 @@ function unpacked({ state, stamps }: BudgetRow): BudgetState {
   return { ...rest, log: { ...rest.log, rings } };
 }
 
-/** Whether the numbers that decide are numbers. A file may hold anything. */
+/** Whether the numbers on which decisions depend are finite numbers. A file may hold anything. */
 function isValid({ log, windows, lengthsUs, spacingUs, turns, leases }: BudgetState): boolean {
   const numbers = [log.written, log.pending, log.lastUs, spacingUs, turns.head, turns.tail, turns.waiting, leases.head];
   const ofWindows = windows.flatMap(({ limit, spanUs, grain, capacity }) => [limit, spanUs, grain, capacity]);

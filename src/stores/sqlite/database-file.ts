@@ -83,7 +83,7 @@ export function openFile(
     db.exec("PRAGMA wal_autocheckpoint = 256");
     if (version < format.migrations.length) {
       migrate(db, format);
-      // The header on the disk must show whose file it is, also after damage that SQLite cannot read past.
+      // Writes the header to the disk: if the file is damaged later, `hasOwnHeader` reads it there.
       db.exec("PRAGMA wal_checkpoint(PASSIVE)");
     }
     return { db, identity };
@@ -173,21 +173,22 @@ export function identityOf(path: string): bigint | undefined {
 const OTHERS = 0o077;
 
 /**
- * Creates an empty file. SQLite would follow the umask, and gives its side files the mode of the database. The file gets its final name after it is closed: a process that closes any handle of a file loses
- * all its locks on that file, also those of a database that it has open.
+ * Creates an empty file. SQLite would create it with the mode of the umask; it gives its side files the mode of the
+ * database. The file gets its final name after it is closed: a process that closes any handle of a file loses all its
+ * locks on that file, also those of a database that it has open.
  */
 function create(path: string, isPrivate: boolean): void {
   mkdirSync(dirname(path), { recursive: true, mode: isPrivate ? 0o700 : 0o777 });
-  const unnamed = `${path}.${randomUUID()}`;
-  writeFileSync(unnamed, "", { flag: "wx", mode: isPrivate ? 0o600 : 0o666 });
+  const temporary = `${path}.${randomUUID()}`;
+  writeFileSync(temporary, "", { flag: "wx", mode: isPrivate ? 0o600 : 0o666 });
   try {
-    linkSync(unnamed, path);
+    linkSync(temporary, path);
   } catch (error) {
     // Another process was faster, or the file system has no hard links: then SQLite creates the file, and its mode is
     // restricted afterwards.
     if (!["EEXIST", "EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"].includes(codeOf(error) ?? "")) throw error;
   } finally {
-    rmSync(unnamed, { force: true });
+    rmSync(temporary, { force: true });
   }
 }
 

@@ -5,8 +5,8 @@ import type { SignalSubscription, SignalTopic, StoreSignals } from "../store.ts"
 
 /**
  * Notifies the processes that share a database file. SQLite has no notifications, so an empty file beside the database
- * stands for each topic (`limits.db.orders`): the sender sets its modification time, and the operating system tells the
- * processes that watch it.
+ * stands for each topic (`limits.db.orders`): the sender sets its modification time, and the operating system notifies
+ * the processes that watch it.
  */
 export class FileSignals implements StoreSignals {
   readonly #path: string;

@@ -1,7 +1,7 @@
 /**
  * SQLite gives its lock to the process that happens to ask when it is free. Without a pause, a process that always has
- * something to write would starve the others. So after each transaction a process leaves the file to the others for
- * this many times the duration of the transaction, for each of them.
+ * something to write would starve the others. So after each transaction a process does not use the file for a time:
+ * this factor, times the duration of the transaction, times the number of other processes.
  */
 const YIELD_FACTOR = 2;
 /** A shorter pause is not made, so that occasional calls never wait. */

@@ -103,7 +103,7 @@ export class SqliteBudgets implements Budgets {
     this.#entries.removeAll(key);
   }
 
-  /** The processes that know the budget notice that it is lost, and report its use. The other budgets go on. */
+  /** The processes that know the budget notice that it is lost, and report its use. Other budgets are not concerned. */
   #removeDamaged(key: string): void {
     this.#remove(key);
     this.#onDamage(`the stored budget "${key}" could not be parsed, and was removed`);

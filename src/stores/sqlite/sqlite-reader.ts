@@ -1,6 +1,4 @@
-import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { pathToFileURL } from "node:url";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { messageOf, StoreError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
@@ -10,6 +8,7 @@ import { identityOf, inTransaction, versionOf } from "./database-file.ts";
 import { machineBootId } from "./machine-boot.ts";
 import type { MachineInstant } from "./machine-instant.ts";
 import { pause } from "./open-database.ts";
+import { openReadOnly } from "./open-read-only.ts";
 import { STORE_FORMAT } from "./sqlite-connection.ts";
 import { isBusy, isUnusablePath } from "./sqlite-errors.ts";
 import { SqliteRecords } from "./sqlite-records.ts";
@@ -74,7 +73,7 @@ export class SqliteReader implements RecordReader {
     if (this.#file !== undefined && this.#file.identity === identity) return this.#file;
     this.close();
     const { DatabaseSync: Database } = await import("node:sqlite");
-    const db = this.#openDatabase(Database);
+    const db = openReadOnly(Database, this.#path);
     try {
       const version = inTransaction(db, "BEGIN", () => versionOf(db, STORE_FORMAT));
       if (version < STORE_FORMAT.migrations.length)
@@ -89,24 +88,8 @@ export class SqliteReader implements RecordReader {
     }
   }
 
-  /**
-   * A file without its log cannot be opened by a user who may not create the log. No process has such a file open, so
-   * nothing changes it meanwhile.
-   */
-  #openDatabase(Database: typeof DatabaseSync): DatabaseSync {
-    const db = new Database(this.#path, { readOnly: true, timeout: 0 });
-    try {
-      db.prepare("SELECT count(*) FROM sqlite_schema").get();
-      return db;
-    } catch (error) {
-      db.close();
-      if (!isUnusablePath(error) || existsSync(`${this.#path}-wal`)) throw error;
-      return new Database(`${pathToFileURL(this.#path).href}?immutable=1`, { readOnly: true, timeout: 0 });
-    }
-  }
-
   #unreadable(cause: unknown): StoreError {
-    const advice = isUnusablePath(cause) ? "; it can be read by its owner, or by a user who may read the file" : "";
+    const advice = isUnusablePath(cause) ? "; check that the file exists and that this user may read it" : "";
     return new StoreError(`cannot read ${this.#path}: ${messageOf(cause)}${advice}`, { cause });
   }
 }

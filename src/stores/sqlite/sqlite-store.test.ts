@@ -154,6 +154,20 @@ test("sqlite: each call on a locked file fails after 500 ms of its own, and work
   assert.equal(await grantedUnits(store, requestFor("k", 9, 1000, 9)), 9, "calls that failed were not charged");
 });
 
+test("sqlite: a store that cannot be opened because of a lock says how long it waited", async t => {
+  const time = new FakeTime();
+  const file = newFile();
+  await (await SqliteStore.open(file, { time })).close();
+  connection(t, file).exec("BEGIN IMMEDIATE");
+  await Promise.all([
+    assert.rejects(SqliteStore.open(file, { time, timeoutMs: 100 }), {
+      code: "DOCSTOKG_STORE",
+      message: `the store ${file} was locked by another process for 5000 ms`,
+    }),
+    time.advance(6000),
+  ]);
+});
+
 test("sqlite: close waits for queued calls", async t => {
   const time = new FakeTime();
   const file = newFile();

@@ -76,7 +76,7 @@ export class SqliteStore implements Store {
     const store = new SqliteStore(absolute(file), options);
     const openingMs = Math.max(OPENING_MS, store.#timeoutMs);
     await store.#connect(openingMs);
-    // An empty transaction: the other processes count this one from now on, and a file that cannot be written is found.
+    // An empty transaction: from now on the other processes count this one. It fails if the file cannot be written.
     await store.#queued({ run: () => undefined, timeoutMs: openingMs }).catch(error => {
       store.#connection?.drop();
       throw error;
@@ -94,8 +94,8 @@ export class SqliteStore implements Store {
       timeoutMs = TIMEOUT_MS,
       isPrivate = false,
     } = options;
-    const reported = (error: StoreError) => notify(onTrouble, error);
-    this.#options = { path, format: STORE_FORMAT, time, random, onTrouble: reported, isPrivate };
+    const report = (error: StoreError) => notify(onTrouble, error);
+    this.#options = { path, format: STORE_FORMAT, time, random, onTrouble: report, isPrivate };
     this.#leaseUs = leaseMs * 1000;
     this.#boot = boot ?? machineBootId();
     this.#timeoutMs = timeoutMs;
@@ -194,6 +194,7 @@ export class SqliteStore implements Store {
       run,
       size,
       isUrgent,
+      timeoutMs,
       deadlineUs,
       resolve: resolve as (result: unknown) => void,
       reject,
@@ -272,8 +273,8 @@ export class SqliteStore implements Store {
   /** Rejects the calls that have waited too long; the others are tried again after a pause that grows. */
   async #onBusy(failed: number, cause: unknown): Promise<void> {
     const { path, time, random } = this.#options;
-    for (const { reject } of this.#queue.removeOverdue(time.monotonicUs()))
-      reject(new StoreError(`the store ${path} was locked by another process for ${this.#timeoutMs} ms`, { cause }));
+    for (const { reject, timeoutMs } of this.#queue.removeOverdue(time.monotonicUs()))
+      reject(new StoreError(`the store ${path} was locked by another process for ${timeoutMs} ms`, { cause }));
     if (!this.#queue.isEmpty) await pause(time, backoffMs(PAUSE, failed, random(), 1));
   }
 

@@ -6,10 +6,12 @@ export interface QueuedTransaction {
   /** Applied before the first `run` of the transaction, for all its calls together. */
   readonly settlements: readonly Settlement[];
   readonly run: (tables: SqliteTables) => unknown;
-  /** The amount of work: settlements plus requests. */
+  /** The amount of work: the settlements, requests and reports of an exchange; 1 for any other call. */
   readonly size: number;
   /** Skips the pause that leaves the file to other processes. */
   readonly isUrgent: boolean;
+  /** How long the call waits while the file is locked. */
+  readonly timeoutMs: number;
   /** If the file is still locked at this time, the call is rejected. */
   readonly deadlineUs: number;
   readonly resolve: (result: unknown) => void;

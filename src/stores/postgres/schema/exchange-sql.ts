@@ -1,10 +1,10 @@
-/** Every so often an exchange deletes expired rows, at most so many. */
+/** An exchange that sweeps deletes at most this many expired rows of each table. */
 const SWEPT_AT_ONCE = 200;
-/** Processes are counted once in this time: the count takes time in proportion to their number. */
+/** Each process counts the processes at most once in this time: the cost grows with their number. */
 const COUNTED_US = 1_000_000;
 /** The SQLSTATE of an exchange that its process has given up: it must have no effect. */
 export const GIVEN_UP = "DT002";
-/** A budget is kept at least this long after it can delay a request. */
+/** A budget is kept at least this long after it can no longer delay a request. */
 const MARGIN_US = 1_000_000;
 
 /**

@@ -1,6 +1,6 @@
 import { CLEANED_AT_ONCE, TURN_TIMEOUT_US } from "./turn-queue-sql.ts";
 
-/** A process gets a new entry when its lease has moved by this part of its length. */
+/** A process gets a new entry when the end of its lease has moved by the length of the lease, divided by this number. */
 const ENTRY_PARTS = 32;
 
 /** `core/limits/lease-list.ts` in PL/pgSQL, with what `SharedBudget.join` does about a lease that has ended. */

@@ -135,7 +135,7 @@ async function afterArrivals(shape: Tree, earlier: readonly Arrival[]) {
   return { ...world, waiting };
 }
 
-test("a forecast tells the instant at which a new request starts if nothing else arrives", async () => {
+test("an estimate is the instant at which a new request starts if nothing else arrives", async () => {
   await fc.assert(
     fc.asyncProperty(tree, arrivals, fc.nat(5), fc.integer({ min: 1, max: 3 }), async (shape, earlier, which, size) => {
       const unbounded = earlier.map(one => ({ ...one, boundMs: Number.POSITIVE_INFINITY }));
@@ -151,7 +151,7 @@ test("a forecast tells the instant at which a new request starts if nothing else
   );
 });
 
-test("the requests that a forecast calls late would be, and without them all others start within their bounds", async () => {
+test("the requests that an estimate calls late would be, and without them all others start within their bounds", async () => {
   await fc.assert(
     fc.asyncProperty(tree, arrivals, async (shape, earlier) => {
       const [refusing, keeping] = [await afterArrivals(shape, earlier), await afterArrivals(shape, earlier)];
@@ -172,7 +172,7 @@ test("the requests that a forecast calls late would be, and without them all oth
       await keeping.runToEnd();
       for (const waiter of waiting)
         assert.ok(late.has(waiter) || (grantedUs.get(waiter) ?? 0) <= waiter.latestUs(nowUs), "in time");
-      // The first that the forecast calls late does not depend on the others.
+      // The first that the estimate calls late does not depend on the others.
       const [first] = late;
       const same = first && keeping.waiting[waiting.indexOf(first)];
       assert.ok(same === undefined || (keeping.grantedUs.get(same) ?? 0) > same.latestUs(nowUs), "would be late");

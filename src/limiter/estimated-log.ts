@@ -1,13 +1,13 @@
 import type { Window, WindowLog } from "../core/limits/window-log.ts";
 
-/** A window log, and the units that a forecast has charged to it. */
-export class ForecastLog {
+/** A window log, and the units that an estimate has charged to it. */
+export class EstimatedLog {
   readonly #log: WindowLog;
   readonly #windows: readonly Window[];
   readonly #nowUs: number;
   /** Units that were written or granted in reality. */
   readonly #known: number;
-  /** For each request of the forecast: when it starts, and the sum of the units up to it. */
+  /** For each request of the estimate: when it starts, and the sum of the units up to it. */
   readonly #startsUs: number[] = [];
   readonly #sums: number[] = [];
 
@@ -18,7 +18,7 @@ export class ForecastLog {
     this.#known = log.written + log.pending;
   }
 
-  /** Units charged by the forecast. */
+  /** Units charged by the estimate. */
   get charged(): number {
     return this.#sums.at(-1) ?? 0;
   }
@@ -50,14 +50,14 @@ export class ForecastLog {
     return unit <= 0 ? 0 : this.#stampUs(index, window, unit) + window.spanUs;
   }
 
-  /** As `WindowLog.stampUs`, over real and forecast units: a coarse window knows only every `grain`-th stamp. */
+  /** As `WindowLog.stampUs`, over real and estimated units: a coarse window knows only every `grain`-th stamp. */
   #stampUs(index: number, window: Window, unit: number): number {
     const stamped = Math.ceil(unit / window.grain) * window.grain;
     if (this.charged === 0 || stamped <= this.#known) return this.#log.stampUs(index, window, unit, this.#nowUs);
     return this.#startUs(Math.min(stamped - this.#known, this.charged));
   }
 
-  /** When the n-th unit of the forecast starts. */
+  /** When the n-th unit of the estimate starts. */
   #startUs(unit: number): number {
     let low = 0;
     let high = this.#sums.length - 1;

@@ -3,28 +3,32 @@ import { bindingLimit, type LimitTimes } from "./binding-limit.ts";
 import type { Budget } from "./budget.ts";
 import type { Charge } from "./charge.ts";
 import type { CostLog } from "./cost-log.ts";
-import { ForecastLog } from "./forecast-log.ts";
+import { EstimatedLog } from "./estimated-log.ts";
 
-/** A budget, and the requests that the forecast has charged to it. */
-export class ForecastBudget implements LimitTimes {
+/** A budget, and the requests that the estimate has charged to it. */
+export class EstimatedBudget implements LimitTimes {
   readonly nowUs: number;
   readonly #budget: Budget;
-  readonly #log: ForecastLog;
-  readonly #costs: ReadonlyMap<CostLog, ForecastLog>;
+  readonly #log: EstimatedLog;
+  readonly #costs: ReadonlyMap<CostLog, EstimatedLog>;
   readonly hasSlot: boolean;
 
   constructor(budget: Budget, nowUs: number, ignoresSlots: boolean) {
     this.nowUs = nowUs;
     this.#budget = budget;
     this.hasSlot = ignoresSlots || budget.hasSlot;
-    this.#log = new ForecastLog(budget.log, budget.windows, nowUs);
-    this.#costs = new Map(budget.costLogs.map(cost => [cost, new ForecastLog(cost.log, cost.windows, nowUs)]));
+    this.#log = new EstimatedLog(budget.log, budget.windows, nowUs);
+    this.#costs = new Map(budget.costLogs.map(cost => [cost, new EstimatedLog(cost.log, cost.windows, nowUs)]));
   }
 
   charge({ units, costs }: Charge, atUs: number): void {
     if (units === 0) return;
     this.#log.charge(units, atUs);
     for (const [cost, log] of this.#costs) log.charge(costs?.get(cost.unit) ?? 0, atUs);
+  }
+
+  get hasPending(): boolean {
+    return this.#budget.hasPending;
   }
 
   readyUs({ units, costs }: Charge): number {

@@ -1,13 +1,13 @@
 import type { Constraint } from "../errors.ts";
 import type { Budget } from "./budget.ts";
 import type { Charge } from "./charge.ts";
-import { ForecastBudget } from "./forecast-budget.ts";
+import { EstimatedBudget } from "./estimated-budget.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import { keyAbove, type SchedulerNode } from "./scheduler-node.ts";
 import type { Waiter } from "./waiter.ts";
 
-/** One request of a forecast: queued in reality, or only supposed. */
-interface ForecastEntry {
+/** One request of an estimate: queued in reality, or only supposed. */
+interface EstimatedEntry {
   readonly charge: Charge;
   /** The latest start that its bound permits. */
   latestUs: number;
@@ -17,42 +17,43 @@ interface ForecastEntry {
   startUs: number | undefined;
   /** Whether `constraint` is asked for. */
   isAsked: boolean;
-  /** The limit that delays it. Found when it is decided: once it is charged, the windows are further on. */
+  /**
+   * The limit that delays it. Computed when the start is decided: once the request is charged, the windows give a later
+   * time.
+   */
   constraint: Constraint | undefined;
 }
 
 /** When a request starts, and which limit delays it. */
-export interface ForecastStart {
+export interface EstimatedStart {
   /** Infinity if a slot is missing, whose release is unknown. */
   readonly startUs: number;
   readonly constraint: Constraint | undefined;
 }
 
-export interface LateWaiter extends ForecastStart {
+export interface LateWaiter extends EstimatedStart {
   readonly waiter: Waiter;
 }
 
 /**
  * When the queued requests below one budget start if nothing else arrives: the rules of the `Scheduler`, run ahead on
- * numbers. A slot that is taken stays taken, because its release is unknown; a request that starts in the forecast takes
+ * numbers. A slot that is taken stays taken, because its release is unknown; a request that starts in the estimate takes
  * none. Units that are granted but not yet written count as written now.
  *
  * A request that cannot start within its bound is left out from then on, as if it were refused now.
  */
-export class Forecast {
-  readonly #nodes = new Map<Budget | string, ForecastNode>();
-  readonly #root = new ForecastNode(undefined, undefined);
+export class QueueEstimate {
+  readonly #nodes = new Map<Budget | string, EstimatedNode>();
+  readonly #root = new EstimatedNode(undefined, undefined);
   /** Nodes that wait for time, in no order: at most one for each role budget with a queue, and those above. */
-  readonly #parked = new Set<ForecastNode>();
+  readonly #parked = new Set<EstimatedNode>();
   readonly #late: LateWaiter[] = [];
   readonly #slotsIgnored = new Set<Budget>();
   /** When it was made. */
   readonly madeUs: number;
-  /** The least time by which a request that was decided starts before its bound ends. */
+  /** The shortest time between the start of a decided request and the end of its bound. */
   slackUs = Number.POSITIVE_INFINITY;
-  /** A unit that is granted and not written yet counts as written now, so that starts move as long as it is not. */
-  hasPending = false;
-  /** The instant up to which the forecast has run. */
+  /** The instant up to which the estimate has run. */
   #atUs: number;
   /** Requests with a bound that are not decided yet. */
   #bounded = 0;
@@ -71,14 +72,26 @@ export class Forecast {
     if (top !== undefined) this.#copy(top, this.#root);
   }
 
+  /**
+   * Whether a unit is granted and not written now, even one that was granted since the estimate was made. It counts as
+   * written now, so that starts become later until it is written.
+   */
+  get hasPending(): boolean {
+    for (const { budget } of this.#nodes.values()) if (budget?.hasPending) return true;
+    return false;
+  }
+
   /** Whether all its requests are in one queue. Then a request that joins it later delays none of them. */
   get isOneQueue(): boolean {
     return this.#queues === 1;
   }
 
-  /** The requests that cannot start within their bounds, in the order in which that shows; each is returned once. */
+  /**
+   * The requests that cannot start within their bounds, in the order in which the estimate finds them; each is returned
+   * once.
+   */
   takeLate(): readonly LateWaiter[] {
-    // The forecast of one queue is kept. It is made to the end at once: later the log has dropped stamps that it needs.
+    // The estimate of one queue is kept. It is made to the end at once: later the log has dropped stamps that it needs.
     this.#run(() => this.#bounded === 0 && !this.isOneQueue);
     return this.#late.splice(0);
   }
@@ -91,25 +104,28 @@ export class Forecast {
     this.#join(waiter.roleBudget, this.#entryOf(waiter));
   }
 
-  /** When a new request would start that joins the queue of its role budget last. Only for one such request. */
-  startOf(roleBudget: RoleBudget, charge: Charge): ForecastStart {
+  /**
+   * When a new request would start if it joined the queue of its role budget last. The estimate then contains it, so
+   * call this only once.
+   */
+  startOf(roleBudget: RoleBudget, charge: Charge): EstimatedStart {
     const entry = entryOf(charge, Number.POSITIVE_INFINITY, undefined);
     const node = this.#join(roleBudget, entry);
     return this.#startOfEntry(node, entry);
   }
 
   /**
-   * The same for one queue, any number of times. Undefined if a request of the queue waits for a slot, or if there are
-   * other queues.
+   * The same, without adding the request, so it may be called any number of times. Undefined if a request of the queue
+   * waits for a slot, or if there are other queues.
    */
-  peek(roleBudget: RoleBudget, charge: Charge, nowUs: number): ForecastStart | undefined {
+  peek(roleBudget: RoleBudget, charge: Charge, nowUs: number): EstimatedStart | undefined {
     const node = this.#nodes.get(roleBudget);
     if (!this.isOneQueue || node === undefined) return undefined;
     this.#run(() => node.isEmpty);
     if (!node.isEmpty) return undefined;
     let startUs = Math.max(this.#atUs, nowUs);
     let { blockedBy } = node;
-    for (let at: ForecastNode | undefined = node; at !== undefined; at = at.above) {
+    for (let at: EstimatedNode | undefined = node; at !== undefined; at = at.above) {
       const readyUs = at.budget?.readyUs(charge) ?? 0;
       if (readyUs <= startUs) continue;
       startUs = readyUs;
@@ -119,7 +135,7 @@ export class Forecast {
   }
 
   /** When a queued request starts, if no bound and no missing slot of its own budgets keeps it from starting. */
-  startOfQueued(waiter: Waiter): ForecastStart {
+  startOfQueued(waiter: Waiter): EstimatedStart {
     const node = this.#nodeOf(waiter.roleBudget);
     const entry = node.queue.find(one => one.waiter === waiter);
     if (entry === undefined) return { startUs: Number.POSITIVE_INFINITY, constraint: undefined };
@@ -127,15 +143,15 @@ export class Forecast {
     return this.#startOfEntry(node, entry);
   }
 
-  #startOfEntry(node: ForecastNode, entry: ForecastEntry): ForecastStart {
+  #startOfEntry(node: EstimatedNode, entry: EstimatedEntry): EstimatedStart {
     entry.isAsked = true;
     this.#run(() => entry.startUs !== undefined);
     if (entry.startUs !== undefined) return { startUs: entry.startUs, constraint: entry.constraint };
     return { startUs: Number.POSITIVE_INFINITY, constraint: node.blockedBy?.constraint(entry.charge) };
   }
 
-  #copy(node: SchedulerNode, above: ForecastNode): ForecastNode {
-    const copy = new ForecastNode(above, node.budget && this.#budgetOf(node.budget));
+  #copy(node: SchedulerNode, above: EstimatedNode): EstimatedNode {
+    const copy = new EstimatedNode(above, node.budget && this.#budgetOf(node.budget));
     this.#nodes.set(node.key, copy);
     copy.skippedTurns = node.skippedTurns;
     if (node.queue !== undefined) this.#queues += 1;
@@ -152,39 +168,38 @@ export class Forecast {
       this.#parkings = Math.max(this.#parkings, node.parking);
       this.#setTimer(copy, node.untilUs, node.parking);
     } else if (copy.budget?.hasSlot !== false) {
-      // It waits for a reply of the store, or for a slot that is ignored: in the forecast it has both now.
+      // It waits for a reply of the store, or for a slot that is ignored: in the estimate it has both now.
       this.#setTimer(copy, this.madeUs, 0);
     }
     return copy;
   }
 
-  #join(roleBudget: RoleBudget, entry: ForecastEntry): ForecastNode {
+  #join(roleBudget: RoleBudget, entry: EstimatedEntry): EstimatedNode {
     const node = this.#nodeOf(roleBudget);
     this.#push(node, entry);
     if (node.queue.length - node.head === 1) this.#enqueue(node);
     return node;
   }
 
-  #push(node: ForecastNode, entry: ForecastEntry): void {
+  #push(node: EstimatedNode, entry: EstimatedEntry): void {
     node.queue.push(entry);
     if (entry.latestUs < Number.POSITIVE_INFINITY) this.#bounded += 1;
   }
 
-  #entryOf(waiter: Waiter): ForecastEntry {
+  #entryOf(waiter: Waiter): EstimatedEntry {
     return entryOf(waiter.charge, waiter.latestUs(this.madeUs), waiter);
   }
 
-  #budgetOf(budget: Budget): ForecastBudget {
-    if (budget.hasPending) this.hasPending = true;
-    return new ForecastBudget(budget, this.madeUs, this.#slotsIgnored.has(budget));
+  #budgetOf(budget: Budget): EstimatedBudget {
+    return new EstimatedBudget(budget, this.madeUs, this.#slotsIgnored.has(budget));
   }
 
-  #nodeOf(key: Budget | string): ForecastNode {
+  #nodeOf(key: Budget | string): EstimatedNode {
     const known = this.#nodes.get(key);
     if (known !== undefined) return known;
     const above = keyAbove(key);
     const budget = typeof key === "string" ? undefined : this.#budgetOf(key);
-    const node = new ForecastNode(above === undefined ? this.#root : this.#nodeOf(above), budget);
+    const node = new EstimatedNode(above === undefined ? this.#root : this.#nodeOf(above), budget);
     this.#nodes.set(key, node);
     return node;
   }
@@ -203,7 +218,7 @@ export class Forecast {
   }
 
   /** As `Scheduler`: the result is "served", "idle", or the node whose budget blocks. */
-  #serve(node: ForecastNode): "served" | "idle" | ForecastNode {
+  #serve(node: EstimatedNode): "served" | "idle" | EstimatedNode {
     if (!node.isEmpty) return this.#serveQueue(node);
     for (const child of node.children) {
       if (child.skippedTurns > 0 && node.children.size > 1) {
@@ -228,7 +243,7 @@ export class Forecast {
     return "idle";
   }
 
-  #serveQueue(node: ForecastNode): "served" | "idle" | ForecastNode {
+  #serveQueue(node: EstimatedNode): "served" | "idle" | EstimatedNode {
     for (;;) {
       const entry = node.queue[node.head];
       if (entry === undefined) return "idle";
@@ -244,8 +259,9 @@ export class Forecast {
         return blocking;
       }
       this.#decide(node, entry, readyUs);
-      for (let at: ForecastNode | undefined = node; at !== undefined; at = at.above) at.budget?.charge(charge, readyUs);
-      for (let at: ForecastNode = node; at.above !== undefined && at.above !== this.#root; at = at.above)
+      for (let at: EstimatedNode | undefined = node; at !== undefined; at = at.above)
+        at.budget?.charge(charge, readyUs);
+      for (let at: EstimatedNode = node; at.above !== undefined && at.above !== this.#root; at = at.above)
         at.skippedTurns = Math.max(0, charge.units - 1);
       return "served";
     }
@@ -255,16 +271,16 @@ export class Forecast {
    * Its budgets had capacity in time: it waits for a slot, for a reply of the store, or because this process was too late
    * to use it. The rates do not make it late.
    */
-  #isDue(node: ForecastNode, { charge, latestUs, waiter }: ForecastEntry): boolean {
+  #isDue(node: EstimatedNode, { charge, latestUs, waiter }: EstimatedEntry): boolean {
     if (waiter === undefined || this.#atUs > this.madeUs) return false;
-    for (let at: ForecastNode | undefined = node; at !== undefined; at = at.above)
+    for (let at: EstimatedNode | undefined = node; at !== undefined; at = at.above)
       if ((at.budget?.readyUs(charge) ?? 0) > latestUs) return false;
     return true;
   }
 
   /** The lowest node whose budget does not admit the units now; `#blockedUntilUs` is then its time. */
-  #blocking(node: ForecastNode, charge: Charge): ForecastNode | undefined {
-    for (let at: ForecastNode | undefined = node; at !== undefined; at = at.above) {
+  #blocking(node: EstimatedNode, charge: Charge): EstimatedNode | undefined {
+    for (let at: EstimatedNode | undefined = node; at !== undefined; at = at.above) {
       const readyUs = at.budget?.readyUs(charge) ?? 0;
       if (readyUs <= this.#atUs) continue;
       this.#blockedUntilUs = readyUs;
@@ -274,7 +290,7 @@ export class Forecast {
     return undefined;
   }
 
-  #decide(node: ForecastNode, entry: ForecastEntry, startUs: number): void {
+  #decide(node: EstimatedNode, entry: EstimatedEntry, startUs: number): void {
     const { waiter, latestUs, charge } = entry;
     entry.startUs = startUs;
     if (entry.isAsked) entry.constraint = node.blockedBy?.constraint(charge);
@@ -287,56 +303,56 @@ export class Forecast {
       this.#late.push({ waiter, startUs, constraint: node.blockedBy?.constraint(charge) });
   }
 
-  #park(node: ForecastNode, untilUs: number): void {
+  #park(node: EstimatedNode, untilUs: number): void {
     node.isParked = true;
     if (untilUs === Number.POSITIVE_INFINITY) return;
     this.#parkings += 1;
     this.#setTimer(node, untilUs, this.#parkings);
   }
 
-  #setTimer(node: ForecastNode, untilUs: number, parking: number): void {
+  #setTimer(node: EstimatedNode, untilUs: number, parking: number): void {
     node.untilUs = untilUs;
     node.parking = parking;
     this.#parked.add(node);
   }
 
-  #unpark(node: ForecastNode): void {
+  #unpark(node: EstimatedNode): void {
     this.#parked.delete(node);
     node.isParked = false;
     if (node.isReady) this.#enqueue(node);
   }
 
   /** Timers fire in the order of their times; of equal times, in the order in which they were set. */
-  #nextParked(): ForecastNode | undefined {
-    let next: ForecastNode | undefined;
+  #nextParked(): EstimatedNode | undefined {
+    let next: EstimatedNode | undefined;
     for (const node of this.#parked) if (next === undefined || node.isBefore(next)) next = node;
     return next;
   }
 
-  #enqueue(node: ForecastNode): void {
+  #enqueue(node: EstimatedNode): void {
     for (let at = node; at.above !== undefined && !at.isParked; at = at.above) at.above.children.add(at);
   }
 }
 
-function entryOf(charge: Charge, latestUs: number, waiter: Waiter | undefined): ForecastEntry {
+function entryOf(charge: Charge, latestUs: number, waiter: Waiter | undefined): EstimatedEntry {
   return { charge, latestUs, waiter, startUs: undefined, isAsked: false, constraint: undefined };
 }
 
-class ForecastNode {
-  readonly above: ForecastNode | undefined;
-  readonly budget: ForecastBudget | undefined;
-  readonly queue: ForecastEntry[] = [];
+class EstimatedNode {
+  readonly above: EstimatedNode | undefined;
+  readonly budget: EstimatedBudget | undefined;
+  readonly queue: EstimatedEntry[] = [];
   /** Index of the first request of the queue that is not decided. */
   head = 0;
-  readonly children = new Set<ForecastNode>();
+  readonly children = new Set<EstimatedNode>();
   skippedTurns = 0;
   isParked = false;
   untilUs = 0;
   parking = 0;
   /** The budget that delayed the first request of the queue last. */
-  blockedBy: ForecastBudget | undefined = undefined;
+  blockedBy: EstimatedBudget | undefined = undefined;
 
-  constructor(above: ForecastNode | undefined, budget: ForecastBudget | undefined) {
+  constructor(above: EstimatedNode | undefined, budget: EstimatedBudget | undefined) {
     this.above = above;
     this.budget = budget;
   }
@@ -349,7 +365,7 @@ class ForecastNode {
     return !this.isParked && (this.children.size > 0 || !this.isEmpty);
   }
 
-  isBefore(other: ForecastNode): boolean {
+  isBefore(other: EstimatedNode): boolean {
     return this.untilUs < other.untilUs || (this.untilUs === other.untilUs && this.parking < other.parking);
   }
 }

@@ -1,0 +1,29 @@
+import { isClearedSince, restoreOrders } from "./breaker-order.ts";
+import { type BreakerRecord, circuitRecordOf } from "./breaker-record.ts";
+
+/**
+ * Puts back what `record` has lost and a process still knows: orders, circuits that were opened, and cooldowns. Serials
+ * never fall in a store, so a lower one shows that the store has lost its last changes. Returns `record` itself if it
+ * lacks nothing.
+ */
+export function restoreLost(record: BreakerRecord, known: BreakerRecord): BreakerRecord {
+  return restoreStates(restoreOrders(record, known), known);
+}
+
+function restoreStates(record: BreakerRecord, known: BreakerRecord): BreakerRecord {
+  const lost = Object.entries(known.circuits).filter(([name, { isClosed, serial }]) => {
+    const isLost = !isClosed && serial > circuitRecordOf(record, name).serial;
+    return isLost && !isClearedSince(record, known, name);
+  });
+  const { serverCooldown } = known;
+  const isCooldownLost =
+    serverCooldown.untilUs > 0 &&
+    serverCooldown.serial > record.serverCooldown.serial &&
+    !isClearedSince(record, known);
+  if (lost.length === 0 && !isCooldownLost) return record;
+  return {
+    ...record,
+    ...(isCooldownLost && { serverCooldown }),
+    circuits: { ...record.circuits, ...Object.fromEntries(lost) },
+  };
+}

@@ -1,0 +1,88 @@
+import type { Budget } from "../limiter/budget.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
+import type { Time, Timer } from "../time/time.ts";
+import { unreferenced } from "../time/unreferenced.ts";
+
+/** All processes together keep at most one of this many parts of a limit. */
+const SPARE_PARTS = 64;
+/** Units are kept for at most `KEEP_US`, and for at most one of `KEEP_PARTS` parts of the shortest window. */
+const KEEP_US = 50_000;
+const KEEP_PARTS = 20;
+/** A lease that was used up quickly is followed by one of so many times its units. */
+const GROWTH = 4;
+
+export interface SpareUnitsOptions {
+  readonly time: Time;
+  /** The number of processes that share the store. */
+  readonly processes: () => number;
+  /** Called when units were kept for as long as they may be, and when settlements have waited for as long. */
+  readonly onKept: () => void;
+}
+
+/**
+ * How many units a process leases beyond its waiting requests. A caller that sends one request after the other never has
+ * a second one waiting: without spare units, each of its requests would take two exchanges. The number grows whenever the
+ * last units were used up quickly, and is 0 again as soon as the store has fewer units than requested. What is not used
+ * within a moment is returned.
+ */
+export class SpareUnits {
+  readonly #options: SpareUnitsOptions;
+  readonly #spare = new WeakMap<RoleBudget, number>();
+  #timer: Timer | undefined;
+
+  constructor(options: SpareUnitsOptions) {
+    this.#options = options;
+  }
+
+  /** The process requests units of this budget now: how many spare ones it requests with them. */
+  grow(roleBudget: RoleBudget, nowUs: number): number {
+    const before = this.#spare.get(roleBudget) ?? 0;
+    const wasQuick = nowUs - (roleBudget.unitLease?.leasedUs ?? Number.NEGATIVE_INFINITY) <= keepUs(roleBudget);
+    const spare = wasQuick ? Math.min(GROWTH * (before + 1) - 1, this.#most(roleBudget)) : 0;
+    if (spare > 0) this.#spare.set(roleBudget, spare);
+    else this.#spare.delete(roleBudget);
+    return spare;
+  }
+
+  /** The store has fewer units than requested: other requests need them. */
+  end(roleBudget: RoleBudget): void {
+    this.#spare.delete(roleBudget);
+  }
+
+  /** Whether the unused units of this budget are kept a moment longer, and its settlements wait for the next request. */
+  keeps(roleBudget: RoleBudget): boolean {
+    if (!this.#spare.has(roleBudget) || this.#isOver(roleBudget)) return false;
+    this.#timer ??= unreferenced(this.#options.time, keepUs(roleBudget) / 1000, () => {
+      this.#timer = undefined;
+      this.#options.onKept();
+    });
+    return true;
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+  }
+
+  #isOver(roleBudget: RoleBudget): boolean {
+    const leasedUs = roleBudget.unitLease?.leasedUs ?? 0;
+    return this.#options.time.monotonicUs() - leasedUs >= keepUs(roleBudget);
+  }
+
+  #most(roleBudget: RoleBudget): number {
+    const parts = SPARE_PARTS * Math.max(1, this.#options.processes());
+    let most = Number.POSITIVE_INFINITY;
+    for (let at: Budget | undefined = roleBudget; at; at = at.above) {
+      // With even spacing a unit is due at one time only.
+      if (at.spacingUs > 0) return 0;
+      for (const { limit } of at.windows) most = Math.min(most, Math.floor(limit / parts));
+    }
+    return most;
+  }
+}
+
+function keepUs(roleBudget: RoleBudget): number {
+  let us = KEEP_US;
+  for (let at: Budget | undefined = roleBudget; at; at = at.above)
+    for (const { spanUs } of at.windows) us = Math.min(us, spanUs / KEEP_PARTS);
+  return us;
+}

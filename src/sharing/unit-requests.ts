@@ -1,0 +1,65 @@
+import type { RoleBudget } from "../limiter/role-budget.ts";
+import type { LeaseReply, LeaseRequest } from "../stores/store.ts";
+import type { Time } from "../time/time.ts";
+import type { RequestPace } from "./request-pace.ts";
+import { claimsOf } from "./shared-use-reports.ts";
+import type { SpareUnits } from "./spare-units.ts";
+
+/** The use over all processes is asked for again after this. */
+const USE_REFRESH_US = 1_000_000;
+/** Bounds one lease: units that this process cannot send at once would be missing for the other processes. */
+const MAX_UNITS_PER_LEASE = 64;
+
+/** A request of units, as it was sent. */
+export interface UnitRequest extends LeaseRequest {
+  readonly roleBudget: RoleBudget;
+}
+
+/** The units that this process requests with its next exchange: at most one request for each role budget. */
+export class UnitRequests {
+  readonly #time: Time;
+  readonly #pace: RequestPace;
+  readonly #spare: SpareUnits;
+  readonly #wanted = new Map<RoleBudget, { readonly least: number; readonly most: number }>();
+
+  constructor(time: Time, pace: RequestPace, spare: SpareUnits) {
+    this.#time = time;
+    this.#pace = pace;
+    this.#spare = spare;
+  }
+
+  get size(): number {
+    return this.#wanted.size;
+  }
+
+  /** At least `least` units, for `wanted` of the waiting requests, and spare ones. */
+  add(roleBudget: RoleBudget, least: number, wanted: number): void {
+    this.#pace.asking(roleBudget);
+    const most = wanted + this.#spare.grow(roleBudget, this.#time.monotonicUs());
+    this.#wanted.set(roleBudget, { least, most: Math.max(least, Math.min(most, MAX_UNITS_PER_LEASE)) });
+  }
+
+  /** All requests, to be sent now. */
+  take(nowUs: number): readonly UnitRequest[] {
+    const requests = Array.from(this.#wanted, ([roleBudget, { least, most }]) => ({
+      ...{ roleBudget, claims: claimsOf(roleBudget, nowUs), least, most },
+      aheadMs: this.#pace.aheadMs(roleBudget),
+      wantsUse: nowUs - (roleBudget.sharedUse?.sentUs ?? Number.NEGATIVE_INFINITY) >= USE_REFRESH_US,
+    }));
+    this.#wanted.clear();
+    return requests;
+  }
+
+  /** Drops all requests that were not sent, and says whose they were. */
+  drop(): readonly RoleBudget[] {
+    const dropped = [...this.#wanted.keys()];
+    this.#wanted.clear();
+    return dropped;
+  }
+
+  /** The store has replied to a request. */
+  replied({ roleBudget, most }: UnitRequest, reply: LeaseReply | undefined): void {
+    const isAtOnce = reply?.kind === "granted" && reply.units === most && (reply.delayMs ?? 0) === 0;
+    if (!isAtOnce) this.#spare.end(roleBudget);
+  }
+}
