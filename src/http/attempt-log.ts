@@ -31,7 +31,7 @@ export interface AttemptEnd {
   readonly isUnprocessed: boolean;
 }
 
-/** Collects the facts of one attempt for its `http_attempt` event. Made only while there is a listener or a trace. */
+/** Collects the facts of one attempt for its `http_attempt` event. Made only while a listener wants this event. */
 export class AttemptLog {
   readonly #request: ReportedRequest;
   readonly #time: Time;

@@ -50,8 +50,8 @@ export interface CallOptions {
    */
   readonly staleOnDisconnect?: boolean | undefined;
   /**
-   * How long a stored response is fresh for which the server gives no lifetime (no `max-age`, no `Expires`), in ms: 0 or
-   * more, Infinity allowed. It counts from the receipt. What the server says always has priority.
+   * How long a stored response is fresh if the server gives it no lifetime (no `max-age`, no `Expires`), in ms: 0 or
+   * more, Infinity allowed. It counts from the receipt. A lifetime of the server always has priority.
    * @default a tenth of the time since `Last-Modified`
    */
   readonly cacheLifetimeMs?: number | undefined;

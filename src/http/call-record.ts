@@ -124,14 +124,14 @@ export class CallRecord {
 
   /**
    * The caller that led a coalesced request has left it. From now on `leader` is credited, if there is one. Each caller
-   * is credited with the part of the wait that it has led.
+   * is credited with the part of the wait in which it was the leader.
    */
   handOver(leader: CallRecord | undefined, nowUs: number): void {
-    const { account: left, queuedSinceUs } = this;
+    const { account: former, queuedSinceUs } = this;
     this.account = leader ?? this;
     if (queuedSinceUs === undefined) return;
     const waitedMs = (nowUs - queuedSinceUs) / 1000;
-    if (left !== this) left.attemptWaitMs += left.#addWaits({ waitedMs, slotWaitMs: 0, breakerWaitMs: 0 });
+    if (former !== this) former.attemptWaitMs += former.#addWaits({ waitedMs, slotWaitMs: 0, breakerWaitMs: 0 });
     this.account.#creditedMs = waitedMs;
     this.account.queuedSinceUs = queuedSinceUs;
   }

@@ -65,7 +65,7 @@ export function callProblems(call: CallOptions): readonly { readonly key: string
 }
 
 function problemOf(key: keyof CallOptions, value: unknown): string | undefined {
-  // A call may carry more than its options.
+  // A call may have keys without a rule, such as `fetchCall`.
   const rule: ValueRule | undefined = RULES[key];
   if (value === undefined || rule === undefined || rule.isValid(value)) return undefined;
   return `${key} must be ${rule.expected}${rule.isSecret ? "" : `, not ${typeof value === "string" ? quote(value) : String(value)}`}`;

@@ -1,4 +1,4 @@
-/** Counts the connections that the wire opens, and tells which request is the first one of its connection. */
+/** Counts the connections that the wire opens, and knows which request is the first one of its connection. */
 export class ConnectionCount {
   readonly #isKnown: boolean;
   #total = 0;

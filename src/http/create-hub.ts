@@ -214,7 +214,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   return hub;
 }
 
-/** Sends, and has the status of the process published. */
+/** Sends the request, and schedules a write of the status of the process. */
 function publishedSend(statusPublisher: StatusPublisher, send: SendRequest): SendRequest {
   return (request, sink) => {
     statusPublisher.scheduleWrite();

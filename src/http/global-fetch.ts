@@ -11,8 +11,8 @@ const wrapped: WrappedFetch[] = [];
 
 /**
  * Replaces the global fetch by one that calls `around` with a function that calls the previous fetch. Returns a function
- * that restores the previous one. Several wrappers may be removed in any order; a fetch that was set by other means is
- * left in place, and goes on without `around`.
+ * that restores the previous one. Several wrappers may be removed in any order. If other code has replaced the global
+ * fetch since then, its function stays in place; when it calls this wrapper, `around` is skipped.
  */
 export function wrapGlobalFetch(
   around: (call: () => Promise<Response>, ...args: Parameters<Fetch>) => Promise<Response>,

@@ -34,7 +34,7 @@ export function withHeaders(flat: readonly string[], fields: Readonly<Record<str
   return kept;
 }
 
-/** A copy with those of the other headers whose names are missing. */
+/** A copy with each header of `others` whose name `flat` does not have. */
 export function withMissingHeaders(flat: readonly string[], others: readonly string[]): string[] {
   const all = [...flat];
   for (let at = 0; at + 1 < others.length; at += 2) {
@@ -61,7 +61,7 @@ export function fieldLine(value: string | readonly string[] | undefined): string
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const UNPRINTABLE = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** Checked before the request is queued: undici would refuse it only after the grant has been used. */
+/** Name and value are checked before the request is queued: undici would refuse them only after the grant was used. */
 function add(flat: string[], name: string, value: unknown): void {
   if (value === undefined) return;
   const key = LOWER_CASE.get(name) ?? lowerCase(name);

@@ -30,7 +30,7 @@ export type HttpEvent =
       readonly call_id: string;
       /** The canonical host that was called. */
       readonly host: string;
-      /** The host that ended the call: another than `host` after redirects that the hub has followed. */
+      /** The host that ended the call; differs from `host` after redirects that the hub has followed. */
       readonly final_host: string;
       readonly role: Role;
       /** The resolver that made the call. */
@@ -174,7 +174,7 @@ export type HttpEvent =
       /** The module that sent it: `undici` or `node:http`. */
       readonly client: string;
     }
-  /** The robots.txt of a host has a Crawl-delay: its landing and artifact requests are at least so far apart. */
+  /** The robots.txt of a host has a Crawl-delay: its landing and artifact requests are at least this far apart. */
   | {
       readonly event_type: "crawl_delay";
       /** The canonical host. */

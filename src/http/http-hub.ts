@@ -131,7 +131,8 @@ export class HttpHub implements Hub {
       if (options) checkRequestOptions(options);
       const target = this.#targets.of(url);
       const dispatcher = this.#requestDispatcher;
-      // undici's own function parses every URL and copies the options twice. It throws the errors for what is no URL.
+      // undici's own function is slower: it parses every URL and copies the options twice. For an invalid URL it throws the
+      // error that callers know.
       if (target === undefined) return undiciRequest(url, { ...options, dispatcher });
       const { origin, path } = target;
       if (!options) return dispatcher.request({ origin, path, method: "GET" });
@@ -344,7 +345,7 @@ function emitReload(listeners: Listeners<HttpEvent>, configHash: string, changes
 /** One listener may listen to several hubs: each event comes with its hub. */
 function withSource(listener: HubListener, source: EventOrigin): Listener<HubEvent> {
   const sourced = (event: HubEvent) => listener(event, source);
-  // Without a function of its own between the two, because it is called several times for each request.
+  // Bound, and not called by a second function, because it runs several times for each request.
   const listensTo = listener.listensTo?.bind(listener);
   return listensTo === undefined ? sourced : Object.assign(sourced, { listensTo });
 }

@@ -29,23 +29,23 @@ export interface BreakerStatus {
   readonly name: string;
   /** The role, if the target named one. */
   readonly role: RoleStatus["role"] | undefined;
-  /** `open` during a cooldown, otherwise the state of the circuit; of a host, of its worst role. */
+  /** `open` during a cooldown, otherwise the state of the circuit. Without a role it is that of the worst role. */
   readonly state: CircuitState;
   /** Why it is open or half-open; undefined when it is closed. */
   readonly reason: OpenReason | undefined;
-  /** Milliseconds until calls may be sent again; 0 for now. */
+  /** Milliseconds until calls may be sent again; 0 if they may be sent now. */
   readonly remainingMs: number;
   /** The same moment in epoch milliseconds; undefined when `remainingMs` is 0. */
   readonly openUntilWallMs: number | undefined;
 }
 
 /**
- * The circuits of a hub, for programs that are their own operator. A target is a host, `<host>:<role>`, a URL,
- * `service:<name>` or `resolver:<name>`. With a shared store an order applies to all processes, as one of
- * `docstokg breaker`; without one, to this hub. A target that is none of these is a RangeError.
+ * The circuits of a hub, for programs that open and close them. A target is a host, `<host>:<role>`, a URL,
+ * `service:<name>` or `resolver:<name>`; another text is a RangeError. With a shared store an order applies to all
+ * processes, like an order of `docstokg breaker`; without one, to this hub.
  */
 export interface HubBreakers {
-  /** Forces the circuit open: calls are refused until the time is over or `close`. Of two orders the later end counts. */
+  /** Forces the circuit open: calls are refused until the time is over or `close` is called. Of two orders the later end counts. */
   open(target: string, options: OpenCircuitOptions): BreakerStatus;
   /** Closes the circuits: calls flow again. Cooldowns and failure counts are cleared; of a host, also those of its service. */
   close(target: string): BreakerStatus;

@@ -135,14 +135,17 @@ test("a target without rate limits and a wrong duration are RangeErrors", async 
   const { limits } = await hubOf();
   assert.throws(() => limits.hold("resolver:crossref", 9), /expected a host, <host>:<role>, a URL or service:<name>/);
   assert.throws(() => limits.release("not a host"), /"not a host" is neither a host nor a URL/);
-  for (const limit of ["total", "max_concurrent"])
-    assert.throws(() => limits.set(`${HOST}:${limit}`, "1/SECOND"), {
-      name: "RangeError",
-      message: `"${HOST}:${limit}": unknown role "${limit}"; expected metadata, landing or artifact; orders change the rates of roles, and only the policy sets ${limit}`,
-    });
+  assert.throws(() => limits.set(`${HOST}:max_concurrent`, "1/SECOND"), {
+    name: "RangeError",
+    message: `"${HOST}:max_concurrent": unknown role "max_concurrent"; expected metadata, landing or artifact; max_concurrent is an option of orders, not a target`,
+  });
+  assert.throws(
+    () => limits.hold(`${HOST}:total`, 9),
+    /the total of 127\.0\.0\.1 has limits, but no circuit, cooldown or hold: name a role, or none for all/,
+  );
   assert.throws(
     () => limits.hold("api.example.org:8443:landng", 9),
-    /expected metadata, landing or artifact, or no role/,
+    /expected metadata, landing or artifact, "total" for the limits of all roles together, or no role/,
   );
   for (const target of ["fe80::abc", "https://api.example.org/x:total", "api.example.org/x:y"]) limits.release(target);
   // A later end could not be read from a store again.
@@ -285,7 +288,9 @@ test("bad rates, durations and targets of an order are RangeErrors that name the
   const { hubOf } = await setUp(t, TEN_A_SECOND);
   const { limits } = await hubOf();
   assert.throws(() => limits.set(HOST, "fast"), /"fast" is not a rate; write <count>\/<unit>/);
-  assert.throws(() => limits.set(HOST, []), /no rate given/);
+  assert.throws(() => limits.set(HOST, []), /an order needs rates, such as 2\/SECOND, or max_concurrent/);
+  for (const maxConcurrent of [0, 1.5, -1, Number.NaN])
+    assert.throws(() => limits.set(HOST, [], { maxConcurrent }), /max_concurrent must be a whole number of at least 1/);
   assert.throws(() => limits.set("resolver:crossref", "1/SECOND"), /expected a host, <host>:<role>, a URL or service/);
   for (const seconds of [0, Number.NaN, 1e9])
     assert.throws(

@@ -8,7 +8,7 @@ import type { BreakerRegistry } from "../gate/breaker-registry.ts";
 import type { Gate } from "../gate/gate.ts";
 import { breakersOf } from "../gate/registry-breakers.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
-import { checkWithinPolicy, type LimitTarget, limitTargetsOf } from "../policy/limit-order-check.ts";
+import { checkWantedLimits, checkWithinPolicy, type LimitTarget, limitTargetsOf } from "../policy/limit-order-check.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { checkOrderOptions } from "./check-options.ts";
 import { circuitTargetOf, type HubTarget, hubTargetOf } from "./hub-target.ts";
@@ -21,15 +21,17 @@ export interface HoldOptions {
 
 /** The options of `hub.limits.set`. */
 export interface SetLimitOptions {
-  /** How long, greater than 0 and at most a year. @default a year, so that `reset` ends it */
+  /** How long the limits apply: greater than 0, at most a year. @default a year: until `reset` */
   readonly seconds?: number | undefined;
   /** Why: shown in waits, refusals, events and tables. @default "operator" */
   readonly reason?: string | undefined;
-  /** Who gives the order: shown beside the reason. @default the program and its process id */
+  /** The operator or program that gives the order: shown beside the reason. @default the program and its process id */
   readonly by?: string | undefined;
+  /** The number of requests in flight, counted as `max_concurrent` of the policy is. @default as the policy says */
+  readonly maxConcurrent?: number | undefined;
   /**
-   * The rates replace those of the policy, also by looser ones. Limits that the server announces, and the totals of host
-   * and service, still apply. @default false: the rates can only tighten the policy
+   * The limits replace those of the policy even if they are looser. Limits that the server announces, and those of other
+   * budgets that count the requests, still apply. @default false: they can only tighten the policy
    */
   readonly force?: boolean | undefined;
 }
@@ -39,8 +41,8 @@ export type ResetLimitOptions = Pick<SetLimitOptions, "reason" | "by">;
 
 /**
  * The rate limits of a hub. A target is a host, `<host>:<role>` for one role, a URL or `service:<name>`; another text is
- * a RangeError. With a shared store, orders apply to all processes, as those of `docstokg limits`; without one, to this
- * hub.
+ * a RangeError. With a shared store, orders apply to all processes, like those of `docstokg limits`; without one, to
+ * this hub.
  */
 export interface HubLimits {
   /**
@@ -52,14 +54,14 @@ export interface HubLimits {
   /** Ends the holds of the target: its calls are sent as the rate limits allow. */
   release(target: string): void;
   /**
-   * Changes the rates of the target for a while, in each of its roles, or in the one that it names; each role keeps them
-   * for itself. `total` and `max_concurrent` of the policy stay as they are, and a target that names them
-   * (`<host>:total`) is a RangeError. Windows keep what they have counted. A new order replaces the one before. Throws a RangeError if the policy is stricter than `rates` in every
-   * role, unless `force` is set; a role in which it is stricter keeps its own rates.
-   * @param rates as in the policy: `2/SECOND`, or several windows, `2/SECOND+100/HOUR`
+   * Changes the limits of the target for a while: of each of its roles, of the one that it names, or of all roles together
+   * (`<host>:total`). Each role counts for itself. Windows keep what they have counted. A new order replaces the one
+   * before, rates and `maxConcurrent` together. Without `force`, a limit of the policy that is stricter stays in force; if
+   * each of these roles has one, `set` throws a RangeError.
+   * @param rates as in the policy: `2/SECOND`, or several windows, `2/SECOND+100/HOUR`; `[]` for `maxConcurrent` alone
    */
   set(target: string, rates: string | readonly string[], options?: SetLimitOptions): void;
-  /** Ends an order of `set`: the rates of the policy apply again. */
+  /** Ends orders of `set`: the limits of the policy apply again. A target without a role also ends that of its total. */
   reset(target: string, options?: ResetLimitOptions): void;
   /**
    * The state of every key (a host or service, and a role) that has been used, is held (`hold`), has changed rates (`set`),
@@ -91,13 +93,15 @@ export class GateHubLimits implements HubLimits {
   }
 
   set(text: string, rates: string | readonly string[], options: SetLimitOptions = {}): void {
-    checkOrderOptions(options, ["seconds", "reason", "by", "force"], "hub.limits.set");
+    checkOrderOptions(options, ["seconds", "reason", "by", "maxConcurrent", "force"], "hub.limits.set");
     const { seconds = ORDER_SECONDS_MAX, reason = "operator", by = programName(), force: isForced = false } = options;
     const ms = orderMs(seconds);
-    const parsed = parseRates(rates);
+    const { maxConcurrent } = options;
+    const wanted = { rates: rates.length === 0 ? [] : parseRates(rates), maxConcurrent };
+    checkWantedLimits(wanted);
     const targets = this.#limitTargets(text);
-    if (!isForced) checkWithinPolicy(this.#policy(), targets, parsed, "pass force to set it all the same");
-    const order = { rates: parsed, isForced, reason: redactedText(reason), by: redactedText(by) };
+    if (!isForced) checkWithinPolicy(this.#policy(), targets, wanted, "pass force to set it all the same");
+    const order = { ...wanted, isForced, reason: redactedText(reason), by: redactedText(by) };
     for (const target of targets) this.#order(target, { kind: "set-limit", ms, ...order });
   }
 

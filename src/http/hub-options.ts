@@ -86,7 +86,7 @@ export interface HubOptions {
   readonly whenStoreAway?: "share" | "wait" | "refuse" | undefined;
   /**
    * The largest number of processes that share the store, 1 or more. A process that has not reached the store yet uses
-   * this part of each limit; without it, such a process waits. @default the policy's `backend.fleet_size`, not set
+   * 1/`fleetSize` of each limit; without this option it waits. @default the policy's `backend.fleet_size`, not set
    */
   readonly fleetSize?: number | undefined;
   /** The cache of responses; several processes may use one SQLite file. False for no cache. @default "memory" */

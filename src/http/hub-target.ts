@@ -1,4 +1,4 @@
-import type { BreakerTarget } from "../breaker/orders.ts";
+import { type BreakerTarget, circuitTarget, type OrderTarget } from "../breaker/orders.ts";
 import { parseTargetText, unitsOfHost, whyNoCircuit } from "../policy/breaker-target.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { unknownServiceMessage } from "../policy/overrides.ts";
@@ -8,14 +8,14 @@ import { policyTarget } from "../policy/target.ts";
 /** The meaning of a target in `hub.breakers` and `hub.limits`. */
 export interface HubTarget {
   /** The host, service or resolver itself. */
-  readonly target: BreakerTarget;
+  readonly target: OrderTarget;
   /** The owners of other circuits and cooldowns that decide about its requests. */
   readonly others: readonly BreakerTarget[];
 }
 
 /**
- * Reads a host, `<host>:<role>`, a URL, `service:<name>` or `resolver:<name>`. Another text is a RangeError, and so is an
- * unknown service.
+ * Reads a host, `<host>:<role>`, `<host>:total`, a URL, `service:<name>` or `resolver:<name>`. Another text is a
+ * RangeError, and so is an unknown service.
  */
 export function hubTargetOf(policy: LoadedPolicy, text: string): HubTarget {
   const { prefix, name, role } = parseTargetText(text);
@@ -34,10 +34,15 @@ export function hubTargetOf(policy: LoadedPolicy, text: string): HubTarget {
   return { target: { unit, role }, others: others.map(other => ({ unit: other })) };
 }
 
-/** As `hubTargetOf`, for orders about circuits, cooldowns and holds: a service with `per_host` is a RangeError too. */
-export function circuitTargetOf(policy: LoadedPolicy, text: string): HubTarget {
+/** A target of orders about circuits, cooldowns and holds. */
+export interface HubCircuitTarget extends HubTarget {
+  readonly target: BreakerTarget;
+}
+
+/** As `hubTargetOf`, but a total and a service with `per_host` are RangeErrors too: they have no circuit. */
+export function circuitTargetOf(policy: LoadedPolicy, text: string): HubCircuitTarget {
   const found = hubTargetOf(policy, text);
   const problem = "unit" in found.target ? whyNoCircuit(policy, found.target.unit) : undefined;
   if (problem !== undefined) throw new RangeError(problem);
-  return found;
+  return { ...found, target: circuitTarget(found.target) };
 }

@@ -109,7 +109,7 @@ export interface Hub extends AsyncDisposable {
   /** The circuits of the hub: look at them, open, close and half-open them, with or without a shared store. */
   readonly breakers: HubBreakers;
 
-  /** The rate limits of the hub: look at them, and hold a host. */
+  /** The rate limits of the hub: look at them, hold a host, and change its limits. */
   readonly limits: HubLimits;
 
   /** A hash of the effective policy, for logs: equal policies have equal hashes. `reload` may change it. */

@@ -1,27 +1,28 @@
 import type { LimitRequest } from "../breaker/orders.ts";
 import {
+  checkWantedLimits,
   checkWithinPolicy,
   isShadowTarget,
   type LimitTarget,
+  type LooserRole,
   limitTargetsOf,
   looserRoles,
   type StricterRole,
 } from "../policy/limit-order-check.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
-import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { Acknowledgement, Operator } from "./operator.ts";
 
-/** An order to change rates, or to end such a change. */
+/** An order to change limits, or to end such a change. */
 export type RateRequest = LimitRequest & { readonly kind: "set-limit" | "reset-limit" };
 
 export interface LimitCommandOptions {
-  /** The policy of the command, for values that no running process has published. */
+  /** The policy of the command: used if no running process has published its own. */
   readonly policy: LoadedPolicy;
   readonly time: Time;
-  /** How long it waits for the processes. */
+  /** How long to wait until the processes have applied the order. */
   readonly timeoutMs: number;
-  /** How a looser rate can be ordered all the same: the end of the error. */
+  /** The end of the error for looser rates: how to order them all the same. */
   readonly hint: string;
 }
 
@@ -29,18 +30,18 @@ export interface LimitCommandOptions {
 export interface GivenLimit {
   /** The budgets that it is for: those of the host, or of its service. */
   readonly targets: readonly LimitTarget[];
-  /** Roles without effect, because their policy is stricter. */
+  /** Roles whose policy is stricter than an ordered limit, which has no effect there. */
   readonly kept: readonly StricterRole[];
   /** Roles in which a forced order allows more than their policy. */
-  readonly looser: readonly { readonly unit: string; readonly role: Role; readonly configured: string }[];
+  readonly looser: readonly LooserRole[];
   /** Milliseconds until it ends; 0 for a reset. */
   readonly remainingMs: number;
   readonly acknowledgements: readonly Acknowledgement[];
 }
 
 /**
- * Changes the rates of a host or service in all processes that share a store, and waits for them. Rejects with a
- * RangeError, and writes nothing, if the rates are looser than the policy and not forced.
+ * Changes the limits of a host or service in all processes that share a store, and waits for them. Rejects with a
+ * RangeError, and writes nothing, if the limits are not forced and the policy is stricter in every role.
  */
 export async function giveLimitOrder(
   operator: Operator,
@@ -52,8 +53,9 @@ export async function giveLimitOrder(
   const inUse = running[0]?.policy ?? policy;
   const targets = limitTargetsOf(inUse, target);
   const isSet = request.kind === "set-limit";
-  const kept = isSet && !request.isForced ? checkWithinPolicy(inUse, targets, request.rates, hint) : [];
-  const looser = isSet && request.isForced ? looserRoles(inUse, targets, request.rates) : [];
+  if (isSet) checkWantedLimits(request);
+  const kept = isSet && !request.isForced ? checkWithinPolicy(inUse, targets, request, hint) : [];
+  const looser = isSet && request.isForced ? looserRoles(inUse, targets, request) : [];
   let remainingMs = 0;
   const sequences: number[] = [];
   for (const each of targets) {

@@ -1,5 +1,5 @@
 import { type SharedBreakerStatus, sharedStatusOf } from "../breaker/host-status.ts";
-import { type BreakerTarget, type OrderRequest, orderFor } from "../breaker/orders.ts";
+import { type OrderRequest, type OrderTarget, orderFor } from "../breaker/orders.ts";
 import { giveOrder, type OperatorOrder } from "../core/breaker/breaker-order.ts";
 import {
   type BreakerRecord,
@@ -7,6 +7,7 @@ import {
   circuitRecordOf,
   EMPTY_BREAKER_RECORD,
 } from "../core/breaker/breaker-record.ts";
+import { StoreError } from "../errors.ts";
 import { nameWithoutPartition } from "../policy/partition-name.ts";
 import { canonicalUnit } from "../policy/service-name.ts";
 import { announceOrder } from "../stores/order-log.ts";
@@ -43,6 +44,13 @@ export interface Acknowledgement {
   readonly effect: "applied" | "shadow" | "silent";
 }
 
+/** The store has failed after it had taken an order. The processes read the order before their next request. */
+export class UnconfirmedOrderError extends StoreError {
+  constructor(cause: StoreError) {
+    super(`the order is stored, but whether processes have applied it is unknown: ${cause.message}`, { cause });
+  }
+}
+
 /** The commands of an operator. They act on running processes through the store that these share (laws S6, B11). */
 export class Operator extends Observer {
   readonly #store: Store;
@@ -53,10 +61,10 @@ export class Operator extends Observer {
   }
 
   /**
-   * Writes an order to the store and notifies the running processes. An order that closes a host closes its partitions
-   * too.
+   * Writes an order to the store and notifies the running processes. An order that closes or half-opens a host
+   * applies to its partitions too.
    */
-  async order(target: BreakerTarget, request: OrderRequest): Promise<GivenOrder> {
+  async order(target: OrderTarget, request: OrderRequest): Promise<GivenOrder> {
     const given = await this.#give(recordNameOf(target), target, request);
     const isWhole = "unit" in target && target.role === undefined;
     if (isWhole && (request.kind === "close" || request.kind === "half-open")) {
@@ -65,15 +73,28 @@ export class Operator extends Observer {
       const partitions = names.filter(name => nameWithoutPartition(name) === unit);
       await Promise.all(partitions.map(name => this.#give(hostRecordName(name), target, request)));
     }
-    return { ...given, sequence: await announceOrder(this.#store, recordNameOf(target)) };
+    return { ...given, sequence: await announceOrder(this.#store, recordNameOf(target)).catch(unconfirmed) };
   }
 
-  /** Waits until every running process has applied these orders, at most `timeoutMs`. */
-  async acknowledgements(
-    sequences: readonly number[],
-    time: Time,
-    timeoutMs: number,
-  ): Promise<readonly Acknowledgement[]> {
+  /**
+   * Asks the running processes to publish what they know about these hosts and services, also those that they do not list
+   * by themselves, and waits for them. Changes nothing else.
+   */
+  async ask(units: readonly string[], time: Time, timeoutMs: number): Promise<readonly Acknowledgement[]> {
+    const sequences: number[] = [];
+    for (const unit of units) sequences.push(await announceOrder(this.#store, hostRecordName(unit)));
+    return this.#await(sequences, time, timeoutMs);
+  }
+
+  /**
+   * Waits until every running process has applied these orders, at most `timeoutMs`. Rejects with an
+   * UnconfirmedOrderError if the store fails meanwhile.
+   */
+  acknowledgements(sequences: readonly number[], time: Time, timeoutMs: number): Promise<readonly Acknowledgement[]> {
+    return this.#await(sequences, time, timeoutMs).catch(unconfirmed);
+  }
+
+  async #await(sequences: readonly number[], time: Time, timeoutMs: number): Promise<readonly Acknowledgement[]> {
     const deadlineUs = time.monotonicUs() + timeoutMs * 1000;
     let wake: () => void = () => undefined;
     const subscription = this.#store.signals?.listen("acks", () => wake());
@@ -93,15 +114,15 @@ export class Operator extends Observer {
     }
   }
 
-  #give(name: BreakerRecordName, target: BreakerTarget, request: OrderRequest): Promise<Omit<GivenOrder, "sequence">> {
+  #give(name: BreakerRecordName, target: OrderTarget, request: OrderRequest): Promise<Omit<GivenOrder, "sequence">> {
     return this.#store.change<BreakerRecord, Omit<GivenOrder, "sequence">>(
       name,
       ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
         const order = orderFor(target, request);
         const next = giveOrder(record, order, nowUs);
-        const isKept = order.kind === "open" || order.kind === "hold";
-        const isChanged = !isKept || openedUntilUs(next, order) !== openedUntilUs(record, order);
-        const remainingMs = Math.max(0, Math.ceil((openedUntilUs(next, order) - nowUs) / 1000));
+        const mayChangeNothing = order.kind === "open" || order.kind === "hold";
+        const isChanged = !mayChangeNothing || orderedUntilUs(next, order) !== orderedUntilUs(record, order);
+        const remainingMs = Math.max(0, Math.ceil((orderedUntilUs(next, order) - nowUs) / 1000));
         const result = { status: sharedStatusOf(name, next, nowUs), isChanged, remainingMs };
         return { record: { next, keepUntilUs: breakerRecordExpiryUs(next, nowUs) }, result };
       },
@@ -109,12 +130,16 @@ export class Operator extends Observer {
   }
 }
 
-function recordNameOf(target: BreakerTarget): BreakerRecordName {
+function unconfirmed(error: unknown): never {
+  throw error instanceof StoreError ? new UnconfirmedOrderError(error) : error;
+}
+
+function recordNameOf(target: OrderTarget): BreakerRecordName {
   return "resolver" in target ? resolverRecordName(target.resolver) : hostRecordName(canonicalUnit(target.unit));
 }
 
-/** When the part of the record that the order is for ends; 0 for one that has ended. */
-function openedUntilUs(record: BreakerRecord, order: OperatorOrder): number {
+/** When the order ends that the record has for the same target; 0 if it has none. */
+function orderedUntilUs(record: BreakerRecord, order: OperatorOrder): number {
   if ("roles" in order) {
     const isHold = order.kind === "hold" || order.kind === "release";
     const records = isHold ? record.holds : record.limits;

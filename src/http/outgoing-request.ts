@@ -41,7 +41,7 @@ export function toOutgoingRequest(
     path: options.query === undefined ? options.path : withQuery(options.path, options.query),
     method: options.method,
     headers: fetchCall === undefined ? headers : fetchCall.headersFor(origin, headers),
-    // A redirect may drop the body.
+    // `options` has no body after a redirect that drops it.
     body: options.body ? (fetchCall?.bodyBytes ?? options.body) : options.body,
     options,
     call,
@@ -70,7 +70,7 @@ function callerContextOf(handler: Dispatcher.DispatchHandler): AsyncResource {
 const MANUAL_DESTROY = { requireManualDestroy: true };
 
 /**
- * When the hub first saw each AbortSignal. A signal does not tell when its timeout began; one that several calls share
+ * When the hub first saw each AbortSignal. A signal does not say when its timeout began; one that several calls share
  * is older than the last of them.
  */
 export class SignalAges {

@@ -23,8 +23,9 @@ export interface ProcessKeyRow extends KeySnapshot {
 }
 
 /** Whether an operator should see the key: it was used, or an order is in force for it. */
-export function isWorthShowing({ acquired, refused, waiting, inFlight, hold, order }: KeySnapshot): boolean {
-  return acquired + refused + waiting + inFlight > 0 || hold !== undefined || order !== undefined;
+export function isWorthShowing(key: KeySnapshot): boolean {
+  const { acquired, refused, waiting, inFlight, hold, order, totalOrder } = key;
+  return acquired + refused + waiting + inFlight > 0 || (hold ?? order ?? totalOrder) !== undefined;
 }
 
 /** The age is never negative: the clock of another machine may be ahead of ours. */
@@ -41,6 +42,6 @@ export function processRow(
 function keyDecidedBy(snapshot: KeySnapshot, settings: DecidedBySettings): DecidedBy | null {
   const { key, role, constraint } = snapshot;
   if (constraint === undefined) return null;
-  // A partition has the limits of what it is a partition of.
+  // A partition has the limits of its host or service.
   return settings.of(constraint, { host: commonName(key), role }, snapshot);
 }

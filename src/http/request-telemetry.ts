@@ -40,7 +40,7 @@ export class RequestTelemetry {
   }
 
   emitRequest(request: ReportedRequest, end: CallEnd): void {
-    // Apart from the rest, so that V8 inlines it, and builds no `end` without a listener.
+    // This check is a method of its own, so that V8 inlines it and does not build `end` without a listener.
     if (this.#listeners.hasListener("http_request")) this.#emitRequest(request, end);
   }
 

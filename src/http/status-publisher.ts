@@ -1,6 +1,8 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
+import { commonName } from "../policy/partition-name.ts";
 import type { PublishedPolicy } from "../policy/published-policy.ts";
+import { withoutTier } from "../policy/service-name.ts";
 import { OrderWatch, type OrderWatchDeps } from "../sharing/order-watch.ts";
 import {
   POLICY_PREFIX,
@@ -21,9 +23,12 @@ export interface PublishedStatus extends Pick<HubSnapshot, "calls" | "inFlight" 
   readonly resolvers?: readonly string[];
   /** True if the process has more keys than are listed. */
   readonly isPartial?: boolean;
+  /** Requests granted and refused so far, over all keys. Absent in records of older versions. */
+  readonly granted?: number;
+  readonly refused?: number;
 }
 
-/** When the record was written, by the clock of the store. Absent in records of older versions. */
+/** A policy, and when its record was written by the clock of the store. The time is absent in records of older versions. */
 type WrittenPolicy = PublishedPolicy & { readonly writtenUs?: number };
 
 const PUBLISH_INTERVAL_MS = 1000;
@@ -33,7 +38,7 @@ const INTERVAL_PER_PROCESS_MS = 10;
 const MAX_INTERVAL_MS = 20_000;
 /** The first status is written soon, so that the commands find a process that has just started. */
 const FIRST_STATUS_MS = 100;
-/** Keys and hosts per record: a crawler has thousands, and the busiest ones are enough for an operator. */
+/** Keys and hosts per record: a crawler has thousands. An operator's command can ask for others. */
 const ROWS_MAX = 200;
 
 export interface StatusPublisherDeps extends Omit<OrderWatchDeps, "onApplied"> {
@@ -46,8 +51,9 @@ export interface StatusPublisherDeps extends Omit<OrderWatchDeps, "onApplied"> {
 }
 
 /**
- * Writes the hub's status to the shared store, for `docstokg limits`, `breaker` and `why` (law S6): once a second while
- * calls are active, less often if more than a hundred processes share the store, and once after the last one. Requests never wait for it. Failed writes are not repeated.
+ * Writes the hub's status to the shared store, for `docstokg limits`, `breaker` and `why` (law S6). It is written once a
+ * second while calls are active, less often if more than a hundred processes share the store, and once more after the
+ * last call has ended. Requests never wait for it. Failed writes are not repeated.
  */
 export class StatusPublisher {
   readonly #store: Store;
@@ -106,9 +112,9 @@ export class StatusPublisher {
     if (next === undefined) return;
     await this.#store
       .change<WrittenPolicy, void>(POLICY_PREFIX + configHash, ({ record, nowUs }) => {
-        // Many processes that start together would each write the same, and repeat it when another one was faster.
-        const isKept = record?.writtenUs !== undefined && nowUs - record.writtenUs < POLICY_RECORD_US / 4;
-        if (isKept) return { result: undefined };
+        // Of many processes that start together, each would write the same policy, and repeat its write after a conflict.
+        const isRecent = record?.writtenUs !== undefined && nowUs - record.writtenUs < POLICY_RECORD_US / 4;
+        if (isRecent) return { result: undefined };
         return {
           record: { next: { ...next, writtenUs: nowUs }, keepUntilUs: nowUs + POLICY_RECORD_US },
           result: undefined,
@@ -142,7 +148,7 @@ export class StatusPublisher {
       program: basename(process.argv[1] ?? "node"),
       startedMs: this.#startedMs,
       writtenMs: this.#time.wallMs(),
-      snapshot: toPublishedStatus(snapshot, this.#resolvers()),
+      snapshot: toPublishedStatus(snapshot, this.#resolvers(), this.#orders.hosts),
       configHash: this.#policy().configHash,
       orders: this.#orders.applied,
     };
@@ -156,20 +162,30 @@ export class StatusPublisher {
   }
 }
 
+/** Keys and hosts that an operator has asked for come first, then the busiest ones. */
 function toPublishedStatus(
   { calls, inFlight, waiting, keys, hosts }: HubSnapshot,
   resolvers: Iterable<string>,
+  asked: ReadonlySet<string>,
 ): PublishedStatus {
-  const busy = keys.filter(isWorthShowing);
-  const busiest = busy.toSorted((a, b) => b.waiting - a.waiting || b.acquired - a.acquired).slice(0, ROWS_MAX);
-  const affected = hosts.filter(({ state, windowFailures }) => state !== "closed" || windowFailures > 0);
+  const rank = (name: string) => (asked.size > 0 && asked.has(withoutTier(commonName(name))) ? 1 : 0);
+  const used = keys.filter(isWorthShowing).map(row => ({ row, rank: rank(row.key) }));
+  const shown = used
+    .sort((a, b) => b.rank - a.rank || b.row.waiting - a.row.waiting || b.row.acquired - a.row.acquired)
+    .slice(0, ROWS_MAX)
+    .map(({ row }) => row);
+  const affected = hosts
+    .filter(({ state, windowFailures }) => state !== "closed" || windowFailures > 0)
+    .sort((a, b) => rank(b.host) - rank(a.host));
   return {
     calls,
     inFlight,
     waiting,
-    keys: busiest,
+    keys: shown,
     hosts: affected.slice(0, ROWS_MAX),
     resolvers: [...resolvers].slice(0, ROWS_MAX),
-    isPartial: busy.length > busiest.length,
+    isPartial: used.length > shown.length,
+    granted: keys.reduce((sum, { acquired, headSkipped }) => sum + acquired + headSkipped, 0),
+    refused: keys.reduce((sum, { refused }) => sum + refused, 0),
   };
 }

@@ -13,11 +13,11 @@ export class AttachedSink {
   readonly id: string;
   readonly sink: Sink;
   readonly #unconfirmed = new UnconfirmedEvents();
-  /** Whether the sink writes events later than it takes them, if it returns no promise. */
+  /** Whether the sink queues events: one that it takes without a promise is written later. */
   readonly #isQueue: boolean;
   /** Events that it refused, or had not written when it was given up, and does not count itself. */
   #lost = 0;
-  /** What it had dropped itself before the events that are not confirmed. */
+  /** Number of events that it had dropped itself before those that are not confirmed. */
   #droppedBefore = 0;
   #hasWarned = false;
 

@@ -9,7 +9,7 @@ export interface BreakerOpening {
   readonly reason: OpenReasonKind;
   /** When it ends, in epoch ms, unless it ends earlier. */
   readonly untilMs: number;
-  /** False when another process has opened it: that process counts it. Orders of an operator are counted by each. */
+  /** False when another process has opened it: that process counts it. Orders of an operator are counted by each process. */
   readonly isCounted: boolean;
 }
 

@@ -33,7 +33,7 @@ export function callOutcomeOf(event: EventOf<"http_request">): CallOutcome {
 
 /**
  * How the cache took part in a call. `hit` and `stale`: served without a request. `after_request`: served from the cache
- * after a request was sent, because the request failed or led here by a redirect. `revalidated`: confirmed by the server
+ * after a request was sent: it failed, or a redirect led to the stored response. `revalidated`: confirmed by the server
  * (304). `coalesced`: answered by another identical request in flight.
  */
 export type CacheResult = "hit" | "stale" | "after_request" | "revalidated" | "coalesced";

@@ -8,8 +8,8 @@ const HOSTS_MAX = 1000;
 const OTHER = "(other)";
 
 /**
- * The only place that derives numbers from events. The metrics of Prometheus and OpenTelemetry and the
- * numbers of the report are recorders of the same counts, so they cannot differ.
+ * The only place that derives numbers from events. Prometheus, OpenTelemetry and the report record the counts that it
+ * makes, so their numbers cannot differ.
  */
 export class MetricCollector {
   readonly #recorder: MetricRecorder;

@@ -7,7 +7,10 @@ import { EVENT_SPECS } from "./event-fields.ts";
 import type { EventBody } from "./events.ts";
 import type { FieldSpec } from "./fields/event-spec.ts";
 
-/** Fields that hold only host names, hashes, rates or fixed words. */
+/**
+ * Fields that hold only host names, hashes, rates or fixed words. `by` was redacted when the order was given; it may be
+ * `user@machine`, which looks like an email address.
+ */
 const SAFE_FIELDS: ReadonlySet<string> = new Set([
   ...["host", "key", "role", "method", "mode", "outcome", "rates", "state", "what", "by", "sink", "url_hash"],
   ...["breaker_host_state", "breaker_resolver_state", "breaker_recorded", "config_hash"],

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Time } from "../time/time.ts";
-import { serveMetrics } from "./metrics-server.ts";
+import { type MetricsServer, serveMetrics } from "./metrics-server.ts";
 import { RUN_FILES } from "./reading/telemetry-file.ts";
 import type { Sink } from "./sink.ts";
 import { jsonlSink } from "./sinks/jsonl-sink.ts";
@@ -44,10 +44,11 @@ export async function openRunTelemetry(folder: string, options: RunTelemetryOpti
   const { program, format = "jsonl", metricsPort, sinks = [], runId, time } = options;
   const file = join(folder, RUN_FILES[format]);
   const fileSink = await (format === "sqlite" ? sqliteSink(file, { time }) : jsonlSink(file, { time }));
+  let server: MetricsServer | undefined;
   try {
     const prometheus = metricsPort === undefined ? undefined : await prometheusSink();
-    const server =
-      prometheus && metricsPort !== undefined ? await serveMetrics({ from: prometheus, port: metricsPort }) : undefined;
+    if (prometheus !== undefined && metricsPort !== undefined)
+      server = await serveMetrics({ from: prometheus, port: metricsPort });
     const all = [fileSink, ...(prometheus === undefined ? [] : [prometheus]), ...sinks];
     const telemetry = createTelemetry({ sinks: all, program, runId, time });
     return {
@@ -60,6 +61,7 @@ export async function openRunTelemetry(folder: string, options: RunTelemetryOpti
       },
     };
   } catch (error) {
+    await server?.close();
     await fileSink.close?.();
     throw error;
   }

@@ -26,8 +26,8 @@ export interface TelemetryOptions {
    */
   readonly sampleBeforeCall?: number | undefined;
   /**
-   * How long `close()` waits for each sink, in ms, 1 to 3_600_000. Then the process is warned, and the events that the sink
-   * has not written count as dropped. @default 10_000
+   * How long `close()` waits for each sink, in ms, 1 to 3_600_000. Then the process emits a warning, and the events that
+   * the sink has not written count as dropped. @default 10_000
    */
   readonly closeTimeoutMs?: number | undefined;
   /** The clock, for tests. @default systemTime */
@@ -104,7 +104,7 @@ export class Telemetry implements AsyncDisposable {
     for (const { sink } of this.#sinks) sink.watch?.(hub);
   }
 
-  /** Resolves when the events so far are written or dropped. It has no limit of time, other than `close`. */
+  /** Resolves when the events so far are written or dropped. Unlike `close`, it has no time limit. */
   async flush(): Promise<void> {
     await Promise.all(this.#sinks.map(to => to.flush()));
   }

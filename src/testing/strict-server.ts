@@ -54,7 +54,7 @@ export async function startStrictServer({ rate, port = 0, answer = echo }: Stric
     const isFull = rates.some(
       ({ limit, windowUs }) => recentMs.filter(ms => ms > nowMs - windowUs / 1000).length >= limit,
     );
-    // The longest turn of the event loop since the request before: this one may have arrived at its beginning.
+    // This request may have arrived at the beginning of the longest turn of the event loop since the request before it.
     recentMs.push(nowMs - loopDelay.max / 1e6);
     loopDelay.reset();
     arrivalsMs.push(nowMs);

@@ -11,7 +11,7 @@ export interface CacheWriterOptions {
   readonly queue: WriteQueueLimits;
   /** The file to write to; undefined while none is open. */
   readonly file: () => CacheFile | undefined;
-  /** A write failed for another reason than a busy file. True when another file is being opened. */
+  /** A write failed, and not only because the file is busy for a short time. True if another file is being opened. */
   readonly onFailure: (error: unknown) => boolean;
 }
 

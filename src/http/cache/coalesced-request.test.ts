@@ -16,7 +16,7 @@ import {
   until,
 } from "../../../test/http/kit.ts";
 import { contextRecordingWire } from "../../../test/http/wires.ts";
-import { RateLimitExceeded } from "../../errors.ts";
+import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
 test("identical requests in flight are one request and use one rate-limit unit", async t => {
@@ -145,6 +145,23 @@ test("time that a follower spent in the queue of the leader counts against its o
   assert.deepEqual(refusedMs, [100, 150]);
 });
 
+test("time that a follower waited for the circuit of the leader counts against its own maxBreakerWaitMs", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, { time });
+  const host = new URL(server.origin).hostname;
+  const call = { maxWaitMs: Number.POSITIVE_INFINITY, maxBreakerWaitMs: 50_000 };
+  hub.breakers.open(host, { seconds: 40 });
+  const calls = [hub.request(server.origin, call), hub.request(server.origin, call)];
+  const refused = Promise.all(calls.map(each => assert.rejects(each, BreakerOpenError)));
+  await until(() => hub.snapshot().calls === 2 && hub.snapshot().waiting === 1);
+  await time.advance(30_000);
+  // 20 s are left for each of the two.
+  hub.breakers.open(host, { seconds: 45 });
+  await settles(refused);
+  assertNothingLeft(hub, time);
+});
+
 test("a call does not join a queued request that may wait longer because of its deadline", async t => {
   const { held, server, hub, arrived } = await heldServer(t, {
     limits: { defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_concurrent: 1 } } },
@@ -238,6 +255,22 @@ test("a call that may not wait is refused at once, also while an identical call 
   await time.advance(60_000);
   assert.equal(await (await patient).body.text(), "ok");
   assert.equal(server.requests.length, 2);
+});
+
+test("a call that may not wait for a circuit is refused at once, also while an identical call waits for it", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, { time });
+  hub.breakers.open(new URL(server.origin).hostname, { seconds: 60 });
+  const patient = hub.request(server.origin, { maxWaitMs: Number.POSITIVE_INFINITY });
+  await until(() => hub.snapshot().waiting === 1);
+  for (const maxWaitMs of [Number.POSITIVE_INFINITY, 120_000]) {
+    const call = { maxWaitMs, maxBreakerWaitMs: 0 };
+    await assert.rejects(settles(hub.request(server.origin, call)), BreakerOpenError);
+  }
+  await time.advance(61_000);
+  assert.equal(await (await patient).body.text(), "ok");
+  assert.equal(server.requests.length, 1);
 });
 
 test("a call that may not wait shares the response of an identical request that was already sent", async t => {

@@ -86,14 +86,16 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   }
 
   /**
-   * A request may join when this one has been sent, or when both have the same bound for their wait. It does not join one
-   * that judges responses differently, or whose deadline ends the retries earlier.
+   * A request may join when this one has been sent, or cannot wait longer than the bounds of the other allow. It does not
+   * join one that judges responses differently, or whose deadline ends the retries earlier.
    */
   mayJoin({ call, deadlineUs }: OutgoingRequest): boolean {
     const { record, call: own, deadlineUs: ownDeadlineUs } = this.#request;
-    const { maxWaitMs, deadlineMs, outcome } = call;
+    const { maxWaitMs, maxBreakerWaitMs = Number.POSITIVE_INFINITY, deadlineMs, outcome } = call;
     if (outcome !== own.outcome || (deadlineMs !== own.deadlineMs && ownDeadlineUs < deadlineUs)) return false;
-    if (record.sentMs !== undefined || maxWaitMs === Number.POSITIVE_INFINITY) return true;
+    if (record.sentMs !== undefined) return true;
+    if (maxBreakerWaitMs < (own.maxBreakerWaitMs ?? Number.POSITIVE_INFINITY)) return false;
+    if (maxWaitMs === Number.POSITIVE_INFINITY) return true;
     return maxWaitMs === own.maxWaitMs && (own.deadlineMs === undefined || own.deadlineMs === deadlineMs);
   }
 

@@ -16,8 +16,8 @@ interface Beginning {
 
 /**
  * Sends a request for a representation whose beginning is stored: it asks only for the missing bytes, and the response
- * that it passes on is complete. When the stored response is no such beginning, or the request asks for a range itself,
- * it is passed on unchanged.
+ * that it passes on is complete. If the stored response is no such beginning, or the request asks for a range itself,
+ * the request is passed on unchanged.
  */
 export function completing(found: FoundResponse, next: SendRequest): SendRequest {
   const beginning = beginningOf(found);

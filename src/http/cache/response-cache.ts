@@ -86,7 +86,7 @@ export class ResponseCache {
     return deliverCacheReply(request, isFresh ? "hit" : "stale", this.#stored.withAge(found), body, sink);
   }
 
-  /** A sink for the response of a request that no stored response can answer. */
+  /** For a request that does not use stored responses: a sink that removes those which its response makes invalid. */
   sinkFor(request: OutgoingRequest, control: RequestControl, sink: ResponseSink): ResponseSink {
     const { method, role, record } = request;
     if (method === "GET" || method === "HEAD" || method === "OPTIONS") return sink;
@@ -164,7 +164,7 @@ export class ResponseCache {
         isStorable: head => this.#stored.isStorable(sent, head, control),
         store: (head, chunks) => this.#stored.put(request, head, chunks, sendingFacts(sent.record, requestedMs)),
         requestAgain: (follower, sink, isUnshared) => {
-          const forwarded = this.#withRemainingWait(follower, sent.record.sentMs !== undefined);
+          const forwarded = this.#withRemainingWait(follower, sent.record);
           return isUnshared
             ? this.#startCoalesced(forwarded, control, sink, NOTHING, { key, mayBeJoined: false })
             : this.send(forwarded, control, sink);
@@ -194,17 +194,19 @@ export class ResponseCache {
 
   /**
    * A follower that is sent on its own. If the shared request was still queued, the time since the follower's start
-   * counts as its own time in the queue, so less of its `maxWaitMs` is left (law L4).
+   * counts as its own time in the queue, so less of its `maxWaitMs` and `maxBreakerWaitMs` is left (law L4).
    */
-  #withRemainingWait(follower: OutgoingRequest, wasSent: boolean): OutgoingRequest {
-    const { call, startedUs } = follower;
-    if (wasSent || call.maxWaitMs === undefined) return { ...follower, needsCallerContext: true };
-    const waitedMs = (this.#time.monotonicUs() - startedUs) / 1000;
-    return {
-      ...follower,
-      needsCallerContext: true,
-      call: { ...call, maxWaitMs: Math.max(0, call.maxWaitMs - waitedMs) },
+  #withRemainingWait(follower: OutgoingRequest, { sentMs, account }: CallRecord): OutgoingRequest {
+    const again = { ...follower, needsCallerContext: true };
+    const { maxWaitMs, maxBreakerWaitMs } = follower.call;
+    if (sentMs !== undefined || (maxWaitMs ?? maxBreakerWaitMs) === undefined) return again;
+    const waitedMs = (this.#time.monotonicUs() - follower.startedUs) / 1000;
+    const breakerWaitMs = Math.min(waitedMs, account.breakerWaitMs);
+    const bounds = {
+      maxWaitMs: remainingMs(maxWaitMs, waitedMs),
+      maxBreakerWaitMs: remainingMs(maxBreakerWaitMs, breakerWaitMs),
     };
+    return { ...again, call: { ...follower.call, ...bounds } };
   }
 
   #markShareable(key: string, isShareable: boolean): void {
@@ -240,6 +242,10 @@ function shared(request: OutgoingRequest): OutgoingRequest {
   const record = new CallRecord();
   record.account = request.record;
   return { ...request, record };
+}
+
+function remainingMs(boundMs: number | undefined, usedMs: number): number | undefined {
+  return boundMs === undefined ? undefined : Math.max(0, boundMs - usedMs);
 }
 
 function sendingFacts({ sentMs, identity }: CallRecord, requestedMs: number): SendingFacts {

@@ -42,7 +42,7 @@ export interface RevalidationDeps {
 export interface FallbackRules {
   /** After any failure (`stale-if-error`). */
   readonly mayServeOnError: boolean;
-  /** When the server cannot be reached, and the caller wants that. */
+  /** When the server cannot be reached, and the call has `staleOnDisconnect`. */
   readonly mayServeDisconnected: boolean;
 }
 

@@ -5,7 +5,7 @@ import { joinedHeader } from "../headers.ts";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { OutgoingRequest, SentFields } from "../stages/stage.ts";
 
-/** Stand for other facts than headers among the names that select a variant. No header can have these names. */
+/** Names of facts that select a variant and are not headers. No header can have these names. */
 const PARTITION = "(partition)";
 const IDENTITY = "(identity)";
 
@@ -60,9 +60,9 @@ const ORDINARY_NAMES: ReadonlySet<string> = new Set(
 );
 
 /**
- * Requests are identical when URL, headers, role and the call options are that decide what becomes of a response: which
- * limits and circuits apply, whether it is retried, stored or replaced by a stale one. URL and headers are compared with
- * their identification: after a reload, a request with another key must not join.
+ * Requests with the same key are identical: their URLs, headers and roles are equal, and so are the call options that
+ * decide which limits and circuits apply, and whether the response is retried, stored or replaced by a stale one. URL and
+ * headers are compared with their identification: after a reload, a request with another API key must not join.
  */
 export function coalescingKey(request: OutgoingRequest, identity: CallerIdentity): string {
   const { role, origin, call } = request;

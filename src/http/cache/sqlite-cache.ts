@@ -20,7 +20,7 @@ export interface SqliteCacheOptions {
   readonly maxQueuedWrites?: number | undefined;
   /** Bytes of the queued changes. @default 32 MiB */
   readonly maxQueuedBytes?: number | undefined;
-  /** Called once for each kind of problem. The cache continues with fewer entries. @default none */
+  /** Called once for each kind of problem. Requests continue, with fewer stored responses. @default none */
   readonly onTrouble?: ((error: StoreError) => void) | undefined;
   /** Random numbers in [0, 1), so that several processes do not retry at the same time. @default Math.random */
   readonly random?: (() => number) | undefined;
@@ -121,7 +121,7 @@ export class SqliteCache implements CacheStore {
     if (this.#hasFile()) this.#writer.add(removeWrite(url));
   }
 
-  /** Resolves when no change is queued. Without waiting for it, `close` drops changes while another process writes. */
+  /** Resolves when no change is queued. Await it before `close`, which drops the changes if another process is writing. */
   settled(): Promise<void> {
     return this.#writer.settled();
   }
@@ -176,7 +176,7 @@ export class SqliteCache implements CacheStore {
     try {
       return read(this.#opened.file);
     } catch (error) {
-      // A reader may find the file busy while another process opens it first or closes it last.
+      // A reader finds the file busy while the first process opens it, or the last one closes it.
       if (!isBusy(error)) this.#onFailure("read", error);
       return undefined;
     }

@@ -77,8 +77,8 @@ export class StoredResponses {
   }
 
   /**
-   * Removes the stored responses that a newer one replaces, which is not stored itself: without a lifetime, or too long.
-   * A response that says nothing about the resource (a failure, a missing permission) replaces none.
+   * Removes the stored responses of a URL after a newer response that is not stored itself: it has no lifetime, or is too
+   * long. A response that says nothing about the resource (a failure, a missing permission) removes none.
    */
   supersede(request: OutgoingRequest, { status }: ResponseHead): void {
     if (status === 206 || !HEURISTICALLY_CACHEABLE.has(status) || request.record.outcome?.kind === "failure") return;
@@ -123,8 +123,8 @@ export function urlOf({ origin, path }: OutgoingRequest): string {
 }
 
 /**
- * A throttle, and a failure that only a rule or the caller recognises: its status and headers may look like those of a
- * response that is stored. A failure by its status alone is stored if the server gives it a lifetime.
+ * True for a throttle, and for a failure that only a rule or the caller recognises: its status and headers may look like
+ * those of a response that is stored. A failure by its status alone is stored if the server gives it a lifetime.
  */
 function isMarkedFailure({ record: { outcome }, call }: OutgoingRequest, status: number): boolean {
   return outcome?.kind === "failure" && (outcome.throttled || status < 400 || call.outcome !== undefined);

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { ResponseHead, ResponseSink } from "../stages/stage.ts";
 
-/** Called with the response of an unsafe request. */
+/** What the cache does with the response of an unsafe request. */
 export interface UnsafeResponseDeps {
   /** A longer body is not stored. */
   readonly maxBytes: number;

@@ -21,8 +21,8 @@ interface UndiciRequest {
 const HOSTS_MAX = 100;
 
 /**
- * Finds requests that bypass an installed hub: of a client with its own undici dispatcher, or with a global dispatcher
- * that another module has set later. Each host is reported once.
+ * Finds requests that bypass an installed hub: their client has its own dispatcher or agent, or another module has
+ * replaced the global dispatcher later. Each host is reported once.
  */
 export class BypassDetector {
   readonly #onBypass: (request: BypassedRequest) => void;
@@ -72,7 +72,7 @@ export class BypassDetector {
     const host = hostOf(origin);
     if (host === undefined || this.#hosts.has(host) || this.#hosts.size >= HOSTS_MAX) return;
     this.#hosts.add(host);
-    // Only the first one is shown, and a stack for each request would cost time.
+    // Only the first stack is shown, and one for each request would cost time.
     this.#stacks = undefined;
     this.#onBypass({ host, client, stack });
   }

@@ -3,8 +3,8 @@ import type { Duplex } from "node:stream";
 import type { NodeRequestOptions } from "./node-target.ts";
 
 /**
- * Takes a request before it gets a socket. `send` continues where node:http was; `end` ends a request without a socket,
- * with this error or, after its `destroy`, as node:http does.
+ * Takes a request before it gets a socket. `send` lets node:http continue. `end` ends a request that has no socket: with
+ * the error, or without one as node:http does after `destroy`.
  */
 export type NodeInterceptor = (
   request: ClientRequest,
@@ -16,7 +16,7 @@ export type NodeInterceptor = (
 type AddRequest = (this: unknown, request: ClientRequest, options: NodeRequestOptions, ...rest: unknown[]) => void;
 type OnSocket = (this: ClientRequest, socket: Duplex | null, error?: Error) => void;
 
-// An import declaration would read every export, and node:http then loads the WebSocket of Node, for 40 ms.
+// An import declaration would read every export, and node:http then loads the WebSocket of Node, which takes 40 ms.
 const http = process.getBuiltinModule("node:http");
 const agentPrototype = http.Agent.prototype as unknown as { addRequest: AddRequest };
 const requestPrototype = http.ClientRequest.prototype as unknown as { onSocket: OnSocket };
@@ -84,7 +84,7 @@ export function isTaken(request: ClientRequest): boolean {
   return taken.has(request);
 }
 
-/** The error of a connection that has ended without one, as node:http writes it. */
+/** The error that node:http gives a request whose connection has ended without an error. */
 export function connectionReset(message: string): Error {
   return Object.assign(new Error(message), { code: "ECONNRESET" });
 }

@@ -36,13 +36,13 @@ export interface NodeRequestPlan {
   readonly call: CallOptions;
   /** Gives the request to its agent, which connects and sends it. */
   readonly send: () => void;
-  /** Ends a request that has no socket: with this error, or as its own `destroy` says. */
+  /** Ends a request that has no socket: with this error, or with that of its own `destroy`. */
   readonly end: (error?: Error) => void;
 }
 
 /**
- * Sockets that have carried a request. `reusedSocket` does not say so: it is true for one whose only request was ended
- * before it was written, and false for one that a request gets which had to wait for it.
+ * Sockets that have carried a request. Node's `reusedSocket` is something else: it is true if the only earlier request
+ * ended before it was written, and false if the request had to wait for a used socket.
  */
 const USED_SOCKETS = new WeakSet<Socket>();
 

@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 
 /**
- * Calls `written` when the headers of a request leave over its socket: the first bytes that it writes, once the
- * connection is open. Called when the request gets its socket, before it writes.
+ * Calls `written` when the headers of a request leave over its socket: at its first write, or when the connection is
+ * open if that is later. Must be called when the request gets its socket, before it writes.
  */
 export function onHeadersWritten(request: ClientRequest, socket: Socket, written: () => void): void {
   const { write } = socket;

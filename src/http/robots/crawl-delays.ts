@@ -5,7 +5,7 @@ import { isServiceName } from "../../policy/service-name.ts";
 
 /** A longer delay would take a host out of a run; such numbers are mistakes, or mean that the host must not be crawled. */
 const CRAWL_DELAY_S_MAX = 60;
-/** Bounds the memory for a crawler that calls very many hosts. The oldest delay is deleted, and read again when it is needed. */
+/** Bounds the memory of a crawler that calls very many hosts. The oldest delay is deleted, and read again if needed. */
 const HOSTS_MAX = 4096;
 
 /**

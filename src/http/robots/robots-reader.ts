@@ -29,14 +29,17 @@ const ORIGINS_MAX = 4096;
  */
 export class RobotsReader {
   readonly #deps: RobotsReaderDeps;
-  /** By origin: undefined when it was read, else a promise that never rejects. */
+  /** By origin: a promise that never rejects while robots.txt is being read, then undefined. */
   readonly #origins = new Map<string, Promise<void> | undefined>();
 
   constructor(deps: RobotsReaderDeps) {
     this.#deps = deps;
   }
 
-  /** The role metadata is for APIs, whose limits are documented; robots.txt itself is requested with it too. */
+  /**
+   * Whether robots.txt applies to a request. The role metadata is for APIs, whose limits are documented; robots.txt
+   * itself is requested with it too.
+   */
   applies({ role, host, path, call }: Pick<OutgoingRequest, "role" | "host" | "path" | "call">): boolean {
     return role !== "metadata" && call.service === undefined && !this.#deps.isListed(host, path);
   }

@@ -3,7 +3,7 @@ import { DeadlineExceededError } from "../../errors.ts";
 
 /** How long a request was in flight when its caller aborted it. */
 export interface AbortedAfter {
-  /** Time since the request was passed to the wire, in ms: for the connection and for a response. */
+  /** Time since the request was passed to the wire, in ms, the time to connect included. */
   readonly silentMs: number;
   /** Time since the hub first saw the signal of the call, or since the call began if that is longer, in ms. */
   readonly timeoutMs: number;

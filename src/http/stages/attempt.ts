@@ -51,10 +51,10 @@ class RequestAttempt
   /** Undefined once the response has ended, failed or been aborted. */
   #sink: ResponseSink | undefined;
   #controller: Dispatcher.DispatchController | undefined;
-  /** Connections of the wire when the request was passed to it. One that is opened later may be that of the request. */
+  /** Connections that the wire had opened when it got the request. The request may be sent over one that is opened later. */
   #connectionsBefore = 0;
   #isPaused = false;
-  /** `unreadBodies` knows of the body: it was paused before. */
+  /** The body was paused, and `unreadBodies` watches it. */
   #isWatched = false;
   /** The beginning of a response whose body may say that the host throttles. */
   #heldBack: { readonly sample: BodySample; readonly feedback: HostFeedback } | undefined;
@@ -159,7 +159,7 @@ class RequestAttempt
     this.#deliverHeldBack();
     const sink = this.#sink;
     this.#sink = undefined;
-    // The outcome of the head: a response that is neither a success nor a failure is reported when it is complete.
+    // The outcome that the head gave: a response that is not a failure is reported when it is complete.
     const outcome = this.request.record.outcome ?? SUCCESS;
     this.endLog(outcome, undefined, false);
     // undici reuses the connection only in the turn of the event loop that it schedules when this method returns. A

@@ -19,7 +19,7 @@ export class BodySample {
     this.head = head;
   }
 
-  /** True for a response with a short text or JSON. */
+  /** True for a response with a short body of text, JSON or XML. */
   static isPossible({ status, headers }: ResponseHead, method: string): boolean {
     if (method === "HEAD" || status === 204 || status === 304) return false;
     const length = fieldLine(headers["content-length"]);
@@ -40,13 +40,13 @@ export class BodySample {
     try {
       return decoded(bytes, fieldLine(this.head.headers["content-encoding"])).toString("utf8");
     } catch {
-      // Not what its header says: then it is no message that a rule knows.
+      // The body does not have the coding that its header names: no rule matches it.
       return "";
     }
   }
 }
 
-/** The part of it that the sample contains: the end of the data may be missing. */
+/** Decodes what the sample contains: the end of the data may be missing. */
 function decoded(bytes: Buffer, coding: string | undefined): Buffer {
   const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: DECODED_BYTES_MAX };
   if (coding === "gzip" || coding === "x-gzip") return gunzipSync(bytes, options);

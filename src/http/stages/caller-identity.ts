@@ -93,8 +93,8 @@ export class CallerIdentity {
     return this.#fieldsFor(request).secretHeaders;
   }
 
-  /** Whether `apply` adds to this request something that a redirect of its host must not pass on. */
-  mayBeRepeated({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): boolean {
+  /** Whether `apply` adds more than the User-Agent: then a redirect of the host must pass `scrub`. */
+  addsIdentity({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): boolean {
     return this.#fieldsFor({ origin, path }) !== this.#userAgent;
   }
 

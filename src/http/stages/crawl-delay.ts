@@ -1,7 +1,7 @@
 import type { RobotsReader } from "../robots/robots-reader.ts";
 import type { OutgoingRequest, RequestHandle, ResponseSink, SendRequest } from "./stage.ts";
 
-/** Holds the first requests to a host until its robots.txt was read, so that its Crawl-delay holds for them too. */
+/** Holds the first requests to a host until its robots.txt was read, so that its Crawl-delay applies to them too. */
 export function crawlDelayStage(robots: RobotsReader, next: SendRequest): SendRequest {
   return (request, sink) => {
     if (!robots.applies(request)) return next(request, sink);

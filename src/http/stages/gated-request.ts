@@ -46,11 +46,11 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
   /** Leaves the queue of the gate; undefined while not queued. */
   #leaveQueue: ((reason: unknown) => void) | undefined;
   /** The part of the wait in the queue in which a circuit or cooldown blocked the request, in ms. */
-  #blockedMs = notBlocked;
+  #breakerWaitMs = notBlocked;
   #jitter: Timer | undefined;
   /** When it came to the gate, in monotonic microseconds. */
   #enteredUs = 0;
-  /** What it has waited before a new cooldown sent it back to the gate. */
+  /** Its waits before a new cooldown sent it back to the gate. */
   #earlierWait: EarlierWait | undefined;
 
   constructor(deps: Deps, request: Request) {
@@ -78,7 +78,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     const { host, role, path, method, call, record } = this.request;
     record.queued(nowUs);
     const ownMs = call.maxWaitMs;
-    // From its first arrival, as all bounds.
+    // Counted from its first arrival at the gate, like all bounds.
     const leftMs = this.isBoundByDeadline ? Math.max(0, (this.request.deadlineUs - this.#enteredUs) / 1000) : undefined;
     const isDeadlineFirst = leftMs !== undefined && (ownMs === undefined || leftMs < ownMs);
     try {
@@ -106,19 +106,19 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     }
   }
 
-  onWait(leaveQueue: (reason: unknown) => void, blockedMs: () => number): void {
+  onWait(leaveQueue: (reason: unknown) => void, breakerWaitMs: () => number): void {
     this.#leaveQueue = leaveQueue;
-    this.#blockedMs = blockedMs;
+    this.#breakerWaitMs = breakerWaitMs;
   }
 
-  /** At once: the event of the call follows, and has this wait too. */
+  /** Records the wait at once, because the event of the call follows and contains it. */
   protected leaveQueue(reason: unknown): void {
-    this.request.record.leftQueue(this.deps.time.monotonicUs(), this.#blockedMs());
+    this.request.record.leftQueue(this.deps.time.monotonicUs(), this.#breakerWaitMs());
     this.#leaveQueue?.(reason);
   }
 
   #refused(error: unknown): void {
-    this.request.record.leftQueue(this.deps.time.monotonicUs(), this.#blockedMs());
+    this.request.record.leftQueue(this.deps.time.monotonicUs(), this.#breakerWaitMs());
     this.refused(error);
   }
 
@@ -191,7 +191,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     });
   }
 
-  /** Emits the event of the attempt, once. Before the caller learns of the end: the event of the call comes later. */
+  /** Emits the event of the attempt, once. Call it before the caller is notified: the event of the call must come later. */
   protected endLog(outcome: Outcome | undefined, error: unknown, isAborted: boolean, isUnprocessed = false): void {
     const { log } = this;
     this.log = undefined;

@@ -64,7 +64,7 @@ export function hostFeedback(
     return PLAIN_SUCCESS;
   const feedback = { outcome, retryAfterMs: waitMs, announced, bodyRules: NO_THROTTLE_RULES };
   if (judgement !== undefined) return { ...feedback, ...judgement };
-  // The response that an archive replays is that of another server.
+  // An archive replays the response of another server.
   if (rules.length === 0 || headers["memento-datetime"] !== undefined) return feedback;
   if (outcome.kind === "failure" && outcome.throttled) return feedback;
   const certain = rules.find(({ body }) => body === undefined);

@@ -16,7 +16,7 @@ export function identifyStage(current: () => CallerIdentity, next: SendIdentifie
     const callerIdentity = current();
     const sent = callerIdentity.apply(request);
     request.record.identity = callerIdentity;
-    if (!callerIdentity.mayBeRepeated(request)) return next(request, sink, sent);
+    if (!callerIdentity.addsIdentity(request)) return next(request, sink, sent);
     return scrubRedirect(callerIdentity, request, sink, sent, next);
   };
 }

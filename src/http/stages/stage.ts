@@ -86,7 +86,7 @@ export interface RequestHandle {
 /** Never throws, and never calls the sink before it has returned. */
 export type SendRequest = (request: OutgoingRequest, sink: ResponseSink) => RequestHandle;
 
-/** The fields of a request that differ for its host: with the identification that it wants. */
+/** The path and headers that are sent: those of the request, with the identification that its host wants. */
 export type SentFields = Pick<OutgoingRequest, "path" | "headers">;
 
 /** As `SendRequest`, for a request that is sent with these fields instead of its own. */

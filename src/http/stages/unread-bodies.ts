@@ -46,7 +46,7 @@ export class UnreadBodies {
     for (const [body, sinceUs] of this.#sinceUs) {
       const leftMs = this.#limitMs - (nowUs - sinceUs) / 1000;
       if (leftMs > 0) {
-        // A body that was only slow has been added again, and its timer is set.
+        // If `abandon` has added a slow body again, the timer is set already.
         this.#timer ??= this.#arm(leftMs);
         return;
       }

@@ -6,7 +6,7 @@ import type { Environment } from "../../policy/environment.ts";
 import type { ConnectTo } from "./connect-to.ts";
 import { isPrivateAddress } from "./private-addresses.ts";
 
-/** The proxies of an environment, as curl and Node read them; undefined when it names none. */
+/** The proxies of an environment, as curl and Node read them. An empty text means none. */
 export interface ProxySettings {
   readonly httpProxy: string;
   readonly httpsProxy: string;
@@ -14,7 +14,8 @@ export interface ProxySettings {
 }
 
 /**
- * Small letters win, as in curl. HTTPS_PROXY is used for `https:` URLs, HTTP_PROXY for all if it is the only one.
+ * Undefined when the environment names no proxy. A variable in lower case wins, as in curl. HTTPS_PROXY is used for
+ * `https:` URLs, HTTP_PROXY for all URLs if it is the only one.
  * @throws ConfigError for an address that is not a URL of a proxy.
  */
 export function proxySettings(env: Environment): ProxySettings | undefined {

@@ -110,7 +110,7 @@ export const HTTP_SPECS = {
     fields: { host, client: ["text", "module that sent it: `undici` or `node:http`"] },
   },
   crawl_delay: {
-    about: "The robots.txt of a host has a Crawl-delay: its landing and artifact requests are at least so far apart.",
+    about: "The robots.txt of a host has a Crawl-delay: its landing and artifact requests are at least this far apart.",
     fields: { host, seconds: ["number", "delay in force, in s; at most 60"] },
   },
   policy_loaded: {

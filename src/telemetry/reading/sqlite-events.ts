@@ -12,7 +12,7 @@ type StoredEventRow = Readonly<Record<string, unknown>>;
 /** The event loop gets a turn after this number of rows: about 1 ms of work. */
 export const ROWS_PER_TURN = 100;
 
-/** Built once, because every row is read by them. */
+/** The fields of each event type. Built once, because every row needs them. */
 const FIELDS = new Map<string, readonly { readonly name: string; readonly isFlag: boolean }[]>(
   Object.entries(EVENT_SPECS).map(([type, { fields }]) => [
     type,

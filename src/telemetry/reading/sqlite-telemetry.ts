@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { ConfigError, messageOf } from "../../errors.ts";
+import { openReadOnly } from "../../stores/sqlite/open-read-only.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { EVENT_TABLES, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
 import { SkippedEventCounter } from "./skipped-events.ts";
@@ -43,7 +44,7 @@ export async function openSqliteTelemetry(path: string): Promise<TelemetryFile> 
   const { DatabaseSync } = await import("node:sqlite");
   let db: DatabaseSync | undefined;
   try {
-    db = new DatabaseSync(path, { readOnly: true });
+    db = openReadOnly(DatabaseSync, path);
     const application = db.prepare("PRAGMA application_id").get()?.["application_id"];
     if (application !== TELEMETRY_FORMAT.applicationId) throw new Error("it was not written by docstokg telemetry");
     return new SqliteTelemetry(path, db);

@@ -29,7 +29,7 @@ export interface ComparedRow {
   readonly after: ComparedNumbers;
 }
 
-/** Two runs side by side, for before and after a change of policy. */
+/** The numbers of two runs, such as before and after a change of policy. */
 export interface RunComparison {
   readonly before: Pick<RunSummary, "runId" | "startedMs" | "durationMs" | "configHashes">;
   readonly after: Pick<RunSummary, "runId" | "startedMs" | "durationMs" | "configHashes">;

@@ -12,8 +12,8 @@ export interface ExemplarLabels {
 }
 
 /**
- * The traces that calls belong to: that of the span which was active in the caller. Events arrive later, in the context of
- * a connection, where another span may be active. A trace that is not sampled is stored nowhere, and gives no exemplar.
+ * The trace of each call: that of the span that was active when the call began. Events arrive later, in the context of a
+ * connection, where another span may be active. A trace that is not sampled is stored nowhere, and gives no exemplar.
  */
 export class CallExemplars {
   readonly #api: OpenTelemetry;

@@ -16,13 +16,13 @@ export const NUMBER_BYTES_MAX = 32;
 /** Larger numbers lose digits when they are divided by 10. */
 const WHOLE_NUMBERS_MAX = 1e15;
 const BILLION = 1e9;
-/** Decimals are written as thousandths of at most this many. */
+/** Decimals are written as whole thousandths, if these are fewer than this. */
 const THOUSANDTHS_MAX = 1e9;
 
-/** Returned when the bytes are too few. */
+/** Returned when there is not enough space. */
 export const NO_SPACE = -1;
 
-/** Writes up to NUMBER_BYTES_MAX bytes behind `capacity`. */
+/** A number or a boolean may exceed `capacity`, by at most NUMBER_BYTES_MAX bytes. */
 export function valueEnd(value: unknown, into: Uint8Array, at: number, capacity: number): number {
   if (typeof value === "number") return at > capacity ? NO_SPACE : numberEnd(value, into, at);
   if (typeof value === "string") return textEnd(value, into, at, capacity);

@@ -21,7 +21,7 @@ export interface JsonlSinkOptions extends QueueOptions {
 const MAX_BYTES = 64 * 2 ** 20;
 const KEEP = 8;
 const NEWLINE = 0x0a;
-/** Events per write. They are encoded already, and writing does not block the event loop: about two megabytes. */
+/** Events per write, about two megabytes. Writing them does not block the event loop, because they are encoded already. */
 const BATCH_EVENTS = 4096;
 
 /** Writes one event per line as JSON. Rejects with a StoreError when the file cannot be opened. */
@@ -41,7 +41,7 @@ export async function jsonlSink(file: string, options: JsonlSinkOptions = {}): P
   return new QueuedSink("jsonl", writer, { ...options, batch: BATCH_EVENTS });
 }
 
-/** Its items are the lengths of the lines in bytes. */
+/** The items of the queue are the lengths of the encoded lines in bytes. */
 class JsonlWriter implements BatchWriter<number> {
   readonly #path: string;
   readonly #maxBytes: number;
@@ -86,7 +86,7 @@ class JsonlWriter implements BatchWriter<number> {
   async write(items: readonly number[]): Promise<void> {
     this.#isWriting = true;
     try {
-      await this.#writeLines(this.#taken(items));
+      await this.#writeLines(this.#takeLines(items));
     } finally {
       this.#isWriting = false;
       this.#lines.release();
@@ -104,43 +104,46 @@ class JsonlWriter implements BatchWriter<number> {
     this.#notWritten = undefined;
     const file = this.#file;
     if (file === undefined) throw new Error(`${this.#path} was closed`);
-    const bytes = this.#begun(lines);
+    const bytes = this.#afterTornLine(lines);
     let written = 0;
     try {
       while (written < bytes.length) written += (await file.write(bytes, written)).bytesWritten;
     } catch (error) {
       throw new PartialWriteError(linesIn(bytes, written), error);
     } finally {
-      this.#ended(bytes, written);
+      this.#countWritten(bytes, written);
     }
   }
 
   /** Without rotation and without looking at the path again: the process is about to end. */
   writeSync(items: readonly number[]): void {
-    const lines = Buffer.concat([...(this.#notWritten === undefined ? [] : [this.#notWritten]), this.#taken(items)]);
+    const lines = Buffer.concat([
+      ...(this.#notWritten === undefined ? [] : [this.#notWritten]),
+      this.#takeLines(items),
+    ]);
     this.#notWritten = undefined;
     if (lines.length === 0) return;
     const fd = this.#file?.fd ?? openSync(this.#path, "a", 0o600);
-    const bytes = this.#begun(lines);
+    const bytes = this.#afterTornLine(lines);
     let written = 0;
     try {
       while (written < bytes.length) written += writeSync(fd, bytes, written);
     } finally {
-      this.#ended(bytes, written);
+      this.#countWritten(bytes, written);
       if (this.#file === undefined) closeSync(fd);
       if (!this.#isWriting) this.#lines.release();
     }
   }
 
-  #taken(items: readonly number[]): Buffer {
+  #takeLines(items: readonly number[]): Buffer {
     return this.#lines.take(items.reduce((sum, bytes) => sum + bytes, 0));
   }
 
-  #begun(lines: Buffer): Buffer {
+  #afterTornLine(lines: Buffer): Buffer {
     return this.#isTorn ? Buffer.concat([Buffer.from([NEWLINE]), lines]) : lines;
   }
 
-  #ended(bytes: Buffer, written: number): void {
+  #countWritten(bytes: Buffer, written: number): void {
     if (written > 0) this.#isTorn = bytes[written - 1] !== NEWLINE;
     this.#bytes += written;
   }
@@ -170,22 +173,14 @@ function linesIn(bytes: Buffer, written: number): number {
 }
 
 async function identity(path: string): Promise<bigint | undefined> {
+  return (await ifExists(stat(path, { bigint: true })))?.ino;
+}
+
+async function ifExists<Value>(access: Promise<Value>): Promise<Value | undefined> {
   try {
-    return (await stat(path, { bigint: true })).ino;
+    return await access;
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
     throw error;
   }
-}
-
-async function ifExists(done: Promise<void>): Promise<void> {
-  try {
-    await done;
-  } catch (error) {
-    if (!isMissing(error)) throw error;
-  }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }

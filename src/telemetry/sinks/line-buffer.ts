@@ -11,7 +11,7 @@ const INITIAL_BYTES = 2 ** 16;
 export class LineBuffer {
   readonly #encoder = new EventEncoder();
   #bytes: Buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES);
-  /** Lines before it are written, or their bytes are still in use. */
+  /** Lines before it were taken: they are written, or are being written. */
   #start = 0;
   #end = 0;
   /** The bytes that `take` has returned must not change until `release`. */

@@ -13,7 +13,7 @@ const NAMES = new Map(
 export class LineTemplate {
   /** The line begins at 0. */
   readonly bytes: Buffer;
-  /** One field, before it is known whether its length has changed. */
+  /** Holds a new field until its length was compared with that of the old one. */
   readonly #field: Uint8Array;
   readonly #capacity: number;
   #ts = 0;
@@ -50,7 +50,7 @@ export class LineTemplate {
     return at === names.length ? this.#length : this.#build(body, envelope);
   }
 
-  /** False if the envelope has another length. */
+  /** False if the envelope differs in more than the digits of `ts`. */
   #setEnvelope({ ts, run_id, config_hash }: Envelope): boolean {
     if (run_id !== this.#runId || config_hash !== this.#configHash || this.#length === 0) return false;
     if (ts === this.#ts) return true;

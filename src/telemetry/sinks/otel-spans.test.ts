@@ -3,7 +3,7 @@ import { once } from "node:events";
 import http, { type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
-import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import { context, diag, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { hubFor, serve, type TestHubOptions, until } from "../../../test/http/kit.ts";
 import { StorageContextManager } from "../../../test/telemetry/context-manager.ts";
@@ -185,4 +185,22 @@ test("a span whose start was not seen has the time of its event", async t => {
   const ms = ([seconds, nanos]: [number, number]) => seconds * 1000 + nanos / 1e6 - START_MS;
   assert.ok(span !== undefined);
   assert.deepEqual([ms(span.startTime), ms(span.endTime)], [500, 2000]);
+});
+
+test("closing ends the span of a call that has ended only once, also if one of its attempts is in flight", async t => {
+  const { attempts } = await traced(t);
+  const errors: string[] = [];
+  const ignore = () => undefined;
+  diag.setLogger({ error: text => errors.push(text), warn: ignore, info: ignore, debug: ignore, verbose: ignore });
+  t.after(() => diag.disable());
+  const sink = await otelSink();
+  const ended = call(2000, "a.example");
+  const origin = "https://a.example";
+  const started = { callId: ended.call_id, method: "GET", host: "a.example", origin, isBackground: false };
+  const attempt = { attempt: 1, method: "GET", origin };
+  sink.tracer?.callStarted(started)?.attemptStarted(attempt);
+  sink.take(ended);
+  await sink.close?.();
+  assert.deepEqual(errors, []);
+  assert.equal(attempts().length, 1);
 });

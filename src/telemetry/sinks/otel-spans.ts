@@ -13,7 +13,7 @@ interface OpenCall {
 }
 
 const NO_HEADERS: readonly string[] = [];
-/** The methods that the semantic conventions know; another one must not become a value of an attribute. */
+/** The methods that the semantic conventions list. `http.request.method` must be `_OTHER` for any other method. */
 const METHODS: ReadonlySet<string> = new Set("CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE".split(" "));
 
 /**
@@ -51,7 +51,10 @@ export class OtelSpans implements Tracer {
 
   /** Ends the spans of calls whose end will not be seen. */
   close(): void {
-    for (const { span, attempts } of this.#calls.values()) for (const open of [...attempts.values(), span]) open.end();
+    for (const { span, attempts, hasEnded } of this.#calls.values()) {
+      for (const attempt of attempts.values()) attempt.end();
+      if (!hasEnded) span.end();
+    }
     this.#calls.clear();
   }
 
@@ -74,7 +77,7 @@ export class OtelSpans implements Tracer {
     };
   }
 
-  /** By the registered propagator; a program that has registered none gets the headers of W3C Trace Context. */
+  /** The headers of the registered propagator; if the program has registered none, those of W3C Trace Context. */
   #headers(context: Context, span: Span): readonly string[] {
     const { propagation, isSpanContextValid } = this.#api;
     const own = span.spanContext();
@@ -204,16 +207,16 @@ function callAttributes(event: EventOf<"http_request">, outcome: string): Attrib
   };
 }
 
-/** The waits before an attempt, as events of the call's span at the moment they ended. */
+/** Adds the waits before an attempt to the call's span, as events at the start of the attempt. */
 function addWaits(span: Span, event: EventOf<"http_attempt">): void {
-  const endedMs = event.ts - event.elapsed_ms;
-  addWait(span, "retry", event.retry_wait_ms, endedMs);
-  addWait(span, "breaker", event.breaker_wait_ms, endedMs);
-  addWait(span, "rate", event.rate_wait_ms, endedMs);
-  addWait(span, "slot", event.slot_wait_ms, endedMs);
-  addWait(span, "jitter", event.jitter_wait_ms, endedMs);
+  const startedMs = event.ts - event.elapsed_ms;
+  addWait(span, "retry", event.retry_wait_ms, startedMs);
+  addWait(span, "breaker", event.breaker_wait_ms, startedMs);
+  addWait(span, "rate", event.rate_wait_ms, startedMs);
+  addWait(span, "slot", event.slot_wait_ms, startedMs);
+  addWait(span, "jitter", event.jitter_wait_ms, startedMs);
 }
 
-function addWait(span: Span, reason: string, ms: number, endedMs: number): void {
-  if (ms > 0) span.addEvent("docstokg.wait", { "docstokg.wait.reason": reason, "docstokg.wait.ms": ms }, endedMs);
+function addWait(span: Span, reason: string, ms: number, atMs: number): void {
+  if (ms > 0) span.addEvent("docstokg.wait", { "docstokg.wait.reason": reason, "docstokg.wait.ms": ms }, atMs);
 }

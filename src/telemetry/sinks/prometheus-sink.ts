@@ -46,8 +46,9 @@ export interface PrometheusSink extends Sink {
 }
 
 /**
- * Counts events as Prometheus metrics. Rejects with a ConfigError when `prom-client` is not installed, or for `exemplars`
- * `@opentelemetry/api` is not, and with a RangeError for a bad prefix or a registry that cannot have exemplars.
+ * Counts events as Prometheus metrics. Rejects with a ConfigError when `prom-client` is not installed, or, with
+ * `exemplars`, when `@opentelemetry/api` is not. Rejects with a RangeError for an invalid prefix, and for a registry that
+ * cannot have exemplars.
  */
 export async function prometheusSink(options: PrometheusSinkOptions = {}): Promise<PrometheusSink> {
   checkPrefix(options.prefix);

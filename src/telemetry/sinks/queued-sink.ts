@@ -11,7 +11,7 @@ import type { Sink, SinkOwner } from "../sink.ts";
 export interface BatchWriter<Item> {
   /**
    * The form in which an event is queued: a small one, because the garbage collector follows objects and strings until
-   * they are written. A writer may keep the event itself and return only a number; items are written in their order.
+   * they are written. A writer may store the event itself and return only a number; items are written in their order.
    */
   encode(emitted: EmittedEvent): Item;
   /** Rejects with a PartialWriteError when some of the items were written. */
@@ -81,7 +81,7 @@ export class QueuedSink<Item> implements Sink {
   #isClosed = false;
   /** Events in the batch that is being written. */
   #writing = 0;
-  /** The batch that was being written when `close` ended counts as dropped until its write ends. */
+  /** `close` was aborted: the batch that was being written then counts as dropped until its write ends. */
   #isGivenUp = false;
   #hasWarned = false;
 
@@ -212,7 +212,7 @@ export class QueuedSink<Item> implements Sink {
     return { items, reported };
   }
 
-  /** A lost telemetry_dropped event counts for the events that it reported. */
+  /** The drops that a lost telemetry_dropped event has reported are reported again. */
   #lost({ items, reported }: SinkBatch<Item>, error: unknown): void {
     const lost = items.length - (error instanceof PartialWriteError ? error.written : 0);
     if (reported > 0 && lost > 0) {

@@ -41,7 +41,7 @@ export class BreakerTally {
     entryOf(this.#durations, host, () => new Mean()).add(value);
   }
 
-  /** What no metric has: the order of events around an opening, and the remaining time of each refusal. */
+  /** Takes what no metric has: the order of events around an opening, and the remaining time of each refusal. */
   take(event: TelemetryEvent): void {
     switch (event.event_type) {
       case "http_request":

@@ -40,7 +40,7 @@ export class Distribution {
     return this.#values !== undefined;
   }
 
-  /** By nearest rank: the smallest value that is not exceeded by this share of all values. 0 without values. */
+  /** By nearest rank: the smallest value that at least this share of all values do not exceed. 0 without values. */
   percentile(share: number): number {
     const rank = Math.max(1, Math.ceil(share * this.count));
     if (rank <= this.#zeros || this.count === 0) return 0;

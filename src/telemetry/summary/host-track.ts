@@ -9,7 +9,7 @@ export interface BreakerPeriod {
   readonly about: string;
 }
 
-/** A period, and what is blocked in it. */
+/** A period, and the circuit or cooldown that it belongs to. */
 interface BlockerPeriod extends BreakerPeriod {
   /** Names a circuit or a cooldown; its periods do not overlap. */
   readonly blocker: string;
@@ -51,9 +51,10 @@ export class HostTrack {
     if (last !== undefined && last.toMs > atMs) last.toMs = Math.max(last.fromMs, atMs);
   }
 
-  lengthen(blocker: string, untilMs: number): void {
+  /** The current period of the blocker ends at another time, later or earlier. */
+  moveEnd(blocker: string, untilMs: number): void {
     const last = this.#lastOf(blocker);
-    if (last !== undefined) last.toMs = Math.max(last.toMs, untilMs);
+    if (last !== undefined) last.toMs = Math.max(last.fromMs, untilMs);
   }
 
   #lastOf(blocker: string): BlockerPeriod | undefined {

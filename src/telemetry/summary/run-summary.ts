@@ -104,7 +104,7 @@ export interface ShadowSummary {
 export interface DecisionSummary {
   /** The setting and where it was set: `10/SECOND (ratelimits.yaml:34)`; `(other settings)` beyond the limit of the table. */
   readonly decidedBy: string;
-  /** Waits that were spent on it for the most part. */
+  /** Waits that were mostly for this setting. */
   readonly waits: number;
   /** The sum of these waits. */
   readonly waitMs: number;

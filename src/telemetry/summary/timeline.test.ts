@@ -50,6 +50,23 @@ test("the timeline has the periods in which a circuit was open or half-open, or 
   );
 });
 
+test("a cooldown in the timeline ends with the shorter one that is left when an operator's order was ended", () => {
+  const host = "a.example";
+  const tally = new RunTally(RUN);
+  for (const event of [
+    at(0, "breaker_cooldown_set", { host, until: START_MS + 10_000, reason: "retry-after" }),
+    at(1000, "breaker_cooldown_set", { host, until: START_MS + 60_000, reason: "cli-open:x" }),
+    at(2000, "breaker_cooldown_set", { host, until: START_MS + 10_000, reason: "retry-after" }),
+    at(20_000, "run_ended", {}),
+  ])
+    tally.take(event);
+  const periods = tally.timeline().hosts[0]?.periods ?? [];
+  assert.deepEqual(
+    periods.map(({ fromMs, toMs }) => [fromMs - START_MS, toMs - START_MS]),
+    [[0, 10_000]],
+  );
+});
+
 test("an operator's order for one role ends without ending the cooldown of its host", () => {
   const host = "a.example";
   const tally = new RunTally(RUN);

@@ -11,7 +11,7 @@ export interface HostTimeline {
   readonly host: string;
   readonly calls: number;
   readonly outcomes: Readonly<Record<CallOutcome, readonly number[]>>;
-  /** The longest wait of the attempts that ended in each step. */
+  /** The longest wait in each step: of attempts that ended in it, and of calls that ended without one. */
   readonly waitMs: readonly number[];
   readonly periods: readonly BreakerPeriod[];
 }
@@ -58,7 +58,7 @@ export class TimelineTally {
         return;
       case "breaker_cooldown_set": {
         const blocker = cooldownBlocker(event);
-        if (opening === undefined) this.#track(event.host).lengthen(blocker, event.until);
+        if (opening === undefined) this.#track(event.host).moveEnd(blocker, event.until);
         else {
           const { reason: about, untilMs: toMs } = opening;
           this.#track(event.host).addPeriod({ kind: "cooldown", fromMs: ts, toMs, about, blocker });
@@ -122,7 +122,7 @@ export class TimelineTally {
   }
 }
 
-/** Hosts beyond the charted ones share a track, so the name has the host. */
+/** Hosts beyond the charted ones share a track, so the name contains the host. */
 function cooldownBlocker(event: EventOf<"breaker_cooldown_set"> | EventOf<"breaker_cooldown_ended">): string {
   return `cooldown ${cooldownKey(event)}`;
 }

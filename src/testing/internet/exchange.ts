@@ -23,7 +23,7 @@ export interface SimulatedReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | StreamedBody;
-  /** After so many bytes of the body the connection breaks. */
+  /** After this many bytes of the body the connection breaks. @default never */
   readonly cutAtBytes?: number | undefined;
 }
 

@@ -33,7 +33,8 @@ export interface LimitState {
   readonly maxConcurrent: number;
   readonly credits: number;
   readonly creditsLeft: number;
-  readonly creditsUsed: number;
+  /** The credits that this request costs. */
+  readonly requestCredits: number;
   readonly isOutOfCredits: boolean;
   readonly untilMidnightMs: number;
   readonly wallMs: number;
@@ -188,7 +189,7 @@ export class LimitCounter {
       maxConcurrent: scaled(maxConcurrent, factor),
       credits: dailyCredits?.credits ?? 0,
       creditsLeft,
-      creditsUsed: cost,
+      requestCredits: cost,
       isOutOfCredits: dailyCredits !== undefined && creditsLeft < cost,
       untilMidnightMs: DAY_MS - (request.wallMs % DAY_MS),
       wallMs: request.wallMs,

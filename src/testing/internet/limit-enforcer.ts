@@ -10,32 +10,32 @@ export type AdmissionDecision =
 
 /** Enforces all limits of all hosts exactly: never more than N in any window of length T, by the time it is given. */
 export class LimitEnforcer {
-  readonly #counts: readonly LimitCounter[];
+  readonly #counters: readonly LimitCounter[];
 
   constructor(limits: readonly EnforcedLimit[]) {
-    this.#counts = limits.map(limit => new LimitCounter(limit));
+    this.#counters = limits.map(limit => new LimitCounter(limit));
   }
 
   /** Charges every limit that applies, or none if one of them is full. */
   decide(request: SimulatedRequest, nowUs: number, factor = 1): AdmissionDecision {
-    const counts = this.#counts.filter(({ limit }) => appliesTo(limit, request));
-    for (const count of counts) count.arrived(nowUs);
-    if (counts.some(count => count.isBlocking(nowUs))) return { kind: "blocked" };
-    const full = counts.find(count => count.isFull(request, nowUs, factor));
+    const counters = this.#counters.filter(({ limit }) => appliesTo(limit, request));
+    for (const counter of counters) counter.arrived(nowUs);
+    if (counters.some(counter => counter.isBlocking(nowUs))) return { kind: "blocked" };
+    const full = counters.find(counter => counter.isFull(request, nowUs, factor));
     if (full !== undefined) return { kind: "rejected", reply: full.reject(request, nowUs, factor) };
-    for (const count of counts) count.admit(request, nowUs);
-    const headers = Object.assign({}, ...counts.map(count => count.announce(request, nowUs, factor)));
+    for (const counter of counters) counter.admit(request, nowUs);
+    const headers = Object.assign({}, ...counters.map(counter => counter.announce(request, nowUs, factor)));
     let isHeld = true;
     const release = () => {
       if (!isHeld) return;
       isHeld = false;
-      for (const count of counts) count.release();
+      for (const counter of counters) counter.release();
     };
     return { kind: "admitted", headers, release };
   }
 
   report(): readonly LimitLedger[] {
-    return this.#counts.map(count => count.report());
+    return this.#counters.map(counter => counter.report());
   }
 }
 

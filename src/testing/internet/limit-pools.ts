@@ -48,15 +48,15 @@ export function openalex(
     applies,
     rates: "100/SECOND",
     dailyCredits: { credits, cost: openalexCost },
-    announce: ({ creditsLeft, creditsUsed, untilMidnightMs }) => ({
+    announce: ({ creditsLeft, requestCredits, untilMidnightMs }) => ({
       "x-ratelimit-limit": String(credits),
       "x-ratelimit-remaining": String(Math.max(0, creditsLeft)),
-      "x-ratelimit-credits-used": String(creditsUsed),
+      "x-ratelimit-credits-used": String(requestCredits),
       "x-ratelimit-onetime-remaining": "0",
       "x-ratelimit-reset": String(Math.ceil(untilMidnightMs / 1000)),
       "x-ratelimit-limit-usd": usd(credits),
       "x-ratelimit-remaining-usd": usd(Math.max(0, creditsLeft)),
-      "x-ratelimit-cost-usd": usd(creditsUsed),
+      "x-ratelimit-cost-usd": usd(requestCredits),
     }),
     refuse: ({ isOutOfCredits, untilMidnightMs }) =>
       json(

@@ -34,7 +34,7 @@ export function simulatedRequestOf(request: ServerRequest, isTls: boolean, wallM
   };
 }
 
-/** At most 1 MB, which is more than any service accepts. Empty if the client breaks the request off. */
+/** At most 1 MB, which is more than any service accepts. Empty if the client aborts the request. */
 export async function bodyOf(request: ServerRequest): Promise<string> {
   if (request.method === "GET" || request.method === "HEAD") return "";
   const pieces: Buffer[] = [];
@@ -68,7 +68,7 @@ function abortBody(response: NodeResponse): void {
 }
 
 /**
- * Sends a reply. `release` is called just before the last chunk is written: a client that has the last chunk may send
+ * Sends a reply. `release` is called just before the last piece is written: a client that has the last piece may send
  * its next request before Node reports that the response is flushed, and must then find the slot free.
  */
 export async function send(
@@ -104,7 +104,7 @@ export async function send(
   abortBody(response);
 }
 
-/** With a limited speed, each chunk is what may be sent in 100 ms. */
+/** With a limited speed, each piece has the bytes that may be sent in 100 ms. */
 function* piecesOf({ body }: SimulatedReply, until: number, bytesPerSecond: number): Iterable<Uint8Array> {
   const most = Math.max(1, Math.min(PIECE_BYTES, Math.ceil(bytesPerSecond / 10)));
   if (body instanceof Uint8Array) {
@@ -118,8 +118,8 @@ function* piecesOf({ body }: SimulatedReply, until: number, bytesPerSecond: numb
 
 /** Resolves when the buffer has space again, or when the client has disconnected. */
 async function write(response: NodeResponse, piece: Uint8Array): Promise<void> {
-  const hasRoom = "stream" in response ? response.write(piece) : response.write(piece);
-  if (hasRoom || isGone(response)) return;
+  const hasCapacity = "stream" in response ? response.write(piece) : response.write(piece);
+  if (hasCapacity || isGone(response)) return;
   await new Promise<void>(resolve => {
     const done = () => {
       for (const event of ["drain", "close", "error"]) response.off(event, done);

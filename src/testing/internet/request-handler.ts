@@ -63,8 +63,8 @@ export class RequestHandler {
       await this.#send(simulated, response, unscripted(decision.reply));
     } else {
       response.once("close", decision.release);
-      // Count all requests that arrived in this turn before one is answered, so that answering one does not delay the
-      // arrival of the next.
+      // All requests that arrived in this turn of the event loop are counted before one is answered, so that answering
+      // one does not delay the arrival of the next.
       await setImmediate();
       const complete = { ...simulated, earlierRequests: this.#earlier(simulated), body: await bodyOf(request) };
       const scripted = this.script.apply(complete, nowMs, inner => withHeaders(this.#answer(inner), decision.headers));

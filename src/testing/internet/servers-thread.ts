@@ -49,7 +49,7 @@ export class ServersThread {
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
-      // Before it is added to the map: it throws if the command cannot be cloned, and then no entry may stay.
+      // Sent before the command is added to the map: `postMessage` throws if it cannot be cloned, and no entry may stay.
       this.#worker.postMessage({ ...command, id });
       this.#pending.set(id, { resolve, reject });
     });
