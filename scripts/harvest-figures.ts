@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { limitYoungHeap } from "../src/cli/young-heap.ts";
 import { learnedYields } from "../src/harvest/estimate/learned-yields.ts";
-import { RunForecast } from "../src/harvest/estimate/run-forecast.ts";
+import { ListEstimator } from "../src/harvest/estimate/list-estimator.ts";
 import { workOf } from "../src/harvest/identifiers/identifiers.ts";
 import { orderFor, RESOLVERS } from "../src/harvest/resolvers/order.ts";
 import { openRun } from "../src/harvest/run.ts";
@@ -39,7 +39,7 @@ const virtual = await virtualHub({ time, answer: request => services.answer(requ
 const folder = mkdtempSync(join(tmpdir(), "docstokg-figures-"));
 const settled = new Map<string, number>();
 const limits = ratelimits.resolved;
-const forecast = new RunForecast({ limits, order, yields: learnedYields([]), patienceMs });
+const estimator = new ListEstimator({ limits, order, yields: learnedYields([]), patienceMs });
 let mostMemory = 0;
 const memoryBefore = process.memoryUsage().rss;
 let mostOpen = 0;
@@ -53,13 +53,13 @@ const run = await openRun({
   },
 });
 try {
-  for (const work of works) forecast.add(work, run.pipeline.queueOf(work));
+  for (const work of works) estimator.add(work, run.pipeline.queueOf(work));
   const startedUs = systemTime.monotonicUs();
   await run.addWorks(works);
   const listedMs = (systemTime.monotonicUs() - startedUs) / 1000;
   run.pipeline.inputEnded();
   await runVirtually(time, run, virtual);
-  const estimate = forecast.total;
+  const estimate = estimator.total;
   const byHost = new Map<string, number>();
   for (const { host, role } of virtual.sent) byHost.set(`${host} ${role}`, (byHost.get(`${host} ${role}`) ?? 0) + 1);
   const batched = ["api.openalex.org", "api.crossref.org", "www.ebi.ac.uk", "pmc.ncbi.nlm.nih.gov", "export.arxiv.org"];

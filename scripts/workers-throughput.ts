@@ -1,14 +1,14 @@
 /**
  * Works per second with limits out of the way: single processes, each with a manifest file and its part of the list,
  * against the same number of workers on one PostgreSQL manifest. Both download the same files from a fast server, in
- * turns, so that the load of the machine is the same for both. Statements of the server for each work do not depend on the
- * load; they include those of the start and the end of each worker.
+ * turns, so that the load of the machine is the same for both. Statements of the server and CPU time for each work depend
+ * little on the load; they include those of the start and the end of each process.
  *
  *   npm run workers:throughput -- --works 2000 --processes 4 --rounds 3
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -28,6 +28,8 @@ defaults:
   artifact: { rates: none, max_concurrent: 1000 }
 `;
 const FILE_BYTES = 100_000;
+/** Linux counts CPU time in hundredths of a second. */
+const MS_PER_TICK = 10;
 
 if (process.send !== undefined) serveFiles();
 else await measure();
@@ -58,33 +60,46 @@ async function measure(): Promise<void> {
   try {
     const [port] = (await once(files, "message")) as [number];
     const env = { DOCSTOKG_RLIMITS_YAML: join(folder, "ratelimits.yaml") };
-    const results: { readonly aloneS: number; readonly workersS: number; readonly statementsPerWork: number }[] = [];
+    const results: RoundResult[] = [];
     for (let round = 0; round < rounds; round += 1) {
       const urls = Array.from({ length: works }, (_, index) => `http://127.0.0.1:${port}/${round}/${index}.pdf`);
       const out = join(folder, String(round));
       const quiet = ["--no-telemetry", "-q", "--json", "--allow-private"];
-      const aloneS = await secondsOf(async () => {
-        const ended = Array.from({ length: processes }, (_, part) => {
-          const own = urls.filter((_url, index) => index % processes === part).join("\n");
-          const args = ["run", "--input", "-", "--out", join(out, `alone-${part}`), ...quiet];
-          return startDocstokg(args, { env, input: own }).ended;
-        });
-        return counts(await Promise.all(ended));
-      }, works);
+      const alone = await costOf(
+        files.pid,
+        async () => {
+          const ended = Array.from({ length: processes }, (_, part) => {
+            const own = urls.filter((_url, index) => index % processes === part).join("\n");
+            const args = ["run", "--input", "-", "--out", join(out, `alone-${part}`), ...quiet];
+            return startDocstokg(args, { env, input: own }).ended;
+          });
+          return counts(await Promise.all(ended));
+        },
+        works,
+      );
       const manifest = ["--manifest", database.url(), ...quiet];
       const enqueue = ["run", "--input", "-", "--enqueue-only", "--out", join(out, "workers"), ...manifest];
       await startDocstokg(enqueue, { env, input: urls.join("\n") }).ended;
       await database.query("SELECT pg_stat_statements_reset()");
-      const workersS = await secondsOf(async () => {
-        const worker = () => startDocstokg(["worker", "--sole-worker", ...manifest], { env }).ended;
-        const [first = ""] = await Promise.all(Array.from({ length: processes }, worker));
-        return first === "" ? works : counts([first]);
-      }, works);
+      const workers = await costOf(
+        files.pid,
+        async () => {
+          const worker = () => startDocstokg(["worker", "--sole-worker", ...manifest], { env }).ended;
+          const [first = ""] = await Promise.all(Array.from({ length: processes }, worker));
+          return first === "" ? works : counts([first]);
+        },
+        works,
+      );
       const [row = {}] = await database.query("SELECT sum(calls)::float8 AS calls FROM pg_stat_statements");
-      results.push({ aloneS, workersS, statementsPerWork: Number(row["calls"]) / works });
+      const cpuMsPerWork = { alone: alone.cpuMs / works, workers: workers.cpuMs / works };
+      const statementsPerWork = Number(row["calls"]) / works;
+      results.push({ aloneS: alone.elapsedS, workersS: workers.elapsedS, cpuMsPerWork, statementsPerWork });
     }
-    const ratios = results.map(({ aloneS, workersS }) => aloneS / workersS).sort((one, other) => one - other);
-    printFigures({ works, processes, results, medianRatio: ratios[Math.floor(ratios.length / 2)] });
+    printFigures({
+      ...{ works, processes, results },
+      medianRatio: medianOf(results.map(({ aloneS, workersS }) => aloneS / workersS)),
+      medianCpuRatio: medianOf(results.map(({ cpuMsPerWork: cpu }) => cpu.alone / cpu.workers)),
+    });
   } finally {
     files.disconnect();
     await database.stop();
@@ -92,11 +107,58 @@ async function measure(): Promise<void> {
   }
 }
 
-async function secondsOf(action: () => Promise<number>, expected: number): Promise<number> {
+interface RoundResult {
+  readonly aloneS: number;
+  readonly workersS: number;
+  /** Of the processes, for the workers with their database. */
+  readonly cpuMsPerWork: { readonly alone: number; readonly workers: number };
+  readonly statementsPerWork: number;
+}
+
+/** @param server the process that serves the files, whose CPU time does not count */
+async function costOf(
+  server: number | undefined,
+  action: () => Promise<number>,
+  expected: number,
+): Promise<{ readonly elapsedS: number; readonly cpuMs: number }> {
   const fromUs = systemTime.monotonicUs();
+  const fromMs = descendantsCpuMs(server);
   const done = await action();
   if (done !== expected) throw new Error(`${done} works of ${expected} are done`);
-  return (systemTime.monotonicUs() - fromUs) / 1e6;
+  return { elapsedS: (systemTime.monotonicUs() - fromUs) / 1e6, cpuMs: descendantsCpuMs(server) - fromMs };
+}
+
+/** CPU time of all processes that this one has started, and that those have started, also of those that have ended. */
+function descendantsCpuMs(except: number | undefined): number {
+  const stats = readdirSync("/proc")
+    .filter(name => /^\d+$/.test(name))
+    .flatMap(pid => statOf(Number(pid)));
+  const cpuOf = (parent: number): number =>
+    stats
+      .filter(({ pid, ppid }) => ppid === parent && pid !== except)
+      .reduce((sum, { pid, ownTicks, endedTicks }) => sum + ownTicks + endedTicks + cpuOf(pid), 0);
+  const ended = stats.find(({ pid }) => pid === process.pid)?.endedTicks ?? 0;
+  return (ended + cpuOf(process.pid)) * MS_PER_TICK;
+}
+
+/** From /proc (Linux). Empty if the process has ended. */
+function statOf(pid: number) {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const fields = text
+      .slice(text.lastIndexOf(")") + 2)
+      .split(" ")
+      .map(Number);
+    const [, ppid = 0] = fields;
+    const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11);
+    return [{ pid, ppid, ownTicks: user + system, endedTicks: endedUser + endedSystem }];
+  } catch {
+    return [];
+  }
+}
+
+function medianOf(values: readonly number[]): number | undefined {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)];
 }
 
 /** Done works, from the summaries of processes. */

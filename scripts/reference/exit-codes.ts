@@ -7,7 +7,7 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
   "docstokg worker": "1: a work failed, or the database was lost.",
   "docstokg status": "1: the manifest cannot be read. 2: it does not exist.",
   "docstokg retry": "1: a work failed again.",
-  "docstokg export": "1: the manifest cannot be read, or the file not written. 2: the manifest does not exist.",
+  "docstokg export": "1: the manifest cannot be read, or the file cannot be written. 2: the manifest does not exist.",
   "docstokg verify": "1: a file is missing or changed, also after `--repair`.",
   "docstokg manifest copy": "1: a database cannot be read or written. 2: the target is not empty.",
   "docstokg demo": "1: a file is missing or differs from what the simulated servers sent.",
@@ -25,7 +25,8 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
   "docstokg limits hold":
     "1: a listed process did not answer, or the store cannot be reached. 2: the target is unknown, or there is no shared store.",
   "docstokg limits release": "as `limits hold`.",
-  "docstokg limits set": "as `limits hold`; 2 also if the rates are looser than the policy and `--force` is not given.",
+  "docstokg limits set":
+    "as `limits hold`; 2 also if the limits are looser than the policy and `--force` is not given.",
   "docstokg limits reset": "as `limits hold`.",
   "docstokg dashboard":
     "1: the store or the port cannot be used. 2: the manifest does not exist. 130: ended by Ctrl-C.",
@@ -42,8 +43,8 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
   "ontofetch export": "1: the stored file is damaged.",
   "ontofetch validate": "1: a stored file is invalid.",
   "ontofetch prune": "2: a named id has no stored version.",
-  "ontofetch doctor": "1: a pull could not work.",
+  "ontofetch doctor": "1: a check found a problem, so a pull would fail.",
   "ontofetch rl doctor": "2: the settings are invalid.",
-  "ontofetch demo": "1: the result differs from what the simulated servers sent.",
+  "ontofetch demo": "1: a step had another result than expected, or a simulated server rejected a request.",
   "ontofetch completion": "2: the shell is unknown.",
 };

@@ -21,19 +21,19 @@ export interface OpenWorksOptions {
   readonly filter: WorkFilter;
   /** Works in memory at a time, in flight or waiting for a host. */
   readonly maxOpen: number;
-  /** How long a work waits for a quota, in milliseconds. */
+  /** The longest wait of the run for a spent quota when no other work is left, in milliseconds. */
   readonly maxBreakerWaitMs: number;
   readonly onSettled?: ((work: ListedWork, state: SettledState, reason: Reason, bytes: number) => void) | undefined;
 }
 
 const WORKS_PER_LOAD = 128;
 const WORKS_PER_TURN = 256;
-/** Works in memory for one host, so that a slow host cannot fill the memory. More than a batch has. */
+/** Works in memory for one host, so that a slow host cannot fill the memory. A batch has fewer works. */
 const OPEN_PER_QUEUE = 128;
 const OPEN_PER_QUEUE_MIN = 4;
 /**
- * How long a query waits for others that can share its request, by how many works are in the queues of services. So many
- * works need longer than that at the slowest service, so the wait does not make the run longer.
+ * How long a query waits for others that can share its request. `works` is the least number of works in the queues of
+ * services. The slowest service needs longer for these than the query waits, so the wait does not make the run longer.
  */
 const LINGER = [
   { works: 500, us: 60_000_000 },
@@ -41,12 +41,12 @@ const LINGER = [
   { works: 50, us: 3_000_000 },
 ] as const;
 const ENDED_PER_TURN = 500;
-/** Other processes may have ended or failed to take the works that the manifest has left to them. */
+/** After this time the manifest is asked again for works that it has left to other processes: these may have ended. */
 const OTHERS_PAUSE_MS = 5000;
 
 /**
  * The works of a run that are in memory, each with its next step in the queue of a host. Loads them from the manifest,
- * settles them, and gives a work back that must wait for long, or whose host has enough works in memory.
+ * settles them, and returns a work to the manifest if it must wait for long or its host has enough works in memory.
  */
 export class OpenWorks {
   readonly queues = new HostQueues<PipelineTask>();
@@ -59,8 +59,8 @@ export class OpenWorks {
   #count = 0;
   #isBacklogKnown = true;
   /**
-   * The manifest has left works of a short list to other processes. When this one has so few works in memory, its share
-   * may have grown.
+   * The manifest has left works of a short list to other processes. When only this many works are in memory, the
+   * manifest is asked again, because the share of this process may have grown. -1: not asked again.
    */
   #askAgainAt = -1;
 
@@ -99,7 +99,7 @@ export class OpenWorks {
     if (this.backlog.works < this.#options.maxOpen) this.#isBacklogKnown = false;
   }
 
-  /** When the next step may start that waits; Infinity if none waits. */
+  /** When the next waiting step may start; Infinity if none waits. */
   nextUs(nowUs: number): number {
     return Math.min(
       this.queues.nextUs() ?? Number.POSITIVE_INFINITY,
@@ -115,10 +115,10 @@ export class OpenWorks {
       const isWanted = (name: string) => this.queues.count(name) <= this.#mostIn(name) / 2;
       const queue = this.#count < maxOpen ? this.backlog.take(this.#nowUs, isWanted) : undefined;
       if (queue === undefined) return false;
-      const room = Math.min(WORKS_PER_LOAD, maxOpen - this.#count, this.#mostIn(queue) - this.queues.count(queue));
-      const taken = await manifest.queue.take(run, queue, time.wallMs(), room);
+      const capacity = Math.min(WORKS_PER_LOAD, maxOpen - this.#count, this.#mostIn(queue) - this.queues.count(queue));
+      const taken = await manifest.queue.take(run, queue, time.wallMs(), capacity);
       this.#count += taken.length;
-      if (taken.length === room) this.backlog.add(queue, -room);
+      if (taken.length === capacity) this.backlog.add(queue, -capacity);
       else {
         const { works, notBeforeMs } = await manifest.queue.waitingIn(run, queue);
         const dueUs = this.#usOfWall(notBeforeMs);
@@ -149,8 +149,8 @@ export class OpenWorks {
   }
 
   /**
-   * Only works that wait for a quota are left. If the first of them may start only after the patience of the run, they
-   * fail. True if there are more of them.
+   * Only works that wait for a quota are left. If none of them may start within `maxBreakerWaitMs`, some of them fail
+   * now. True if some have failed: the caller calls again for the others.
    */
   async endPatience(): Promise<boolean> {
     const { manifest, run, maxBreakerWaitMs, onSettled } = this.#options;

@@ -8,9 +8,9 @@ import { Downloads } from "./downloads/downloads.ts";
 import type { FileKind } from "./downloads/file-check.ts";
 import type { Layout } from "./downloads/layout.ts";
 import type { MetadataFormat } from "./downloads/metadata-file.ts";
-import { recoverParts } from "./downloads/recovery.ts";
+import { recoverParts, removeAbandonedParts } from "./downloads/recovery.ts";
 import { learnedYields } from "./estimate/learned-yields.ts";
-import { RunForecast } from "./estimate/run-forecast.ts";
+import { ListEstimator } from "./estimate/list-estimator.ts";
 import { COLLECTED_FORMATS } from "./file-collection.ts";
 import { type Manifest, type ManifestLock, openManifest } from "./manifest/manifest.ts";
 import type { StoredFile } from "./manifest/manifest-files.ts";
@@ -100,7 +100,7 @@ export class HarvestRun {
   readonly recovered: number;
   readonly #fileStore: FileStore;
   readonly #secretUrls: SecretUrls;
-  readonly #forecast: RunForecast | undefined;
+  readonly #estimator: ListEstimator | undefined;
   readonly #queueByShape = new Map<string, string>();
   readonly #release: () => void;
 
@@ -111,7 +111,7 @@ export class HarvestRun {
     readonly recovered: number;
     readonly fileStore: FileStore;
     readonly secretUrls: SecretUrls;
-    readonly forecast: RunForecast | undefined;
+    readonly estimator: ListEstimator | undefined;
     readonly release: () => void;
   }) {
     this.id = parts.id;
@@ -120,7 +120,7 @@ export class HarvestRun {
     this.recovered = parts.recovered;
     this.#fileStore = parts.fileStore;
     this.#secretUrls = parts.secretUrls;
-    this.#forecast = parts.forecast;
+    this.#estimator = parts.estimator;
     this.#release = parts.release;
   }
 
@@ -130,7 +130,7 @@ export class HarvestRun {
     const isPresent = (file: StoredFile) => this.#fileStore.isPresent(file);
     const queueOf = (work: Work) => {
       const queue = this.#firstQueue(work);
-      this.#forecast?.add(work, queue);
+      this.#estimator?.add(work, queue);
       return queue;
     };
     for (let from = 0; from < works.length; from += WORKS_PER_TRANSACTION) {
@@ -194,7 +194,7 @@ export class HarvestRun {
 
   /** How long the limits take for the works that are not settled; undefined if `limits` was not given. */
   get timeLeftMs(): number | undefined {
-    return this.#forecast?.leftMs(this.pipeline.queues());
+    return this.#estimator?.leftMs(this.pipeline.queues());
   }
 
   /** Closes and unlocks the manifest. Throws a DownloadError if the end of the run cannot be recorded. */
@@ -205,9 +205,19 @@ export class HarvestRun {
       // The next run marks this one as interrupted.
       if (state === "ended") throw this.manifest.errorFrom(error);
     } finally {
+      await this.#removeAbandonedParts();
       this.#fileStore.close();
       await this.manifest.close();
       this.#release();
+    }
+  }
+
+  /** A worker that has lost its lease may have begun files after another one had taken over its works. */
+  async #removeAbandonedParts(): Promise<void> {
+    try {
+      await removeAbandonedParts(this.manifest, this.#fileStore);
+    } catch {
+      // The manifest or the folder cannot be reached: the next worker removes them.
     }
   }
 }
@@ -284,8 +294,8 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       recovered,
       fileStore,
       secretUrls,
-      forecast:
-        options.limits && (await forecastFor(options.limits, manifest, options.order, settings.maxBreakerWaitMs)),
+      estimator:
+        options.limits && (await estimatorFor(options.limits, manifest, options.order, settings.maxBreakerWaitMs)),
       release,
     });
   } catch (error) {
@@ -311,14 +321,14 @@ async function lockedBy(manifest: Manifest): Promise<ManifestLock> {
   throw new ConfigError([{ where: "--manifest", path: "", message }]);
 }
 
-async function forecastFor(
+async function estimatorFor(
   limits: LimitPolicies,
   manifest: Manifest,
   order: RunOptions["order"],
   patienceMs: number,
-): Promise<RunForecast> {
+): Promise<ListEstimator> {
   const yields = learnedYields(await manifest.reports.resolverCounts());
-  return new RunForecast({ limits, order, yields, patienceMs });
+  return new ListEstimator({ limits, order, yields, patienceMs });
 }
 
 async function prepared(fileStore: FileStore): Promise<void> {

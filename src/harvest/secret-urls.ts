@@ -24,7 +24,10 @@ export class SecretUrls {
     return { ...work, key, ids: { ...work.ids, url: stored } };
   }
 
-  /** The work with its URL; undefined if the URL has a secret that this process does not know and nothing else names it. */
+  /**
+   * The work with its complete URL. If this process does not know the secret, the work without a URL, or undefined if it
+   * has no other identifier.
+   */
   restored(work: ListedWork): ListedWork | undefined {
     const { url, ...ids } = work.ids;
     if (url === undefined || !url.includes(REDACTED)) return work;

@@ -56,9 +56,12 @@ export class StepResults {
         const reason = finding.kind === "none" ? finding.reason : "found";
         const message =
           otherWorks === 0 ? undefined : `asked together with ${otherWorks} other work${otherWorks === 1 ? "" : "s"}`;
-        await this.#recordAttempt(resolution, pending, { status, reason, message, bytes }, startedUs);
-        if (resolution.applyFinding(pending, finding)) await this.#update(resolution);
-        else await this.#open.advance(resolution, true);
+        const attempt = this.#attemptOf(pending, { status, reason, message, bytes }, startedUs);
+        if (resolution.applyFinding(pending, finding)) await this.#update(resolution, attempt);
+        else {
+          await this.#recordAttempt(resolution, attempt);
+          await this.#open.advance(resolution, true);
+        }
         return;
       }
       case "stored": {
@@ -116,10 +119,14 @@ export class StepResults {
     await this.#open.advance(resolution);
   }
 
-  /** Stores what a resolver has added. If it names another work of the manifest, the two are one. */
-  async #update(resolution: Resolution): Promise<void> {
-    const { manifest } = this.#options;
-    const same = await manifest.works.update(resolution.work);
+  /**
+   * Stores what a resolver has added. If it names another work of the manifest, the two are one.
+   * @param attempt the request that has given it. @default it is recorded already
+   */
+  async #update(resolution: Resolution, attempt?: AttemptRecord): Promise<void> {
+    const { manifest, run, onAttempt } = this.#options;
+    const same = await manifest.works.update(resolution.work, attempt && { run, attempt });
+    if (attempt !== undefined) onAttempt?.(resolution.work, attempt);
     if (same === undefined) return this.#open.advanceIfWanted(resolution, true);
     if (!(await manifest.works.merge(resolution.work, same))) return this.#update(resolution);
     this.#open.closed(resolution.work, "merged", "merged", 0);
@@ -133,25 +140,30 @@ export class StepResults {
     page?: ResolverResponse,
   ): Promise<void> {
     const { status, reason, message } = failure;
-    await this.#recordAttempt(resolution, pending, { status, reason, message, bytes }, startedUs);
+    const attempt = this.#attemptOf(pending, { status, reason, message, bytes }, startedUs);
     const resolver = resolverNameOf(pending.step);
     if (failure.isForAllWorks === true && !this.#switchedOff.has(resolver)) this.#switchedOff.set(resolver, message);
-    if (resolution.failed(pending, failure, this.#options.time.monotonicUs(), page)) await this.#update(resolution);
-    else await this.#open.advance(resolution, true);
+    if (resolution.failed(pending, failure, this.#options.time.monotonicUs(), page))
+      await this.#update(resolution, attempt);
+    else {
+      await this.#recordAttempt(resolution, attempt);
+      await this.#open.advance(resolution, true);
+    }
   }
 
-  async #recordAttempt(
-    resolution: Resolution,
+  #attemptOf(
     { step }: PendingStep,
-    attempt: Partial<AttemptRecord> & Pick<AttemptRecord, "reason">,
+    result: Partial<AttemptRecord> & Pick<AttemptRecord, "reason">,
     startedUs: number,
-  ): Promise<void> {
-    const { manifest, run, onAttempt, time } = this.#options;
-    const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
-    const resolver = resolverNameOf(step);
-    const attemptRecord: AttemptRecord = { ...attempt, step: step.kind, resolver, url: step.url, elapsedMs };
-    await manifest.recordAttempt(run, resolution.work.id, attemptRecord);
-    onAttempt?.(resolution.work, attemptRecord);
+  ): AttemptRecord {
+    const elapsedMs = (this.#options.time.monotonicUs() - startedUs) / 1000;
+    return { ...result, step: step.kind, resolver: resolverNameOf(step), url: step.url, elapsedMs };
+  }
+
+  async #recordAttempt({ work }: Resolution, attempt: AttemptRecord): Promise<void> {
+    const { manifest, run, onAttempt } = this.#options;
+    await manifest.recordAttempt(run, work.id, attempt);
+    onAttempt?.(work, attempt);
   }
 }
 

@@ -10,7 +10,7 @@ export interface WorkIds {
   readonly pmcid?: string | undefined;
   /** `W1234567890`. */
   readonly openalex?: string | undefined;
-  /** The URL that the user gave instead of an identifier. */
+  /** The URL that the user gave. Also present if a DOI was found in it. */
   readonly url?: string | undefined;
 }
 
@@ -64,5 +64,5 @@ export interface WorkMetadata {
   readonly registrar?: "crossref" | "datacite" | undefined;
 }
 
-/** The metadata of a work, and the resolver that each field comes from (`list` for the user's list). */
+/** The resolver that each field of the metadata comes from (`list` for the user's list). */
 export type MetadataSources = Readonly<Partial<Record<keyof WorkMetadata, string>>>;

@@ -51,10 +51,10 @@ test("a run that is killed at any time loses no finished file, and the next run 
   assert.deepEqual(filesIn(folder).length, works.length);
   assert.deepEqual(readdirSync(join(folder, "papers", ".parts")), []);
   // Files that were finished before a kill are not requested again.
-  const later = databaseOf(manifest)
+  const fetchedTwice = databaseOf(manifest)
     .prepare(
       "SELECT key FROM attempts JOIN works ON works.id = work GROUP BY key HAVING sum(attempts.reason = 'ok') > 1",
     )
     .all();
-  assert.deepEqual(later, []);
+  assert.deepEqual(fetchedTwice, []);
 });

@@ -85,6 +85,6 @@ export async function complete({ run }: TestRun, works: readonly Work[], isRefre
 }
 
 /** Polls a condition; the time limit of the test runner ends an endless wait. */
-export async function eventually(condition: () => boolean): Promise<void> {
-  while (!condition()) await systemTime.sleep(10);
+export async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await systemTime.sleep(10);
 }

@@ -162,6 +162,25 @@ export function worksContract(open: OpenManifest): void {
     assert.equal(await manifest.works.stateOf({ key: "pmid:9", ids: { pmid: "9" } }), "pending");
   });
 
+  test("the request that has given metadata is recorded with it", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const work = await takenOne(manifest, run);
+    const attempt = { step: "ask", resolver: "crossref", url: "https://x.example/?key=s3cret", status: 200 } as const;
+    await manifest.works.update(
+      { ...work, metadata: { title: "A" }, sources: { title: "crossref" } },
+      { run, attempt: { ...attempt, reason: "found", bytes: 7, elapsedMs: 12.4 } },
+    );
+    await manifest.works.update(work);
+    const [line = "{}"] = await collected(manifest.reports.attemptLines());
+    const { attempts } = JSON.parse(line);
+    assert.equal(attempts.length, 1);
+    const { step, resolver, status, reason, bytes } = attempts[0];
+    assert.deepEqual([step, resolver, status, reason, bytes], ["ask", "crossref", 200, "found", 7]);
+    assert.doesNotMatch(line, /s3cret/);
+  });
+
   test("two works that turn out to be one are merged, and the identifiers of both name it", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { PostgresManifest } from "../../src/harvest/manifest/postgres/postgres-manifest.ts";
 import type { SimulatedWork } from "../../src/testing/internet/catalogue.ts";
@@ -100,6 +101,20 @@ describe("workers on one PostgreSQL manifest", { skip: whyNoPostgres() }, () => 
     await assertComplete(fleet);
   });
 
+  test("the works of a worker that is killed are done, although its lease does not end for an hour", async t => {
+    const fleet = await fleetFor(t, 150_000, 3600);
+    const { works, folder, start } = fleet;
+    const list = works.map(keyOf).join("\n");
+    await start(["run", "--input", "-", "--enqueue-only", ...SETTINGS], list).ended;
+    const killed = start(["worker", "--workers", "4", ...MACHINE]);
+    await Promise.race([eventually(() => filesIn(folder).length >= 1), killed.ended]);
+    killed.child.kill("SIGKILL");
+    await killed.ended;
+    const { code, stdout, stderr } = await start(["worker", ...MACHINE]).ended;
+    assert.equal(code, 0, `${stderr}${stdout}`);
+    await assertComplete(fleet);
+  });
+
   test("a worker that is interrupted gives its works back at once, and another one continues", async t => {
     const fleet = await fleetFor(t, 300_000);
     const { works, folder, start } = fleet;
@@ -128,7 +143,7 @@ describe("workers on one PostgreSQL manifest", { skip: whyNoPostgres() }, () => 
     await start(["run", "--input", "-", "--enqueue-only", ...SETTINGS], list).ended;
     const suspended = start(["worker", "--workers", "4", ...MACHINE]);
     await eventually(() => filesIn(folder).length >= 1);
-    suspended.child.kill("SIGSTOP");
+    await suspend(suspended, join(folder, "limits.db"));
     const other = await start(["worker", ...MACHINE]).ended;
     assert.equal(other.code, 0, other.stderr);
     suspended.child.kill("SIGCONT");
@@ -136,7 +151,7 @@ describe("workers on one PostgreSQL manifest", { skip: whyNoPostgres() }, () => 
     assert.equal(code, 0, stderr);
     assert.match(
       stderr,
-      /the lease of this worker ended: it could not be renewed for 3 s, and its works were given back/,
+      /the lease of this worker ended: it could not be renewed for 3 s, or its connection broke; its works were given back/,
     );
     await assertComplete(fleet);
   });
@@ -197,3 +212,24 @@ describe("workers on one PostgreSQL manifest", { skip: whyNoPostgres() }, () => 
     assert.equal((await staying.ended).code, 130);
   });
 });
+
+/** Suspends a process outside of its transactions on a file: the others would wait for the lock, as they should. */
+function suspend({ child }: DocstokgProcess, file: string): Promise<void> {
+  return eventually(() => {
+    child.kill("SIGSTOP");
+    if (!isLocked(file)) return true;
+    child.kill("SIGCONT");
+    return false;
+  });
+}
+
+function isLocked(file: string): boolean {
+  using database = new DatabaseSync(file, { timeout: 0 });
+  try {
+    database.exec("BEGIN IMMEDIATE; ROLLBACK");
+    return false;
+  } catch (error) {
+    assert.match(String(error), /database is locked/);
+    return true;
+  }
+}

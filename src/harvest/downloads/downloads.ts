@@ -25,6 +25,7 @@ import {
   responseFailure,
   tooLargeFailure,
 } from "./download-failure.ts";
+import { ExclusiveActions } from "./exclusive-actions.ts";
 import { type FileFlag, MEDIA_TYPES, type StoredKind } from "./file-check.ts";
 import { pageIn } from "./file-sample.ts";
 import { filePathFor, type Layout } from "./layout.ts";
@@ -81,14 +82,14 @@ export type DownloadResult =
 
 type SavedDownload = ResumableDownload & { readonly kind: "saved" };
 
-/** For a complete file with its body, which a server may send slowly but not for hours. */
+/** Time limit for a complete response. A slow server may need minutes for a large file. */
 const DEADLINE_MS = 60 * 60_000;
 
 /** Downloads the files of works: to a partial file first, then checked, moved to its path and recorded in the manifest. */
 export class Downloads {
   readonly #options: DownloadOptions;
-  /** Files are moved one after the other, so that the same bytes from two URLs become one file. */
-  #storing: Promise<unknown> = Promise.resolve();
+  /** Files with the same bytes are stored one after the other, so that they become one file; so are those of one path. */
+  readonly #storing = new ExclusiveActions();
 
   constructor(options: DownloadOptions) {
     this.#options = options;
@@ -173,7 +174,7 @@ export class Downloads {
     return file;
   }
 
-  /** Keeps the resume record of a partial file in the manifest, which is not asked again for what it has said. */
+  /** Keeps the resume record of a partial file in the manifest. A record that was read already is not read again. */
   #resumeRecord(urlHash: string, work: number, file: string, begun: PartialDownload | undefined): ResumeRecordStore {
     const { files } = this.#options.manifest;
     let isKept = begun !== undefined;
@@ -200,7 +201,7 @@ export class Downloads {
     record: ResumeRecordStore,
     ofWork: readonly StoredFile[],
   ): Promise<DownloadResult> {
-    const { fileStore } = this.#options;
+    const { fileStore, layout } = this.#options;
     const { status, bytes } = saved;
     const path = fileStore.parts.pathOf(file);
     const check = await withDiskErrors(path, () => checkDownload(request.candidate, path, saved));
@@ -210,11 +211,10 @@ export class Downloads {
       const response = page && { url: request.url, status, headers: plainHeaders(saved.headers), body: page };
       return { kind: "failed", ...check.failure, status, bytes, ...(response && { page: response }) };
     }
-    const store = () => this.#store(request, saved, file, ofWork, check);
-    if (fileStore.isContentAddressed) return store();
-    const stored = this.#storing.then(store);
-    this.#storing = stored.catch(() => undefined);
-    return stored;
+    const { work, candidate } = request;
+    const target = filePathFor(layout, work, check.fileKind, saved.sha256, candidate.role);
+    const store = () => this.#store(request, saved, file, ofWork, check, target);
+    return fileStore.isContentAddressed ? store() : this.#storing.run([saved.sha256, target], store);
   }
 
   async #store(
@@ -223,8 +223,9 @@ export class Downloads {
     file: string,
     ofWork: readonly StoredFile[],
     { fileKind: kind, flag }: { readonly fileKind: StoredKind; readonly flag: FileFlag | undefined },
+    target: string,
   ): Promise<StoredDownload> {
-    const { manifest, fileStore, layout } = this.#options;
+    const { manifest, fileStore } = this.#options;
     const { work, url, candidate, resolver, ofSeveral } = request;
     const urlHash = sha256Of(url);
     const { licence, version, role } = candidate;
@@ -233,7 +234,6 @@ export class Downloads {
     const validators = { etag, lastModified };
     const stored = { sha256, bytes, mediaType: MEDIA_TYPES[kind], flag, ...origin, ...validators };
     return withDiskErrors(fileStore.name, async () => {
-      const target = filePathFor(layout, work, kind, sha256, role);
       const isArticle = (role ?? "article") === "article";
       const mayDisplace = isArticle && !fileStore.isContentAddressed;
       const others = ofWork.filter(other => other.sha256 !== sha256);

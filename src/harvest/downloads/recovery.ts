@@ -24,8 +24,13 @@ export async function recoverParts(
       await fileStore.parts.delete(file);
     }
   }
-  for (const file of await manifest.files.abandoned(await fileStore.parts.list())) await fileStore.parts.delete(file);
+  await removeAbandonedParts(manifest, fileStore);
   return finished;
+}
+
+/** Deletes the partial files of processes that have ended and that the manifest does not know. */
+export async function removeAbandonedParts(manifest: Manifest, fileStore: FileStore): Promise<void> {
+  for (const file of await manifest.files.abandoned(await fileStore.parts.list())) await fileStore.parts.delete(file);
 }
 
 /** False if the file is gone or another file has its path: then it is downloaded again. */
@@ -41,7 +46,7 @@ async function finishMove(fileStore: FileStore, file: string, destination: Downl
   }
 }
 
-/** Moves a complete file to its path, after the earlier file that has this path. May be repeated after a crash. */
+/** Moves a complete file to its path. If an earlier file has this path, it is moved away first. May be repeated. */
 export async function moveDownload(
   fileStore: FileStore,
   part: string,
@@ -52,8 +57,8 @@ export async function moveDownload(
 }
 
 /**
- * Records a file that has its path, and deletes partial files that are not needed any more. If another process has stored
- * the same bytes meanwhile, this copy is deleted.
+ * Records a file that was moved to its path, and deletes partial files that are not needed any more. If another process
+ * has stored the same bytes meanwhile, this copy is deleted.
  */
 export async function finishDownload(
   manifest: Manifest,

@@ -54,7 +54,7 @@ const FILE_HOSTS: Readonly<Record<string, string>> = {
   wayback: "web.archive.org",
 };
 
-/** Resolvers that are only asked about some of the works that could be asked about. */
+/** The share of works about which a resolver is asked, for resolvers that are not asked about all. */
 const ASKED_SHARE: Readonly<Record<string, number>> = {
   // Only if Crossref does not know the DOI.
   datacite: 0.1,
@@ -71,6 +71,7 @@ const BATCH_FILL = 0.6;
 /** @param order the resolvers that can be asked about the work, in their order */
 export function plannedCalls(work: Work, order: readonly Resolver[], yields: ResolverYields): readonly PlannedCall[] {
   const calls: PlannedCall[] = [];
+  /** The probability that no earlier resolver has led to a file, so that the next one is asked. */
   let reach = 1;
   for (const resolver of order) {
     const isDispensable = resolver.isRepository !== true;
@@ -91,8 +92,9 @@ export function plannedCalls(work: Work, order: readonly Resolver[], yields: Res
     calls.push(callTo(sent.url, sent.role, (asked * (sent.weight ?? 1)) / together, isDispensable));
     const followUp = FOLLOW_UPS[resolver.name];
     if (followUp !== undefined) {
-      const isOwn = sent.url.startsWith(followUp.url);
-      calls.push(callTo(followUp.url, "metadata", isOwn ? reach : reach * share * followUp.calls, false));
+      // A work with a PMCID needs no conversion: its first request goes there already, and one more follows.
+      const isThereFirst = sent.url.startsWith(followUp.url);
+      calls.push(callTo(followUp.url, "metadata", isThereFirst ? reach : reach * share * followUp.calls, false));
     }
     calls.push(callTo(`https://${FILE_HOSTS[resolver.name] ?? publisherOf(work)}/`, "artifact", reach * share, false));
     reach *= 1 - share;

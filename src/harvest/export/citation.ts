@@ -39,7 +39,7 @@ const BIBTEX_TYPES: Readonly<Record<string, string>> = {
   report: "techreport",
 };
 
-/** An entry of BibTeX. Its key is made of the key of the work, so that it is unique and stays the same. */
+/** An entry of BibTeX. Its key comes from the key of the work, so that it is the same in every export. */
 export function bibtexEntry({ key, ids, metadata = {} }: CitedWork): string {
   const { title, authors, year, venue, publisher, volume, issue, pages, type } = metadata;
   const kind = BIBTEX_TYPES[type ?? ""] ?? "misc";
@@ -66,16 +66,21 @@ export function bibtexEntry({ key, ids, metadata = {} }: CitedWork): string {
 }
 
 function bibtexName({ family, given, name }: WorkAuthor): string {
-  // An undivided name in braces is not divided by BibTeX either.
-  if (family === undefined) return `{${name ?? ""}}`;
-  return given === undefined ? family : `${family}, ${given}`;
+  // BibTeX does not divide a name in braces into family name and given names.
+  if (family === undefined) return `{${withoutBraces(name ?? "")}}`;
+  return withoutBraces(given === undefined ? family : `${family}, ${given}`);
 }
 
-/** BibTeX reads UTF-8; only its own special characters are escaped, and braces that are not balanced are left out. */
+/** BibTeX reads UTF-8: only its own special characters are escaped. `bibtexName` has removed the braces of authors. */
 function bibtexText(text: string, field: string): string {
   const isVerbatim = field === "doi" || field === "url" || field === "eprint";
-  const plain = field === "author" ? text : text.replace(/[{}]/g, "");
+  const plain = field === "author" ? text : withoutBraces(text);
   return isVerbatim ? plain.replace(/[%#]/g, "\\$&") : plain.replace(/[\\%#&$_^~]/g, escaped);
+}
+
+/** A brace without its counterpart would make the rest of the file unreadable. */
+function withoutBraces(text: string): string {
+  return text.replace(/[{}]/g, "");
 }
 
 function escaped(character: string): string {

@@ -61,6 +61,12 @@ async function textOf(parts: AsyncIterable<string>): Promise<string> {
   return text;
 }
 
+test("braces in the name of an author do not unbalance a BibTeX entry", () => {
+  const authors = [{ family: "Lov}elace", given: "A{da" }, { name: "The {Group" }];
+  const entry = bibtexEntry({ key: "doi:10.1/a", ids: { doi: "10.1/a" }, metadata: { authors } });
+  assert.match(entry, /^ {2}author = \{Lovelace, Ada and \{The Group\}\},$/m);
+});
+
 test("a manifest is exported in every format, with one record for each work", async t => {
   const folder = temporaryFolder("export");
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);

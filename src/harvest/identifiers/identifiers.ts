@@ -10,7 +10,7 @@ import { canonicalWebUrl, percentDecoded } from "./web-url.ts";
 /** The work that a text names, or why it names none. */
 export type IdentifyResult = { readonly work: Work } | { readonly message: string };
 
-/** The longest URL with a prefix. */
+/** A URL of 4096 characters, and some more for a prefix such as `url:`. */
 const TOKEN_CHARS_MAX = 4200;
 const VALID =
   "a DOI (10.1234/abc), an arXiv id (2401.00001), pmid:12345678, PMC1234567, an OpenAlex id (W1234567890) or an http(s) URL";
@@ -53,7 +53,8 @@ export function idsOfUrl(text: string): WorkIds | string {
   const url = canonical === undefined ? null : URL.parse(canonical);
   if (canonical === undefined || url === null) return urlProblem(text);
   const isDoiOrg = /^(?:www\.|dx\.)?doi\.org$/.test(url.hostname);
-  // By the text, because a URL changes some characters of a DOI; `http:doi.org` is such a URL too.
+  // Matches the text, because parsing a URL changes some characters of a DOI. `http:doi.org/10.1234/abc` has this host
+  // too, but no `//`: it is an error.
   const doi = isDoiOrg ? (DOI_ORG_URL.exec(text.trim())?.[1] ?? "") : undefined;
   if (doi !== undefined)
     return idsOfDoi(doi) ?? `${quotedInput(text)} contains no DOI; expected https://doi.org/10.1234/abc`;

@@ -7,8 +7,8 @@ import { StoreError } from "../../errors.ts";
 export class LeaseLostError extends StoreError {
   constructor(leaseMs: number) {
     super(
-      `the lease of this worker ended: it could not be renewed for ${leaseMs / 1000} s, and its works were given back; ` +
-        "docstokg worker continues the run",
+      `the lease of this worker ended: it could not be renewed for ${leaseMs / 1000} s, or its connection broke; ` +
+        "its works were given back, and docstokg worker continues the run",
     );
   }
 }

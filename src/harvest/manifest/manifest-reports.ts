@@ -18,7 +18,7 @@ export interface ManifestReport {
     readonly done: number;
     readonly failed: number;
     readonly pending: number;
-    /** Identifiers of a work that the manifest also has under another identifier. */
+    /** Works that were merged into another work, because their identifiers name the same one. */
     readonly merged: number;
   };
   /** Works per reason, the most frequent first. */
@@ -38,7 +38,7 @@ export interface FailedWork {
 
 export interface StoredFileRow {
   readonly path: string;
-  /** What the file is of its works; `article` if it is that of any. */
+  /** The role of the file in its works; `article` if it is the article of one of them. */
   readonly role: string;
   readonly sha256: string;
   readonly bytes: number;
@@ -147,7 +147,7 @@ export interface ManifestReports {
   workRecord(id: number): Promise<WorkRecord>;
   /** Undefined if the manifest has no work with this key. */
   workHistory(key: string): Promise<WorkHistory | undefined>;
-  /** The processes that work on runs, also those that died and whose lease has not ended. Empty for a file. */
+  /** The processes that work on runs, also dead ones whose lease has not ended. Empty for a manifest in a file. */
   workers(): Promise<readonly ManifestWorker[]>;
 }
 
@@ -263,7 +263,7 @@ function recordFileOfRow(row: Row): RecordFile {
   };
 }
 
-/** A work with its attempts as a line of JSON. Numbers that a driver returns as text must be numbers already. */
+/** A work with its attempts as a line of JSON. The caller has converted numbers that its driver returns as text. */
 export function attemptLine(row: Row, attempts: readonly Row[]): string {
   const { id, ids, sha256, path, bytes, media_type, flag, metadata, added_ms, ended_ms, ...work } = row;
   const file = sha256 === null ? null : { path, sha256, bytes, media_type, flag };

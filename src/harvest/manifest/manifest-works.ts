@@ -1,6 +1,7 @@
 import type { Reason } from "../reason.ts";
 import { redactedUrl } from "../redacted-url.ts";
 import type { MetadataSources, Work, WorkIds, WorkMetadata } from "../work.ts";
+import type { AttemptOfRun } from "./attempt-record.ts";
 import type { StoredFile } from "./manifest-files.ts";
 import type { Row } from "./manifest-row.ts";
 
@@ -49,8 +50,11 @@ export interface ManifestWorks {
   addFailed(run: number, reason: Reason): Promise<number>;
   /** Makes the works of files pending again, because the files are missing or damaged. Returns their number. */
   reopen(sha256s: readonly string[]): Promise<number>;
-  /** Stores what resolvers have added. Returns the id of another work that has one of the identifiers. */
-  update(work: ListedWork): Promise<number | undefined>;
+  /**
+   * Stores what resolvers have added. Returns the id of another work that has one of the identifiers.
+   * @param request the request that has given it, which is recorded too. @default none
+   */
+  update(work: ListedWork, request?: AttemptOfRun): Promise<number | undefined>;
   /**
    * Merges a work into another one, which gets its identifiers. False if the other one was merged with a third one
    * meanwhile, or with this one: then nothing is changed, and `update` says which work has the identifiers.

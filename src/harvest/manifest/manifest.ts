@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Time } from "../../time/time.ts";
 import type { DoneReason, Reason } from "../reason.ts";
+import type { AttemptRecord } from "./attempt-record.ts";
 import type { DownloadedFile, FinishedFile, ManifestFiles, PartialDownload } from "./manifest-files.ts";
 import type { ManifestQueue } from "./manifest-queue.ts";
 import type { ManifestReports } from "./manifest-reports.ts";
@@ -8,25 +9,12 @@ import type { ManifestTables } from "./manifest-tables.ts";
 import type { WorkerStatus } from "./manifest-workers.ts";
 import type { ManifestWorks } from "./manifest-works.ts";
 
+export type { AttemptRecord } from "./attempt-record.ts";
 export type { ListedWork } from "./manifest-works.ts";
 
 import { isPostgresUrl } from "../../stores/postgres/postgres-store-url.ts";
 import { parsePostgresUrl } from "./postgres/postgres-url.ts";
 import { SqliteManifest } from "./sqlite/sqlite-manifest.ts";
-
-/** One request of a work, and its result. */
-export interface AttemptRecord {
-  readonly step: "ask" | "robots" | "fetch";
-  readonly resolver: string;
-  /** Stored without secrets: `redactedUrl`. */
-  readonly url: string;
-  readonly status?: number | undefined;
-  readonly reason: Reason;
-  readonly message?: string | undefined;
-  readonly bytes?: number | undefined;
-  readonly sha256?: string | undefined;
-  readonly elapsedMs: number;
-}
 
 export type RunPhase = "running" | "ended" | "interrupted";
 
@@ -56,6 +44,8 @@ export interface Manifest {
   readonly tables: ManifestTables;
   /** Undefined if a run uses the manifest. */
   tryLock(): Promise<ManifestLock | undefined>;
+  /** Whether a run uses the manifest now. */
+  isInUse(): Promise<boolean>;
   /**
    * Begins a run, as the process that adds its works.
    * @param command the command line, for `docstokg status`
@@ -144,6 +134,12 @@ export async function openManifest(manifest: string, time: Time): Promise<Manife
 export async function findManifest(manifest: string, time: Time): Promise<Manifest | undefined> {
   if (isPostgresUrl(manifest)) return (await postgresManifest()).find(manifest, time);
   return existsSync(manifest) ? SqliteManifest.open(manifest, time) : undefined;
+}
+
+/** Like `findManifest`, for a command that only reads: its user need not be able to write a manifest file. */
+export async function readManifest(manifest: string, time: Time): Promise<Manifest | undefined> {
+  if (isPostgresUrl(manifest)) return findManifest(manifest, time);
+  return existsSync(manifest) ? SqliteManifest.read(manifest, time) : undefined;
 }
 
 async function postgresManifest() {

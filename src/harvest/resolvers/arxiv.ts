@@ -72,19 +72,19 @@ export const arxiv: Resolver = {
 /** Undefined if the body is not an Atom feed. */
 function entriesOf(body: string): readonly FeedEntry[] | undefined {
   const entries: FeedEntry[] = [];
-  let now: FeedEntry = {};
+  let current: FeedEntry = {};
   let isFeed = false;
   eachElement(body, "xml", { chars: RESPONSE_CHARS_MAX }, ({ name, parent, attributes, text }) => {
     if (name === "feed") isFeed = true;
     if (name === "entry") {
-      if (entries.length < BATCH_MAX) entries.push(now);
-      now = {};
+      if (entries.length < BATCH_MAX) entries.push(current);
+      current = {};
     }
-    if (name === "name" && parent === "author") now.authors = [...(now.authors ?? []), { name: text }];
+    if (name === "name" && parent === "author") current.authors = [...(current.authors ?? []), { name: text }];
     if (parent !== "entry") return;
-    if (name === "id" || name === "title" || name === "published") now[name] = text;
-    if (name === "arxiv:doi") now.doi = text;
-    if (name === "link" && attributes["title"] === "pdf") now.pdf = attributes["href"];
+    if (name === "id" || name === "title" || name === "published") current[name] = text;
+    if (name === "arxiv:doi") current.doi = text;
+    if (name === "link" && attributes["title"] === "pdf") current.pdf = attributes["href"];
   });
   return isFeed ? entries : undefined;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
-import { documentsFirst, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
+import { documentsIn, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
 import { figshareFile, findingForStatus, findingOf, idsFrom, md5Checksum, type RawCandidate } from "./finding.ts";
 import { lenientText, listOf, optionalText, readJson } from "./json-response.ts";
 import { urlWithQuery } from "./request-url.ts";
@@ -56,7 +56,7 @@ export const figshare: Resolver = {
       bytes: size ?? undefined,
     });
     const rawCandidates: readonly RawCandidate[] = [
-      ...documentsFirst(files, named).map(each => ({ ...fileOf(each), kind: kindByName(each.name) ?? "pdf" })),
+      ...documentsIn(files, named).map(each => ({ ...fileOf(each), kind: kindByName(each.name) ?? "pdf" })),
       ...supplementsIn(files, named).map(each => ({ ...fileOf(each), ...SUPPLEMENT })),
     ];
     return findingOf(work, rawCandidates, {

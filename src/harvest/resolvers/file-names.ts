@@ -8,7 +8,7 @@ export function kindByName(name: string): "pdf" | "xml" | undefined {
 const SUPPLEMENT_NAME = /suppl|appendi|annex|(?:^|[^a-z])(?:si|esm|sm)(?:[^a-z]|$)/i;
 const FIGURE = /\.(?:jpe?g|gif|png|tiff?|svg|webp|eps)$/i;
 
-/** What a candidate for a supplement has. */
+/** The fields that all candidates for supplements have in common. */
 export const SUPPLEMENT = { kind: "file", role: "supplement" } as const;
 
 interface NamedFile {
@@ -17,7 +17,7 @@ interface NamedFile {
 }
 
 /** PDF and XML files that are no supplements, the largest first: other documents of a deposit are shorter. */
-export function documentsFirst<File>(files: readonly File[], of: (file: File) => NamedFile): readonly File[] {
+export function documentsIn<File>(files: readonly File[], of: (file: File) => NamedFile): readonly File[] {
   return files
     .filter(file => isDocument(of(file).name))
     .toSorted((one, other) => (of(other).bytes ?? 0) - (of(one).bytes ?? 0));

@@ -10,7 +10,7 @@ import { ranked } from "./candidates.ts";
 import { metadataOf, type RawMetadata } from "./raw-metadata.ts";
 import type { Candidate, Finding, ResolverResponse } from "./resolver.ts";
 
-/** More than a resolution tries. */
+/** A resolution tries fewer candidates than this. */
 const CANDIDATES_MAX = 25;
 
 /** A candidate as the service returns it. An invalid URL is ignored. */
@@ -29,13 +29,13 @@ export interface FindingDetails {
 }
 
 export function findingOf(work: Work, rawCandidates: readonly RawCandidate[], details: FindingDetails): Finding {
-  const sorted = rawCandidates.slice(0, 4 * CANDIDATES_MAX).map(rawCandidate => classified(rawCandidate, work));
-  const ids = Object.assign({}, ...sorted.map(rawCandidate => rawCandidate.ids), details.ids) as WorkIds;
-  const candidates = ranked(sorted.flatMap(({ candidate }) => candidate ?? [])).slice(0, CANDIDATES_MAX);
+  const all = rawCandidates.slice(0, 4 * CANDIDATES_MAX).map(rawCandidate => classified(rawCandidate, work));
+  const ids = Object.assign({}, ...all.map(each => each.ids), details.ids) as WorkIds;
+  const candidates = ranked(all.flatMap(({ candidate }) => candidate ?? [])).slice(0, CANDIDATES_MAX);
   const names = Object.keys(ids).length > 0 ? { ids } : {};
   const metadata = metadataOf(details.metadata ?? {});
   const facts = { ...names, ...(metadata === undefined ? {} : { metadata }) };
-  // Sources and supplements are nothing without the article.
+  // Sources and supplements are of no use without the article.
   if (!candidates.some(({ role = "article" }) => role === "article"))
     return { kind: "none", reason: details.noneReason, ...facts };
   return { kind: "found", candidates, ...facts };
@@ -76,11 +76,11 @@ export function figshareFile(id: number | string): string {
   return `https://api.figshare.com/v2/file/download/${id}`;
 }
 
-function candidateOf(raw: RawCandidate, url: string, better = raw.kind): Candidate {
+function candidateOf(raw: RawCandidate, url: string, kind = raw.kind): Candidate {
   const { version, licence, checksum, bytes, role } = raw;
   return {
     url,
-    kind: better,
+    kind,
     ...(version === undefined ? {} : { version }),
     ...(licence ? { licence: licence.slice(0, 200) } : {}),
     ...(checksum === undefined ? {} : { checksum }),

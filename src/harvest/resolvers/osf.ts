@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
-import { documentsFirst, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
+import { documentsIn, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
 import { findingForStatus, findingOf, md5Checksum, type RawCandidate } from "./finding.ts";
 import { lenientText, listOf, optionalText, readJson } from "./json-response.ts";
 import type { Candidate, Resolver, ResolverRequest } from "./resolver.ts";
@@ -90,7 +90,7 @@ function rawCandidatesOf(files: readonly z.infer<typeof file>[]): readonly RawCa
   const listed = files.filter(({ attributes }) => attributes.kind !== "folder");
   const named = ({ attributes: { name, size } }: z.infer<typeof file>) => ({ name, bytes: size });
   return [
-    ...documentsFirst(listed, named).map(rawCandidateOf),
+    ...documentsIn(listed, named).map(rawCandidateOf),
     ...supplementsIn(listed, named).map(each => ({ ...rawCandidateOf(each), ...SUPPLEMENT })),
   ];
 }

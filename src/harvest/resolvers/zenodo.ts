@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
-import { documentsFirst, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
+import { documentsIn, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
 import { findingForStatus, findingOf, idsFrom, md5Checksum, type RawCandidate } from "./finding.ts";
 import { lenientText, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import type { Resolver, ResolverRequest } from "./resolver.ts";
@@ -42,7 +42,7 @@ export const zenodo: Resolver = {
       bytes: size ?? undefined,
     });
     const rawCandidates: readonly RawCandidate[] = [
-      ...documentsFirst(files, named).map(file => ({ ...fileOf(file), kind: kindByName(file.key) ?? "pdf" })),
+      ...documentsIn(files, named).map(file => ({ ...fileOf(file), kind: kindByName(file.key) ?? "pdf" })),
       ...supplementsIn(files, named).map(file => ({ ...fileOf(file), ...SUPPLEMENT })),
     ];
     return findingOf(work, isOpen ? rawCandidates : [], {

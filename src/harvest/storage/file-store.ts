@@ -11,7 +11,7 @@ import type { PartFiles } from "./part-files.ts";
 /** What is wrong with a stored file. */
 export type FileDamage = "missing" | "changed";
 
-/** A complete partial file that is stored under its path. */
+/** A file that was downloaded completely, and the path under which it is stored. */
 export interface FileToStore {
   /** Name of the partial file. */
   readonly part: string;
@@ -40,8 +40,8 @@ export interface FileStore {
    */
   availablePath(target: string, sha256: string, first?: number): Promise<string>;
   /**
-   * Stores a complete partial file, which is gone then. It is visible when it is complete, and never before. May be
-   * repeated after a crash. Rejects with a DownloadError if the path has another file.
+   * Stores a file that was downloaded completely, and removes its partial file. The file is never visible before it is
+   * complete. May be repeated after a crash. Rejects with a DownloadError if the path has another file.
    */
   store(file: FileToStore): Promise<void>;
   /** Moves a finished file to a free path. Nothing happens if it has been moved already. */
@@ -53,7 +53,7 @@ export interface FileStore {
   writeText(path: string, text: string): Promise<void>;
   /** The absolute path or URL of a file. */
   locationOf(path: string): string;
-  /** Aborts uploads, whose files a later run stores. */
+  /** Aborts uploads. A later run stores their files. */
   stop(): void;
   close(): void;
 }

@@ -78,7 +78,7 @@ export class FolderStore implements FileStore {
   }
 
   stop(): void {
-    // A move takes no time.
+    // A move is too short to be aborted.
   }
 
   close(): void {

@@ -1,6 +1,6 @@
 import type { SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
 import { redactedUrl } from "../../redacted-url.ts";
-import type { AttemptRecord } from "../manifest.ts";
+import type { AttemptOfRun, AttemptRecord } from "../attempt-record.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 
 /** The columns of `attempts` that `attemptValues` returns. */
@@ -25,4 +25,13 @@ export function attemptValues(run: number, attempt: AttemptRecord, bind: BindPar
     bind(Math.round(attempt.elapsedMs), "bigint"),
     NOW_MS,
   ].join(", ");
+}
+
+/**
+ * A part for `PostgresWorker.apply` that records an attempt of the work.
+ * @param parameters those of the statement from `$3` on; those of the attempt are added
+ */
+export function attemptPart({ run, attempt }: AttemptOfRun, parameters: SqlParameter[]): string {
+  const values = attemptValues(run, attempt, (value, type) => `$${parameters.push(value) + 2}::${type}`);
+  return `attempted AS (INSERT INTO attempts (work, ${ATTEMPT_COLUMNS}) SELECT id, ${values} FROM changed)`;
 }

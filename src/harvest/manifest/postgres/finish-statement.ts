@@ -2,7 +2,7 @@ import type { SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
 import type { DoneReason } from "../../reason.ts";
 import type { AttemptRecord } from "../manifest.ts";
 import type { DownloadedFile } from "../manifest-files.ts";
-import { ATTEMPT_COLUMNS, attemptValues } from "./attempt-values.ts";
+import { attemptPart } from "./attempt-values.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 
 type Statement = readonly [parts: readonly string[], result: string, parameters: readonly SqlParameter[]];
@@ -44,11 +44,7 @@ export function finishStatement(
        ON CONFLICT (work, sha256) DO UPDATE SET role = excluded.role, url = excluded.url, resolver = excluded.resolver
        WHERE excluded.role = 'article')`,
   ];
-  if (attempt !== undefined)
-    parts.push(
-      `attempted AS (INSERT INTO attempts (work, ${ATTEMPT_COLUMNS})
-         SELECT id, ${attemptValues(run, attempt, (value, type) => bind(value, type))} FROM changed)`,
-    );
+  if (attempt !== undefined) parts.push(attemptPart({ run, attempt }, parameters));
   if (displaced !== undefined) {
     const other = bind(displaced.sha256);
     parts.push(

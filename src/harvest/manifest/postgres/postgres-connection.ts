@@ -12,6 +12,7 @@ import {
   type SqlParameter,
 } from "../../../stores/postgres/postgres-driver.ts";
 import { isConnectionError, isTransient } from "../../../stores/postgres/postgres-errors.ts";
+import { pause } from "../../../time/pause.ts";
 import type { Time } from "../../../time/time.ts";
 import type { Row } from "../manifest-row.ts";
 import { type CommitMark, CommitMarks } from "./commit-marks.ts";
@@ -36,9 +37,8 @@ export class PostgresConnection {
   readonly #closing = new AbortController();
 
   static async open(address: PostgresAddress, time: Time): Promise<PostgresConnection> {
-    const driver = await loadPgDriver({
-      ...{ url: address.url, schema: address.schema, idleInTransactionMs: address.leaseMs },
-    });
+    const { url, schema, leaseMs } = address;
+    const driver = await loadPgDriver({ url, schema, idleInTransactionMs: leaseMs });
     return new PostgresConnection(driver.pool(CONNECTIONS), driver.client, address.name, time);
   }
 
@@ -145,7 +145,7 @@ export class PostgresConnection {
     return isCommitted;
   }
 
-  /** Opens the manifest: errors of the server are errors of the configuration, and nothing is repeated. */
+  /** Runs an action while the manifest is opened: an error is not repeated, and becomes a ConfigError. */
   async check<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
     try {
       return await this.#withClient(action);
@@ -205,16 +205,16 @@ export class PostgresConnection {
     }
   }
 
+  /** Ends early when the connection is closed. */
   async #pause(ms: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = this.#time.setTimer(ms, resolve);
-    this.#closing.signal.addEventListener("abort", () => resolve(), { once: true });
-    await promise;
-    timer.cancel();
+    const { signal } = this.#closing;
+    await pause(this.#time, ms, signal).catch(error => {
+      if (!signal.aborted) throw error;
+    });
   }
 }
 
-/** Errors of several addresses have an empty message and a code. */
+/** If a name has several addresses and none answers, the error has a code and an empty message. */
 function reasonOf(error: unknown): string {
   const message = messageOf(error);
   if (message !== "") return message;

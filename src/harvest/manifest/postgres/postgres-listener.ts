@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { backoffMs } from "../../../core/breaker/backoff.ts";
 import type { PgSingleClient } from "../../../stores/postgres/postgres-driver.ts";
 import type { Time, Timer } from "../../../time/time.ts";
@@ -6,24 +7,32 @@ import type { PostgresConnection } from "./postgres-connection.ts";
 /** A connection that a firewall has dropped is noticed only when it is used. */
 const CHECK_MS = 15_000;
 const BACKOFF = { baseMs: 100, capMs: 5000 };
+/** The largest range of `randomInt`. */
+const SESSIONS = 2 ** 48 - 1;
 
-/** Listens for notifications of other workers, and connects again when the connection breaks. */
+export interface PostgresListenerOptions {
+  readonly connection: PostgresConnection;
+  /** A plain identifier. */
+  readonly channel: string;
+  readonly time: Time;
+  readonly onChange: () => void;
+  /** The connection holds the advisory lock with this key; undefined when it has broken. */
+  readonly onSession: (session: number | undefined) => void;
+}
+
+/**
+ * Listens for notifications of other workers, and connects again when the connection breaks. The connection holds a lock
+ * with a key of its own: the server frees it when this process dies.
+ */
 export class PostgresListener {
-  readonly #connection: PostgresConnection;
-  readonly #channel: string;
-  readonly #time: Time;
-  readonly #onChange: () => void;
+  readonly #options: PostgresListenerOptions;
   #client: PgSingleClient | undefined;
   #timer: Timer | undefined;
   #failures = 0;
   #isStopped = true;
 
-  /** @param channel a plain identifier */
-  constructor(connection: PostgresConnection, channel: string, time: Time, onChange: () => void) {
-    this.#connection = connection;
-    this.#channel = channel;
-    this.#time = time;
-    this.#onChange = onChange;
+  constructor(options: PostgresListenerOptions) {
+    this.#options = options;
   }
 
   start(): void {
@@ -42,15 +51,23 @@ export class PostgresListener {
   }
 
   #connect(): void {
-    const client = this.#connection.client();
+    const { connection, channel, onChange } = this.#options;
+    const client = connection.client();
     this.#client = client;
     client.on("error", () => this.#connectLater(client));
     client.on("end", () => this.#connectLater(client));
-    client.on("notification", () => this.#onChange());
+    client.on("notification", () => onChange());
     client
       .connect()
-      .then(() => this.#check(client, `LISTEN ${this.#channel}`))
+      .then(() => this.#beginSession(client))
+      .then(() => this.#check(client, `LISTEN ${channel}`))
       .catch(() => this.#connectLater(client));
+  }
+
+  async #beginSession(client: PgSingleClient): Promise<void> {
+    const session = randomInt(SESSIONS);
+    await client.query("SELECT pg_advisory_lock($1)", [session]);
+    if (this.#client === client) this.#options.onSession(session);
   }
 
   /** Calls `onChange` too: a notification that was sent while there was no connection is lost. */
@@ -58,19 +75,20 @@ export class PostgresListener {
     await client.query(sql);
     if (this.#client !== client) return;
     this.#failures = 0;
-    this.#timer = this.#time.setTimer(CHECK_MS, () => {
+    this.#timer = this.#options.time.setTimer(CHECK_MS, () => {
       this.#check(client, "SELECT 1").catch(() => this.#connectLater(client));
     });
-    this.#onChange();
+    this.#options.onChange();
   }
 
   #connectLater(client: PgSingleClient): void {
     if (this.#isStopped || this.#client !== client) return;
     this.#client = undefined;
     this.#timer?.cancel();
+    this.#options.onSession(undefined);
     client.end().catch(() => undefined);
     this.#failures += 1;
-    this.#timer = this.#time.setTimer(backoffMs(BACKOFF, this.#failures, Math.random(), undefined), () =>
+    this.#timer = this.#options.time.setTimer(backoffMs(BACKOFF, this.#failures, Math.random(), undefined), () =>
       this.#connect(),
     );
   }

@@ -92,6 +92,26 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.equal((await taken(second, run, 128)).length, 5);
   });
 
+  test("the last downloads are divided among the processes, and the last queries are not", async t => {
+    const countsOf = async (queue: string) => {
+      const url = server.url();
+      const [first, second] = [await manifestFor(t, url), await manifestFor(t, url)];
+      const run = await first.beginRun("run", "{}");
+      await second.joinRun(run);
+      await first.works.add(run, works(20), { ...IS_PRESENT, queueOf: () => queue });
+      const counts: number[] = [];
+      for (let left = 20; left > 0; ) {
+        const some = await first.queue.take(run, queue, systemTime.wallMs(), 128);
+        for (const { work } of some) await first.fail(work.id, "no-copy", undefined);
+        counts.push(some.length);
+        left -= some.length;
+      }
+      return counts;
+    };
+    assert.deepEqual(await countsOf("api.example.org metadata"), [20]);
+    assert.deepEqual(await countsOf("x.example artifact"), [10, 5, 4, 1]);
+  });
+
   test("of a long list a process takes as many works as it wants", async t => {
     const url = server.url();
     const [first, second] = [await manifestFor(t, url), await manifestFor(t, url)];
@@ -315,7 +335,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     const newer = server.url({ schema: "newer" });
     await (await PostgresManifest.open(newer, systemTime)).close();
     await server.query("UPDATE newer.docstokg_manifest SET version = 99");
-    await assert.rejects(PostgresManifest.open(newer, systemTime), /format version 99, but this version .* up to 1/);
+    await assert.rejects(PostgresManifest.open(newer, systemTime), /format version 99, but this version .* up to 2/);
     assert.equal(await PostgresManifest.find(server.url(), systemTime), undefined);
     for (const wrong of [
       `postgres://someone:hunter2@127.0.0.1:${server.port}/postgres`,

@@ -16,6 +16,7 @@ import { PostgresQueue } from "./postgres-queue.ts";
 import { PostgresReports } from "./postgres-reports.ts";
 import { PostgresResults } from "./postgres-results.ts";
 import { isCurrent, manifestVersion, migrate } from "./postgres-schema.ts";
+import { PostgresSessions } from "./postgres-sessions.ts";
 import { PostgresTables } from "./postgres-tables.ts";
 import { PostgresTakeover, type RecoverParts } from "./postgres-takeover.ts";
 import { type PostgresAddress, parsePostgresUrl } from "./postgres-url.ts";
@@ -39,6 +40,7 @@ export class PostgresManifest implements Manifest {
   readonly #worker: PostgresWorker;
   readonly #takeover: PostgresTakeover;
   readonly #listener: PostgresListener;
+  readonly #sessions: PostgresSessions;
   #onChange: () => void = () => undefined;
   #onLost: (error: unknown) => void = () => undefined;
 
@@ -59,11 +61,16 @@ export class PostgresManifest implements Manifest {
   static async find(url: string, time: Time): Promise<PostgresManifest | undefined> {
     const address = parsePostgresUrl(url);
     const connection = await PostgresConnection.open(address, time);
+    let manifest: PostgresManifest | undefined;
     try {
       const version = await connection.check(client => manifestVersion(client, address.schema));
-      return version === undefined ? undefined : await PostgresManifest.open(url, time);
+      if (version !== undefined) {
+        await connection.check(client => prepare(client, address.schema));
+        manifest = new PostgresManifest(address, connection, time);
+      }
+      return manifest;
     } finally {
-      await connection.close();
+      if (manifest === undefined) await connection.close();
     }
   }
 
@@ -74,11 +81,22 @@ export class PostgresManifest implements Manifest {
     const channel = `docstokg_${schema}`.slice(0, CHANNEL_CHARS);
     this.#worker = new PostgresWorker({
       ...{ connection, leaseMs, channel, time },
-      onRenewed: () => this.#renewed(),
+      onRenewed: () => this.#takeOver(),
       onLost: error => this.#onLost(error),
     });
     this.#takeover = new PostgresTakeover(connection, this.#worker, leaseMs);
-    this.#listener = new PostgresListener(connection, channel, time, () => this.#onChange());
+    this.#sessions = new PostgresSessions({
+      ...{ connection, worker: this.#worker, time },
+      onEnded: workers => this.#takeOver(workers),
+    });
+    this.#listener = new PostgresListener({
+      ...{ connection, channel, time },
+      onChange: () => this.#onChange(),
+      onSession: session => {
+        this.#sessions.setSession(session);
+        void this.#worker.setSession(session);
+      },
+    });
     this.files = new PostgresFiles(connection, this.#worker);
     const texts = new KnownTexts();
     this.works = new PostgresWorks(connection, this.#list, this.#worker, texts);
@@ -89,8 +107,11 @@ export class PostgresManifest implements Manifest {
   }
 
   async tryLock(): Promise<ManifestLock | undefined> {
-    const workers = await this.reports.workers();
-    return workers.some(({ isAlive }) => isAlive) ? undefined : { release: () => undefined };
+    return (await this.isInUse()) ? undefined : { release: () => undefined };
+  }
+
+  async isInUse(): Promise<boolean> {
+    return (await this.reports.workers()).some(({ isAlive }) => isAlive);
   }
 
   async beginRun(command: string, settings?: string): Promise<number> {
@@ -154,6 +175,7 @@ export class PostgresManifest implements Manifest {
     if (onLost !== undefined) this.#onLost = onLost;
     if (statusOf !== undefined) this.#worker.statusOf = statusOf;
     this.#listener.start();
+    this.#sessions.start();
   }
 
   beginList(): Promise<void> {
@@ -217,6 +239,7 @@ export class PostgresManifest implements Manifest {
     this.#onChange = () => undefined;
     this.#onLost = () => undefined;
     this.#connection.stopWaiting();
+    this.#sessions.stop();
     await this.#list.rollback();
     await this.#listener.stop();
     try {
@@ -227,9 +250,9 @@ export class PostgresManifest implements Manifest {
     await this.#connection.close();
   }
 
-  async #renewed(): Promise<void> {
+  async #takeOver(suspects?: readonly number[]): Promise<void> {
     try {
-      await this.#takeover.takeOver();
+      await this.#takeover.takeOver(suspects);
       this.#onChange();
     } catch (error) {
       // A file could not be recovered, or the server does not answer: the run ends with the error.

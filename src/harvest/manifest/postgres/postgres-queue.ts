@@ -1,4 +1,5 @@
 import type { Time } from "../../../time/time.ts";
+import { isDownloadQueue } from "../../host-queue-key.ts";
 import {
   type ManifestQueue,
   type PutOff,
@@ -16,16 +17,18 @@ import type { PostgresWorker } from "./postgres-worker.ts";
 const IS_WAITING = "run = $1 AND state = 'pending' AND taken_by IS NULL";
 /** A worker may have this many works of a short list, however many workers there are: queries name many works at a time. */
 const SHARE_MIN = 25;
+/** As `SHARE_MIN`, for works that wait for a download: no request is about several of them. */
+const DOWNLOADS_MIN = 4;
 /** If so many works are left for each worker, none of them can take so many that another one has nothing to do. */
 const WORKS_ENOUGH = 512;
 /**
- * How many works this worker (`$5`) may take of the run (`$1`): an equal share of those that are left, less those that it
- * has. So all machines work on a short list and on the last works of a long one.
+ * How many works this worker (`$6`) may take of the run (`$1`): an equal share of those that are left, at least `$5`, less
+ * those that it has. So all machines work on a short list and on the last works of a long one.
  */
 const SHARE = `(
   SELECT CASE WHEN count(*) = max(size.workers) * ${WORKS_ENOUGH} THEN $4::bigint
-    ELSE greatest(${SHARE_MIN}, ceil(count(*)::numeric / greatest(1, max(size.workers))))
-      - (SELECT count(*) FROM works WHERE taken_by = $5) END
+    ELSE greatest($5::bigint, ceil(count(*)::numeric / greatest(1, max(size.workers))))
+      - (SELECT count(*) FROM works WHERE taken_by = $6) END
   FROM (SELECT count(*) AS workers FROM workers WHERE run = $1) AS size,
     LATERAL (SELECT 1 FROM works WHERE run = $1 AND state = 'pending' LIMIT size.workers * ${WORKS_ENOUGH}) AS pending)`;
 const RETURNED = TAKEN_COLUMNS.split(", ")
@@ -72,8 +75,11 @@ export class PostgresQueue implements ManifestQueue {
       `WITH due AS (
          SELECT id FROM works WHERE ${IS_WAITING} AND queue = $2 AND not_before_ms <= ${NOW_MS} + $3::bigint
          ORDER BY not_before_ms, id LIMIT greatest(0, least($4::bigint, ${SHARE})) FOR UPDATE SKIP LOCKED)
-       UPDATE works SET taken_by = $5 FROM due WHERE works.id = due.id RETURNING ${RETURNED}`,
-      [run, queue, Math.round(nowMs - this.#time.wallMs()), limit],
+       UPDATE works SET taken_by = $6 FROM due WHERE works.id = due.id RETURNING ${RETURNED}`,
+      [
+        ...[run, queue, Math.round(nowMs - this.#time.wallMs()), limit],
+        isDownloadQueue(queue) ? DOWNLOADS_MIN : SHARE_MIN,
+      ],
     );
     this.#texts.setRows(rows);
     return takenOfRows(rows);

@@ -119,7 +119,11 @@ const TABLES = `
 `;
 
 /** The SQL at index n migrates a manifest from version n to n + 1. Append only: never change a released one. */
-const MIGRATIONS: readonly string[] = [TABLES];
+const MIGRATIONS: readonly string[] = [
+  TABLES,
+  // The key of an advisory lock that a connection of the worker holds; NULL if only its lease shows whether it is alive.
+  "ALTER TABLE workers ADD COLUMN session bigint",
+];
 /** Marks the schema as a manifest of docstokg. */
 const FORMAT_TABLE = "docstokg_manifest";
 

@@ -1,12 +1,13 @@
 import { type PartialDownload, partOfRow } from "../manifest-files.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
+import { SESSION_ENDED } from "./postgres-sessions.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
 /** Completes or deletes the partial files of works whose process died. */
 export type RecoverParts = (parts: readonly PartialDownload[]) => Promise<void>;
 
-/** Takes over the works of workers whose lease has ended. */
+/** Takes over the works of workers whose lease or session has ended. */
 export class PostgresTakeover {
   readonly #connection: PostgresConnection;
   readonly #worker: PostgresWorker;
@@ -28,9 +29,10 @@ export class PostgresTakeover {
   /**
    * The works belong to this worker until their files are recovered, and are given back then: if it dies in between,
    * another worker takes over from it. A worker without works may have left files too. True if a worker had died.
+   * @param suspects workers that are dead if their session has ended
    */
-  async takeOver(): Promise<boolean> {
-    const works = await this.#adopt();
+  async takeOver(suspects: readonly number[] = []): Promise<boolean> {
+    const works = await this.#adopt(suspects);
     if (works === undefined) return false;
     const rows = await this.#connection.read(
       "SELECT place, work, file, etag, total_bytes, shelving FROM parts WHERE work = ANY($1)",
@@ -50,14 +52,15 @@ export class PostgresTakeover {
    * While the server was away no lease could be renewed, so none counts as ended until the server has been up for the
    * length of a lease.
    */
-  #adopt(): Promise<readonly number[] | undefined> {
+  #adopt(suspects: readonly number[]): Promise<readonly number[] | undefined> {
     const me = this.#worker.id;
     return this.#connection.transaction(async client => {
       const dead = await client.query(
-        `SELECT id FROM workers WHERE id <> $1 AND lease_until_ms < ${NOW_MS}
+        `SELECT id FROM workers WHERE id <> $1 AND (lease_until_ms < ${NOW_MS}
            AND extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) * 1000 > $2::bigint
+           OR id = ANY($3) AND ${SESSION_ENDED})
          ORDER BY id FOR UPDATE SKIP LOCKED`,
-        [me, this.#leaseMs],
+        [me, this.#leaseMs, suspects],
       );
       const ids = dead.rows.map(({ id }) => Number(id));
       if (ids.length === 0) return undefined;

@@ -11,7 +11,7 @@ export interface PostgresAddress {
   readonly url: string;
   /** The schema that has the tables. */
   readonly schema: string;
-  /** How long the works of a dead worker stay with it. */
+  /** After this time without a renewal, other workers take over the works of a worker. */
   readonly leaseMs: number;
   /** To print: without user name and password. */
   readonly name: string;
@@ -26,10 +26,12 @@ export function parsePostgresUrl(text: string): PostgresAddress {
     throw addressError("names no database; expected postgres://user@host:5432/database?schema=name");
   const schema = url.searchParams.get("schema") ?? SCHEMA_DEFAULT;
   if (!SCHEMA_PATTERN.test(schema))
-    throw addressError("schema must be 1 to 63 lower-case letters, digits and underscores, and start with no digit");
+    throw addressError(
+      "has an invalid schema; expected 1 to 63 lower-case letters, digits and underscores, no digit first",
+    );
   const leaseS = Number(url.searchParams.get("lease_s") ?? LEASE_S.default);
   if (!Number.isSafeInteger(leaseS) || leaseS < LEASE_S.min || leaseS > LEASE_S.max)
-    throw addressError(`lease_s must be a whole number from ${LEASE_S.min} to ${LEASE_S.max}`);
+    throw addressError(`has an invalid lease_s; expected a whole number from ${LEASE_S.min} to ${LEASE_S.max}`);
   const suffix = schema === SCHEMA_DEFAULT ? "" : `?schema=${schema}`;
   url.searchParams.delete("schema");
   url.searchParams.delete("lease_s");

@@ -36,6 +36,9 @@ export class PostgresWorker {
   #expiry: Timer | undefined;
   #lost: LeaseLostError | undefined;
   #announcement: Timer | undefined;
+  #session: number | undefined;
+  /** One write after the other, so that the row never has an earlier session. */
+  #publishing: Promise<void> = Promise.resolve();
   /** Published with each renewal, for `docstokg status`. */
   statusOf: () => WorkerStatus = () => ({ done: 0, failed: 0, bytes: 0, inFlight: 0 });
 
@@ -67,6 +70,18 @@ export class PostgresWorker {
     );
     this.#id = Number(rows[0]?.["id"]);
     this.#renewed(startedUs);
+    if (this.#session !== undefined) await this.setSession(this.#session);
+  }
+
+  /**
+   * A connection of this process holds the lock with this key: other workers notice its end. Undefined if there is no such
+   * connection now; then only the lease counts.
+   */
+  setSession(session: number | undefined): Promise<void> {
+    this.#session = session;
+    // Where it cannot be written, only the lease counts.
+    this.#publishing = this.#publishing.then(() => this.#publishSession()).catch(() => undefined);
+    return this.#publishing;
   }
 
   /** The list is complete: other workers of the run need not wait for more. */
@@ -150,6 +165,13 @@ export class PostgresWorker {
     this.#announcement?.cancel();
     this.#announcement = undefined;
     await this.#options.connection.read("SELECT pg_notify($1, '')", [this.#options.channel]);
+  }
+
+  async #publishSession(): Promise<void> {
+    if (this.#id === undefined) return;
+    await this.#options.connection.transaction(client =>
+      client.query("UPDATE workers SET session = $2 WHERE id = $1", [this.#id ?? null, this.#session ?? null]),
+    );
   }
 
   #renewed(startedUs: number): void {

@@ -6,6 +6,13 @@ import { systemTime } from "../../../time/system-time.ts";
 import type { Work } from "../../work.ts";
 import { PostgresManifest } from "./postgres-manifest.ts";
 
+const ATTEMPT = {
+  step: "ask",
+  resolver: "crossref",
+  url: "https://x.example/",
+  reason: "found",
+  elapsedMs: 1,
+} as const;
 const IS_PRESENT = { isPresent: () => true };
 const LISTED: readonly Work[] = [
   { key: "doi:10.1/a", ids: { doi: "10.1/a" } },
@@ -62,20 +69,22 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
   });
 
   test("what a resolver has added to a work is stored in one exchange, also the second time", async t => {
-    const { first, a } = await workersFor(t, server.url());
+    const { first, run, a } = await workersFor(t, server.url());
     await server.query("SELECT pg_stat_statements_reset()");
     const metadata = { title: "A", year: 2020 };
     const more = { ...a, ids: { ...a.ids, pmid: "1" }, metadata, sources: { title: "crossref", year: "crossref" } };
-    assert.equal(await first.works.update(more), undefined);
+    assert.equal(await first.works.update(more, { run, attempt: ATTEMPT }), undefined);
     assert.equal(await first.works.update({ ...more, ids: { ...more.ids, pmcid: "PMC1" } }), undefined);
     assert.equal(await statements(), 2);
     assert.deepEqual(await idsOf(first, a.id), { doi: "10.1/a", pmid: "1", pmcid: "PMC1" });
   });
 
   test("a work keeps the identifiers of a work that another process has merged into it meanwhile", async t => {
-    const { first, second, a, b } = await workersFor(t, server.url());
+    const { first, second, run, a, b } = await workersFor(t, server.url({ schema: "merged" }));
     assert.equal(await second.works.merge({ ...b, ids: { ...b.ids, arxiv: "2401.00001" } }, a.id), true);
-    assert.equal(await first.works.update({ ...a, ids: { ...a.ids, pmid: "1" } }), undefined);
+    const more = { ...a, ids: { ...a.ids, pmid: "1" } };
+    assert.equal(await first.works.update(more, { run, attempt: ATTEMPT }), undefined);
+    assert.equal((await server.query("SELECT * FROM merged.attempts")).length, 1, "the request is recorded once");
     const ids = { doi: "10.1/a", url: "https://x.example/b", arxiv: "2401.00001", pmid: "1" };
     assert.deepEqual(await idsOf(first, a.id), ids);
   });

@@ -1,6 +1,7 @@
-import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
+import type { Queryable, SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
 import type { Reason } from "../../reason.ts";
 import type { Work } from "../../work.ts";
+import type { AttemptOfRun } from "../attempt-record.ts";
 import {
   type AddedWorks,
   type AddOptions,
@@ -9,6 +10,7 @@ import {
   type ManifestWorks,
   storedIds,
 } from "../manifest-works.ts";
+import { attemptPart } from "./attempt-values.ts";
 import { type KnownTexts, textsOfRow, type WorkTexts } from "./known-texts.ts";
 import { mergedJson } from "./merged-json.ts";
 import { NOW_MS } from "./postgres-clock.ts";
@@ -88,15 +90,17 @@ export class PostgresWorks implements ManifestWorks {
     });
   }
 
-  async update(work: ListedWork): Promise<number | undefined> {
+  async update(work: ListedWork, request?: AttemptOfRun): Promise<number | undefined> {
     const { id, ids, metadata = {}, sources = {} } = work;
     const names = idNames(ids);
-    for (;;) {
+    for (let unrecorded = request; ; unrecorded = undefined) {
       const before = this.#texts.get(id) ?? (await this.#readTexts(id));
       const { title, year, ...texts } = patched(before, storedIds(ids), JSON.stringify({ ...metadata, sources }));
-      const rows = await this.#worker.apply(id, UPDATE_PARTS, UPDATE_RESULT, [
+      const parameters: SqlParameter[] = [
         ...[texts.ids, texts.metadata, title, year, before.ids, before.metadata, names],
-      ]);
+      ];
+      const attempted = unrecorded === undefined ? [] : [attemptPart(unrecorded, parameters)];
+      const rows = await this.#worker.apply(id, [...UPDATE_PARTS, ...attempted], UPDATE_RESULT, parameters);
       const [row] = rows ?? [];
       if (row?.["updated"] === true) {
         this.#texts.set(id, texts);

@@ -8,8 +8,14 @@ import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../../../core/breaker/backoff.ts";
 import { ConfigError, DownloadError, messageOf } from "../../../errors.ts";
 import { FileLock } from "../../../files/file-lock.ts";
-import { type DatabaseFormat, ensureFile, openFile } from "../../../stores/sqlite/database-file.ts";
-
+import {
+  type DatabaseFormat,
+  ensureFile,
+  inTransaction,
+  openFile,
+  versionOf,
+} from "../../../stores/sqlite/database-file.ts";
+import { openReadOnly } from "../../../stores/sqlite/open-read-only.ts";
 import { isBusy, isDamage } from "../../../stores/sqlite/sqlite-errors.ts";
 import { pause } from "../../../time/pause.ts";
 import type { Time } from "../../../time/time.ts";
@@ -137,16 +143,43 @@ const BUSY_TIMEOUT_MS = 2000;
 const PAGE_CACHE_KIB = 16 * 1024;
 
 /** Opens or creates the manifest. Rejects with a ConfigError and leaves the file unchanged if it is not a manifest. */
-export async function openManifestFile(path: string, time: Time): Promise<DatabaseSync> {
+export function openManifestFile(path: string, time: Time): Promise<DatabaseSync> {
+  return openedBy(path, time, Database => {
+    mkdirSync(dirname(path), { recursive: true });
+    const { db } = openFile(Database, path, ensureFile(path), MANIFEST_FORMAT);
+    return configured(db);
+  });
+}
+
+/** Opens an existing manifest for reading. Its user need not be able to write the file, unless its format is older. */
+export async function readManifestFile(path: string, time: Time): Promise<DatabaseSync> {
+  const db = await openedBy(path, time, Database => {
+    const opened = openReadOnly(Database, path);
+    try {
+      const version = inTransaction(opened, "BEGIN", () => versionOf(opened, MANIFEST_FORMAT));
+      if (version === MANIFEST_FORMAT.migrations.length) return configured(opened);
+    } catch (error) {
+      if (opened.isOpen) opened.close();
+      throw error;
+    }
+    opened.close();
+    return undefined;
+  });
+  return db ?? openManifestFile(path, time);
+}
+
+/** Waits while another process has locked the file. */
+async function openedBy<Opened>(
+  path: string,
+  time: Time,
+  open: (Database: typeof DatabaseSync) => Opened,
+): Promise<Opened> {
   const deadlineUs = time.monotonicUs() + OPEN_TIMEOUT_MS * 1000;
   for (let attempt = 1; ; attempt += 1) {
     try {
       // Loaded only here, because some supported versions of Node print a warning that it is experimental.
-      const { DatabaseSync } = await import("node:sqlite");
-      mkdirSync(dirname(path), { recursive: true });
-      const { db } = openFile(DatabaseSync, path, ensureFile(path), MANIFEST_FORMAT);
-      configure(db);
-      return db;
+      const { DatabaseSync: Database } = await import("node:sqlite");
+      return open(Database);
     } catch (error) {
       if (!isBusy(error) || time.monotonicUs() >= deadlineUs) throw cannotOpen(path, error);
     }
@@ -154,11 +187,12 @@ export async function openManifestFile(path: string, time: Time): Promise<Databa
   }
 }
 
-function configure(db: DatabaseSync): void {
+function configured(db: DatabaseSync): DatabaseSync {
   try {
     // `openFile` turns flushing off for stores; a power failure must not lose what the manifest records.
     db.exec(`PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
       PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
+    return db;
   } catch (error) {
     db.close();
     throw error;
@@ -172,6 +206,15 @@ function configure(db: DatabaseSync): void {
 export async function lockManifest(path: string): Promise<FileLock | undefined> {
   try {
     return await FileLock.tryAcquire(`${path}.lock`);
+  } catch (error) {
+    throw cannotOpen(path, error);
+  }
+}
+
+/** Whether a run holds the lock. Creates no file. */
+export async function isManifestLocked(path: string): Promise<boolean> {
+  try {
+    return await FileLock.isHeld(`${path}.lock`);
   } catch (error) {
     throw cannotOpen(path, error);
   }

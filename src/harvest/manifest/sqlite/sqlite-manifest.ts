@@ -6,7 +6,13 @@ import { redactedUrl } from "../../redacted-url.ts";
 import type { AttemptRecord, Manifest, ManifestLock, RunPhase } from "../manifest.ts";
 import type { DownloadedFile, FinishedFile, PartialDownload } from "../manifest-files.ts";
 import { SqliteFiles } from "./sqlite-files.ts";
-import { lockManifest, manifestError, openManifestFile } from "./sqlite-manifest-file.ts";
+import {
+  isManifestLocked,
+  lockManifest,
+  manifestError,
+  openManifestFile,
+  readManifestFile,
+} from "./sqlite-manifest-file.ts";
 import { SqliteQueue } from "./sqlite-queue.ts";
 import { SqliteReports } from "./sqlite-reports.ts";
 import { SqliteManifestTables } from "./sqlite-tables.ts";
@@ -37,12 +43,17 @@ export class SqliteManifest implements Manifest {
     return new SqliteManifest(path, await openManifestFile(path, time), time);
   }
 
+  /** Like `open`, for a command that only reads: its user need not be able to write the file. */
+  static async read(path: string, time: Time): Promise<SqliteManifest> {
+    return new SqliteManifest(path, await readManifestFile(path, time), time);
+  }
+
   private constructor(path: string, db: DatabaseSync, time: Time) {
     this.name = path;
     this.db = db;
     this.#time = time;
     this.files = new SqliteFiles(db, this.name, time);
-    this.works = new SqliteWorks(db, time);
+    this.works = new SqliteWorks(db, time, (work, { run, attempt }) => this.#addAttempt(run, work, attempt));
     this.queue = new SqliteQueue(db);
     this.reports = new SqliteReports(db);
     this.tables = new SqliteManifestTables(db);
@@ -80,6 +91,10 @@ export class SqliteManifest implements Manifest {
 
   tryLock(): Promise<ManifestLock | undefined> {
     return lockManifest(this.name);
+  }
+
+  isInUse(): Promise<boolean> {
+    return isManifestLocked(this.name);
   }
 
   async beginRun(command: string): Promise<number> {

@@ -3,6 +3,7 @@ import { inTransaction } from "../../../stores/sqlite/database-file.ts";
 import type { Time } from "../../../time/time.ts";
 import type { Reason } from "../../reason.ts";
 import type { Work } from "../../work.ts";
+import type { AttemptOfRun } from "../attempt-record.ts";
 import { fileOfRow } from "../manifest-files.ts";
 import type { Row } from "../manifest-row.ts";
 import {
@@ -31,6 +32,7 @@ interface FoundWork {
 export class SqliteWorks implements ManifestWorks {
   readonly #db: DatabaseSync;
   readonly #time: Time;
+  readonly #addAttempt: (work: number, request: AttemptOfRun) => void;
   readonly #insert: StatementSync;
   readonly #byKey: StatementSync;
   readonly #byRow: StatementSync;
@@ -42,9 +44,10 @@ export class SqliteWorks implements ManifestWorks {
   readonly #update: StatementSync;
   readonly #merge: StatementSync;
 
-  constructor(db: DatabaseSync, time: Time) {
+  constructor(db: DatabaseSync, time: Time, addAttempt: (work: number, request: AttemptOfRun) => void) {
     this.#db = db;
     this.#time = time;
+    this.#addAttempt = addAttempt;
     this.#insert = db.prepare(
       `INSERT INTO works (key, ids, title, year, metadata, run, state, queue, added_ms)
        VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?) ON CONFLICT (key) DO NOTHING`,
@@ -122,7 +125,14 @@ export class SqliteWorks implements ManifestWorks {
     });
   }
 
-  async update({ id, ids, metadata = {}, sources = {} }: ListedWork): Promise<number | undefined> {
+  async update(work: ListedWork, request?: AttemptOfRun): Promise<number | undefined> {
+    return inTransaction(this.#db, "BEGIN IMMEDIATE", () => {
+      if (request !== undefined) this.#addAttempt(work.id, request);
+      return this.#updateWork(work);
+    });
+  }
+
+  #updateWork({ id, ids, metadata = {}, sources = {} }: ListedWork): number | undefined {
     const { title = null, year = null } = metadata;
     this.#update.run(storedIds(ids), title, year, JSON.stringify({ ...metadata, sources }), id);
     for (const name of idNames(ids)) {

@@ -29,7 +29,7 @@ const GROUPS_MAX = 5000;
  * Estimates a run before it starts, and the rest of it while it runs: the limits take a certain time for the requests that
  * are expected, and the service that takes longest decides.
  */
-export class RunForecast {
+export class ListEstimator {
   readonly #options: EstimateOptions;
   readonly #groups = new Map<string, WorkGroup>();
   readonly #lastOfQueue = new Map<string, WorkGroup>();

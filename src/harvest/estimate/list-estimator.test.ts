@@ -6,7 +6,7 @@ import { orderFor, RESOLVERS } from "../resolvers/order.ts";
 import type { Work } from "../work.ts";
 import { TYPICAL_YIELDS } from "./call-plan.ts";
 import { learnedYields } from "./learned-yields.ts";
-import { RunForecast } from "./run-forecast.ts";
+import { ListEstimator } from "./list-estimator.ts";
 
 const KEYLESS = RESOLVERS.filter(({ needs }) => needs.length === 0);
 
@@ -16,19 +16,19 @@ function workNamed(token: string): Work {
   return named.work;
 }
 
-async function forecastOf(tokens: readonly string[], patienceMs = 900_000): Promise<RunForecast> {
+async function estimatorOf(tokens: readonly string[], patienceMs = 900_000): Promise<ListEstimator> {
   const { ratelimits } = await loadPolicy({ env: {} });
   const order = (work: Work) => orderFor(work, KEYLESS);
-  const forecast = new RunForecast({ limits: ratelimits.resolved, order, yields: TYPICAL_YIELDS, patienceMs });
+  const estimator = new ListEstimator({ limits: ratelimits.resolved, order, yields: TYPICAL_YIELDS, patienceMs });
   for (const token of tokens)
-    forecast.add(workNamed(token), token.startsWith("24") ? "arxiv.org artifact" : "x metadata");
-  return forecast;
+    estimator.add(workNamed(token), token.startsWith("24") ? "arxiv.org artifact" : "x metadata");
+  return estimator;
 }
 
 const arxivIds = Array.from({ length: 101 }, (_, at) => `2401.${String(at + 1).padStart(5, "0")}`);
 
 test("the service that takes longest decides, and works are counted by kind", async () => {
-  const { ms, kinds, works, services } = (await forecastOf([...arxivIds, "10.1371/journal.pone.1"])).total;
+  const { ms, kinds, works, services } = (await estimatorOf([...arxivIds, "10.1371/journal.pone.1"])).total;
   assert.deepEqual([works, kinds], [102, { arxiv: 101, doi: 1 }]);
   // One request in 3 s, with a guard of half a second.
   assert.equal(ms, 350_000);
@@ -36,18 +36,18 @@ test("the service that takes longest decides, and works are counted by kind", as
 });
 
 test("the rest of a run takes the time of the works that are left", async () => {
-  const forecast = await forecastOf(arxivIds);
+  const estimator = await estimatorOf(arxivIds);
   const queue = { host: "arxiv.org", role: "artifact", inFlightRequests: 1, freeInMs: 0 };
-  assert.equal(forecast.leftMs([{ ...queue, waiting: 100 }]), 350_000);
-  assert.equal(forecast.leftMs([{ ...queue, waiting: 10 }]), 35_000);
-  assert.equal(forecast.leftMs([]), 0);
+  assert.equal(estimator.leftMs([{ ...queue, waiting: 100 }]), 350_000);
+  assert.equal(estimator.leftMs([{ ...queue, waiting: 10 }]), 35_000);
+  assert.equal(estimator.leftMs([]), 0);
 });
 
 test("a quota that is not waited for bounds the calls, and one within the patience the time", async () => {
   const many = Array.from({ length: 1500 }, (_, at) => `2401.${String(at + 1).padStart(5, "0")}`);
-  const impatient = (await forecastOf(many)).total;
+  const impatient = (await estimatorOf(many)).total;
   assert.deepEqual([impatient.services[0]?.unsent, impatient.ms], [500, 999 * 3500]);
-  const patient = (await forecastOf(many, 2 * 86_400_000)).total;
+  const patient = (await estimatorOf(many, 2 * 86_400_000)).total;
   assert.equal(patient.services[0]?.unsent, 0);
   assert.equal(patient.ms, 86_400_500 + 499 * 3500);
 });
