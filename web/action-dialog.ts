@@ -1,6 +1,7 @@
 /** Asks the operator to confirm an action and to say why, sends it, and shows what became of it. */
 import type { ActionName, ActionResult } from "../src/dashboard/dashboard-state.ts";
 import { type Child, fill, h, setText } from "./dom.ts";
+import { post } from "./post.ts";
 
 /** Shows the result after the dialog is closed. */
 export type OnResult = (text: string, isApplied: boolean) => void;
@@ -40,7 +41,7 @@ export function openActionDialog({ action, heading, title, effect, fields = [], 
     event.preventDefault();
     confirm.disabled = true;
     setText(confirm, "Waiting for the processes …");
-    send({ action, reason: reason.value, ...order() }, token)
+    post<ActionResult>("actions", { action, reason: reason.value, ...order() }, token)
       .then(result => {
         dialog.close();
         onResult(`${title}: ${result.text}.`, result.isApplied);
@@ -55,14 +56,4 @@ export function openActionDialog({ action, heading, title, effect, fields = [], 
   document.body.append(dialog);
   dialog.showModal();
   reason.focus();
-}
-
-async function send(order: object, token: string): Promise<ActionResult> {
-  const response = await fetch("actions", {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-docstokg-action": token },
-    body: JSON.stringify(order),
-  });
-  if (!response.ok) throw new Error((await response.text()).trim());
-  return response.json();
 }

@@ -41,18 +41,17 @@ const TEXTS: Readonly<Record<HostActionName, ActionTexts>> = {
     label: "Set limit …",
     title: "Set the limit",
     effect:
-      "All processes keep these rates in addition to those of the policy, in each role for itself, until the time is over " +
-      "or the limit is reset. Windows keep what they have counted. The total of a host or service and max_concurrent stay " +
-      "as the policy sets them.",
+      "All processes keep these limits in addition to those of the policy until the time is over or the limit is reset: " +
+      "each role for itself, or all roles together as a total. Windows keep what they have counted. The order replaces " +
+      "the one before.",
   },
   "reset-limit": {
     label: "Reset limit …",
     title: "Reset the limit",
-    effect: "The rates of the policy apply again.",
+    effect: "The limits of the policy apply again. For all roles, those of the total too.",
   },
 };
 const TIMED: ReadonlySet<HostActionName> = new Set(["open", "hold", "set-limit"]);
-/** The form of an order for rates needs the rates, and whether they replace those of the policy. */
 const RATE_HINT = "such as 2/SECOND or 2/SECOND+100/HOUR";
 const ROLES = ["metadata", "landing", "artifact"];
 
@@ -73,7 +72,7 @@ export function hostActionButtons(
 
 export function hostActions(host: HostState, allowed: readonly ActionName[]): readonly HostActionName[] {
   const isHeld = host.keys.some(key => key.isHeld || key.hold !== null);
-  const isOrdered = host.keys.some(key => key.order !== null);
+  const isOrdered = host.keys.some(key => key.order !== null || key.totalOrder !== null);
   const names = Object.keys(TEXTS) as HostActionName[];
   const isUseful = (name: HostActionName) =>
     (name !== "release" || isHeld) &&
@@ -88,11 +87,12 @@ function openHostDialog(
   { token, onResult }: Pick<ActionForm, "token" | "onResult">,
 ): void {
   const hasDuration = TIMED.has(action);
-  const roles = host.kind === "resolver" ? [] : ROLES;
+  const isLimit = action === "set-limit" || action === "reset-limit";
+  const roles = host.kind === "resolver" ? [] : isLimit ? [...ROLES, "total"] : ROLES;
   const role = h(
     "select",
     { name: "role" },
-    h("option", { value: "" }, "all roles"),
+    h("option", { value: "" }, action === "set-limit" ? "each role" : "all roles"),
     ...roles.map(name => h("option", {}, name)),
   );
   const seconds = h("input", { type: "number", name: "seconds", min: 1, max: 31_622_400, value: 300, required: true });
@@ -100,9 +100,9 @@ function openHostDialog(
     type: "text",
     name: "rates",
     placeholder: RATE_HINT,
-    required: true,
     autocomplete: "off",
   });
+  const slots = h("input", { type: "number", name: "slots", min: 1, placeholder: "as now" });
   const force = h("input", { type: "checkbox", name: "force" });
   const hasRates = action === "set-limit";
   const { title, effect } = TEXTS[action];
@@ -111,13 +111,15 @@ function openHostDialog(
     fields: [
       roles.length > 0 && h("label", {}, "Role", role),
       hasRates && h("label", {}, "Rates", rates),
+      hasRates && h("label", {}, "Requests in flight", slots),
       hasDuration && h("label", {}, "Seconds", seconds),
-      hasRates && h("label", { class: "check" }, force, "Replace the policy, also by looser rates"),
+      hasRates && h("label", { class: "check" }, force, "Replace the policy, also by looser limits"),
     ],
     order: () => ({
       ...{ host: host.name, role: role.value },
       ...(hasDuration && { seconds: Number(seconds.value) }),
       ...(hasRates && { rates: rates.value, force: force.checked }),
+      ...(hasRates && slots.value !== "" && { maxConcurrent: Number(slots.value) }),
     }),
   });
 }

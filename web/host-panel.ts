@@ -1,5 +1,5 @@
 /** Everything about one host: circuits, limits of each role, policy with sources, its latest events. */
-import type { CircuitRowState, HostState, KeyState } from "../src/dashboard/dashboard-state.ts";
+import type { CircuitRowState, HostState, KeyState, OrderState } from "../src/dashboard/dashboard-state.ts";
 import { fill, h, setText, visible } from "./dom.ts";
 import { eventLine } from "./events-view.ts";
 import { count, duration, plural, timeLeft } from "./format.ts";
@@ -145,18 +145,26 @@ function sectionsOf(host: HostState, nowMs: number): readonly HTMLElement[] {
 }
 
 /** What operators have ordered for the key: who, why, until when, and whether it is looser than the policy. */
-function orderLines({ name }: HostState, { hold, order }: KeyState, nowMs: number): readonly HTMLElement[] {
+function orderLines({ name }: HostState, { hold, order, totalOrder }: KeyState, nowMs: number): readonly HTMLElement[] {
   const lines: HTMLElement[] = [];
   if (hold !== null) {
     const what = hold.target === name ? "Held" : `${hold.target} is held`;
     lines.push(h("p", { class: "order" }, `${what} by an operator${leftText(hold.untilMs, nowMs)}: ${hold.reason}`));
   }
-  if (order === null) return lines;
-  const { rates, policyRates, by, reason, untilMs, isLooser } = order;
-  const instead = policyRates === "" ? "no limit" : policyRates;
-  const text = `Limit ${rates} instead of ${instead}${leftText(untilMs, nowMs)}, ordered by ${by}: ${reason}`;
+  if (order !== null) lines.push(orderLine("Limit", order, nowMs));
+  if (totalOrder !== null) {
+    const of = totalOrder.owner === name ? "" : ` of ${totalOrder.owner}`;
+    lines.push(orderLine(`Total${of}`, totalOrder, nowMs));
+  }
+  return lines;
+}
+
+function orderLine(what: string, order: OrderState, nowMs: number): HTMLElement {
+  const { limits, policyLimits, by, reason, untilMs, isLooser } = order;
+  const instead = policyLimits === "" ? "no limit" : policyLimits;
+  const text = `${what} ${limits} instead of ${instead}${leftText(untilMs, nowMs)}, ordered by ${by}: ${reason}`;
   const badge = isLooser && h("b", { class: "badge open" }, "looser than the policy");
-  return [...lines, h("p", { class: "order" }, badge, badge ? " " : "", text)];
+  return h("p", { class: "order" }, badge, badge ? " " : "", text);
 }
 
 function leftText(untilMs: number | null, nowMs: number): string {

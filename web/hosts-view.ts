@@ -3,6 +3,7 @@ import type { HostState, KeyState } from "../src/dashboard/dashboard-state.ts";
 import { fill, h, setAttribute, setText, visible } from "./dom.ts";
 import { count, duration, timeLeft } from "./format.ts";
 import { HostPanel } from "./host-panel.ts";
+import { HostQuestion } from "./host-question.ts";
 import { isStopped, meter, setMeter } from "./meter.ts";
 import { type Model, needsAttention } from "./model.ts";
 import { hashOf, type View } from "./view.ts";
@@ -23,6 +24,7 @@ export class HostsView implements View {
   readonly #onlyAttention = h("input", { type: "checkbox", id: "only-attention" });
   readonly #summary = h("p", { class: "soft", role: "status" });
   readonly #empty = h("p", { class: "empty" });
+  readonly #question = new HostQuestion();
   readonly #panel: HostPanel;
   readonly #body: HTMLElement;
   #model: Model;
@@ -51,7 +53,11 @@ export class HostsView implements View {
       h("label", { for: "only-attention" }, this.#onlyAttention, "Needs attention"),
       this.#summary,
     );
-    this.#body = h("div", { class: "split" }, h("div", { class: "listing" }, head, this.#list.element, this.#empty));
+    this.#body = h(
+      "div",
+      { class: "split" },
+      h("div", { class: "listing" }, head, this.#list.element, this.#empty, this.#question.element),
+    );
     this.#body.append(this.#panel.element);
     this.element = h("div", { class: "view hosts" }, tools, this.#body);
     this.#filter.addEventListener("input", () => this.update(this.#model));
@@ -89,6 +95,9 @@ export class HostsView implements View {
         ? "No process has used this store in the last minute."
         : "No request has been sent yet.";
     setText(this.#empty, all.length === 0 ? none : "No host matches the filter.");
+    // A host without keys has only a record in the store.
+    const hasMatch = hosts.some(({ keys }) => keys.length > 0);
+    this.#question.update(model, wanted, hasMatch);
     const selected = model.hosts.get(this.#selected);
     this.#body.classList.toggle("open", this.#selected !== "");
     this.#panel.show(this.#selected, selected, model);

@@ -33,7 +33,8 @@ export class ProcessesView implements View {
       `${plural(processes.length, "process").replace("processs", "processes")} on ${plural(machines, "machine")}`,
     );
     this.#empty.hidden = processes.length > 0;
-    const rows = processes.map(({ pid, program, machine, calls, inFlight, waiting, keys, startedMs, writtenMs }) => {
+    const rows = processes.map(process => {
+      const { pid, program, machine, calls, inFlight, waiting, keys, isPartial, startedMs, writtenMs } = process;
       const ageMs = writtenMs === null ? 0 : Math.max(0, nowMs - writtenMs);
       const isSilent = ageMs > SILENT_MS && calls > 0;
       const updated = writtenMs === null ? "live" : `${duration(ageMs)} ago`;
@@ -42,7 +43,8 @@ export class ProcessesView implements View {
         {},
         h("th", { scope: "row" }, `${program} `, h("span", { class: "soft" }, `pid ${pid}`)),
         h("td", { class: "text" }, machine),
-        ...[calls, inFlight, waiting, keys].map(value => h("td", {}, count(value))),
+        ...[calls, inFlight, waiting].map(value => h("td", {}, count(value))),
+        h("td", {}, isPartial ? `more than ${count(keys)}` : count(keys)),
         h("td", {}, duration(Math.max(0, nowMs - startedMs))),
         h("td", isSilent ? { class: "warn" } : {}, isSilent ? `silent for ${duration(ageMs)}` : updated),
       );

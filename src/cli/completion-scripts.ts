@@ -43,7 +43,7 @@ function treeOf(program: string, described: readonly CommandDescription[]): Comp
   return { program, commands, flags };
 }
 
-/** Every command with the words before it, for the loop that finds the command of a line. */
+/** Every command with the words before it. A loop in each script compares the typed words with them. */
 function steps({ commands }: CompletionTree): readonly string[] {
   return [...commands].flatMap(([parent, words]) => words.map(({ word }) => `"${parent} ${word}"`));
 }

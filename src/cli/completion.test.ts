@@ -18,7 +18,7 @@ async function offered(...words: readonly string[]): Promise<readonly string[]> 
 test("bash completes commands, subcommands and flags", async () => {
   assert.deepEqual(await offered("pol"), ["policy"]);
   assert.deepEqual(await offered("breaker", ""), ["show", "open", "close", "half-open"]);
-  assert.deepEqual(await offered("breaker", "open", "--se"), ["--seconds"]);
+  assert.deepEqual(await offered("breaker", "open", "--fo"), ["--for"]);
   assert.deepEqual(await offered("--v"), ["--version"]);
 });
 

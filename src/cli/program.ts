@@ -127,7 +127,7 @@ class CommandLine {
       .configureOutput({
         writeOut: text => io.stdout.write(text),
         writeErr: text => io.stderr.write(text),
-        // It quotes an unknown option with its value: `--api-key=…`.
+        // Commander quotes an unknown option with its value: `--api-key=…`.
         outputError: (text, write) => write(redactedText(text).replace(/^error:/, `${program.name}:`)),
       })
       .hook("preSubcommand", (_, command) => this.#load(command));

@@ -1,14 +1,16 @@
 import { operatorReason } from "../breaker/cooldowns.ts";
 import { ORDER_SECONDS_MAX } from "../breaker/order-seconds.ts";
-import type { BreakerTarget, OrderRequest } from "../breaker/orders.ts";
+import type { OrderRequest, OrderTarget } from "../breaker/orders.ts";
 import { formatRates, parseRates, type Rate } from "../core/limits/rate.ts";
+import { isOrderReason, REASON_FORM } from "../core/text/order-reason.ts";
 import { redactedText } from "../core/text/redaction.ts";
 import type { Hub } from "../http/hub.ts";
 import { giveLimitOrder } from "../http/limit-command.ts";
-import type { Acknowledgement, Operator } from "../http/operator.ts";
+import { type Acknowledgement, type Operator, UnconfirmedOrderError } from "../http/operator.ts";
+import { checkWantedLimits } from "../policy/limit-order-check.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { commonName } from "../policy/partition-name.ts";
-import { isRole, ROLES } from "../policy/roles.ts";
+import { isLimitPart, LIMIT_PARTS, ROLES } from "../policy/roles.ts";
 import { serviceOfName, withoutTier } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
 import type { ActionName, ActionResult, DashboardState, HostActionName, RunActionName } from "./dashboard-state.ts";
@@ -16,14 +18,16 @@ import type { ActionName, ActionResult, DashboardState, HostActionName, RunActio
 /** An order of the operator about a host, a role of it or a resolver, checked. */
 export interface HostAction {
   readonly name: HostActionName;
-  readonly target: BreakerTarget;
+  readonly target: OrderTarget;
   /** How the page names the target: `api.example.org (landing)`. */
   readonly targetText: string;
   /** Only for `open`, `hold` and `set-limit`. */
   readonly seconds: number;
   /** Only for `set-limit`; empty for the others. */
   readonly rates: readonly Rate[];
-  /** Only for `set-limit`: the rates replace those of the policy, also by looser ones. */
+  /** Only for `set-limit`; undefined if the order leaves it as it is. */
+  readonly maxConcurrent: number | undefined;
+  /** Only for `set-limit`: the limits replace those of the policy, also by looser ones. */
   readonly isForced: boolean;
   /** Why: one line. */
   readonly reason: string;
@@ -55,7 +59,6 @@ export interface RunControls {
   retry(failure: string): Promise<number>;
 }
 
-const REASON_CHARS_MAX = 200;
 /** Processes are notified at once, so one that needs longer is busy or gone. */
 const ACKNOWLEDGED_WITHIN_MS = 2000;
 const RESOLVER = "resolver ";
@@ -83,23 +86,26 @@ export function parseAction(
     throw new RangeError(`unknown action ${JSON.stringify(fields["action"])}; expected ${names.join(", ")}`);
   const given = fields["reason"];
   const text = typeof given === "string" ? given.trim() : "";
-  if (text === "" || text.length > REASON_CHARS_MAX || /\p{Cc}/u.test(text))
-    throw new RangeError(`the reason must be one line of 1 to ${REASON_CHARS_MAX} characters`);
+  if (!isOrderReason(text)) throw new RangeError(`the reason must be ${REASON_FORM}`);
   // It is stored, shown on every page and passed to the application.
   const reason = redactedText(text);
   return isRunAction(name)
     ? { name, reason, ...runTargetOf(name, fields, shown) }
-    : { name, reason, by: `dashboard, ${from}`, ...hostTargetOf(name, fields, shown), ...ratesOf(name, fields) };
+    : { name, reason, by: `dashboard, ${from}`, ...hostTargetOf(name, fields, shown), ...limitsIn(name, fields) };
 }
 
-function ratesOf(
+function limitsIn(
   name: HostActionName,
-  { rates = "", force = false }: OrderFields,
-): Pick<HostAction, "rates" | "isForced"> {
-  if (name !== "set-limit") return { rates: [], isForced: false };
+  { rates = "", maxConcurrent, force = false }: OrderFields,
+): Pick<HostAction, "rates" | "maxConcurrent" | "isForced"> {
+  if (name !== "set-limit") return { rates: [], maxConcurrent: undefined, isForced: false };
   if (typeof rates !== "string") throw new RangeError(`rates must be a text, not ${JSON.stringify(rates)}`);
+  if (maxConcurrent !== undefined && typeof maxConcurrent !== "number")
+    throw new RangeError(`maxConcurrent must be a number, not ${JSON.stringify(maxConcurrent)}`);
   if (typeof force !== "boolean") throw new RangeError(`force must be true or false, not ${JSON.stringify(force)}`);
-  return { rates: parseRates(rates.trim()), isForced: force };
+  const wanted = { rates: rates.trim() === "" ? [] : parseRates(rates.trim()), maxConcurrent };
+  checkWantedLimits(wanted);
+  return { ...wanted, isForced: force };
 }
 
 function hostTargetOf(
@@ -109,11 +115,12 @@ function hostTargetOf(
 ): Pick<HostAction, "target" | "targetText" | "seconds"> {
   if (typeof host !== "string" || !hosts.some(known => known.name === host))
     throw new RangeError(`unknown host ${JSON.stringify(host)}: no running process has called it`);
-  if (typeof role !== "string" || (role !== "" && !isRole(role)))
-    throw new RangeError(`unknown role ${JSON.stringify(role)}; expected ${ROLES.join(", ")}`);
+  const isLimit = name === "set-limit" || name === "reset-limit";
+  const roles: readonly string[] = isLimit ? LIMIT_PARTS : ROLES;
+  if (typeof role !== "string" || (role !== "" && !roles.includes(role)))
+    throw new RangeError(`unknown role ${JSON.stringify(role)}; expected ${roles.join(", ")}`);
   if (TIMED.has(name) && !(typeof seconds === "number" && seconds > 0 && seconds <= ORDER_SECONDS_MAX))
     throw new RangeError(`seconds must be above 0 and at most ${ORDER_SECONDS_MAX}, not ${JSON.stringify(seconds)}`);
-  const isLimit = name === "set-limit" || name === "reset-limit";
   return {
     target: isLimit ? limitTargetOf(host, role) : circuitTargetOf(host, role),
     targetText: role === "" ? host : `${host} (${role})`,
@@ -152,6 +159,16 @@ export class StoreActions implements DashboardActions {
 
   async run(action: HostAction | RunAction): Promise<ActionResult> {
     if (!("target" in action)) throw new RangeError(`the run cannot be changed from here: ${action.name}`);
+    try {
+      return await this.#give(action);
+    } catch (error) {
+      // It is in force, so it must be logged as an action that was carried out.
+      if (error instanceof UnconfirmedOrderError) return { isApplied: false, text: redactedText(error.message) };
+      throw error;
+    }
+  }
+
+  async #give(action: HostAction): Promise<ActionResult> {
     const { name, target, seconds, reason } = action;
     if (name === "set-limit" || name === "reset-limit") return this.#changeLimit(action, name);
     const ordered = { ms: seconds * 1000, reason: operatorReason(reason) };
@@ -162,19 +179,17 @@ export class StoreActions implements DashboardActions {
           ? { kind: "hold", ...ordered }
           : { kind: name };
     const { sequence } = await this.#operator.order(target, request);
-    if (sequence === undefined)
-      return { isApplied: true, text: name === "release" ? "nothing was held" : "no circuit had to change" };
     const acknowledgements = await this.#operator.acknowledgements([sequence], this.#time, ACKNOWLEDGED_WITHIN_MS);
     return resultOf(acknowledgements);
   }
 
   async #changeLimit(action: HostAction, kind: "set-limit" | "reset-limit"): Promise<ActionResult> {
-    const { target, seconds, rates, isForced, reason, by } = action;
+    const { target, seconds, rates, maxConcurrent, isForced, reason, by } = action;
     if ("resolver" in target) throw new RangeError("a resolver has no rate limits");
     const request =
       kind === "reset-limit"
         ? ({ kind, reason, by } as const)
-        : ({ kind, ms: seconds * 1000, rates, isForced, reason, by } as const);
+        : ({ kind, ms: seconds * 1000, rates, maxConcurrent, isForced, reason, by } as const);
     const { kept, looser, acknowledgements } = await giveLimitOrder(this.#operator, target, request, {
       ...{ policy: this.#policy, time: this.#time, timeoutMs: ACKNOWLEDGED_WITHIN_MS, hint: FORCE_HINT },
     });
@@ -210,7 +225,10 @@ export class HubActions implements DashboardActions {
     else if (name === "hold") limits.hold(text, seconds, { reason });
     else if (name === "release") limits.release(text);
     else if (name === "reset-limit") limits.reset(text, { reason, by });
-    else limits.set(text, formatRates(action.rates), { seconds, reason, by, force: action.isForced });
+    else {
+      const { rates, maxConcurrent, isForced: force } = action;
+      limits.set(text, formatRates(rates), { seconds, reason, by, maxConcurrent, force });
+    }
     return APPLIED;
   }
 
@@ -228,7 +246,7 @@ export class HubActions implements DashboardActions {
 const APPLIED: ActionResult = { isApplied: true, text: "applied by this process" };
 
 /** The target as `hub.breakers` takes it. */
-function targetText(target: BreakerTarget): string {
+function targetText(target: OrderTarget): string {
   if ("resolver" in target) return `resolver:${target.resolver}`;
   const service = serviceOfName(target.unit);
   const unit = service === undefined ? target.unit : `service:${service}`;
@@ -252,13 +270,13 @@ function resultOf(acknowledgements: readonly Acknowledgement[]): ActionResult {
   return { isApplied: applied === total, text: parts.join("; ") };
 }
 
-function targetOf(host: string, role: string): BreakerTarget {
+function targetOf(host: string, role: string): OrderTarget {
   if (host.startsWith(RESOLVER)) return { resolver: host.slice(RESOLVER.length) };
-  return { unit: host, role: isRole(role) ? role : undefined };
+  return { unit: host, role: isLimitPart(role) ? role : undefined };
 }
 
 /** The circuit, the cooldowns and the holds of a budget `service <name>:<host>` are those of its host. */
-function circuitTargetOf(host: string, role: string): BreakerTarget {
+function circuitTargetOf(host: string, role: string): OrderTarget {
   const service = serviceOfName(host);
   const colon = service?.indexOf(":") ?? -1;
   return targetOf(service === undefined || colon < 0 ? host : service.slice(colon + 1), role);
@@ -268,7 +286,7 @@ function circuitTargetOf(host: string, role: string): BreakerTarget {
  * The page shows a budget for each tier, partition and host of a service; orders for rates are for all tiers and
  * partitions, and for all hosts of a service.
  */
-function limitTargetOf(host: string, role: string): BreakerTarget {
+function limitTargetOf(host: string, role: string): OrderTarget {
   const target = targetOf(withoutTier(commonName(host)), role);
   if ("resolver" in target || serviceOfName(target.unit) === undefined) return target;
   return { ...target, unit: target.unit.split(":", 1)[0] ?? target.unit };

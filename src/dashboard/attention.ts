@@ -22,9 +22,11 @@ export function attentionOf(host: Unranked): Pick<HostState, "attention" | "why"
   const queued = waiting > 0 ? `, ${waiting} queued` : "";
   if (host.state === "open") return rank(6, waiting + 1, `${openText(host)}${queued}`);
   if (host.state === "half_open") return rank(5, waiting + 1, `half-open: trial calls decide${queued}`);
-  const looser = host.keys.find(({ order }) => order?.isLooser === true);
-  if (looser?.order !== null && looser !== undefined)
-    return rank(4, RANK_MAX, `${looser.role}: ${looser.order.rates} is looser than the policy${queued}`);
+  const [looser] = host.keys.flatMap(({ role, order, totalOrder }) => [
+    ...(order?.isLooser ? [`${role}: ${order.limits}`] : []),
+    ...(totalOrder?.isLooser ? [`total: ${totalOrder.limits}`] : []),
+  ]);
+  if (looser !== undefined) return rank(4, RANK_MAX, `${looser} is looser than the policy${queued}`);
   const [held] = host.keys.filter(({ isHeld }) => isHeld).toSorted((a, b) => b.newCallMs - a.newCallMs);
   if (held !== undefined) return rank(4, held.newCallMs, `${held.role} in cooldown${queued}`);
   const [slow] = host.keys.filter(({ pace }) => pace < 1).toSorted((a, b) => a.pace - b.pace);

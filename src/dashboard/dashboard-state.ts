@@ -16,17 +16,22 @@ export interface WindowState {
   readonly isLearned: boolean;
 }
 
-/** The rates that an operator has ordered for a key. */
+/** The limits that an operator has ordered for a key or total. */
 export interface OrderState {
-  /** `2/SECOND+100/HOUR`. */
-  readonly rates: string;
+  /** `2/SECOND+100/HOUR, max_concurrent 3`. */
+  readonly limits: string;
   readonly reason: string;
   readonly by: string;
   readonly untilMs: number | null;
   /** True if it allows more than the policy. */
   readonly isLooser: boolean;
-  /** The rates of the policy; empty if there are none. */
-  readonly policyRates: string;
+  /** The limits of the policy that they replace or tighten, as `limits`; empty if there are none. */
+  readonly policyLimits: string;
+}
+
+/** The limits that an operator has ordered for the total of a host or service. */
+export interface TotalOrderState extends OrderState {
+  readonly owner: string;
 }
 
 /** An operator holds the calls of a key, or a part of them. */
@@ -57,8 +62,10 @@ export interface KeyState {
   readonly isHeld: boolean;
   /** The order of an operator that holds calls of the key; null if there is none. */
   readonly hold: HoldState | null;
-  /** The order of an operator that has changed its rates; null if there is none. */
+  /** The order of an operator that has changed its limits; null if there is none. */
   readonly order: OrderState | null;
+  /** The same for a total that its requests count in. */
+  readonly totalOrder: TotalOrderState | null;
   /** The pace learned by AIMD; 1 is full pace. */
   readonly pace: number;
   readonly guardMs: number;
@@ -84,7 +91,7 @@ export interface HostState {
   readonly name: string;
   readonly kind: "host" | "service" | "resolver";
   readonly state: CircuitStateName;
-  /** Why it is open or half-open: `failures`, `retry-after`, `rolling-window` or the words of an operator. */
+  /** Why it is open or half-open: `failures`, `retry-after`, `rolling-window`, `slow-calls` or the reason of an operator. */
   readonly reason: string | null;
   /** When every role may be called again. */
   readonly untilMs: number | null;
@@ -110,8 +117,10 @@ export interface ProcessState {
   readonly calls: number;
   readonly inFlight: number;
   readonly waiting: number;
-  /** Number of keys that it has used. */
+  /** Number of keys that it lists. */
   readonly keys: number;
+  /** True if it has more: a process publishes its busiest keys, and those that operators ask for. */
+  readonly isPartial: boolean;
 }
 
 export type SeriesName = "requests" | "waitMs" | "throttles" | "hits" | "failures" | "refused";
@@ -213,13 +222,15 @@ export interface AboutState {
   readonly hasOutcomes: boolean;
   /** Actions that the page may send; empty in read-only mode. */
   readonly actions: readonly ActionName[];
+  /** Whether the page may ask processes for a host that they do not list. */
+  readonly canAsk: boolean;
   /** Proves that an action comes from the page. */
   readonly actionToken: string;
 }
 
 /**
  * What an operator can do: to a host, a role of it or a resolver, or to the run of this process. While a host is held its
- * calls wait instead of failing; `release` ends this. `set-limit` changes the rates of a host; `reset-limit` ends this.
+ * calls wait instead of failing; `release` ends this. `set-limit` changes the limits of a host; `reset-limit` ends this.
  * `retry` adds failed works to the run.
  */
 export type ActionName =
@@ -243,6 +254,14 @@ export interface ActionResult {
   /** True if every process has applied it. */
   readonly isApplied: boolean;
   /** `applied by 3 of 3 processes`. */
+  readonly text: string;
+}
+
+/** What became of a question for a host. */
+export interface AskResult {
+  /** True if it is listed now. */
+  readonly isListed: boolean;
+  /** `no running process has called api.example.org`. */
   readonly text: string;
 }
 

@@ -6,8 +6,9 @@ import { exampleSource } from "../../test/dashboard/example-source.ts";
 import { dashboardFor, listen, withToken } from "../../test/dashboard/served-dashboard.ts";
 import { hubFor, serve } from "../../test/http/kit.ts";
 import { StoreError } from "../errors.ts";
-import { createDashboard, dashboardOf, type PerformedAction } from "./dashboard.ts";
+import { createDashboard, dashboardOf } from "./dashboard.ts";
 import type { DashboardState } from "./dashboard-state.ts";
+import type { PerformedAction } from "./performed-action.ts";
 
 test("the page is served with the token of the address, which becomes a strict cookie", async t => {
   const { dashboard, origin } = await dashboardFor(t);
@@ -109,8 +110,24 @@ test("an operator stops, holds, releases and limits hosts of the hub, and each a
   await assert.rejects(send(), { code: "DOCSTOKG_RATE_LIMITED" });
   const { order } = (await read()).hosts[0]?.keys[0] ?? {};
   assert.deepEqual(
-    [order?.rates, order?.by, order?.reason, order?.isLooser],
+    [order?.limits, order?.by, order?.reason, order?.isLooser],
     ["1/DAY", "dashboard, 127.0.0.1", "test", false],
+  );
+  await act({ action: "reset-limit" });
+  assert.equal(await send(), 200);
+  const total = { action: "set-limit", seconds: 60, role: "total" };
+  assert.match(await act(total), /^400: an order needs rates, such as 2\/SECOND, or max_concurrent/);
+  assert.match(await act({ ...total, maxConcurrent: "2" }), /^400: maxConcurrent must be a number, not "2"/);
+  assert.match(
+    await act({ ...total, action: "hold" }),
+    /^400: unknown role "total"; expected metadata, landing, artifact/,
+  );
+  await act({ ...total, rates: "1/DAY", maxConcurrent: 2 });
+  await assert.rejects(send(), { code: "DOCSTOKG_RATE_LIMITED" });
+  const { totalOrder } = (await read()).hosts[0]?.keys[0] ?? {};
+  assert.deepEqual(
+    [totalOrder?.owner, totalOrder?.limits, totalOrder?.policyLimits],
+    ["127.0.0.1", "1/DAY, max_concurrent 2", ""],
   );
   await act({ action: "reset-limit" });
   assert.equal(await send(), 200);
@@ -124,12 +141,18 @@ test("an operator stops, holds, releases and limits hosts of the hub, and each a
       "release 127.0.0.1 (metadata) 0 test 127.0.0.1",
       "set-limit 127.0.0.1 (metadata) 60 test 127.0.0.1",
       "reset-limit 127.0.0.1 0 test 127.0.0.1",
+      "set-limit 127.0.0.1 (total) 60 test 127.0.0.1",
+      "reset-limit 127.0.0.1 0 test 127.0.0.1",
     ],
   );
   const operator = (await read()).events.filter(({ type }) => type === "operator").map(({ text }) => text);
   assert.equal(operator[0], "opened for 60 s by an operator (127.0.0.1): test; applied by this process");
   assert.equal(operator[5], "limit set to 1/DAY for 60 s by an operator (127.0.0.1): test; applied by this process");
-  assert.equal(operator.length, 7);
+  assert.equal(
+    operator[7],
+    "limit set to 1/DAY, max_concurrent 2 for 60 s by an operator (127.0.0.1): test; applied by this process",
+  );
+  assert.equal(operator.length, 9);
 });
 
 test("a secret in the reason of an operator reaches neither the page nor onAction", async t => {
@@ -176,6 +199,39 @@ test("an action that the store does not take is answered with the reason, and is
   assert.equal(await response.text(), "503: redis at redis://…@127.0.0.1:1: connect ECONNREFUSED\n");
   assert.deepEqual(performed, []);
 });
+
+for (const [kind, onAction] of [
+  [
+    "throws",
+    () => {
+      throw new Error("audit of redis://me:hunter2@127.0.0.1 failed");
+    },
+  ],
+  ["rejects", async () => Promise.reject(new Error("audit of redis://me:hunter2@127.0.0.1 failed"))],
+] as const)
+  test(`if onAction ${kind}, the page says that the action was applied and that the application may not have logged it`, async t => {
+    const server = await serve(t, (_, response) => response.end("ok"));
+    const { hub, dashboard, origin } = await dashboardFor(t, { onAction });
+    await (await hub.fetch(server.origin)).text();
+    const read = async () => (await (await fetch(withToken(dashboard, origin, "/state"))).json()) as DashboardState;
+    const { about } = await read();
+    const headers = { "content-type": "application/json", origin, "x-docstokg-action": about.actionToken };
+    const body = JSON.stringify({ action: "open", host: "127.0.0.1", seconds: 60, reason: "test" });
+    const response = await fetch(withToken(dashboard, origin, "/actions"), { method: "POST", headers, body });
+    const problem =
+      "onAction of the application failed, so its log may lack this action: audit of redis://…@127.0.0.1 failed";
+    assert.equal(response.status, 200);
+    assert.deepEqual(await response.json(), { isApplied: true, text: `applied by this process; ${problem}` });
+    assert.equal(hub.breakers.state("127.0.0.1").state, "open");
+    const lines = (await read()).events.filter(({ type }) => type === "operator");
+    assert.deepEqual(
+      lines.map(({ text, level }) => [level, text]),
+      [
+        ["info", "opened for 60 s by an operator (127.0.0.1): test; applied by this process"],
+        ["bad", `open 127.0.0.1: ${problem}`],
+      ],
+    );
+  });
 
 test("the handler works below a path, with and without a framework that removes it", async t => {
   const { dashboard, origin } = await dashboardFor(t, { basePath: "/ops/live" });

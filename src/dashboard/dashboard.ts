@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { formatRates } from "../core/limits/rate.ts";
 import { redactedText } from "../core/text/redaction.ts";
-import { StoreError } from "../errors.ts";
+import { messageOf, StoreError } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
-import { type DashboardActions, type HostAction, HubActions, parseAction, type RunAction } from "./actions.ts";
-import type { ActionName } from "./dashboard-state.ts";
+import { type DashboardActions, HubActions, parseAction } from "./actions.ts";
+import { askedName } from "./ask-for-host.ts";
 import { HubSource } from "./hub-source.ts";
 import { LiveFeed } from "./live-feed.ts";
 import { pageFiles } from "./page-files.ts";
+import { actionLine, type PerformedAction, performedAction } from "./performed-action.ts";
 import { jsonBody } from "./request-body.ts";
 import { cookieName, type GuardOptions, LOOPBACK_NAMES, refusalOf } from "./request-guard.ts";
 import type { DashboardSource } from "./source.ts";
@@ -35,28 +35,14 @@ export interface DashboardOptions {
   readonly hosts?: readonly string[] | "any" | undefined;
   /** Shows everything and changes nothing: every action is refused. @default false */
   readonly isReadOnly?: boolean | undefined;
-  /** Called with each action that was carried out, for a log of who did what and why. @default none */
+  /**
+   * Called with each action that was carried out, for a log of who did what and why. The page gets its answer when it
+   * has returned, or its promise is settled. If it fails, the action is not undone, and the page shows the error.
+   * @default none
+   */
   readonly onAction?: ((action: PerformedAction) => void) | undefined;
   /** The clock, for tests. @default systemTime */
   readonly time?: Time | undefined;
-}
-
-/** An action of an operator, after it was carried out. */
-export interface PerformedAction {
-  /** What was done. */
-  readonly action: ActionName;
-  /** The host, service or resolver, with its role (`api.example.org (landing)`), or `the run`. */
-  readonly target: string;
-  /** For `open`, `hold` and `set-limit`: how long. */
-  readonly seconds: number;
-  /** For `set-limit`: the rates, `2/SECOND`, with `, forced` if they replace those of the policy; else empty. */
-  readonly rates: string;
-  /** What the operator has written. */
-  readonly reason: string;
-  /** The address of the browser. */
-  readonly from: string;
-  /** `applied by 3 of 3 processes`. */
-  readonly result: string;
 }
 
 /** A handler for requests of a Node server. Mount it in `node:http`, Express or Fastify. */
@@ -101,6 +87,7 @@ class DashboardServer {
   readonly #feed: LiveFeed;
   readonly #actionToken = randomBytes(16).toString("hex");
   readonly #actions: DashboardActions | undefined;
+  readonly #canAsk: boolean;
   readonly #onAction: DashboardOptions["onAction"];
   readonly #time: Time;
 
@@ -120,7 +107,11 @@ class DashboardServer {
     this.#actions = options.isReadOnly ? undefined : source.actions;
     this.#onAction = options.onAction;
     this.#time = time;
-    const about = { ...source.about, actions: this.#actions?.names ?? [], actionToken: this.#actionToken };
+    this.#canAsk = source.ask !== undefined && !options.isReadOnly;
+    const about = {
+      ...{ ...source.about, actions: this.#actions?.names ?? [] },
+      ...{ canAsk: this.#canAsk, actionToken: this.#actionToken },
+    };
     this.#feed = new LiveFeed(source, about, time);
   }
 
@@ -179,25 +170,41 @@ class DashboardServer {
 
   async #act(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const actions = this.#actions;
+    if (path === "/ask") return this.#ask(request, response);
     if (path !== "/actions") return sendText(response, 404, "404: not found\n");
     if (actions === undefined) return sendText(response, 403, "403: this dashboard is read-only\n");
     const from = request.socket.remoteAddress ?? "unknown";
     const action = parseAction(await jsonBody(request), actions.names, await this.#feed.read(), from);
     const result = await actions.run(action);
-    const { name, targetText: target, reason } = action;
-    const seconds = "seconds" in action ? action.seconds : 0;
-    const rates = ratesText(action);
-    this.#source.log.addLine({
-      atMs: this.#time.wallMs(),
-      type: "operator",
-      ...placeOf(action),
-      text: `${VERBS[name](action)} by an operator (${from}): ${reason}; ${result.text}`,
-      level: result.isApplied ? "info" : "warn",
-      isRoutine: false,
-    });
-    this.#onAction?.({ action: name, target, seconds, rates, reason, from, result: result.text });
+    this.#source.log.addLine({ atMs: this.#time.wallMs(), ...actionLine(action, from, result) });
+    const problem = await this.#report(performedAction(action, from, result));
+    await this.#feed.refresh();
+    sendJson(response, problem === undefined ? result : { ...result, text: `${result.text}; ${problem}` });
+  }
+
+  async #ask(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { ask } = this.#source;
+    if (ask === undefined || !this.#canAsk)
+      return sendText(response, 403, "403: this dashboard cannot ask processes\n");
+    const result = await ask(askedName(await jsonBody(request)));
     await this.#feed.refresh();
     sendJson(response, result);
+  }
+
+  /** Calls `onAction`. Returns the problem if that fails: the action stays applied, and the operator sees the problem. */
+  async #report(action: PerformedAction): Promise<string | undefined> {
+    try {
+      await this.#onAction?.(action);
+      return undefined;
+    } catch (error) {
+      const problem = `onAction of the application failed, so its log may lack this action: ${redactedText(messageOf(error))}`;
+      const { action: name, target } = action;
+      this.#source.log.addLine({
+        ...{ atMs: this.#time.wallMs(), type: "operator", host: "", role: "", level: "bad", isRoutine: false },
+        text: `${name} ${target}: ${problem}`,
+      });
+      return problem;
+    }
   }
 
   /** Undefined for a path that is not below the base. */
@@ -223,33 +230,6 @@ class DashboardServer {
     response.setHeader("content-length", bytes.length);
     response.writeHead(200).end(request.method === "HEAD" ? undefined : bytes);
   }
-}
-
-/** What an action has done, before "by an operator". */
-const VERBS: Readonly<Record<ActionName, (action: HostAction | RunAction) => string>> = {
-  open: action => `opened for ${"seconds" in action ? action.seconds : 0} s`,
-  close: () => "closed",
-  "half-open": () => "half-opened",
-  hold: action => `held for ${"seconds" in action ? action.seconds : 0} s`,
-  release: () => "released",
-  "set-limit": action => `limit set to ${ratesText(action)} for ${"seconds" in action ? action.seconds : 0} s`,
-  "reset-limit": () => "limit reset",
-  pause: () => "run paused",
-  resume: () => "run resumed",
-  retry: ({ targetText }) => `${targetText} are tried again, asked for`,
-};
-
-function ratesText(action: HostAction | RunAction): string {
-  if (!("rates" in action) || action.rates.length === 0) return "";
-  return `${formatRates(action.rates)}${action.isForced ? ", forced" : ""}`;
-}
-
-/** The host and role that an action concerns; empty for the run. */
-function placeOf(action: HostAction | RunAction): { readonly host: string; readonly role: string } {
-  if (!("target" in action)) return { host: "", role: "" };
-  const { target } = action;
-  if ("resolver" in target) return { host: `resolver ${target.resolver}`, role: "" };
-  return { host: target.unit, role: target.role ?? "" };
 }
 
 function allowedHosts(hosts: DashboardOptions["hosts"]): ReadonlySet<string> | undefined {

@@ -124,6 +124,7 @@ test("the usage of a key is added up over processes, and its other fields have t
     isHeld: false,
     hold: null,
     order: null,
+    totalOrder: null,
     pace: 0.8,
     guardMs: 50,
     shape: "burst",

@@ -1,6 +1,7 @@
 import { breakerReasonText } from "../breaker/breaker-reason.ts";
 import { type DecidedBy, describeConstraint } from "../errors.ts";
 import type { HoldSnapshot, KeySnapshot, LimitOrderSnapshot } from "../limiter/key-snapshot.ts";
+import { orderedLimitsText } from "../policy/limit-order-check.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import { attentionOf } from "./attention.ts";
 import type {
@@ -37,7 +38,7 @@ export interface KeyFact
       "key" | "role" | "windows" | "acquired" | "refused" | "inFlight" | "maxConcurrent" | "waiting"
     >,
     Pick<KeySnapshot, "estimatedWaitMs" | "constraint" | "multiplier" | "guardMs" | "shape">,
-    Partial<Pick<KeySnapshot, "hold" | "order">> {
+    Partial<Pick<KeySnapshot, "hold" | "order" | "totalOrder">> {
   readonly decidedBy?: DecidedBy | null;
 }
 
@@ -122,7 +123,7 @@ function instantOf(remainingMs: number, nowMs: number, before: number | null | u
 
 function keyState(snapshot: KeyFact, ageMs: number, nowMs: number, before: KeyState | undefined): KeyState {
   const { key, role, acquired, refused, inFlight, maxConcurrent, waiting, multiplier, guardMs, shape } = snapshot;
-  const { constraint, hold, order } = snapshot;
+  const { constraint, hold, order, totalOrder } = snapshot;
   const newCallMs = Math.max(0, snapshot.estimatedWaitMs - ageMs);
   return {
     role,
@@ -140,6 +141,10 @@ function keyState(snapshot: KeyFact, ageMs: number, nowMs: number, before: KeySt
     isHeld: constraint?.kind === "cooldown" && newCallMs > 0,
     hold: hold === undefined ? null : holdState(hold, ageMs, nowMs, before?.hold ?? null),
     order: order === undefined ? null : orderState(order, ageMs, nowMs, before?.order ?? null),
+    totalOrder:
+      totalOrder === undefined
+        ? null
+        : { owner: totalOrder.owner, ...orderState(totalOrder, ageMs, nowMs, before?.totalOrder ?? null) },
     pace: Number(multiplier.toFixed(3)),
     guardMs,
     shape,
@@ -156,14 +161,12 @@ function holdState(
   return { target, reason, untilMs: instantOf(remainingMs - ageMs, nowMs, before?.untilMs) };
 }
 
-function orderState(
-  { rates, reason, by, isLooser, policyRates, remainingMs }: LimitOrderSnapshot,
-  ageMs: number,
-  nowMs: number,
-  before: OrderState | null,
-): OrderState {
+function orderState(order: LimitOrderSnapshot, ageMs: number, nowMs: number, before: OrderState | null): OrderState {
+  const { rates, maxConcurrent, reason, by, isLooser, policyRates, policyMaxConcurrent, remainingMs } = order;
   const untilMs = instantOf(remainingMs - ageMs, nowMs, before?.untilMs);
-  return { rates, reason, by, isLooser, policyRates, untilMs };
+  const limits = orderedLimitsText(rates, maxConcurrent);
+  const policyLimits = orderedLimitsText(rates === "" ? "" : policyRates, policyMaxConcurrent);
+  return { limits, reason, by, isLooser, policyLimits, untilMs };
 }
 
 /** One key in two processes: usage is added up, and the other fields have the worse value. */
@@ -183,6 +186,7 @@ function joined(a: KeyState, b: KeyState): KeyState {
     isHeld: a.isHeld || b.isHeld,
     hold: a.hold ?? b.hold,
     order: a.order ?? b.order,
+    totalOrder: a.totalOrder ?? b.totalOrder,
     pace: Math.min(a.pace, b.pace),
     guardMs: Math.max(a.guardMs, b.guardMs),
     shape: a.shape === "smooth" ? "smooth" : b.shape,

@@ -122,6 +122,7 @@ export class HubSource implements DashboardSource {
       program: programName(),
       startedMs: this.#startedMs,
       writtenMs: null,
+      isPartial: false,
       ...counts,
     };
   }

@@ -17,7 +17,7 @@ export async function readRunState(manifest: Manifest, options: RunStateOptions)
   const { works, reasons, files, runs } = await reports.report();
   const [last] = runs;
   if (last === undefined) return null;
-  const isRunning = last.state === "running" && (options.timeLeftMs !== undefined || (await isLocked(manifest)));
+  const isRunning = last.state === "running" && (options.timeLeftMs !== undefined || (await manifest.isInUse()));
   const resolvers = await reports.resolverCounts();
   const failed = await reports.failedWorks(FAILED_SHOWN);
   const workers = await reports.workers();
@@ -47,13 +47,6 @@ export async function readRunState(manifest: Manifest, options: RunStateOptions)
       })),
     lastFailed: failed.map(({ key, reason, message = "" }) => ({ key, reason, message })),
   };
-}
-
-/** While a run works, it holds the lock of the manifest. */
-async function isLocked(manifest: Manifest): Promise<boolean> {
-  const lock = await manifest.tryLock();
-  lock?.release();
-  return lock === undefined;
 }
 
 /** An estimate in milliseconds would change with every reading. */

@@ -9,7 +9,7 @@ function host(name: string, known: Partial<HostState> = {}): HostState {
 }
 
 function process(id: string): ProcessState {
-  const counts = { calls: 0, inFlight: 0, waiting: 0, keys: 0 };
+  const counts = { calls: 0, inFlight: 0, waiting: 0, keys: 0, isPartial: false };
   return { id, pid: 7, machine: "m1", program: "app.js", startedMs: 0, writtenMs: 0, ...counts };
 }
 

@@ -1,4 +1,4 @@
-import type { EventRow, HostState, KeyState, ProcessState } from "./dashboard-state.ts";
+import type { EventRow, HostState, OrderState, ProcessState } from "./dashboard-state.ts";
 
 type Line = Omit<EventRow, "seq" | "atMs">;
 
@@ -42,6 +42,7 @@ function hostChanges(before: HostState | undefined, after: HostState): readonly 
       ),
     );
   }
+  lines.push(...totalChanges(before, after));
   for (const key of after.keys) {
     const known = before?.keys.find(({ role }) => role === key.role);
     if (known === undefined) continue;
@@ -49,7 +50,7 @@ function hostChanges(before: HostState | undefined, after: HostState): readonly 
       lines.push(line("pace", after.name, key.role, `pace ${percent(known.pace)} → ${percent(key.pace)}`, "warn"));
     if (!known.isHeld && key.isHeld)
       lines.push(line("cooldown", after.name, key.role, `held for ${Math.ceil(key.newCallMs / 1000)} s`, "warn"));
-    lines.push(...orderChanges(after.name, known, key));
+    lines.push(...orderChanges(after.name, key.role, known.order, key.order));
     const refused = key.refused - known.refused;
     if (refused > 0)
       lines.push({ ...line("refused", after.name, key.role, `${refused} refused`, "warn"), isRoutine: true });
@@ -57,14 +58,25 @@ function hostChanges(before: HostState | undefined, after: HostState): readonly 
   return lines;
 }
 
-/** An operator has changed the rates of the key, or such an order has ended. */
-function orderChanges(host: string, before: KeyState, { role, order }: KeyState): readonly Line[] {
-  if (order === null)
-    return before.order === null ? [] : [line("limit", host, role, `the rates of the policy apply again`, "info")];
-  const { rates, by, reason, isLooser } = order;
-  if (before.order?.rates === rates && before.order.by === by && before.order.reason === reason) return [];
+/** A total has one order for all keys that count in it. */
+function totalChanges(before: HostState | undefined, after: HostState): readonly Line[] {
+  const orderIn = (host: HostState) => host.keys.find(({ totalOrder }) => totalOrder !== null)?.totalOrder ?? null;
+  return before === undefined ? [] : orderChanges(after.name, "total", orderIn(before), orderIn(after));
+}
+
+/** An operator has changed the limits of a key or total, or such an order has ended. */
+function orderChanges(
+  host: string,
+  role: string,
+  before: OrderState | null,
+  after: OrderState | null,
+): readonly Line[] {
+  if (after === null)
+    return before === null ? [] : [line("limit", host, role, `the limits of the policy apply again`, "info")];
+  const { limits, by, reason, isLooser } = after;
+  if (before?.limits === limits && before.by === by && before.reason === reason) return [];
   const looser = isLooser ? ", looser than the policy" : "";
-  return [line("limit", host, role, `limit set to ${rates}${looser}: ${reason} (${by})`, "warn")];
+  return [line("limit", host, role, `limit set to ${limits}${looser}: ${reason} (${by})`, "warn")];
 }
 
 function line(type: string, host: string, role: string, text: string, level: Line["level"]): Line {

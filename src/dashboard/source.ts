@@ -1,6 +1,6 @@
 import type { ExplainedValue } from "../policy/explanation.ts";
 import type { DashboardActions } from "./actions.ts";
-import type { DashboardState, WorkHistoryState } from "./dashboard-state.ts";
+import type { AskResult, DashboardState, WorkHistoryState } from "./dashboard-state.ts";
 import type { EventLog } from "./event-log.ts";
 
 /** The state at one instant, without what the dashboard adds itself. */
@@ -8,7 +8,7 @@ export type SourceState = Omit<DashboardState, "nowMs" | "about" | "trouble">;
 
 /** Where a dashboard reads its state from: a hub, a store, or the folder of a run. */
 export interface DashboardSource {
-  readonly about: Omit<DashboardState["about"], "actions" | "actionToken">;
+  readonly about: Omit<DashboardState["about"], "actions" | "actionToken" | "canAsk">;
   /** Undefined if the source cannot be changed. */
   readonly actions: DashboardActions | undefined;
   /** The events that the page shows; actions are recorded there. */
@@ -20,6 +20,11 @@ export interface DashboardSource {
    * rejects with it.
    */
   explain(name: string, role: string): readonly ExplainedValue[] | Promise<readonly ExplainedValue[]>;
+  /**
+   * Has processes list a host or service that they may not list, and waits for them. Undefined if every host is listed, or
+   * if processes cannot be asked. Rejects with a RangeError for a text that names neither.
+   */
+  readonly ask?: ((name: string) => Promise<AskResult>) | undefined;
   /** What was tried for a work of the run. Undefined if the source has no run, or the run not this work. */
   workHistory?(key: string): Promise<WorkHistoryState | undefined>;
   /** Called with whether pages are connected. While none is, a source need not prepare lines of ordinary requests. */

@@ -16,7 +16,7 @@ function point(atMs: number, requests: number): SeriesPoint {
 
 const EMPTY: DashboardState = {
   nowMs: 0,
-  about: { kind: "hub", name: "x", hasEvents: true, hasOutcomes: true, actions: [], actionToken: "" },
+  about: { kind: "hub", name: "x", hasEvents: true, hasOutcomes: true, actions: [], canAsk: false, actionToken: "" },
   totals: { calls: 0, inFlight: 0, waiting: 0 },
   hosts: [],
   processes: [],

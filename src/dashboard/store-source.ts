@@ -8,6 +8,7 @@ import type { LoadedPolicy } from "../policy/load.ts";
 import { isRole, unknownRoleMessage } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import { type DashboardActions, StoreActions } from "./actions.ts";
+import { askForHost } from "./ask-for-host.ts";
 import type { ProcessState } from "./dashboard-state.ts";
 import { EventLog } from "./event-log.ts";
 import { hostStates } from "./host-states.ts";
@@ -40,6 +41,7 @@ export class StoreSource implements DashboardSource {
   readonly about;
   readonly actions: DashboardActions | undefined;
   readonly log = new EventLog();
+  readonly ask: DashboardSource["ask"];
   readonly #options: StoreSourceOptions;
   /** Finding a setting takes some 60 µs, and thousands of keys are read each second. */
   readonly #settings: DecidedBySettings;
@@ -52,6 +54,8 @@ export class StoreSource implements DashboardSource {
     this.#options = options;
     this.#settings = new DecidedBySettings(options.policy, SETTINGS_MAX);
     this.actions = options.operator && new StoreActions(options.operator, options.policy, options.time);
+    const { operator, time } = options;
+    this.ask = operator && (name => askForHost(operator, name, time));
     this.about = { kind: "store" as const, name: options.storeName, hasEvents: false, hasOutcomes: false };
   }
 
@@ -127,7 +131,9 @@ interface RequestCounts {
   readonly refused: number;
 }
 
-function requestCounts({ snapshot: { keys } }: RunningProcess): RequestCounts {
+/** Processes of older versions publish no totals. Their listed keys change, so that the difference may be wrong. */
+function requestCounts({ snapshot: { keys, granted, refused: allRefused } }: RunningProcess): RequestCounts {
+  if (granted !== undefined && allRefused !== undefined) return { granted, refused: allRefused };
   return {
     granted: keys.reduce((sum, { acquired, headSkipped }) => sum + acquired + headSkipped, 0),
     refused: keys.reduce((sum, { refused }) => sum + refused, 0),
@@ -143,6 +149,7 @@ function processState({
   writtenMs,
   snapshot,
 }: RunningProcess): ProcessState {
-  const { calls, inFlight, waiting, keys } = snapshot;
-  return { id: processId, pid, machine, program, startedMs, writtenMs, calls, inFlight, waiting, keys: keys.length };
+  const { calls, inFlight, waiting, keys, isPartial = false } = snapshot;
+  const counts = { calls, inFlight, waiting, keys: keys.length, isPartial };
+  return { id: processId, pid, machine, program, startedMs, writtenMs, ...counts };
 }

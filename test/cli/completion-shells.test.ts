@@ -47,7 +47,7 @@ for (const [shell, complete] of SHELLS) {
       const offered = await offeredIn();
       assert.deepEqual(offered("pol"), ["policy"]);
       assert.deepEqual(offered("breaker "), ["close", "half-open", "open", "show"]);
-      assert.deepEqual(offered("breaker open --se"), ["--seconds"]);
+      assert.deepEqual(offered("breaker open --fo"), ["--for"]);
       assert.deepEqual(offered("run --out papers --dry"), ["--dry-run"]);
       assert.deepEqual(offered("--v"), ["--version"]);
       assert.deepEqual(offered("help pol"), ["policy"]);

@@ -77,7 +77,7 @@ test("an open circuit of a running program is shown with its time left, and clos
 test("an operator opens the circuit of a working host in a running program", async t => {
   const { waitForLine, operate } = await startScenario(t);
   await waitForLine("200");
-  await operate("breaker", "open", "127.0.0.1", "--seconds", "300");
+  await operate("breaker", "open", "127.0.0.1", "--for", "300s");
   await waitForLine("DOCSTOKG_BREAKER_OPEN");
   await operate("breaker", "close", "127.0.0.1");
   await waitForLine("200");
@@ -123,7 +123,8 @@ async function watching(t: TestContext): Promise<ChildProcess & { readonly stdou
     stdio: ["ignore", "pipe", "inherit"],
   });
   t.after(() => child.kill("SIGKILL"));
-  await once(child.stdout, "data");
+  const ended = once(child, "exit").then(([code]) => assert.fail(`the command has ended with ${code}; is dist built?`));
+  await Promise.race([once(child.stdout, "data"), ended]);
   return child;
 }
 
@@ -145,7 +146,7 @@ test("a Redis server works as a shared store, and one that stops is an error", {
   const redis = await RedisServer.start();
   t.after(() => redis.stop());
   const listed = { env: { DOCSTOKG_BREAKERS: "a.example=fail_max:5" } };
-  const opened = await runCli(["breaker", "open", "a.example", "--seconds", "60", "--store", redis.url], listed);
+  const opened = await runCli(["breaker", "open", "a.example", "--for", "60s", "--store", redis.url], listed);
   assert.match(opened.stdout, /^circuit of a\.example: open until /);
   const shown = await runCli(["breaker", "show", "--store", redis.url]);
   assert.match(shown.stdout, /^a\.example +open +all .* opened by operator: operator$/m);

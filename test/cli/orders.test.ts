@@ -70,7 +70,7 @@ async function allStoresOf(t: TestContext): Promise<readonly StoreName[]> {
 test("an order is acknowledged by every process, also by those that send nothing", async t => {
   for (const store of await storesOf(t)) {
     const { origin, hubs } = await startHubs(t, store, [{}, {}, {}]);
-    const opened = await runCli(["breaker", "open", "127.0.0.1", "--seconds", "300", "--store", store]);
+    const opened = await runCli(["breaker", "open", "127.0.0.1", "--for", "300s", "--store", store]);
     assert.match(opened.stdout, /^circuit of 127\.0\.0\.1: open until .*\napplied by 3 of 3 processes\n$/);
     assert.equal(opened.exitCode, 0);
     for (const hub of hubs) assert.equal(hub.snapshot().hosts[0]?.reason, "cli-open:operator", "before any request");
@@ -85,7 +85,7 @@ test("an order is acknowledged by every process, also by those that send nothing
 test("an order without effect in a process in shadow mode is reported as such", async t => {
   for (const store of await storesOf(t)) {
     const { origin, hubs } = await startHubs(t, store, [{}, { mode: "shadow" }]);
-    const { stdout, exitCode } = await runCli(["breaker", "open", "127.0.0.1", "--seconds", "300", "--store", store]);
+    const { stdout, exitCode } = await runCli(["breaker", "open", "127.0.0.1", "--for", "300s", "--store", store]);
     assert.match(stdout, /^applied by 1 of 2 processes\nin shadow mode, where it has no effect: \d+ \S+ on \S+\n$/m);
     assert.equal(exitCode, 1);
     assert.deepEqual(await Promise.all(hubs.map(hub => refusal(hub, origin))), ["cli-open:operator", undefined]);
@@ -103,7 +103,7 @@ test("a process that does not answer is named", async t => {
     result: undefined,
   }));
   await shared?.close();
-  const { stdout, exitCode } = await runCli(["breaker", "open", "127.0.0.1", "--seconds", "9", "--store", store]);
+  const { stdout, exitCode } = await runCli(["breaker", "open", "127.0.0.1", "--for", "9s", "--store", store]);
   assert.match(
     stdout,
     /^applied by 1 of 2 processes\nno answer within 2\.0 s: 4711 gone\.js on \S+\. A running process/m,
@@ -146,7 +146,7 @@ test("why and breaker open use the policy of the running process, not that of th
   ]);
   assert.equal(JSON.parse(whatIf.stdout).policySource.kind, "command");
 
-  const opened = await runCli(["breaker", "open", host, "--seconds", "60", "--store", store]);
+  const opened = await runCli(["breaker", "open", host, "--for", "60s", "--store", store]);
   assert.ok(opened.stdout.startsWith(`circuit of ${host}: open until `), opened.stdout);
   assert.equal(await refusal(hub, origin), "cli-open:operator");
 });
@@ -154,7 +154,7 @@ test("why and breaker open use the policy of the running process, not that of th
 test("a hold is acknowledged by every process, also in shadow mode, and released by a command", async t => {
   for (const store of await storesOf(t)) {
     const { origin, hubs } = await startHubs(t, store, [{}, { mode: "shadow" }]);
-    const argv = ["limits", "hold", "127.0.0.1:metadata", "--seconds", "300", "--reason", "quota", "--store", store];
+    const argv = ["limits", "hold", "127.0.0.1:metadata", "--for", "300s", "--reason", "quota", "--store", store];
     const held = await runCli(argv);
     assert.match(held.stdout, /^127\.0\.0\.1 \(metadata\): held until .*Z \(300 s\)\napplied by 2 of 2 processes\n$/);
     assert.equal(held.exitCode, 0);
@@ -166,16 +166,7 @@ test("a hold is acknowledged by every process, also in shadow mode, and released
       );
       await assert.rejects(hub.fetch(origin), { code: "DOCSTOKG_RATE_LIMITED" });
     }
-    const shorter = await runCli([
-      "limits",
-      "hold",
-      "127.0.0.1:metadata",
-      "--seconds",
-      "5",
-      "--json",
-      "--store",
-      store,
-    ]);
+    const shorter = await runCli(["limits", "hold", "127.0.0.1:metadata", "--for", "5", "--json", "--store", store]);
     const { changed, heldUntil: unchangedEnd } = JSON.parse(shorter.stdout);
     assert.equal(changed, false);
     assert.ok(Date.parse(unchangedEnd) - Date.now() > 60_000, "the end of the hold that goes on");
@@ -193,7 +184,7 @@ test("a hold of a resolver or of an unknown host is a usage error", async t => {
   await createStoreFile(store);
   await startHubs(t, store, [{}]);
   const failure = async (target: string) => {
-    const { exitCode, stderr } = await runCli(["limits", "hold", target, "--seconds", "9", "--store", store]);
+    const { exitCode, stderr } = await runCli(["limits", "hold", target, "--for", "9s", "--store", store]);
     assert.equal(exitCode, 2);
     return stderr;
   };
@@ -249,6 +240,47 @@ test("limits set changes the rates of every process, names the order everywhere,
   }
 });
 
+test("limits set changes the total and the requests in flight in every process, and limits reset ends both", async t => {
+  for (const store of await allStoresOf(t)) {
+    const { origin, hubs } = await startHubs(t, store, [{}, {}]);
+    const set = (...argv: readonly string[]) =>
+      runCli(["limits", "set", ...argv, "--reason", "quota", "--store", store]);
+    const total = await set("127.0.0.1:total", "3/HOUR");
+    assert.match(total.stdout, /^127\.0\.0\.1 \(total\): 3\/HOUR until .*\napplied by 2 of 2 processes\n$/);
+    const slots = await set("127.0.0.1:metadata", "--max-concurrent", "2");
+    assert.match(slots.stdout, /^127\.0\.0\.1 \(metadata\): max_concurrent 2 until .*\napplied by 2 of 2 processes\n$/);
+    // Each process has sent a metadata request before the order. One more of any role is left for both.
+    const [first, second] = hubs;
+    const sent = await Promise.all(
+      [first, second, first].map(hub =>
+        hub?.fetch(origin, { role: "landing", maxWaitMs: 3000 }).then(
+          response => response.text().then(() => 1),
+          () => 0,
+        ),
+      ),
+    );
+    assert.equal(
+      sent.reduce<number>((sum, each) => sum + (each ?? 0), 0),
+      1,
+      store,
+    );
+    const shown = await runCli(["limits", "show", "--store", store]);
+    assert.match(
+      shown.stdout,
+      /^127\.0\.0\.1 total: 3\/HOUR for another \d+ s instead of no limit, ordered by .*: quota$/m,
+    );
+    assert.match(
+      shown.stdout,
+      /^127\.0\.0\.1 metadata: max_concurrent 2 for another \d+ s instead of (?:max_concurrent \d+|no limit), ordered by/m,
+    );
+    const why = await runCli(["why", origin, "--store", store]);
+    assert.match(why.stdout, /^order +max_concurrent 2 for another/m);
+    assert.match(why.stdout, /^order +total of 127\.0\.0\.1: 3\/HOUR for another \d+ s/m);
+    await runCli(["limits", "reset", "127.0.0.1", "--store", store]);
+    for (const hub of hubs) await (await hub.fetch(origin, { maxWaitMs: 60_000 })).text();
+  }
+});
+
 test("a looser rate needs --force, and is then called looser in every output", async t => {
   const { store } = await temporaryFolder();
   await createStoreFile(store);
@@ -259,7 +291,7 @@ test("a looser rate needs --force, and is then called looser in every output", a
   assert.equal(refused.exitCode, 2);
   assert.match(
     refused.stderr,
-    /<rate>: 2000\/SECOND is looser than 1000\/SECOND of 127\.0\.0\.1 \(metadata\) in the policy; --force sets it all the same/,
+    /limits set: 2000\/SECOND is looser than 1000\/SECOND of 127\.0\.0\.1 \(metadata\) in the policy; --force sets it all the same/,
   );
   assert.equal(hubs[0]?.limits.list()[0]?.order, undefined);
   const forced = await set("--force");
@@ -282,11 +314,19 @@ test("limits set refuses bad rates, durations and targets", async t => {
     return stderr;
   };
   assert.match(await failure("127.0.0.1", "1/SECOND"), /required option '--reason <text>'/);
-  assert.match(await failure("127.0.0.1", "often", "--reason", "x"), /<rate>: "often" is not a rate/);
+  assert.match(await failure("127.0.0.1", "often", "--reason", "x"), /\[rate\]: "often" is not a rate/);
   assert.match(await failure("127.0.0.1", "1/SECOND", "--for", "-1", "--reason", "x"), /--for: "-1" is not a valid/);
   assert.match(await failure("resolver:crossref", "1/SECOND", "--reason", "x"), /has no rate limits; expected a host/);
   assert.match(
-    await failure("127.0.0.1:total", "1/SECOND", "--reason", "x"),
-    /<target>: "127\.0\.0\.1:total": unknown role "total"; expected metadata, landing or artifact; .* only the policy sets total/,
+    await failure("127.0.0.1:owner", "1/SECOND", "--reason", "x"),
+    /<target>: "127\.0\.0\.1:owner": unknown role "owner"; expected metadata, landing or artifact, "total" for/,
+  );
+  assert.match(
+    await failure("127.0.0.1", "--reason", "x"),
+    /\[rate\]: expected rates, such as 2\/SECOND, or --max-con/,
+  );
+  assert.match(
+    await failure("127.0.0.1", "--max-concurrent", "0", "--reason", "x"),
+    /--max-concurrent: "0" is not a whole number of at least 1/,
   );
 });

@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { type TestContext, test } from "node:test";
@@ -11,9 +13,11 @@ import { type Io, runProgram } from "../../src/cli/program.ts";
 import type { DashboardState } from "../../src/dashboard/dashboard-state.ts";
 import { openManifest } from "../../src/harvest/manifest/manifest.ts";
 import { SqliteManifest } from "../../src/harvest/manifest/sqlite/sqlite-manifest.ts";
+import { createHub } from "../../src/http/create-hub.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { openPage } from "../browser-page.ts";
 import { createStoreFile, runCli, temporaryFolder } from "../cli/kit.ts";
+import { PostgresServer, whyNoPostgres } from "../harvest/postgres-server.ts";
 import { serve } from "../http/kit.ts";
 import { RedisServer, whyNoRedis } from "../stores/redis-server.ts";
 import { whyNoBrowser } from "../telemetry/chromium.ts";
@@ -186,31 +190,68 @@ test("actions are refused without the page's token, in read-only mode, for unkno
   await waitForLine("DOCSTOKG_BREAKER_OPEN");
 });
 
-test("processes that share Redis are shown, and apply orders", { skip: whyNoRedis() }, async t => {
-  const redis = await RedisServer.start();
-  t.after(() => redis.stop());
-  const store = `redis://127.0.0.1:${redis.port}`;
-  const { origin } = await serve(t, (_, response) => response.end());
-  const { waitForLine } = startProcess(t, store, origin);
-  await waitForLine("200");
-  const { url } = await startDashboard(t, "--store", store);
-  const { origin: page, searchParams } = new URL(url);
-  const read = async () => (await (await fetch(`${page}/state?${searchParams}`)).json()) as DashboardState;
-  while ((await read()).hosts.length === 0) await waitForLine("200");
-  const { about, hosts, processes } = await read();
-  assert.deepEqual(
-    hosts.map(({ name }) => name),
-    ["127.0.0.1"],
-  );
-  assert.equal(processes.length, 1);
-  const response = await fetch(`${page}/actions?${searchParams}`, {
-    method: "POST",
-    headers: { "content-type": "application/json", origin: page, "x-docstokg-action": about.actionToken },
-    body: JSON.stringify({ action: "open", host: "127.0.0.1", seconds: 60, reason: "test" }),
+for (const [kind, skipped, start] of [
+  ["Redis", whyNoRedis(), async () => RedisServer.start().then(server => [server, `redis://127.0.0.1:${server.port}`])],
+  [
+    "PostgreSQL",
+    whyNoPostgres(),
+    async () =>
+      PostgresServer.start().then(server => [server, `postgres://docstokg@127.0.0.1:${server.port}/postgres`]),
+  ],
+] as const)
+  test(`processes that share ${kind} are shown and apply orders, and an outage of the store is shown until it is back`, {
+    skip: skipped,
+  }, async t => {
+    const [server, store] = (await start()) as [RedisServer | PostgresServer, string];
+    t.after(() => server.stop());
+    const { origin } = await serve(t, (_, response) => response.end());
+    const { waitForLine } = startProcess(t, store, origin);
+    await waitForLine("200");
+    const { url, audit } = await startDashboard(t, "--store", store);
+    const { origin: page, searchParams } = new URL(url);
+    const read = async () => (await (await fetch(`${page}/state?${searchParams}`)).json()) as DashboardState;
+    while ((await read()).hosts.length === 0) await waitForLine("200");
+    const { about, hosts, processes } = await read();
+    assert.deepEqual(
+      hosts.map(({ name }) => name),
+      ["127.0.0.1"],
+    );
+    assert.equal(processes.length, 1);
+    const act = (order: object) =>
+      fetch(`${page}/actions?${searchParams}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", origin: page, "x-docstokg-action": about.actionToken },
+        body: JSON.stringify({ host: "127.0.0.1", reason: "test", ...order }),
+      });
+    const opened = await act({ action: "open", seconds: 60 });
+    assert.deepEqual(await opened.json(), { isApplied: true, text: "applied by 1 of 1 process" });
+    await waitForLine("DOCSTOKG_BREAKER_OPEN");
+    const limited = await act({ action: "set-limit", role: "total", rates: "5/SECOND", maxConcurrent: 2, seconds: 60 });
+    assert.deepEqual(await limited.json(), { isApplied: true, text: "applied by 1 of 1 process" });
+
+    await (server instanceof PostgresServer ? server.kill() : server.stop());
+    const lost = await read();
+    assert.match(lost.trouble ?? "", /postgres|redis/i);
+    assert.deepEqual(
+      lost.hosts.map(({ name }) => name),
+      ["127.0.0.1"],
+      "the last state stays",
+    );
+    const logged = audit();
+    const refused = await act({ action: "close" });
+    assert.equal(refused.status, 503);
+    assert.match(await refused.text(), /^503: .*(?:postgres|redis)/i);
+    assert.equal(audit(), logged, "nothing was carried out");
+    await server.start();
+    // A Redis server without a file has lost its records; the process writes them again.
+    for (;;) {
+      const { trouble, hosts: listed } = await read();
+      if (trouble === null && listed.length > 0) break;
+      await systemTime.sleep(50);
+    }
+    assert.equal((await act({ action: "close" })).status, 200);
+    await waitForLine("200");
   });
-  assert.deepEqual(await response.json(), { isApplied: true, text: "applied by 1 of 1 process" });
-  await waitForLine("DOCSTOKG_BREAKER_OPEN");
-});
 
 test("on Redis an operator opens, holds and limits a host in the page, each applied by every process and ended again", {
   skip: skip || whyNoRedis(),
@@ -233,7 +274,7 @@ test("on Redis an operator opens, holds and limits a host in the page, each appl
   const order = async (button: string, title: string, fields: Readonly<Record<string, string>>, isForced = false) => {
     await page.getByRole("button", { name: button, exact: true }).click();
     for (const [label, value] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(value);
-    if (isForced) await page.getByLabel("Replace the policy, also by looser rates").check();
+    if (isForced) await page.getByLabel("Replace the policy, also by looser limits").check();
     await page.getByRole("button", { name: title, exact: true }).click();
   };
   const applied = (title: string) => page.getByText(`${title}: applied by 2 of 2 processes`).waitFor();
@@ -397,4 +438,64 @@ test("an address for other machines needs a token file, and invalid values are r
   assert.match(await run("--token-file", join(folder, "none")), /^2 .*--token-file: .*no such file/);
   await writeFile(join(folder, "short"), "secret\n");
   assert.match(await run("--token-file", join(folder, "short")), /^2 .*--token-file: token must have at least 16/);
+});
+
+/** A process that has called more hosts than it publishes: 127.0.1.1 to 127.0.1.220. */
+async function startCrawler(t: TestContext, store: string) {
+  const server = createServer((_, response) => response.end()).listen(0, "0.0.0.0");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const hub = await createHub({ env: {}, store: store as `sqlite:${string}`, cache: false });
+  t.after(async () => {
+    await hub.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  for (let n = 1; n <= 220; n += 1) await (await hub.fetch(`http://127.0.1.${n}:${port}/`)).text();
+}
+
+test("the page says that its list is partial, and finds a host that is not listed by asking the processes", {
+  skip,
+}, async t => {
+  const { store } = await temporaryFolder();
+  await startCrawler(t, store);
+  const { url } = await startDashboard(t, "--store", store);
+  const { page, trouble } = await openPage(t, url);
+  const said = "Not all hosts are listed: 1 process has more keys than the 200 that a process publishes.";
+  await page.getByText(said).waitFor();
+  const ask = page.getByRole("button", { name: /^Ask the processes for / });
+  assert.equal(await ask.isVisible(), false, "there is nothing to ask for");
+  await page.getByLabel("Filter hosts").fill("127.0.1.220");
+  await page.getByText("No host matches the filter.").waitFor();
+  await ask.click();
+  await page.getByRole("button", { name: /^127\.0\.1\.220, circuit closed/ }).waitFor();
+  await page.getByText("127.0.1.220 is listed now.").waitFor();
+  await page.getByLabel("Filter hosts").fill("never.example");
+  await ask.click();
+  await page.getByText("no running process has called never.example.").waitFor();
+  await page.getByLabel("Filter hosts").fill("not a host");
+  await ask.click();
+  await page.getByText(/^400: /).waitFor();
+  await page.getByRole("link", { name: "Processes" }).click();
+  await page.getByRole("cell", { name: "more than 200" }).waitFor();
+  // The browser reports the response of the invalid name.
+  assert.deepEqual(
+    trouble.filter(text => !text.includes("400")),
+    [],
+  );
+
+  const readOnly = await startDashboard(t, "--store", store, "--read-only");
+  const { page: shown } = await openPage(t, readOnly.url);
+  await shown.getByText(said).waitFor();
+  await shown.getByLabel("Filter hosts").fill("127.0.1.219");
+  await shown.getByText("No host matches the filter.").waitFor();
+  assert.equal(await shown.getByRole("button", { name: /^Ask the processes for / }).isVisible(), false);
+  const { origin: at, searchParams } = new URL(readOnly.url);
+  const { about } = (await (await fetch(`${at}/state?${searchParams}`)).json()) as DashboardState;
+  const asked = await fetch(`${at}/ask?${searchParams}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", origin: at, "x-docstokg-action": about.actionToken },
+    body: JSON.stringify({ name: "127.0.1.219" }),
+  });
+  assert.deepEqual([asked.status, await asked.text()], [403, "403: this dashboard cannot ask processes\n"]);
 });

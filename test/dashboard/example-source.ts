@@ -44,6 +44,7 @@ function exampleState(nowMs: number): SourceState {
       inFlight: 9 - index * 2,
       waiting: 40 - index * 12,
       keys: 21 - index * 4,
+      isPartial: false,
     })),
     series: { stepMs: 1000, points: series(nowMs) },
     events: events(nowMs),

@@ -4,7 +4,7 @@ import type { OrderRequest } from "../../breaker/orders.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
 import { type OrderOutcome, printOutcome } from "./breaker-outcome.ts";
-import { ACKNOWLEDGED_WITHIN_MS, circuitTargetOf, orderAll, reasonOf, secondsOf } from "./operator-order.ts";
+import { ACKNOWLEDGED_WITHIN_MS, circuitTargetOf, DURATION, durationOf, orderAll, reasonOf } from "./operator-order.ts";
 import { addStoreFlag, openOperatorConnection } from "./store-connection.ts";
 
 const TARGET = "a host, <host>:<role>, a URL, service:<name> or resolver:<name>";
@@ -15,13 +15,13 @@ export const open: Subcommand = {
   configure: command => {
     command
       .argument("<target>", TARGET)
-      .requiredOption("--seconds <number>", "how long the circuit stays open (required)")
+      .requiredOption("--for <duration>", `how long the circuit stays open, ${DURATION} (required)`)
       .option("--reason <text>", 'reason, shown in errors and in "breaker show"', "operator")
       .option("--replace", "also replace an order that lasts longer; a Retry-After of the server stays");
     addOrderFlags(command);
   },
   run: async ([target = ""], flags, io) => {
-    const ms = secondsOf(flags["seconds"]) * 1000;
+    const ms = durationOf(flags["for"]);
     const reason = operatorReason(reasonOf(flags["reason"]));
     const isReplacing = flags["replace"] === true;
     return giveOrder(target, { kind: "open", ms, reason, isReplacing }, flags, io);
@@ -40,7 +40,7 @@ export const close: Subcommand = {
 
 export const halfOpen: Subcommand = {
   name: "half-open",
-  summary: "end an open circuit now: the next calls are trial calls, which decide whether it closes",
+  summary: "half-open a circuit now: the next calls are trial calls, which decide whether it closes",
   configure: command => {
     command.argument("<target>", TARGET);
     addOrderFlags(command);
@@ -71,7 +71,7 @@ async function giveOrder(text: string, request: OrderRequest, flags: Flags, io: 
     acknowledgements,
     stillOpen,
     storeName,
-    waitedMs: ACKNOWLEDGED_WITHIN_MS,
+    answerTimeoutMs: ACKNOWLEDGED_WITHIN_MS,
   };
   printOutcome(outcome, flags, io);
   return acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;

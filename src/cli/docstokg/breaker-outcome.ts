@@ -19,8 +19,8 @@ export interface OrderOutcome {
   /** Resolvers whose circuit may still refuse the requests. */
   readonly stillOpen: readonly SharedBreakerStatus[];
   readonly storeName: string;
-  /** How long the command has waited for the processes, at most. */
-  readonly waitedMs: number;
+  /** How long the command waits for the answers of the processes. */
+  readonly answerTimeoutMs: number;
 }
 
 export function printOutcome(outcome: OrderOutcome, flags: Flags, io: Io): void {
@@ -81,11 +81,11 @@ export function effectRows(acknowledgements: readonly Acknowledgement[]) {
 export function effectLines({
   acknowledgements,
   storeName,
-  waitedMs,
-}: Pick<OrderOutcome, "acknowledgements" | "storeName" | "waitedMs">): readonly string[] {
+  answerTimeoutMs,
+}: Pick<OrderOutcome, "acknowledgements" | "storeName" | "answerTimeoutMs">): readonly string[] {
   if (acknowledgements.length === 0)
     return [
-      `No running process is listed in ${storeName}. A process applies the order before its next request; it is kept for a day.`,
+      `No running process is listed in ${storeName}. A process applies the order before its next request; the order is kept for at least a day.`,
     ];
   const named = (effect: Acknowledgement["effect"]) =>
     acknowledgements
@@ -99,12 +99,12 @@ export function effectLines({
   if (shadow !== "") text.push(`in shadow mode, where it has no effect: ${shadow}`);
   if (silent !== "")
     text.push(
-      `no answer within ${formatWait(waitedMs)}: ${silent}. A running process applies it before its next request.`,
+      `no answer within ${formatWait(answerTimeoutMs)}: ${silent}. A running process applies it before its next request.`,
     );
   return text;
 }
 
-/** A role or circuit that is closed is still refused while its host is in cooldown. */
+/** While a host is in cooldown, calls of a role are refused although the circuit of the role is closed. */
 function hostLines(target: BreakerTarget, { name, cooldownMs, reason = "" }: SharedBreakerStatus): readonly string[] {
   if (!("role" in target) || target.role === undefined || cooldownMs === 0) return [];
   return [

@@ -1,9 +1,9 @@
-import type { BreakerTarget } from "../../breaker/orders.ts";
+import type { BreakerTarget, OrderTarget } from "../../breaker/orders.ts";
 import { nearest } from "../../core/text/nearest.ts";
 import { quote } from "../../core/text/quote.ts";
 import { parseTargetText, type TargetText, unitsOfHost } from "../../policy/breaker-target.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
-import { ROLES, type Role } from "../../policy/roles.ts";
+import { type LimitPart, ROLES } from "../../policy/roles.ts";
 import { serviceName } from "../../policy/service-name.ts";
 import { policyTarget } from "../../policy/target.ts";
 import { usageError } from "../usage-error.ts";
@@ -12,7 +12,7 @@ import type { KnownTargets } from "./known-targets.ts";
 /** The meaning of a target on the command line. */
 export interface CommandTarget {
   /** The host, service or resolver itself. */
-  readonly target: BreakerTarget;
+  readonly target: OrderTarget;
   /** The owners of other circuits and cooldowns that decide about its requests. */
   readonly others: readonly BreakerTarget[];
 }
@@ -45,7 +45,7 @@ export function resolveTarget(text: string, known: KnownTargets, policies: reado
 }
 
 /** The name of a target in messages: `api.example.org (landing)`, `service arxiv`, `resolver crossref`. */
-export function targetName(target: BreakerTarget): string {
+export function targetName(target: OrderTarget): string {
   if ("resolver" in target) return `resolver ${target.resolver}`;
   return target.role === undefined ? target.unit : `${target.unit} (${target.role})`;
 }
@@ -64,7 +64,7 @@ function partsOf(text: string): TargetText {
   }
 }
 
-function resolverTarget(text: string, name: string, role: Role | undefined, known: KnownTargets): CommandTarget {
+function resolverTarget(text: string, name: string, role: LimitPart | undefined, known: KnownTargets): CommandTarget {
   const resolver = sameName(known.resolvers, name);
   if (resolver === undefined) throw unknownTarget(text, known);
   if (role !== undefined)
@@ -75,7 +75,7 @@ function resolverTarget(text: string, name: string, role: Role | undefined, know
 /** Undefined for a host that is not known. Throws a ConfigError for a text that is no host. */
 function hostTarget(
   name: string,
-  role: Role | undefined,
+  role: LimitPart | undefined,
   known: KnownTargets,
   policies: readonly LoadedPolicy[],
 ): CommandTarget | undefined {

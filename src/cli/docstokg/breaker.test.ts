@@ -12,10 +12,26 @@ import { type Io, runProgram } from "../program.ts";
 const KNOWN = { DOCSTOKG_BREAKERS: "a.example=fail_max:5;b.example=fail_max:5;api.example.org=fail_max:5" };
 const LISTED = { env: KNOWN };
 
+test("--for takes a duration with a unit of rates, or a number of seconds", async () => {
+  const { store } = await temporaryFolder();
+  await createStoreFile(store);
+  for (const [text, seconds] of [
+    ["300", 300],
+    ["90s", 90],
+    ["1.5min", 90],
+    ["2 hours", 7200],
+    ["366day", 31_622_400],
+  ] as const) {
+    const argv = ["breaker", "open", "a.example", "--for", text, "--replace", "--json", "--store", store];
+    const { remainingMs } = JSON.parse((await runCli(argv, LISTED)).stdout);
+    assert.equal(Math.ceil(remainingMs / 1000), seconds, text);
+  }
+});
+
 test("a circuit is opened for 300 seconds, shown and closed again", async () => {
   const { store } = await temporaryFolder();
   await createStoreFile(store);
-  const opened = await runCli(["breaker", "open", "API.example.org", "--seconds", "300", "--store", store], LISTED);
+  const opened = await runCli(["breaker", "open", "API.example.org", "--for", "300s", "--store", store], LISTED);
   assert.equal(opened.exitCode, 0);
   assert.match(
     opened.stdout,
@@ -40,7 +56,7 @@ test("a circuit is opened for 300 seconds, shown and closed again", async () => 
 test("a service can be opened, and closing one of its hosts closes the service too", async () => {
   const { store } = await temporaryFolder();
   await createStoreFile(store);
-  const opened = await runCli(["breaker", "open", "service:ArXiv", "--seconds", "300", "--store", store]);
+  const opened = await runCli(["breaker", "open", "service:ArXiv", "--for", "300s", "--store", store]);
   assert.match(
     opened.stdout,
     /^circuit of service arxiv: open until .*\nNo running process is listed in sqlite:.* applies the order before/,
@@ -56,7 +72,7 @@ test("a service can be opened, and closing one of its hosts closes the service t
 test("--json prints the same with times in UTC", async () => {
   const { store } = await temporaryFolder();
   await createStoreFile(store);
-  const opened = await runCli(["breaker", "open", "a.example", "--seconds", "300", "--json", "--store", store], LISTED);
+  const opened = await runCli(["breaker", "open", "a.example", "--for", "300s", "--json", "--store", store], LISTED);
   const { openUntil, ...rest } = JSON.parse(opened.stdout);
   assert.equal(rest.host, "a.example");
   assert.equal(rest.state, "open");
@@ -72,7 +88,7 @@ test("--open-only leaves out closed circuits", async () => {
   const { store } = await temporaryFolder();
   await createStoreFile(store);
   for (const host of ["a.example", "b.example"]) {
-    await runCli(["breaker", "open", host, "--seconds", "60", "--store", store], LISTED);
+    await runCli(["breaker", "open", host, "--for", "60s", "--store", store], LISTED);
   }
   await runCli(["breaker", "close", "a.example", "--store", store], LISTED);
   const names = async (...flags: string[]) => {
@@ -95,7 +111,7 @@ test("an unknown target is an error with a suggestion, and nothing is written", 
     ["unlisted.example.net", "expected a host"],
   ] as const) {
     for (const argv of [
-      ["open", target, "--seconds", "9"],
+      ["open", target, "--for", "9s"],
       ["close", target],
       ["half-open", target],
     ]) {
@@ -116,10 +132,10 @@ test("one role or one resolver can be opened, and closing a host names a resolve
   await createStoreFile(store);
   const breaker = async (...argv: string[]) => (await runCli(["breaker", ...argv, "--store", store], LISTED)).stdout;
   assert.match(
-    await breaker("open", "a.example:landing", "--seconds", "60"),
+    await breaker("open", "a.example:landing", "--for", "60s"),
     /^circuit of a\.example \(landing\): open until .* opened by operator: operator\n/,
   );
-  assert.match(await breaker("open", "crossref", "--seconds", "60"), /^circuit of resolver crossref: open until /);
+  assert.match(await breaker("open", "crossref", "--for", "60s"), /^circuit of resolver crossref: open until /);
   const shown = await breaker("show");
   assert.match(shown, /^a\.example +open +landing +\S+Z +\d+ s +0 +0 +opened by operator: operator$/m);
   assert.match(shown, /^resolver crossref +open +\S+Z +\d+ s +0 +0 +opened by operator: operator$/m);
@@ -128,7 +144,7 @@ test("one role or one resolver can be opened, and closing a host names a resolve
     /^circuit of a\.example: closed\n.*\nStill open: resolver crossref\. To close it: docstokg breaker close resolver:crossref\n$/,
   );
   assert.match(await breaker("close", "resolver:crossref"), /^circuit of resolver crossref: closed\n/);
-  await breaker("open", "a.example", "--seconds", "60");
+  await breaker("open", "a.example", "--for", "60s");
   assert.match(
     await breaker("close", "a.example:landing"),
     /All roles of a\.example are refused for another \d+ s: opened by operator: operator\. To end that: docstokg breaker close a\.example\n$/,
@@ -140,11 +156,11 @@ test("--replace sets a shorter time", async () => {
   await createStoreFile(store);
   const open = async (...argv: string[]) =>
     JSON.parse((await runCli(["breaker", "open", "a.example", "--json", "--store", store, ...argv], LISTED)).stdout);
-  await open("--seconds", "300");
-  const kept = await open("--seconds", "10");
+  await open("--for", "300s");
+  const kept = await open("--for", "10s");
   assert.equal(kept.changed, false);
   assert.ok(kept.remainingMs > 10_000);
-  const replaced = await open("--seconds", "10", "--replace");
+  const replaced = await open("--for", "10s", "--replace");
   assert.equal(replaced.changed, true);
   assert.ok(replaced.remainingMs <= 10_000);
 });
@@ -160,8 +176,8 @@ test("without open circuits and cooldowns show prints that there are none", asyn
 test("a shorter open does not end a longer one, and prints that", async () => {
   const { store } = await temporaryFolder();
   await createStoreFile(store);
-  await runCli(["breaker", "open", "a.example", "--seconds", "300", "--reason", "pause", "--store", store], LISTED);
-  const { stdout } = await runCli(["breaker", "open", "a.example", "--seconds", "10", "--store", store], LISTED);
+  await runCli(["breaker", "open", "a.example", "--for", "300s", "--reason", "pause", "--store", store], LISTED);
+  const { stdout } = await runCli(["breaker", "open", "a.example", "--for", "10s", "--store", store], LISTED);
   assert.match(
     stdout,
     /^Nothing was changed: the circuit is open for longer already\. --replace sets the shorter time\.$/m,
@@ -173,7 +189,7 @@ test("a host keeps its port only if the policy lists it with that port, as for r
   const { store } = await temporaryFolder();
   await createStoreFile(store);
   const open = async (target: string, env: Record<string, string> = {}) => {
-    const argv = ["breaker", "open", target, "--seconds", "9", "--json", "--store", store];
+    const argv = ["breaker", "open", target, "--for", "9s", "--json", "--store", store];
     return JSON.parse((await runCli(argv, { env })).stdout).host;
   };
   const listed = { DOCSTOKG_BREAKERS: "a.example:8443=fail_max:3" };
@@ -186,7 +202,7 @@ test("a host keeps its port only if the policy lists it with that port, as for r
 test("without a shared store every command fails with a hint, and prints no result", async () => {
   for (const argv of [
     ["breaker", "show"],
-    ["breaker", "open", "a.example", "--seconds", "9"],
+    ["breaker", "open", "a.example", "--for", "9s"],
     ["breaker", "close", "a.example"],
     ["limits", "show"],
   ]) {
@@ -260,7 +276,7 @@ test("a watch does not create a deleted file again, and continues when the file 
 
 test("a missing file is not created, and a file that is not a store is not changed", async () => {
   const { folder, store } = await temporaryFolder();
-  const missing = await runCli(["breaker", "open", "a.example", "--seconds", "9", "--store", store]);
+  const missing = await runCli(["breaker", "open", "a.example", "--for", "9s", "--store", store]);
   assert.equal(missing.exitCode, 2);
   assert.match(missing.stderr, /^docstokg: store: file not found: .*shared\.db \(no process has used it yet\)\n$/);
   assert.deepEqual(await readdir(folder), []);
@@ -301,14 +317,14 @@ test("an invalid argument is named, with the values that are valid", async () =>
     assert.equal(stdout, "");
     return stderr;
   };
-  assert.match(await wrong("open", "a.example"), /required option '--seconds <number>'/);
-  for (const seconds of ["0", "-1", "soon", "Infinity", "1e9", "99999999"]) {
+  assert.match(await wrong("open", "a.example"), /required option '--for <duration>'/);
+  for (const duration of ["0", "-1", "soon", "Infinity", "1e9", "99999999", "367day", "0min", "5 weeks", "s", ""]) {
     assert.match(
-      await wrong("open", "a.example", "--seconds", seconds),
-      /^docstokg: --seconds: .* expected seconds, more than 0/,
+      await wrong("open", "a.example", "--for", duration),
+      /^docstokg: --for: .* is not a valid duration; expected such as 90s, 5min, 2h or 1day; .* more than 0/,
     );
   }
-  assert.match(await wrong("open", "a.example", "--seconds", "9", "--reason", "a\nb"), /--reason: expected one line/);
+  assert.match(await wrong("open", "a.example", "--for", "9s", "--reason", "a\nb"), /--reason: expected one line/);
   assert.match(await wrong("close", "not a host"), /<target>: "not a host" is neither a host nor a URL/);
   assert.match(await wrong("close", "ftp://a.example"), /<target>: unsupported URL scheme "ftp:"/);
   const { stderr } = await runCli(["breaker", "show", "--store", "mysql://me:secret@x"]);
@@ -318,7 +334,7 @@ test("an invalid argument is named, with the values that are valid", async () =>
 test("colour is printed only on terminals, and not with NO_COLOR or TERM=dumb", async () => {
   const { store } = await temporaryFolder();
   await createStoreFile(store);
-  await runCli(["breaker", "open", "a.example", "--seconds", "60", "--store", store], LISTED);
+  await runCli(["breaker", "open", "a.example", "--for", "60s", "--store", store], LISTED);
   const shown = async (isTTY: boolean, env: Record<string, string>) =>
     (await runCli(["breaker", "show", "--store", store], { isTTY, env })).stdout;
   assert.ok((await shown(true, {})).includes("\x1b[31mopen\x1b[39m"));
@@ -350,7 +366,7 @@ test("the table of open circuits fits terminals of 80 and 40 columns, with every
   await createStoreFile(store);
   const host = "api.example.org";
   await runCli(
-    ["breaker", "open", host, "--seconds", "60", "--reason", "the provider asked for it", "--store", store],
+    ["breaker", "open", host, "--for", "60s", "--reason", "the provider asked for it", "--store", store],
     LISTED,
   );
   for (const columns of [80, 40]) {

@@ -15,7 +15,7 @@ const COLUMNS: readonly (readonly [title: string, text: (numbers: ComparedNumber
   ["time saved", ({ timeSavedMs }) => durationOf(timeSavedMs)],
 ];
 
-/** Two runs as text: each host has a line for either run. */
+/** Two runs as text: each host has two lines, one for each run. */
 export function comparisonText({ before, after, total, hosts }: RunComparison, columns: number | undefined): string {
   const rows = [total, ...hosts.slice(0, MAX_ROWS)].flatMap(rowsOf);
   const more = hosts.length - MAX_ROWS;

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Dashboard, PerformedAction } from "../../dashboard/dashboard.ts";
+import type { Dashboard } from "../../dashboard/dashboard.ts";
+import type { PerformedAction } from "../../dashboard/performed-action.ts";
 import { messageOf } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { usageError } from "../usage-error.ts";
@@ -39,7 +40,7 @@ export async function serveDashboard(
   };
 }
 
-/** A line for the log of who did what and why. */
+/** A line of the audit log: time, action, target, client, reason and result. */
 export function auditLine({ action, target, seconds, rates, reason, from, result }: PerformedAction): string {
   const what = rates === "" ? action : `${action} ${rates}`;
   const duration = seconds > 0 ? ` for ${seconds} s` : "";

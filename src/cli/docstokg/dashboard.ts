@@ -25,7 +25,7 @@ export const dashboard: CommandModule = {
   configure: command => {
     command
       .option("--run <folder>", "output folder of a running or finished run, instead of a store")
-      .option("--manifest <manifest>", "its manifest: a file, or postgres://user@host/database");
+      .option("--manifest <manifest>", "manifest of the run: a file, or postgres://user@host/database");
     addStoreFlag(command);
     addServerFlags(command);
   },

@@ -21,9 +21,9 @@ export function reportFile(folder: string): string {
 }
 
 export function demoJson({ outcome, comparison, ledger, bound, folder }: DemoFacts): string {
-  const { report, tally, elapsedMs } = outcome;
+  const { report, counts, elapsedMs } = outcome;
   const { requests, rejected, blocked } = ledger;
-  const { deferred, opened, cached } = tally;
+  const { deferred, opened, cached } = counts;
   const servers = { requests, rejected, blocked, throttledByScript: throttledByScript(ledger) };
   const { works, files } = report;
   const facts = { works, files, comparison, servers, deferred, opened, cached, bound, elapsedMs, folder };
@@ -31,15 +31,15 @@ export function demoJson({ outcome, comparison, ledger, bound, folder }: DemoFac
 }
 
 export function demoText({ outcome, comparison, ledger, bound, folder }: DemoFacts, columns?: number): string {
-  const { report, tally, elapsedMs } = outcome;
+  const { report, counts, elapsedMs } = outcome;
   const { expected, matching, missing } = comparison;
   const rows = [
     ["works", `${report.works.done} done, ${report.works.failed} without a file`],
     ["files", `${report.files.count}, ${formatBytes(report.files.bytes)}`],
     ["checked", `${matching} of ${expected} available files downloaded, identical to the servers' copies`],
     ["requests", `${ledger.requests} requests to ${formatCount(Object.keys(ledger.hosts).length, "host")}`],
-    ["waits", `${formatCount(tally.deferred, "request")} deferred by a rate limit, an open circuit or a cooldown`],
-    ["circuits", `${formatCount(tally.opened, "circuit")} opened after failures`],
+    ["waits", `${formatCount(counts.deferred, "request")} deferred by a rate limit, an open circuit or a cooldown`],
+    ["circuits", `${formatCount(counts.opened, "circuit")} opened after failures`],
     [
       "429s",
       `${rejections(ledger)} for an exceeded rate limit; ${throttledByScript(ledger)} from the simulated throttling`,

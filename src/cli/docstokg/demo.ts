@@ -130,10 +130,10 @@ async function runDemo({ internet, folder, isKept, isWatched, isJson }: DemoOpti
     io: demoIo,
     command: "demo",
     hub: { policy, network: internet.network, telemetry: [fastest.listener] },
-    feed: async ({ run, tally, hub, log }) => {
+    feed: async ({ run, counts, hub, log }) => {
       if (page !== undefined) log(`Dashboard: ${await page.serve(hub, run, 0, log)}`);
       const works = internet.works.map(({ ids, title, year }) => workOf(ids, { title, year }));
-      tally.wanted += (await run.addWorks(works)).pending;
+      counts.wanted += (await run.addWorks(works)).pending;
       return true;
     },
   });

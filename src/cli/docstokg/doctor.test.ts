@@ -44,6 +44,22 @@ test("doctor says which store is shared, by how many processes, and creates no f
   assert.equal(foreign.of("store")?.verdict, "problem");
 });
 
+test("doctor says that the folder of a store is missing and will be created, and names a folder that cannot be", async () => {
+  const { folder } = await temporaryFolder();
+  const missing = (await findingsOf(["--store", `sqlite:${join(folder, "a/b/shared.db")}`])).of("store");
+  assert.equal(missing?.verdict, "warning");
+  assert.equal(
+    missing?.detail,
+    `file not found: ${join(folder, "a/b/shared.db")}; the folder ${join(folder, "a/b")} is missing too (no process has used it yet)`,
+  );
+  assert.equal(missing?.advice, "check the path; a program that uses the store creates its folder");
+  await writeFile(join(folder, "file"), "");
+  const blocked = await findingsOf(["--store", `sqlite:${join(folder, "file/b/shared.db")}`]);
+  assert.equal(blocked.exitCode, 1);
+  assert.equal(blocked.of("store")?.verdict, "problem");
+  assert.match(blocked.of("store")?.detail ?? "", /the folder .*file\/b cannot be created: .*\/file is not a folder/);
+});
+
 test("a mistyped store is a usage error, as for the other commands", async () => {
   const { exitCode, stderr } = await runCli(["doctor", "--store", "redsi://x"]);
   assert.equal(exitCode, 2);

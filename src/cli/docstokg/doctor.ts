@@ -39,6 +39,8 @@ export const doctor: CommandModule = {
   },
 };
 
+const MISSING_FOLDER = "check the path; a program that uses the store creates its folder";
+
 function identityChecks(policy: LoadedPolicy, { env }: Io): readonly DoctorFinding[] {
   return [contactCheck(env), keysCheck(policy, env)];
 }
@@ -64,6 +66,7 @@ async function storeCheck(flags: Flags, io: Io): Promise<DoctorFinding> {
     const { problem, cause } = connection;
     if (cause === "not-configured")
       return { what, verdict: "ok", detail: "memory: each process has its own limits and circuits" };
+    if (cause === "no-folder") return { what, verdict: "warning", detail: problem, advice: MISSING_FOLDER };
     return { what, verdict: cause === "unused" ? "ok" : "problem", detail: problem };
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error) || isFlagProblem(error)) throw error;

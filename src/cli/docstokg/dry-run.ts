@@ -1,8 +1,8 @@
 import { learnedYields } from "../../harvest/estimate/learned-yields.ts";
+import { ListEstimator } from "../../harvest/estimate/list-estimator.ts";
 import type { RunEstimate, ServiceEstimate } from "../../harvest/estimate/run-estimate.ts";
-import { RunForecast } from "../../harvest/estimate/run-forecast.ts";
 import type { Input } from "../../harvest/inputs/inputs.ts";
-import { findManifest, type Manifest } from "../../harvest/manifest/manifest.ts";
+import { type Manifest, readManifest } from "../../harvest/manifest/manifest.ts";
 import { orderFor } from "../../harvest/resolvers/order.ts";
 import { type KeyGain, keyGains } from "../../policy/key-findings.ts";
 import { loadPolicy } from "../../policy/load.ts";
@@ -35,17 +35,17 @@ export async function dryRun(
   io: Io,
 ): Promise<ExitCode> {
   const policy = await loadPolicy(policySources(flags, io));
-  const manifest = await findManifest(settings.manifest, systemTime);
+  const manifest = await readManifest(settings.manifest, systemTime);
   try {
     const resolvers = usableResolvers(settings, io);
-    const forecast = new RunForecast({
+    const estimator = new ListEstimator({
       limits: policy.ratelimits.resolved,
       order: work => orderFor(work, resolvers),
       yields: learnedYields(manifest === undefined ? [] : await manifest.reports.resolverCounts()),
       patienceMs: settings.maxBreakerWaitMs,
     });
-    const counts = await addList(list, forecast, manifest, io);
-    const estimate = forecast.total;
+    const counts = await addList(list, estimator, manifest, io);
+    const estimate = estimator.total;
     const hints = hintsFor(estimate, keyGains(policy));
     if (settings.isJson) printJson(io, { ...counts, ...estimate, hints });
     else io.stdout.write(estimateText(counts, estimate, hints, { columns: terminalWidth(io.stdout) }));
@@ -57,7 +57,7 @@ export async function dryRun(
 
 async function addList(
   list: AsyncIterable<Input>,
-  forecast: RunForecast,
+  estimator: ListEstimator,
   manifest: Manifest | undefined,
   io: Io,
 ): Promise<ListCounts> {
@@ -77,7 +77,7 @@ async function addList(
     else if (state === "failed") counts.failed += 1;
     else {
       counts.wanted += 1;
-      forecast.add(work);
+      estimator.add(work);
     }
   }
   return counts;
@@ -120,7 +120,7 @@ function estimateText(
   return `${lines.join("\n")}\n\n${table}${explanation}${hints.map(hint => `\n${hint}`).join("")}${hints.length > 0 ? "\n" : ""}`;
 }
 
-/** What keys that are not set would allow at the services that take longest or are left out. */
+/** For the slowest services and those with calls that are not sent: the limits that an API key would allow there. */
 function hintsFor({ services }: RunEstimate, gains: readonly KeyGain[]): readonly string[] {
   const isSlow = (service: ServiceEstimate, index: number) => index < HINTED_SERVICES || service.unsent > 0;
   const slow = services.filter(isSlow).map(({ service }) => service);

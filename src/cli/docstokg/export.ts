@@ -6,7 +6,7 @@ import type { WorkRecord } from "../../harvest/manifest/manifest-reports.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { addManifestOnlyFlags, openExistingManifest, pathsOf } from "./path-flags.ts";
+import { addManifestOnlyFlags, pathsOf, readExistingManifest } from "./path-flags.ts";
 
 const FORMATS = [...TEXT_FORMATS, "parquet"] as const;
 type ExportFormat = (typeof FORMATS)[number];
@@ -30,7 +30,7 @@ export const exportCommand: CommandModule = {
     const target = flags["to"] === "-" ? undefined : (flags["to"] as string | undefined);
     if (format === "parquet" && target === undefined)
       throw usageError("--to", "parquet is not text: name the file to write");
-    const manifest = await openExistingManifest(pathsOf(flags, io).manifest);
+    const manifest = await readExistingManifest(pathsOf(flags, io).manifest);
     try {
       const records = inState(manifest.reports.workRecords(), state);
       if (format === "parquet") await writeAtomically(String(target), parquetFile(records));

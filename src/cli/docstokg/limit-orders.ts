@@ -12,10 +12,11 @@ import { type CommandTarget, targetName } from "./breaker-target.ts";
 import {
   ACKNOWLEDGED_WITHIN_MS,
   circuitTargetOf,
+  DURATION,
+  durationOf,
   type OrderResult,
   orderAll,
   reasonOf,
-  secondsOf,
 } from "./operator-order.ts";
 import { addStoreFlag, openOperatorConnection } from "./store-connection.ts";
 
@@ -27,12 +28,12 @@ export const hold: Subcommand = {
   configure: command => {
     command
       .argument("<target>", LIMIT_TARGET)
-      .requiredOption("--seconds <number>", "how long calls are held; of two holds the later end counts (required)")
+      .requiredOption("--for <duration>", `how long, ${DURATION}; of two holds the later end counts (required)`)
       .option("--reason <text>", 'reason, shown in errors and in "limits show"', "operator");
     addOrderFlags(command);
   },
   run: async ([target = ""], flags, io) => {
-    const ms = secondsOf(flags["seconds"]) * 1000;
+    const ms = durationOf(flags["for"]);
     return sendOrder(target, { kind: "hold", ms, reason: operatorReason(reasonOf(flags["reason"])) }, flags, io);
   },
 };
@@ -54,7 +55,8 @@ export function addOrderFlags(command: Command): void {
 
 async function sendOrder(text: string, request: OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
   await using connection = await openOperatorConnection(flags, io);
-  const target = limitTargetOf(await circuitTargetOf(text, connection));
+  const { target } = await circuitTargetOf(text, connection);
+  limitTargetOf({ target });
   const result = await orderAll(connection, [target], request, io);
   if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, result, io))}\n`);
   else io.stdout.write(`${lines(target, result, connection.storeName, io).join("\n")}\n`);
@@ -62,7 +64,7 @@ async function sendOrder(text: string, request: OrderRequest, flags: Flags, io: 
 }
 
 /** A resolver has no rate limits. */
-export function limitTargetOf({ target }: CommandTarget): LimitTarget {
+export function limitTargetOf({ target }: Pick<CommandTarget, "target">): LimitTarget {
   if ("resolver" in target)
     throw usageError("<target>", `resolver ${target.resolver} has no rate limits; expected ${LIMIT_TARGET}`);
   return target;
@@ -93,6 +95,6 @@ function lines(
   return [
     `${targetName(target)}: ${heldMs > 0 ? until : "released"}`,
     ...unchanged,
-    ...effectLines({ acknowledgements, storeName, waitedMs: ACKNOWLEDGED_WITHIN_MS }),
+    ...effectLines({ acknowledgements, storeName, answerTimeoutMs: ACKNOWLEDGED_WITHIN_MS }),
   ];
 }

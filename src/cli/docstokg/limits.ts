@@ -11,6 +11,7 @@ import { formatUtc, formatWait } from "../output/duration.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import { addWatchFlags, showView } from "../output/watch.ts";
 import type { CommandModule, Io, Subcommand } from "../program.ts";
+import { type Asked, askedProcesses } from "./asked-processes.ts";
 import { hold, release } from "./limit-orders.ts";
 import { orderText, reset, set } from "./limit-rates.ts";
 import { policyInUse } from "./policy-in-use.ts";
@@ -26,9 +27,12 @@ const show: Subcommand = {
   },
   run: async (_, flags, io) => {
     const host = typeof flags["host"] === "string" ? flags["host"] : undefined;
+    const wanted = host === undefined ? undefined : keysNamed(host);
     await using connection = await openStoreConnection(flags, io);
+    // Processes that were asked once go on publishing these keys.
+    if (wanted !== undefined) await askedProcesses(connection, questionFor(wanted), flags, io);
     return await showView(flags, io, {
-      read: () => readProcesses(connection, host, io),
+      read: () => readProcesses(connection, wanted, io),
       text: rows => tables(rows, host, connection, io),
     });
   },
@@ -39,17 +43,20 @@ export const limits: CommandModule = { commands: [show, hold, release, set, rese
 
 async function readProcesses(
   connection: StoreConnection,
-  host: string | undefined,
+  wanted: ReadonlySet<string> | undefined,
   { time = systemTime }: Io,
 ): Promise<readonly ProcessRow[]> {
   await connection.checkStoreFile();
-  const wanted = host === undefined ? undefined : keysNamed(host);
   const [processes, { policy }] = await Promise.all([connection.observer.processes(), policyInUse(connection, {})]);
   const settings = new DecidedBySettings(policy);
   return processes
     .map(running => processRow(running, time.wallMs(), settings))
     .map(row => (wanted === undefined ? row : { ...row, keys: row.keys.filter(({ key }) => wanted.has(key)) }))
     .sort((a, b) => a.pid - b.pid);
+}
+
+function questionFor(wanted: ReadonlySet<string>): Asked {
+  return { units: [...wanted], isListed: ({ snapshot }) => snapshot.keys.some(({ key }) => wanted.has(key)) };
 }
 
 /** The keys that a user may mean by a host, a URL or the name of a service. */
@@ -150,13 +157,19 @@ function limitedBy({ key, constraint, decidedBy }: ProcessKeyRow): string {
   return decidedBy === null ? limit : `${limit} (${decidedBy.where})`;
 }
 
-/** The rates that operators have changed, each once: the processes have the same orders. */
+/** The limits that operators have changed, each once: the processes have the same orders. */
 function orderLines(processes: readonly ProcessRow[]): string {
   const orders = processes.flatMap(({ keys, ageMs }) =>
-    keys.flatMap(key => (key.order === undefined ? [] : [[keyName(key), key.order, ageMs] as const])),
+    keys.flatMap(key => {
+      const { order, totalOrder } = key;
+      return [
+        ...(order === undefined ? [] : [[keyName(key), orderText(order, ageMs)] as const]),
+        ...(totalOrder === undefined ? [] : [[`${totalOrder.owner} total`, orderText(totalOrder, ageMs)] as const]),
+      ];
+    }),
   );
-  const lines = new Map(orders.map(([name, order, ageMs]) => [name, `${name}: ${orderText(order, ageMs)}\n`]));
-  return lines.size === 0 ? "" : `\n${[...lines.values()].join("")}`;
+  const lines = Array.from(new Map(orders), ([name, text]) => `${name}: ${text}\n`);
+  return lines.length === 0 ? "" : `\n${lines.join("")}`;
 }
 
 function untilText(ms: number): string {

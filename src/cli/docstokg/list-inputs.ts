@@ -23,16 +23,16 @@ export async function listInputs(inputs: AsyncIterable<Input>, feed: Feed, optio
   if (isStrict) await manifest.beginList();
   await addInBatches(inputs, feed, isRefresh);
   if (!isStrict || feed.signal.aborted) return true;
-  const isValid = feed.tally.problems === 0;
+  const isValid = feed.counts.problems === 0;
   await (isValid ? manifest.commitList() : manifest.rollbackList());
   return isValid;
 }
 
-export async function addWorks({ run, tally }: Feed, works: readonly Work[], isRefresh: boolean): Promise<void> {
+export async function addWorks({ run, counts }: Feed, works: readonly Work[], isRefresh: boolean): Promise<void> {
   const { pending, present, failed } = await run.addWorks(works, isRefresh);
-  tally.wanted += pending;
-  tally.present += present;
-  tally.failedBefore += failed;
+  counts.wanted += pending;
+  counts.present += present;
+  counts.failedBefore += failed;
 }
 
 async function addInBatches(inputs: AsyncIterable<Input>, feed: Feed, isRefresh: boolean): Promise<void> {
@@ -57,7 +57,7 @@ async function addInBatches(inputs: AsyncIterable<Input>, feed: Feed, isRefresh:
     for await (const input of inputs) {
       if (feed.signal.aborted) return;
       if ("problem" in input) {
-        feed.tally.problems += 1;
+        feed.counts.problems += 1;
         feed.log(problemText(input.problem));
       } else works.push(input.work);
       if (works.length >= BATCH_WORKS) await flush();

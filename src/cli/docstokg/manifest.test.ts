@@ -20,7 +20,7 @@ test("a password on the command line is refused and not repeated", async () => {
   ]) {
     const { exitCode, stderr } = await runCli(args);
     assert.equal(exitCode, 2);
-    assert.match(stderr, /other users can read the password of a command line; set PGPASSWORD or PGPASSFILE/);
+    assert.match(stderr, /other users can read a password on the command line; set PGPASSWORD or PGPASSFILE/);
     assert.doesNotMatch(stderr, /hunter2/);
   }
   const fromEnvironment = await runCli(["status"], { env: { DOCSTOKG_MANIFEST: url } });

@@ -1,5 +1,7 @@
 import { ORDER_SECONDS_MAX } from "../../breaker/order-seconds.ts";
-import type { BreakerTarget, OrderRequest } from "../../breaker/orders.ts";
+import { type BreakerTarget, circuitTarget, type OrderRequest } from "../../breaker/orders.ts";
+import { parseDurationMs } from "../../core/limits/rate.ts";
+import { isOrderReason, REASON_FORM } from "../../core/text/order-reason.ts";
 import type { Acknowledgement, GivenOrder } from "../../http/operator.ts";
 import { whyNoCircuit } from "../../policy/breaker-target.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
@@ -10,7 +12,6 @@ import { type CommandTarget, resolveTarget } from "./breaker-target.ts";
 import { KnownTargets } from "./known-targets.ts";
 import type { OperatorConnection } from "./store-connection.ts";
 
-const REASON_CHARS_MAX = 200;
 /** How long a command waits for the processes: they are notified at once, so one that needs longer is busy or gone. */
 export const ACKNOWLEDGED_WITHIN_MS = 2000;
 
@@ -45,14 +46,22 @@ export async function targetOf(text: string, connection: OperatorConnection): Pr
 }
 
 /** As `targetOf`, for orders about circuits, cooldowns and holds. */
-export async function circuitTargetOf(text: string, connection: OperatorConnection): Promise<CommandTarget> {
+export interface CircuitTarget extends CommandTarget {
+  readonly target: BreakerTarget;
+}
+
+export async function circuitTargetOf(text: string, connection: OperatorConnection): Promise<CircuitTarget> {
   const policies = await policiesOf(connection);
   const found = await resolveIn(text, connection, policies);
   for (const policy of policies) {
     const problem = "unit" in found.target ? whyNoCircuit(policy, found.target.unit) : undefined;
     if (problem !== undefined) throw usageError("<target>", problem);
   }
-  return found;
+  try {
+    return { ...found, target: circuitTarget(found.target) };
+  } catch (error) {
+    throw error instanceof RangeError ? usageError("<target>", error.message) : error;
+  }
 }
 
 async function policiesOf({ operator, policy }: OperatorConnection): Promise<readonly LoadedPolicy[]> {
@@ -71,15 +80,19 @@ async function resolveIn(
   return resolveTarget(text, new KnownTargets(policies, statuses, processes, names), policies);
 }
 
-export function secondsOf(value: unknown, flag = "--seconds"): number {
-  const seconds = typeof value === "string" && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
-  if (seconds > 0 && seconds <= ORDER_SECONDS_MAX) return seconds;
-  const expected = `expected seconds, more than 0 and at most ${ORDER_SECONDS_MAX} (one year)`;
-  throw usageError(flag, `${JSON.stringify(value)} is not a valid duration; ${expected}`);
+/** The form of `--for`, for the help of commands. */
+export const DURATION = "such as 90s, 5min, 2h or 1day; a number without a unit is in seconds";
+
+/** The duration of `--for`, in milliseconds. */
+export function durationOf(value: unknown): number {
+  const ms = typeof value === "string" ? parseDurationMs(value) : undefined;
+  if (ms !== undefined && ms > 0 && ms <= ORDER_SECONDS_MAX * 1000) return ms;
+  const expected = `expected ${DURATION}; more than 0 and at most a year (366day)`;
+  throw usageError("--for", `${JSON.stringify(value)} is not a valid duration; ${expected}`);
 }
 
 export function reasonOf(value: unknown): string {
   const reason = String(value).trim();
-  if (reason !== "" && reason.length <= REASON_CHARS_MAX && !/\p{Cc}/u.test(reason)) return reason;
-  throw usageError("--reason", `expected one line of 1 to ${REASON_CHARS_MAX} characters`);
+  if (isOrderReason(reason)) return reason;
+  throw usageError("--reason", `expected ${REASON_FORM}`);
 }

@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { isS3Url, parseS3Url } from "../../files/s3/s3-url.ts";
-import { findManifest, type Manifest, manifestName } from "../../harvest/manifest/manifest.ts";
+import { findManifest, type Manifest, manifestName, readManifest } from "../../harvest/manifest/manifest.ts";
 import { hasPassword } from "../../harvest/manifest/postgres/postgres-url.ts";
 import { isPostgresUrl } from "../../stores/postgres/postgres-store-url.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -59,7 +59,7 @@ export function manifestOf(where: string, text: string): string {
   if (isPostgresUrl(text) && hasPassword(text))
     throw usageError(
       where,
-      "other users can read the password of a command line; set PGPASSWORD or PGPASSFILE, or the URL in DOCSTOKG_MANIFEST",
+      "other users can read a password on the command line; set PGPASSWORD or PGPASSFILE, or the URL in DOCSTOKG_MANIFEST",
     );
   return checked(text);
 }
@@ -82,7 +82,15 @@ export function telemetryFolderOf({ folder, manifest, telemetryFolder }: RunPath
  * @param where the flag or argument that names it. @default --manifest
  */
 export async function openExistingManifest(manifest: string, where = MANIFEST_FLAG): Promise<Manifest> {
-  const found = await findManifest(manifest, systemTime);
+  return existing(await findManifest(manifest, systemTime), manifest, where);
+}
+
+/** Like `openExistingManifest`, for a command that only reads: its user need not be able to write a manifest file. */
+export async function readExistingManifest(manifest: string, where = MANIFEST_FLAG): Promise<Manifest> {
+  return existing(await readManifest(manifest, systemTime), manifest, where);
+}
+
+function existing(found: Manifest | undefined, manifest: string, where: string): Manifest {
   if (found !== undefined) return found;
   const flags = where === MANIFEST_FLAG ? "; set its folder with --out, or the file with --manifest" : "";
   const hint = isPostgresUrl(manifest) ? "; docstokg run creates it" : flags;

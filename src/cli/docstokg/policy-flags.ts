@@ -14,7 +14,10 @@ export function addPolicyFlags(command: Command): void {
     )
     .option("--rate-backend <kind>", "store for rate limits: memory, multiprocess, sqlite, redis or postgres")
     .option("--rate-dsn <dsn>", "file or URL of that store")
-    .option("--when-store-away <mode>", "calls while that store does not answer: share, wait or refuse")
+    .option(
+      "--when-store-away <mode>",
+      "what calls do while that store does not answer: share (of the limits), wait or refuse",
+    )
     .option("--fleet-size <count>", "largest number of processes that share that store")
     .option("--max-inflight <count>", "maximum requests in flight, over all hosts")
     .option("--aimd <fields>", "adaptive rate (AIMD), e.g. enabled:true,decrease:20")

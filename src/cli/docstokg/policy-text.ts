@@ -98,6 +98,7 @@ export function limitsTable(rows: readonly PolicyRow[], columns: Columns): strin
     row.role,
     row.rates || "unlimited",
     row.maxDelayMs === undefined ? "" : `${row.maxDelayMs} ms`,
+    // "no" means not counted: the longer text would make the table wider than 80 columns.
     row.countsHead === undefined ? "" : row.countsHead ? "counted" : "no",
     row.maxConcurrent === undefined ? "" : String(row.maxConcurrent),
     row.mode ?? "",

@@ -27,7 +27,7 @@ const explain: Subcommand = {
 
 const check: Subcommand = {
   name: "check",
-  summary: "validate the effective policy, or the policy with these files in it, and point out doubtful settings",
+  summary: "validate the effective policy, or the policy with the given files, and report doubtful settings",
   configure: command => {
     command
       .argument("[file...]", "files to check; - for stdin")

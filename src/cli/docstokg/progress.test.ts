@@ -8,27 +8,27 @@ const queues = [{ host: "api.example.org", role: "metadata", inFlightRequests: 2
 
 function progressOn(isTTY: boolean, isQuiet = false, hasColour = false) {
   const time = new FakeTime();
-  const tally = new RunCounts();
+  const counts = new RunCounts();
   const written: string[] = [];
   const out = { write: (text: string) => written.push(text), isTTY, columns: 60 };
   const progress = new Progress({
     out,
     time,
-    tally,
+    counts,
     queues: () => queues,
     timeLeftMs: () => 95_000,
     isQuiet,
     hasColour,
   });
-  return { time, tally, progress, written };
+  return { time, counts, progress, written };
 }
 
 test("on a terminal a few lines are redrawn: progress, rate, time left, and the busiest hosts", async () => {
-  const { time, tally, progress, written } = progressOn(true);
-  tally.wanted = 40;
+  const { time, counts, progress, written } = progressOn(true);
+  counts.wanted = 40;
   progress.start();
-  for (let count = 0; count < 9; count += 1) tally.settled("done", "ok", 1000);
-  tally.settled("failed", "no-copy", 0);
+  for (let count = 0; count < 9; count += 1) counts.settled("done", "ok", 1000);
+  counts.settled("failed", "no-copy", 0);
   await time.advance(200);
   assert.deepEqual(written, [
     "10/40 works, 1 failed, 50/s, 9.0 kB, about 1 min 35 s left\x1b[K\n" +
@@ -43,12 +43,12 @@ test("on a terminal a few lines are redrawn: progress, rate, time left, and the 
 });
 
 test("in a log the progress is one plain line every five seconds", async () => {
-  const { time, tally, progress, written } = progressOn(false, false, false);
-  tally.wanted = 2;
+  const { time, counts, progress, written } = progressOn(false, false, false);
+  counts.wanted = 2;
   progress.start();
   await time.advance(4999);
   assert.deepEqual(written, []);
-  tally.settled("done", "ok", 10);
+  counts.settled("done", "ok", 10);
   await time.advance(5001);
   assert.deepEqual(written, [
     "1/2 works, 0 failed, 0.2/s, 10 B, about 1 min 35 s left\n",

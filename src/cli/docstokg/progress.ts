@@ -9,7 +9,7 @@ import type { RunCounts } from "./run-counts.ts";
 export interface ProgressOptions {
   readonly out: Output;
   readonly time: Time;
-  readonly tally: RunCounts;
+  readonly counts: RunCounts;
   readonly queues: () => readonly HostQueueStatus[];
   /** How long the limits take for the rest; undefined if that is not known. */
   readonly timeLeftMs: () => number | undefined;
@@ -71,11 +71,11 @@ export class Progress {
   }
 
   #draw(): void {
-    const { tally, queues, time, hasColour, out } = this.#options;
-    const text = headline(tally, (time.monotonicUs() - this.#startedUs) / 1000, this.#leftMs());
+    const { counts, queues, time, hasColour, out } = this.#options;
+    const text = headline(counts, (time.monotonicUs() - this.#startedUs) / 1000, this.#leftMs());
     // The headline fits the terminal: the bar is as long as there is room.
     const cells = Math.min(BAR_CELLS, (out.columns ?? 80) - text.length - 2);
-    const first = cells > 0 ? `${bar(tally, cells, hasColour)} ${text}` : text;
+    const first = cells > 0 ? `${bar(counts, cells, hasColour)} ${text}` : text;
     const lines = this.#isTerminal ? [first, ...hostQueueLines(queues())] : [text];
     this.#frame.show(lines.map(line => `${line}\n`).join(""));
   }

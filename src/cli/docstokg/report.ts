@@ -15,7 +15,7 @@ import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { comparisonText } from "./comparison-text.ts";
-import { manifestOf, openExistingManifest } from "./path-flags.ts";
+import { manifestOf, readExistingManifest } from "./path-flags.ts";
 import { reportText, worksText } from "./report-text.ts";
 
 /** `docstokg report`: the summary of a run, from its telemetry. */
@@ -23,7 +23,7 @@ export const report: CommandModule = {
   configure: command => {
     command
       .argument("[run]", "folder of a run, telemetry file, or run id (a prefix is enough)")
-      .argument("[other]", "a second run: print both side by side, by host")
+      .argument("[other]", "a second run: compare both, by host")
       .option("--telemetry <file>", "file or folder in which to find the run id (default: current folder)")
       .option(
         "--manifest <manifest>",
@@ -60,7 +60,7 @@ export const report: CommandModule = {
   },
 };
 
-/** Prints two runs side by side, for before and after a change of policy. */
+/** Compares two runs, such as before and after a change of the policy. */
 async function compare(before: string, after: string, flags: Flags, io: Io): Promise<ExitCode> {
   if (flags["manifest"] !== undefined) throw usageError("--manifest", "has no effect when two runs are compared");
   if (flags["html"] !== undefined) throw usageError("--html", "has no effect when two runs are compared");
@@ -106,7 +106,7 @@ async function worksOf(named: unknown, telemetry: string): Promise<WorksReport |
   const folder = statSync(telemetry).isDirectory() ? telemetry : dirname(telemetry);
   const beside = join(folder, "manifest.sqlite");
   if (named === undefined && !existsSync(beside)) return undefined;
-  const manifest = await openExistingManifest(named === undefined ? beside : manifestOf("--manifest", String(named)));
+  const manifest = await readExistingManifest(named === undefined ? beside : manifestOf("--manifest", String(named)));
   try {
     return await worksReport(manifest);
   } finally {

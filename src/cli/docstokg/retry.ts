@@ -32,12 +32,12 @@ export const retry: CommandModule = {
       io,
       command: recordedCommand("retry", flags),
       sharedSettings: joinableSettings(settings, flags, await loadPolicy(policySources(flags, io)), io),
-      feed: async ({ run, tally }) => {
-        tally.wanted += await run.addUnfinished(includesFailed ? { reason } : undefined);
+      feed: async ({ run, counts }) => {
+        counts.wanted += await run.addUnfinished(includesFailed ? { reason } : undefined);
         return true;
       },
     });
-    if (outcome.tally.wanted === 0) io.stderr.write(nothingToDoText(includesFailed, reason));
+    if (outcome.counts.wanted === 0) io.stderr.write(nothingToDoText(includesFailed, reason));
     printSummary(outcome, settings, io);
     return exitCodeOf(outcome);
   },

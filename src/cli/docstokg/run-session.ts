@@ -26,7 +26,7 @@ const DRAIN_MS = 1500;
 export interface Feed {
   readonly hub: Hub;
   readonly run: HarvestRun;
-  readonly tally: RunCounts;
+  readonly counts: RunCounts;
   /** Prints a line above the progress. */
   log(text: string): void;
   /** Aborted by an interrupt: no more works are added. */
@@ -60,7 +60,7 @@ export interface SessionOptions {
 }
 
 export interface SessionOutcome {
-  readonly tally: RunCounts;
+  readonly counts: RunCounts;
   /** The manifest, restricted to the works of this run. */
   readonly report: ManifestReport;
   /** Resolvers that refused this program and were switched off, with their message. */
@@ -74,14 +74,14 @@ export interface SessionOutcome {
 /** One run: opens hub, manifest, pipeline, telemetry and progress, lists and downloads the works, closes everything. */
 export async function runSession(session: SessionOptions): Promise<SessionOutcome> {
   const { settings, io, command, time = systemTime } = session;
-  const tally = new RunCounts();
+  const counts = new RunCounts();
   const resolvers = usableResolvers(settings, io);
   using reloader = await PolicyReloader.open(session.flags, io);
   const { ratelimits } = await loadPolicy({ ...policySources(session.flags, io), ...session.hub?.policy });
   const telemetrySession = await openTelemetrySession(settings, `docstokg ${command.split(" ")[0]}`, io);
   try {
     const listeners = telemetrySession === undefined ? [] : [telemetrySession.telemetry.listener];
-    const hub = await openHub(session, [tally.listener, ...listeners]);
+    const hub = await openHub(session, [counts.listener, ...listeners]);
     telemetrySession?.telemetry.watch(hub);
     try {
       const run = await openRun({
@@ -95,13 +95,13 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
         limits: ratelimits.resolved,
         filter: filterOf(session.flags),
         order: work => orderFor(work, resolvers),
-        onSettled: (_, state, reason, bytes) => tally.settled(state, reason, bytes),
+        onSettled: (_, state, reason, bytes) => counts.settled(state, reason, bytes),
         onDeferred: () => {
-          tally.deferred += 1;
+          counts.deferred += 1;
         },
       });
       limitYoungHeap();
-      return await download(session, { hub, run, tally, reloader });
+      return await download(session, { hub, run, counts, reloader });
     } finally {
       await hub.destroy();
     }
@@ -147,14 +147,14 @@ async function servePage(
 /** Lists and downloads the works, until they are done or an interrupt ends the run; then closes the run. */
 async function download(
   session: SessionOptions,
-  { hub, run, tally, reloader }: Pick<Feed, "hub" | "run" | "tally"> & { readonly reloader: PolicyReloader },
+  { hub, run, counts, reloader }: Pick<Feed, "hub" | "run" | "counts"> & { readonly reloader: PolicyReloader },
 ): Promise<SessionOutcome> {
   const { settings, io, feed, signal, isListedFirst = false, isEnqueueOnly = false, time = systemTime } = session;
   const startedUs = time.monotonicUs();
   const progress = new Progress({
     out: io.stderr,
     time,
-    tally,
+    counts,
     queues: () => run.pipeline.queues(),
     timeLeftMs: () => run.timeLeftMs,
     isQuiet: settings.isQuiet,
@@ -180,7 +180,7 @@ async function download(
     await using _page = await servePage(settings, hub, run, { io, log: line => progress.log(line) });
     progress.start();
     let listingError: unknown;
-    const listing = feed({ hub, run, tally, log: text => progress.log(text), signal: interrupts.signal })
+    const listing = feed({ hub, run, counts, log: text => progress.log(text), signal: interrupts.signal })
       .finally(() => run.inputEnded())
       .catch(error => {
         // Requests in flight finish and completed works are kept; the error is thrown after that.
@@ -200,7 +200,7 @@ async function download(
     const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
     const report = await run.manifest.reports.report(run.id);
     const { switchedOff } = run.pipeline;
-    return { tally, report, switchedOff, elapsedMs, wasInterrupted, wasRefused: !isAccepted && !wasInterrupted };
+    return { counts, report, switchedOff, elapsedMs, wasInterrupted, wasRefused: !isAccepted && !wasInterrupted };
   } catch (error) {
     throw run.manifest.errorFrom(error);
   } finally {

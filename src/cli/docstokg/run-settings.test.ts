@@ -47,7 +47,10 @@ test("all formats with others, an invalid bucket, another layout in S3 and a man
   const { folder } = await temporaryFolder();
   const manifest = ["--manifest", join(folder, "m.sqlite")];
   for (const [args, message] of [
-    [["--formats", "all,pdf", "--out", folder], /^docstokg: --formats: all stands alone: it includes every format$/m],
+    [
+      ["--formats", "all,pdf", "--out", folder],
+      /^docstokg: --formats: all cannot be combined with other formats: it includes every format$/m,
+    ],
     [["--out", "s3://b/x", ...manifest], /^docstokg: --out: expected s3:\/\/bucket\/prefix, with a bucket of 3 to 63/m],
     [
       ["--out", "s3://bucket/x", "--layout", "flat", ...manifest],

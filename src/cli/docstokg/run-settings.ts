@@ -71,7 +71,7 @@ export function addRunFlags(command: Command, quiet: string): void {
     .option("--patience <seconds>", patience, String(maxBreakerWaitMs / 1000))
     .option(
       "--min-speed <bytes>",
-      "interrupt a file or page with fewer bytes per second than this, over 30 s",
+      "interrupt a download that is slower than this for 30 s, in bytes per second",
       String(minBytesPerSecond),
     );
   addMachineFlags(command, quiet);
@@ -189,7 +189,7 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
 function formatsOf(text: string, addProblem: (where: string, message: string) => void): RunSettings["formats"] {
   const names = text.split(",").map(name => name.trim());
   if (!names.includes("all")) return chosen("--formats", text, FILE_KINDS, each => each, addProblem);
-  if (names.length > 1) addProblem("--formats", "all stands alone: it includes every format");
+  if (names.length > 1) addProblem("--formats", "all cannot be combined with other formats: it includes every format");
   return "all";
 }
 

@@ -16,8 +16,8 @@ export function printSummary(outcome: SessionOutcome, settings: RunSettings, io:
 }
 
 /** What `run --enqueue-only` has added. */
-export function printEnqueued({ tally, wasInterrupted }: SessionOutcome, settings: RunSettings, io: Io): void {
-  const { wanted: enqueued, present, failedBefore, problems } = tally;
+export function printEnqueued({ counts, wasInterrupted }: SessionOutcome, settings: RunSettings, io: Io): void {
+  const { wanted: enqueued, present, failedBefore, problems } = counts;
   const manifest = manifestName(settings.manifest);
   if (settings.isJson) {
     printJson(io, { enqueued, present, failedBefore, problems, wasInterrupted, folder: settings.folder, manifest });
@@ -33,46 +33,46 @@ export function printEnqueued({ tally, wasInterrupted }: SessionOutcome, setting
   io.stdout.write("docstokg worker downloads them.\n");
 }
 
-export function enqueuedExitCode({ tally, wasInterrupted, wasRefused }: SessionOutcome): ExitCode {
+export function enqueuedExitCode({ counts, wasInterrupted, wasRefused }: SessionOutcome): ExitCode {
   if (wasRefused) return ExitCode.usage;
   if (wasInterrupted) return ExitCode.interrupted;
-  return tally.problems > 0 ? ExitCode.partial : ExitCode.ok;
+  return counts.problems > 0 ? ExitCode.partial : ExitCode.ok;
 }
 
 /** Works that the user has filtered out are no failure. */
-export function exitCodeOf({ tally, report, wasInterrupted, wasRefused }: SessionOutcome): ExitCode {
+export function exitCodeOf({ counts, report, wasInterrupted, wasRefused }: SessionOutcome): ExitCode {
   if (wasRefused) return ExitCode.usage;
   if (wasInterrupted) return ExitCode.interrupted;
   const filtered = report.reasons.find(({ reason }) => reason === "filtered")?.works ?? 0;
-  return report.works.failed - filtered + report.works.pending + tally.problems > 0 ? ExitCode.partial : ExitCode.ok;
+  return report.works.failed - filtered + report.works.pending + counts.problems > 0 ? ExitCode.partial : ExitCode.ok;
 }
 
 function summaryText(outcome: SessionOutcome, settings: RunSettings, tableOptions: TableOptions): string {
   const { folder, manifest, keepsTelemetry } = settings;
-  const { tally, report, elapsedMs, wasInterrupted } = outcome;
+  const { counts, report, elapsedMs, wasInterrupted } = outcome;
   const { works, files } = report;
   const parts = [
     `${works.done} of ${formatCount(works.total, "work")} done`,
-    ...(tally.present > 0 ? [`${tally.present} of them already downloaded`] : []),
+    ...(counts.present > 0 ? [`${counts.present} of them already downloaded`] : []),
     ...(works.failed > 0 ? [`${works.failed} failed`] : []),
-    ...(tally.failedBefore > 0 ? [`${tally.failedBefore} of them in an earlier run, not retried`] : []),
+    ...(counts.failedBefore > 0 ? [`${counts.failedBefore} of them in an earlier run, not retried`] : []),
     ...(works.pending > 0 ? [`${works.pending} unfinished`] : []),
     ...(works.merged > 0 ? [`${works.merged} merged with another`] : []),
-    ...(tally.problems > 0 ? [formatCount(tally.problems, "invalid line")] : []),
+    ...(counts.problems > 0 ? [formatCount(counts.problems, "invalid line")] : []),
   ];
   const traffic = [
-    formatCount(tally.requests, "request"),
-    `${tally.cached} from the cache`,
-    `deferred ${formatCount(tally.deferred, "time")}`,
-    `${formatCount(tally.opened, "circuit")} opened`,
-    `${formatCount(tally.throttled, "response")} with status 429`,
+    formatCount(counts.requests, "request"),
+    `${counts.cached} from the cache`,
+    `deferred ${formatCount(counts.deferred, "time")}`,
+    `${formatCount(counts.opened, "circuit")} opened`,
+    `${formatCount(counts.throttled, "response")} with status 429`,
   ];
   const lines = [
     `${wasInterrupted ? "Interrupted: " : ""}${parts.join(", ")}, in ${formatDuration(elapsedMs)}.`,
     `${formatCount(files.count, "file")}, ${formatBytes(files.bytes)}, in ${folder}`,
     `${traffic.join(", ")}.`,
     ...[...outcome.switchedOff].map(([name, message]) => `Resolver ${name} was switched off: ${message}`),
-    ...learnedLines(tally.learnedLimits),
+    ...learnedLines(counts.learnedLimits),
     `Manifest: ${manifestName(manifest)}`,
     ...(keepsTelemetry ? [`Request statistics: docstokg report ${telemetryFolderOf(settings)}`] : []),
   ];
@@ -96,9 +96,9 @@ function learnedLines(limits: readonly LearnedLimit[]): readonly string[] {
 }
 
 function summaryJson(outcome: SessionOutcome, { folder, manifest }: RunSettings) {
-  const { tally, report, elapsedMs, wasInterrupted } = outcome;
+  const { counts, report, elapsedMs, wasInterrupted } = outcome;
   const { works, files, reasons, resolvers } = report;
-  const { requests, cached, deferred, opened, throttled, present, problems } = tally;
+  const { requests, cached, deferred, opened, throttled, present, problems } = counts;
   return {
     works: { ...works, present, problems },
     files,
@@ -106,7 +106,7 @@ function summaryJson(outcome: SessionOutcome, { folder, manifest }: RunSettings)
     resolvers,
     switchedOff: Object.fromEntries(outcome.switchedOff),
     traffic: { requests, cached, deferred, opened, throttled },
-    learnedLimits: tally.learnedLimits,
+    learnedLimits: counts.learnedLimits,
     elapsedMs,
     wasInterrupted,
     folder,

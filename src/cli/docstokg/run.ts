@@ -25,10 +25,7 @@ export const run: CommandModule = {
     command.argument("[work...]", "DOIs, arXiv ids, pmid:…, PMC…, OpenAlex ids, or http(s) URLs");
     addListFlags(command);
     addQueryFlags(command);
-    command.option(
-      "--dry-run",
-      "print the calls and the time that the list would need from each service, and send nothing",
-    );
+    command.option("--dry-run", "print the calls to each service and how long they would take, and send nothing");
     command.option("--refresh", "revalidate works already downloaded; unchanged files are not fetched again");
     command.option("--enqueue-only", "add the works to a PostgreSQL manifest and leave them to docstokg worker");
     addRunFlags(command, "do not print the policy and the progress");
@@ -71,12 +68,12 @@ export const run: CommandModule = {
         return isValid;
       },
     });
-    const { tally, report, wasInterrupted } = outcome;
-    if (report.works.total + tally.problems === 0 && !wasInterrupted)
+    const { counts, report, wasInterrupted } = outcome;
+    if (report.works.total + counts.problems === 0 && !wasInterrupted)
       io.stderr.write(query === undefined ? "The list contains no works.\n" : "The search found no works.\n");
     if (outcome.wasRefused)
       io.stderr.write(
-        `Nothing was downloaded: the list has ${formatCount(tally.problems, "invalid line")} (--strict).\n`,
+        `Nothing was downloaded: the list has ${formatCount(counts.problems, "invalid line")} (--strict).\n`,
       );
     else if (isEnqueueOnly) printEnqueued(outcome, settings, io);
     else printSummary(outcome, settings, io);

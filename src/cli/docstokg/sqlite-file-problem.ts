@@ -1,7 +1,8 @@
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../../errors.ts";
+import { codeOf } from "../../http/error-code.ts";
 import { isDamage } from "../../stores/sqlite/sqlite-errors.ts";
 
 const FORMATS = {
@@ -13,6 +14,8 @@ export interface SqliteFileProblem {
   readonly message: string;
   /** The file is missing or empty: no process has used it yet. */
   readonly isUnused: boolean;
+  /** Its folder is missing too. */
+  readonly lacksFolder?: boolean;
 }
 
 /**
@@ -27,8 +30,8 @@ export async function sqliteFileProblem(
   const [, path] = /^sqlite:(.+)$/s.exec(name) ?? [];
   if (path === undefined) return undefined;
   const file = resolve(path);
-  const size = statSync(file, { throwIfNoEntry: false })?.size;
-  if (size === undefined) return { message: `file not found: ${file} (no process has used it yet)`, isUnused: true };
+  const size = sizeOf(file);
+  if (size === undefined) return missingFile(file);
   if (size === 0) return { message: `${file} is empty (no process has used it yet)`, isUnused: true };
   // Opened with SQLite: closing a file handle of our own would release the locks that this process holds on the file.
   const { DatabaseSync } = await import("node:sqlite");
@@ -46,4 +49,45 @@ export async function sqliteFileProblem(
     db?.close();
   }
   return undefined;
+}
+
+/** Undefined if there is no such file. */
+function sizeOf(file: string): number | undefined {
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.size;
+  } catch (error) {
+    // A part of the path is a file.
+    if (codeOf(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
+/** A program that opens the store creates its folder too, if it can. */
+function missingFile(file: string): SqliteFileProblem {
+  const folder = dirname(file);
+  const what = `file not found: ${file}`;
+  const found = nearestExisting(folder);
+  if (found === folder && statSync(found).isDirectory())
+    return { message: `${what} (no process has used it yet)`, isUnused: true };
+  const problem = whyNoFolderIn(found);
+  if (problem !== undefined)
+    return { message: `${what}; the folder ${folder} cannot be created: ${problem}`, isUnused: false };
+  return {
+    ...{ message: `${what}; the folder ${folder} is missing too (no process has used it yet)` },
+    ...{ isUnused: true, lacksFolder: true },
+  };
+}
+
+function nearestExisting(path: string): string {
+  for (let at = path; ; at = dirname(at)) if (existsSync(at) || at === dirname(at)) return at;
+}
+
+function whyNoFolderIn(path: string): string | undefined {
+  if (!statSync(path).isDirectory()) return `${path} is not a folder`;
+  try {
+    accessSync(path, constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }

@@ -9,7 +9,7 @@ import { formatTable, type TableOptions, terminalWidth } from "../output/table.t
 import { addWatchFlags, showView } from "../output/watch.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { addManifestOnlyFlags, openExistingManifest, pathsOf } from "./path-flags.ts";
+import { addManifestOnlyFlags, pathsOf, readExistingManifest } from "./path-flags.ts";
 
 const MAX_FAILED_SHOWN = 10;
 
@@ -22,7 +22,7 @@ export const status: CommandModule = {
   },
   run: async (_, flags, io) => {
     checkFlags(flags);
-    const manifest = await openExistingManifest(pathsOf(flags, io).manifest);
+    const manifest = await readExistingManifest(pathsOf(flags, io).manifest);
     try {
       const target = flags["export"];
       if (typeof target === "string") {
@@ -69,10 +69,7 @@ function paceOf({ done, failed, elapsedMs }: ManifestWorker): number {
 async function withStopped(report: ManifestReport, manifest: Manifest): Promise<ManifestReport> {
   const [last, ...earlier] = report.runs;
   if (last?.state !== "running") return report;
-  const lock = await manifest.tryLock();
-  lock?.release();
-  // While a run works, it holds the lock of the manifest.
-  if (lock === undefined) return report;
+  if (await manifest.isInUse()) return report;
   const state = (await manifest.nextRun()) === undefined ? "stopped" : "waiting";
   return { ...report, runs: [{ ...last, state }, ...earlier] };
 }

@@ -13,7 +13,7 @@ import { systemTime } from "../../time/system-time.ts";
 import type { Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { policySources } from "./policy-flags.ts";
-import { sqliteFileProblem } from "./sqlite-file-problem.ts";
+import { type SqliteFileProblem, sqliteFileProblem } from "./sqlite-file-problem.ts";
 
 /** The store that running processes share, opened by a command. */
 export interface StoreConnection extends AsyncDisposable {
@@ -33,8 +33,11 @@ export interface NoStoreConnection extends AsyncDisposable {
   readonly cause: NoStoreCause;
 }
 
-/** `not-configured`: processes share nothing. `unused`: no process has used the store yet. `unusable`: a wrong file. */
-export type NoStoreCause = "not-configured" | "unused" | "unusable";
+/**
+ * `not-configured`: processes share nothing. `unused`: no process has used the store yet; `no-folder`: nor does its folder
+ * exist. `unusable`: a wrong file.
+ */
+export type NoStoreCause = "not-configured" | "unused" | "no-folder" | "unusable";
 
 const NO_SHARED_STORE =
   "no shared store: each process keeps its rate limits and circuits in its own memory. " +
@@ -87,8 +90,7 @@ export async function openOptionalStoreConnection(flags: Flags, io: Io): Promise
   const none = { policy, [Symbol.asyncDispose]: async () => undefined };
   if (reader === undefined) return { ...none, problem: NO_SHARED_STORE, cause: "not-configured" };
   const problem = await sqliteFileProblem(name, "store");
-  if (problem !== undefined)
-    return { ...none, problem: problem.message, cause: problem.isUnused ? "unused" : "unusable" };
+  if (problem !== undefined) return { ...none, problem: problem.message, cause: causeOf(problem) };
   return {
     policy,
     storeName: redactedStoreName(name),
@@ -99,6 +101,11 @@ export async function openOptionalStoreConnection(flags: Flags, io: Io): Promise
     },
     [Symbol.asyncDispose]: async () => reader.close(),
   };
+}
+
+function causeOf({ isUnused, lacksFolder }: SqliteFileProblem): NoStoreCause {
+  if (!isUnused) return "unusable";
+  return lacksFolder ? "no-folder" : "unused";
 }
 
 function storeFlagOf({ store }: Flags): StoreName | undefined {

@@ -8,7 +8,7 @@ import { printJson } from "../output/json.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { addFolderFlag, addManifestFlag, openExistingManifest, pathsOf } from "./path-flags.ts";
+import { addFolderFlag, addManifestFlag, openExistingManifest, pathsOf, readExistingManifest } from "./path-flags.ts";
 
 interface FileProblem {
   readonly path: string;
@@ -31,7 +31,7 @@ export const verify: CommandModule = {
     interruptible(io, async signal => {
       const { folder, manifest: path } = pathsOf(flags, io);
       const isRepair = flags["repair"] === true;
-      const manifest = await openExistingManifest(path);
+      const manifest = await (isRepair ? openExistingManifest(path) : readExistingManifest(path));
       const fileStore = await fileStoreFor(folder, manifest.name, systemTime);
       let lock: ManifestLock | undefined;
       try {
@@ -65,7 +65,9 @@ export const verify: CommandModule = {
           io.stdout.write(`${formatCount(files, "file")}, ${files - problems.length} intact\n`);
           if (problems.length > 0) io.stdout.write(`\n${table}`);
           if (isRepair)
-            io.stdout.write(`${formatCount(repaired, "work")} pending again; docstokg ${retry} downloads them.\n`);
+            io.stdout.write(
+              `${formatCount(repaired, "work")} pending again${repaired === 0 ? "" : `; docstokg ${retry} downloads them`}.\n`,
+            );
           else if (problems.length > 0)
             io.stdout.write("\ndocstokg verify --repair makes their works pending again.\n");
         }

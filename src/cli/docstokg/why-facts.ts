@@ -3,14 +3,20 @@ import { type Constraint, isDocstokgError, type LearnedFrom } from "../../errors
 import { type CacheInspection, inspectCache } from "../../http/cache/cache-inspection.ts";
 import { SqliteCache } from "../../http/cache/sqlite-cache.ts";
 import { HostNames } from "../../http/host-names.ts";
-import type { LimitOrderSnapshot } from "../../limiter/key-snapshot.ts";
+import type { RunningProcess } from "../../http/observer.ts";
+import type { LimitOrderSnapshot, TotalOrderSnapshot } from "../../limiter/key-snapshot.ts";
 import type { BreakerRoute } from "../../policy/breaker-policy.ts";
 import { type ExplainedValue, explainPolicy } from "../../policy/explanation.ts";
 import type { Route } from "../../policy/limit-policies.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
+import { commonName } from "../../policy/partition-name.ts";
 import type { Role } from "../../policy/roles.ts";
+import { withoutTier } from "../../policy/service-name.ts";
+import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
+import type { Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
+import { askedProcesses } from "./asked-processes.ts";
 import { sqliteFileProblem } from "./sqlite-file-problem.ts";
 import type { NoStoreConnection, StoreConnection } from "./store-connection.ts";
 
@@ -41,8 +47,10 @@ export interface ProcessFacts {
   readonly inFlight: number;
   readonly windowFailures: number;
   readonly learnedFrom: LearnedFrom | undefined;
-  /** The order of an operator that has changed the rates of the key. */
+  /** The order of an operator that has changed the limits of the key. */
   readonly order: LimitOrderSnapshot | undefined;
+  /** The same for a total that the request counts in. */
+  readonly totalOrder: TotalOrderSnapshot | undefined;
 }
 
 /** The state of the host in the shared store, or the reason why it cannot be read. */
@@ -52,6 +60,8 @@ export type SharedFacts =
       readonly store: string;
       readonly report: SharedBreakerStatus;
       readonly processes: readonly ProcessFacts[];
+      /** Processes that may have called the host: they list only their busiest keys, and did not answer. */
+      readonly unknown: readonly Pick<ProcessFacts, "pid" | "program">[];
     }
   | { readonly kind: "unknown"; readonly reason: string };
 
@@ -80,26 +90,36 @@ export async function sharedFacts(
   connection: StoreConnection | NoStoreConnection,
   { route, breakers }: PolicyFacts,
   role: Role,
-  wallMs: number,
+  flags: Flags,
+  io: Io,
 ): Promise<SharedFacts> {
   if ("problem" in connection) return { kind: "unknown", reason: connection.problem };
   const { observer, storeName } = connection;
+  const keyOf = ({ snapshot }: RunningProcess) =>
+    snapshot.keys.find(candidate => candidate.key === route.name && candidate.role === role);
   try {
-    const [report, running] = await Promise.all([sharedReport(observer, breakers), observer.processes()]);
+    const report = await sharedReport(observer, breakers);
+    const asked = {
+      units: [withoutTier(commonName(route.name))],
+      isListed: (process: RunningProcess) => keyOf(process) !== undefined,
+    };
+    const { running, unknown } = await askedProcesses(connection, asked, flags, io);
+    const wallMs = (io.time ?? systemTime).wallMs();
     const processes = running.flatMap(process => {
-      const { pid, program, writtenMs, snapshot } = process;
+      const { pid, program, writtenMs } = process;
       const ageMs = Math.max(0, wallMs - writtenMs);
-      const key = snapshot.keys.find(candidate => candidate.key === route.name && candidate.role === role);
+      const key = keyOf(process);
       const windowFailures =
         process.snapshot.hosts.find(status => status.host === breakers.cooldown)?.windowFailures ?? 0;
       if (key === undefined) return [];
-      const { estimatedWaitMs, constraint, waiting, inFlight, learnedFrom, order } = key;
+      const { estimatedWaitMs, constraint, waiting, inFlight, learnedFrom, order, totalOrder } = key;
       const readyMs = Math.max(0, estimatedWaitMs - ageMs);
-      const state = { readyMs, constraint, waiting, inFlight, windowFailures, learnedFrom, order };
+      const state = { readyMs, constraint, waiting, inFlight, windowFailures, learnedFrom, order, totalOrder };
       return [{ pid, program, ageMs, ...state }];
     });
     processes.sort((a, b) => a.readyMs - b.readyMs);
-    return { kind: "connected", store: storeName, report, processes };
+    const silent = unknown.map(({ pid, program }) => ({ pid, program }));
+    return { kind: "connected", store: storeName, report, processes, unknown: silent };
   } catch (error) {
     if (!isDocstokgError(error) || error.code !== "DOCSTOKG_STORE") throw error;
     return { kind: "unknown", reason: error.message };

@@ -7,6 +7,7 @@ import { formatWait } from "../output/duration.ts";
 import { formatCount } from "../output/format.ts";
 import { formatPairs, formatTable, terminalWidth } from "../output/table.ts";
 import type { Io } from "../program.ts";
+import { unknownText } from "./asked-processes.ts";
 import { orderText } from "./limit-rates.ts";
 import { type PolicyInUse, policySourceText } from "./policy-in-use.ts";
 import type { CacheFacts, PolicyFacts, ProcessFacts, SharedFacts } from "./why-facts.ts";
@@ -74,19 +75,27 @@ function breakerText(shared: SharedFacts, role: Role): string {
 
 function processTexts(shared: SharedFacts): readonly string[] {
   if (shared.kind === "unknown") return [`unknown: ${shared.reason}`];
-  if (shared.processes.length === 0) return ["no process has called this host in the last minute"];
-  return shared.processes.map(process => {
+  const unknown = shared.unknown.length === 0 ? [] : [unknownText(shared.unknown)];
+  if (shared.processes.length === 0)
+    return unknown.length > 0 ? unknown : ["no process has called this host in the last minute"];
+  const known = shared.processes.map(process => {
     const { pid, program, ageMs, waiting, inFlight, windowFailures } = process;
     const failures = windowFailures > 0 ? `, ${formatCount(windowFailures, "failure")} in its rolling window` : "";
     return `${pid} ${program}: ${slotText(process)}, ${inFlight} in flight, ${waiting} queued${failures}; updated ${formatWait(ageMs)} ago`;
   });
+  return [...known, ...unknown];
 }
 
-/** The rates that an operator has changed, once: the processes have the same orders. */
+/** The limits that an operator has changed, once: the processes have the same orders. */
 function orderTexts(shared: SharedFacts): readonly string[] {
   const processes = shared.kind === "unknown" ? [] : shared.processes;
-  const found = processes.find(({ order }) => order !== undefined);
-  return found?.order === undefined ? [] : [orderText(found.order, found.ageMs)];
+  const found = processes.find(({ order, totalOrder }) => (order ?? totalOrder) !== undefined);
+  if (found === undefined) return [];
+  const { order, totalOrder, ageMs } = found;
+  return [
+    ...(order === undefined ? [] : [orderText(order, ageMs)]),
+    ...(totalOrder === undefined ? [] : [`total of ${totalOrder.owner}: ${orderText(totalOrder, ageMs)}`]),
+  ];
 }
 
 function slotText({ readyMs, constraint }: ProcessFacts): string {

@@ -46,9 +46,11 @@ function connected(
     windowFailures: 0,
     learnedFrom: undefined,
     order: undefined,
+    totalOrder: undefined,
   };
   return {
     kind: "connected",
+    unknown: [],
     store: "sqlite:x",
     report: { ...closed, ...report },
     processes: processes.map(one => ({ ...idle, ...one })),
@@ -155,4 +157,15 @@ test("in shadow mode a request is sent, and the text says what would have happen
   assert.match(breaker.text, /^Refused by process 7: .* Shadow mode only reports: Refused: a\.example is in cooldown/);
   const both = whyVerdict("metadata", { ...shadowed, isBreakerShadow: true }, cooling, unread);
   assert.equal(both.kind, "send");
+});
+
+test("if a process that lists only its busiest keys does not answer, the verdict says that its state is unknown", () => {
+  const known = connected();
+  assert.ok(known.kind === "connected");
+  const shared = { ...known, unknown: [{ pid: 4711, program: "crawl.js" }] };
+  const { kind, text } = whyVerdict("metadata", policy, shared, unread);
+  assert.deepEqual(
+    [kind, text],
+    ["send", "Sent at once by a new process. What process 4711 does is unknown: it did not answer."],
+  );
 });

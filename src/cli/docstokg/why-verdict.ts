@@ -107,7 +107,14 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
     const text = `Sent at once as a trial call: circuit half-open for ${host}.`;
     return { kind: "probe", sendInMs: 0, constraint: null, text };
   }
+  const { unknown } = shared;
+  if (unknown.length > 0)
+    return sent(`Sent at once by a new process. What process ${pidsOf(unknown)} does is unknown: it did not answer.`);
   return sent("Sent at once.");
+}
+
+function pidsOf(processes: readonly { readonly pid: number }[]): string {
+  return processes.map(({ pid }) => pid).join(", ");
 }
 
 /** Without a shared store only the policy is known. */

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { createStoreFile, runCli, temporaryFolder } from "../../../test/cli/kit.ts";
 import { serve } from "../../../test/http/kit.ts";
 import { createHub } from "../../http/create-hub.ts";
+import { systemTime } from "../../time/system-time.ts";
 
 test("why prints host, group, breaker, cache, and each setting with its source", async () => {
   const { exitCode, stdout } = await runCli(["why", "https://ARXIV.org/abs/1?key=secret", "--role", "landing"]);
@@ -35,10 +36,10 @@ test("why hides credentials in the path of the URL too", async () => {
   assert.doesNotMatch(stdout, /secret/);
 });
 
-test("a request to a host that an operator has opened is refused, with the reason and the time left", async () => {
+test("a request is refused if an operator has opened the circuit of its host, with the reason and the time left", async () => {
   const { store } = await temporaryFolder();
   await createStoreFile(store);
-  await runCli(["breaker", "open", "a.example", "--seconds", "300", "--reason", "pause", "--store", store], {
+  await runCli(["breaker", "open", "a.example", "--for", "300s", "--reason", "pause", "--store", store], {
     env: { DOCSTOKG_BREAKERS: "a.example=fail_max:5" },
   });
   const { stdout } = await runCli(["why", "https://a.example/x", "--json", "--store", store]);
@@ -51,6 +52,31 @@ test("a request to a host that an operator has opened is refused, with the reaso
   const { stdout: text } = await runCli(["why", "https://a.example/x", "--store", store]);
   assert.match(text, /^breaker +open for another \d+ s \(opened by operator: pause\) \(store sqlite:/m);
   assert.match(text, /^process +no process has called this host in the last minute$/m);
+});
+
+test("why finds the key of a host that is not among the 200 busiest ones of a process", async t => {
+  const { store } = await temporaryFolder();
+  const { origin } = await serve(t, (_, response) => response.end());
+  const hub = await createHub({ env: {}, store, cache: false });
+  t.after(() => hub.close());
+  for (let n = 0; n <= 300; n += 1) hub.limits.hold(`host-${n}.example`, 600);
+  await (await hub.fetch(origin)).text();
+  for (;;) {
+    const { stdout } = await runCli(["limits", "show", "--json", "--store", store]);
+    if (stdout !== "" && JSON.parse(stdout)[0]?.isPartial) break;
+    await systemTime.sleep(50);
+  }
+  const { stdout } = await runCli(["why", "https://host-300.example/x", "--store", store]);
+  assert.match(stdout, new RegExp(`^process +${process.pid} \\S+: next slot in \\d+ s \\(.*\\), 0 in flight`, "m"));
+  assert.match(stdout, new RegExp(`^Refused by process ${process.pid}: `, "m"));
+  const { stdout: none } = await runCli(["why", "https://never.example/x", "--store", store]);
+  assert.match(none, /^process +no process has called this host in the last minute$/m);
+  const shown = await runCli(["limits", "show", "--host", "host-299.example", "--json", "--store", store]);
+  const [{ keys }] = JSON.parse(shown.stdout);
+  assert.deepEqual(
+    keys.map(({ key, role }: { key: string; role: string }) => [key, role]),
+    ["metadata", "landing", "artifact"].map(role => ["host-299.example", role]),
+  );
 });
 
 test("a cached response is judged as the hub does: fresh, stale or absent", async t => {

@@ -9,7 +9,7 @@ import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { addManifestFlag, openExistingManifest, pathsOf, telemetryFolderOf } from "./path-flags.ts";
+import { openExistingManifest, pathsOf, telemetryFolderOf } from "./path-flags.ts";
 import { policySources } from "./policy-flags.ts";
 import { recordedCommand } from "./recorded-command.ts";
 import { runSession, type SessionOutcome } from "./run-session.ts";
@@ -21,11 +21,11 @@ import { reloadedPolicy } from "./worker-policy.ts";
 /** `docstokg worker`: takes part in the runs of a PostgreSQL manifest. */
 export const worker: CommandModule = {
   configure: command => {
-    addManifestFlag(command);
     command
+      .option("--manifest <manifest>", "postgres://user@host/database (default: DOCSTOKG_MANIFEST)")
       .option(
         "-o, --out <folder>",
-        "output folder, where it has another path on this machine (default: that of the run)",
+        "output folder, if its path on this machine differs from that of the run (default: that of the run)",
       )
       .option("--stay", "wait for runs instead of ending with the last one; creates the manifest if there is none")
       .option("--sole-worker", "no other process sends requests for this manifest, so limits need no shared store");
@@ -88,7 +88,7 @@ async function joinRun(run: UnfinishedRun, flags: Flags, io: Io, signal: AbortSi
     hub: { policy: shared.policy },
     reloadedPolicy: () => reloadedPolicy(shared.policy, io.env),
     feed: async feed => {
-      feed.tally.wanted = (await feed.run.manifest.reports.report(run.id)).works.pending;
+      feed.counts.wanted = (await feed.run.manifest.reports.report(run.id)).works.pending;
       return true;
     },
   });

@@ -104,7 +104,7 @@ class Demo {
     return isSuccess ? ExitCode.ok : ExitCode.partial;
   }
 
-  /** Opens and closes the fetcher for each step, as separate commands would. */
+  /** Opens and closes an Ontofetch for each step, as separate commands would. */
   async #withOntofetch<Result>(
     options: Partial<OntofetchOptions>,
     work: (ontofetch: Ontofetch) => Promise<Result>,

@@ -1,0 +1,49 @@
+import { isDocstokgError } from "../../errors.ts";
+import type { RunningProcess } from "../../http/observer.ts";
+import { systemTime } from "../../time/system-time.ts";
+import type { Flags, Io } from "../program.ts";
+import { ACKNOWLEDGED_WITHIN_MS } from "./operator-order.ts";
+import { openOperatorConnection, type StoreConnection } from "./store-connection.ts";
+
+export interface AskedProcesses {
+  readonly running: readonly RunningProcess[];
+  /** Those that have more keys than they list, and have not said whether they have called the host. */
+  readonly unknown: readonly RunningProcess[];
+}
+
+export interface Asked {
+  /** The hosts and services that the command is about. */
+  readonly units: readonly string[];
+  /** Whether the process lists a key of them. */
+  readonly isListed: (process: RunningProcess) => boolean;
+}
+
+/**
+ * The running processes with their keys of some hosts. A process lists its busiest keys only: one that has more, and not
+ * these, is asked to publish them. That needs the right to write to the store, which other reads do not.
+ */
+export async function askedProcesses(
+  { observer }: StoreConnection,
+  { units, isListed }: Asked,
+  flags: Flags,
+  io: Io,
+): Promise<AskedProcesses> {
+  const running = await observer.processes();
+  const mayHave = (process: RunningProcess) => process.snapshot.isPartial === true && !isListed(process);
+  if (!running.some(mayHave)) return { running, unknown: [] };
+  try {
+    await using connection = await openOperatorConnection(flags, io);
+    const answers = await connection.operator.ask(units, io.time ?? systemTime, ACKNOWLEDGED_WITHIN_MS);
+    const silent = answers.filter(({ effect }) => effect === "silent").map(({ process }) => process);
+    return { running: answers.map(({ process }) => process), unknown: silent.filter(mayHave) };
+  } catch (error) {
+    if (!isDocstokgError(error) || error.code !== "DOCSTOKG_STORE") throw error;
+    return { running, unknown: running.filter(mayHave) };
+  }
+}
+
+/** `unknown for process 4711, which …`, for a fact in the output. */
+export function unknownText(unknown: readonly { readonly pid: number }[]): string {
+  const pids = unknown.map(({ pid }) => pid).join(", ");
+  return `unknown for process ${pids}, which lists only its busiest keys and did not answer`;
+}

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmod, readdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { workOf } from "../../src/harvest/identifiers/identifiers.ts";
+import { openManifest } from "../../src/harvest/manifest/manifest.ts";
+import { openRunTelemetry } from "../../src/telemetry/run-telemetry.ts";
+import { systemTime } from "../../src/time/system-time.ts";
+import { temporaryFolder } from "./kit.ts";
+
+const run = promisify(execFile);
+const asUser = process.getuid?.() === 0 ? false : "only root can run a program as another user";
+
+/** A folder that another user may read and not write, with a manifest of one work and telemetry. */
+async function readableFolder() {
+  const { folder } = await temporaryFolder();
+  const path = join(folder, "manifest.sqlite");
+  const manifest = await openManifest(path, systemTime);
+  const id = await manifest.beginRun("run");
+  await manifest.works.add(id, [workOf({ doi: "10.1000/a" })], { isPresent: () => true });
+  await writeFile(join(folder, "a.pdf"), "a");
+  const sha256 = createHash("sha256").update("a").digest("hex");
+  const origin = { urlHash: "a", url: "https://x.example/a.pdf", resolver: "openalex" };
+  await manifest.finish(id, 1, "ok", { sha256, path: "a.pdf", bytes: 1, mediaType: "application/pdf", ...origin });
+  const telemetry = await openRunTelemetry(folder, { program: "test", format: "sqlite", runId: "one" });
+  await telemetry.close();
+  await chmod(dirname(folder), 0o755);
+  await chmod(folder, 0o755);
+  for (const name of await readdir(folder)) await chmod(join(folder, name), 0o644);
+  return { folder, manifest, id };
+}
+
+/** Runs commands as a user who may only read the folder. `FOLDER` stands for the folder. */
+async function asReader(folder: string, commands: readonly (readonly string[])[]) {
+  const other = await readableFolder();
+  await other.manifest.close();
+  const sources = JSON.stringify(new URL("../../src/cli/", import.meta.url).href);
+  const script = `
+    const { docstokg } = await import(${sources} + "docstokg.ts");
+    const { runProgram } = await import(${sources} + "program.ts");
+    const runAll = async folder => {
+      const results = [];
+      for (const command of ${JSON.stringify(commands)}) {
+        const result = { stdout: "", stderr: "" };
+        const [stdout, stderr] = ["stdout", "stderr"].map(name => ({ write: text => (result[name] += text) }));
+        const exitCode = await runProgram(docstokg, { argv: command.map(part => part.replace("FOLDER", folder)), env: {}, stdout, stderr });
+        results.push({ ...result, exitCode });
+      }
+      return results;
+    };
+    // The other user may not be able to read the sources, which are loaded here.
+    await runAll(${JSON.stringify(other.folder)});
+    process.setgid(65534);
+    process.setuid(65534);
+    console.log(JSON.stringify(await runAll(${JSON.stringify(folder)})));`;
+  const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", script]);
+  return JSON.parse(stdout) as readonly {
+    readonly exitCode: number;
+    readonly stdout: string;
+    readonly stderr: string;
+  }[];
+}
+
+const COMMANDS = [
+  ["status", "--json", "--out", "FOLDER"],
+  ["verify", "--json", "--out", "FOLDER"],
+  ["report", "--json", "FOLDER"],
+  ["export", "--format", "jsonl", "--out", "FOLDER"],
+];
+
+test("a user who may only read the folder of a run sees its works", { skip: asUser }, async () => {
+  const { folder, manifest, id } = await readableFolder();
+  await manifest.endRun(id, "ended");
+  await manifest.close();
+  const before = (await readdir(folder)).sort();
+  const results = await asReader(folder, COMMANDS);
+  assert.deepEqual(
+    results.map(({ exitCode, stderr }) => [exitCode, stderr]),
+    COMMANDS.map(() => [0, ""]),
+  );
+  const [status, verify, report, exported] = results.map(({ stdout }) => JSON.parse(stdout));
+  assert.deepEqual([status.works.done, verify.intact, report.runId, exported.key], [1, 1, "one", "doi:10.1000/a"]);
+  assert.deepEqual((await readdir(folder)).sort(), before);
+});
+
+test("a user who may only read the folder sees whether a run uses the manifest", { skip: asUser }, async () => {
+  const { folder, manifest } = await readableFolder();
+  const stateOf = async () => {
+    for (const name of await readdir(folder)) await chmod(join(folder, name), 0o644);
+    const [status] = await asReader(folder, [["status", "--json", "--out", "FOLDER"]]);
+    assert.equal(status?.stderr, "");
+    return JSON.parse(status?.stdout ?? "").runs[0].state;
+  };
+  assert.equal(await stateOf(), "stopped");
+  const lock = await manifest.tryLock();
+  assert.equal(await stateOf(), "running");
+  lock?.release();
+  await manifest.close();
+});
