@@ -47,6 +47,15 @@ test("a move to a new path never overwrites another file, and may be repeated", 
   assert.equal(await readFile(to, "utf8"), "content");
 });
 
+test("a move of a file that is missing, to a path without a file, does not say that the path has one", async () => {
+  const folder = temporaryFolder("atomic");
+  const [from, to] = [join(folder, "part"), join(folder, "file")];
+  await assert.rejects(moveToNewPath(from, to, sha256Of("content")), {
+    code: "DOCSTOKG_DOWNLOAD",
+    message: `cannot move ${from} to ${to}: ENOENT`,
+  });
+});
+
 test("a file is hashed by SHA-256 or MD5, and a missing file has no hash", async () => {
   const path = join(temporaryFolder("atomic"), "file");
   await writeFile(path, "content");

@@ -37,7 +37,7 @@ export async function moveDurably(from: string, to: string): Promise<void> {
   await syncFolder(dirname(to));
 }
 
-/** Codes of file systems without hard links. */
+/** Codes of a file system that has no hard links, or permits no more of them for a file. */
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 /**
@@ -52,8 +52,9 @@ export async function moveToNewPath(from: string, to: string, sha256: string): P
   } catch (error) {
     const code = errnoOf(error);
     if (code === "EEXIST" || code === "ENOENT") {
-      if ((await hashFile(to)) !== sha256)
-        throw new DownloadError(`${to} exists with other content and is not overwritten`);
+      const found = await hashFile(to);
+      if (found === undefined) throw new DownloadError(`cannot move ${from} to ${to}: ${code}`, { cause: error });
+      if (found !== sha256) throw new DownloadError(`${to} exists with other content and is not overwritten`);
     } else if (code !== undefined && NO_LINKS.has(code)) await rename(from, to);
     else throw error;
   }

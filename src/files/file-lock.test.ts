@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
@@ -50,4 +51,15 @@ test("tryAcquire never waits, and release may be called twice", async () => {
   const second = await FileLock.tryAcquire(path);
   assert.ok(second);
   second.release();
+});
+
+test("a lock is seen as held or free without a file being created", async () => {
+  const folder = temporaryFolder("ontofetch");
+  const path = join(folder, "x.lock");
+  assert.equal(await FileLock.isHeld(path), false);
+  assert.deepEqual(readdirSync(folder), []);
+  const lock = await FileLock.acquire(path, options);
+  assert.equal(await FileLock.isHeld(path), true);
+  lock.release();
+  assert.equal(await FileLock.isHeld(path), false);
 });

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
@@ -57,6 +58,22 @@ export class FileLock implements AsyncDisposable {
       database.close();
       if (isBusy(error)) return undefined;
       throw error;
+    }
+  }
+
+  /** Whether a process holds the lock. Creates and changes no file, so a user who may only read can ask. */
+  static async isHeld(path: string): Promise<boolean> {
+    if (!existsSync(path)) return false;
+    const { DatabaseSync } = await import("node:sqlite");
+    const database = new DatabaseSync(path, { readOnly: true, timeout: 0 });
+    try {
+      database.prepare("SELECT count(*) FROM sqlite_schema").get();
+      return false;
+    } catch (error) {
+      if (isBusy(error)) return true;
+      throw error;
+    } finally {
+      database.close();
     }
   }
 

@@ -11,7 +11,7 @@ export interface FileWatchOptions {
   readonly onTrouble: (error: Error) => void;
 }
 
-/** A file that was not changed for so long is complete: it must not be read while it is being written. */
+/** A file that was not changed for this long counts as complete: it must not be read while it is being written. */
 const SETTLED_MS = 100;
 
 /**
@@ -70,14 +70,14 @@ export class FileWatch implements Disposable {
   }
 
   async #check(): Promise<void> {
-    const now = await this.#state();
-    if (this.#isClosed || now === this.#reportedState) return;
-    if (now !== this.#pendingState) {
-      this.#pendingState = now;
+    const state = await this.#state();
+    if (this.#isClosed || state === this.#reportedState) return;
+    if (state !== this.#pendingState) {
+      this.#pendingState = state;
       this.#arm();
       return;
     }
-    this.#reportedState = now;
+    this.#reportedState = state;
     this.#options.onChange();
   }
 

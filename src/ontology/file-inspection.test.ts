@@ -45,6 +45,19 @@ for (const [format, text, label] of SAMPLES) {
   });
 }
 
+test("OWL/XML: an anonymous individual has a blank node, with and without _: in its nodeID", async () => {
+  const assertion = (nodeId: string) =>
+    `<ClassAssertion><Class IRI="http://a/X_1"/><AnonymousIndividual nodeID="${nodeId}"/></ClassAssertion>`;
+  const subjects: string[] = [];
+  const found = await inspect(OWX.replace("</Ontology>", `${assertion("genid1")}${assertion("_:b2")}</Ontology>`), {
+    onStatement: (subject, _predicate, object) => {
+      if (object === "http://a/X_1") subjects.push(subject);
+    },
+  });
+  assert.equal(found.kind, "valid", JSON.stringify(found));
+  assert.deepEqual(subjects, ["_:ngenid1", "_:nb2"]);
+});
+
 test("valid files that begin in an unusual way are accepted", async () => {
   const cases: readonly (readonly [string, string | Uint8Array])[] = [
     ["manchester", OMN],

@@ -10,7 +10,7 @@ import { ENDING_BYTES, endingProblem } from "./parsing/file-ending.ts";
 import type { FileParser } from "./parsing/file-parser.ts";
 import { FactCollector, type OntologyFacts } from "./parsing/ontology-facts.ts";
 import {
-  HEAD_CHARACTERS,
+  HEAD_BYTES,
   isErrorMessage,
   openParser,
   type ParserName,
@@ -57,11 +57,11 @@ export interface InspectionOptions {
   /** See `claimedFormat`. */
   readonly claim?: OntologyFileFormat | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Receives every statement of the file. A file that is invalid in the end has passed some before. */
+  /** Receives every statement of the file, also those before a syntax error and those of a parser that failed. */
   readonly onStatement?: OnStatement | undefined;
   /** Awaited after each chunk, so that a receiver of statements can write what it has. */
   readonly onChunk?: (() => Promise<void>) | undefined;
-  /** Where relative IRIs start. @default "urn:base:" */
+  /** Base of relative IRIs. @default "urn:base:" */
   readonly base?: string | undefined;
 }
 
@@ -85,7 +85,7 @@ export async function inspectFile(
   depth: CheckDepth,
   options: InspectionOptions = {},
 ): Promise<Inspection> {
-  const head = await readRange(path, 0, HEAD_CHARACTERS);
+  const head = await readRange(path, 0, HEAD_BYTES);
   const packing = packingOf(head);
   if (packing === "zip" && (await isTaxonomyPackage(path))) return inspectPackage(path, depth, options);
   if (packing !== undefined) return wrong("binary", "compressed more than twice");
@@ -93,7 +93,7 @@ export async function inspectFile(
   const text = Buffer.from(head)
     .toString(encoding === "utf-16le" ? "utf16le" : "utf8")
     .replace(/^\ufeff/, "");
-  if (text.trim() === "" && head.length < HEAD_CHARACTERS) return wrong("empty");
+  if (text.trim() === "" && head.length < HEAD_BYTES) return wrong("empty");
   const isUtf8 = encoding === "utf-8" || encoding === "utf8";
   const parsers: readonly ParserName[] = isUtf8 ? parsersFor(text, options.claim) : ["xml"];
   const failed: Attempt[] = [];
@@ -136,7 +136,7 @@ function progressOf({ parser }: Attempt): number {
   return parser.statements + (parser.format === undefined ? 0 : 0.5);
 }
 
-/** Whether nothing in the file suggested a format, so that Turtle was tried first. */
+/** Whether nothing in the file suggested a format. The TriG parser, which also reads Turtle, was then tried first. */
 function isFallback([first]: readonly ParserName[]): boolean {
   return first === "trig";
 }

@@ -57,7 +57,7 @@ const EXTENSIONS: ReadonlyMap<string, TargetFormat> = new Map([
   ["ntriples", "nt"],
 ]);
 
-/** Formats that contain each other, so that only the name says which is meant. */
+/** Formats of which one includes another, so that only the name says which is meant. */
 const CLAIMS: ReadonlyMap<TargetFormat, OntologyFileFormat> = new Map([
   ["nt", "n-triples"],
   ["nq", "n-quads"],
@@ -74,7 +74,7 @@ export function targetFormatOf(format: OntologyFileFormat): TargetFormat {
   return TARGET_FORMAT_OF[format];
 }
 
-/** The format that a file name suggests. A `.gz` or `.zip` at the end is ignored. */
+/** The format that a file name suggests. The extension of a compression at the end, such as `.gz`, is ignored. */
 export function formatOfName(name: string): TargetFormat | undefined {
   const parts = name.toLowerCase().split(/[./]/);
   const last = parts.at(-1) ?? "";
@@ -85,8 +85,8 @@ export function formatOfName(name: string): TargetFormat | undefined {
 const PACKED_EXTENSIONS = new Set(["gz", "tgz", "zip", "bz2", "xz", "zst"]);
 
 /**
- * The format that the name or the media type claims, among those that contain each other: every N-Triples file is also
- * Turtle, and every Turtle file is also TriG. The claim makes the check strict. Other formats are recognised by their
+ * The format that the name or the media type claims, among those of which one includes another: every N-Triples file is
+ * also Turtle, and every Turtle file is also TriG. The claim makes the check strict. Other formats are recognised by their
  * content alone.
  */
 export function claimedFormat(name: string, mediaType: string | undefined): OntologyFileFormat | undefined {

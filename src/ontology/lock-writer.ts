@@ -26,7 +26,7 @@ export class LockWriter {
     return this.#change(lock => lock.set(source.id, lockEntry(source, manifest, importedBy)));
   }
 
-  /** Removes the entries of ids that are no longer wanted: of no source, and imported by none. */
+  /** Removes the entries that are neither of a source nor of an imported file. */
   keepOnly(sources: readonly Source[], imported: ReadonlySet<string>): Promise<void> {
     return this.#change(lock => {
       for (const id of idsWithoutSource(lock, sources)) lock.delete(id);

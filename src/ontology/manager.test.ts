@@ -206,4 +206,6 @@ test("managers with the same shared_dir share limits and cooldowns", async t => 
   assert.ok(error instanceof RateLimitExceeded);
   assert.equal(error.constraint.kind, "cooldown");
   assert.ok((error.retryAfterMs ?? 0) > 300_000 && (error.retryAfterMs ?? 0) <= 400_000);
+  // At once, while the record is still fresh: the cooldown is one of the host.
+  await assert.rejects(b.acquire("bioportal", "c.example", { mode: "fail" }), RateLimitExceeded);
 });

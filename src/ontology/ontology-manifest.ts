@@ -52,7 +52,7 @@ export interface OntologyManifest {
   readonly checks: {
     readonly depth: string;
     readonly statements?: number | undefined;
-    /** What `statements` counts: triples, stanzas, axioms or nodes. */
+    /** What `statements` counts: triples, stanzas, axioms, nodes or concepts. */
     readonly of?: string | undefined;
     /** Why there are no statements and no facts, although the file is valid. */
     readonly note?: string | undefined;

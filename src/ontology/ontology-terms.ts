@@ -79,7 +79,7 @@ export async function readTerms(
   return collector.result();
 }
 
-/** Passes every statement of a stored file. @throws DownloadError if the file is damaged. */
+/** Passes every statement of a stored file to `onStatement`. @throws DownloadError if the file is damaged. */
 export async function parseStored(
   { path, manifest }: Pick<StoredVersion, "path" | "manifest">,
   onStatement: OnStatement,

@@ -59,3 +59,20 @@ test("a source that differs from its lock entry is shown key by key, with both v
     ],
   );
 });
+
+test("a locked file that a source imports is not removed, unless the source no longer wants its imports", async t => {
+  const sources = SOURCES.replace("ols }", "ols, imports: true }");
+  const project = await projectFor(await internetFor(t), sources);
+  await project.pull();
+  const lock = new Map(await readLock(join(project.folder, "ontologies.lock.json")));
+  const locked = lock.get("finch");
+  assert.ok(locked);
+  lock.set("part", { ...locked, imported_by: ["finch"] }).set("deeper", { ...locked, imported_by: ["part"] });
+  const removed = async () =>
+    diffPlan(await project.plan(), lock)
+      .filter(({ change }) => change === "removed")
+      .map(({ id }) => id);
+  assert.deepEqual(await removed(), []);
+  await project.write(SOURCES);
+  assert.deepEqual(await removed(), ["part", "deeper"]);
+});

@@ -1,3 +1,4 @@
+import { importedSources } from "./frozen-plan.ts";
 import { type Lockfile, sourceDifferences } from "./lockfile.ts";
 import type { PlanItem } from "./planner.ts";
 import { labelOf } from "./version-label.ts";
@@ -43,7 +44,8 @@ export function diffPlan(items: readonly PlanItem[], lock: Lockfile): readonly P
     if (isCompared) return { id, change: "same", fields };
     return { id, change: "unknown", fields, message: "the server announces no version, validator or size to compare" };
   });
-  const planned = new Set(changes.map(({ id }) => id));
-  const removed = [...lock.keys()].filter(id => !planned.has(id));
+  const sources = items.map(({ source }) => source);
+  const kept = new Set([...sources, ...importedSources(lock, sources)].map(({ id }) => id));
+  const removed = [...lock.keys()].filter(id => !kept.has(id));
   return [...changes, ...removed.map((id): PlanChange => ({ id, change: "removed", fields: [] }))];
 }

@@ -105,11 +105,11 @@ export class Planner {
 
   /** @throws DownloadError if the service lists no versions or does not respond. */
   async versions(source: Source): Promise<readonly ListedVersion[]> {
-    const { versions, service, name, keyVariable } = resolverOf(source);
+    const resolver = resolverOf(source);
+    const { versions, service, name } = resolver;
     if (versions === undefined) throw new DownloadError(`resolver ${name} lists no versions`);
-    if (keyVariable !== undefined && !this.#deps.env[keyVariable]) {
-      throw new DownloadError(`${name} needs an API key in ${keyVariable}`);
-    }
+    const problem = this.#keyProblem(source, resolver);
+    if (problem !== undefined) throw new DownloadError(problem);
     const found = versions.read(await this.#cachedResponse(versions.requestFor(source), service, "block"));
     if (!("kind" in found)) return found;
     throw new DownloadError(found.kind === "refused" ? found.message : "no versions");
@@ -117,17 +117,18 @@ export class Planner {
 
   async #resolve(source: Source, mode: WaitMode): Promise<PlanItem> {
     const resolver = resolverOf(source);
-    const { keyVariable } = resolver;
-    // Another base of the service has a key of its own, which an identity adds.
-    const needsKey = keyVariable !== undefined && source.extras["base"] === undefined;
-    if (needsKey && !this.#deps.env[keyVariable]) {
-      const message = `${resolver.name} needs an API key in ${keyVariable}`;
-      return { kind: "refused", source, reason: "key", message };
-    }
+    const message = this.#keyProblem(source, resolver);
+    if (message !== undefined) return { kind: "refused", source, reason: "key", message };
     const finding = await this.#find(source, resolver, mode);
     if (finding.kind === "refused") return { ...finding, source };
     const { service, accept = ANY_FORMAT } = resolver;
     return { ...finding.candidate, kind: "fetch", source, service, accept };
+  }
+
+  /** Says that the API key is missing. Another base of a service has a key of its own, which an identity adds. */
+  #keyProblem({ extras }: Source, { name, keyVariable }: OntologyResolver): string | undefined {
+    if (keyVariable === undefined || extras["base"] !== undefined || this.#deps.env[keyVariable]) return undefined;
+    return `${name} needs an API key in ${keyVariable}`;
   }
 
   async #find(source: Source, resolver: OntologyResolver, mode: WaitMode): Promise<OntologyFinding> {

@@ -25,7 +25,7 @@ export interface PullRunDeps {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One pull: the sources, then what they import, then what that imports. */
+/** One pull: the sources, then the files that they import, then the files that those import, and so on. */
 export class PullRun {
   readonly #deps: PullRunDeps;
   readonly #options: PullOptions;

@@ -25,7 +25,7 @@ export interface RateUsageRun {
   readonly keys: readonly KeyUsage[];
 }
 
-/** The name of the file, in `shared_dir` or in the internal folder of the store. */
+/** The name of the file, in `shared_dir` or in the work folder of the store. */
 export const RATE_USAGE_FILE = "ratelimits.jsonl";
 /** A larger file is renamed to `.old`, so that it does not grow without end. */
 const FILE_BYTES_MAX = 1_000_000;

@@ -14,7 +14,7 @@ import { WorkFolder } from "./work-folder.ts";
 
 /** Manifests that are read at a time. */
 const READS_MAX = 8;
-/** Digits of the hash in the name of a folder: so many that a server cannot make two files with the same ones. */
+/** Digits of the hash in the name of a folder: so many that a server cannot make two files with equal digits. */
 const HASH_DIGITS = 32;
 const DRAFT_SUFFIX = ".tmp";
 const MEDIA_TYPE = "application/octet-stream";

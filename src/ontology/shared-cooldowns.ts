@@ -31,11 +31,13 @@ export class SharedCooldowns {
     await writing.catch(() => undefined);
   }
 
-  /** Milliseconds until the cooldown in the store ends; 0 if there is none, or if it was read a moment ago. */
+  /**
+   * Milliseconds until the cooldown in the store ends; 0 if there is none. A record that was read a moment ago is not read
+   * again.
+   */
   async readRemainingMs(host: string): Promise<number> {
     const name = hostRecordName(host);
-    if (this.#records.isFresh(name)) return 0;
-    await this.#records.read(name).catch(() => undefined);
+    if (!this.#records.isFresh(name)) await this.#records.read(name).catch(() => undefined);
     const nowUs = this.#time.monotonicUs();
     return ((runningCooldown(this.#records.known(name), nowUs)?.untilUs ?? nowUs) - nowUs) / 1000;
   }

@@ -30,10 +30,10 @@ export interface PackageInspectionOptions {
   readonly onChunk?: (() => Promise<void>) | undefined;
 }
 
-/** In the folder of the package, which is the only one at the top of the zip file. */
+/** The metadata of a package: in the folder at the top of the zip file, or at the top itself. */
 const METADATA = /^(?:[^/]+\/)?META-INF\/taxonomyPackage\.xml$/;
 const CATALOG_NAME = "catalog.xml";
-/** Packages of supervisory authorities have some 40,000 files. */
+/** Packages of supervisory authorities have about 40,000 files. */
 const MAX_FILES = 100_000;
 /** A file of a real package has about a thousand packed bytes. Many tiny ones would only cost time. */
 const FREE_FILES = 1000;

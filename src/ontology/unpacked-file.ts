@@ -16,7 +16,10 @@ export interface UnpackedFile {
 /** Servers send gzip files inside zip files, and tar files inside gzip files. A file with more layers is an attack. */
 const LAYERS_MAX = 2;
 
-/** Unpacks up to two layers; an XBRL taxonomy package stays as it is. If it rejects, it has deleted the files that it created. */
+/**
+ * Unpacks up to two layers; an XBRL taxonomy package stays as it is. If it rejects, it has deleted the files that it
+ * created.
+ */
 export async function unpackLayers(
   path: string,
   { bytes, sha256 }: { readonly bytes: number; readonly sha256: string },

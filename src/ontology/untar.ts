@@ -39,7 +39,7 @@ export async function* untar(path: string, member: string | undefined): AsyncGen
   }
 }
 
-/** The regular files of the archive. Two empty blocks end it. */
+/** The regular files of the archive. An empty block ends it. */
 async function entriesOf(file: Awaited<ReturnType<typeof open>>): Promise<readonly TarEntry[]> {
   const entries: TarEntry[] = [];
   const header = Buffer.alloc(BLOCK);

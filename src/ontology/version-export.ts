@@ -14,8 +14,8 @@ export type WritePart = (text: string) => Promise<void>;
 const LINES_AT_A_TIME = 1000;
 
 /**
- * Writes a stored version in another form. `ntriples` writes every statement of RDF formats; of OBO, OWL/XML, functional
- * and Manchester syntax and obographs those about names, labels, annotations and relations of named terms.
+ * Writes a stored version in another form. For RDF formats `ntriples` writes every statement. For OBO, OWL/XML,
+ * functional and Manchester syntax and obographs it writes names, labels, annotations and relations of named terms.
  */
 export async function exportVersion(
   version: StoredVersion,

@@ -7,8 +7,8 @@ import { isS3Url } from "../files/s3/s3-url.ts";
 const INSIDE_STORE = ".ontofetch";
 
 /**
- * The folder on this machine for what belongs to a store and is no version: partial files, drafts, locks, limits and
- * cached answers. A store in S3 has it in the user's cache folder.
+ * The folder on this machine for the files of a store that are not versions: partial files, drafts, locks, limits and
+ * cached answers. For a store in S3 it is in the user's cache folder.
  * @param store the store folder, or `s3://bucket/prefix`
  */
 export function workFolderOf(store: string): string {

@@ -4,7 +4,7 @@ import type { Entry, ZipFile } from "yauzl";
 
 export type { Entry, ZipFile } from "yauzl";
 
-/** Close it after use. Rejects if the file has no valid directory of its entries. */
+/** The caller must close the result. Rejects if the file has no valid directory of its entries. */
 export async function openZipFile(path: string): Promise<ZipFile> {
   const { open: openZip } = await import("yauzl");
   return new Promise((resolve, reject) => {

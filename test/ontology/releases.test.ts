@@ -226,6 +226,18 @@ test("versions lists stored and locked versions, and says when the service lists
   assert.equal(listed.stderr, "x: resolver direct lists no versions\n");
 });
 
+test("versions of another OntoPortal need no key of BioPortal", async t => {
+  const { files, run } = await setUp(
+    t,
+    origin => `sources:\n  x: { resolver: bioportal, extras: { base: "${origin}" } }\n`,
+  );
+  const submissions = [{ submissionId: 2, version: "2026-02-01" }];
+  files.set("/ontologies/X/submissions?include=submissionId,version,released", JSON.stringify(submissions));
+  const listed = await run("versions x");
+  assert.equal(listed.stderr, "");
+  assert.match(listed.stdout, /^2026-02-01 +listed$/m);
+});
+
 test("prune keeps the last version whose file is undamaged", async t => {
   const { files, run, store } = await setUp(t, direct("/x.obo"));
   for (const version of ["2026-01-01", "2026-02-01"]) {

@@ -29,7 +29,7 @@ export class ByteSource {
     return this.#buffer[this.#at++] ?? 0;
   }
 
-  /** The next byte, which stays; -1 at the end. */
+  /** The next byte, without taking it; -1 at the end. */
   peek(): number {
     return this.isAtEnd ? -1 : (this.#buffer[this.#at] ?? 0);
   }

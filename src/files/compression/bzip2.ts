@@ -48,7 +48,7 @@ function* unpackBlock(bits: BitReader, order: Uint32Array): Generator<Buffer, nu
   if (bits.bit() === 1) throw new RangeError("randomised blocks of bzip2 0.9 are not supported");
   const origin = bits.bits(24);
   const length = readSymbols(bits, order);
-  if (origin >= length) throw new RangeError("block begins outside itself");
+  if (origin >= length) throw new RangeError("first byte outside the block");
   linkBytes(order, length);
   return yield* expandRuns(order, origin, length);
 }
@@ -149,7 +149,7 @@ function linkBytes(order: Uint32Array, length: number): void {
   }
 }
 
-/** Yields the bytes in their order. Four equal bytes are followed by how often they repeat. */
+/** Yields the bytes in their order. Four equal bytes are followed by the number of further copies of them. */
 function* expandRuns(order: Uint32Array, origin: number, length: number): Generator<Buffer, number> {
   let crc = 0xffffffff;
   let piece = Buffer.allocUnsafe(OUTPUT_BYTES);

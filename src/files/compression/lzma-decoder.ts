@@ -23,7 +23,7 @@ class LengthModel {
   }
 }
 
-/** What the decoder has learned since the last reset. */
+/** The probabilities and distances that the decoder has learned since the last reset. */
 class Model {
   readonly literals: Uint16Array;
   readonly isMatch = probabilities(STATES * POSITION_STATES);

@@ -7,7 +7,7 @@ import { dictionaryBytes, unpackLzma2 } from "./lzma2.ts";
 const HEADER = Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]);
 const FOOTER = "YZ";
 const LZMA2_FILTER = 0x21;
-/** A number of the format has at most 63 bits; one above 2^53 is not exact here, and no file is that large. */
+/** The format permits 9 bytes of 7 bits. With 7 bytes every number is exact here, and no file is larger than 2^49 bytes. */
 const NUMBER_BYTES_MAX = 7;
 
 /** Checksum of the unpacked bytes of a block. */

@@ -7,13 +7,13 @@ import { md5Of, upload } from "./s3-upload.ts";
 import { parseS3Url, type S3Location } from "./s3-url.ts";
 
 const UPLOAD_TIMEOUT_MS = 30 * 60_000;
-/** An unfinished upload that is older has no process any more. */
+/** An unfinished upload that is older than this belongs to no running process. */
 export const ABANDONED_AFTER_MS = 2 * UPLOAD_TIMEOUT_MS;
 
 /** What a service knows about an object without reading it. */
 export interface S3Object {
   readonly bytes: number | undefined;
-  /** What the uploader has computed; undefined for an object of another program. */
+  /** As the uploader has computed it; undefined for an object of another program. */
   readonly sha256: string | undefined;
 }
 
@@ -217,7 +217,7 @@ export class S3Folder {
     const options = signal === undefined ? {} : { abortSignal: signal };
     const { Body = [] } = await client.send(new module.GetObjectCommand(this.#target(path)), options);
     for await (const chunk of Body) {
-      // The SDK heeds its signal only until the body begins.
+      // The SDK checks its signal only until the body begins.
       signal?.throwIfAborted();
       yield chunk;
     }
@@ -245,7 +245,10 @@ export class S3Folder {
   }
 }
 
-/** Some services do not list uploads, and some roles may not: then lifecycle rules of the bucket remove abandoned ones. */
+/**
+ * Whether the service does not support the request, or the role may not send it. Abandoned uploads that cannot be listed
+ * are removed by lifecycle rules of the bucket.
+ */
 function isNotAllowed(error: unknown): boolean {
   const { name, $metadata } = (error ?? {}) as { name?: string; $metadata?: { httpStatusCode?: number } };
   return name === "NotImplemented" || $metadata?.httpStatusCode === 403 || $metadata?.httpStatusCode === 501;

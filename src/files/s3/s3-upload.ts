@@ -18,8 +18,8 @@ const PART_BYTES = 8 * 2 ** 20;
 const PARTS_MAX = 10_000;
 
 /**
- * Uploads a file. The object appears when the service has received all of it, and each part had its MD5. An upload that
- * fails is aborted, so that its parts cost nothing.
+ * Uploads a file. The object appears when the service has received all parts, and each part had the announced MD5. An
+ * upload that fails is aborted, so that its parts cost nothing.
  */
 export async function upload(
   connection: S3Connection,
@@ -76,7 +76,7 @@ async function putParts(
     const complete = { ...target, UploadId, MultipartUpload: { Parts } };
     await client.send(new module.CompleteMultipartUploadCommand(complete), { abortSignal: signal });
   } catch (error) {
-    // Without the signal, which may be aborted. What remains after a failure is removed by a later run.
+    // Without the signal, which may be aborted. If this fails, a later run removes the parts.
     await client.send(new module.AbortMultipartUploadCommand({ ...target, UploadId })).catch(() => undefined);
     throw error;
   }

@@ -44,7 +44,7 @@ export class JsonLdContext {
   readonly #inherited: JsonLdContext | undefined;
   /** How many contexts a look-up may visit. */
   readonly length: number;
-  /** The contexts that scoped contexts make of this one, so that a large one is processed once. */
+  /** The contexts that were built from this one, by the object that changes it: a large object is processed once. */
   readonly derived = new WeakMap<object, JsonLdContext>();
 
   constructor(

@@ -30,7 +30,7 @@ export class JsonLdParser {
     this.#context = this.#initial;
   }
 
-  /** One node of `@graph`, or of a list at the root, which has no common context. */
+  /** One node: of `@graph`, or (`isAlone`) of a list at the root, whose nodes share no context. */
   node(value: unknown, isAlone: boolean): void {
     this.#attempt(() => {
       if (isAlone || this.#hasContext) this.#values(value, this.#context);

@@ -35,10 +35,10 @@ export class OboParser implements FileParser {
     this.#statements.end();
   }
 
-  #read(physical: { readonly text: string; readonly lines: number }): void {
-    this.#line += physical.lines;
+  #read(logicalLine: { readonly text: string; readonly lines: number }): void {
+    this.#line += logicalLine.lines;
     this.#pending = 0;
-    const text = physical.text.trim();
+    const text = logicalLine.text.trim();
     if (text === "" || text.startsWith("!")) return;
     if (text.startsWith("[")) {
       this.#openStanza(text);

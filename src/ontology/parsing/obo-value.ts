@@ -2,7 +2,10 @@ import { SyntaxProblem } from "./syntax-problem.ts";
 
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", W: " " };
 
-/** A value without its trailing comment (`! text`) and qualifiers (`{...}`), both of which quotes and backslashes hide. */
+/**
+ * A value without its trailing comment (`! text`) and qualifiers (`{...}`). Inside quotation marks and after a backslash
+ * neither begins.
+ */
 export function plainValue(value: string): string {
   let quoted = false;
   let end = value.length;

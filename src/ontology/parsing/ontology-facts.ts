@@ -35,7 +35,7 @@ export interface OntologyFacts {
   readonly classes: number;
   /** Distinct object, data, annotation and RDF properties. */
   readonly properties: number;
-  /** Distinct individuals: `owl:NamedIndividual`, or typed by a class of the file. */
+  /** Distinct individuals: `owl:NamedIndividual`, or with a type that is not of OWL, RDF, RDFS, SKOS or SWRL. */
   readonly individuals: number;
   /** `skos:Concept`, and the items and tuples of an XBRL taxonomy. */
   readonly concepts: number;
@@ -70,7 +70,7 @@ const FLAGS: ReadonlyMap<string, number> = new Map([
 const VOCABULARIES = [OWL, RDF, RDFS, SKOS, "http://www.w3.org/2003/11/swrl#"];
 const LANGUAGES_MAX = 500;
 
-/** Collects the facts of a file from its statements. Memory grows by 9 to 24 bytes for each term. */
+/** Collects the facts of a file from its statements. Memory grows by 12 to 24 bytes for each term. */
 export class FactCollector {
   readonly #terms = new HashTable();
   readonly #header = new HeaderFacts();

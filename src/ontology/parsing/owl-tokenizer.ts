@@ -15,8 +15,8 @@ const MARKS = new Set(["(", ")", "[", "]", "{", "}", ",", "="].map(letter => let
 const ENDS = new Set([...SPACE, ...MARKS, ...['"', "<", ">", "^", "@"].map(letter => letter.charCodeAt(0))]);
 
 /**
- * The tokens of functional syntax and of Manchester syntax, which share them. Each character is read once; a token that
- * spans chunks is read again only when the held text has doubled.
+ * The tokens of functional syntax and of Manchester syntax, which share them. Each character is read once, except in a
+ * token that spans chunks: that is read again when the held text has doubled.
  */
 export class OwlTokenizer {
   readonly #onToken: OnOwlToken;

@@ -10,7 +10,7 @@ import type { XmlAttribute, XmlHandler } from "./xml-reader.ts";
 /** More operands than any axiom that gives statements has. */
 const OPERANDS_MAX = 4;
 
-interface Open {
+interface OpenElement {
   readonly name: string;
   /** The first operands. The others are only counted. */
   readonly operands: Operand[];
@@ -24,7 +24,7 @@ interface Open {
 /** OWL/XML (https://www.w3.org/TR/owl2-xml-serialization/): the axioms are counted, and those on names emitted. */
 export class OwlXmlParser implements XmlHandler {
   readonly #onStatement: OnStatement;
-  readonly #open: Open[] = [];
+  readonly #open: OpenElement[] = [];
   readonly #prefixes = new Map([
     ["owl:", OWL],
     ["rdf:", RDF],
@@ -59,7 +59,7 @@ export class OwlXmlParser implements XmlHandler {
       name: local,
       operands: [],
       count: 0,
-      iri: this.#iri(attribute("IRI"), attribute("abbreviatedIRI") ?? attribute("nodeID")),
+      iri: this.#iri(attribute("IRI"), attribute("abbreviatedIRI")) ?? blankNodeOf(attribute("nodeID")),
       language: attributes.find(({ name }) => name.local === "lang")?.value ?? "",
       datatype: this.#iri(attribute("datatypeIRI"), undefined) ?? "",
       text: "",
@@ -87,7 +87,7 @@ export class OwlXmlParser implements XmlHandler {
     if (parent.operands.length < OPERANDS_MAX) parent.operands.push(this.#operandOf(element));
   }
 
-  #finish({ name, operands, text, count }: Open): void {
+  #finish({ name, operands, text, count }: OpenElement): void {
     if (name === "Prefix") return;
     if (name === "Import") {
       this.#onStatement(this.#ontology, OWL_IMPORTS, this.#base.resolve(text.trim()), "iri", "", "");
@@ -109,7 +109,7 @@ export class OwlXmlParser implements XmlHandler {
     });
   }
 
-  #operandOf({ name, iri, operands, text, language, datatype, count }: Open): Operand {
+  #operandOf({ name, iri, operands, text, language, datatype, count }: OpenElement): Operand {
     const type = ENTITY_TYPES.get(name);
     if (type !== undefined && iri !== undefined) return { kind: "entity", type, iri };
     if (type !== undefined) throw new SyntaxProblem(`${name} without an IRI`);
@@ -146,6 +146,14 @@ export class OwlXmlParser implements XmlHandler {
     if (namespace === undefined) throw new SyntaxProblem(`undeclared prefix in ${abbreviated.slice(0, 80)}`);
     return namespace + abbreviated.slice(colon);
   }
+}
+
+/**
+ * The standard writes a `nodeID` without `_:`, the OWL API writes it with `_:`. The letter n keeps it apart from the
+ * blank nodes of restrictions.
+ */
+function blankNodeOf(nodeId: string | undefined): string | undefined {
+  return nodeId === undefined ? undefined : `_:n${nodeId.startsWith("_:") ? nodeId.slice(2) : nodeId}`;
 }
 
 const TEXT_ELEMENTS = new Set(["Import", "IRI", "AbbreviatedIRI", "Literal"]);

@@ -20,7 +20,7 @@ export type ParserName =
   | "manchester";
 
 /** How much of the beginning `parsersFor` and `wrongContentOf` look at. */
-export const HEAD_CHARACTERS = 65_536;
+export const HEAD_BYTES = 65_536;
 
 /** The only parser of the Turtle family that may read a file with this claim. */
 const PARSERS_BY_CLAIM: Readonly<Partial<Record<OntologyFileFormat, readonly ParserName[]>>> = {

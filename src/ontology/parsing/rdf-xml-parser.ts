@@ -1,6 +1,6 @@
 /**
- * RDF/XML (https://www.w3.org/TR/rdf-syntax-grammar/, with the additions of RDF 1.2) on the events of an XML reader. It
- * keeps the frames of open elements and the hashes of ids, and no statements.
+ * Parses RDF/XML (https://www.w3.org/TR/rdf-syntax-grammar/, with the additions of RDF 1.2) from the events of an XML
+ * reader. It keeps the frames of open elements and the hashes of ids in memory, but no statements.
  */
 import { IriBase } from "./iri-base.ts";
 import { checkBase } from "./limits.ts";
@@ -19,6 +19,7 @@ const CORE_TERMS = ["RDF", "ID", "about", "parseType", "resource", "nodeID", "da
 const NOT_NODES = new Set([...CORE_TERMS, ...OLD_TERMS, "li"]);
 const NOT_PROPERTIES = new Set([...CORE_TERMS, ...OLD_TERMS, "Description"]);
 const NOT_ATTRIBUTES = new Set([...CORE_TERMS, ...OLD_TERMS, "Description", "li"]);
+
 export class RdfXmlParser implements XmlHandler {
   readonly #statements: RdfXmlStatements;
   readonly #frames: RdfXmlFrame[];
@@ -114,7 +115,7 @@ export class RdfXmlParser implements XmlHandler {
     this.#emitAttributes(frame, properties, frame.subject);
   }
 
-  /** The statement whose object is a node element. */
+  /** Emits the statement whose object is a node element. */
   #link(parent: RdfXmlFrame, node: string): void {
     if (parent.kind === "collection") {
       const cell = this.#statements.newBlank();
@@ -180,7 +181,10 @@ export class RdfXmlParser implements XmlHandler {
     }
   }
 
-  /** Whether an attribute sets base, language, direction or version, for this element and those inside. */
+  /**
+   * Applies an attribute that sets base, language, direction or version, for this element and those inside. Returns
+   * false for any other attribute.
+   */
   #readContext(frame: RdfXmlFrame, { name: { namespace, local, raw }, value }: XmlAttribute): boolean {
     if (namespace === XML_NAMESPACE) {
       if (local === "lang") frame.language = value;
@@ -205,12 +209,10 @@ export class RdfXmlParser implements XmlHandler {
 
   #emitAttributes(frame: RdfXmlFrame, attributes: readonly XmlAttribute[], subject: string): void {
     for (const { name, value } of attributes) {
-      if (name.namespace === "" || name.namespace === RDF) {
-        if (name.namespace === "" || name.local !== "type") {
-          if (name.namespace === "" || ["about", "ID", "nodeID"].includes(name.local)) continue;
-          this.#statements.emit(subject, name.iri, value, "literal", languageOf(frame));
-        } else this.#statements.emit(subject, RDF_TYPE, frame.base.resolve(value), "iri");
-      } else this.#statements.emit(subject, name.iri, value, "literal", languageOf(frame));
+      const rdfName = name.namespace === RDF ? name.local : "";
+      if (name.namespace === "" || ["about", "ID", "nodeID"].includes(rdfName)) continue;
+      if (rdfName === "type") this.#statements.emit(subject, RDF_TYPE, frame.base.resolve(value), "iri");
+      else this.#statements.emit(subject, name.iri, value, "literal", languageOf(frame));
     }
   }
 

@@ -1,6 +1,6 @@
 import { SyntaxProblem } from "./syntax-problem.ts";
 
-/** A disk or a transfer that fails leaves blocks of zero bytes. A single one may stand in a literal. */
+/** A failed disk or transfer leaves blocks of zero bytes. A single zero byte may be part of a literal. */
 const ZEROS = "\0".repeat(16);
 
 /** The encoding of a file: by its byte order mark, else by its XML declaration, else UTF-8. */

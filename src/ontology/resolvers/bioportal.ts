@@ -3,7 +3,12 @@ import { baseOf, listAt, readJson, textAt, valueAt } from "../registry-json.ts";
 import { found, JSON_ONLY, type OntologyResolver, refused, type Source } from "../resolver.ts";
 
 const BASE = "https://data.bioontology.org";
-const LANGUAGES: Readonly<Record<string, TargetFormat>> = { OWL: "owl", OBO: "obo", SKOS: "owl" };
+/** A map, because the keys come from the service: an object also has the names of its prototype. */
+const LANGUAGES: ReadonlyMap<string, TargetFormat> = new Map([
+  ["OWL", "owl"],
+  ["OBO", "obo"],
+  ["SKOS", "owl"],
+]);
 
 /** BioPortal requires an API key for every request, and some licences do not permit the download. */
 export const bioportal: OntologyResolver = {
@@ -51,7 +56,7 @@ export const bioportal: OntologyResolver = {
     return found({
       // Not links.download, which can contain an API key.
       url: `${apiOf(source)}/${part}`,
-      format: LANGUAGES[language],
+      format: LANGUAGES.get(language),
       version: textAt(value, "version") ?? textAt(value, "released"),
       licence: textAt(value, "hasLicense"),
     });

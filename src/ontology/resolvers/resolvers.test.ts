@@ -101,6 +101,8 @@ test("bioportal distinguishes licence, key and unknown name, and returns no URL 
   assert.match(summaryOf(read({}, 422)), /^unknown/);
   assert.match(summaryOf(read({ hasOntologyLanguage: "UMLS" })), /^licence: .*UMLS/);
   assert.match(summaryOf(read({})), /^no-file/);
+  const odd = read({ submissionId: 7, hasOntologyLanguage: "constructor" });
+  assert.equal(odd.kind === "found" && odd.candidate.format, undefined);
 });
 
 test("bioregistry returns the URL of the wanted format, lov the newest version that has a file", () => {
