@@ -28,6 +28,6 @@ export class Machine {
   }
 
   machineUs(): number {
-    return Math.floor(this.#clock.nowUs - this.#suspendedUs);
+    return Math.floor(Math.max(this.#clock.nowUs, this.#suspendedUntilUs) - this.#suspendedUs);
   }
 }

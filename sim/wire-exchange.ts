@@ -143,12 +143,12 @@ export class WireExchange implements Dispatcher.DispatchController {
       this.#served();
       const isBroken = how === "reset" || how === "refuse";
       this.#later(sentUs, this.#travelUs(), () =>
-        isBroken ? this.#fail(new errors.SocketError("other side closed")) : this.#head(answer, sentUs),
+        isBroken ? this.#fail(new errors.SocketError("other side closed")) : this.#head(answer, nowUs),
       );
     });
   }
 
-  #head(answer: SimResponse, sentUs: number): void {
+  #head(answer: SimResponse, arrivedUs: number): void {
     if (this.#isOver) return;
     const { clock, emit, touch, time } = this.#deps;
     const { status, maxAgeS, headers, usedCredits } = answer;
@@ -159,8 +159,8 @@ export class WireExchange implements Dispatcher.DispatchController {
       request: this.#request,
       status,
       retryAfterMs: answer.retryAfter?.effectiveMs(time.wallMs()),
-      // Dates are rounded down to whole seconds.
-      freshUntilUs: maxAgeS > 0 ? sentUs + (maxAgeS - 2) * 1_000_000 : undefined,
+      // The date is that of the arrival, rounded down to whole seconds. Connecting counts too.
+      freshUntilUs: maxAgeS > 0 ? arrivedUs + (maxAgeS - 2) * 1_000_000 : undefined,
       usedCredits,
     });
     const { [CREDITS_HEADER]: _credits, ...unheard } = headers;

@@ -191,7 +191,7 @@ function set(results: readonly ScenarioResult[]): readonly string[] {
 const METHOD = `- Every client runs in its own process, and so does the server; no two clients run at the same time. Real HTTP over loopback, except where a scenario says otherwise.
 - The server enforces its limit exactly, by its own clock, and answers requests above the limit with 429 and \`Retry-After\` in whole seconds. Rejected requests do not count against the limit.
 - The program starts all calls at once. A call that a client gives up is started again, at most twice. Code is loaded and the store is opened before the measurement; connections are new.
-- **Optimum**: the time of the last request in the fastest schedule that keeps every window, knows when the server is down or the client is blocked, and needs no time for anything else. **For a polite client**: the same with a guard of 25 ms on every window, and with \`Retry-After\` obeyed, which servers round up.
+- **Optimum**: the time of the last request in the fastest schedule that keeps every window, knows when the server is down or the client is blocked, and needs no time for anything else. **For a polite client**: the same with a guard of 25 ms on every window, and with \`Retry-After\` obeyed, which servers round up, and a mean jitter of 75 ms after it.
 - **Most in a window**: of all requests that arrived, rejected ones included, wherever the window begins. **CPU**: of the client's processes from start to end, without deliberate stalls; with so few requests, most of it is compilation. **Memory**: peak memory above that of an idle process.
 - A client is **polite** if no request was rejected and no call was given up.`;
 

@@ -13,6 +13,8 @@ import { boundInputOf, requestsOf, type Scenario } from "./scenario.ts";
 
 /** The default guard of docstokg. */
 const GUARD_MS = 25;
+/** The mean jitter of the first request after a Retry-After (law B12), so that clients do not all come back at once. */
+const JITTER_MS = 75;
 /** Time for scenarios without a planned duration: virtual time, a million hosts. */
 const LEAST_REPORT_MS = 120_000;
 
@@ -66,6 +68,7 @@ function outcomeOf(scenario: Scenario, reports: readonly ClientReport[], seen: S
   const stalls = reports.flatMap(report => report.stalls);
   const hosts = reports[0]?.hosts;
   const requests = requestsOf(scenario);
+  const resumedMs = seen?.retryAfterUntilMs === undefined ? undefined : seen.retryAfterUntilMs + JITTER_MS;
   return {
     requests,
     succeeded: sum(({ succeeded }) => succeeded),
@@ -74,7 +77,7 @@ function outcomeOf(scenario: Scenario, reports: readonly ClientReport[], seen: S
     makespanMs:
       Math.max(...reports.map(({ endedMs }) => endedMs)) - Math.min(...reports.map(({ startedMs }) => startedMs)),
     boundMs: fastestMs(boundInputOf(scenario, stalls)),
-    politeMs: fastestMs({ ...boundInputOf(scenario, stalls, seen?.retryAfterUntilMs), guardMs: GUARD_MS }),
+    politeMs: fastestMs({ ...boundInputOf(scenario, stalls, resumedMs), guardMs: GUARD_MS }),
     cpuUsPerRequest: (sum(({ cpuMs }) => cpuMs) * 1000) / (hosts?.met ?? requests),
     memoryMb: sum(({ memoryMb }) => memoryMb),
     ...(seen && { arrivals: seen.arrivals, rejections: seen.rejections, busiest: seen.busiest }),

@@ -9,6 +9,9 @@ export type Acquire = (caller: number) => Promise<void>;
 const MOST_UNITS = 64;
 const SECOND_US = 1_000_000;
 
+/** The rates of `wideClaim`. */
+export const WIDE_RATES = "5000000/SECOND+100000000/MINUTE";
+
 /** Two windows that a benchmark does not fill. */
 export function wideClaim(key: string): StoreClaim {
   return {

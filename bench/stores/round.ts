@@ -16,6 +16,7 @@ export interface RoundResult extends LoopStalls {
   readonly failed: number;
 }
 
+export const LIMITER = "docstokg, RateLimiter";
 export const EACH = "docstokg, an exchange for each caller";
 export const TOGETHER = "docstokg, one exchange for all waiting callers";
 export const NOTHING = "no store, 50 us of work per turn";

@@ -3,15 +3,30 @@
  * the parent sends.
  */
 import { StoreError } from "../../src/errors.ts";
+import { RateLimiter } from "../../src/gate/rate-limiter.ts";
+import type { StoreName } from "../../src/stores/open-store.ts";
 import type { BudgetStore } from "../../src/stores/store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { type Acquire, acquireEach, acquireNothing, acquireTogether, nextKey, wideClaim } from "./acquire.ts";
+import {
+  type Acquire,
+  acquireEach,
+  acquireNothing,
+  acquireTogether,
+  nextKey,
+  WIDE_RATES,
+  wideClaim,
+} from "./acquire.ts";
 import { LoopMonitor } from "./loop-monitor.ts";
 import { openPeer, SINGLE, UNION } from "./peer.ts";
-import { EACH, NOTHING, type RoundOrder, type RoundResult, TOGETHER } from "./round.ts";
+import { EACH, LIMITER, NOTHING, type RoundOrder, type RoundResult, TOGETHER } from "./round.ts";
 
 const [, , kind = "", place = ""] = process.argv;
 const store = await openStore();
+/** The same two windows as those of the exchanges. */
+const limiter = new RateLimiter(
+  { defaults: { metadata: { rates: WIDE_RATES, guard_ms: 0 } } },
+  { store: (kind === "redis" ? place : `sqlite:${place}`) as StoreName },
+);
 const peer = kind === "redis" ? await openPeer(place) : undefined;
 /** Callers are kept between rounds, with the units that they have not settled. */
 const known = new Map<string, Acquire>();
@@ -19,6 +34,7 @@ let turn: Promise<void> | undefined;
 
 process.on("message", async (order: RoundOrder) => process.send?.(await run(order)));
 process.once("disconnect", async () => {
+  await limiter.close();
   await store.close();
   process.exit();
 });
@@ -42,6 +58,15 @@ function acquireOf({ entrant, callers, keys: count }: RoundOrder): Acquire {
   if (entrant === TOGETHER) return acquireTogether(store, keys.map(wideClaim), callers);
   const next = nextKey(keys, callers);
   if (entrant === NOTHING) return acquireNothing();
+  if (entrant === LIMITER) {
+    const hosts = nextKey(
+      keys.map((_, index) => `${callers}-${count}-${index}.example`),
+      callers,
+    );
+    return async caller => {
+      await limiter.acquire({ host: hosts(caller) });
+    };
+  }
   const consume = { [SINGLE]: peer?.single, [UNION]: peer?.union }[entrant];
   if (consume === undefined) throw new RangeError(`unknown case ${entrant}`);
   return async caller => {

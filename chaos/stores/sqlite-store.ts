@@ -1,6 +1,6 @@
 /** A SQLite file, on a small file system of its own where mounting is permitted. */
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -20,12 +20,7 @@ export async function startSqlite(): Promise<FaultyStore> {
     faults: [
       deleted(file),
       locked(file),
-      simpleFault(
-        "truncated",
-        [0, 0],
-        () => truncate(file, 100),
-        async () => undefined,
-      ),
+      truncated(folder, file),
       ...(isMounted ? [diskFull(folder), readOnly(folder)] : []),
     ],
     missing: isMounted
@@ -43,6 +38,15 @@ function deleted(file: string): FaultKind {
     for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
   };
   return simpleFault("deleted", [0, 0], remove, async () => undefined);
+}
+
+/** The copies of earlier damaged files are removed: a few of them would fill the small disk for the rest of the run. */
+function truncated(folder: string, file: string): FaultKind {
+  const truncateFile = async () => {
+    for (const name of await readdir(folder)) if (name.includes(".damaged-")) await rm(join(folder, name));
+    await truncate(file, 100);
+  };
+  return simpleFault("truncated", [0, 0], truncateFile, async () => undefined);
 }
 
 /** Another program holds the write lock. */

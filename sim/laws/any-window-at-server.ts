@@ -96,11 +96,14 @@ class AnyWindowAtServer implements Law {
     const isChanging = atUs - (this.#storeChangedUs.get(process) ?? Number.NEGATIVE_INFINITY) <= JITTER_US;
     const isOldLease = atUs - this.#dataLostUs <= LEASE_US + JITTER_US;
     if (this.#away.has(process) || isChanging || isOldLease) this.#exempt.add(request);
-    this.#sentUnder.set(request, this.#inForce());
+    this.#sentUnder.set(
+      request,
+      this.#inForce(each => (each === process ? this.#policies.atGrant(each, atUs) : this.#policies.of(each))),
+    );
   }
 
-  #inForce(): PoliciesOfAll {
-    const versions = this.#plan.processes.map((_, each) => this.#policies.of(each));
+  #inForce(policyOf = (process: number) => this.#policies.of(process)): PoliciesOfAll {
+    const versions = this.#plan.processes.map((_, each) => policyOf(each));
     const withTotals = versions.filter(({ hasTotals }) => hasTotals).length;
     return {
       totals: withTotals === 0 ? "none" : withTotals === versions.length ? "all" : "some",

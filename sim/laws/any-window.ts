@@ -7,7 +7,7 @@ import { hostOf, logOf, scopesOf } from "./scopes.ts";
 import type { StampLog } from "./stamp-log.ts";
 
 /**
- * L1 for the requests that one process writes, with the guard, under the policy from dispatch to write. Holds under all
+ * L1 for the requests that one process writes, with the guard, under the policy from grant to write. Holds under all
  * faults of stores, clocks and event loops.
  */
 export const anyWindowOfProcess: LawMaker = {
@@ -28,7 +28,8 @@ class AnyWindowOfProcess implements Law {
 
   check(fact: SimFact): string | undefined {
     this.#policies.record(fact);
-    if (fact.kind === "dispatched") this.#policyOf.set(fact.request, this.#policies.of(fact.request.process));
+    if (fact.kind === "dispatched")
+      this.#policyOf.set(fact.request, this.#policies.atGrant(fact.request.process, fact.atUs));
     if (fact.kind !== "written" || fact.request.units === 0) return undefined;
     const { request, atUs } = fact;
     const host = hostOf(this.#plan, request);

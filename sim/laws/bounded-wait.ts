@@ -70,7 +70,8 @@ class BoundedWait implements Law {
     const waitedUs = atUs - arrivedUs;
     const boundMs = boundOf(call, this.#maxDelayMs(call));
     const { store, breakers, processes } = this.#plan;
-    const slackUs = SLACK_US + processes.reduce((sum, _, process) => sum + turnUs(this.#plan, process), 0);
+    // Calls that arrive together share the time of their process.
+    const slackUs = SLACK_US + processes.reduce((sum, _, process) => sum + this.#turnsUs(process, call), 0);
     // A call asks the store even when maxWaitMs is 0. It may wait for the exchange in progress, an earlier request, its
     // own, and once more when leased units were returned because no slot was free: eight one-way trips. Costs are leased
     // after the units, which takes four more.
@@ -80,6 +81,11 @@ class BoundedWait implements Law {
     return waitedUs > maxUs
       ? `call ${call.id} was ${how} after ${ms(waitedUs)}; its bound is ${boundMs} ms`
       : undefined;
+  }
+
+  #turnsUs(process: number, call: CallPlan): number {
+    const others = [...this.#arrivedUs.keys()].filter(one => one.process === process && one !== call).length;
+    return (1 + others) * turnUs(this.#plan, process);
   }
 
   #maxDelayMs({ host, role }: CallPlan): number {

@@ -1,3 +1,4 @@
+import type { HubEvent } from "../../src/http/hub-options.ts";
 import { commonName } from "../../src/policy/partition-name.ts";
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
@@ -28,8 +29,7 @@ export class CalmHosts {
       this.#isDisturbed = true;
     else if (fact.kind === "head" && fact.status >= 400) this.#disturbed.add(fact.request.host);
     else if (fact.kind === "ended" && fact.how === "failed") this.#disturbed.add(fact.request.host);
-    else if (fact.kind === "event" && fact.event.event_type === "breaker_state_change" && fact.event.host !== undefined)
-      this.#disturbed.add(commonName(fact.event.host));
+    else if (fact.kind === "event") this.#circuitChanged(fact.event);
   }
 
   isCalm(host: string): boolean {
@@ -38,6 +38,12 @@ export class CalmHosts {
     if (plan === undefined || store !== undefined || isAimd) return false;
     if (plan.isSmooth || plan.credits !== undefined || plan.server.announces !== "nothing") return false;
     return !this.#isDisturbed && !this.#disturbed.has(host);
+  }
+
+  /** Slow calls and operators start a cooldown although no request has failed. */
+  #circuitChanged(event: HubEvent): void {
+    if (event.event_type !== "breaker_state_change" && event.event_type !== "breaker_cooldown_set") return;
+    if (event.host !== undefined) this.#disturbed.add(commonName(event.host));
   }
 
   #sent(request: WireRequest): void {

@@ -7,6 +7,9 @@ import { ObservedCircuits } from "./observed-circuits.ts";
 /** A command of an operator takes effect within this time, because reads of the clock cost time. */
 const SAME_TURN_US = 5000;
 
+/** How long a probe without a result is counted. */
+const PROBE_LEASE_US = 35_000_000;
+
 /** B2: no request is sent while a circuit is open, before its reset time has passed. */
 export const noSendWhileOpen: LawMaker = {
   title: "no send while a circuit is open",
@@ -17,6 +20,8 @@ class NoSendWhileOpen implements Law {
   readonly #circuits = new ObservedCircuits();
   /** When each circuit opened, and until when. */
   readonly #opened = new Map<string, { readonly atUs: number; readonly untilUs: number }>();
+  /** When a call of any process last failed. With a store the open time begins then: the reply that opens comes later. */
+  readonly #failedUs = new Map<string, number>();
   readonly #plan: Plan;
 
   constructor(plan: Plan) {
@@ -26,12 +31,17 @@ class NoSendWhileOpen implements Law {
   check(fact: SimFact): string | undefined {
     const message = fact.kind === "dispatched" ? this.#check(fact.request, fact.atUs) : undefined;
     this.#circuits.record(fact);
+    if (fact.kind === "event" && fact.event.event_type === "breaker_failure")
+      this.#failedUs.set(`${fact.event.host} ${fact.event.role}`, fact.atUs);
     if (fact.kind === "event" && fact.event.event_type === "breaker_state_change") {
       const { host, role, new: state, reset_timeout_s, from_peer } = fact.event;
       const key = `${fact.process} ${host} ${role}`;
+      const failedUs = this.#plan.store === undefined ? undefined : this.#failedUs.get(`${host} ${role}`);
       // A circuit opened by a peer stays open for the peer's time, a circuit opened here for the policy's.
-      const openS = from_peer ? reset_timeout_s : this.#plan.breakers.resetS;
-      if (state === "open") this.#opened.set(key, { atUs: fact.atUs, untilUs: fact.atUs + openS * 1e6 });
+      const untilUs = from_peer
+        ? fact.atUs + reset_timeout_s * 1e6
+        : (failedUs ?? fact.atUs) + this.#plan.breakers.resetS * 1e6;
+      if (state === "open") this.#opened.set(key, { atUs: fact.atUs, untilUs });
       if (state === "closed") this.#opened.delete(key);
     }
     return message;
@@ -59,17 +69,27 @@ export const fewProbes: LawMaker = {
   make: plan => {
     const circuits = new ObservedCircuits();
     const isShared = plan.store !== undefined && !plan.faults.some(({ kind }) => kind.startsWith("store"));
+    /** When any process last opened each circuit. */
+    const openedUs = new Map<string, number>();
     return {
       check: fact => {
         circuits.record(fact);
+        if (fact.kind === "event" && fact.event.event_type === "breaker_state_change" && fact.event.new === "open")
+          openedUs.set(`${fact.event.host} ${fact.event.role}`, fact.atUs);
         if (fact.kind !== "dispatched") return undefined;
         const { breakerUnit: host, role } = fact.request;
         if (circuits.ofRequest(fact.request).state !== "half_open") return undefined;
         const processes = isShared ? plan.processes.map((_, process) => process) : [fact.request.process];
+        // A probe that was permitted before another process opened the circuit again is not one of the new state. It is
+        // sent after its jitter.
+        const sinceUs = (openedUs.get(`${host} ${role}`) ?? Number.NEGATIVE_INFINITY) + plan.breakers.jitterMs * 1000;
         const probes = processes
           .map(process => circuits.of(process, host, role))
           .filter(({ state }) => state === "half_open")
-          .reduce((sum, { inFlight }) => sum + inFlight.size, 0);
+          .flatMap(({ inFlight }) => [...inFlight])
+          .filter(one => one === fact.request || one.dispatchedUs > sinceUs)
+          // The lease of a probe ends also if its process was killed.
+          .filter(one => fact.atUs - one.dispatchedUs < PROBE_LEASE_US).length;
         if (probes <= plan.breakers.trialCalls) return undefined;
         return `${probes} probes at ${host} (${role}); limit ${plan.breakers.trialCalls}`;
       },

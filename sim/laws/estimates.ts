@@ -62,17 +62,20 @@ class TrueEstimates implements Law {
     const slackMs = isMoving ? MOVING_SLACK_MS : 0;
     if (waitedUs / 1000 + retryAfterMs + slackMs < boundMs)
       return `${told} after ${ms(waitedUs)}; its bound is ${boundMs} ms`;
-    const atLeastUs = this.#atLeastUs(process, host, call, atUs);
+    const atLeastUs = this.#atLeastUs(process, host, call, atUs, waitedUs > 0);
     if ((retryAfterMs + slackMs) * 1000 < atLeastUs) return `${told}; what was sent needs ${ms(atLeastUs)}`;
     const atMostUs = this.#atMostUs(process, host, call, atUs);
     return retryAfterMs * 1000 > atMostUs ? `${told}; all that was sent and waits needs ${ms(atMostUs)}` : undefined;
   }
 
-  /** When the requests that were sent leave enough units free, in the window that takes longest. */
-  #atLeastUs(process: number, host: HostPlan, call: CallPlan, atUs: number): number {
+  /**
+   * When the requests that were sent leave enough units free, in the window that takes longest. A call that was queued
+   * gets the time of its place: those behind it are sent in the moment in which it leaves.
+   */
+  #atLeastUs(process: number, host: HostPlan, call: CallPlan, atUs: number, wasQueued: boolean): number {
     const { role, weight } = call;
     const key = keyOf(host, call);
-    const sent = this.#sent.of(process, host.name);
+    const sent = this.#sent.of(process, host.name).filter(one => !wasQueued || one.dispatchedUs < atUs);
     let untilUs = atUs;
     for (const { rate, isTotal } of ratesOf(host, role, this.#policies.of(process))) {
       const spanUs = (rate.windowMs + host.guardMs) * 1000;

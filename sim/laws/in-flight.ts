@@ -1,5 +1,5 @@
 import type { SimFact, WireRequest } from "../facts.ts";
-import type { Plan } from "../plan.ts";
+import type { CallPlan, Plan } from "../plan.ts";
 import type { Law, LawMaker } from "./law.ts";
 import { PoliciesInForce } from "./policies-in-force.ts";
 import { isSameBudget } from "./scopes.ts";
@@ -16,6 +16,7 @@ export const fewInFlight: LawMaker = {
 class FewInFlight implements Law {
   readonly #plan: Plan;
   readonly #out = new Set<WireRequest>();
+  readonly #done = new Set<CallPlan>();
   readonly #policies: PoliciesInForce;
 
   constructor(plan: Plan) {
@@ -27,10 +28,13 @@ class FewInFlight implements Law {
     this.#policies.record(fact);
     if (fact.kind === "ended") this.#out.delete(fact.request);
     if (fact.kind === "done") {
+      this.#done.add(fact.call);
       // Aborted before it was written: no `ended` fact has been emitted yet.
       for (const one of this.#out) if (one.call === fact.call && one.writtenUs === undefined) this.#out.delete(one);
     }
-    if (fact.kind !== "dispatched") return undefined;
+    // It is sent for calls that were coalesced with its own, which has ended. When those end, it ends without a fact.
+    if (fact.kind === "written" && this.#done.has(fact.request.call)) this.#out.add(fact.request);
+    if (fact.kind !== "dispatched" || this.#done.has(fact.request.call)) return undefined;
     this.#out.add(fact.request);
     const { process, host, role } = fact.request;
     const own = [...this.#out].filter(one => one.process === process);

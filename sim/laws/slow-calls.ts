@@ -11,6 +11,9 @@ interface AnsweredCall {
   readonly isSlow: boolean;
 }
 
+/** An event about the same cooldown: its end is converted to the wall clock anew. */
+const SAME_END_MS = 5;
+
 /** What one process has seen of one host. */
 interface SeenHost {
   calls: AnsweredCall[];
@@ -20,6 +23,8 @@ interface SeenHost {
   unclearUntilUs: number;
   /** Too many calls were slow at this instant, so a cooldown must begin at it. */
   dueUs: number | undefined;
+  /** The end of the last cooldown for slow calls, by the wall clock. */
+  untilMs: number;
 }
 
 /** A host whose calls are too slow goes into cooldown, and no other does. */
@@ -45,10 +50,14 @@ class SlowCallsCoolDown implements Law {
     else if (fact.kind === "fault" && fact.fault.kind === "operator" && fact.fault.openS === 0)
       this.#forget(fact.fault.process, fact.fault.host);
     else if (fact.kind === "event" && fact.event.event_type === "breaker_cooldown_set") {
-      const { host, reason, from_peer } = fact.event;
+      const { host, reason, from_peer, until } = fact.event;
+      const seen = this.#of(fact.process, host);
       const isOwn = reason === "slow-calls" && from_peer === undefined;
-      const early = isOwn ? this.#started(this.#of(fact.process, host), host, fact.atUs) : undefined;
-      this.#of(fact.process, host).isCooling = true;
+      // It is emitted again when an operator orders a cooldown that ends earlier.
+      const isRepeated = Math.abs(until - seen.untilMs) <= SAME_END_MS;
+      const early = isOwn && !isRepeated ? this.#started(seen, host, fact.atUs) : undefined;
+      if (isOwn) seen.untilMs = until;
+      seen.isCooling = true;
       return early ?? missed;
     } else if (fact.kind === "dispatched") this.#of(fact.request.process, fact.request.breakerUnit).isCooling = false;
     return missed;
@@ -107,7 +116,9 @@ class SlowCallsCoolDown implements Law {
 
   #of(process: number, host: string): SeenHost {
     const key = `${process} ${host}`;
-    const seen = this.#seen.get(key) ?? { calls: [], isCooling: false, unclearUntilUs: 0, dueUs: undefined };
+    const seen = this.#seen.get(key) ?? {
+      ...{ calls: [], isCooling: false, unclearUntilUs: 0, dueUs: undefined, untilMs: Number.NEGATIVE_INFINITY },
+    };
     this.#seen.set(key, seen);
     return seen;
   }
