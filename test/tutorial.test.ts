@@ -19,21 +19,22 @@ test("every step of the tutorial works as it is written", { timeout: 600_000 }, 
   const text = readFileSync(join(root, "docs/tutorial.md"), "utf8")
     .replaceAll("8080", String(serverPort))
     .replaceAll("8090", String(pagePort))
-    .replace("mkdir harvest && cd harvest\n", "")
-    // A busy machine delays requests on their way, and then also a polite client may be rejected.
-    .replace(", 0 rejected", ", … rejected");
+    .replace("mkdir harvest && cd harvest\n", "");
   const shell = new Shell(folder, AbortSignal.timeout(570_000));
   t.after(() => shell.end());
   const steps = [...text.matchAll(/^```(\w+)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?/gms)];
   assert.ok(steps.length > 10);
+  let printed = "";
   for (const [, kind, content = "", output] of steps) {
     const [, file] = /^(?:\/\/|#) ([\w-]+\.\w+)$/m.exec(content.split("\n")[0] ?? "") ?? [];
     if (kind === "ts" || kind === "yaml")
       writeFileSync(join(folder, file ?? assert.fail(`no file name:\n${content}`)), content);
     // The folder of the test stands for the new one, and has a link to this project.
     if (kind !== "sh" || /^npm install/m.test(content)) continue;
-    await shell.run(content, output);
+    printed = await shell.run(content, output);
   }
+  const [, requests] = /^(\d+) requests, 0 rejected$/m.exec(printed) ?? [];
+  assert.ok(Number(requests) > 200, `${requests} requests for 200 pages: none failed in the outage of step 5`);
 });
 
 async function prepare(): Promise<string> {
@@ -44,6 +45,9 @@ async function prepare(): Promise<string> {
   symlinkSync(join(root, "bin/docstokg.cjs"), join(folder, "node_modules/.bin/docstokg"));
   return folder;
 }
+
+/** A busy machine delays requests on their way to the server by more than the 25 ms that limits allow for by default. */
+const WIDE_GUARD = "127.0.0.1:metadata=guard_ms:1000";
 
 /** One shell for all steps, because later steps use the jobs of earlier ones. */
 class Shell {
@@ -61,7 +65,7 @@ class Shell {
     // A process group of its own.
     this.#process = spawn("bash", [], {
       cwd: folder,
-      env: { ...process.env, PATH: path, NODE_OPTIONS: "" },
+      env: { ...process.env, PATH: path, NODE_OPTIONS: "", DOCSTOKG_RLIMITS: WIDE_GUARD },
       detached: true,
     });
     for (const stream of [this.#process.stdout, this.#process.stderr])
@@ -71,8 +75,8 @@ class Shell {
       });
   }
 
-  /** Runs the commands, and waits until they have ended and the expected output was printed. */
-  async run(commands: string, expected: string | undefined): Promise<void> {
+  /** Runs the commands, waits until they have ended and the expected output was printed, and returns what was printed. */
+  async run(commands: string, expected: string | undefined): Promise<string> {
     this.#steps += 1;
     const mark = `-- end of step ${this.#steps}`;
     this.#process.stdin.write(`${commands}\necho "${mark} $?"\n`);
@@ -91,6 +95,7 @@ class Shell {
     const printed = this.#output.slice(this.#read);
     assert.match(printed, new RegExp(`${mark} 0`), printed);
     this.#read = this.#output.length;
+    return printed;
   }
 
   #until(printed: () => string, isDone: (printed: string) => boolean, commands: string): Promise<void> {

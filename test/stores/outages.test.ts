@@ -72,7 +72,7 @@ async function sendDuring(
 
 /** One line for each member when the store is lost, and one when it is back. */
 function assertReportedOnce({ warnings }: Outcome): void {
-  const back = warnings.filter(message => message.includes("answers again"));
+  const back = warnings.filter(message => message.includes("is used again"));
   assert.equal(back.length, 4, warnings.join("\n"));
   assert.equal(warnings.length, 8, warnings.join("\n"));
 }

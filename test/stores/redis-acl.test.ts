@@ -51,7 +51,7 @@ describe("a user with the documented rights", { skip: whyNoRedis() }, () => {
   test("keys of other programs are refused, and the error names the guide", async () => {
     await assert.rejects(
       RedisStore.open(`${logIn(server.url)}?prefix=other`, { timeoutMs: PATIENT_MS }),
-      /NOPERM .*\(docs\/guides\/stores\.md lists the commands and keys that the user must be allowed\)/,
+      /NOPERM .*\(docs\/guides\/stores\.md lists the commands and keys that the user must be allowed to use\)/,
     );
   });
 });

@@ -13,6 +13,8 @@ import { kindOf, one } from "./requests.ts";
 
 const HOUR_MS = 3_600_000;
 const PATIENT_MS = 600_000;
+/** Otherwise a busy disk delays the file, and a server that is killed loses all of it. */
+const WRITTEN_AT_ONCE = ["--appendonly", "yes", "--appendfsync", "always"];
 
 async function started(t: TestContext, ...args: readonly string[]): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), "docstokg-history-"));
@@ -77,7 +79,7 @@ describe("a Redis server with older data", { skip: whyNoRedis() }, () => {
   });
 
   test("a server that was restarted with its file may have lost the last units", async t => {
-    const server = await started(t, "--appendonly", "yes");
+    const server = await started(t, ...WRITTEN_AT_ONCE);
     const store = await opened(t, server.url);
     const request = one("k", 3, HOUR_MS);
     assert.equal(await kindOf(store, request), "granted");
@@ -91,7 +93,7 @@ describe("a Redis server with older data", { skip: whyNoRedis() }, () => {
   });
 
   test("a process that knows of no unit in use may lease from a restarted server at once", async t => {
-    const server = await started(t, "--appendonly", "yes");
+    const server = await started(t, ...WRITTEN_AT_ONCE);
     const store = await opened(t, server.url);
     assert.equal(await kindOf(store, one("k", 3, HOUR_MS)), "granted");
     await server.stop();

@@ -60,6 +60,23 @@ describe("sentinels", { skip: whyNoRedis() }, () => {
     assert.equal(await kindOf(store, one("k", 1, HOUR_MS)), "wait", "the leased unit is known to the new primary");
   });
 
+  test("after an outage of all sentinels a store listens to one of them again", async t => {
+    const store = await RedisStore.open(set.url, { prefix: "watch", trustMs: 0, timeoutMs: PATIENT_MS });
+    t.after(() => store.close());
+    const listeners = () =>
+      set.sentinels
+        .flatMap(sentinel => sentinel.cli("client", "list").split("\n"))
+        .filter(line => line.includes(" sub=1 ")).length;
+    assert.equal(listeners(), 1);
+    await Promise.all(set.sentinels.map(sentinel => sentinel.stop()));
+    assert.equal(await kindOf(store, one("k", 1, HOUR_MS)), "granted", "the primary is used without sentinels");
+    await Promise.all(set.sentinels.map(sentinel => sentinel.start()));
+    await eventually(async () => {
+      if (listeners() !== 1) throw new StoreError("no connection to a sentinel");
+    });
+    await set.isComplete();
+  });
+
   test("a hub continues when its primary is killed and the sentinels promote the replica", async t => {
     await set.isComplete();
     const server = await startStrictServer({ rate: "1000/SECOND" });
