@@ -152,7 +152,7 @@ function claimOf(budget: Budget, nowUs: number): StoreClaim {
 }
 
 /** A store keeps a budget for longer than this after the last contact, even if no unit of it is in use any more. */
-const KEPT_US = 20_000_000;
+export const KEPT_US = 20_000_000;
 
 /** How old the knowledge of units in use is; undefined if none of them can still count. */
 function ageOfUse({ sharedUse, sharedContactUs, claimedWindows }: Budget, nowUs: number): number | undefined {

@@ -440,6 +440,34 @@ test("units that were leased before the machine was suspended are leased again a
   assert.deepEqual(returned, [1, 0], "the unit of the first reply is returned, and that of the second is written");
 });
 
+test("a store that forgot an idle budget while a process was stopped has not lost data", async () => {
+  const stopped = Promise.withResolvers<void>();
+  let isStopping = false;
+  const { time, gates, events } = processesOf(2, "3/SECOND", {}, store =>
+    withExchange(store, async (...exchange) => {
+      // The process is stopped after it has said what it knows, and before the store is asked.
+      if (isStopping && store.processId === "p0") await stopped.promise;
+      return store.exchange(...exchange);
+    }),
+  );
+  await send(gates[0], time);
+  isStopping = true;
+  const sent: number[] = [];
+  send(gates[0], time, { maxWaitMs: 601_000 }).then(ms => sent.push(ms));
+  await time.advance(600_000);
+  // Another exchange removes what has expired.
+  void send(gates[1], time, { host: "b.example" });
+  await time.advance(0);
+  isStopping = false;
+  stopped.resolve();
+  await time.advance(10);
+  assert.deepEqual(sent, [600_000]);
+  assert.deepEqual(
+    events.filter(({ event_type }) => event_type === "store_away"),
+    [],
+  );
+});
+
 test("a request with maxWaitMs 0 does not wait for exchanges made for other requests", async () => {
   const ticking: { time?: FakeTime } = {};
   // A slow store that leases one unit per exchange.

@@ -7,13 +7,15 @@ import type { Time } from "../time/time.ts";
 import { LeasedUnits, type LeaseSettlement, plainSettlement } from "./leased-units.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { RequestPace } from "./request-pace.ts";
-import { applyContact, applyUse, SharedUseReports } from "./shared-use-reports.ts";
+import { applyContact, applyUse, KEPT_US, SharedUseReports } from "./shared-use-reports.ts";
 import { SpareUnits } from "./spare-units.ts";
 import { type AwayPolicy, type StoreAway, StoreOutage } from "./store-outage.ts";
 import { type UnitRequest, UnitRequests } from "./unit-requests.ts";
 
 /** After an order the store is asked again within this time, as long as another process claims stricter limits. */
 const OVERRULED_RETRY_MS = 1000;
+/** The process was stopped during a longer exchange. Meanwhile the store may have dropped a budget that was idle. */
+const LATE_US = LEASE_MS * 1000 - KEPT_US;
 /** Exchanges in flight with a store far away. */
 const MAX_EXCHANGES = 4;
 
@@ -261,7 +263,8 @@ export class UnitLeases {
         for (const roleBudget of roleBudgets) this.#units.returnUnused(roleBudget);
       for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
-      if (lost.length > 0) {
+      if (this.#time.monotonicUs() - sentUs >= LATE_US) for (const roleBudget of lost) this.#dropReply(roleBudget);
+      else if (lost.length > 0) {
         this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), sentUs, true), [], lost);
         if (this.#outage.isProbeDue(this.#time.monotonicUs())) this.#scheduleExchange();
       }
@@ -334,7 +337,7 @@ export class UnitLeases {
     return (this.#orderedUs.get(roleBudget) ?? Number.NEGATIVE_INFINITY) >= us;
   }
 
-  /** A reply that was under way when the rates changed grants nothing, and says nothing about the new rates. */
+  /** What a reply says is no longer true: it grants nothing, and the store is asked again. */
   #dropReply(roleBudget: RoleBudget): void {
     this.#units.returnUnused(roleBudget);
     this.#units.leaseOf(roleBudget).notBeforeUs = 0;

@@ -7,6 +7,7 @@ import { isDocstokgError } from "../../src/errors.ts";
 import { BreakerRegistry } from "../../src/gate/breaker-registry.ts";
 import { assembleHub } from "../../src/http/create-hub.ts";
 import { HubPolicy } from "../../src/http/hub-policy.ts";
+import { IdleStore } from "../stores/idle-store.ts";
 import { openPatientStore } from "../stores/patient-store.ts";
 import { SteppedTime } from "./stepped-time.ts";
 
@@ -20,7 +21,7 @@ export interface Reply {
 
 const [address = ""] = process.argv.slice(2);
 const time = new SteppedTime();
-const store = await openPatientStore(address, { time, serverUs: () => time.wallMs() * 1000 });
+const store = new IdleStore(await openPatientStore(address, { time, serverUs: () => time.wallMs() * 1000 }));
 const circuit = { fail_max: 2, reset_timeout_s: 600 };
 const policy = await HubPolicy.load({
   env: {},
@@ -50,7 +51,11 @@ async function outcomeOf(url: string): Promise<Reply> {
 }
 
 process.on("message", async (order: Order) => {
-  if ("stepMs" in order) time.step(order.stepMs);
+  if ("stepMs" in order) {
+    // Minutes within one call would look as if the process had been stopped during it.
+    await store.idle();
+    time.step(order.stepMs);
+  }
   process.send?.("fetch" in order ? await outcomeOf(order.fetch) : {});
 });
 process.send?.("ready");
