@@ -162,6 +162,38 @@ test("a refusal and a snapshot give the wait behind callers without a bound", as
   await time.advance(5000);
 });
 
+test("a call that is refused after it has joined its queue is given the time of all limits, not of the first one", async () => {
+  const { gate, time } = gateOf({
+    defaults: { metadata: { rates: "9/s", guard_ms: 0 }, landing: { rates: "1/s", guard_ms: 0 } },
+    hosts: { [host]: { total: { rates: "4/4s", guard_ms: 0 } } },
+  });
+  const enter = recorderOf(time);
+  const unbounded = { maxWaitMs: Number.POSITIVE_INFINITY };
+  enter(gate, { role: "landing" });
+  // They use up the total from 4 s to 8 s, and with the next call of `landing` from 8 s to 12 s.
+  enter(gate, { weight: 4, ...unbounded });
+  enter(gate, { weight: 3, ...unbounded });
+  enter(gate, { role: "landing", ...unbounded });
+  // Without the queues it could start after 1 s, so it is admitted. Its role admits it after 9 s, the total after 12 s.
+  const refused = enter(gate, { role: "landing", maxWaitMs: 1500 });
+  const waiting = enter(gate, { role: "landing", ...unbounded });
+  await time.advance(20_000);
+  assert.deepEqual(refused, [{ atMs: 0, retryAfterMs: 12_000 }]);
+  assert.deepEqual(waiting, [{ atMs: 12_000 }]);
+});
+
+test("a refusal behind a request that started a moment late counts from its real start", async () => {
+  const { gate, time, pass, refusal } = gateOf(roleLimits({ rates: "1/s" }));
+  for (let call = 0; call < 3; call += 1) pass();
+  assert.equal(refusal().retryAfterMs, 3000);
+  await time.advance(900);
+  // The request that was due after a second starts 2 ms later.
+  await time.stall(102);
+  assert.equal(refusal().retryAfterMs, 2000);
+  assert.equal(gate.keySnapshots()[0]?.estimatedWaitMs, 2000);
+  await time.advance(5000);
+});
+
 test("a neighbour that waits for its own spacing or a slot does not make a call be refused that can go in time", async () => {
   const { gate, time, enterNow } = gateOf({
     defaults: {

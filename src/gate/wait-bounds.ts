@@ -2,6 +2,7 @@ import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { RejectedError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { EstimatedStart, LateGroup, LateWaiter } from "../limiter/queue-estimate.ts";
 import type { Queues } from "../limiter/queues.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { Peers } from "../sharing/peers.ts";
@@ -15,6 +16,11 @@ import type { GateQueues } from "./gate-queues.ts";
  * time.
  */
 const STORE_REPLY_MS = 5;
+/**
+ * The exact start of a late request takes time for each queued request. So many are looked at in one judgement; the late
+ * requests that are left are refused with the earliest start that is known.
+ */
+const EXACT_WORK_MAX = 20_000;
 
 export interface WaitBoundsDeps {
   readonly time: Time;
@@ -71,11 +77,23 @@ export class WaitBounds {
   #judge(): void {
     const { queues, admission, time, serve } = this.#deps;
     const nowUs = time.monotonicUs();
-    for (const { waiter, ...start } of queues.takeLate(nowUs)) {
+    const exactMax = EXACT_WORK_MAX / queues.waiting;
+    const exact = new Map<LateGroup, EstimatedStart>();
+    for (const late of queues.takeLate(nowUs)) {
+      const { waiter, group } = late;
       // A listener of a refusal may have ended it.
-      if (!waiter.isOver && !waiter.hasLeft) this.#refuse(waiter, admission.rejectLate(waiter, nowUs, start));
+      if (waiter.isOver || waiter.hasLeft) continue;
+      if (exact.size < exactMax && !exact.has(group)) exact.set(group, this.#startOf(late, nowUs));
+      this.#refuse(waiter, admission.rejectLate(waiter, nowUs, exact.get(group) ?? late));
     }
     serve();
+  }
+
+  /** When a late request would start if it stayed. The end of a wait for a slot is not known. */
+  #startOf(late: LateWaiter, nowUs: number): EstimatedStart {
+    const { waiter } = late;
+    const start = this.#deps.queues.of(waiter.units).startOfQueued(waiter, nowUs);
+    return start.startUs < Number.POSITIVE_INFINITY ? start : late;
   }
 
   /**

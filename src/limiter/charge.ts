@@ -21,6 +21,12 @@ export function chargeOf(units: number, costs?: Costs): Charge {
   return units === 1 && costs === undefined ? ONE_UNIT : { units, costs };
 }
 
+export function isSameCharge(one: Charge, other: Charge): boolean {
+  if (one.units !== other.units || one.costs?.size !== other.costs?.size) return false;
+  for (const [unit, amount] of one.costs ?? []) if (other.costs?.get(unit) !== amount) return false;
+  return true;
+}
+
 /**
  * The amount of each unit that the budgets of a request count: the caller's, else the policy's `call_costs`, else 1.
  * Where no unit is counted, costs have no effect, as weights have none where there are no rates. If the budgets count

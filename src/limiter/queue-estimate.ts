@@ -1,6 +1,6 @@
 import type { Constraint } from "../errors.ts";
 import type { Budget } from "./budget.ts";
-import type { Charge } from "./charge.ts";
+import { type Charge, isSameCharge, NO_CHARGE } from "./charge.ts";
 import { EstimatedBudget } from "./estimated-budget.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import { keyAbove, type SchedulerNode } from "./scheduler-node.ts";
@@ -13,6 +13,8 @@ interface EstimatedEntry {
   latestUs: number;
   /** Undefined for a request that is only supposed. */
   readonly waiter: Waiter | undefined;
+  /** When it joined its queue in the estimate. */
+  readonly joinedUs: number;
   /** When it starts; for a request that is too late, a time after `latestUs`. Undefined until decided. */
   startUs: number | undefined;
   /** Whether `constraint` is asked for. */
@@ -31,8 +33,15 @@ export interface EstimatedStart {
   readonly constraint: Constraint | undefined;
 }
 
+/** Requests that follow each other in one queue, use the same and are all late: each would start at the same time. */
+export interface LateGroup {
+  readonly charge: Charge;
+}
+
+/** A request that cannot start within its bound. It starts at `startUs` or later. */
 export interface LateWaiter extends EstimatedStart {
   readonly waiter: Waiter;
+  readonly group: LateGroup;
 }
 
 /**
@@ -58,7 +67,9 @@ export class QueueEstimate {
   /** Requests with a bound that are not decided yet. */
   #bounded = 0;
   #queues = 0;
+  /** When the budget that blocked the last search has capacity, and for which charge. */
   #blockedUntilUs = 0;
+  #blockedCharge: Charge = NO_CHARGE;
   #parkings = 0;
 
   /**
@@ -109,7 +120,7 @@ export class QueueEstimate {
    * call this only once.
    */
   startOf(roleBudget: RoleBudget, charge: Charge): EstimatedStart {
-    const entry = entryOf(charge, Number.POSITIVE_INFINITY, undefined);
+    const entry = entryOf(charge, Number.POSITIVE_INFINITY, undefined, this.#atUs);
     const node = this.#join(roleBudget, entry);
     return this.#startOfEntry(node, entry);
   }
@@ -124,14 +135,14 @@ export class QueueEstimate {
     this.#run(() => node.isEmpty);
     if (!node.isEmpty) return undefined;
     let startUs = Math.max(this.#atUs, nowUs);
-    let { blockedBy } = node;
+    let constraint = node.delayedBy(nowUs);
     for (let at: EstimatedNode | undefined = node; at !== undefined; at = at.above) {
       const readyUs = at.budget?.readyUs(charge) ?? 0;
       if (readyUs <= startUs) continue;
       startUs = readyUs;
-      blockedBy = at.budget;
+      constraint = at.budget?.constraint(charge);
     }
-    return { startUs, constraint: blockedBy?.constraint(charge) };
+    return { startUs, constraint };
   }
 
   /** When a queued request starts, if no bound and no missing slot of its own budgets keeps it from starting. */
@@ -147,7 +158,7 @@ export class QueueEstimate {
     entry.isAsked = true;
     this.#run(() => entry.startUs !== undefined);
     if (entry.startUs !== undefined) return { startUs: entry.startUs, constraint: entry.constraint };
-    return { startUs: Number.POSITIVE_INFINITY, constraint: node.blockedBy?.constraint(entry.charge) };
+    return { startUs: Number.POSITIVE_INFINITY, constraint: node.delayedBy(entry.joinedUs) };
   }
 
   #copy(node: SchedulerNode, above: EstimatedNode): EstimatedNode {
@@ -166,6 +177,7 @@ export class QueueEstimate {
     copy.isParked = true;
     if (node.parkedFor === "time") {
       this.#parkings = Math.max(this.#parkings, node.parking);
+      copy.parkedBy = node.timeParking?.limit;
       this.#setTimer(copy, node.untilUs, node.parking);
     } else if (copy.budget?.hasSlot !== false) {
       // It waits for a reply of the store, or for a slot that is ignored: in the estimate it has both now.
@@ -187,7 +199,7 @@ export class QueueEstimate {
   }
 
   #entryOf(waiter: Waiter): EstimatedEntry {
-    return entryOf(waiter.charge, waiter.latestUs(this.madeUs), waiter);
+    return entryOf(waiter.charge, waiter.latestUs(this.madeUs), waiter, this.#atUs);
   }
 
   #budgetOf(budget: Budget): EstimatedBudget {
@@ -237,7 +249,8 @@ export class QueueEstimate {
         node.children.delete(child);
         continue;
       }
-      if (outcome === node) this.#park(node, this.#blockedUntilUs);
+      child.skippedTurns = 0;
+      if (outcome === node) this.#park(node);
       return outcome;
     }
     return "idle";
@@ -251,11 +264,12 @@ export class QueueEstimate {
       const blocking = this.#blocking(node, charge);
       const readyUs = blocking === undefined ? this.#atUs : this.#blockedUntilUs;
       if (readyUs < Number.POSITIVE_INFINITY && readyUs > entry.latestUs && !this.#isDue(node, entry)) {
-        this.#decide(node, entry, readyUs);
+        this.#decide(node, entry, readyUs, blocking?.budget?.constraint(charge));
         continue;
       }
       if (blocking !== undefined) {
-        if (blocking === node) this.#park(node, readyUs);
+        this.#blockedCharge = charge;
+        if (blocking === node) this.#park(node);
         return blocking;
       }
       this.#decide(node, entry, readyUs);
@@ -284,30 +298,38 @@ export class QueueEstimate {
       const readyUs = at.budget?.readyUs(charge) ?? 0;
       if (readyUs <= this.#atUs) continue;
       this.#blockedUntilUs = readyUs;
-      node.blockedBy = at.budget;
       return at;
     }
     return undefined;
   }
 
-  #decide(node: EstimatedNode, entry: EstimatedEntry, startUs: number): void {
+  /** `blockedBy`: the limit that blocks it now. */
+  #decide(node: EstimatedNode, entry: EstimatedEntry, startUs: number, blockedBy?: Constraint): void {
     const { waiter, latestUs, charge } = entry;
     entry.startUs = startUs;
-    if (entry.isAsked) entry.constraint = node.blockedBy?.constraint(charge);
+    if (entry.isAsked) entry.constraint = blockedBy ?? node.delayedBy(entry.joinedUs);
     node.head += 1;
     if (latestUs < Number.POSITIVE_INFINITY) this.#bounded -= 1;
     if (startUs <= latestUs) this.slackUs = Math.min(this.slackUs, latestUs - startUs);
+    const isLate = startUs > latestUs && !this.#isDue(node, entry);
+    if (!isLate) node.lateGroup = undefined;
     if (waiter === undefined) return;
     waiter.estimatedUs = startUs;
-    if (startUs > latestUs && !this.#isDue(node, entry))
-      this.#late.push({ waiter, startUs, constraint: node.blockedBy?.constraint(charge) });
+    if (!isLate) return;
+    if (node.lateGroup === undefined || !isSameCharge(node.lateGroup.charge, charge)) node.lateGroup = { charge };
+    const constraint = blockedBy ?? node.delayedBy(entry.joinedUs);
+    this.#late.push({ waiter, startUs, constraint, group: node.lateGroup });
   }
 
-  #park(node: EstimatedNode, untilUs: number): void {
+  /** The budget of the node has too few units, or no slot, for the request that has the turn. */
+  #park(node: EstimatedNode): void {
     node.isParked = true;
-    if (untilUs === Number.POSITIVE_INFINITY) return;
+    node.untilUs = this.#blockedUntilUs;
+    // Named now: once the request is charged, the windows give a later time.
+    node.parkedBy = node.budget?.constraint(this.#blockedCharge);
+    if (node.untilUs === Number.POSITIVE_INFINITY) return;
     this.#parkings += 1;
-    this.#setTimer(node, untilUs, this.#parkings);
+    this.#setTimer(node, node.untilUs, this.#parkings);
   }
 
   #setTimer(node: EstimatedNode, untilUs: number, parking: number): void {
@@ -334,8 +356,8 @@ export class QueueEstimate {
   }
 }
 
-function entryOf(charge: Charge, latestUs: number, waiter: Waiter | undefined): EstimatedEntry {
-  return { charge, latestUs, waiter, startUs: undefined, isAsked: false, constraint: undefined };
+function entryOf(charge: Charge, latestUs: number, waiter: Waiter | undefined, joinedUs: number): EstimatedEntry {
+  return { charge, latestUs, waiter, joinedUs, startUs: undefined, isAsked: false, constraint: undefined };
 }
 
 class EstimatedNode {
@@ -349,8 +371,10 @@ class EstimatedNode {
   isParked = false;
   untilUs = 0;
   parking = 0;
-  /** The budget that delayed the first request of the queue last. */
-  blockedBy: EstimatedBudget | undefined = undefined;
+  /** The limit that its last wait was for; the wait ends at `untilUs`. */
+  parkedBy: Constraint | undefined = undefined;
+  /** Of the last request of the queue that was decided; undefined if that one is not late. */
+  lateGroup: LateGroup | undefined = undefined;
 
   constructor(above: EstimatedNode | undefined, budget: EstimatedBudget | undefined) {
     this.above = above;
@@ -363,6 +387,21 @@ class EstimatedNode {
 
   get isReady(): boolean {
     return !this.isParked && (this.children.size > 0 || !this.isEmpty);
+  }
+
+  /**
+   * The limit that delays the last request of the queue, or one above at which another request has the turn: the one
+   * whose wait ends last, after `sinceUs`.
+   */
+  delayedBy(sinceUs: number): Constraint | undefined {
+    let lastUs = sinceUs;
+    let limit: Constraint | undefined;
+    for (let at: EstimatedNode | undefined = this; at !== undefined; at = at.above) {
+      if (at.untilUs <= lastUs) continue;
+      lastUs = at.untilUs;
+      limit = at.parkedBy;
+    }
+    return limit;
   }
 
   isBefore(other: EstimatedNode): boolean {

@@ -74,6 +74,27 @@ test("no request overtakes a heavy one that has the turn at a total", async () =
   assert.deepEqual(log, [0, 1000]);
 });
 
+test("a heavy request keeps its turn at a total when a request of another role leaves", async () => {
+  const { time, log, pass, gate } = gateOf(totalLimits({ rates: "4/s" }));
+  for (let call = 0; call < 3; call += 1) pass({ weight: 3 });
+  await time.advance(1000);
+  const light: number[] = [];
+  const leaving = new AbortController();
+  Promise.resolve(gate.enter({ host, role: "landing", maxWaitMs: 9000 })).then(grant => {
+    grant.release();
+    light.push(time.monotonicUs() / 1000);
+  });
+  const left = assert.rejects(
+    Promise.resolve(gate.enter({ host, role: "artifact", maxWaitMs: 9000, signal: leaving.signal })),
+  );
+  await time.advance(0);
+  leaving.abort();
+  await left;
+  await time.advance(1000);
+  assert.deepEqual(log, [0, 1000, 2000]);
+  assert.deepEqual(light, [2000]);
+});
+
 test("requests that wait for another host, or no longer wait, delay no request of this one", async () => {
   const { gate, time, pass } = gateOf(totalLimits({ rates: "99/s" }, { rates: "1/s" }));
   pass();

@@ -10,12 +10,12 @@ import type { Waiter } from "./waiter.ts";
 
 /**
  * Timers fire late, so requests start later than estimated. If the difference is larger than this, a new estimate is
- * made.
+ * made; for a short queue already if it is smaller.
  */
 const DRIFT_US = 5000;
 /**
- * An estimate is kept this much longer for each waiting request, so that making estimates takes a small part of the
- * time.
+ * For each waiting request an estimate may be wrong by this much more, or is kept this much longer, so that making
+ * estimates takes a small part of the time.
  */
 const REBUILD_US = 20;
 
@@ -133,7 +133,8 @@ export class Scheduler {
   /** A request was granted or written later than estimated, so those behind it are later too. */
   delayed(budget: Budget, byUs: number): void {
     const top = byUs > 0 ? this.#topOf(budget) : undefined;
-    if (top !== undefined && (byUs > DRIFT_US || byUs > top.slackUs)) this.changed(budget);
+    if (top === undefined) return;
+    if (byUs > Math.min(DRIFT_US, REBUILD_US * top.waiting, top.slackUs)) this.changed(budget);
   }
 
   /** Requests that pass this budget may start later than estimated. */
@@ -290,6 +291,8 @@ export class Scheduler {
         node.children.delete(child);
         continue;
       }
+      // The child keeps the turn until the budget that blocks has enough units: no other child goes first meanwhile.
+      if (outcome !== "ready") child.skippedTurns = 0;
       if (outcome === node) this.#parkUntilReady(node);
       return outcome;
     }

@@ -19,6 +19,15 @@ test("a RateLimiter agrees with a plain list of sends: any window, bounds, order
   assert.ok(compared > 100, String(compared));
 });
 
+test("traces that showed a wrong time or name in a refusal before keep every law", async () => {
+  const turns = [363_044, 413_417];
+  const drift = [348_038];
+  const names = [322_281, 377_886, 392_507, 393_753, 417_379];
+  const judgedLate = [900_294, 900_613, 900_625, 901_649, 909_791];
+  for (const seed of [...turns, ...drift, ...names, ...judgedLate])
+    assert.deepEqual((await runTrace(drawTrace(seed))).violations, [], `seed ${seed}`);
+});
+
 /** The first violation within these seeds that matches. */
 async function found(pattern: RegExp, make: (limits: RatelimitsOptions, time: FakeTime) => TracedLimiter) {
   for (let seed = 1; seed <= 200; seed += 1) {
