@@ -103,18 +103,11 @@ class Trace implements TraceResult {
 
   /** One estimate: `check`, the snapshot and a refusal name the same limit and the same time for the same call. */
   async compareNames(call: PlannedCall): Promise<void> {
-    const { maxWaitMs: _, ...request } = this.#requestOf(call);
-    const checked = this.#limiter.check(request);
     // A call behind requests without a slot waits for a time that is not known.
-    if (checked?.retryAfterMs === undefined || checked.retryAfterMs < 2 || this.#policy.maxConcurrent !== undefined)
-      return;
-    const told = { constraint: checked.constraint, retryAfterMs: checked.retryAfterMs };
-    // With bounds this long a lower bound of its start may admit it, and the queues refuse it in a microtask.
-    for (const maxWaitMs of [checked.retryAfterMs - 1, Math.floor(checked.retryAfterMs / 2)]) {
-      const refusal = await this.#refusalWithin(call, maxWaitMs);
-      if (!(refusal instanceof RateLimitExceeded) || !isDeepStrictEqual(told, named(refusal)))
-        this.violations.push(`names: check says ${JSON.stringify(told)}, acquire ${JSON.stringify(named(refusal))}`);
-    }
+    if (this.#policy.maxConcurrent !== undefined) return;
+    // With these bounds a lower bound of its start may admit it, and the queues refuse it in a microtask.
+    await this.#compareRefusalWithin(call, waitMs => waitMs - 1);
+    await this.#compareRefusalWithin(call, waitMs => Math.floor(waitMs / 2));
     const [key] = budgetsOf(this.#policy, call.host, call.role);
     const shown = this.#limiter.snapshot().keys.find(one => one.key === key.name && one.role === call.role);
     const usual = this.#limiter.check({ host: call.host, role: call.role });
@@ -122,6 +115,17 @@ class Trace implements TraceResult {
       this.violations.push(
         `names: check says ${JSON.stringify(usual?.constraint)}, snapshot ${JSON.stringify(shown.constraint)}`,
       );
+  }
+
+  /** `bound` is below the wait that `check` gives. */
+  async #compareRefusalWithin(call: PlannedCall, bound: (waitMs: number) => number): Promise<void> {
+    const { maxWaitMs: _, ...request } = this.#requestOf(call);
+    const checked = this.#limiter.check(request);
+    if (checked?.retryAfterMs === undefined || checked.retryAfterMs < 2) return;
+    const refusal = await this.#refusalWithin(call, bound(checked.retryAfterMs));
+    const told = { constraint: checked.constraint, retryAfterMs: checked.retryAfterMs };
+    if (!(refusal instanceof RateLimitExceeded) || !isDeepStrictEqual(told, named(refusal)))
+      this.violations.push(`names: check says ${JSON.stringify(told)}, acquire ${JSON.stringify(named(refusal))}`);
   }
 
   /** The refusal of a call with this bound, which arrives now; undefined if it waits. */
