@@ -74,7 +74,7 @@ export class Admission {
 
   /** A new request cannot start before this time, but perhaps later: it is judged again when it has joined its queue. */
   earliestStartUs(roleBudget: RoleBudget, charge: Charge, nowUs: number): number {
-    return this.#queues.of(charge.units).earliestStartUs(roleBudget, charge, nowUs);
+    return this.#queues.of(charge.units).estimates.earliestStartUs(roleBudget, charge, nowUs);
   }
 
   /** When a new request could start that cannot start now, and why. */
@@ -102,7 +102,7 @@ export class Admission {
   rejectLate(
     waiter: Waiter,
     nowUs: number,
-    start: EstimatedStart = this.#queues.of(waiter.units).startOfQueued(waiter, nowUs),
+    start: EstimatedStart = this.#queues.of(waiter.units).estimates.startOfQueued(waiter, nowUs),
   ): RejectedError {
     const { call, roleBudget, charge, boundMs } = waiter;
     const waitedMs = waiter.waitedMs(nowUs);

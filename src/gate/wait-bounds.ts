@@ -2,7 +2,8 @@ import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { RejectedError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
-import type { EstimatedStart, LateGroup, LateWaiter } from "../limiter/queue-estimate.ts";
+import type { LateGroup } from "../limiter/estimated-node.ts";
+import type { EstimatedStart, LateWaiter } from "../limiter/queue-estimate.ts";
 import type { Queues } from "../limiter/queues.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { Peers } from "../sharing/peers.ts";
@@ -92,7 +93,7 @@ export class WaitBounds {
   /** When a late request would start if it stayed. The end of a wait for a slot is not known. */
   #startOf(late: LateWaiter, nowUs: number): EstimatedStart {
     const { waiter } = late;
-    const start = this.#deps.queues.of(waiter.units).startOfQueued(waiter, nowUs);
+    const start = this.#deps.queues.of(waiter.units).estimates.startOfQueued(waiter, nowUs);
     return start.startUs < Number.POSITIVE_INFINITY ? start : late;
   }
 

@@ -28,7 +28,7 @@ export function estimateOf(
     const readyUs = freeUs(roleBudget, charge, nowUs);
     return { readyUs, constraint: constraintOf(root, roleBudget, charge, nowUs) };
   }
-  return estimateFrom(root, roleBudget, charge, scheduler.startOf(roleBudget, charge, nowUs), nowUs);
+  return estimateFrom(root, roleBudget, charge, scheduler.estimates.startOf(roleBudget, charge, nowUs), nowUs);
 }
 
 /** From the start that a `QueueEstimate` gives. */

@@ -142,7 +142,7 @@ test("an estimate is the instant at which a new request starts if nothing else a
       const { time, scheduler, grantedUs, waiterOf, enter, runToEnd } = await afterArrivals(shape, unbounded);
       const waiter = waiterOf(which, size, size * 7, Number.POSITIVE_INFINITY);
       const { roleBudget, charge } = waiter;
-      const { startUs } = scheduler.startOf(roleBudget, charge, time.monotonicUs());
+      const { startUs } = scheduler.estimates.startOf(roleBudget, charge, time.monotonicUs());
       enter(waiter);
       await runToEnd();
       assert.equal(startUs, grantedUs.get(waiter));
@@ -159,8 +159,8 @@ test("the requests that an estimate calls late would be, and without them all ot
       const nowUs = time.monotonicUs();
       const late = new Set<Waiter>();
       const lateNow = () => {
-        for (const roleBudget of roleBudgets) scheduler.changed(roleBudget);
-        return scheduler.takeLate(nowUs).map(({ waiter }) => waiter);
+        for (const roleBudget of roleBudgets) scheduler.estimates.changed(roleBudget);
+        return scheduler.estimates.takeLate(nowUs).map(({ waiter }) => waiter);
       };
       // Requests that leave change the turns of the others, so that one more may be late.
       for (let found = lateNow(); found.length > 0; found = lateNow())

@@ -2,40 +2,16 @@ import type { Constraint } from "../errors.ts";
 import type { Budget } from "./budget.ts";
 import { type Charge, isSameCharge, NO_CHARGE } from "./charge.ts";
 import { EstimatedBudget } from "./estimated-budget.ts";
+import { type EstimatedEntry, EstimatedNode, entryOf, type LateGroup } from "./estimated-node.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import { keyAbove, type SchedulerNode } from "./scheduler-node.ts";
 import type { Waiter } from "./waiter.ts";
-
-/** One request of an estimate: queued in reality, or only supposed. */
-interface EstimatedEntry {
-  readonly charge: Charge;
-  /** The latest start that its bound permits. */
-  latestUs: number;
-  /** Undefined for a request that is only supposed. */
-  readonly waiter: Waiter | undefined;
-  /** When it joined its queue in the estimate. */
-  readonly joinedUs: number;
-  /** When it starts; for a request that is too late, a time after `latestUs`. Undefined until decided. */
-  startUs: number | undefined;
-  /** Whether `constraint` is asked for. */
-  isAsked: boolean;
-  /**
-   * The limit that delays it. Computed when the start is decided: once the request is charged, the windows give a later
-   * time.
-   */
-  constraint: Constraint | undefined;
-}
 
 /** When a request starts, and which limit delays it. */
 export interface EstimatedStart {
   /** Infinity if a slot is missing, whose release is unknown. */
   readonly startUs: number;
   readonly constraint: Constraint | undefined;
-}
-
-/** Requests that follow each other in one queue, use the same and are all late: each would start at the same time. */
-export interface LateGroup {
-  readonly charge: Charge;
 }
 
 /** A request that cannot start within its bound. It starts at `startUs` or later. */
@@ -353,58 +329,5 @@ export class QueueEstimate {
 
   #enqueue(node: EstimatedNode): void {
     for (let at = node; at.above !== undefined && !at.isParked; at = at.above) at.above.children.add(at);
-  }
-}
-
-function entryOf(charge: Charge, latestUs: number, waiter: Waiter | undefined, joinedUs: number): EstimatedEntry {
-  return { charge, latestUs, waiter, joinedUs, startUs: undefined, isAsked: false, constraint: undefined };
-}
-
-class EstimatedNode {
-  readonly above: EstimatedNode | undefined;
-  readonly budget: EstimatedBudget | undefined;
-  readonly queue: EstimatedEntry[] = [];
-  /** Index of the first request of the queue that is not decided. */
-  head = 0;
-  readonly children = new Set<EstimatedNode>();
-  skippedTurns = 0;
-  isParked = false;
-  untilUs = 0;
-  parking = 0;
-  /** The limit that its last wait was for; the wait ends at `untilUs`. */
-  parkedBy: Constraint | undefined = undefined;
-  /** Of the last request of the queue that was decided; undefined if that one is not late. */
-  lateGroup: LateGroup | undefined = undefined;
-
-  constructor(above: EstimatedNode | undefined, budget: EstimatedBudget | undefined) {
-    this.above = above;
-    this.budget = budget;
-  }
-
-  get isEmpty(): boolean {
-    return this.queue.length === this.head;
-  }
-
-  get isReady(): boolean {
-    return !this.isParked && (this.children.size > 0 || !this.isEmpty);
-  }
-
-  /**
-   * The limit that delays the last request of the queue, or one above at which another request has the turn: the one
-   * whose wait ends last, after `sinceUs`.
-   */
-  delayedBy(sinceUs: number): Constraint | undefined {
-    let lastUs = sinceUs;
-    let limit: Constraint | undefined;
-    for (let at: EstimatedNode | undefined = this; at !== undefined; at = at.above) {
-      if (at.untilUs <= lastUs) continue;
-      lastUs = at.untilUs;
-      limit = at.parkedBy;
-    }
-    return limit;
-  }
-
-  isBefore(other: EstimatedNode): boolean {
-    return this.untilUs < other.untilUs || (this.untilUs === other.untilUs && this.parking < other.parking);
   }
 }

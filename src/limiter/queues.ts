@@ -64,23 +64,23 @@ export class Queues {
 
   /** Requests that pass this budget may start later than estimated. */
   changed(budget: Budget): void {
-    if (this.counted.waiting > 0) this.counted.changed(budget);
-    if (this.#uncounted.waiting > 0) this.#uncounted.changed(budget);
+    if (this.counted.waiting > 0) this.counted.estimates.changed(budget);
+    if (this.#uncounted.waiting > 0) this.#uncounted.estimates.changed(budget);
   }
 
   /** A request was written later than it was granted. Estimates assume that both happen at once. */
   writtenLate(roleBudget: RoleBudget, byUs: number): void {
-    this.counted.delayed(roleBudget, byUs);
+    this.counted.estimates.delayed(roleBudget, byUs);
   }
 
   /** Whether the starts of queued requests have to be compared with their bounds. */
   get hasSuspects(): boolean {
-    return this.counted.hasSuspects || this.#uncounted.hasSuspects;
+    return this.counted.estimates.hasSuspects || this.#uncounted.estimates.hasSuspects;
   }
 
   /** The requests that can no longer start within their bounds. */
   takeLate(nowUs: number): readonly LateWaiter[] {
-    return [...this.counted.takeLate(nowUs), ...this.#uncounted.takeLate(nowUs)];
+    return [...this.counted.estimates.takeLate(nowUs), ...this.#uncounted.estimates.takeLate(nowUs)];
   }
 
   waiters(): readonly Waiter[] {

@@ -102,6 +102,13 @@ export function keyAbove(key: Budget | string): Budget | string | undefined {
   return key.above ?? (key instanceof RoleBudget ? key.name : undefined);
 }
 
+/** The node of the widest budget that requests of this budget pass; undefined if none waits there. */
+export function topOf(nodes: ReadonlyMap<Budget | string, SchedulerNode>, budget: Budget): SchedulerNode | undefined {
+  let top: Budget | string = budget;
+  for (let above = keyAbove(top); above !== undefined; above = keyAbove(top)) top = above;
+  return nodes.get(top);
+}
+
 function endParking(parking: Parking | undefined, nowUs: number): void {
   if (parking !== undefined && parking.untilUs > nowUs) parking.untilUs = nowUs;
 }

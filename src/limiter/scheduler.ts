@@ -1,23 +1,12 @@
 import type { Constraint } from "../errors.ts";
 import type { Time } from "../time/time.ts";
-import { type Budget, freeUs, NEEDS_SLOT } from "./budget.ts";
+import { type Budget, NEEDS_SLOT } from "./budget.ts";
 import { type Charge, NO_CHARGE } from "./charge.ts";
-import { type EstimatedStart, type LateWaiter, QueueEstimate } from "./queue-estimate.ts";
 import { RoleBudget } from "./role-budget.ts";
-import { keyAbove, SchedulerNode } from "./scheduler-node.ts";
+import { keyAbove, SchedulerNode, topOf } from "./scheduler-node.ts";
+import { StartEstimates } from "./start-estimates.ts";
 import type { WaitQueue } from "./wait-queue.ts";
 import type { Waiter } from "./waiter.ts";
-
-/**
- * Timers fire late, so requests start later than estimated. If the difference is larger than this, a new estimate is
- * made; for a short queue already if it is smaller.
- */
-const DRIFT_US = 5000;
-/**
- * For each waiting request an estimate may be wrong by this much more, or is kept this much longer, so that making
- * estimates takes a small part of the time.
- */
-const REBUILD_US = 20;
 
 /** Result of a search below a node: a request is ready, none is, or the budget of the named node blocks. */
 type SearchOutcome = "ready" | "idle" | SchedulerNode;
@@ -45,13 +34,13 @@ export class Scheduler {
   #untilUs = 0;
   #blockedCharge: Charge = NO_CHARGE;
   #parkings = 0;
-  /** Nodes below the root whose requests may start later than estimated. */
-  readonly #suspects = new Set<SchedulerNode>();
+  readonly estimates: StartEstimates;
 
   constructor(root: Budget, time: Time, wake: () => void) {
     this.#time = time;
     this.#wake = wake;
     this.#root = new SchedulerNode(root, undefined);
+    this.estimates = new StartEstimates(time, wake, this.#nodes);
   }
 
   get waiting(): number {
@@ -64,85 +53,7 @@ export class Scheduler {
 
   /** True if no request waits for this role budget or for a budget above it, so that its budgets alone decide. */
   isIdle(roleBudget: RoleBudget): boolean {
-    return this.#root.waiting === 0 || this.#topOf(roleBudget) === undefined;
-  }
-
-  /** When a new request of this role budget would start, behind the queues (law L4). */
-  startOf(roleBudget: RoleBudget, charge: Charge, nowUs: number): EstimatedStart {
-    const top = this.#topOf(roleBudget);
-    const known = top && estimateAt(top, nowUs)?.peek(roleBudget, charge, nowUs);
-    return known ?? new QueueEstimate(top, nowUs, roleBudget).startOf(roleBudget, charge);
-  }
-
-  /**
-   * The same at little cost: exact if there is only one queue, else a lower bound. A request that a lower bound admits
-   * is judged again by `takeLate`.
-   */
-  earliestStartUs(roleBudget: RoleBudget, charge: Charge, nowUs: number): number {
-    const leastUs = freeUs(roleBudget, charge, nowUs);
-    const top = this.#topOf(roleBudget);
-    if (top === undefined || top.waiting !== this.queueOf(roleBudget)?.length) return leastUs;
-    top.estimate = estimateAt(top, nowUs) ?? new QueueEstimate(top, nowUs);
-    return Math.max(leastUs, top.estimate.peek(roleBudget, charge, nowUs)?.startUs ?? 0);
-  }
-
-  /** When a queued request will start, whatever its bound. */
-  startOfQueued(waiter: Waiter, nowUs: number): EstimatedStart {
-    const { roleBudget } = waiter;
-    return new QueueEstimate(this.#topOf(roleBudget), nowUs, roleBudget).startOfQueued(waiter);
-  }
-
-  get hasSuspects(): boolean {
-    return this.#suspects.size > 0;
-  }
-
-  /**
-   * Queued requests that can no longer start within their bounds (law L4). Only those are judged whose start may have
-   * become later since the last call.
-   */
-  takeLate(nowUs: number): readonly LateWaiter[] {
-    const late: LateWaiter[] = [];
-    for (const top of this.#suspects) {
-      const estimate = top.estimate ?? new QueueEstimate(top, nowUs);
-      late.push(...estimate.takeLate());
-      top.estimate = estimate.isOneQueue ? estimate : undefined;
-      top.slackUs = estimate.slackUs;
-      this.#judgeAgain(top, estimate.hasPending);
-    }
-    this.#suspects.clear();
-    return late;
-  }
-
-  /** While units are granted and not written, starts move with the time: none can be late before the slack is used up. */
-  #judgeAgain(top: SchedulerNode, hasPending: boolean): void {
-    top.judging?.cancel();
-    top.judging = undefined;
-    if (hasPending) this.#judgeIn(top, top.slackUs);
-  }
-
-  #judgeIn(top: SchedulerNode, us: number): void {
-    if (us === Number.POSITIVE_INFINITY) return;
-    top.judging = this.#time.setTimer(us / 1000, () => {
-      top.judging = undefined;
-      top.estimate = undefined;
-      this.#suspects.add(top);
-      this.#wake();
-    });
-  }
-
-  /** A request was granted or written later than estimated, so those behind it are later too. */
-  delayed(budget: Budget, byUs: number): void {
-    const top = byUs > 0 ? this.#topOf(budget) : undefined;
-    if (top === undefined) return;
-    if (byUs > Math.min(DRIFT_US, REBUILD_US * top.waiting, top.slackUs)) this.changed(budget);
-  }
-
-  /** Requests that pass this budget may start later than estimated. */
-  changed(budget: Budget): void {
-    const top = this.#topOf(budget);
-    if (top === undefined) return;
-    top.estimate = undefined;
-    this.#suspects.add(top);
+    return this.#root.waiting === 0 || topOf(this.#nodes, roleBudget) === undefined;
   }
 
   /** True if queued requests precede a new one of this role budget, there or at a budget above it. */
@@ -163,12 +74,7 @@ export class Scheduler {
     node.queue?.join(waiter);
     this.#count(node, 1);
     if (node.queue?.length === 1) this.#enqueue(node);
-    const top = this.#topOf(waiter.roleBudget);
-    if (top === undefined) return;
-    // A request that joins the only queue delays no other one.
-    top.estimate = top.waiting === node.waiting ? estimateAt(top, nowUs) : undefined;
-    top.estimate?.append(waiter, nowUs);
-    this.#suspects.add(top);
+    this.estimates.joined(waiter, nowUs);
   }
 
   /** Removes a request that was aborted or refused. Requests that it blocked may be ready then. */
@@ -176,7 +82,7 @@ export class Scheduler {
     const node = this.#nodes.get(waiter.roleBudget);
     if (node?.queue === undefined || waiter.hasLeft) return;
     const wasFirst = node.queue.first === waiter;
-    this.changed(waiter.roleBudget);
+    this.estimates.changed(waiter.roleBudget);
     waiter.leftQueue(this.#time.monotonicUs());
     node.queue.leave(waiter);
     this.#count(node, -1);
@@ -194,12 +100,12 @@ export class Scheduler {
     const nodes = [...this.#nodes.values()];
     const waiters = this.waiters();
     for (const waiter of waiters) waiter.leftQueue(nowUs);
-    for (const { timer, judging, budget, waiting } of nodes) {
+    for (const node of nodes) {
+      const { timer, budget, waiting } = node;
       timer?.cancel();
-      judging?.cancel();
+      this.estimates.forget(node);
       if (budget instanceof RoleBudget) budget.waiting -= waiting;
     }
-    this.#suspects.clear();
     this.#nodes.clear();
     this.#root.children.clear();
     this.#root.below.clear();
@@ -219,13 +125,12 @@ export class Scheduler {
     const node = budget === this.#root.key ? this.#root : this.#nodes.get(budget);
     if (node?.parkedFor !== "slot") return;
     this.#unpark(node);
-    const top = this.#topOf(budget);
-    if (top !== undefined) top.estimate = undefined;
+    this.estimates.drop(budget);
   }
 
   /** The windows of this budget may admit earlier or later than estimated. */
   paceChanged(budget: Budget): void {
-    this.changed(budget);
+    this.estimates.changed(budget);
     const node = this.#nodes.get(budget);
     // The nodes above too: the request that has the turn there may be held now, and must not block the others.
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above)
@@ -244,7 +149,7 @@ export class Scheduler {
   take(waiter: Waiter, nowUs: number): void {
     const { roleBudget, estimatedUs } = waiter;
     const node = this.#nodeOf(roleBudget);
-    if (estimatedUs > 0) this.delayed(roleBudget, nowUs - estimatedUs);
+    if (estimatedUs > 0) this.estimates.delayed(roleBudget, nowUs - estimatedUs);
     waiter.leftQueue(nowUs);
     node.queue?.serve();
     this.#count(node, -1);
@@ -262,9 +167,7 @@ export class Scheduler {
       if (node !== undefined) node.skippedTurns = Math.max(0, units - 1);
       key = above;
     }
-    // The estimate counts it as written at its start. Until it is written, the requests behind it start later.
-    const top = roleBudget.hasPending ? this.#topOf(roleBudget) : undefined;
-    if (top !== undefined && top.judging === undefined) this.#judgeIn(top, Math.max(top.slackUs, remakeUs(top)));
+    this.estimates.granted(roleBudget);
   }
 
   /**
@@ -370,13 +273,6 @@ export class Scheduler {
     return node;
   }
 
-  /** The node of the widest budget that requests of this budget pass; undefined if none waits there. */
-  #topOf(budget: Budget): SchedulerNode | undefined {
-    let top: Budget | string = budget;
-    for (let above = keyAbove(top); above !== undefined; above = keyAbove(top)) top = above;
-    return this.#nodes.get(top);
-  }
-
   /** Counts a request in or out, and removes nodes without waiting requests. */
   #count(node: SchedulerNode, change: 1 | -1): void {
     if (node.budget instanceof RoleBudget) node.budget.waiting += change;
@@ -384,27 +280,12 @@ export class Scheduler {
       at.waiting += change;
       if (at.waiting > 0 || at === this.#root) continue;
       at.timer?.cancel();
-      at.judging?.cancel();
       at.above?.children.delete(at);
       at.above?.below.delete(at);
-      this.#suspects.delete(at);
+      this.estimates.forget(at);
       this.#nodes.delete(at.key);
     }
   }
-}
-
-/**
- * The estimate of a node, if it still holds. While units are granted and not written, its starts move with the time, and
- * it is made again; less often for a long queue, because that takes some time for each request.
- */
-function estimateAt({ estimate, waiting }: SchedulerNode, nowUs: number): QueueEstimate | undefined {
-  const isMoved = estimate?.hasPending === true && nowUs - estimate.madeUs > remakeUs({ waiting });
-  return isMoved ? undefined : estimate;
-}
-
-/** How long an estimate that moves is kept. */
-function remakeUs({ waiting }: Pick<SchedulerNode, "waiting">): number {
-  return DRIFT_US + REBUILD_US * waiting;
 }
 
 function moveToEnd<T>(set: Set<T>, member: T): void {

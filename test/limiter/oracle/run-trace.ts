@@ -35,6 +35,8 @@ interface HeldGrant {
   /** The role budget that it was charged to. */
   readonly key: string;
   isReleased: boolean;
+  /** A debt was settled whose budget is not known: what the request is charged since then is not known either. */
+  hasLostDebt: boolean;
 }
 
 /** A timer fires up to a millisecond after its instant. */
@@ -239,7 +241,14 @@ class Trace implements TraceResult {
     }
     if (this.#isBounded(call) && send.us > call.arrivedUs + call.boundMs * 1000 + TIMER_US)
       this.violations.push(`L4: call ${call.number} was granted after ${(send.us - call.arrivedUs) / 1000} ms`);
-    this.#held.push({ grant, send, debts: [], key: budgetsOf(this.#policy, host, role)[0].name, isReleased: false });
+    this.#held.push({
+      grant,
+      send,
+      debts: [],
+      key: budgetsOf(this.#policy, host, role)[0].name,
+      isReleased: false,
+      hasLostDebt: false,
+    });
     return send.us;
   }
 
@@ -272,12 +281,14 @@ class Trace implements TraceResult {
     if (step.do !== "settle") held.isReleased = true;
   }
 
-  #settle({ grant, send, debts, key }: HeldGrant, credits: number): void {
+  #settle(held: HeldGrant, credits: number): void {
+    const { grant, send, debts, key } = held;
     const { host, role } = send;
     const charged = send.credits + debts.reduce((sum, debt) => sum + debt.credits, 0);
     grant.settle({ credits });
     // A reload that routes the request elsewhere may have lost the budget that a debt belongs to.
-    if (charged === 0 || (credits > charged && budgetsOf(this.#policy, host, role)[0].name !== key)) return;
+    held.hasLostDebt ||= credits > charged && budgetsOf(this.#policy, host, role)[0].name !== key;
+    if (charged === 0 || held.hasLostDebt) return;
     if (credits > charged)
       debts.push(this.#sends.add({ ...send, us: this.#time.monotonicUs(), units: 0, credits: credits - charged }));
     let returned = charged - credits;

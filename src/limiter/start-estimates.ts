@@ -1,0 +1,158 @@
+import type { Time } from "../time/time.ts";
+import { type Budget, freeUs } from "./budget.ts";
+import type { Charge } from "./charge.ts";
+import { type EstimatedStart, type LateWaiter, QueueEstimate } from "./queue-estimate.ts";
+import type { RoleBudget } from "./role-budget.ts";
+import { type SchedulerNode, topOf } from "./scheduler-node.ts";
+import type { Waiter } from "./waiter.ts";
+
+/**
+ * Timers fire late, so requests start later than estimated. If the difference is larger than this, a new estimate is
+ * made; for a short queue already if it is smaller.
+ */
+const DRIFT_US = 5000;
+/**
+ * For each waiting request an estimate may be wrong by this much more, or is kept this much longer, so that making
+ * estimates takes a small part of the time.
+ */
+const REBUILD_US = 20;
+
+/**
+ * When the requests of a scheduler start (law L4). An estimate is kept while it holds. Requests that may start later than
+ * estimated are suspects: `takeLate` compares them with their bounds.
+ */
+export class StartEstimates {
+  readonly #time: Time;
+  readonly #wake: () => void;
+  readonly #nodes: ReadonlyMap<Budget | string, SchedulerNode>;
+  /** Nodes below the root whose requests may start later than estimated. */
+  readonly #suspects = new Set<SchedulerNode>();
+
+  /** `wake` is called when there are new suspects because time has passed. */
+  constructor(time: Time, wake: () => void, nodes: ReadonlyMap<Budget | string, SchedulerNode>) {
+    this.#time = time;
+    this.#wake = wake;
+    this.#nodes = nodes;
+  }
+
+  /** When a new request of this role budget would start, behind the queues (law L4). */
+  startOf(roleBudget: RoleBudget, charge: Charge, nowUs: number): EstimatedStart {
+    const top = topOf(this.#nodes, roleBudget);
+    const known = top && estimateAt(top, nowUs)?.peek(roleBudget, charge, nowUs);
+    return known ?? new QueueEstimate(top, nowUs, roleBudget).startOf(roleBudget, charge);
+  }
+
+  /**
+   * The same at little cost: exact if there is only one queue, else a lower bound. A request that a lower bound admits
+   * is judged again by `takeLate`.
+   */
+  earliestStartUs(roleBudget: RoleBudget, charge: Charge, nowUs: number): number {
+    const leastUs = freeUs(roleBudget, charge, nowUs);
+    const top = topOf(this.#nodes, roleBudget);
+    if (top === undefined || top.waiting !== this.#nodes.get(roleBudget)?.waiting) return leastUs;
+    top.estimate = estimateAt(top, nowUs) ?? new QueueEstimate(top, nowUs);
+    return Math.max(leastUs, top.estimate.peek(roleBudget, charge, nowUs)?.startUs ?? 0);
+  }
+
+  /** When a queued request will start, whatever its bound. */
+  startOfQueued(waiter: Waiter, nowUs: number): EstimatedStart {
+    const { roleBudget } = waiter;
+    return new QueueEstimate(topOf(this.#nodes, roleBudget), nowUs, roleBudget).startOfQueued(waiter);
+  }
+
+  get hasSuspects(): boolean {
+    return this.#suspects.size > 0;
+  }
+
+  /**
+   * Queued requests that can no longer start within their bounds (law L4). Only those are judged whose start may have
+   * become later since the last call.
+   */
+  takeLate(nowUs: number): readonly LateWaiter[] {
+    const late: LateWaiter[] = [];
+    for (const top of this.#suspects) {
+      const estimate = top.estimate ?? new QueueEstimate(top, nowUs);
+      late.push(...estimate.takeLate());
+      top.estimate = estimate.isOneQueue ? estimate : undefined;
+      top.slackUs = estimate.slackUs;
+      this.#judgeAgain(top, estimate.hasPending);
+    }
+    this.#suspects.clear();
+    return late;
+  }
+
+  /** While units are granted and not written, starts move with the time: none can be late before the slack is used up. */
+  #judgeAgain(top: SchedulerNode, hasPending: boolean): void {
+    top.judging?.cancel();
+    top.judging = undefined;
+    if (hasPending) this.#judgeIn(top, top.slackUs);
+  }
+
+  #judgeIn(top: SchedulerNode, us: number): void {
+    if (us === Number.POSITIVE_INFINITY) return;
+    top.judging = this.#time.setTimer(us / 1000, () => {
+      top.judging = undefined;
+      top.estimate = undefined;
+      this.#suspects.add(top);
+      this.#wake();
+    });
+  }
+
+  /** A request was granted or written later than estimated, so those behind it are later too. */
+  delayed(budget: Budget, byUs: number): void {
+    const top = byUs > 0 ? topOf(this.#nodes, budget) : undefined;
+    if (top === undefined) return;
+    if (byUs > Math.min(DRIFT_US, REBUILD_US * top.waiting, top.slackUs)) this.changed(budget);
+  }
+
+  /** Requests that pass this budget may start later than estimated. */
+  changed(budget: Budget): void {
+    const top = topOf(this.#nodes, budget);
+    if (top === undefined) return;
+    top.estimate = undefined;
+    this.#suspects.add(top);
+  }
+
+  /** The estimate of requests that pass this budget does not hold any more; none of them starts later. */
+  drop(budget: Budget): void {
+    const top = topOf(this.#nodes, budget);
+    if (top !== undefined) top.estimate = undefined;
+  }
+
+  /** The request has joined the queue of its role budget. */
+  joined(waiter: Waiter, nowUs: number): void {
+    const { roleBudget } = waiter;
+    const top = topOf(this.#nodes, roleBudget);
+    if (top === undefined) return;
+    // A request that joins the only queue delays no other one.
+    top.estimate = top.waiting === this.#nodes.get(roleBudget)?.waiting ? estimateAt(top, nowUs) : undefined;
+    top.estimate?.append(waiter, nowUs);
+    this.#suspects.add(top);
+  }
+
+  /** A request was granted. An estimate counts it as written now; until it is written, those behind it start later. */
+  granted(roleBudget: RoleBudget): void {
+    const top = roleBudget.hasPending ? topOf(this.#nodes, roleBudget) : undefined;
+    if (top !== undefined && top.judging === undefined) this.#judgeIn(top, Math.max(top.slackUs, remakeUs(top)));
+  }
+
+  /** The node has no request any more. */
+  forget(node: SchedulerNode): void {
+    node.judging?.cancel();
+    this.#suspects.delete(node);
+  }
+}
+
+/**
+ * The estimate of a node, if it still holds. While units are granted and not written, its starts move with the time, and
+ * it is made again; less often for a long queue, because that takes some time for each request.
+ */
+function estimateAt({ estimate, waiting }: SchedulerNode, nowUs: number): QueueEstimate | undefined {
+  const isMoved = estimate?.hasPending === true && nowUs - estimate.madeUs > remakeUs({ waiting });
+  return isMoved ? undefined : estimate;
+}
+
+/** How long an estimate that moves is kept. */
+function remakeUs({ waiting }: Pick<SchedulerNode, "waiting">): number {
+  return DRIFT_US + REBUILD_US * waiting;
+}
