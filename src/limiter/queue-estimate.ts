@@ -34,6 +34,7 @@ export class QueueEstimate {
   readonly #parked = new Set<EstimatedNode>();
   readonly #late: LateWaiter[] = [];
   readonly #slotsIgnored = new Set<Budget>();
+  readonly #refused: ReadonlySet<Waiter>;
   /** When it was made. */
   readonly madeUs: number;
   /** The shortest time between the start of a decided request and the end of its bound. */
@@ -50,9 +51,15 @@ export class QueueEstimate {
 
   /**
    * `top` is the node below the scheduler's root; undefined if nothing waits there. Slots of the budgets that requests of
-   * `slotsIgnored` pass count as free.
+   * `slotsIgnored` pass count as free. Requests in `refused` are left out.
    */
-  constructor(top: SchedulerNode | undefined, nowUs: number, slotsIgnored?: RoleBudget) {
+  constructor(
+    top: SchedulerNode | undefined,
+    nowUs: number,
+    slotsIgnored?: RoleBudget,
+    refused: ReadonlySet<Waiter> = new Set(),
+  ) {
+    this.#refused = refused;
     this.madeUs = nowUs;
     this.#atUs = nowUs;
     for (let at: Budget | undefined = slotsIgnored; at; at = at.above) this.#slotsIgnored.add(at);
@@ -142,7 +149,8 @@ export class QueueEstimate {
     this.#nodes.set(node.key, copy);
     copy.skippedTurns = node.skippedTurns;
     if (node.queue !== undefined) this.#queues += 1;
-    for (const waiter of node.queue?.all() ?? []) this.#push(copy, this.#entryOf(waiter));
+    for (const waiter of node.queue?.all() ?? [])
+      if (!this.#refused.has(waiter)) this.#push(copy, this.#entryOf(waiter));
     // Children that are ready have a turn, in their order; the others wait for their own budgets.
     for (const child of node.children) copy.children.add(this.#copy(child, copy));
     for (const child of node.below) if (!node.children.has(child)) this.#copy(child, copy);

@@ -16,6 +16,8 @@ const DRIFT_US = 5000;
  * estimates takes a small part of the time.
  */
 const REBUILD_US = 20;
+/** How often an estimate is made again without the requests that it found to be late. */
+const ROUNDS_MAX = 4;
 
 /**
  * When the requests of a scheduler start (law L4). An estimate is kept while it holds. Requests that may start later than
@@ -39,7 +41,7 @@ export class StartEstimates {
   startOf(roleBudget: RoleBudget, charge: Charge, nowUs: number): EstimatedStart {
     const top = topOf(this.#nodes, roleBudget);
     const known = top && estimateAt(top, nowUs)?.peek(roleBudget, charge, nowUs);
-    return known ?? new QueueEstimate(top, nowUs, roleBudget).startOf(roleBudget, charge);
+    return known ?? this.#startAmong(roleBudget, nowUs, estimate => estimate.startOf(roleBudget, charge));
   }
 
   /**
@@ -56,8 +58,22 @@ export class StartEstimates {
 
   /** When a queued request will start, whatever its bound. */
   startOfQueued(waiter: Waiter, nowUs: number): EstimatedStart {
-    const { roleBudget } = waiter;
-    return new QueueEstimate(topOf(this.#nodes, roleBudget), nowUs, roleBudget).startOfQueued(waiter);
+    return this.#startAmong(waiter.roleBudget, nowUs, estimate => estimate.startOfQueued(waiter));
+  }
+
+  /**
+   * If the request stays, others may be late. They are refused at once, so the estimate is made again without them until
+   * no other one is late.
+   */
+  #startAmong(roleBudget: RoleBudget, nowUs: number, ask: (estimate: QueueEstimate) => EstimatedStart): EstimatedStart {
+    const refused = new Set<Waiter>();
+    for (let round = 1; ; round += 1) {
+      const estimate = new QueueEstimate(topOf(this.#nodes, roleBudget), nowUs, roleBudget, refused);
+      const start = ask(estimate);
+      const late = round < ROUNDS_MAX ? estimate.takeLate() : [];
+      if (late.length === 0) return start;
+      for (const { waiter } of late) refused.add(waiter);
+    }
   }
 
   get hasSuspects(): boolean {
@@ -71,8 +87,17 @@ export class StartEstimates {
   takeLate(nowUs: number): readonly LateWaiter[] {
     const late: LateWaiter[] = [];
     for (const top of this.#suspects) {
-      const estimate = top.estimate ?? new QueueEstimate(top, nowUs);
-      late.push(...estimate.takeLate());
+      let estimate = top.estimate ?? new QueueEstimate(top, nowUs);
+      let found = estimate.takeLate();
+      late.push(...found);
+      // Without them the turns change, so that others may be late. In one queue those behind only start earlier.
+      const refused = new Set<Waiter>();
+      for (let round = 1; found.length > 0 && !estimate.isOneQueue && round < ROUNDS_MAX; round += 1) {
+        for (const { waiter } of found) refused.add(waiter);
+        estimate = new QueueEstimate(top, nowUs, undefined, refused);
+        found = estimate.takeLate();
+        late.push(...found);
+      }
       top.estimate = estimate.isOneQueue ? estimate : undefined;
       top.slackUs = estimate.slackUs;
       this.#judgeAgain(top, estimate.hasPending);
