@@ -60,7 +60,10 @@ function environment({ env }: Io): DoctorFinding {
 }
 
 function keys({ sources }: OntofetchSettings, { env }: Io): readonly DoctorFinding[] {
-  const used = [...RESOLVERS.values()].filter(({ name }) => sources.some(({ resolver }) => resolver === name));
+  // Another base of a service has a key of its own, which an identity adds.
+  const used = [...RESOLVERS.values()].filter(({ name }) =>
+    sources.some(({ resolver, extras }) => resolver === name && extras["base"] === undefined),
+  );
   const found = used.flatMap(({ name, keyVariable }): readonly DoctorFinding[] => {
     if (keyVariable === undefined) return [];
     const isSet = Boolean(env[keyVariable]);
