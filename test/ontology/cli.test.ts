@@ -269,6 +269,27 @@ test("doctor reports what is missing and prints no secret", async t => {
   );
 });
 
+test("doctor prints its other findings when the lockfile or the store cannot be read", async t => {
+  const { folder, run, sources } = await setUp(t);
+  const unreadable = await run(`doctor --lockfile ${folder}`);
+  assert.match(unreadable.stdout, /^sources +ok .*^lockfile +problem +cannot be read \(EISDIR\)$/ms);
+  assert.equal(unreadable.exitCode, 1);
+  await run("pull");
+  const file = await run(`doctor --store ${sources}`);
+  assert.match(file.stdout, /^store +problem +cannot write to .*^lockfile +ok +1 locked$/ms);
+  assert.equal(file.exitCode, 1);
+});
+
+test("an id that leads out of the store is not looked for", async t => {
+  const { folder, run } = await setUp(t);
+  await run("pull");
+  await mkdir(join(folder, "outside", "1"), { recursive: true });
+  assert.equal((await run("validate ../outside")).stderr, "../outside: not in the store and not in the lockfile\n");
+  const { exitCode, stderr } = await run("path ../outside");
+  assert.match(stderr, /^ontofetch: <id>: invalid id "\.\.\/outside"; use /);
+  assert.equal(exitCode, 2);
+});
+
 test("rl doctor shows keys, their windows with those of the host, and the waits of recent runs", async t => {
   const { run } = await setUp(t);
   await run("pull --rate 5/second");

@@ -10,6 +10,7 @@ import {
 import type { StoredVersion } from "../../ontology/ontology-store.ts";
 import { openOntologyStore } from "../../ontology/open-ontology-store.ts";
 import type { Source } from "../../ontology/resolver.ts";
+import { idProblem } from "../../ontology/sources-schema.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Flags, Io } from "../program.ts";
 
@@ -95,6 +96,9 @@ export async function storedVersion(
   signal?: AbortSignal,
 ): Promise<StoredVersion> {
   const [id, wanted] = idAndVersion(name);
+  // The id becomes a part of a path.
+  const problem = idProblem(id);
+  if (problem !== undefined) throw new ConfigError([{ where: "<id>", path: "", message: problem }]);
   using store = await openOntologyStore(root, systemTime);
   const versions = await store.versions(id);
   const locked = (await readLock(lockfile)).get(id)?.sha256;
