@@ -7,6 +7,7 @@ import { formatDuration } from "../output/duration.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import { addWatchFlags, showView } from "../output/watch.ts";
+import { writeOutput } from "../output/write-output.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { addManifestOnlyFlags, pathsOf, readExistingManifest } from "./path-flags.ts";
@@ -133,5 +134,5 @@ function visible(text: string): string {
 
 async function exportTo(target: string, lines: AsyncIterable<string>, io: Io): Promise<void> {
   if (target !== "-") return writeAtomically(target, lines);
-  for await (const line of lines) io.stdout.write(line);
+  for await (const line of lines) if (!(await writeOutput(io, line))) break;
 }
