@@ -5,7 +5,7 @@ import { RunSource } from "../../dashboard/run-source.ts";
 import type { DashboardSource } from "../../dashboard/source.ts";
 import { StoreSource } from "../../dashboard/store-source.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
-import { findManifest, manifestName } from "../../harvest/manifest/manifest.ts";
+import { manifestName, readManifest } from "../../harvest/manifest/manifest.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { openTelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -65,7 +65,7 @@ async function openRunSource(flags: Flags, io: Io): Promise<RunSource> {
   const paths = pathsOf({ out: flags["run"], manifest: flags["manifest"] }, io);
   const { time = systemTime } = io;
   const policy = await loadPolicy(policySources(flags, io));
-  const manifest = await findManifest(paths.manifest, time);
+  const manifest = await readManifest(paths.manifest, time);
   if (manifest === undefined) {
     const flag = flags["manifest"] === undefined ? "--run" : "--manifest";
     throw usageError(flag, `manifest not found: ${manifestName(paths.manifest)}`);

@@ -1,5 +1,5 @@
 /** The checks of `docstokg doctor` that need no store. No value of a variable is printed: it may be a secret. */
-import { statfs } from "node:fs/promises";
+import { stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { withoutCredentials } from "../../core/text/passwords.ts";
 import { ConfigError } from "../../errors.ts";
@@ -13,6 +13,7 @@ import { formatBytes, formatCount } from "../output/format.ts";
 
 const MIN_FREE_BYTES = 1_000_000_000;
 const DAY_MS = 86_400_000;
+const OTHER_FOLDER = "choose another folder with --out";
 
 export function nodeCheck(versions: Readonly<Record<string, string | undefined>>): DoctorFinding {
   const problem = runtimeProblem(versions);
@@ -112,15 +113,17 @@ export function keysCheck({ ratelimits }: LoadedPolicy, env: Environment): Docto
 /** The free space of the output folder, or of the nearest folder above it that exists. */
 export async function diskCheck(folder: string): Promise<DoctorFinding> {
   try {
+    if (!(await stat(folder)).isDirectory())
+      return { what: "disk", verdict: "problem", detail: `${folder} is not a folder`, advice: OTHER_FOLDER };
     const { bavail, bsize } = await statfs(folder);
     const free = bavail * bsize;
     const detail = `${formatBytes(free)} free in ${folder}`;
     if (free >= MIN_FREE_BYTES) return { what: "disk", verdict: "ok", detail };
-    return { what: "disk", verdict: "warning", detail, advice: "make room, or choose another folder with --out" };
+    return { what: "disk", verdict: "warning", detail, advice: `free some space, or ${OTHER_FOLDER}` };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" && dirname(folder) !== folder) return diskCheck(dirname(folder));
     if (code === undefined) throw error;
-    return { what: "disk", verdict: "problem", detail: `cannot read ${folder} (${code})` };
+    return { what: "disk", verdict: "problem", detail: `cannot read ${folder} (${code})`, advice: OTHER_FOLDER };
   }
 }
