@@ -164,10 +164,7 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
     workers: whole("--workers", flags["workers"], 1),
     maxBytes: whole("--max-bytes", flags["maxBytes"], 1),
     maxBreakerWaitMs: whole("--patience", flags["patience"], 0) * 1000,
-    metadata:
-      flags["metadata"] === undefined
-        ? undefined
-        : chosen("--metadata", String(flags["metadata"]), METADATA_FORMATS, each => each, addProblem)[0],
+    metadata: metadataOf(flags["metadata"], addProblem),
     minBytesPerSecond: whole("--min-speed", flags["minSpeed"], 0),
     mailto: flags["mailto"] as string | undefined,
     allowPrivate: flags["allowPrivate"] === true,
@@ -200,17 +197,24 @@ function chosen<Item>(
   nameOf: (item: Item) => string,
   addProblem: (where: string, message: string) => void,
 ): readonly Item[] {
-  const names = text.split(",").map(name => name.trim());
-  return names.flatMap(name => {
+  const names = new Set(text.split(",").map(name => name.trim()));
+  return [...names].flatMap(name => {
     const item = all.find(each => nameOf(each) === name);
     if (item !== undefined) return [item];
-    const near = nearest(name, all.map(nameOf));
-    addProblem(
-      flag,
-      `${JSON.stringify(name)} is not one of ${all.map(nameOf).join(", ")}${near ? `; did you mean ${near}?` : ""}`,
-    );
+    addProblem(flag, notOneOf(name, all.map(nameOf)));
     return [];
   });
+}
+
+function metadataOf(text: unknown, addProblem: (where: string, message: string) => void): MetadataFormat | undefined {
+  const format = METADATA_FORMATS.find(each => each === text);
+  if (text !== undefined && format === undefined) addProblem("--metadata", notOneOf(String(text), METADATA_FORMATS));
+  return format;
+}
+
+function notOneOf(name: string, all: readonly string[]): string {
+  const near = nearest(name, all);
+  return `${JSON.stringify(name)} is not one of ${all.join(", ")}${near === undefined ? "" : `; did you mean ${near}?`}`;
 }
 
 function certificate(

@@ -184,6 +184,26 @@ test("flags without an effect are refused, each with the flag that it needs", as
   assert.equal(existsSync(out), false);
 });
 
+test("a filter that is empty or no year, and several formats of --metadata, are refused before a folder is made", async () => {
+  const out = join(temporaryFolder("harvest"), "papers");
+  for (const [flags, message] of [
+    [["--licence", ""], "--licence: the list is empty; expected names, separated by commas"],
+    [["--type", " , "], "--type: the list is empty; expected names, separated by commas"],
+    [["--from-year", "202"], "--from-year: expected a year from 1000 to 2999, found 202"],
+    [["--to-year", "20240"], "--to-year: expected a year from 1000 to 2999, found 20240"],
+    [["--metadata", "csl,bibtex"], '--metadata: "csl,bibtex" is not one of csl, bibtex, json'],
+    [["--enqueue-only"], "--enqueue-only: needs a PostgreSQL manifest: --manifest postgres://user@host/database"],
+    [["--dry-run", "--refresh"], "--refresh: has no effect with --dry-run"],
+    [["--dry-run", "--enqueue-only"], "--enqueue-only: has no effect with --dry-run"],
+  ] as const) {
+    // A closed port of this machine: no request leaves it, even if the flags are accepted.
+    const work = ["http://127.0.0.1:9/a.pdf", "--resolvers", "landing_page"];
+    const { exitCode, stderr } = await runCli(["run", ...work, "--out", out, "-q", ...flags]);
+    assert.deepEqual([exitCode, stderr], [2, `docstokg: ${message}\n`]);
+    assert.equal(existsSync(out), false, message);
+  }
+});
+
 test("an empty list is reported", async () => {
   const folder = temporaryFolder("harvest");
   const list = join(folder, "list.txt");

@@ -89,6 +89,8 @@ test("a dry run says what a list would cost, and creates nothing", async () => {
   assert.equal(existsSync(out), false);
   const json = JSON.parse((await runCli(["run", "--dry-run", "--json", "--out", out, "2401.00001"])).stdout);
   assert.deepEqual([json.wanted, json.kinds, json.ms], [1, { arxiv: 1 }, 0]);
+  const empty = await runCli(["run", "--dry-run", "--out", out, "--input", "-"], { input: "# no works\n" });
+  assert.equal(empty.stdout, "0 works to download\n");
   const query = await runCli(["run", "--dry-run", "--query", "x", "--out", out]);
   assert.match(query.stderr, /--dry-run: estimates lists; --query would send requests/);
 });
