@@ -65,7 +65,8 @@ async function sendOrder(text: string, request: RateRequest, flags: Flags, io: I
   const timeoutMs = ACKNOWLEDGED_WITHIN_MS;
   const options = { policy, time, timeoutMs, hint: "--force sets it all the same" };
   const given = await giveLimitOrder(operator, target, request, options).catch(error => {
-    throw error instanceof RangeError ? usageError("limits set", error.message) : error;
+    const command = request.kind === "set-limit" ? "limits set" : "limits reset";
+    throw error instanceof RangeError ? usageError(command, error.message) : error;
   });
   if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, request, given, time.wallMs()))}\n`);
   else io.stdout.write(`${lines(request, given, storeName, time.wallMs()).join("\n")}\n`);

@@ -87,8 +87,8 @@ export const DURATION = "such as 90s, 5min, 2h or 1day; a number without a unit 
 export function durationOf(value: unknown): number {
   const ms = typeof value === "string" ? parseDurationMs(value) : undefined;
   if (ms !== undefined && ms > 0 && ms <= ORDER_SECONDS_MAX * 1000) return ms;
-  const expected = `expected ${DURATION}; more than 0 and at most a year (366day)`;
-  throw usageError("--for", `${JSON.stringify(value)} is not a valid duration; ${expected}`);
+  const days = ORDER_SECONDS_MAX / 86_400;
+  throw usageError("--for", `${JSON.stringify(value)} is not a duration above 0 and at most ${days}day, ${DURATION}`);
 }
 
 export function reasonOf(value: unknown): string {

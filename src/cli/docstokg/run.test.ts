@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { runCli } from "../../../test/cli/kit.ts";
 import { pdf } from "../../../test/harvest/kit.ts";
@@ -229,6 +229,26 @@ test("a resolver without its API key is skipped, with one message", async t => {
   ]);
   assert.equal(exitCode, 0);
   assert.equal(stderr, "resolver core skipped: set CORE_API_KEY\n");
+});
+
+test("an interrupted demo deletes its folder, and names it with --keep", async t => {
+  const { TMPDIR } = process.env;
+  process.env["TMPDIR"] = temporaryFolder("harvest");
+  t.after(() => {
+    if (TMPDIR === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = TMPDIR;
+  });
+  const folders = () => readdirSync(tmpdir()).filter(name => name.startsWith("docstokg-demo-"));
+  const onInterrupt = (listener: () => void) => {
+    listener();
+    return () => undefined;
+  };
+  const deleted = await runCli(["demo", "--works", "3"], { onInterrupt });
+  assert.deepEqual([deleted.exitCode, deleted.stdout, folders()], [130, "", []]);
+  const kept = await runCli(["demo", "--works", "3", "--keep"], { onInterrupt });
+  assert.deepEqual([kept.exitCode, kept.stdout], [130, ""]);
+  const [, folder = ""] = /^The output folder (.*) was kept\.$/m.exec(kept.stderr) ?? [];
+  assert.deepEqual(folders(), [basename(folder)]);
 });
 
 test("the demo downloads every file, exits with 0 unless a server rejected a request, and deletes its folder unless --keep is set", async t => {

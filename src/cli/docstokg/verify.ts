@@ -1,5 +1,5 @@
 import type { ManifestLock } from "../../harvest/manifest/manifest.ts";
-import { type FileDamage, fileStoreFor } from "../../harvest/storage/file-store.ts";
+import { type FileDamage, type FileStore, fileStoreFor } from "../../harvest/storage/file-store.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
@@ -32,9 +32,10 @@ export const verify: CommandModule = {
       const { folder, manifest: path } = pathsOf(flags, io);
       const isRepair = flags["repair"] === true;
       const manifest = await (isRepair ? openExistingManifest(path) : readExistingManifest(path));
-      const fileStore = await fileStoreFor(folder, manifest.name, systemTime);
+      let fileStore: FileStore | undefined;
       let lock: ManifestLock | undefined;
       try {
+        fileStore = await fileStoreFor(folder, manifest.name, systemTime);
         lock = isRepair ? await manifest.tryLock() : undefined;
         if (isRepair && lock === undefined)
           throw usageError("--repair", `another docstokg run uses the manifest ${manifest.name}; wait until it ends`);
@@ -73,7 +74,7 @@ export const verify: CommandModule = {
         }
         return problems.length === 0 ? ExitCode.ok : ExitCode.partial;
       } finally {
-        fileStore.close();
+        fileStore?.close();
         await manifest.close();
         lock?.release();
       }
