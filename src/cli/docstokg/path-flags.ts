@@ -57,6 +57,28 @@ export function folderOf({ out = FOLDER_DEFAULT }: Flags): string {
   return folder;
 }
 
+/** The flags by which other commands find a run, to be copied from a message; empty if they find it without flags. */
+export interface LocationFlags {
+  /** For a command that uses the output folder, such as `retry`. */
+  readonly ofRun: string;
+  /** For a command that only reads the manifest, such as `status`. */
+  readonly ofManifest: string;
+}
+
+export function locationFlagsOf({ folder, manifest }: RunPaths, { env }: Pick<Io, "env">): LocationFlags {
+  const out = folder === resolve(FOLDER_DEFAULT) ? "" : ` --out ${shellWord(folder)}`;
+  const named = env[MANIFEST_VARIABLE];
+  if (named && checked(MANIFEST_VARIABLE, named) === manifest) return { ofRun: out, ofManifest: "" };
+  if (!named && manifest === join(folder, "manifest.sqlite")) return { ofRun: out, ofManifest: out };
+  // A URL on the command line has no password.
+  const ofManifest = ` --manifest ${shellWord(manifest)}`;
+  return { ofRun: `${out}${ofManifest}`, ofManifest };
+}
+
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 /** A manifest that a command line names. @param where the flag or argument */
 export function manifestOf(where: string, text: string): string {
   if (isPostgresUrl(text) && hasPassword(text))

@@ -35,7 +35,8 @@ test("run downloads the works of a list, and status and retry read its manifest"
   assert.match(ran.stderr, /^backend memory, AIMD off/);
   assert.match(ran.stderr, /stdin:2: .*nonsense!.* is not a known identifier/);
   assert.match(ran.stdout, /^1 of 3 works done, 2 failed, 1 invalid line, in /);
-  assert.match(ran.stdout, /docstokg retry --failed retries them/);
+  const advice = `To list the failures: docstokg status --out ${out}\nTo retry them: docstokg retry --failed --out ${out}\n`;
+  assert.ok(ran.stdout.endsWith(`\n${advice}`), ran.stdout);
   const [file = ""] = readdirSync(out).filter(name => name.endsWith(".pdf"));
   assert.deepEqual(readFileSync(join(out, file)), pdf("a"));
 

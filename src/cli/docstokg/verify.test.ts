@@ -43,7 +43,10 @@ test("verify finds missing and changed files, and --repair makes their works pen
     ["a.pdf missing", "b.pdf changed"],
   );
   const repaired = await runCli(["verify", "--out", folder, "--repair"]);
-  assert.match(repaired.stdout, /2 works pending again; docstokg retry downloads them\./);
+  assert.match(
+    repaired.stdout,
+    new RegExp(`2 works pending again. To download them: docstokg retry --out ${folder}\n$`),
+  );
   assert.ok(existsSync(join(folder, "b.pdf.changed")));
   const status = JSON.parse((await runCli(["status", "--out", folder, "--json"])).stdout);
   assert.deepEqual(status.works, { done: 1, failed: 0, pending: 2, merged: 0, total: 3 });
