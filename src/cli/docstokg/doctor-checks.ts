@@ -53,7 +53,7 @@ export function policyChecks({ problems, findings }: PolicyCheck): readonly Doct
   ];
 }
 
-/** A clock that is before the newest source of the policy is wrong: dates of Retry-After and certificates would fail. */
+/** A clock that is before the newest source of the policy is wrong. Certificates and dates in Retry-After are compared with it. */
 export function clockCheck({ ratelimits }: LoadedPolicy, nowMs: number): DoctorFinding {
   const dates = ratelimits.assignments.flatMap(({ note = "" }) => [...note.matchAll(/\b(20\d\d)-(0[1-9]|1[0-2])\b/g)]);
   const newestMs = Math.max(0, ...dates.map(([, year, month]) => Date.UTC(Number(year), Number(month) - 1)));
@@ -63,7 +63,7 @@ export function clockCheck({ ratelimits }: LoadedPolicy, nowMs: number): DoctorF
     what: "clock",
     verdict: "problem",
     detail: `${detail} is before ${new Date(newestMs).toISOString().slice(0, 10)}, the date of the newest source in the policy`,
-    advice: "set the clock of the machine: with a wrong one, certificates and dates in Retry-After are misread",
+    advice: "set the clock of the machine: certificates and dates in Retry-After are compared with it",
   };
 }
 
@@ -77,7 +77,7 @@ export function proxyCheck(env: Environment): DoctorFinding {
       ...(httpProxy === "" ? [] : [`http by ${withoutCredentials(httpProxy)}`]),
       ...(noProxy === "" ? [] : [`not for ${noProxy}`]),
     ];
-    const detail = `${parts.join(", ")}; a hub of yours needs network: { proxy: "env" }`;
+    const detail = `${parts.join(", ")}; in your own program, a hub uses it only with network: { proxy: "env" }`;
     return { what: "proxy", verdict: "ok", detail };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
@@ -91,7 +91,7 @@ export function contactCheck(env: Environment): DoctorFinding {
     what: "contact",
     verdict: "warning",
     detail: "DOCSTOKG_MAILTO is not set: services get no contact address, and allow less",
-    advice: "export DOCSTOKG_MAILTO=you@example.org, with an address of yours",
+    advice: "export DOCSTOKG_MAILTO=you@example.org, with your own address",
   };
 }
 

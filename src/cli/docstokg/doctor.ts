@@ -54,7 +54,7 @@ function identityChecks(policy: LoadedPolicy, { env }: Io): readonly DoctorFindi
   return [contactCheck(env), keysCheck(policy, env)];
 }
 
-/** A mistyped flag is a mistake of this command line, not of the surroundings. */
+/** An invalid `--store` is a usage error of this command, and not a finding. */
 function isFlagProblem(error: Error): boolean {
   return error instanceof ConfigError && error.problems.some(({ where }) => where === "--store");
 }

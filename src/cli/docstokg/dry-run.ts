@@ -96,7 +96,9 @@ function estimateText(
   const lines = [
     `${formatCount(counts.wanted, "work")} to download${byKind.length === 0 ? "" : `: ${byKind.join(", ")}`}`,
     ...(counts.present > 0 ? [`${counts.present} already downloaded`] : []),
-    ...(counts.failed > 0 ? [`${counts.failed} failed earlier, not retried`] : []),
+    ...(counts.failed > 0
+      ? [`${counts.failed} failed earlier, not retried (docstokg retry --failed retries them)`]
+      : []),
     ...(counts.problems > 0 ? [formatCount(counts.problems, "invalid line")] : []),
     ...(first === undefined ? [] : [timeText(ms, first)]),
   ];

@@ -12,7 +12,7 @@ import { formatUtc, formatWait } from "../output/duration.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import { addWatchFlags, showView } from "../output/watch.ts";
 import type { CommandModule, Io, Subcommand } from "../program.ts";
-import { type Asked, askedProcesses } from "./asked-processes.ts";
+import { askedProcesses, type ProcessQuestion } from "./asked-processes.ts";
 import { hold, release } from "./limit-orders.ts";
 import { orderText, reset, set } from "./limit-rates.ts";
 import { policyInUse } from "./policy-in-use.ts";
@@ -57,7 +57,7 @@ async function readProcesses(
     .sort((a, b) => a.pid - b.pid);
 }
 
-function questionFor(wanted: ReadonlySet<string>): Asked {
+function questionFor(wanted: ReadonlySet<string>): ProcessQuestion {
   return { units: [...wanted], isListed: ({ snapshot }) => snapshot.keys.some(key => wanted.has(unitOf(key))) };
 }
 

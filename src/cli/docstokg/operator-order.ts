@@ -32,7 +32,7 @@ export async function orderAll(
   for (const target of targets) given.push(await operator.order(target, request));
   const sequences = given.map(({ sequence }) => sequence);
   const found = await operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
-  // In shadow mode only an order to open or half-open has no effect: a process there refuses nothing, and keeps holds.
+  // A circuit in shadow mode refuses nothing: orders to open or half-open it have no effect, and all others apply.
   const isEffective = request.kind !== "open" && request.kind !== "half-open";
   const acknowledgements = found.map(each =>
     isEffective && each.effect === "shadow" ? ({ ...each, effect: "applied" } as const) : each,

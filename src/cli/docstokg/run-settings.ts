@@ -66,18 +66,21 @@ export function addRunFlags(command: Command, quiet: string): void {
       "pdf,xml",
     )
     .option("--metadata <format>", `write metadata beside each file: ${METADATA_FORMATS.join(", ")}`)
-    .option("--resolvers <list>", "resolvers to use, comma-separated (default: all)")
+    .option(
+      "--resolvers <list>",
+      `resolvers to use, comma-separated: ${RESOLVERS.map(({ name }) => name).join(", ")} (default: all)`,
+    )
     .option("--max-bytes <count>", "maximum file size in bytes", String(maxBytes))
     .option("--patience <seconds>", patience, String(maxBreakerWaitMs / 1000))
     .option(
       "--min-speed <bytes>",
-      "interrupt a download that is slower than this for 30 s, in bytes per second",
+      "lowest speed of a download in bytes per second; a download that is slower for 30 s is interrupted",
       String(minBytesPerSecond),
     );
   addMachineFlags(command, quiet);
 }
 
-/** The flags that `worker` has too: what belongs to a machine, not to a run. */
+/** The flags that belong to a machine and not to a run: `worker` has them too. */
 export function addMachineFlags(command: Command, quiet: string): void {
   const collect = (value: string, list: readonly string[] = []) => [...list, value];
   command

@@ -93,7 +93,7 @@ const LEARNED_SHOWN = 10;
 function learnedLines(limits: readonly LearnedLimit[]): readonly string[] {
   const lines = limits.slice(0, LEARNED_SHOWN).map(({ key, role, old, new: announced, source }) => {
     const target = key.replace(/^service /, "service:");
-    return `Lower limit announced by ${key} (${role}): ${announced} instead of ${old} (${source}). It was kept; to keep it from the start: --rate '${target}:${role}=…', or your ratelimits.yaml`;
+    return `Lower limit announced by ${key} (${role}): ${announced} instead of ${old} (${source}). The run used the lower limit; to use it from the start: --rate '${target}:${role}=…', or your ratelimits.yaml`;
   });
   const more = limits.length - LEARNED_SHOWN;
   return more > 0 ? [...lines, `and ${more} more (--json lists them)`] : lines;
