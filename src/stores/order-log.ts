@@ -38,6 +38,11 @@ const LOGGED_ORDERS_MAX = 64;
 /** Longer than a process stays listed: the sequence must not start at 1 again while a process remembers a number of it. */
 const ORDER_LOG_KEPT_US = 30 * 86_400_000_000;
 
+/** Whether the log still had the entry when its last number was `lastSequence`: a long series of orders displaces it. */
+export function isInLog(sequence: number, lastSequence: number): boolean {
+  return sequence <= lastSequence && lastSequence - sequence < LOGGED_ORDERS_MAX;
+}
+
 function withOrder(log: OrderLog, name: BreakerRecordName): OrderLog {
   const sequence = log.sequence + 1;
   return { sequence, entries: [...log.entries, { sequence, name }].slice(-LOGGED_ORDERS_MAX) };

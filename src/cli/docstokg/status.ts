@@ -94,8 +94,10 @@ function statusText(status: ManifestStatus, tableOptions: TableOptions): string 
       ? []
       : [`last run: ${new Date(last.startedMs).toISOString()}, ${stateText(last.state)} (${visible(last.command)})`]),
   ];
-  if (timeLeftMs !== undefined && works.pending > 0)
-    parts.push(`about ${formatDuration(timeLeftMs)} left at the pace of ${formatCount(workers.length, "worker")}`);
+  if (timeLeftMs !== undefined && works.pending > 0) {
+    const alive = workers.filter(({ isAlive }) => isAlive).length;
+    parts.push(`about ${formatDuration(timeLeftMs)} left at the pace of ${formatCount(alive, "worker")}`);
+  }
   const workerTable = workers.length === 0 ? "" : `\n${workersTable(workers, tableOptions)}`;
   const reasonCells = reasons.map(row => [row.state, row.reason, String(row.works)]);
   const table = formatTable(["state", "reason", "works"], reasonCells, tableOptions);

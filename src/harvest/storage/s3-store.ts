@@ -16,10 +16,13 @@ export async function openS3Store(out: string, manifest: string, time: Time): Pr
   return new S3Store(await S3Folder.open(out, "--out"), partsFolderFor(out, manifest), time);
 }
 
-/** On this machine, because a file is complete and checked before it is uploaded. */
+/** The folder of all partial files: on this machine, because a file is complete and checked before it is uploaded. */
+export function partsRoot(): string {
+  return join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "docstokg", "parts");
+}
+
 function partsFolderFor(out: string, manifest: string): string {
-  const cache = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
-  return join(cache, "docstokg", "parts", sha256Of(`${out} ${manifest}`).slice(0, 24));
+  return join(partsRoot(), sha256Of(`${out} ${manifest}`).slice(0, 24));
 }
 
 /**
