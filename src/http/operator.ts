@@ -160,10 +160,6 @@ function orderedUntilUs(record: BreakerRecord, order: OperatorOrder): number {
 }
 
 function effectOf({ orders }: RunningProcess, sequences: readonly number[]): Acknowledgement["effect"] {
-  if (orders === undefined) return "silent";
-  const { missed } = orders;
-  const isUnread = (sequence: number) =>
-    sequence > orders.sequence || (missed !== undefined && sequence >= missed.from && sequence <= missed.to);
-  if (sequences.some(isUnread)) return "silent";
+  if (orders === undefined || sequences.some(sequence => sequence > orders.sequence)) return "silent";
   return sequences.some(sequence => orders.shadowed.includes(sequence)) ? "shadow" : "applied";
 }

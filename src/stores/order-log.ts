@@ -24,11 +24,6 @@ export interface AppliedOrders {
   readonly sequence: number;
   /** Of the latest orders, those without effect in this process: their host or resolver is in shadow mode. */
   readonly shadowed: readonly number[];
-  /**
-   * Orders that were no longer in the log when it was read, because many orders followed. The process applies them before
-   * its next request to their host. Absent if there are none, and in records of older versions.
-   */
-  readonly missed?: { readonly from: number; readonly to: number } | undefined;
 }
 
 export const ORDER_LOG_NAME = "orders";
