@@ -77,6 +77,46 @@ test("a text that is no identifier is a TypeError, and an aborted signal ends th
   assert.deepEqual(results, []);
 });
 
+test("a source that has no next work yet delays neither an abort nor the end of the loop, and is closed", async t => {
+  const server = await origin(t);
+  const common = { hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] };
+  const sourceOf = () => {
+    const next = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<void>();
+    const works = (async function* () {
+      try {
+        for (let at = 0; at < 200; at += 1) yield `10.5555/s${at}`;
+        await next.promise;
+        yield "10.5555/late";
+      } finally {
+        closed.resolve();
+      }
+    })();
+    return { works, next, closed };
+  };
+  const aborted = sourceOf();
+  const controller = new AbortController();
+  const signal = controller.signal;
+  const folder = temporaryFolder("harvest");
+  const results: HarvestResult[] = [];
+  for await (const result of harvest(aborted.works, { ...common, folder, signal })) {
+    results.push(result);
+    controller.abort();
+  }
+  assert.ok(results.length > 0);
+  aborted.next.resolve();
+  await aborted.closed.promise;
+
+  const left = sourceOf();
+  for await (const _ of harvest(left.works, { ...common, folder: temporaryFolder("harvest") })) break;
+  left.next.resolve();
+  await left.closed.promise;
+
+  const unread = sourceOf();
+  for await (const _ of harvest(unread.works, { ...common, folder: temporaryFolder("harvest"), signal }))
+    assert.fail("the signal was aborted before the first work");
+});
+
 test("every invalid option is named before anything is created, and so is an item that is no work", async () => {
   const failureOf = async (works: unknown, options: unknown): Promise<string> => {
     try {
