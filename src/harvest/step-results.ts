@@ -16,7 +16,7 @@ export interface StepResultsOptions {
   readonly time: Time;
   readonly run: number;
   readonly onAttempt?: ((work: ListedWork, attempt: AttemptRecord) => void) | undefined;
-  /** The hub has refused a request, which will be tried again after `waitMs`; nothing was sent. */
+  /** The hub has refused a request, and nothing was sent. The hub may grant it after `waitMs`. */
   readonly onDeferred?: ((host: string, waitMs: number) => void) | undefined;
 }
 
@@ -94,10 +94,18 @@ export class StepResults {
     }
   }
 
-  /** The step waits for its host, unless the work can do without it or has another step to try meanwhile. */
-  async refused(task: PipelineTask, queue: string, error: RejectedError): Promise<void> {
-    const { resolution, pending } = task;
+  /**
+   * The hub has refused the request of these tasks. Each step waits for its host, unless its work can do without it or has
+   * another step to try meanwhile.
+   */
+  async refused(tasks: readonly PipelineTask[], queue: string, error: RejectedError): Promise<void> {
     this.#options.onDeferred?.(error.host, error.retryAfterMs ?? 0);
+    // The last one first, because each goes back to the head of its queue.
+    for (const task of tasks.toReversed()) await this.#refused(task, queue, error);
+  }
+
+  async #refused(task: PipelineTask, queue: string, error: RejectedError): Promise<void> {
+    const { resolution, pending } = task;
     const { queues, backlog } = this.#open;
     const clock = this.#open.clock();
     const decision = decideRefusedStep(task, error, clock);
