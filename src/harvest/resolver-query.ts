@@ -8,6 +8,7 @@ import type { Cookies } from "./cookies.ts";
 import { kindOfType } from "./resolvers/page-links.ts";
 import type { Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
 import { discardBody, plainHeaders, readText, redirectTarget } from "./response-body.ts";
+import { safeParse } from "./safe-parse.ts";
 import type { ResolverStep } from "./step.ts";
 import type { Work } from "./work.ts";
 
@@ -82,7 +83,7 @@ export async function queryResolver(
   if (!isComplete && !isPage) return tooLarge(request, status, bytes);
   const parsed = { url, status, headers, body: text };
   return resultOf(
-    safely(() => resolver.parse(parsed, about)),
+    safeParse(() => resolver.parse(parsed, about)),
     parsed,
     bytes,
   );
@@ -106,7 +107,7 @@ export async function queryBatch(
   );
   if (!isComplete) return works.map(() => tooLarge(request, status, bytes));
   const parsed = { url: request.url, status, headers, body: text };
-  const findings = safely(() => resolver.batch.parse(parsed, works));
+  const findings = safeParse(() => resolver.batch.parse(parsed, works));
   // The bytes are counted once.
   return works.map((_, index) => {
     const finding = Array.isArray(findings) ? findings[index] : findings;
@@ -132,15 +133,6 @@ function send(
     body,
     headers: { "content-type": "application/json", ...fields },
   });
-}
-
-/** Resolvers parse untrusted text: an unexpected error must not end the run. */
-function safely<Result>(parse: () => Result): Result | Finding {
-  try {
-    return parse();
-  } catch (error) {
-    return { kind: "failure", reason: "unreadable", message: error instanceof Error ? error.name : String(error) };
-  }
 }
 
 function resultOf(finding: Finding, { status, headers }: ResolverResponse, bytes: number): FindingResult | FailedQuery {
