@@ -121,6 +121,9 @@ export function checkHarvestOptions(options: HarvestOptions): void {
     add("manifest", "required with s3://: a manifest cannot be in S3");
   if (given["storage"] !== undefined && isS3Url(String(given["folder"])))
     add("storage", "needs a local folder for partial files, not s3://");
+  const { storage, layout = "content-addressed" } = given as Partial<HarvestOptions>;
+  if ((storage !== undefined || isS3Url(String(given["folder"]))) && layout !== "content-addressed")
+    add("layout", `files in ${storage?.name ?? "S3"} are content-addressed`);
   if (problems.length > 0) throw new ConfigError(problems);
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { test } from "node:test";
 import { indexAt, pdf } from "../../test/harvest/kit.ts";
 import { hubFor, serve } from "../../test/http/kit.ts";
@@ -37,6 +37,16 @@ test("harvest yields a result for each work, with its files and metadata, and co
   const again: string[] = [];
   for await (const { key } of harvest(["10.5555/a", "10.5555/c"], options)) again.push(key);
   assert.deepEqual(again, ["doi:10.5555/c"]);
+});
+
+test("paths of results are absolute, also for a relative folder", async t => {
+  const server = await origin(t);
+  const folder = temporaryFolder("harvest");
+  const options = { folder: relative(process.cwd(), folder), hub: await hubFor(t, { retry: false }) };
+  const paths: (string | undefined)[] = [];
+  for await (const { files } of harvest(["10.5555/a"], { ...options, resolvers: [indexAt(server.origin)] }))
+    paths.push(files[0]?.path);
+  assert.deepEqual(paths, [join(folder, "doi_10.5555_a.pdf")]);
 });
 
 test("leaving the loop ends the harvest and frees the manifest; works that are left stay pending", async t => {
@@ -135,6 +145,8 @@ test("every invalid option is named before anything is created, and so is an ite
   assert.match(await failureOf([], { folder, filter: { fromYeer: 2000 } }), /did you mean fromYear\?/);
   assert.match(await failureOf([], undefined), /folder: required/);
   assert.match(await failureOf([], { folder: "s3://bucket/papers" }), /manifest: required with s3:/);
+  const storage = memoryStorage(new Map());
+  assert.match(await failureOf([], { folder, storage, layout: "flat" }), /layout: files in memory are content-addressed/);
   assert.equal(existsSync(folder), false);
 
   const options = { folder, resolvers: [] };

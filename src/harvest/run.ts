@@ -306,12 +306,10 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
   }
 }
 
+/** The callers refuse another layout for S3 and a `storage`. */
 function layoutFor({ folder, layout, storage }: RunOptions): Layout {
-  if (storage === undefined && !isS3Url(folder)) return layout ?? RUN_DEFAULTS.layout;
-  if (layout === undefined || layout === "content-addressed") return "content-addressed";
-  throw new ConfigError([
-    { where: "--layout", path: "", message: `files in ${storage?.name ?? "S3"} are content-addressed` },
-  ]);
+  const isOther = storage !== undefined || isS3Url(folder);
+  return layout ?? (isOther ? "content-addressed" : RUN_DEFAULTS.layout);
 }
 
 async function lockedBy(manifest: Manifest): Promise<ManifestLock> {

@@ -1,6 +1,6 @@
 /** Where finished files are: an output folder, or a bucket of an S3 service. Partial files are on a local disk. */
 
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { isS3Url } from "../../files/s3/s3-url.ts";
 import type { Time } from "../../time/time.ts";
 import type { StoredFile } from "../manifest/manifest-files.ts";
@@ -70,7 +70,7 @@ export async function fileStoreFor(
   storage?: FileStorage,
 ): Promise<FileStore> {
   if (storage !== undefined)
-    return new (await import("./custom-store.ts")).CustomStore(storage, join(out, PARTS_FOLDER));
-  if (!isS3Url(out)) return new FolderStore(out);
+    return new (await import("./custom-store.ts")).CustomStore(storage, join(resolve(out), PARTS_FOLDER));
+  if (!isS3Url(out)) return new FolderStore(resolve(out));
   return (await import("./s3-store.ts")).openS3Store(out, manifest, time);
 }
