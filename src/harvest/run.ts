@@ -259,7 +259,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     let recovered = 0;
     const store = fileStore;
     await manifest.recover(async parts => {
-      recovered += await recoverParts(parts, manifest, store, run);
+      recovered += await recoverParts(parts, manifest, store, run, options.metadata);
     });
     const named = (name: string) => resolvers.find(resolver => resolver.name === name);
     const secretUrls = new SecretUrls();
