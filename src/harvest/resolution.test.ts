@@ -190,6 +190,18 @@ test("an error of the page reader about a page that was sent instead of a file l
   assert.equal(urlOf(resolution.next(0)), "html-instead");
 });
 
+test("the manifest gets no progress with a credential in a URL or in the header fields of a query", () => {
+  const clock = { nowUs: 0, wallMs: 1e12 };
+  const progressOf = (url: string, headers: Readonly<Record<string, string>>) => {
+    const one: Resolver = { ...resolver("one"), requestFor: () => ({ url, role: "metadata", headers }) };
+    const resolution = resolutionOf([one]);
+    return resolution.progress(clock, stepOf(resolution.next(0)));
+  };
+  assert.match(progressOf("https://one.example/a", { accept: "application/json" }) ?? "", /one\.example/);
+  assert.equal(progressOf("https://one.example/a?token=Sesame", {}), undefined);
+  assert.equal(progressOf("https://one.example/a", { Authorization: "Bearer Sesame" }), undefined);
+});
+
 test("the time in which no run has a work does not count as its wait for an open circuit", () => {
   const one = resolver("one");
   const wallMs = 1e12;

@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import { isCredentialName } from "../core/text/credentials.ts";
 import { ACCEPTED_CODINGS } from "../files/content-coding.ts";
 import type { MinSpeed } from "../files/speed-check.ts";
 import type { Hub } from "../http/hub.ts";
@@ -119,13 +120,14 @@ export async function queryBatch(
 function send(
   { hub, maxWaitMs }: ResolverQueryOptions,
   { name }: Resolver,
-  { role, headers, body, weight }: ResolverRequest,
+  request: ResolverRequest,
   url: string,
   signal: AbortSignal,
   cookies: Readonly<Record<string, string>> = {},
 ): Promise<HubResponse> {
+  const { role, body, weight } = request;
   const call = { role, resolver: name, weight, maxWaitMs, deadlineMs: DEADLINE_MS, signal };
-  const fields = { "accept-encoding": ACCEPTED_CODINGS, ...cookies, ...headers };
+  const fields = { "accept-encoding": ACCEPTED_CODINGS, ...cookies, ...fieldsFor(request, url) };
   if (body === undefined) return hub.request(url, { ...call, headers: fields });
   return hub.request(url, {
     ...call,
@@ -133,6 +135,12 @@ function send(
     body,
     headers: { "content-type": "application/json", ...fields },
   });
+}
+
+/** The header fields of the resolver. After a redirect to another origin its credentials are left out. */
+function fieldsFor({ url: firstUrl, headers = {} }: ResolverRequest, url: string): Readonly<Record<string, string>> {
+  if (url === firstUrl || URL.parse(url)?.origin === URL.parse(firstUrl)?.origin) return headers;
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isCredentialName(name)));
 }
 
 function resultOf(finding: Finding, { status, headers }: ResolverResponse, bytes: number): FindingResult | FailedQuery {
