@@ -8,7 +8,7 @@ import { decideRefusedStep } from "./refused-step.ts";
 import type { Resolution } from "./resolution.ts";
 import type { Redirect } from "./resolver-query.ts";
 import type { ResolverResponse } from "./resolvers/resolver.ts";
-import { type PendingStep, resolverNameOf } from "./step.ts";
+import { type FetchStep, type PendingStep, resolverNameOf } from "./step.ts";
 import type { StepOutcome, UnsentOutcome } from "./step-runner.ts";
 
 export interface StepResultsOptions {
@@ -18,6 +18,13 @@ export interface StepResultsOptions {
   readonly onAttempt?: ((work: ListedWork, attempt: AttemptRecord) => void) | undefined;
   /** The hub has refused a request, and nothing was sent. The hub may grant it after `waitMs`. */
   readonly onDeferred?: ((host: string, waitMs: number) => void) | undefined;
+}
+
+interface FailureDetails {
+  /** The HTML page that the server has sent instead of the file. */
+  readonly page?: ResolverResponse | undefined;
+  /** The step of the next try. @default the step that has failed */
+  readonly retryAs?: FetchStep | undefined;
 }
 
 /** Records how the steps of works have ended, and advances each work: to its next step, or to its end. */
@@ -42,9 +49,12 @@ export class StepResults {
   ): Promise<void> {
     const { resolution, pending } = task;
     switch (outcome.kind) {
-      case "failed":
-        await this.#failed(task, outcome, outcome.bytes, startedUs, "page" in outcome ? outcome.page : undefined);
+      case "failed": {
+        const page = "page" in outcome ? outcome.page : undefined;
+        const retryAs = "retryAs" in outcome ? outcome.retryAs : undefined;
+        await this.#failed(task, outcome, outcome.bytes, startedUs, { page, retryAs });
         return;
+      }
       case "redirect": {
         const failure = resolution.redirected(pending, outcome);
         if (failure === undefined) await this.#open.advance(resolution, !hasCookies(pending, outcome));
@@ -145,13 +155,13 @@ export class StepResults {
     failure: AttemptFailure,
     bytes: number,
     startedUs: number,
-    page?: ResolverResponse,
+    { page, retryAs }: FailureDetails = {},
   ): Promise<void> {
     const { status, reason, message } = failure;
     const attempt = this.#attemptOf(pending, { status, reason, message, bytes }, startedUs);
     const resolver = resolverNameOf(pending.step);
     if (failure.isForAllWorks === true && !this.#switchedOff.has(resolver)) this.#switchedOff.set(resolver, message);
-    if (resolution.failed(pending, failure, this.#options.time.monotonicUs(), page))
+    if (resolution.failed({ ...pending, step: retryAs ?? pending.step }, failure, this.#options.time.monotonicUs(), page))
       await this.#update(resolution, attempt);
     else {
       await this.#recordAttempt(resolution, attempt);

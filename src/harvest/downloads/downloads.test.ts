@@ -176,6 +176,36 @@ test("an interrupted download is resumed if its validator is strong", async t =>
   ]);
 });
 
+test("a file behind the URL of a page that is interrupted is resumed as a file", async t => {
+  const bytes = pdf("page", 3000);
+  let first: ServerResponse | undefined;
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/robots.txt") {
+      response.writeHead(404).end();
+      return;
+    }
+    response.setHeader("etag", '"v1"').setHeader("accept-ranges", "bytes").setHeader("content-type", "application/pdf");
+    if (first === undefined) {
+      first = response.setHeader("content-length", bytes.length);
+      first.write(bytes.subarray(0, 1000));
+      return;
+    }
+    const [, from = "0"] = /^bytes=(\d+)-$/.exec(request.headers.range ?? "") ?? [];
+    response.setHeader("content-range", `bytes ${from}-${bytes.length - 1}/${bytes.length}`);
+    response.writeHead(206).end(bytes.subarray(Number(from)));
+  });
+  const folder = temporaryFolder("harvest");
+  const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [landingPage] });
+  const url = `${server.origin}/download/17`;
+  const completed = complete(made, [{ key: `url:${url}`, ids: { url } }]);
+  await eventually(() => partBytes(folder) === 1000);
+  first?.socket?.destroy();
+  await completed;
+  assert.deepEqual([...made.settled.values()], ["ok"]);
+  const ranges = server.requests.filter(({ url: path }) => path === "/download/17").map(({ headers }) => headers.range);
+  assert.deepEqual(ranges, [undefined, "bytes=1000-"]);
+});
+
 test("a partial file whose source has changed is downloaded again, and versions are never mixed", async t => {
   const old = pdf("old", 3000);
   const fresh = pdf("fresh", 2000);
