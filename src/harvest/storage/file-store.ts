@@ -35,10 +35,10 @@ export interface FileStore {
   /** Reads a file and compares its hash; undefined if it is intact. */
   damageOf(file: Pick<StoredFile, "path" | "bytes" | "sha256">): Promise<FileDamage | undefined>;
   /**
-   * The first free path for these bytes: the target, or a numbered one. A file with the same bytes counts as free.
+   * The first free path for a file: the target, or a numbered one. A path with the same bytes counts as free.
    * @param first 2 to leave the target out
    */
-  availablePath(target: string, sha256: string, first?: number): Promise<string>;
+  availablePath(target: string, file: Pick<StoredFile, "sha256" | "bytes">, first?: number): Promise<string>;
   /**
    * Stores a file that was downloaded completely, and removes its partial file. The file is never visible before it is
    * complete. May be repeated after a crash. Rejects with a DownloadError if the path has another file.
