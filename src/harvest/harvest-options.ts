@@ -87,7 +87,8 @@ const CHECKS: Readonly<Record<keyof HarvestOptions, OptionCheck>> = {
   },
   storage: value => (isStorage(value) ? undefined : "an object with name, put, bytesOf, delete and locationOf"),
   layout: value => layoutProblem(String(value)) && `a valid layout: ${layoutProblem(String(value))}`,
-  filter: value => unknownKey(value, FILTER_KEYS),
+  filter: value =>
+    typeof value === "object" && value !== null ? undefined : `an object with ${FILTER_KEYS.join(", ")}`,
   metadata: oneOf(METADATA_FORMATS),
   workers: wholeFrom(1),
   maxBytes: wholeFrom(1),
@@ -116,6 +117,9 @@ export function checkHarvestOptions(options: HarvestOptions): void {
       if (expected !== undefined) add(name, `expected ${expected}, found ${shownValue(value)}`);
     }
   }
+  const { filter } = given;
+  for (const name of typeof filter === "object" && filter !== null ? Object.keys(filter) : [])
+    if (!FILTER_KEYS.includes(name)) add(`filter.${name}`, `unknown option: ${hintFor(name, FILTER_KEYS)}`);
   if (given["folder"] === undefined) add("folder", "required: the output folder");
   else if (given["manifest"] === undefined && isS3Url(String(given["folder"])))
     add("manifest", "required with s3://: a manifest cannot be in S3");
@@ -144,12 +148,6 @@ function isResolver(value: unknown): boolean {
 function isStorage(value: unknown): boolean {
   const { name, put, bytesOf, delete: remove, locationOf } = (value ?? {}) as Partial<FileStorage>;
   return typeof name === "string" && [put, bytesOf, remove, locationOf].every(each => typeof each === "function");
-}
-
-function unknownKey(value: unknown, names: readonly string[]): string | undefined {
-  if (typeof value !== "object" || value === null) return `an object with ${names.join(", ")}`;
-  const unknown = Object.keys(value).find(name => !names.includes(name));
-  return unknown === undefined ? undefined : `no ${quote(unknown)}: ${hintFor(unknown, names)}`;
 }
 
 function hintFor(name: string, names: readonly string[]): string {

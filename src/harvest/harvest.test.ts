@@ -142,11 +142,21 @@ test("every invalid option is named before anything is created, and so is an ite
   for (const name of [...Object.keys(invalid), "metadata", "resolvers"])
     assert.match(message, new RegExp(`\\b${name}: `));
   assert.match(message, /patience: unknown option: did you mean patienceMs\?/);
-  assert.match(await failureOf([], { folder, filter: { fromYeer: 2000 } }), /did you mean fromYear\?/);
+  assert.match(
+    await failureOf([], { folder, filter: { fromYeer: 2000 } }),
+    /filter\.fromYeer: unknown option: did you mean fromYear\?/,
+  );
+  assert.match(
+    await failureOf([], { folder, filter: 2000 }),
+    /filter: expected an object with fromYear, .*, found 2000/,
+  );
   assert.match(await failureOf([], undefined), /folder: required/);
   assert.match(await failureOf([], { folder: "s3://bucket/papers" }), /manifest: required with s3:/);
   const storage = memoryStorage(new Map());
-  assert.match(await failureOf([], { folder, storage, layout: "flat" }), /layout: files in memory are content-addressed/);
+  assert.match(
+    await failureOf([], { folder, storage, layout: "flat" }),
+    /layout: files in memory are content-addressed/,
+  );
   assert.equal(existsSync(folder), false);
 
   const options = { folder, resolvers: [] };

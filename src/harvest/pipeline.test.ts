@@ -218,15 +218,17 @@ test("a run ends if its last works are dropped with their resolver while the man
       await fail(...parameters);
     });
   });
-  assert.deepEqual([...settled.values()], Array.from({ length: 5 }, () => "refused"));
+  assert.deepEqual(
+    [...settled.values()],
+    Array.from({ length: 5 }, () => "refused"),
+  );
 });
 
 test("a refused request about several works counts as one deferral", async t => {
   const time = new FakeTime();
   const sent: Sent = new Map();
   const { hub } = fakeHub(time, sent, (host, nowMs) => {
-    if (nowMs < 1000)
-      throw new RateLimitExceeded({ ...detailsOf(host), retryAfterMs: 1000 - nowMs, maxWaitMs: 100 });
+    if (nowMs < 1000) throw new RateLimitExceeded({ ...detailsOf(host), retryAfterMs: 1000 - nowMs, maxWaitMs: 100 });
   });
   const one = resolverAt("one", () => "x.example");
   const batched: Resolver = {

@@ -161,7 +161,9 @@ export class StepResults {
     const attempt = this.#attemptOf(pending, { status, reason, message, bytes }, startedUs);
     const resolver = resolverNameOf(pending.step);
     if (failure.isForAllWorks === true && !this.#switchedOff.has(resolver)) this.#switchedOff.set(resolver, message);
-    if (resolution.failed({ ...pending, step: retryAs ?? pending.step }, failure, this.#options.time.monotonicUs(), page))
+    if (
+      resolution.failed({ ...pending, step: retryAs ?? pending.step }, failure, this.#options.time.monotonicUs(), page)
+    )
       await this.#update(resolution, attempt);
     else {
       await this.#recordAttempt(resolution, attempt);

@@ -11,8 +11,9 @@ export function withFacts(
   ids: WorkIds = {},
   metadata: WorkMetadata = {},
 ): ListedWork {
-  const merged: WorkIds = { ...ids, ...work.ids };
-  const isMore = Object.keys(merged).length > Object.keys(work.ids).length;
+  const knownIds = defined(work.ids);
+  const merged = { ...defined(ids), ...knownIds };
+  const isMore = Object.keys(merged).length > Object.keys(knownIds).length;
   const known = work.metadata ?? {};
   const news = Object.entries(metadata).filter(
     ([field, value]) =>
@@ -26,4 +27,8 @@ export function withFacts(
     metadata: { ...known, ...Object.fromEntries(news) },
     sources: { ...work.sources, ...Object.fromEntries(news.map(([field]) => [field, resolver])) },
   };
+}
+
+function defined(ids: WorkIds): WorkIds {
+  return Object.fromEntries(Object.entries(ids).filter(([, id]) => id !== undefined));
 }
