@@ -63,7 +63,7 @@ export interface HarvestOptions {
 /** What is expected of a value; undefined if it is valid. */
 type OptionCheck = (value: unknown) => string | undefined;
 
-const isText: OptionCheck = value => (typeof value === "string" && value !== "" ? undefined : "a text");
+const text: OptionCheck = value => (typeof value === "string" && value !== "" ? undefined : "a text");
 const anything: OptionCheck = () => undefined;
 const wholeFrom =
   (min: number): OptionCheck =>
@@ -75,10 +75,10 @@ const oneOf = (names: readonly string[]): OptionCheck => {
 
 /** The type makes a new option that is missing here a compile error. */
 const CHECKS: Readonly<Record<keyof HarvestOptions, OptionCheck>> = {
-  folder: isText,
-  manifest: isText,
+  folder: text,
+  manifest: text,
   hub: value => (typeof (value as Hub | null)?.request === "function" ? undefined : "a hub of createHub"),
-  mailto: isText,
+  mailto: text,
   resolvers: value =>
     Array.isArray(value) && value.every(isResolver) ? undefined : "a list of resolvers, such as RESOLVERS",
   formats: value => {

@@ -45,8 +45,8 @@ const WORKS_PER_ADD = 200;
 
 /**
  * Downloads the files of works and yields a result for each, in the order in which they are settled. Works that the
- * manifest has as done, with their file, yield nothing. Leaving the loop ends the harvest; what is done stays done, also
- * works whose results were not read yet: their results are only in the manifest (`docstokg export`).
+ * manifest has as done, with their file, yield nothing. Leaving the loop ends the harvest. Works that are done stay done;
+ * results that were not read are in the manifest (`docstokg export`).
  * @param works identifiers in any spelling that `identify` reads, or works
  * @throws TypeError for an item that is no identifier and no work, ConfigError for an invalid option or if folder or
  * manifest cannot be used, DownloadError if the disk is full.

@@ -171,7 +171,7 @@ export class Pipeline {
     if (!this.#isDraining && !this.#isPaused) {
       hasMore = await this.#open.load();
       this.#startTasks();
-      // Nothing is under way that could join a waiting batch.
+      // No request is in flight whose end could add a query to a batch that waits.
       if (!hasMore && this.#inFlight.total === 0 && this.#open.queues.isOnlyLingering(this.#nowUs)) {
         this.#open.queues.endLinger();
         this.#startTasks();

@@ -26,7 +26,7 @@ export interface ResolutionState {
   readonly collected: CollectedFiles | undefined;
 }
 
-/** Monotonic times are worth nothing to another process, so times are stored by the wall clock. */
+/** Each process has its own monotonic clock, so times are stored by the wall clock. */
 export interface RunClocks {
   readonly nowUs: number;
   readonly wallMs: number;

@@ -138,8 +138,9 @@ export class StepResults {
   }
 
   /**
-   * Stores what a resolver has added. If it names another work of the manifest, the two are one.
-   * @param attempt the request that has given it. @default it is recorded already
+   * Stores the identifiers and metadata that a resolver has added. If another work of the manifest has one of these
+   * identifiers, the two works are merged.
+   * @param attempt the request that has given them. @default it is recorded already
    */
   async #update(resolution: Resolution, attempt?: AttemptRecord): Promise<void> {
     const { manifest, run, onAttempt } = this.#options;

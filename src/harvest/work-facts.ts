@@ -2,7 +2,7 @@ import type { ListedWork } from "./manifest/manifest.ts";
 import type { WorkIds, WorkMetadata } from "./work.ts";
 
 /**
- * Adds what a resolver has found out to a work. Returns the same object if nothing is new. Known values are not replaced:
+ * Adds the facts that a resolver has found to a work. Returns the same object if nothing is new. Known values are not replaced:
  * the identifiers of the user and the metadata of better sources come first. Only a retraction overrides an earlier answer.
  */
 export function withFacts(

@@ -6,7 +6,7 @@ export interface WorkFilter {
   readonly fromYear?: number | undefined;
   /** The last year. @default any */
   readonly toYear?: number | undefined;
-  /** Only works that no service calls closed. @default false */
+  /** Excludes works that a service reports as closed. @default false */
   readonly isOpenOnly?: boolean | undefined;
   /** Licences without regard to their version: `cc-by` wants `cc-by-4.0` and the URL of that licence, not `cc-by-nc`. */
   readonly licences?: readonly string[] | undefined;

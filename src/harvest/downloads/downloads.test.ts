@@ -352,7 +352,7 @@ test("a refresh sends a conditional request and downloads a file only if it has 
   assert.equal((await after.files.file(sha256(pdf("first"))))?.path, "doi_10.5555_a~2.pdf");
 });
 
-test("a refreshed file gets the good name also if the process dies before or after the old file is moved", async t => {
+test("a refreshed file gets the path of the old one also if the process dies before or after the old file is moved", async t => {
   const [first, second] = [pdf("first"), pdf("second")];
   const path = "doi_10.5555_a.pdf";
   const origin = { url: "https://x.example/a", urlHash: "0".repeat(64), resolver: "index" };

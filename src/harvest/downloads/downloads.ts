@@ -250,7 +250,7 @@ export class Downloads {
           return this.#recordFile(request, "duplicate", { ...sameBytes, ...origin, ...validators }, status);
         }
         if (sameBytes?.path !== replaces) {
-          // The manifest has these bytes, but their file is missing: `finish` must know whose path it replaces.
+          // The manifest has these bytes, but their file is missing: `finish` must know which path it replaces.
           replaces = sameBytes?.path;
           continue;
         }
