@@ -20,7 +20,7 @@ export interface StepResultsOptions {
   readonly onDeferred?: ((host: string, waitMs: number) => void) | undefined;
 }
 
-interface FailureDetails {
+interface FailedStepDetails {
   /** The HTML page that the server has sent instead of the file. */
   readonly page?: ResolverResponse | undefined;
   /** The step of the next try. @default the step that has failed */
@@ -156,7 +156,7 @@ export class StepResults {
     failure: AttemptFailure,
     bytes: number,
     startedUs: number,
-    { page, retryAs }: FailureDetails = {},
+    { page, retryAs }: FailedStepDetails = {},
   ): Promise<void> {
     const { status, reason, message } = failure;
     const attempt = this.#attemptOf(pending, { status, reason, message, bytes }, startedUs);
