@@ -3,8 +3,8 @@ import type { ListedWork } from "./manifest/manifest.ts";
 import { hasSecret, redactedUrl } from "./redacted-url.ts";
 import type { Work } from "./work.ts";
 
-/** The mark that `redactedUrl` leaves, as it is written in a URL. */
-const REDACTED = encodeURIComponent("…");
+/** The mark `…` that `redactedUrl` leaves, as it is written in a URL. In a nested URL each `%` is written as `%25`. */
+const REDACTED = /%(?:25)*E2%(?:25)*80%(?:25)*A6/;
 const HASH_CHARS = 16;
 
 /**
@@ -30,7 +30,7 @@ export class SecretUrls {
    */
   restored(work: ListedWork): ListedWork | undefined {
     const { url, ...ids } = work.ids;
-    if (url === undefined || !url.includes(REDACTED)) return work;
+    if (url === undefined || !REDACTED.test(url)) return work;
     const known = this.#urlByKey.get(work.key);
     if (known !== undefined) return { ...work, ids: { ...ids, url: known } };
     return Object.keys(ids).length === 0 ? undefined : { ...work, ids };

@@ -40,7 +40,7 @@ export interface WorkMetadata {
   readonly title?: string | undefined;
   /** At most 100. */
   readonly authors?: readonly WorkAuthor[] | undefined;
-  /** Of publication. */
+  /** Year of publication. */
   readonly year?: number | undefined;
   /** Name of the journal, series or repository. */
   readonly venue?: string | undefined;

@@ -35,6 +35,7 @@ class S3Store implements FileStore {
   readonly isContentAddressed = true;
   readonly #remote: S3Folder;
   readonly #time: Time;
+  /** The last upload of each slot. An upload starts when the one before it in its slot has ended. */
   readonly #uploads: Promise<unknown>[] = Array.from({ length: UPLOADS_MAX }, () => Promise.resolve());
   #nextUpload = 0;
 
@@ -70,10 +71,10 @@ class S3Store implements FileStore {
   }
 
   store(file: FileToStore): Promise<void> {
-    const lane = this.#nextUpload;
-    this.#nextUpload = (lane + 1) % UPLOADS_MAX;
-    const stored = (this.#uploads[lane] ?? Promise.resolve()).then(() => this.#store(file));
-    this.#uploads[lane] = stored.catch(() => undefined);
+    const slot = this.#nextUpload;
+    this.#nextUpload = (slot + 1) % UPLOADS_MAX;
+    const stored = (this.#uploads[slot] ?? Promise.resolve()).then(() => this.#store(file));
+    this.#uploads[slot] = stored.catch(() => undefined);
     return stored;
   }
 
