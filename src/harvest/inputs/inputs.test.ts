@@ -61,7 +61,7 @@ test("lines: comments, blank lines, CRLF, a BOM and a last line without an end",
 
 test("lines in UTF-16 are read", async () => {
   const text = new Uint8Array(Buffer.from("\ufeff10.1234/é\r\nPMC1\r\n", "utf16le"));
-  assert.deepEqual(await readAll(text, {}, 3), ["doi:10.1234/é", "pmcid:PMC1"]);
+  for (const size of [1, 3]) assert.deepEqual(await readAll(text, {}, size), ["doi:10.1234/é", "pmcid:PMC1"]);
 });
 
 test("a line that is too long is a problem with shortened text, and the next line is read", async () => {
@@ -85,10 +85,39 @@ test("a line without an end is not kept in memory", async () => {
   assert.ok(process.memoryUsage().heapUsed - before < 100 * 1024 * 1024);
 });
 
-test("a problem contains no password", async () => {
-  const [input] = [...inputsOfArguments(["https://anna:s3cret@example.org/x"])];
-  assert.ok(input && "problem" in input);
-  assert.doesNotMatch(JSON.stringify(input), /s3cret/);
+test("a problem contains no password, however its URL is spelled", () => {
+  const urls = [
+    ...["https://anna:s3cret@example.org/x", "https:anna:s3cret@example.org/x", "https:/anna:s3cret@example.org/x"],
+    ...[
+      "https:\\\\anna:s3cret@example.org/x",
+      "https://anna:x/s3cret@example.org/x",
+      "ftp://anna:s3cret@example.org/x",
+    ],
+    ...["https%3A%2F%2Fanna:s3cret%40example.org", "https%253A%252F%252Fanna%253As3cret%2540example.org"],
+  ];
+  for (const input of inputsOfArguments(urls)) {
+    assert.ok("problem" in input);
+    assert.doesNotMatch(JSON.stringify(input), /s3cret/);
+    assert.match(input.problem.text, /…@example\.org/);
+  }
+});
+
+test("a URL with an @ in its path or after its port is shown as it is", () => {
+  for (const url of ["ftp://example.org/a:b@c", "ftp://example.org:8080/a@b"]) {
+    const [input] = [...inputsOfArguments([url])];
+    assert.ok(input && "problem" in input);
+    assert.equal(input.problem.text, url);
+  }
+});
+
+test("a problem contains no control characters and no line separators", async () => {
+  const header = "a\u001b[31m,b\u2028c\u009b,d\u202e\n1,2,3\n";
+  const [csv] = await all(inputsOfStream(streamOf(header), "stdin", { format: "csv" }));
+  assert.ok(csv && "problem" in csv);
+  const [argument] = [...inputsOfArguments(["a\u001b[31mb\u2028c\u009b"])];
+  assert.ok(argument && "problem" in argument);
+  for (const { text, message } of [csv.problem, argument.problem])
+    assert.doesNotMatch(text + message, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
 });
 
 test("CSV: the named column, quoted newlines, and the first line of each row", async () => {
@@ -118,7 +147,7 @@ test("CSV: a missing column is reported once, with the columns found", async () 
 test("CSV: an unclosed quote ends the file with a problem, after at most 1 MiB", async () => {
   const short = await readAll('doi\n10.1234/a\n"10.1234/b\n10.1234/c\n', { format: "csv" });
   assert.deepEqual(short, ["doi:10.1234/a", "3: unclosed quote; the rest of the file was not read"]);
-  const long = await readAll(`doi\n10.1234/a\n"${"10.1234/b\n".repeat(300_000)}`, { format: "csv" }, 65_536);
+  const long = await readAll(`doi\n10.1234/a\n"${"10.1234/b\n".repeat(100_000)}`, { format: "csv" }, 65_536);
   assert.equal(long.length, 2);
   assert.match(long[1] ?? "", /^3: row has more than 1048576 characters/);
 });
@@ -155,7 +184,7 @@ test("the extension decides the format, and a missing file is an error with its 
 
 const SAMPLES = {
   lines: "10.1234/a\n",
-  csv: "doi\n10.1234/a\n",
+  csv: "doi\n10.1234/a\n10.1234/b\n",
   jsonl: '{"doi":"10.1234/a"}\n',
   bibtex: "@article{a, doi = {10.1234/a}}\n",
   ris: "TY  - JOUR\nDO  - 10.1234/a\nER  - \n",
@@ -247,6 +276,15 @@ test("a record is one work under all its identifiers, and an empty column counts
   ]);
 });
 
+test("a column without a name is neither a title nor a year", async () => {
+  const csv = ",doi\n0,10.1000/a\n1999,10.1000/b\n";
+  const found = await all(inputsOfStream(streamOf(csv), "stdin", { format: "csv" }));
+  assert.deepEqual(found, [
+    { work: { key: "doi:10.1000/a", ids: { doi: "10.1000/a" } } },
+    { work: { key: "doi:10.1000/b", ids: { doi: "10.1000/b" } } },
+  ]);
+});
+
 test("tables of Web of Science, Scopus and Zotero are read by their own column names", async () => {
   const tables = {
     wos: "PT\tAU\tTI\tPY\tDI\tPM\nJ\tA\tT\t2019\t10.1000/wos\t99\n",
@@ -292,6 +330,33 @@ test("BibTeX that never ends is a problem and not kept in memory", async () => {
   const chunks = chunksOf(new TextEncoder().encode(endless), 1000);
   const found = await all(inputsOfStream(chunks, "stdin", { format: "bibtex" }));
   assert.deepEqual(found.map(inShort), ["1: entry without a closing brace"]);
+});
+
+test("100,000 nested BibTeX entries that never end are read once, not once for each of them", async () => {
+  for (const start of ["@a{", "@a("]) {
+    const chunks = chunksOf(new TextEncoder().encode(start.repeat(100_000)), 65_536);
+    const found = await all(inputsOfStream(chunks, "stdin", { format: "bibtex" }));
+    assert.equal(found.length, 100_000);
+    assert.equal(inShort(found[0] as Input), "1: entry without a closing brace");
+  }
+});
+
+test("BibTeX entries after one that does not end are read", async () => {
+  const bib = `@article{a, title = {x},
+@article{b, doi = {10.1000/b}}
+@article(c, doi = {10.1000/c})
+@article{d, note = {(}, doi = {10.1000/d}}
+@article(e, title = {x}
+@article{f, doi = {10.1000/f}}`;
+  const found = await all(inputsOfStream(streamOf(bib), "stdin", { format: "bibtex" }));
+  assert.deepEqual(found.map(inShort), [
+    "1: entry without a closing brace",
+    "doi:10.1000/b",
+    "doi:10.1000/c",
+    "doi:10.1000/d",
+    "5: entry without a closing brace",
+    "doi:10.1000/f",
+  ]);
 });
 
 test("RIS and PubMed records: one work for each, under all its identifiers", async () => {
