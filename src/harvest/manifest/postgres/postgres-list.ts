@@ -18,11 +18,14 @@ export class PostgresList {
     return this.#client !== undefined;
   }
 
-  /** Runs an action in the transaction of the list, again if another process has added one of its works meanwhile. */
+  /**
+   * Runs an action in the transaction of the list, again if another process has added one of its works meanwhile. The
+   * savepoint of the batch before is released, because the server keeps a lock for each savepoint.
+   */
   async add<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
     if (this.#client === undefined) throw new TypeError("no list is open");
     const client = queryableOf(this.#client);
-    await client.query("SAVEPOINT batch");
+    await client.query("RELEASE SAVEPOINT batch; SAVEPOINT batch");
     for (;;) {
       try {
         return await action(client);
@@ -35,7 +38,7 @@ export class PostgresList {
 
   async begin(): Promise<void> {
     const client = await this.#connection.transactionClient();
-    await client.query("BEGIN");
+    await client.query("BEGIN; SAVEPOINT batch");
     this.#client = client;
   }
 
