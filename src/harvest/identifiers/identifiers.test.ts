@@ -102,7 +102,7 @@ const spellings: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-describe("every spelling of a name gives one key", () => {
+describe("every spelling of an identifier gives one key", () => {
   for (const [key, texts] of Object.entries(spellings)) {
     test(key, () => {
       for (const text of texts) assert.equal(keyOf(text), key, text);

@@ -96,10 +96,10 @@ function idsOfPrefixed(text: string): WorkIds | string | undefined {
   const [, prefix = "", rest = ""] = prefixed;
   if (/^https?:/i.test(rest)) return idsOfUrl(rest);
   if (prefix.toLowerCase() === "info") return idsOfDoi(/^doi\/(.*)$/is.exec(rest)?.[1] ?? "");
-  return READERS[prefix.toLowerCase()]?.(rest);
+  return PARSERS[prefix.toLowerCase()]?.(rest);
 }
 
-const READERS: Readonly<Record<string, (text: string) => WorkIds | undefined>> = {
+const PARSERS: Readonly<Record<string, (text: string) => WorkIds | undefined>> = {
   doi: idsOfDoi,
   arxiv: text => idsNamed("arxiv", canonicalArxivId(unpunctuated(text.replace(/\s*\[[\w.-]+\]$/, "")))),
   pmid: text => idsNamed("pmid", pmidOf(unpunctuated(text))),

@@ -54,7 +54,7 @@ export async function* bibtexEntries(
       const open = start[0].length - 1;
       const end = endOf(open);
       if (end === undefined && !isEnd && rest.length <= charsMax) {
-        // Twice as much before the next try, so that an entry in many chunks is not read from its start each time.
+        // The next try waits for twice as much text: an entry in many chunks is not read from its start for each chunk.
         tryAtChars = 2 * rest.length;
         return;
       }

@@ -47,7 +47,7 @@ test("arguments are parsed in order, and problems have their position", () => {
   assert.deepEqual([second.problem.source, second.problem.line, second.problem.text], ["arguments", 2, "nonsense"]);
 });
 
-test("lines: comments, blank lines, CRLF, a BOM and a last line without an end", async () => {
+test("comments, blank lines, CRLF, a BOM and a missing last line end do not change the works of a list", async () => {
   const text =
     "\ufeff# a list\r\n\r\n10.1234/abc  # the first\r\n  PMC123\t# the second\nhttps://example.org/a#b\n10.1002/x;2-#\nW12";
   assert.deepEqual(await readAll(text), [
@@ -120,7 +120,7 @@ test("a problem contains no control characters and no line separators", async ()
     assert.doesNotMatch(text + message, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
 });
 
-test("CSV: the named column, quoted newlines, and the first line of each row", async () => {
+test("a CSV list is read from the named column, and a problem has the first line of its row", async () => {
   const csv = 'title,DOI,note\r\n"A, b",10.1234/a,"two\nlines"\r\n\r\nC,,x\r\n"D ""quoted""",nonsense,\r\nE\r\n';
   const read = await readAll(csv, { format: "csv", column: "doi" });
   assert.equal(read[0], "doi:10.1234/a");
@@ -130,13 +130,13 @@ test("CSV: the named column, quoted newlines, and the first line of each row", a
   assert.equal(read.length, 4);
 });
 
-test("CSV: semicolon and tab are detected in the header, and a BOM is removed", async () => {
+test("the delimiter of a CSV list is found in its header, and a BOM is removed", async () => {
   assert.deepEqual(await readAll("\ufeffdoi;title\n10.1234/a;x,y\n", { format: "csv" }), ["doi:10.1234/a"]);
   assert.deepEqual(await readAll("title\tpmid\nx\t123\n", { format: "csv" }), ["pmid:123"]);
   assert.deepEqual(await readAll("doi\n10.1002/x;2-a\n", { format: "csv" }), ["doi:10.1002/x;2-a"]);
 });
 
-test("CSV: a missing column is reported once, with the columns found", async () => {
+test("a missing column of a CSV list is reported once, with the columns found", async () => {
   const read = await readAll("title,doi\na,10.1234/a\nb,10.1234/b\n", { format: "csv", column: "doii" });
   assert.deepEqual(read, ["1: column doii not found; did you mean doi?; columns found: title, doi"]);
   const [first, second] = await readAll("a,b\n1,2\n", { format: "csv" });
@@ -144,7 +144,7 @@ test("CSV: a missing column is reported once, with the columns found", async () 
   assert.equal(second, undefined);
 });
 
-test("CSV: an unclosed quote ends the file with a problem, after at most 1 MiB", async () => {
+test("an unclosed quote in a CSV list ends the list with a problem, after at most 1 MiB", async () => {
   const short = await readAll('doi\n10.1234/a\n"10.1234/b\n10.1234/c\n', { format: "csv" });
   assert.deepEqual(short, ["doi:10.1234/a", "3: unclosed quote; the rest of the file was not read"]);
   const long = await readAll(`doi\n10.1234/a\n"${"10.1234/b\n".repeat(100_000)}`, { format: "csv" }, 65_536);
@@ -152,7 +152,7 @@ test("CSV: an unclosed quote ends the file with a problem, after at most 1 MiB",
   assert.match(long[1] ?? "", /^3: row has more than 1048576 characters/);
 });
 
-test("JSONL: the named field, bare strings, and problems with their line", async () => {
+test("JSON lines are read from the named field or as strings, and problems have their line", async () => {
   const jsonl = '{"doi":"10.1234/a"}\n\n"PMC1"\n{"pmid":123}\n{"DOI":null}\n[1]\n{"x":1}\n{not json}\n{"id":{"a":1}}\n';
   const read = await readAll(jsonl, { format: "jsonl" });
   assert.deepEqual(read.slice(0, 4), ["doi:10.1234/a", "pmcid:PMC1", "pmid:123", "5: DOI is empty"]);
@@ -300,7 +300,7 @@ test("tables of Web of Science, Scopus and Zotero are read by their own column n
   }
 });
 
-test("BibTeX: one work for each entry, with braces, quotes, numbers and escaped characters", async () => {
+test("each BibTeX entry is one work, with braces, quotes, numbers and escaped characters", async () => {
   const bib = `@comment{10.1000/not} Some text
 @string{jot = "Journal of Things"}
 @article{one,
@@ -359,7 +359,7 @@ test("BibTeX entries after one that does not end are read", async () => {
   ]);
 });
 
-test("RIS and PubMed records: one work for each, under all its identifiers", async () => {
+test("each RIS or PubMed record is one work under all its identifiers", async () => {
   const ris =
     "TY  - JOUR\r\nTI  - One\r\nPY  - 2020/05/01\r\nDO  - 10.1000/one\r\nER  - \r\n\r\nTY  - JOUR\nUR  - https://example.org/two.pdf\nER  - \n";
   assert.deepEqual((await all(inputsOfStream(streamOf(ris), "stdin", { format: "ris" }))).map(inShort), [

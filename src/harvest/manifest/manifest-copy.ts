@@ -21,16 +21,16 @@ export async function copyManifest(from: Manifest, to: Manifest): Promise<Copied
   }
 }
 
-/** A run that was killed is not running in the copy. */
+/** Counts the rows. A run that was killed is not running in the copy. */
 async function* counted(pages: AsyncIterable<TablePage>, copied: Record<TableName, number>): AsyncIterable<TablePage> {
   for await (const { table, rows } of pages) {
     copied[table] += rows.length;
     const isRuns = table === "runs";
-    yield { table, rows: isRuns ? rows.map(row => ({ ...row, state: stopped(row["state"]) })) : rows };
+    yield { table, rows: isRuns ? rows.map(row => ({ ...row, state: stateInCopy(row["state"]) })) : rows };
   }
 }
 
-function stopped(state: string | number | null | undefined): string {
+function stateInCopy(state: string | number | null | undefined): string {
   return state === "running" ? "interrupted" : String(state);
 }
 

@@ -3,8 +3,8 @@ import { RepeatTransaction } from "../../../stores/postgres/postgres-errors.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 
 /**
- * The transaction of a list that is added as a whole or not at all, on a connection of its own. If the connection breaks,
- * the list is not added and the next batch rejects.
+ * The transaction of a list that is added completely or not at all, on a connection that is not in the pool. If the
+ * connection breaks, the list is not added and the next batch rejects.
  */
 export class PostgresList {
   readonly #connection: PostgresConnection;
@@ -53,7 +53,7 @@ export class PostgresList {
     }
   }
 
-  /** Nothing is added. Never rejects: a server that is away rolls back too. */
+  /** Removes the list. Never rejects: if the connection breaks, the server rolls back. */
   async rollback(): Promise<void> {
     try {
       await this.end("ROLLBACK");

@@ -65,7 +65,7 @@ async function addBatch(
   const counts = { pending: 0, present: 0, failed: 0, queues };
   for (const work of works) {
     const queue = options.queueOf?.(work) ?? "";
-    const state = place(batch, run, work, queue, options);
+    const state = assign(batch, run, work, queue, options);
     if (state === undefined) continue;
     counts[state] += 1;
     if (state === "pending") queues.set(queue, (queues.get(queue) ?? 0) + 1);
@@ -127,8 +127,8 @@ async function readKnown(client: Queryable, works: readonly Work[], readsAllKeys
   return { byKey, byName };
 }
 
-/** What the run does with the work; undefined if the list has named it before. */
-function place(
+/** Adds a work to the batch. Returns what the run does with it; undefined if the list has named it before. */
+function assign(
   batch: Batch,
   run: number,
   work: Work,
@@ -182,7 +182,7 @@ async function insertNew(client: Queryable, run: number, { byKey }: Batch): Prom
       run,
     ],
   );
-  // Another process has listed one of them in this moment: the transaction is repeated, and finds it.
+  // Another process has listed one of them at the same time: the transaction is repeated, and finds it.
   if (rows.length < added.length) throw new RepeatTransaction();
   const idByKey = new Map(rows.map(row => [row["key"], Number(row["id"])]));
   const owned = added.flatMap(({ work, names }) => [...names].map(name => ({ name, id: idByKey.get(work.key) ?? 0 })));
@@ -214,7 +214,7 @@ async function updateKnown(client: Queryable, run: number, { byKey }: Batch): Pr
   );
 }
 
-/** Sorted, so that two processes that add the same names wait for each other instead of in a circle. */
+/** In the order of the names, so that two processes that add the same names do not deadlock. */
 async function insertNames(
   client: Queryable,
   owned: readonly { readonly name: string; readonly id: number }[],

@@ -330,7 +330,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.deepEqual(attempts, Array(200).fill(1));
   });
 
-  test("a server that is away is a StoreError once nothing waits for it any more", async t => {
+  test("operations that wait for a server fail with a StoreError after stopWaiting", async t => {
     const own = await PostgresServer.start();
     t.after(() => own.stop());
     const manifest = await manifestFor(t, own.url());

@@ -106,7 +106,7 @@ export class PostgresWorks implements ManifestWorks {
         this.#texts.set(id, texts);
         if (row["other"] !== null) return Number(row["other"]);
         if (Number(row["owned"]) === names.length) return undefined;
-        // Another process has added one of the names in this moment: the next statement sees its owner.
+        // Another process has added one of the names at the same time: the next statement sees its owner.
       } else await this.#readTexts(id);
     }
   }
