@@ -1,6 +1,8 @@
 /** How every backend lists works and merges what is known about them. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { test } from "node:test";
+import { identify } from "../../src/harvest/identifiers/identifiers.ts";
 import type { StoredFile } from "../../src/harvest/manifest/manifest-files.ts";
 import type { Work } from "../../src/harvest/work.ts";
 import { systemTime } from "../../src/time/system-time.ts";
@@ -253,6 +255,21 @@ export function worksContract(open: OpenManifest): void {
     await manifest.works.add(refreshed, works("a"), { isPresent: () => true, isRefresh: true });
     assert.deepEqual(keys(await taken(manifest, refreshed)), ["doi:10.1/d"]);
     assert.equal(await manifest.works.stateOf({ key: "doi:10.1/a", ids: { doi: "10.1/a" } }), "pending");
+  });
+
+  test("works with the longest identifiers are added", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    // Random characters, because a database may compress others.
+    const list = [
+      `https://x.example/${randomBytes(2000).toString("hex")}`,
+      `10.1234/${randomBytes(490).toString("hex")}`,
+    ]
+      .map(text => identify(text))
+      .map(read => ("work" in read ? read.work : assert.fail(read.message)));
+    assert.equal((await added(manifest, run, list)).pending, 2);
+    assert.equal((await added(manifest, await manifest.beginRun("run"), list)).pending, 2);
+    assert.equal((await manifest.reports.report()).works.total, 2);
   });
 
   test("text of any kind is stored as it is", async t => {
