@@ -165,6 +165,11 @@ test("JSON lines are read from the named field or as strings, and problems have 
   ]);
 });
 
+test("a JSON value that is nested too deeply to be printed is a problem of its line", async () => {
+  const nested = `{"doi":${"[".repeat(400_000)}${"]".repeat(400_000)}}\n{"doi":"10.1234/b"}\n`;
+  assert.deepEqual(await readAll(nested, { format: "jsonl" }, 65_536), ["1: doi is not a string", "doi:10.1234/b"]);
+});
+
 test("the extension decides the format, and a missing file is an error with its path", async t => {
   const folder = await mkdtemp(join(tmpdir(), "inputs-"));
   t.after(() => rm(folder, { recursive: true }));

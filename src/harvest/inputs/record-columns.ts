@@ -85,7 +85,10 @@ export function recordOf(record: Fields): { readonly work: Work } | RecordProble
 }
 
 function notText(record: Fields, name: string): RecordProblem {
-  return { text: JSON.stringify(record[name]), message: `${shortened(name)} is not a string` };
+  const value = record[name];
+  // Not JSON.stringify, which fails if a value is nested very deeply.
+  const text = Array.isArray(value) ? "[…]" : typeof value === "object" ? "{…}" : String(value);
+  return { text, message: `${shortened(name)} is not a string` };
 }
 
 /** A message if the text is not one identifier. */
