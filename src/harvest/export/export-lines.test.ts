@@ -73,8 +73,8 @@ test("a DOI and a URL with braces and backslashes are the same when their BibTeX
   const ids = { doi: "10.1000/{a}b\\", url: "https://example.org/?q={a\\" };
   const entry = bibtexEntry({ key: "doi:10.1000/a", ids });
   assert.match(entry, /^ {2}url = \{https:\/\/example\.org\/\?q=\\%7Ba\\%5C\},$/m);
-  const [read] = await Array.fromAsync(inputsOfStream(Readable.from([entry]), "stdin", { format: "bibtex" }));
-  assert.ok(read && "work" in read);
+  const { value: read } = await inputsOfStream(Readable.from([entry]), "stdin", { format: "bibtex" }).next();
+  assert.ok(read !== undefined && "work" in read);
   assert.equal(read.work.ids.doi, ids.doi);
 });
 

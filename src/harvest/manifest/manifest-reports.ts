@@ -197,6 +197,12 @@ export function storedFileOfRow(row: Row): StoredFileRow {
   };
 }
 
+/** The statement whose rows `resolverCountOfRow` reads. Each table is read once, because every run begins with it. */
+export const RESOLVER_COUNTS = `SELECT asked.resolver, asked, coalesce(stored, 0) AS stored
+  FROM (SELECT resolver, count(DISTINCT work) AS asked FROM attempts GROUP BY resolver) AS asked
+  LEFT JOIN (SELECT resolver, count(*) AS stored FROM works WHERE state = 'done' GROUP BY resolver) AS stored
+    ON stored.resolver = asked.resolver ORDER BY 1`;
+
 export function resolverCountOfRow(row: Row): ResolverCount {
   return { resolver: String(row["resolver"]), asked: Number(row["asked"]), stored: Number(row["stored"]) };
 }
