@@ -1,4 +1,5 @@
 import { sha256Of } from "../files/file-hash.ts";
+import { urlKey } from "./identifiers/identifiers.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
 import { hasSecret, redactedUrl } from "./redacted-url.ts";
 import type { Work } from "./work.ts";
@@ -19,7 +20,7 @@ export class SecretUrls {
     const { url } = work.ids;
     if (url === undefined || !hasSecret(url)) return work;
     const stored = redactedUrl(url);
-    const key = work.key === `url:${url}` ? `url:${stored}~${sha256Of(url).slice(0, HASH_CHARS)}` : work.key;
+    const key = work.key === urlKey(url) ? urlKey(`${stored}~${sha256Of(url).slice(0, HASH_CHARS)}`) : work.key;
     this.#urlByKey.set(key, url);
     return { ...work, key, ids: { ...work.ids, url: stored } };
   }

@@ -16,7 +16,7 @@ export interface WorkIds {
 
 /** A publication whose file is wanted. */
 export interface Work {
-  /** Unique in the manifest: `doi:10.1234/abc`, `arxiv:2401.00001`, `url:https://…`. */
+  /** Unique in the manifest: `doi:10.1234/abc`, `arxiv:2401.00001`, `url:https://…`; a long URL ends with a hash. */
   readonly key: string;
   /** At least one. */
   readonly ids: WorkIds;
