@@ -13,7 +13,11 @@ const MARKS: readonly (readonly [RegExp, string])[] = [
   [/awswafcookiedomainlist|\bawswaf\.com\b|token\.awswaf/i, "AWS WAF challenge"],
   [/\b_incapsula_resource\b|incapsula incident id/i, "Imperva challenge"],
   [/\bdatadome\b.{0,200}captcha|captcha-delivery\.com/is, "DataDome challenge"],
-  [/<title>\s*access denied\s*<\/title>[\s\S]*reference&#32;&#35;|errors\.edgesuite\.net/i, "blocked by Akamai"],
+  // Anchored, because an attempt for each title of a hostile page would take quadratic time.
+  [
+    /^(?=[\s\S]*<title>\s*access denied\s*<\/title>)[\s\S]*reference&#32;&#35;|errors\.edgesuite\.net/i,
+    "blocked by Akamai",
+  ],
   [/preparing to download/i, "proof-of-work challenge"],
   [/g-recaptcha|h-captcha|cf-turnstile/i, "CAPTCHA"],
   [/checking (?:if the site connection is secure|your browser before)/i, "browser check"],
