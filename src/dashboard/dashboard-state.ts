@@ -1,6 +1,6 @@
 /**
  * The state that the page shows, as it is sent to the browser: plain JSON. The page imports these types, so this file
- * imports nothing. Instants are epoch milliseconds of the server, and `null` stands for "none".
+ * imports nothing. Instants are epoch milliseconds of the server, and `null` means "none".
  */
 
 export type CircuitStateName = "closed" | "open" | "half_open";
@@ -294,7 +294,7 @@ export interface DashboardPatch {
   /** Names of hosts that are no longer listed. */
   readonly gone?: readonly string[];
   readonly processes?: readonly ProcessState[];
-  /** The complete charts, because the length of their steps has changed. */
+  /** The complete charts, because their steps have another length or begin after those that were sent. */
   readonly series?: SeriesState;
   /** New steps, and the last ones again while they grow. */
   readonly points?: readonly SeriesPoint[];

@@ -252,6 +252,16 @@ test("the handler works below a path, with and without a framework that removes 
   assert.equal((await fetch(withToken(mounted, express, "/ops/main.js"))).status, 200);
 });
 
+test("a path that a browser would take for another host is not redirected there", async t => {
+  const { dashboard, origin } = await dashboardFor(t, { basePath: "/ops" });
+  const path = `/\\evil.example\\..\\..\\ops?token=${dashboard.token}`;
+  const sent = request(origin, { path }).end();
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  response.resume();
+  assert.equal(response.statusCode, 302);
+  assert.equal(new URL(response.headers.location ?? "", origin).origin, origin);
+});
+
 test("an action whose body is truncated or too large changes nothing", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
   const { hub, dashboard, origin } = await dashboardFor(t);

@@ -13,7 +13,7 @@ import { RateSeries } from "./rate-series.ts";
 import { readRunState } from "./run-state.ts";
 import type { DashboardSource, SourceState } from "./source.ts";
 
-/** Steps of the charts over the whole run, at most. */
+/** Steps of the charts over the whole run. */
 const STEPS_MAX = 600;
 const SECOND_MS = 1000;
 const DAY_MS = 86_400_000;
@@ -33,6 +33,7 @@ export interface RunSourceOptions {
 export class RunSource implements DashboardSource {
   readonly about;
   readonly actions = undefined;
+  readonly log = new EventLog();
   readonly #options: RunSourceOptions;
   #events: RunEvents = emptyEvents();
   #hosts: ReadonlyMap<string, HostState> = new Map();
@@ -49,15 +50,11 @@ export class RunSource implements DashboardSource {
     };
   }
 
-  get log(): EventLog {
-    return this.#events.log;
-  }
-
   async read(): Promise<SourceState> {
     const { manifest, folder, time } = this.#options;
     const run = await readRunState(manifest, { folder });
     await this.#readTelemetry();
-    const { hosts: eventHosts, series, log, lastMs } = this.#events;
+    const { hosts: eventHosts, series, lastMs } = this.#events;
     const isOver = run?.state !== "running";
     const nowMs = isOver ? lastMs : time.wallMs();
     const hosts = hostStates(
@@ -71,8 +68,8 @@ export class RunSource implements DashboardSource {
       totals: { calls: 0, inFlight: 0, waiting: 0 },
       hosts,
       processes: [],
-      series: coarsened(series.since(0)),
-      events: log.takeAll(),
+      series: coarsened(series.since(0), nowMs),
+      events: this.log.takeAll(),
       run,
     };
   }
@@ -95,7 +92,7 @@ export class RunSource implements DashboardSource {
     await this.#options.manifest.close();
   }
 
-  /** Reads the events that were added since. The file of a finished run is read once. */
+  /** Reads the events that were added since the last call. The file of a finished run is read once. */
   async #readTelemetry(): Promise<void> {
     const { telemetry, time } = this.#options;
     if (telemetry === undefined || time.monotonicUs() < this.#nextReadUs) return;
@@ -110,7 +107,10 @@ export class RunSource implements DashboardSource {
   }
 
   async #takeNew(telemetry: TelemetryFile, runId: string): Promise<void> {
-    if (this.#events.runId !== runId) this.#events = emptyEvents(runId);
+    if (this.#events.runId !== runId) {
+      this.#events = emptyEvents(runId);
+      this.log.clear();
+    }
     const events = this.#events;
     let at = 0;
     for await (const event of telemetry.events(runId)) {
@@ -120,7 +120,7 @@ export class RunSource implements DashboardSource {
       events.lastMs = Math.max(events.lastMs, event.ts);
       events.series.take(event);
       events.hosts.take(event);
-      events.log.take(event, false);
+      this.log.take(event, false);
     }
   }
 }
@@ -129,27 +129,30 @@ interface RunEvents {
   readonly runId: string;
   readonly series: RateSeries;
   readonly hosts: EventHosts;
-  readonly log: EventLog;
   taken: number;
   lastMs: number;
 }
 
 function emptyEvents(runId = ""): RunEvents {
   const series = new RateSeries({ stepMs: SECOND_MS, keepMs: DAY_MS });
-  return { runId, series, hosts: new EventHosts(), log: new EventLog(), taken: 0, lastMs: 0 };
+  return { runId, series, hosts: new EventHosts(), taken: 0, lastMs: 0 };
 }
 
+/** Changes with each write. SQLite writes to the file `-wal` first, and copies its content into the main file later. */
 async function stateOf(path: string): Promise<string> {
-  const stats = await stat(path).catch(() => undefined);
-  return stats === undefined ? "" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+  const files = [path, `${path}-wal`].map(async file => {
+    const stats = await stat(file).catch(() => undefined);
+    return stats === undefined ? "" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+  });
+  return (await Promise.all(files)).join(", ");
 }
 
-/** The whole run in at most `STEPS_MAX` steps. */
-function coarsened(points: readonly SeriesPoint[]): SourceState["series"] {
-  const [first, last] = [points[0], points.at(-1)];
-  if (first === undefined || last === undefined) return { stepMs: SECOND_MS, points };
+/** The points from the first one to `toMs`, in at most `STEPS_MAX` steps. */
+function coarsened(points: readonly SeriesPoint[], toMs: number): SourceState["series"] {
+  const [first] = points;
+  if (first === undefined) return { stepMs: SECOND_MS, points };
   let stepMs = SECOND_MS;
-  while ((last.atMs - first.atMs) / stepMs > STEPS_MAX) stepMs *= 2;
+  while ((toMs - first.atMs) / stepMs > STEPS_MAX) stepMs *= 2;
   if (stepMs === SECOND_MS) return { stepMs, points };
   const series = new RateSeries({ stepMs, keepMs: STEPS_MAX * 2 * stepMs });
   for (const { atMs, waitMs, ...counts } of points) {
