@@ -262,6 +262,33 @@ test("a path that a browser would take for another host is not redirected there"
   assert.equal(new URL(response.headers.location ?? "", origin).origin, origin);
 });
 
+test("an action is carried out if the framework has read its body, and passes it as a value or text", async t => {
+  const dashboard = dashboardOf(exampleSource(), {});
+  t.after(() => dashboard.close());
+  let given: (text: string) => unknown = () => undefined;
+  const origin = await listen(t, async (message, response) => {
+    const text = message.method === "POST" ? Buffer.concat(await Array.fromAsync(message)).toString() : "";
+    dashboard(Object.assign(message, { body: given(text) }), response);
+  });
+  const state = (await (await fetch(withToken(dashboard, origin, "/state"))).json()) as DashboardState;
+  const headers = { "content-type": "application/json", origin, "x-docstokg-action": state.about.actionToken };
+  const body = JSON.stringify({ action: "close", host: state.hosts[0]?.name, reason: "test" });
+  const act = async () => {
+    const response = await fetch(withToken(dashboard, origin, "/actions"), { method: "POST", headers, body });
+    return [response.status, await response.text()];
+  };
+  const applied = [200, JSON.stringify({ isApplied: true, text: "applied by 3 of 3 processes" })];
+  for (const parse of [JSON.parse, String, Buffer.from] as const) {
+    given = parse;
+    assert.deepEqual(await act(), applied, parse.name);
+  }
+  given = () => undefined;
+  assert.deepEqual(await act(), [
+    400,
+    "400: the body was read before the dashboard was called: pass it as request.body\n",
+  ]);
+});
+
 test("an action whose body is truncated or too large changes nothing", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
   const { hub, dashboard, origin } = await dashboardFor(t);

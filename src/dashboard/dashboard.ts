@@ -45,7 +45,10 @@ export interface DashboardOptions {
   readonly time?: Time | undefined;
 }
 
-/** A handler for requests of a Node server. Mount it in `node:http`, Express or Fastify. */
+/**
+ * A handler for requests of a Node server. Mount it in `node:http`, Express or Fastify. If the framework has read the body
+ * of a request, the request must have it as `body`, as in Express.
+ */
 export interface Dashboard {
   (request: IncomingMessage, response: ServerResponse): void;
   /** The secret of the address; undefined with `token: false`. */
