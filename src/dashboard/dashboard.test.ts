@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
+import { text as textOf } from "node:stream/consumers";
 import { test } from "node:test";
 import { exampleSource } from "../../test/dashboard/example-source.ts";
 import { dashboardFor, listen, withToken } from "../../test/dashboard/served-dashboard.ts";
@@ -267,7 +268,7 @@ test("an action is carried out if the framework has read its body, and passes it
   t.after(() => dashboard.close());
   let given: (text: string) => unknown = () => undefined;
   const origin = await listen(t, async (message, response) => {
-    const text = message.method === "POST" ? Buffer.concat(await Array.fromAsync(message)).toString() : "";
+    const text = message.method === "POST" ? await textOf(message) : "";
     dashboard(Object.assign(message, { body: given(text) }), response);
   });
   const state = (await (await fetch(withToken(dashboard, origin, "/state"))).json()) as DashboardState;
