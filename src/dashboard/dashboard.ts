@@ -33,11 +33,11 @@ export interface DashboardOptions {
    * them. @default ["127.0.0.1", "[::1]", "localhost"]
    */
   readonly hosts?: readonly string[] | "any" | undefined;
-  /** Shows everything and changes nothing: every action is refused. @default false */
+  /** The page shows the state, and every action is refused. @default false */
   readonly isReadOnly?: boolean | undefined;
   /**
-   * Called with each action that was carried out, for a log of who did what and why. The page gets its answer when it
-   * has returned, or its promise is settled. If it fails, the action is not undone, and the page shows the error.
+   * Called with each action that was carried out, such as for an audit log. The page gets its answer when the function has
+   * returned, or its promise is settled. If it fails, the action is not undone, and the page shows the error.
    * @default none
    */
   readonly onAction?: ((action: PerformedAction) => void) | undefined;

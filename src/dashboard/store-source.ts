@@ -34,8 +34,8 @@ export interface StoreSourceOptions {
 }
 
 /**
- * Every process that shares a store. Processes publish their state once a second; requests and refusals are counted from
- * one state to the next, and the events are the changes that this shows.
+ * All processes that share a store. Processes publish their state once a second. Requests, refusals and events are the
+ * differences from one state to the next.
  */
 export class StoreSource implements DashboardSource {
   readonly about;
