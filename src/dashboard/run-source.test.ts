@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, renameSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { at, attempt, START_MS } from "../../test/telemetry/kit.ts";
@@ -9,6 +9,7 @@ import { openManifest } from "../harvest/manifest/manifest.ts";
 import { loadPolicy } from "../policy/load.ts";
 import type { TelemetryEvent } from "../telemetry/events.ts";
 import { openTelemetryFile } from "../telemetry/reading/telemetry-file.ts";
+import { rotatedName } from "../telemetry/rotated-files.ts";
 import { sqliteSink } from "../telemetry/sinks/sqlite-sink.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { systemTime } from "../time/system-time.ts";
@@ -172,4 +173,29 @@ test("events in a SQLite file are read when they are written, before SQLite copi
   await sink.flush?.();
   await time.advance(1000);
   assert.equal((await source.read()).hosts[0]?.keys[0]?.acquired, 2);
+});
+
+test("new events are counted, each once, after the oldest file of the telemetry was deleted", async t => {
+  const { source, folder, time } = await runFor(
+    t,
+    [0, 1000, 2000].map(ms => attempt(ms, "a.example")),
+  );
+  const path = join(folder, "telemetry.jsonl");
+  const requestsOf = async () => {
+    await time.advance(1000);
+    return (await source.read()).hosts[0]?.keys[0]?.acquired;
+  };
+  const rotated = rotatedName(path, START_MS);
+  renameSync(path, rotated);
+  append(folder, [attempt(3000, "a.example"), attempt(4000, "a.example")]);
+  assert.equal(await requestsOf(), 5);
+  unlinkSync(rotated);
+  append(folder, [attempt(5000, "a.example")]);
+  assert.equal(await requestsOf(), 6);
+  append(folder, [attempt(6000, "a.example")]);
+  assert.equal(await requestsOf(), 7);
+  // All events that were counted are gone.
+  unlinkSync(path);
+  append(folder, [attempt(7000, "a.example"), attempt(8000, "a.example")]);
+  assert.equal(await requestsOf(), 9);
 });

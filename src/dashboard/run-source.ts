@@ -1,8 +1,10 @@
 import { stat } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
 import type { Manifest } from "../harvest/manifest/manifest.ts";
 import { type ExplainedValue, explainTarget } from "../policy/explanation.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { isRole, unknownRoleMessage } from "../policy/roles.ts";
+import type { TelemetryEvent } from "../telemetry/events.ts";
 import type { TelemetryFile } from "../telemetry/reading/telemetry-file.ts";
 import type { Time } from "../time/time.ts";
 import type { HostState, SeriesPoint, WorkHistoryState } from "./dashboard-state.ts";
@@ -115,8 +117,15 @@ export class RunSource implements DashboardSource {
     let at = 0;
     for await (const event of telemetry.events(runId)) {
       at += 1;
+      if (at === 1) {
+        // The oldest files of a long run are deleted.
+        if (events.first !== undefined && !isDeepStrictEqual(event, events.first))
+          events.taken = await positionOf(events.last, telemetry, runId);
+        events.first = event;
+      }
       if (at <= events.taken) continue;
       events.taken = at;
+      events.last = event;
       events.lastMs = Math.max(events.lastMs, event.ts);
       events.series.take(event);
       events.hosts.take(event);
@@ -129,13 +138,34 @@ interface RunEvents {
   readonly runId: string;
   readonly series: RateSeries;
   readonly hosts: EventHosts;
+  /** The number of events, from the first one in the file, that are counted. */
   taken: number;
+  /** The first event in the file when it was read the last time. */
+  first: TelemetryEvent | undefined;
+  /** The last event that is counted. */
+  last: TelemetryEvent | undefined;
+  /** The time of the latest event. */
   lastMs: number;
 }
 
 function emptyEvents(runId = ""): RunEvents {
   const series = new RateSeries({ stepMs: SECOND_MS, keepMs: DAY_MS });
-  return { runId, series, hosts: new EventHosts(), taken: 0, lastMs: 0 };
+  return { runId, series, hosts: new EventHosts(), taken: 0, first: undefined, last: undefined, lastMs: 0 };
+}
+
+/** The position of an event in the file, from 1; 0 if the file does not have it. */
+async function positionOf(
+  wanted: TelemetryEvent | undefined,
+  telemetry: TelemetryFile,
+  runId: string,
+): Promise<number> {
+  let at = 0;
+  let found = 0;
+  for await (const event of telemetry.events(runId)) {
+    at += 1;
+    if (event.ts === wanted?.ts && isDeepStrictEqual(event, wanted)) found = at;
+  }
+  return found;
 }
 
 /** Changes with each write. SQLite writes to the file `-wal` first, and copies its content into the main file later. */
