@@ -39,6 +39,9 @@ export interface WaitBoundsDeps {
 export class WaitBounds {
   readonly #deps: WaitBoundsDeps;
   #isJudging = false;
+  /** The number of the request that has arrived last, and of the one that had at the last judgement. */
+  #newest = 0;
+  #lastJudged = 0;
 
   constructor(deps: WaitBoundsDeps) {
     this.#deps = deps;
@@ -48,6 +51,7 @@ export class WaitBounds {
   watch(waiter: Waiter): void {
     const { peers } = this.#deps;
     const { roleBudget, ownBoundUs, arrivedUs } = waiter;
+    this.#newest = waiter.number;
     waiter.lastStoreRequest = (peers?.requestCount(roleBudget) ?? 0) + 1;
     if (ownBoundUs < Number.POSITIVE_INFINITY) this.#checkBoundIn(waiter, (ownBoundUs - arrivedUs) / 1000);
   }
@@ -76,18 +80,32 @@ export class WaitBounds {
 
   /** Refuses the requests that can no longer start within their bounds. */
   #judge(): void {
-    const { queues, admission, time, serve } = this.#deps;
+    const { queues, time, serve } = this.#deps;
     const nowUs = time.monotonicUs();
+    let late = queues.takeLate(nowUs);
+    // Without the new requests that are refused, those that waited before may start in time.
+    const isNew = ({ waiter }: LateWaiter) => waiter.number > this.#lastJudged;
+    while (late.some(isNew) && !late.every(isNew)) {
+      for (const { waiter } of late) queues.changed(waiter.roleBudget);
+      this.#refuseLate(late.filter(isNew), nowUs);
+      late = queues.takeLate(nowUs);
+    }
+    this.#lastJudged = this.#newest;
+    this.#refuseLate(late, nowUs);
+    serve();
+  }
+
+  #refuseLate(all: readonly LateWaiter[], nowUs: number): void {
+    const { queues, admission } = this.#deps;
     const exactMax = EXACT_WORK_MAX / queues.waiting;
     const exact = new Map<LateGroup, EstimatedStart>();
-    for (const late of queues.takeLate(nowUs)) {
+    for (const late of all) {
       const { waiter, group } = late;
       // A listener of a refusal may have ended it.
       if (waiter.isOver || waiter.hasLeft) continue;
       if (exact.size < exactMax && !exact.has(group)) exact.set(group, this.#startOf(late, nowUs));
       this.#refuse(waiter, admission.rejectLate(waiter, nowUs, exact.get(group) ?? late));
     }
-    serve();
   }
 
   /** When a late request would start if it stayed. The end of a wait for a slot is not known. */

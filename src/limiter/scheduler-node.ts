@@ -4,6 +4,7 @@ import type { Budget } from "./budget.ts";
 import type { QueueEstimate } from "./queue-estimate.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { WaitQueue } from "./wait-queue.ts";
+import type { Waiter } from "./waiter.ts";
 
 /** The last wait of a node for one kind of limit. */
 export interface Parking {
@@ -33,6 +34,8 @@ export class SchedulerNode {
   skippedTurns = 0;
   /** What the budget of this node waits for; the node is not served until then. */
   parkedFor: "slot" | "time" | undefined = undefined;
+  /** The request that had the turn when it was parked. */
+  parkedBy: Waiter | undefined = undefined;
   /** When it was parked for a slot, and how long it was so in total before. */
   #slotlessSinceUs = 0;
   #slotlessUs = 0;
@@ -58,21 +61,24 @@ export class SchedulerNode {
   }
 
   /** `limit` is undefined while the store is only asked: no limit has delayed the request yet. */
-  parkForSlot(nowUs: number, limit: Constraint | undefined): void {
+  parkForSlot(waiter: Waiter, nowUs: number, limit: Constraint | undefined): void {
     this.parkedFor = "slot";
+    this.parkedBy = waiter;
     this.#slotlessSinceUs = nowUs;
     if (limit?.kind === "concurrency") this.slotParking = { limit, untilUs: Number.POSITIVE_INFINITY };
     else if (limit !== undefined) this.timeParking = { limit, untilUs: Number.POSITIVE_INFINITY };
   }
 
-  parkForTime(limit: Constraint): void {
+  parkForTime(waiter: Waiter, limit: Constraint): void {
     this.parkedFor = "time";
+    this.parkedBy = waiter;
     this.timeParking = { limit, untilUs: Number.POSITIVE_INFINITY };
   }
 
   unpark(nowUs: number): void {
     if (this.parkedFor === "slot") this.#slotlessUs += nowUs - this.#slotlessSinceUs;
     this.parkedFor = undefined;
+    this.parkedBy = undefined;
     endParking(this.slotParking, nowUs);
     endParking(this.timeParking, nowUs);
     this.timer?.cancel();

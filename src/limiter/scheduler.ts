@@ -1,7 +1,6 @@
 import type { Constraint } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 import { type Budget, NEEDS_SLOT } from "./budget.ts";
-import { type Charge, NO_CHARGE } from "./charge.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { keyAbove, SchedulerNode, topOf } from "./scheduler-node.ts";
 import { StartEstimates } from "./start-estimates.ts";
@@ -30,9 +29,9 @@ export class Scheduler {
   readonly #root: SchedulerNode;
   /** The request that the last search found ready. */
   #ready: Waiter | undefined;
-  /** When the budget that blocked the last search has capacity, and for which charge. */
+  /** The request at which a budget blocked the last search, and when that budget has capacity for it. */
+  #blocked: Waiter | undefined;
   #untilUs = 0;
-  #blockedCharge: Charge = NO_CHARGE;
   #parkings = 0;
   readonly estimates: StartEstimates;
 
@@ -87,7 +86,9 @@ export class Scheduler {
     node.queue.leave(waiter);
     this.#count(node, -1);
     if (!wasFirst) return;
-    for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) this.#unpark(at);
+    // A node that another request has parked keeps its place: it is not ready.
+    for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above)
+      if (at.parkedFor === undefined || at.parkedBy === waiter) this.#unpark(at);
   }
 
   waiters(): readonly Waiter[] {
@@ -174,9 +175,9 @@ export class Scheduler {
    * The request that has the turn lacks something that the budgets of this process do not have: a lease, or what
    * `limit` says if that is known. `slotFreed` gives it a turn again.
    */
-  park({ roleBudget }: Waiter, limit: Constraint | undefined): void {
-    const node = this.#nodeOf(roleBudget);
-    node.parkForSlot(this.#time.monotonicUs(), limit);
+  park(waiter: Waiter, limit: Constraint | undefined): void {
+    const node = this.#nodeOf(waiter.roleBudget);
+    node.parkForSlot(waiter, this.#time.monotonicUs(), limit);
     node.above?.children.delete(node);
   }
 
@@ -209,13 +210,13 @@ export class Scheduler {
       const readyUs = at.budget?.readyUs(waiter.charge, nowUs) ?? 0;
       if (readyUs <= nowUs) continue;
       this.#untilUs = readyUs;
-      this.#blockedCharge = waiter.charge;
+      this.#blocked = waiter;
       if (at === node) this.#parkUntilReady(node);
       return at;
     }
     const { aloneUntilUs } = waiter.roleBudget;
     if (aloneUntilUs > nowUs && waiter.units > 0) {
-      this.#parkUntilAnswered(node, aloneUntilUs, nowUs);
+      this.#parkUntilAnswered(node, waiter, nowUs);
       return node;
     }
     this.#ready = waiter;
@@ -224,14 +225,15 @@ export class Scheduler {
 
   #parkUntilReady(node: SchedulerNode): void {
     const { budget } = node;
+    const waiter = this.#blocked;
     // Only a budget blocks.
-    if (budget === undefined) return;
+    if (budget === undefined || waiter === undefined) return;
     const nowUs = this.#time.monotonicUs();
     if (this.#untilUs === NEEDS_SLOT) {
-      node.parkForSlot(nowUs, budget.slotConstraint(node === this.#root ? "max_inflight" : "max_concurrent"));
+      node.parkForSlot(waiter, nowUs, budget.slotConstraint(node === this.#root ? "max_inflight" : "max_concurrent"));
       return;
     }
-    node.parkForTime(budget.constraint(this.#blockedCharge, nowUs));
+    node.parkForTime(waiter, budget.constraint(waiter.charge, nowUs));
     node.untilUs = this.#untilUs;
     this.#parkings += 1;
     node.parking = this.#parkings;
@@ -242,11 +244,13 @@ export class Scheduler {
   }
 
   /**
-   * Parks the node as if it lacked a slot: the answer to the request in flight unparks it, or the timer at `untilUs`.
+   * Parks the node as if it lacked a slot: the answer to the request in flight unparks it, or the timer at
+   * `aloneUntilUs` does.
    */
-  #parkUntilAnswered(node: SchedulerNode, untilUs: number, nowUs: number): void {
-    node.parkForSlot(nowUs, undefined);
-    node.timer = this.#time.setTimer((untilUs - nowUs) / 1000, () => {
+  #parkUntilAnswered(node: SchedulerNode, waiter: Waiter, nowUs: number): void {
+    node.parkForSlot(waiter, nowUs, undefined);
+    const { aloneUntilUs } = waiter.roleBudget;
+    node.timer = this.#time.setTimer((aloneUntilUs - nowUs) / 1000, () => {
       this.#unpark(node);
       this.#wake();
     });

@@ -20,7 +20,7 @@ test("a RateLimiter agrees with a plain list of sends: any window, bounds, order
 });
 
 test("traces that showed a wrong time or name in a refusal before keep every law", async () => {
-  const turns = [363_044, 413_417];
+  const turns = [331_541, 363_044, 413_417];
   const drift = [348_038];
   const names = [322_281, 377_886, 392_507, 393_753, 417_379];
   const judgedLate = [900_294, 900_613, 900_625, 901_649, 909_791];

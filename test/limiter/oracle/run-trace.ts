@@ -133,6 +133,7 @@ class Trace implements TraceResult {
   /** The refusal of a call with this bound, which arrives now; undefined if it waits. */
   async #refusalWithin(call: PlannedCall, maxWaitMs: number): Promise<unknown> {
     const abort = new AbortController();
+    const waiting = this.#waiting.size;
     let ended: unknown;
     this.#limiter.acquire({ ...this.#requestOf(call), maxWaitMs, signal: abort.signal }).then(
       grant => grant.giveBack(),
@@ -142,6 +143,8 @@ class Trace implements TraceResult {
     );
     await this.#time.advance(0);
     const refusal = ended;
+    if (refusal !== undefined && this.#waiting.size < waiting)
+      this.violations.push("a call that was refused itself ended the wait of another one");
     abort.abort();
     await this.#time.advance(0);
     return refusal;
