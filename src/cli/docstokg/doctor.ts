@@ -43,8 +43,8 @@ export const doctor: CommandModule = {
 /** Files for S3 are on the disk of this machine until they are complete. */
 async function outputCheck(folder: string): Promise<DoctorFinding> {
   if (!isS3Url(folder)) return diskCheck(folder);
-  const { partsRoot } = await import("../../harvest/storage/s3-store.ts");
-  const { detail, ...finding } = await diskCheck(partsRoot());
+  const root = (await import("../../harvest/storage/s3-store.ts")).partsRoot();
+  const { detail, ...finding } = await diskCheck(root);
   return { ...finding, detail: `${detail}, for partial files of ${folder}` };
 }
 
