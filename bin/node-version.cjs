@@ -1,6 +1,6 @@
 "use strict";
 
-// ECMAScript 5 on purpose: an old Node must parse this file and print the message below.
+// Only syntax that Node 10 can parse, so that an old Node prints the message below.
 
 var OLDEST_NODE = [22, 19];
 

@@ -1,6 +1,6 @@
 /**
- * Measures a run over the simulated internet on virtual time, with the shipped limits: how long it takes and how long it was
- * estimated to take, how many requests it sends, and how much memory it needs.
+ * Measures a run over the simulated internet on virtual time, with the shipped limits: how long it takes and how long it
+ * was estimated to take, how many requests it sends, and how much memory it needs.
  *
  *   node scripts/harvest-figures.ts --works 10000 [--patience 86400]
  */

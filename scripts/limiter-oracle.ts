@@ -6,13 +6,21 @@ import { parseArgs } from "node:util";
 import { runTrace } from "../test/limiter/oracle/run-trace.ts";
 import { drawTrace } from "../test/limiter/oracle/trace-plan.ts";
 
-const { values } = parseArgs({ options: { seed: { type: "string" }, traces: { type: "string" } } });
-const first = Number(values.seed ?? 1);
-const traces = Number(values.traces ?? 1000);
-if (!Number.isSafeInteger(first) || !(traces > 0)) throw new RangeError("--seed and --traces must be whole numbers");
-const sums = { granted: 0, refused: 0, compared: 0 };
+const { values } = parseArgs({
+  options: { seed: { type: "string", default: "1" }, traces: { type: "string", default: "1000" } },
+});
+const first = Number(values.seed);
+const traces = Number(values.traces);
+if (!Number.isSafeInteger(first) || !Number.isSafeInteger(traces) || traces < 1) {
+  console.error(
+    `--traces must be a whole number of 1 or more and --seed a whole number, not ${values.traces} and ${values.seed}`,
+  );
+  process.exit(2);
+}
+const sums = { traces: 0, granted: 0, refused: 0, compared: 0 };
 for (let seed = first; seed < first + traces; seed += 1) {
   const { violations, granted, refused, isCompared } = await runTrace(drawTrace(seed));
+  sums.traces += 1;
   sums.granted += granted;
   sums.refused += refused;
   sums.compared += isCompared ? 1 : 0;
@@ -22,5 +30,5 @@ for (let seed = first; seed < first + traces; seed += 1) {
   break;
 }
 console.log(
-  `${traces} traces from seed ${first}: ${sums.granted} grants, ${sums.refused} refusals and aborts, ${sums.compared} refusals compared with the real start`,
+  `${sums.traces} traces from seed ${first}: ${sums.granted} grants, ${sums.refused} refusals and aborts, ${sums.compared} refusals compared with the real start`,
 );

@@ -1,4 +1,7 @@
-/** The services of the simulated internet in a process of their own, so that the memory of a run can be measured without theirs. */
+/**
+ * The services of the simulated internet in a process of their own, so that the memory of a run can be measured without
+ * theirs.
+ */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import type { SimulatedIds } from "../src/testing/internet/copy.ts";

@@ -17,7 +17,7 @@ const STDERR_CHARS_MAX = 2000;
 /** The slowest files start first, so that none of them runs alone at the end. */
 const FIRST = [/^(?:test\/)?sim\//, /schedules\.test\.ts$/, /^test\/(?:ontology|harvest|snippets|stores)/, /^test\//];
 
-const root = new URL("..", import.meta.url).pathname;
+const root = join(import.meta.dirname, "..");
 const allowed: Record<string, string> = JSON.parse(
   readFileSync(new URL("../test/allowed-skips.json", import.meta.url), "utf8"),
 );
@@ -34,6 +34,8 @@ process.env["NODE_COMPILE_CACHE"] ??= join(root, "node_modules/.cache/compiled-m
 const counts = { passed: 0, failed: 0, skipped: 0 };
 const unexplained: string[] = [];
 const failures: string[] = [];
+/** The files with a failed test. */
+const failedFiles = new Set<string>();
 /** What the processes of the test files have printed, for a process that fails outside of its tests. */
 const stderrs = new Map<string, string>();
 
@@ -61,8 +63,9 @@ async function runTests(): Promise<void> {
   const events = run({ files, execArgv, concurrency: 2 * availableParallelism(), timeout: HANG_MS });
   events.on("test:fail", ({ name, file = "", details, nesting }) => {
     // A suite or file fails because of a test inside it, which is counted itself.
-    if (details.type === "suite" || isFile(name, nesting)) return;
+    if (details.type === "suite" || isFileOfFailedTest(name, file, nesting)) return;
     counts.failed += 1;
+    failedFiles.add(file);
     const text = [errorText(details.error), isPath(name) ? (stderrs.get(file) ?? "").trimEnd() : ""].filter(Boolean);
     failures.push(`FAILED ${relative(root, file)}: ${name}\n${indented(text.join("\n"))}\n`);
   });
@@ -94,9 +97,9 @@ async function runTests(): Promise<void> {
   for await (const _ of events);
 }
 
-/** A file whose process fails outside of its tests is reported under its own path. */
-function isFile(name: string, nesting: number): boolean {
-  return nesting === 0 && counts.failed > 0 && isPath(name);
+/** A file is reported under its own path. It is a failure of its own only if its process fails outside of its tests. */
+function isFileOfFailedTest(name: string, file: string, nesting: number): boolean {
+  return nesting === 0 && failedFiles.has(file) && isPath(name);
 }
 
 function isPath(name: string): boolean {

@@ -1,4 +1,4 @@
-/** `docstokg/harvest`: what `docstokg run` is made of. Works go in, results come out, files are in a folder. */
+/** `docstokg/harvest`, the library behind `docstokg run`: stores the files of works and yields a result for each work. */
 export type { FileKind } from "./harvest/downloads/file-check.ts";
 export { LAYOUTS, type Layout, type LayoutTemplate } from "./harvest/downloads/layout.ts";
 export { METADATA_FORMATS, type MetadataFormat } from "./harvest/downloads/metadata-file.ts";

@@ -3,6 +3,7 @@
  * environment variables alone.
  */
 import "./http/supported-runtime.ts";
+import { quote } from "./core/text/quote.ts";
 import { ConfigError } from "./errors.ts";
 import { createHub } from "./http/create-hub.ts";
 import type { HubOptions } from "./http/hub-options.ts";
@@ -17,7 +18,9 @@ function cacheFrom(value: string | undefined): HubOptions["cache"] {
   if (value === undefined || value === "" || value === "memory") return "memory";
   if (value === "off") return false;
   if (/^sqlite:./.test(value)) return value as `sqlite:${string}`;
-  return refuse(`DOCSTOKG_CACHE=${value}: expected memory, off or sqlite:<file>`);
+  // A ConfigError shows no password: the value may be the URL of a database.
+  const message = `${quote(value)} is not one of memory, off, sqlite:<file>`;
+  return refuse(new ConfigError([{ where: "DOCSTOKG_CACHE", path: "", message }]).message);
 }
 
 /** Node itself uses HTTP_PROXY, HTTPS_PROXY and NO_PROXY with this variable or flag; so does the hub. */

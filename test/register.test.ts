@@ -39,3 +39,12 @@ test("with --import docstokg/register and an invalid policy the program ends wit
   assert.equal(stdout, "");
   assert.match(stderr, /^docstokg: DOCSTOKG_RLIMITS/);
 });
+
+test("with --import docstokg/register an invalid DOCSTOKG_CACHE is reported without its password", async () => {
+  assert.deepEqual(await run("", { DOCSTOKG_CACHE: "redis://:hunter2@cache.example.org" }), {
+    code: 2,
+    signal: null,
+    stdout: "",
+    stderr: 'docstokg: DOCSTOKG_CACHE: "redis://…@cache.example.org" is not one of memory, off, sqlite:<file>\n',
+  });
+});

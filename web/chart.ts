@@ -1,5 +1,6 @@
-/** One small chart: an area over time, with the current value and the peak. */
+/** Small charts: an area over time, with the current value and the peak. */
 import type { SeriesName, SeriesPoint } from "../src/dashboard/dashboard-state.ts";
+import type { ChartRange } from "./chart-range.ts";
 import { fill, h, setAttribute, setText, svg } from "./dom.ts";
 import { clock, duration, perSecond } from "./format.ts";
 
@@ -22,12 +23,6 @@ const CHARTS: readonly ChartSpec[] = [
   { name: "failures", title: "Failures per second", tone: "failed" },
   { name: "refused", title: "Refused per second", tone: "refused" },
 ];
-
-export interface ChartRange {
-  readonly fromMs: number;
-  readonly toMs: number;
-  readonly stepMs: number;
-}
 
 export class Charts {
   readonly #charts: readonly Chart[];

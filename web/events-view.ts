@@ -47,9 +47,10 @@ export class EventsView implements View {
   }
 
   update(model: Model): void {
+    // The numbers of a server that was restarted begin again.
+    const isDrawn = model === this.#model && (model.events.at(-1)?.seq ?? 0) === this.#drawnSeq;
     this.#model = model;
-    const lastSeq = model.events.at(-1)?.seq ?? 0;
-    if (this.#pause.getAttribute("aria-pressed") === "true" || lastSeq === this.#drawnSeq) return;
+    if (this.#pause.getAttribute("aria-pressed") === "true" || isDrawn) return;
     this.#draw();
   }
 

@@ -12,7 +12,7 @@ export function perSecond(value: number): string {
   return value < 10 ? String(Number(value.toFixed(1))) : count(Math.round(value));
 }
 
-/** `now`, `340 ms`, `4.2 s`, `3 min 20 s`, `2 h 5 min`. */
+/** `340 ms`, `4.2 s`, `3 min 20 s`, `2 h 5 min`, `3 days`. */
 export function duration(ms: number): string {
   // Rounded before the parts are split, so that there are never 60 seconds beside minutes.
   if (Math.round(ms) < 1000) return `${Math.round(ms)} ms`;

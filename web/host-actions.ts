@@ -77,7 +77,8 @@ export function hostActions(host: HostState, allowed: readonly ActionName[]): re
   const isUseful = (name: HostActionName) =>
     (name !== "release" || isHeld) &&
     (name !== "reset-limit" || isOrdered) &&
-    (name !== "set-limit" || host.kind !== "resolver");
+    // A resolver has a circuit and no limits.
+    ((name !== "hold" && name !== "set-limit") || host.kind !== "resolver");
   return names.filter(name => allowed.includes(name) && isUseful(name));
 }
 

@@ -66,8 +66,8 @@ export class HostPanel {
     setText(this.#title, name);
     this.#showState(host, model.nowMs);
     this.#showActions(host, model, isNew);
-    // Rebuilt only when something changed, so that the focus stays where it is.
-    const drawn = JSON.stringify(host);
+    // Rebuilt only when a shown text changed, so that a selection in it survives.
+    const drawn = JSON.stringify([host, timesLeft(host, model.nowMs)]);
     if (drawn !== this.#drawn || isNew) {
       this.#drawn = drawn;
       fill(this.#roles, ...(host === undefined ? [] : sectionsOf(host, model.nowMs)));
@@ -89,7 +89,8 @@ export class HostPanel {
     if (wanted === this.#actionsFor) return;
     this.#actionsFor = wanted;
     const onResult = (text: string, isApplied: boolean) => {
-      setText(this.#result, text);
+      // After the dialog was closed, another host may have been selected.
+      setText(this.#result, host === undefined || host.name === this.#name ? text : `${host.name}: ${text}`);
       this.#result.classList.toggle("warn", !isApplied);
     };
     const buttons =
@@ -104,7 +105,7 @@ export class HostPanel {
     }
     const badge = h("b", { class: `badge ${host.state}` }, `circuit ${host.state.replace("_", "-")}`);
     const reason = host.reason === null ? "" : ` ${host.reason}`;
-    const left = host.untilMs === null ? "" : `, ${timeLeft(host.untilMs, nowMs)} left`;
+    const left = leftText(host.untilMs, nowMs);
     const failures = host.windowFailures > 0 ? ` ${plural(host.windowFailures, "failure")} in the rolling window.` : "";
     fill(this.#state, badge, `${reason}${left}${reason === "" ? "" : "."}${failures}`);
   }
@@ -121,10 +122,17 @@ export class HostPanel {
       if (name !== this.#name || role !== this.#role.value) return;
       fill(this.#policy, policyTable(values));
     } catch (error) {
-      if (name === this.#name)
+      if (name === this.#name && role === this.#role.value)
         fill(this.#policy, h("p", { class: "soft" }, error instanceof Error ? error.message : ""));
     }
   }
+}
+
+/** The texts of the sections that change while the host does not. */
+function timesLeft(host: HostState | undefined, nowMs: number): readonly string[] {
+  const orders = host?.keys.flatMap(({ hold, order, totalOrder }) => [hold, order, totalOrder]) ?? [];
+  const ends = [...(host?.circuits ?? []), ...orders].map(each => each?.untilMs ?? null);
+  return ends.map(untilMs => leftText(untilMs, nowMs));
 }
 
 function sectionsOf(host: HostState, nowMs: number): readonly HTMLElement[] {
@@ -144,7 +152,7 @@ function sectionsOf(host: HostState, nowMs: number): readonly HTMLElement[] {
   });
 }
 
-/** What operators have ordered for the key: who, why, until when, and whether it is looser than the policy. */
+/** The orders of operators for the key: by whom, why, until when, and whether they are looser than the policy. */
 function orderLines({ name }: HostState, { hold, order, totalOrder }: KeyState, nowMs: number): readonly HTMLElement[] {
   const lines: HTMLElement[] = [];
   if (hold !== null) {
@@ -198,7 +206,7 @@ function facts(
   nowMs: number,
 ): readonly HTMLElement[] {
   const rows: [string, string][] = [];
-  // A host without an open circuit that is open is in cooldown, which refuses every role.
+  // If the host is open and none of its circuits is, the host is in cooldown: every role is refused.
   const isCooling = host.state === "open" && host.circuits.every(({ state }) => state !== "open");
   const isRefused = isCooling || circuit?.state === "open";
   if (key !== undefined) {
@@ -217,7 +225,7 @@ function facts(
     if (key.processes > 1) rows.push(["processes", count(key.processes)]);
   }
   if (circuit !== undefined) {
-    const left = circuit.untilMs === null ? "" : `, ${timeLeft(circuit.untilMs, nowMs)} left`;
+    const left = leftText(circuit.untilMs, nowMs);
     const trials = circuit.probes > 0 ? `, ${circuit.probes} trial calls` : "";
     rows.push(["circuit", `${circuit.state.replace("_", "-")}${left}${trials}`]);
     if (circuit.failures !== null && circuit.state === "closed")

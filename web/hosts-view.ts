@@ -39,7 +39,7 @@ export class HostsView implements View {
     });
     this.#panel = new HostPanel(() => {
       location.hash = hashOf({ tab: "hosts", name: "" });
-      this.#list.moveFocus(0);
+      this.#list.focusItem(this.#selected);
     });
     const head = h(
       "div",

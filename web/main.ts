@@ -1,6 +1,7 @@
 /** Connects to the server, keeps the model up to date, and shows the chosen view. */
 import type { DashboardPatch, DashboardState, SeriesName } from "../src/dashboard/dashboard-state.ts";
 import { Charts } from "./chart.ts";
+import { chartRange } from "./chart-range.ts";
 import { byId, fill, h, setAttribute, setText } from "./dom.ts";
 import { EventsView } from "./events-view.ts";
 import { count } from "./format.ts";
@@ -10,10 +11,7 @@ import { ProcessesView } from "./processes-view.ts";
 import { RunView } from "./run-view.ts";
 import { hashOf, routeOf, type View } from "./view.ts";
 
-const CHART_MS = 5 * 60_000;
 const RETRY_MS = 5000;
-/** With fewer steps, a few requests would fill the chart. */
-const CHART_MIN_STEPS = 60;
 const ALL: readonly SeriesName[] = ["requests", "waitMs", "throttles", "hits", "failures", "refused"];
 /** What a store records about requests, without the events of the processes. */
 const COUNTED: readonly SeriesName[] = ["requests", "waitMs", "refused"];
@@ -44,7 +42,8 @@ class Page {
       const isClosed = stream.readyState === EventSource.CLOSED;
       this.#isLive = false;
       this.#showConnection(isClosed ? "refused" : "lost");
-      // A browser gives up after an error status: of a proxy while the server restarts, or of a server with too many pages.
+      // A browser does not connect again after an error status: of a proxy while the server restarts, or of a server with
+      // too many pages.
       if (isClosed) setTimeout(() => this.#connect(), RETRY_MS);
     });
   }
@@ -98,7 +97,7 @@ class Page {
   #draw(): void {
     const model = this.#model;
     if (model === undefined) return;
-    const { totals, trouble, about, series } = model.state;
+    const { totals, trouble, about } = model.state;
     const figures: readonly (readonly [string, number])[] =
       about.kind === "run"
         ? []
@@ -113,17 +112,8 @@ class Page {
       byId("trouble"),
       trouble === null ? "" : `The state cannot be read now, and the page shows the last one: ${trouble}`,
     );
-    const first = model.points[0]?.atMs ?? model.nowMs;
-    const { stepMs } = series;
-    const lastMs =
-      about.kind === "run" && model.state.run?.endedMs ? (model.points.at(-1)?.atMs ?? first) + stepMs : model.nowMs;
-    const toMs = Math.floor(lastMs / stepMs) * stepMs + stepMs;
-    const fromMs = Math.max(
-      about.kind === "run" ? 0 : toMs - CHART_MS,
-      Math.min(first, toMs - CHART_MIN_STEPS * stepMs),
-    );
-    // While the connection is lost, the past stays in view.
-    if (this.#isLive) this.#charts?.draw(model.points, { fromMs, toMs, stepMs });
+    // While the connection is lost, the charts keep the time before.
+    if (this.#isLive) this.#charts?.draw(model.points, chartRange(model.state, model.points, model.nowMs));
     this.#views.get(this.#shown)?.update(model);
     this.#drawTabs(model);
   }
@@ -131,13 +121,15 @@ class Page {
   #showRoute(): void {
     const model = this.#model;
     if (model === undefined) return;
-    const route = routeOf(location.hash);
+    const { hash } = location;
+    // `#main` is the link that skips to the content: the view stays.
+    if (hash !== "" && !hash.startsWith("#/") && this.#shown !== "") {
+      this.#draw();
+      return;
+    }
+    const route = routeOf(hash);
     const first = [...this.#views.keys()][0] ?? "hosts";
-    const tab = this.#views.has(location.hash === "" ? first : route.tab)
-      ? location.hash === ""
-        ? first
-        : route.tab
-      : first;
+    const tab = hash !== "" && this.#views.has(route.tab) ? route.tab : first;
     const view = this.#views.get(tab);
     if (view !== undefined && tab !== this.#shown) {
       this.#shown = tab;

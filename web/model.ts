@@ -58,9 +58,9 @@ export class Model {
   }
 }
 
+/** As in src/dashboard/attention.ts: hosts below this level need no attention. */
 const LEVEL = 1_000_000;
 
-/** Hosts below this level need no attention. */
 export function needsAttention({ attention }: HostState): boolean {
   return attention >= LEVEL;
 }

@@ -1,5 +1,5 @@
 /** A run of `docstokg run`: works, failures by reason, yield of the resolvers, time left. */
-import type { AboutState } from "../src/dashboard/dashboard-state.ts";
+import type { AboutState, RunState } from "../src/dashboard/dashboard-state.ts";
 import { type OnResult, openActionDialog } from "./action-dialog.ts";
 import { type Child, fill, h, setText } from "./dom.ts";
 import { bytes, count, duration } from "./format.ts";
@@ -78,12 +78,7 @@ export class RunView implements View {
     this.#isPaused = run.isPaused;
     this.#pause.hidden = run.state !== "running" || !state.about.actions.includes("pause");
     setText(this.#pause, run.isPaused ? "Resume …" : "Pause …");
-    const elapsedMs = (run.endedMs ?? nowMs) - run.startedMs;
-    const left = run.timeLeftMs === null ? "" : `, about ${duration(run.timeLeftMs)} left`;
-    setText(
-      this.#head,
-      `${run.command}: ${run.isPaused ? "paused, " : ""}${run.state} ${run.endedMs === null ? "for" : "after"} ${duration(elapsedMs)}${left}`,
-    );
+    setText(this.#head, headText(run, nowMs));
     const drawn = JSON.stringify(run);
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
@@ -109,6 +104,8 @@ export class RunView implements View {
     ];
     const canRetry = run.state === "running" && state.about.actions.includes("retry");
     const isOver = run.state !== "running" && run.failed + run.pending > 0;
+    // When a killed run stopped is not known.
+    const endMs = run.state === "running" ? nowMs : run.endedMs;
     fill(
       this.#body,
       bar,
@@ -155,7 +152,8 @@ export class RunView implements View {
           ["worker", "works done", "failed", "taken", "files", "worked for"],
           run.workers.map(({ name, isAlive, done, failed, taken, bytes: received, startedMs }) => [
             isAlive ? name : `${name} (gone)`,
-            ...[count(done), count(failed), count(taken), bytes(received), duration(nowMs - startedMs)],
+            ...[count(done), count(failed), count(taken), bytes(received)],
+            endMs === null ? "" : duration(endMs - startedMs),
           ]),
         ),
       table(
@@ -166,6 +164,14 @@ export class RunView implements View {
       ),
     );
   }
+}
+
+function headText({ command, state, isPaused, startedMs, endedMs, timeLeftMs }: RunState, nowMs: number): string {
+  if (endedMs !== null) return `${command}: ${state} after ${duration(endedMs - startedMs)}`;
+  const sinceStart = duration(nowMs - startedMs);
+  if (state !== "running") return `${command}: ${state}, started ${sinceStart} ago`;
+  const left = timeLeftMs === null ? "" : `, about ${duration(timeLeftMs)} left`;
+  return `${command}: ${isPaused ? "paused, " : ""}${state} for ${sinceStart}${left}`;
 }
 
 /** Columns after the first one are numbers, and aligned to the right, unless `kind` says that they are texts. */

@@ -1,16 +1,16 @@
-/** A view of the page. It is made when its tab is chosen. */
+/** A view of the page: the content of one tab. */
 import type { Model } from "./model.ts";
 
 export interface View {
   readonly element: HTMLElement;
-  /** Called after each change of the model, and once a second for times that run. */
+  /** Called after each change of the model, and once a second for times that count down. */
   update(model: Model): void;
 }
 
 /** The parts of an address after `#`: `#/hosts/api.example.org`. */
 export interface Route {
   readonly tab: string;
-  /** The selected host or run; empty for none. */
+  /** The selected host; empty for none. */
   readonly name: string;
 }
 

@@ -38,8 +38,20 @@ export class VirtualList<Item> {
   /** Moves the focus by so many rows from the focused one. */
   moveFocus(by: number): void {
     const focused = document.activeElement?.closest<HTMLElement>("[data-key]");
-    const at = this.#items.findIndex(item => this.#kind.key(item) === focused?.dataset["key"]);
-    const index = Math.max(0, Math.min(this.#items.length - 1, at + by));
+    const at = this.#indexOf(focused?.dataset["key"]);
+    this.#focusAt(Math.max(0, Math.min(this.#items.length - 1, at + by)));
+  }
+
+  /** Moves the focus to the row of an item, or to the first row if the list does not have the item. */
+  focusItem(key: string): void {
+    this.#focusAt(Math.max(0, this.#indexOf(key)));
+  }
+
+  #indexOf(key: string | undefined): number {
+    return this.#items.findIndex(item => this.#kind.key(item) === key);
+  }
+
+  #focusAt(index: number): void {
     const item = this.#items[index];
     if (item === undefined) return;
     const top = index * this.#height();

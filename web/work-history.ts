@@ -37,10 +37,12 @@ export class WorkHistoryView {
     if (key === "") return;
     try {
       const response = await fetch(`work?${new URLSearchParams({ key })}`);
-      if (key !== this.#asked) return;
-      if (response.status === 404) fill(this.#result, h("p", { class: "soft" }, `The run has no work ${key}.`));
-      else if (!response.ok) throw new Error((await response.text()).trim());
-      else fill(this.#result, ...historyOf(await response.json()));
+      if (!response.ok && response.status !== 404) throw new Error((await response.text()).trim());
+      const shown =
+        response.status === 404
+          ? [h("p", { class: "soft" }, `The run has no work ${key}.`)]
+          : historyOf(await response.json());
+      if (key === this.#asked) fill(this.#result, ...shown);
     } catch (error) {
       if (key !== this.#asked) return;
       fill(this.#result, h("p", { class: "soft" }, error instanceof Error ? error.message : ""));

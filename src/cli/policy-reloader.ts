@@ -22,7 +22,8 @@ export interface ReloadTarget {
 
 /**
  * Reloads the policy of a running command at SIGHUP, and with `--watch-policy` when a file of the policy changes. An
- * invalid policy is reported, and the old one stays in force. One reload runs at a time; requests that come meanwhile cause one more.
+ * invalid policy is reported, and the old one stays in force. One reload runs at a time; requests that come meanwhile
+ * cause one more.
  */
 export class PolicyReloader implements Disposable {
   readonly #stops: (() => void)[] = [];
@@ -105,7 +106,7 @@ export class PolicyReloader implements Disposable {
   }
 }
 
-/** Nothing for a file that was saved without a change. */
+/** No line if a file was saved without a change. */
 function changeLines(changes: readonly PolicyChange[], cause: string): readonly string[] {
   if (changes.length === 0) return cause === "SIGHUP" ? ["policy reloaded (SIGHUP): nothing changed"] : [];
   const more = changes.length - CHANGES_SHOWN;

@@ -26,7 +26,11 @@ export interface Io {
 }
 
 export interface Output {
-  write(text: string): unknown;
+  /**
+   * Returns false if the reader is slower than the writer. `onWritten` is called when the text is written, or when that
+   * has failed.
+   */
+  write(text: string, onWritten?: () => void): unknown;
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;

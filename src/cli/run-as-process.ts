@@ -11,6 +11,8 @@ export async function runAsProcess(program: Program, process: NodeJS.Process): P
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     // The reader has closed the pipe (`… | head`): that is not a failure.
     if (error.code === "EPIPE") return outputClosed.abort();
+    // Each write emits an error of its own.
+    if (hasOutputFailed) return;
     process.stderr.write(`${program.name}: cannot write to stdout (${error.code ?? error.message})\n`);
     hasOutputFailed = true;
     process.exitCode = ExitCode.partial;

@@ -29,9 +29,9 @@ export interface HostAction {
   readonly maxConcurrent: number | undefined;
   /** Only for `set-limit`: the limits replace those of the policy, also by looser ones. */
   readonly isForced: boolean;
-  /** Why: one line. */
+  /** One line. */
   readonly reason: string;
-  /** Who: the address of the browser. */
+  /** `dashboard, ` and the address of the browser. */
   readonly by: string;
 }
 
@@ -41,17 +41,17 @@ export interface RunAction {
   readonly targetText: string;
   /** Only for `retry`: the reason of the failed works. */
   readonly failure: string;
-  /** Why: one line. */
+  /** One line. */
   readonly reason: string;
 }
 
-/** What a page may do to its source. */
+/** The actions that a page may send to its source. */
 export interface DashboardActions {
   readonly names: readonly ActionName[];
   run(action: HostAction | RunAction): Promise<ActionResult>;
 }
 
-/** The run of this process, as an operator can steer it. */
+/** The run of this process, as an operator can control it. */
 export interface RunControls {
   pause(): void;
   resume(): void;
@@ -59,7 +59,7 @@ export interface RunControls {
   retry(failure: string): Promise<number>;
 }
 
-/** Processes are notified at once, so one that needs longer is busy or gone. */
+/** Processes are notified at once, so a process that needs longer is busy or gone. */
 const ACKNOWLEDGED_WITHIN_MS = 2000;
 const RESOLVER = "resolver ";
 const HOST_ACTIONS = ["open", "close", "half-open", "hold", "release", "set-limit", "reset-limit"] as const;
@@ -70,8 +70,8 @@ const FORCE_HINT = "choose “Replace the policy” to set it all the same";
 type OrderFields = Readonly<Record<string, unknown>>;
 
 /**
- * Reads the body of a request. `shown` is what the page shows: only its hosts and failures are valid. Throws a RangeError
- * that names the problem.
+ * Reads the body of a request. Throws a RangeError that names the problem.
+ * @param shown the state that the page shows: only its hosts and failures are valid
  * @param from the address of the browser
  */
 export function parseAction(
@@ -87,7 +87,7 @@ export function parseAction(
   const given = fields["reason"];
   const text = typeof given === "string" ? given.trim() : "";
   if (!isOrderReason(text)) throw new RangeError(`the reason must be ${REASON_FORM}`);
-  // It is stored, shown on every page and passed to the application.
+  // The reason is stored, shown on every page and passed to the application.
   const reason = redactedText(text);
   return isRunAction(name)
     ? { name, reason, ...runTargetOf(name, fields, shown) }
@@ -162,7 +162,7 @@ export class StoreActions implements DashboardActions {
     try {
       return await this.#give(action);
     } catch (error) {
-      // It is in force, so it must be logged as an action that was carried out.
+      // The order is in force, so it must be logged as an action that was carried out.
       if (error instanceof UnconfirmedOrderError) return { isApplied: false, text: redactedText(error.message) };
       throw error;
     }
@@ -194,11 +194,11 @@ export class StoreActions implements DashboardActions {
       ...{ policy: this.#policy, time: this.#time, timeoutMs: ACKNOWLEDGED_WITHIN_MS, hint: FORCE_HINT },
     });
     const { isApplied, text } = resultOf(acknowledgements);
-    const notes = [
+    const remarks = [
       ...kept.map(({ role, configured }) => `${role} keeps ${configured} of the policy, which is stricter`),
       ...looser.map(({ role, configured }) => `${role} is looser than the policy, which has ${configured}`),
     ];
-    return { isApplied, text: [text, ...notes].join("; ") };
+    return { isApplied, text: [text, ...remarks].join("; ") };
   }
 }
 
@@ -215,7 +215,7 @@ export class HubActions implements DashboardActions {
   }
 
   async run(action: HostAction | RunAction): Promise<ActionResult> {
-    if (!("target" in action)) return this.#steer(action);
+    if (!("target" in action)) return this.#changeRun(action);
     const { name, target, seconds, reason, by } = action;
     const { breakers, limits } = this.#hub;
     const text = targetText(target);
@@ -232,7 +232,7 @@ export class HubActions implements DashboardActions {
     return APPLIED;
   }
 
-  async #steer({ name, failure }: RunAction): Promise<ActionResult> {
+  async #changeRun({ name, failure }: RunAction): Promise<ActionResult> {
     if (name === "pause") this.#controls?.pause();
     else if (name === "resume") this.#controls?.resume();
     else {

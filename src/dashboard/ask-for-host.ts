@@ -9,7 +9,7 @@ import type { AskResult } from "./dashboard-state.ts";
 const ANSWERED_WITHIN_MS = 2000;
 const SERVICE = /^[\w.-]{1,100}$/;
 
-/** Has the running processes list a host, or a service of that name. Rejects with a RangeError for any other text. */
+/** Asks the running processes to list a host, or a service of that name. Rejects with a RangeError for any other text. */
 export async function askForHost(operator: Operator, name: string, time: Time): Promise<AskResult> {
   const units = unitsOf(name);
   const answers = await operator.ask(units, time, ANSWERED_WITHIN_MS);
@@ -23,6 +23,7 @@ export async function askForHost(operator: Operator, name: string, time: Time): 
   return { isListed, text };
 }
 
+/** The host and the service that a name may mean. */
 function unitsOf(name: string): readonly string[] {
   const service = name.replace(/^service[: ]/, "");
   const services = SERVICE.test(service) ? [serviceName(service)] : [];

@@ -2,7 +2,7 @@ import type { HostState, WindowState } from "./dashboard-state.ts";
 
 type Unranked = Omit<HostState, "attention" | "why">;
 
-/** A long window that is used beyond this share needs attention. A window of seconds is full whenever a key is busy. */
+/** A long window that is used beyond this share needs attention. A window of seconds is full each time a key is busy. */
 const NEARLY_USED = 0.9;
 const LONG_RATE = /\/\d*\s*(?:m|min|minutes?|h|hours?|d|days?)$/i;
 /** Each level is above every rank of the level below it. */
@@ -10,8 +10,9 @@ const LEVEL = 1_000_000;
 const RANK_MAX = LEVEL - 1;
 
 /**
- * How much attention a host needs, and why: open circuits first, then half-open ones, limits looser than the policy,
- * keys that a server has slowed down, queues by the wait of a new call, recent failures, and long windows that are nearly used. Within a level, the larger number comes first.
+ * How much attention a host needs, and why. The levels are, the highest first: an open circuit; a half-open circuit; limits
+ * that are looser than the policy, cooldowns, and a pace that a server has slowed down; a queue; recent failures; a long
+ * window that is nearly used. Within a level, the larger number comes first.
  */
 export function attentionOf(host: Unranked): Pick<HostState, "attention" | "why"> {
   const rank = (level: number, amount: number, why: string) => ({

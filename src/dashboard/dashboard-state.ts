@@ -1,6 +1,6 @@
 /**
  * The state that the page shows, as it is sent to the browser: plain JSON. The page imports these types, so this file
- * imports nothing. Instants are epoch milliseconds of the server, and `null` stands for "none".
+ * imports nothing. Instants are epoch milliseconds of the server, and `null` means "none".
  */
 
 export type CircuitStateName = "closed" | "open" | "half_open";
@@ -152,7 +152,7 @@ export interface EventRow {
   readonly isRoutine: boolean;
 }
 
-/** A process that works on a run, with what it has done. */
+/** A process that works on a run, and the results of its work. */
 export interface WorkerState {
   /** `machine:pid`. */
   readonly name: string;
@@ -166,7 +166,7 @@ export interface WorkerState {
   readonly isAlive: boolean;
 }
 
-/** What was tried for a work, the oldest first. */
+/** The attempts for a work, the oldest first. */
 export interface WorkHistoryState {
   readonly key: string;
   readonly title?: string | undefined;
@@ -211,14 +211,14 @@ export interface RunState {
   readonly lastFailed: readonly { readonly key: string; readonly reason: string; readonly message: string }[];
 }
 
-/** Where the state comes from, and what the page may do with it. */
+/** The source of the state, and the actions that the page may send. */
 export interface AboutState {
   readonly kind: "hub" | "store" | "run";
   /** `program, pid 123`, the name of the store, or the folder. */
   readonly name: string;
-  /** Whether the source has an event stream of every request, or only changes that the page could see itself. */
+  /** True if the source has the events of every request; false if its events are differences between two states. */
   readonly hasEvents: boolean;
-  /** Whether the series count throttles, hits and failures, or only requests and refusals. */
+  /** True if the series count throttles, hits and failures; false if they count only requests and refusals. */
   readonly hasOutcomes: boolean;
   /** Actions that the page may send; empty in read-only mode. */
   readonly actions: readonly ActionName[];
@@ -229,7 +229,7 @@ export interface AboutState {
 }
 
 /**
- * What an operator can do: to a host, a role of it or a resolver, or to the run of this process. While a host is held its
+ * The actions of an operator on a host, a role of it or a resolver, or on the run of this process. While a host is held, its
  * calls wait instead of failing; `release` ends this. `set-limit` changes the limits of a host; `reset-limit` ends this.
  * `retry` adds failed works to the run.
  */
@@ -249,7 +249,7 @@ export type RunActionName = Extract<ActionName, "pause" | "resume" | "retry">;
 
 export type HostActionName = Exclude<ActionName, RunActionName>;
 
-/** What became of an action. */
+/** The result of an action. */
 export interface ActionResult {
   /** True if every process has applied it. */
   readonly isApplied: boolean;
@@ -257,7 +257,7 @@ export interface ActionResult {
   readonly text: string;
 }
 
-/** What became of a question for a host. */
+/** The answer to a question for a host. */
 export interface AskResult {
   /** True if it is listed now. */
   readonly isListed: boolean;
@@ -294,7 +294,7 @@ export interface DashboardPatch {
   /** Names of hosts that are no longer listed. */
   readonly gone?: readonly string[];
   readonly processes?: readonly ProcessState[];
-  /** The complete charts, because the length of their steps has changed. */
+  /** The complete charts, because their steps have another length or begin after those that were sent. */
   readonly series?: SeriesState;
   /** New steps, and the last ones again while they grow. */
   readonly points?: readonly SeriesPoint[];

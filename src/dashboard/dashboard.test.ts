@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
+import { text as textOf } from "node:stream/consumers";
 import { test } from "node:test";
 import { exampleSource } from "../../test/dashboard/example-source.ts";
 import { dashboardFor, listen, withToken } from "../../test/dashboard/served-dashboard.ts";
@@ -250,6 +251,43 @@ test("the handler works below a path, with and without a framework that removes 
   const below = await fetch(withToken(mounted, express, "/ops"));
   assert.equal(new URL(below.url).pathname, "/ops/");
   assert.equal((await fetch(withToken(mounted, express, "/ops/main.js"))).status, 200);
+});
+
+test("a path that a browser would take for another host is not redirected there", async t => {
+  const { dashboard, origin } = await dashboardFor(t, { basePath: "/ops" });
+  const path = `/\\evil.example\\..\\..\\ops?token=${dashboard.token}`;
+  const sent = request(origin, { path }).end();
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  response.resume();
+  assert.equal(response.statusCode, 302);
+  assert.equal(new URL(response.headers.location ?? "", origin).origin, origin);
+});
+
+test("an action is carried out if the framework has read its body, and passes it as a value or text", async t => {
+  const dashboard = dashboardOf(exampleSource(), {});
+  t.after(() => dashboard.close());
+  let given: (text: string) => unknown = () => undefined;
+  const origin = await listen(t, async (message, response) => {
+    const text = message.method === "POST" ? await textOf(message) : "";
+    dashboard(Object.assign(message, { body: given(text) }), response);
+  });
+  const state = (await (await fetch(withToken(dashboard, origin, "/state"))).json()) as DashboardState;
+  const headers = { "content-type": "application/json", origin, "x-docstokg-action": state.about.actionToken };
+  const body = JSON.stringify({ action: "close", host: state.hosts[0]?.name, reason: "test" });
+  const act = async () => {
+    const response = await fetch(withToken(dashboard, origin, "/actions"), { method: "POST", headers, body });
+    return [response.status, await response.text()];
+  };
+  const applied = [200, JSON.stringify({ isApplied: true, text: "applied by 3 of 3 processes" })];
+  for (const parse of [JSON.parse, String, Buffer.from] as const) {
+    given = parse;
+    assert.deepEqual(await act(), applied, parse.name);
+  }
+  given = () => undefined;
+  assert.deepEqual(await act(), [
+    400,
+    "400: the body was read before the dashboard was called: pass it as request.body\n",
+  ]);
 });
 
 test("an action whose body is truncated or too large changes nothing", async t => {

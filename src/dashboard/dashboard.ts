@@ -33,11 +33,11 @@ export interface DashboardOptions {
    * them. @default ["127.0.0.1", "[::1]", "localhost"]
    */
   readonly hosts?: readonly string[] | "any" | undefined;
-  /** Shows everything and changes nothing: every action is refused. @default false */
+  /** The page shows the state, and every action is refused. @default false */
   readonly isReadOnly?: boolean | undefined;
   /**
-   * Called with each action that was carried out, for a log of who did what and why. The page gets its answer when it
-   * has returned, or its promise is settled. If it fails, the action is not undone, and the page shows the error.
+   * Called with each action that was carried out, such as for an audit log. The page gets its answer when the function has
+   * returned, or its promise is settled. If it fails, the action is not undone, and the page shows the error.
    * @default none
    */
   readonly onAction?: ((action: PerformedAction) => void) | undefined;
@@ -45,7 +45,10 @@ export interface DashboardOptions {
   readonly time?: Time | undefined;
 }
 
-/** A handler for requests of a Node server. Mount it in `node:http`, Express or Fastify. */
+/**
+ * A handler for requests of a Node server. Mount it in `node:http`, Express or Fastify. If the framework has read the body
+ * of a request, the request must have it as `body`, as in Express.
+ */
 export interface Dashboard {
   (request: IncomingMessage, response: ServerResponse): void;
   /** The secret of the address; undefined with `token: false`. */
@@ -120,7 +123,7 @@ class DashboardServer {
     // A browser that disconnects in the middle of a response must not end the process.
     response.on("error", () => undefined);
     if (request.method !== "POST") request.resume();
-    // Not relative to a base: a path of two slashes would be another host.
+    // Not resolved against a base URL: a path that begins with two slashes would be another host.
     const url = request.url?.startsWith("/") ? URL.parse(`http://dashboard.invalid${request.url}`) : null;
     const path = url === null ? undefined : this.#pathBelowBase(url.pathname);
     if (url === null || path === undefined) return sendText(response, 404, "404: not found\n");
@@ -178,7 +181,7 @@ class DashboardServer {
     const result = await actions.run(action);
     this.#source.log.addLine({ atMs: this.#time.wallMs(), ...actionLine(action, from, result) });
     const problem = await this.#report(performedAction(action, from, result));
-    await this.#feed.refresh();
+    await this.#feed.refreshAfterChange();
     sendJson(response, problem === undefined ? result : { ...result, text: `${result.text}; ${problem}` });
   }
 
@@ -187,7 +190,7 @@ class DashboardServer {
     if (ask === undefined || !this.#canAsk)
       return sendText(response, 403, "403: this dashboard cannot ask processes\n");
     const result = await ask(askedName(await jsonBody(request)));
-    await this.#feed.refresh();
+    await this.#feed.refreshAfterChange();
     sendJson(response, result);
   }
 
@@ -237,7 +240,7 @@ function allowedHosts(hosts: DashboardOptions["hosts"]): ReadonlySet<string> | u
   return hosts === "any" ? undefined : new Set(hosts.map(name => name.toLowerCase()));
 }
 
-/** Express removes the path of the mount from `url` and keeps the whole one. */
+/** Express removes the path of the mount from `url` and keeps the whole path in `originalUrl`. */
 type MountedRequest = IncomingMessage & { readonly originalUrl?: string };
 
 function fullUrl({ originalUrl, url = "" }: MountedRequest): string {
@@ -251,8 +254,8 @@ function hasSlash(request: MountedRequest): boolean {
 
 function redirectToFolder(request: MountedRequest, response: ServerResponse): void {
   const [path = "", query] = fullUrl(request).split("?", 2);
-  // A path of two slashes would be another host.
-  const location = `/${path.replace(/^\/+/, "")}/${query === undefined ? "" : `?${query}`}`;
+  // A path that begins with two slashes would be another host. Browsers read a backslash as a slash.
+  const location = `/${path.replace(/^[/\\]+/, "")}/${query === undefined ? "" : `?${query}`}`;
   response.writeHead(302, { location }).end();
 }
 

@@ -28,6 +28,12 @@ export class EventLog {
     this.#add({ seq: this.#seq, ...line });
   }
 
+  /** Forgets all lines. The numbers go on, so that a page takes later lines for new ones. */
+  clear(): void {
+    this.#notable = [];
+    this.#routine = [];
+  }
+
   /** The notable events that are kept, oldest first. */
   get kept(): readonly EventRow[] {
     return this.#notable.slice(-KEPT_MAX);

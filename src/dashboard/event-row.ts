@@ -4,7 +4,7 @@ import type { EventRow } from "./dashboard-state.ts";
 
 type Described = Pick<EventRow, "text" | "level">;
 
-/** Longer texts come from a server or an operator; the page needs the beginning only. */
+/** Longer texts come from a server or an operator; the page shows their beginning. */
 const TEXT_MAX = 300;
 
 /** An event as a line of the page. `event` must be redacted. */
@@ -66,9 +66,9 @@ function described(event: TelemetryEvent): Described {
       return line(`limit ${event.old} → ${event.new}: ${event.source}`);
     case "limit_ordered": {
       const by = event.by === "" ? "" : ` (${event.by})`;
-      const isLooser = event.is_looser ? ", looser than the policy" : "";
+      const looser = event.is_looser ? ", looser than the policy" : "";
       const how = event.seconds > 0 ? ` for ${Math.ceil(event.seconds)} s` : "";
-      return line(`limit ${event.old} → ${event.new}${how}${isLooser}: ${event.reason}${by}`, "warn");
+      return line(`limit ${event.old} → ${event.new}${how}${looser}: ${event.reason}${by}`, "warn");
     }
     case "policy_loaded":
       return line(`policy ${event.config_hash.slice(0, 12)} loaded`);

@@ -27,7 +27,7 @@ export interface HubSourceOptions {
   readonly actions?: DashboardActions | undefined;
 }
 
-/** The hub of this process. Events are counted from the start, so that the charts have a past when a page connects. */
+/** The hub of this process. Events are counted from the start, so that the charts show the time before a page connects. */
 export class HubSource implements DashboardSource {
   readonly about;
   readonly actions: DashboardActions | undefined;

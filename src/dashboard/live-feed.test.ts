@@ -196,3 +196,40 @@ test("a change is read within a second, and a read that takes long is followed b
   await time.advance(9000);
   assert.deepEqual(pausesMs().slice(5), [900, 4000, 4000]);
 });
+
+test("the effect of an action is read after the action, also if a read has begun before it", async t => {
+  const time = new FakeTime();
+  const example = exampleSource();
+  let calls = 0;
+  let delay: Promise<void> | undefined;
+  const shown: number[] = [];
+  const source: DashboardSource = {
+    ...example,
+    read: async () => {
+      const totals = { calls, inFlight: 0, waiting: 0 };
+      await delay;
+      shown.push(totals.calls);
+      return { ...(await example.read()), totals };
+    },
+    actions: {
+      names: ["close"],
+      run: async () => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        delay = promise;
+        await time.advance(900);
+        calls = 1;
+        setImmediate(resolve);
+        return { isApplied: true, text: "applied" };
+      },
+    },
+  };
+  const dashboard = dashboardOf(source, { time });
+  t.after(() => dashboard.close());
+  const origin = await listen(t, dashboard);
+  const stream = await openStream(t, withToken(dashboard, origin, "/stream"));
+  const state = (await stream.next()).data as DashboardState;
+  const headers = { "content-type": "application/json", origin, "x-docstokg-action": state.about.actionToken };
+  const body = JSON.stringify({ action: "close", host: state.hosts[0]?.name, reason: "test" });
+  await (await fetch(withToken(dashboard, origin, "/actions"), { method: "POST", headers, body })).text();
+  assert.deepEqual(shown.slice(-2), [0, 1]);
+});

@@ -74,7 +74,13 @@ export class LiveFeed {
     return this.#reading;
   }
 
-  /** Reads the state and sends what has changed. Also called after an action, so that its effect shows at once. */
+  /** For a change of the source, so that it shows at once: a read that has begun before the change may lack it. */
+  async refreshAfterChange(): Promise<void> {
+    await this.#reading;
+    await this.refresh();
+  }
+
+  /** Reads the state and sends what has changed. */
   async refresh(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;

@@ -4,7 +4,7 @@ import type { ActionName, ActionResult, EventRow } from "./dashboard-state.ts";
 
 /** An action of an operator, after it was carried out. */
 export interface PerformedAction {
-  /** What was done. */
+  /** The name of the action. */
   readonly action: ActionName;
   /** The host, service or resolver, with its role (`api.example.org (landing)`), or `the run`. */
   readonly target: string;
@@ -12,7 +12,7 @@ export interface PerformedAction {
   readonly seconds: number;
   /** For `set-limit`: `2/SECOND, max_concurrent 3`, with `, forced` if they replace those of the policy; else empty. */
   readonly rates: string;
-  /** What the operator has written. */
+  /** The reason that the operator has given. */
   readonly reason: string;
   /** The address of the browser. */
   readonly from: string;
@@ -42,7 +42,7 @@ export function actionLine(
   };
 }
 
-/** What an action has done, before "by an operator". */
+/** The beginning of the line, before "by an operator". */
 const VERBS: Readonly<Record<ActionName, (action: HostAction | RunAction) => string>> = {
   open: action => `opened for ${"seconds" in action ? action.seconds : 0} s`,
   close: () => "closed",

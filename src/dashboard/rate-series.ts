@@ -71,7 +71,7 @@ export class RateSeries {
     if (name === "rate_delay_ms") this.raise("waitMs", value, this.#nowMs);
   }
 
-  /** What happens while the clock steps back counts in the last step. */
+  /** If the clock steps back, events count in the last step. */
   #pointAt(nowMs: number): Point {
     const last = this.#points.at(-1);
     const atMs = Math.max(Math.floor(nowMs / this.stepMs) * this.stepMs, last?.atMs ?? 0);

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
-/** What the server accepts. */
+/** Which requests the server accepts. */
 export interface GuardOptions {
-  /** The token that a request must carry; undefined if the application decides who may see the page. */
+  /** The token that a request must have; undefined if the application has checked the user. */
   readonly token: string | undefined;
   /** Names that requests may use for this server, lower case, without a port; undefined for every name. */
   readonly hosts: ReadonlySet<string> | undefined;
@@ -23,7 +23,7 @@ export interface Refused {
 }
 
 export const LOOPBACK_NAMES: ReadonlySet<string> = new Set(["127.0.0.1", "[::1]", "localhost"]);
-/** A browser sends it with every request of the page's scripts, and no other site can. */
+/** The scripts of the page send this header with each action. A script of another site cannot. */
 const ACTION_HEADER = "x-docstokg-action";
 
 /**

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, renameSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { at, attempt, START_MS } from "../../test/telemetry/kit.ts";
@@ -9,9 +9,13 @@ import { openManifest } from "../harvest/manifest/manifest.ts";
 import { loadPolicy } from "../policy/load.ts";
 import type { TelemetryEvent } from "../telemetry/events.ts";
 import { openTelemetryFile } from "../telemetry/reading/telemetry-file.ts";
+import { rotatedName } from "../telemetry/rotated-files.ts";
+import { sqliteSink } from "../telemetry/sinks/sqlite-sink.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { systemTime } from "../time/system-time.ts";
 import { RunSource } from "./run-source.ts";
+
+const DAY_MS = 86_400_000;
 
 function append(folder: string, events: readonly TelemetryEvent[]): void {
   appendFileSync(join(folder, "telemetry.jsonl"), events.map(event => `${JSON.stringify(event)}\n`).join(""));
@@ -124,4 +128,74 @@ test("events that are added while the page is open are read, and none is counted
   assert.equal(second.hosts[0]?.keys[0]?.acquired, 2);
   assert.equal(second.events.length, 2);
   assert.deepEqual(await source.read(), second);
+});
+
+test("events of a further run in the folder are new to pages that show the run before", async t => {
+  const cooldown = (ms: number) => at(ms, "ratelimit.cooldown", { key: "a.example", role: "metadata", seconds: 3 });
+  const { source, folder, time } = await runFor(t, [0, 1000, 2000].map(cooldown));
+  const before = (await source.read()).events.map(({ seq }) => seq);
+  assert.equal(before.length, 3);
+  append(folder, [{ ...cooldown(DAY_MS), run_id: "next" }]);
+  await time.advance(1000);
+  const { events } = await source.read();
+  assert.deepEqual(
+    events.map(({ atMs }) => atMs),
+    [START_MS + DAY_MS],
+  );
+  assert.ok((events[0]?.seq ?? 0) > Math.max(...before));
+});
+
+test("the steps of the charts become longer while a run waits, so that the time until now has at most 600 steps", async t => {
+  const { source, manifest, time } = await runFor(t, [attempt(0, "a.example"), attempt(5000, "a.example")]);
+  const lock = await manifest.tryLock();
+  t.after(() => lock?.release());
+  time.stepWall(START_MS + 2 * DAY_MS - time.wallMs());
+  const { series } = await source.read();
+  assert.ok((2 * DAY_MS) / series.stepMs <= 600, String(series.stepMs));
+  assert.equal(series.points.length, 1);
+  lock?.release();
+  assert.equal((await source.read()).series.stepMs, 1000);
+});
+
+test("events in a SQLite file are read when they are written, before SQLite copies them into the main file", async t => {
+  const folder = temporaryFolder("telemetry");
+  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  const time = new FakeTime();
+  const sink = await sqliteSink(join(folder, "telemetry.db"));
+  t.after(() => sink.close?.());
+  sink.take(attempt(0, "a.example"));
+  await sink.flush?.();
+  const telemetry = await openTelemetryFile(folder);
+  const source = new RunSource({ folder, manifest, telemetry, policy: await loadPolicy({ env: {} }), time });
+  t.after(() => source.close());
+  assert.equal((await source.read()).hosts[0]?.keys[0]?.acquired, 1);
+  sink.take(attempt(1000, "a.example"));
+  await sink.flush?.();
+  await time.advance(1000);
+  assert.equal((await source.read()).hosts[0]?.keys[0]?.acquired, 2);
+});
+
+test("new events are counted, each once, after the oldest file of the telemetry was deleted", async t => {
+  const { source, folder, time } = await runFor(
+    t,
+    [0, 1000, 2000].map(ms => attempt(ms, "a.example")),
+  );
+  const path = join(folder, "telemetry.jsonl");
+  const requestsOf = async () => {
+    await time.advance(1000);
+    return (await source.read()).hosts[0]?.keys[0]?.acquired;
+  };
+  const rotated = rotatedName(path, START_MS);
+  renameSync(path, rotated);
+  append(folder, [attempt(3000, "a.example"), attempt(4000, "a.example")]);
+  assert.equal(await requestsOf(), 5);
+  unlinkSync(rotated);
+  append(folder, [attempt(5000, "a.example")]);
+  assert.equal(await requestsOf(), 6);
+  append(folder, [attempt(6000, "a.example")]);
+  assert.equal(await requestsOf(), 7);
+  // All events that were counted are gone.
+  unlinkSync(path);
+  append(folder, [attempt(7000, "a.example"), attempt(8000, "a.example")]);
+  assert.equal(await requestsOf(), 9);
 });

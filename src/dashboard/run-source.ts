@@ -1,8 +1,10 @@
 import { stat } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
 import type { Manifest } from "../harvest/manifest/manifest.ts";
 import { type ExplainedValue, explainTarget } from "../policy/explanation.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { isRole, unknownRoleMessage } from "../policy/roles.ts";
+import type { TelemetryEvent } from "../telemetry/events.ts";
 import type { TelemetryFile } from "../telemetry/reading/telemetry-file.ts";
 import type { Time } from "../time/time.ts";
 import type { HostState, SeriesPoint, WorkHistoryState } from "./dashboard-state.ts";
@@ -13,7 +15,7 @@ import { RateSeries } from "./rate-series.ts";
 import { readRunState } from "./run-state.ts";
 import type { DashboardSource, SourceState } from "./source.ts";
 
-/** Steps of the charts over the whole run, at most. */
+/** Steps of the charts over the whole run. */
 const STEPS_MAX = 600;
 const SECOND_MS = 1000;
 const DAY_MS = 86_400_000;
@@ -33,6 +35,7 @@ export interface RunSourceOptions {
 export class RunSource implements DashboardSource {
   readonly about;
   readonly actions = undefined;
+  readonly log = new EventLog();
   readonly #options: RunSourceOptions;
   #events: RunEvents = emptyEvents();
   #hosts: ReadonlyMap<string, HostState> = new Map();
@@ -49,15 +52,11 @@ export class RunSource implements DashboardSource {
     };
   }
 
-  get log(): EventLog {
-    return this.#events.log;
-  }
-
   async read(): Promise<SourceState> {
     const { manifest, folder, time } = this.#options;
     const run = await readRunState(manifest, { folder });
     await this.#readTelemetry();
-    const { hosts: eventHosts, series, log, lastMs } = this.#events;
+    const { hosts: eventHosts, series, lastMs } = this.#events;
     const isOver = run?.state !== "running";
     const nowMs = isOver ? lastMs : time.wallMs();
     const hosts = hostStates(
@@ -71,8 +70,8 @@ export class RunSource implements DashboardSource {
       totals: { calls: 0, inFlight: 0, waiting: 0 },
       hosts,
       processes: [],
-      series: coarsened(series.since(0)),
-      events: log.takeAll(),
+      series: coarsened(series.since(0), nowMs),
+      events: this.log.takeAll(),
       run,
     };
   }
@@ -95,7 +94,7 @@ export class RunSource implements DashboardSource {
     await this.#options.manifest.close();
   }
 
-  /** Reads the events that were added since. The file of a finished run is read once. */
+  /** Reads the events that were added since the last call. The file of a finished run is read once. */
   async #readTelemetry(): Promise<void> {
     const { telemetry, time } = this.#options;
     if (telemetry === undefined || time.monotonicUs() < this.#nextReadUs) return;
@@ -110,17 +109,27 @@ export class RunSource implements DashboardSource {
   }
 
   async #takeNew(telemetry: TelemetryFile, runId: string): Promise<void> {
-    if (this.#events.runId !== runId) this.#events = emptyEvents(runId);
+    if (this.#events.runId !== runId) {
+      this.#events = emptyEvents(runId);
+      this.log.clear();
+    }
     const events = this.#events;
     let at = 0;
     for await (const event of telemetry.events(runId)) {
       at += 1;
+      if (at === 1) {
+        // The oldest files of a long run are deleted.
+        if (events.first !== undefined && !isDeepStrictEqual(event, events.first))
+          events.taken = await positionOf(events.last, telemetry, runId);
+        events.first = event;
+      }
       if (at <= events.taken) continue;
       events.taken = at;
+      events.last = event;
       events.lastMs = Math.max(events.lastMs, event.ts);
       events.series.take(event);
       events.hosts.take(event);
-      events.log.take(event, false);
+      this.log.take(event, false);
     }
   }
 }
@@ -129,27 +138,51 @@ interface RunEvents {
   readonly runId: string;
   readonly series: RateSeries;
   readonly hosts: EventHosts;
-  readonly log: EventLog;
+  /** The number of events, from the first one in the file, that are counted. */
   taken: number;
+  /** The first event in the file when it was read the last time. */
+  first: TelemetryEvent | undefined;
+  /** The last event that is counted. */
+  last: TelemetryEvent | undefined;
+  /** The time of the latest event. */
   lastMs: number;
 }
 
 function emptyEvents(runId = ""): RunEvents {
   const series = new RateSeries({ stepMs: SECOND_MS, keepMs: DAY_MS });
-  return { runId, series, hosts: new EventHosts(), log: new EventLog(), taken: 0, lastMs: 0 };
+  return { runId, series, hosts: new EventHosts(), taken: 0, first: undefined, last: undefined, lastMs: 0 };
 }
 
+/** The position of an event in the file, from 1; 0 if the file does not have it. */
+async function positionOf(
+  wanted: TelemetryEvent | undefined,
+  telemetry: TelemetryFile,
+  runId: string,
+): Promise<number> {
+  let at = 0;
+  let found = 0;
+  for await (const event of telemetry.events(runId)) {
+    at += 1;
+    if (event.ts === wanted?.ts && isDeepStrictEqual(event, wanted)) found = at;
+  }
+  return found;
+}
+
+/** Changes with each write. SQLite writes to the file `-wal` first, and copies its content into the main file later. */
 async function stateOf(path: string): Promise<string> {
-  const stats = await stat(path).catch(() => undefined);
-  return stats === undefined ? "" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+  const files = [path, `${path}-wal`].map(async file => {
+    const stats = await stat(file).catch(() => undefined);
+    return stats === undefined ? "" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+  });
+  return (await Promise.all(files)).join(", ");
 }
 
-/** The whole run in at most `STEPS_MAX` steps. */
-function coarsened(points: readonly SeriesPoint[]): SourceState["series"] {
-  const [first, last] = [points[0], points.at(-1)];
-  if (first === undefined || last === undefined) return { stepMs: SECOND_MS, points };
+/** The points from the first one to `toMs`, in at most `STEPS_MAX` steps. */
+function coarsened(points: readonly SeriesPoint[], toMs: number): SourceState["series"] {
+  const [first] = points;
+  if (first === undefined) return { stepMs: SECOND_MS, points };
   let stepMs = SECOND_MS;
-  while ((last.atMs - first.atMs) / stepMs > STEPS_MAX) stepMs *= 2;
+  while ((toMs - first.atMs) / stepMs > STEPS_MAX) stepMs *= 2;
   if (stepMs === SECOND_MS) return { stepMs, points };
   const series = new RateSeries({ stepMs, keepMs: STEPS_MAX * 2 * stepMs });
   for (const { atMs, waitMs, ...counts } of points) {

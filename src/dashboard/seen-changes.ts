@@ -2,7 +2,7 @@ import type { EventRow, HostState, OrderState, ProcessState } from "./dashboard-
 
 type Line = Omit<EventRow, "seq" | "atMs">;
 
-/** What a source without events shows at one instant. */
+/** The state of a source without events at one instant. */
 export interface SeenState {
   readonly hosts: ReadonlyMap<string, HostState>;
   readonly processes: readonly ProcessState[];
@@ -72,7 +72,7 @@ function orderChanges(
   after: OrderState | null,
 ): readonly Line[] {
   if (after === null)
-    return before === null ? [] : [line("limit", host, role, `the limits of the policy apply again`, "info")];
+    return before === null ? [] : [line("limit", host, role, "the limits of the policy apply again", "info")];
   const { limits, by, reason, isLooser } = after;
   if (before?.limits === limits && before.by === by && before.reason === reason) return [];
   const looser = isLooser ? ", looser than the policy" : "";

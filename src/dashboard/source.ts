@@ -3,7 +3,7 @@ import type { DashboardActions } from "./actions.ts";
 import type { AskResult, DashboardState, WorkHistoryState } from "./dashboard-state.ts";
 import type { EventLog } from "./event-log.ts";
 
-/** The state at one instant, without what the dashboard adds itself. */
+/** The state at one instant, without the fields that the dashboard adds. */
 export type SourceState = Omit<DashboardState, "nowMs" | "about" | "trouble">;
 
 /** Where a dashboard reads its state from: a hub, a store, or the folder of a run. */
@@ -21,13 +21,13 @@ export interface DashboardSource {
    */
   explain(name: string, role: string): readonly ExplainedValue[] | Promise<readonly ExplainedValue[]>;
   /**
-   * Has processes list a host or service that they may not list, and waits for them. Undefined if every host is listed, or
-   * if processes cannot be asked. Rejects with a RangeError for a text that names neither.
+   * Asks the processes to list a host or service that their lists may lack, and waits for them. Undefined if every host is
+   * listed, or if processes cannot be asked. Rejects with a RangeError for a text that names no host or service.
    */
   readonly ask?: ((name: string) => Promise<AskResult>) | undefined;
-  /** What was tried for a work of the run. Undefined if the source has no run, or the run not this work. */
+  /** The attempts for a work of the run. Undefined if the source has no run, or the run does not have this work. */
   workHistory?(key: string): Promise<WorkHistoryState | undefined>;
-  /** Called with whether pages are connected. While none is, a source need not prepare lines of ordinary requests. */
+  /** Called with true when a page connects, with false when the last one is gone. Without pages, ordinary requests need no lines. */
   setWatched(isWatched: boolean): void;
   close(): Promise<void>;
 }

@@ -57,6 +57,17 @@ test("a step of the charts is sent again while it grows, and older ones are not"
   assert.equal(nextOf(delta, series(point(1000, 2), point(2000, 1))), undefined);
 });
 
+test("the charts are sent completely when none of the steps that were sent is left", () => {
+  const delta = new StateDelta();
+  const series = (...points: SeriesPoint[]) => ({ ...EMPTY, series: { stepMs: 1000, points } });
+  delta.next(series(point(0, 1), point(1000, 1)));
+  const next = series(point(90_000, 1), point(91_000, 2));
+  assert.deepEqual(nextOf(delta, next), { nowMs: 0, series: next.series });
+  assert.equal(nextOf(delta, next), undefined);
+  delta.next(series());
+  assert.deepEqual(nextOf(delta, series(point(99_000, 1))), { nowMs: 0, series: series(point(99_000, 1)).series });
+});
+
 test("the charts are sent completely when the length of their steps changes", () => {
   const delta = new StateDelta();
   delta.next({ ...EMPTY, series: { stepMs: 1000, points: [point(0, 1), point(1000, 1)] } });

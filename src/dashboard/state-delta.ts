@@ -1,10 +1,11 @@
-import type { DashboardPatch, DashboardState, HostState, SeriesPoint } from "./dashboard-state.ts";
+import type { DashboardPatch, DashboardState, HostState, SeriesPoint, SeriesState } from "./dashboard-state.ts";
 
 /** Keeps the state that was sent to the pages, and finds what has changed since. */
 export class StateDelta {
   readonly #hosts = new Map<string, string>();
   readonly #parts = new Map<string, string>();
-  #lastPoints: readonly SeriesPoint[] = [];
+  /** The last point that was sent. */
+  #lastPoint: SeriesPoint | undefined;
   #stepMs: number | undefined;
   #seq = 0;
 
@@ -17,14 +18,14 @@ export class StateDelta {
     const names = new Set(state.hosts.map(({ name }) => name));
     const gone = [...this.#hosts.keys()].filter(name => !names.has(name));
     for (const name of gone) this.#hosts.delete(name);
-    const isNewStep = this.#stepMs !== undefined && this.#stepMs !== state.series.stepMs;
+    const isNewSeries = this.#isNewSeries(state.series);
     this.#stepMs = state.series.stepMs;
     const points = this.#newPoints(state.series.points);
     const events = state.events.filter(({ seq }) => seq > this.#seq);
     this.#seq = events.at(-1)?.seq ?? this.#seq;
     const changes: Omit<DashboardPatch, "nowMs" | "hosts"> = {
       ...(gone.length > 0 && { gone }),
-      ...(isNewStep ? { series: state.series } : points.length > 0 && { points }),
+      ...(isNewSeries ? { series: state.series } : points.length > 0 && { points }),
       ...(events.length > 0 && { events }),
       ...this.#changedPart("totals", state),
       ...this.#changedPart("processes", state),
@@ -58,10 +59,16 @@ export class StateDelta {
     return { [name]: state[name] } as Pick<DashboardPatch, Name>;
   }
 
+  /** Whether the steps have another length, or begin after those that were sent, such as those of a further run. */
+  #isNewSeries({ stepMs, points: [first] }: SeriesState): boolean {
+    if (this.#stepMs !== undefined && this.#stepMs !== stepMs) return true;
+    return first !== undefined && this.#lastPoint !== undefined && first.atMs > this.#lastPoint.atMs;
+  }
+
   /** Steps after the last one that was sent, and that one again if it has grown. */
   #newPoints(points: readonly SeriesPoint[]): readonly SeriesPoint[] {
-    const sent = this.#lastPoints.at(-1);
-    this.#lastPoints = points.slice(-1);
+    const sent = this.#lastPoint;
+    this.#lastPoint = points.at(-1) ?? sent;
     if (sent === undefined) return points;
     return points.filter(
       point => point.atMs > sent.atMs || (point.atMs === sent.atMs && JSON.stringify(point) !== JSON.stringify(sent)),

@@ -34,8 +34,8 @@ export interface StoreSourceOptions {
 }
 
 /**
- * Every process that shares a store. Processes publish their state once a second; requests and refusals are counted from
- * one state to the next, and the events are the changes that this shows.
+ * All processes that share a store. Processes publish their state once a second. Requests, refusals and events are the
+ * differences from one state to the next.
  */
 export class StoreSource implements DashboardSource {
   readonly about;
@@ -78,11 +78,8 @@ export class StoreSource implements DashboardSource {
       for (const line of seenChanges(this.#seen, seen)) this.log.addLine({ atMs: nowMs, ...line });
     this.#seen = seen;
     this.#count(running, nowMs);
-    const longestMs = Math.max(
-      0,
-      ...hosts.flatMap(({ keys }) => keys.map(key => (key.waiting > 0 ? key.newCallMs : 0))),
-    );
-    this.#series.raise("waitMs", longestMs, nowMs);
+    for (const { keys } of hosts)
+      for (const { waiting, newCallMs } of keys) if (waiting > 0) this.#series.raise("waitMs", newCallMs, nowMs);
     const sum = (of: (process: ProcessState) => number) => processes.reduce((total, process) => total + of(process), 0);
     return {
       totals: {

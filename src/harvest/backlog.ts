@@ -38,7 +38,7 @@ export class Backlog {
     this.#works += works;
   }
 
-  /** Corrects a queue by what the manifest says. A queue without works is deleted. */
+  /** Sets a queue to the numbers of the manifest. A queue without works is deleted. */
   set(queue: string, works: number, notBeforeUs: number): void {
     this.#works += works - (this.#queues.get(queue)?.works ?? 0);
     if (works === 0) this.#queues.delete(queue);

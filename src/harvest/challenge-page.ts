@@ -2,8 +2,11 @@
 
 type HeaderTexts = Readonly<Record<string, string | undefined>>;
 
-/** Text in such pages, and the product that sends it. */
-const MARKS: readonly (readonly [RegExp, string])[] = [
+/**
+ * Text in such pages, and the product that sends it. `further` must match too. One pattern for both (`…[\s\S]*…`) would
+ * take quadratic time.
+ */
+const MARKS: readonly (readonly [text: RegExp, product: string, further?: RegExp])[] = [
   [
     /<title>\s*(?:just a moment\b|attention required! \| cloudflare)|\/cdn-cgi\/challenge-platform|\bcf-chl-|_cf_chl_opt/i,
     "Cloudflare challenge",
@@ -13,7 +16,8 @@ const MARKS: readonly (readonly [RegExp, string])[] = [
   [/awswafcookiedomainlist|\bawswaf\.com\b|token\.awswaf/i, "AWS WAF challenge"],
   [/\b_incapsula_resource\b|incapsula incident id/i, "Imperva challenge"],
   [/\bdatadome\b.{0,200}captcha|captcha-delivery\.com/is, "DataDome challenge"],
-  [/<title>\s*access denied\s*<\/title>[\s\S]*reference&#32;&#35;|errors\.edgesuite\.net/i, "blocked by Akamai"],
+  [/<title>\s*access denied\s*<\/title>/i, "blocked by Akamai", /reference&#32;&#35;/i],
+  [/errors\.edgesuite\.net/i, "blocked by Akamai"],
   [/preparing to download/i, "proof-of-work challenge"],
   [/g-recaptcha|h-captcha|cf-turnstile/i, "CAPTCHA"],
   [/checking (?:if the site connection is secure|your browser before)/i, "browser check"],
@@ -29,7 +33,7 @@ export function challengeOf(status: number, headers: HeaderTexts, body: string):
 
 /** The kind of challenge by the beginning of a page; undefined if it is none. */
 export function challengeIn(html: string): string | undefined {
-  return MARKS.find(([mark]) => mark.test(html))?.[1];
+  return MARKS.find(([text, , further]) => text.test(html) && further?.test(html) !== false)?.[1];
 }
 
 /** The kind of challenge by the response headers (lower-case names); some challenges have no page. */

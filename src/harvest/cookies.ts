@@ -30,7 +30,7 @@ const SITE_CHARS_MAX = 6000;
  */
 export class Cookies {
   readonly #time: Time;
-  /** By registrable domain, or by host if it has none. The site that was used last is the last one. */
+  /** By registrable domain, or by host if it has none. The least recently used site is the first one. */
   readonly #sites = new Map<string, readonly StoredCookie[]>();
 
   constructor(time: Time) {
@@ -83,7 +83,7 @@ export class Cookies {
   }
 }
 
-/** The host is a public suffix (`github.io`), an address or a name without dots if it has no registrable domain. */
+/** Undefined for a public suffix (`github.io`), an IP address and a name without dots. */
 function registrableDomain(host: string): string | undefined {
   return getPublicSuffix(host, { allowSpecialUseDomain: true, ignoreError: true }) ?? undefined;
 }

@@ -51,7 +51,7 @@ export class FileCollection {
     this.#held = [...held];
   }
 
-  /** Adds the step of a source or supplement. It is returned if it may start. */
+  /** Returns the step of a source or supplement if the article is stored, and otherwise keeps it until then. */
   hold(pending: PendingStep): PendingStep | undefined {
     if (this.hasArticle) return pending;
     this.#held.push(pending);
@@ -78,7 +78,10 @@ export class FileCollection {
     return true;
   }
 
-  /** Whether a service that offers these may still have something for the work. */
+  /**
+   * Whether a service may have a file that the work still lacks.
+   * @param offers the kinds of files that the service has besides PDFs
+   */
   isWanted(offers: readonly Offer[] | undefined, pending: readonly PendingStep[]): boolean {
     if (!this.hasArticle) return true;
     const steps = [...pending, ...this.#held].map(({ step }) => step);

@@ -63,7 +63,7 @@ export interface HarvestOptions {
 /** What is expected of a value; undefined if it is valid. */
 type OptionCheck = (value: unknown) => string | undefined;
 
-const isText: OptionCheck = value => (typeof value === "string" && value !== "" ? undefined : "a text");
+const text: OptionCheck = value => (typeof value === "string" && value !== "" ? undefined : "a text");
 const anything: OptionCheck = () => undefined;
 const wholeFrom =
   (min: number): OptionCheck =>
@@ -75,10 +75,10 @@ const oneOf = (names: readonly string[]): OptionCheck => {
 
 /** The type makes a new option that is missing here a compile error. */
 const CHECKS: Readonly<Record<keyof HarvestOptions, OptionCheck>> = {
-  folder: isText,
-  manifest: isText,
+  folder: text,
+  manifest: text,
   hub: value => (typeof (value as Hub | null)?.request === "function" ? undefined : "a hub of createHub"),
-  mailto: isText,
+  mailto: text,
   resolvers: value =>
     Array.isArray(value) && value.every(isResolver) ? undefined : "a list of resolvers, such as RESOLVERS",
   formats: value => {
@@ -87,7 +87,8 @@ const CHECKS: Readonly<Record<keyof HarvestOptions, OptionCheck>> = {
   },
   storage: value => (isStorage(value) ? undefined : "an object with name, put, bytesOf, delete and locationOf"),
   layout: value => layoutProblem(String(value)) && `a valid layout: ${layoutProblem(String(value))}`,
-  filter: value => unknownKey(value, FILTER_KEYS),
+  filter: value =>
+    typeof value === "object" && value !== null ? undefined : `an object with ${FILTER_KEYS.join(", ")}`,
   metadata: oneOf(METADATA_FORMATS),
   workers: wholeFrom(1),
   maxBytes: wholeFrom(1),
@@ -116,11 +117,17 @@ export function checkHarvestOptions(options: HarvestOptions): void {
       if (expected !== undefined) add(name, `expected ${expected}, found ${shownValue(value)}`);
     }
   }
+  const { filter } = given;
+  for (const name of typeof filter === "object" && filter !== null ? Object.keys(filter) : [])
+    if (!FILTER_KEYS.includes(name)) add(`filter.${name}`, `unknown option: ${hintFor(name, FILTER_KEYS)}`);
   if (given["folder"] === undefined) add("folder", "required: the output folder");
   else if (given["manifest"] === undefined && isS3Url(String(given["folder"])))
     add("manifest", "required with s3://: a manifest cannot be in S3");
   if (given["storage"] !== undefined && isS3Url(String(given["folder"])))
     add("storage", "needs a local folder for partial files, not s3://");
+  const { storage, layout = "content-addressed" } = given as Partial<HarvestOptions>;
+  if ((storage !== undefined || isS3Url(String(given["folder"]))) && layout !== "content-addressed")
+    add("layout", `files in ${storage?.name ?? "S3"} are content-addressed`);
   if (problems.length > 0) throw new ConfigError(problems);
 }
 
@@ -141,12 +148,6 @@ function isResolver(value: unknown): boolean {
 function isStorage(value: unknown): boolean {
   const { name, put, bytesOf, delete: remove, locationOf } = (value ?? {}) as Partial<FileStorage>;
   return typeof name === "string" && [put, bytesOf, remove, locationOf].every(each => typeof each === "function");
-}
-
-function unknownKey(value: unknown, names: readonly string[]): string | undefined {
-  if (typeof value !== "object" || value === null) return `an object with ${names.join(", ")}`;
-  const unknown = Object.keys(value).find(name => !names.includes(name));
-  return unknown === undefined ? undefined : `no ${quote(unknown)}: ${hintFor(unknown, names)}`;
 }
 
 function hintFor(name: string, names: readonly string[]): string {

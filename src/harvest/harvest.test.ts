@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { test } from "node:test";
 import { indexAt, pdf } from "../../test/harvest/kit.ts";
 import { hubFor, serve } from "../../test/http/kit.ts";
@@ -37,6 +37,16 @@ test("harvest yields a result for each work, with its files and metadata, and co
   const again: string[] = [];
   for await (const { key } of harvest(["10.5555/a", "10.5555/c"], options)) again.push(key);
   assert.deepEqual(again, ["doi:10.5555/c"]);
+});
+
+test("paths of results are absolute, also for a relative folder", async t => {
+  const server = await origin(t);
+  const folder = temporaryFolder("harvest");
+  const options = { folder: relative(process.cwd(), folder), hub: await hubFor(t, { retry: false }) };
+  const paths: (string | undefined)[] = [];
+  for await (const { files } of harvest(["10.5555/a"], { ...options, resolvers: [indexAt(server.origin)] }))
+    paths.push(files[0]?.path);
+  assert.deepEqual(paths, [join(folder, "doi_10.5555_a.pdf")]);
 });
 
 test("leaving the loop ends the harvest and frees the manifest; works that are left stay pending", async t => {
@@ -77,6 +87,46 @@ test("a text that is no identifier is a TypeError, and an aborted signal ends th
   assert.deepEqual(results, []);
 });
 
+test("a source that has no next work yet delays neither an abort nor the end of the loop, and is closed", async t => {
+  const server = await origin(t);
+  const common = { hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] };
+  const sourceOf = () => {
+    const next = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<void>();
+    const works = (async function* () {
+      try {
+        for (let at = 0; at < 200; at += 1) yield `10.5555/s${at}`;
+        await next.promise;
+        yield "10.5555/late";
+      } finally {
+        closed.resolve();
+      }
+    })();
+    return { works, next, closed };
+  };
+  const aborted = sourceOf();
+  const controller = new AbortController();
+  const signal = controller.signal;
+  const folder = temporaryFolder("harvest");
+  const results: HarvestResult[] = [];
+  for await (const result of harvest(aborted.works, { ...common, folder, signal })) {
+    results.push(result);
+    controller.abort();
+  }
+  assert.ok(results.length > 0);
+  aborted.next.resolve();
+  await aborted.closed.promise;
+
+  const left = sourceOf();
+  for await (const _ of harvest(left.works, { ...common, folder: temporaryFolder("harvest") })) break;
+  left.next.resolve();
+  await left.closed.promise;
+
+  const unread = sourceOf();
+  for await (const _ of harvest(unread.works, { ...common, folder: temporaryFolder("harvest"), signal }))
+    assert.fail("the signal was aborted before the first work");
+});
+
 test("every invalid option is named before anything is created, and so is an item that is no work", async () => {
   const failureOf = async (works: unknown, options: unknown): Promise<string> => {
     try {
@@ -92,9 +142,21 @@ test("every invalid option is named before anything is created, and so is an ite
   for (const name of [...Object.keys(invalid), "metadata", "resolvers"])
     assert.match(message, new RegExp(`\\b${name}: `));
   assert.match(message, /patience: unknown option: did you mean patienceMs\?/);
-  assert.match(await failureOf([], { folder, filter: { fromYeer: 2000 } }), /did you mean fromYear\?/);
+  assert.match(
+    await failureOf([], { folder, filter: { fromYeer: 2000 } }),
+    /filter\.fromYeer: unknown option: did you mean fromYear\?/,
+  );
+  assert.match(
+    await failureOf([], { folder, filter: 2000 }),
+    /filter: expected an object with fromYear, .*, found 2000/,
+  );
   assert.match(await failureOf([], undefined), /folder: required/);
   assert.match(await failureOf([], { folder: "s3://bucket/papers" }), /manifest: required with s3:/);
+  const storage = memoryStorage(new Map());
+  assert.match(
+    await failureOf([], { folder, storage, layout: "flat" }),
+    /layout: files in memory are content-addressed/,
+  );
   assert.equal(existsSync(folder), false);
 
   const options = { folder, resolvers: [] };

@@ -45,8 +45,8 @@ const WORKS_PER_ADD = 200;
 
 /**
  * Downloads the files of works and yields a result for each, in the order in which they are settled. Works that the
- * manifest has as done, with their file, yield nothing. Leaving the loop ends the harvest; what is done stays done, also
- * works whose results were not read yet: their results are only in the manifest (`docstokg export`).
+ * manifest has as done, with their file, yield nothing. Leaving the loop ends the harvest. Works that are done stay done;
+ * results that were not read are in the manifest (`docstokg export`).
  * @param works identifiers in any spelling that `identify` reads, or works
  * @throws TypeError for an item that is no identifier and no work, ConfigError for an invalid option or if folder or
  * manifest cannot be used, DownloadError if the disk is full.
@@ -61,7 +61,7 @@ export async function* harvest(
   const hub = options.hub ?? (await createHub({ mailto: options.mailto, retry: false }));
   const resolvers = options.resolvers ?? RESOLVERS.filter(({ needs }) => needs.every(name => isSet(name, options)));
   // Only row ids are kept for a caller that reads slowly; the manifest has the rest.
-  const settled: { readonly id: number; readonly state: SettledState; readonly reason: Reason }[] = [];
+  let settled: { readonly id: number; readonly state: SettledState; readonly reason: Reason }[] = [];
   let wake = Promise.withResolvers<void>();
   try {
     const run = await openRun({
@@ -75,11 +75,16 @@ export async function* harvest(
       },
     });
     let state: "ended" | "interrupted" = "interrupted";
-    const stop = () => run.pipeline.stop();
+    const stopping = new AbortController();
+    const stop = () => {
+      stopping.abort();
+      run.pipeline.stop();
+    };
+    if (signal?.aborted) stop();
     signal?.addEventListener("abort", stop, { once: true });
+    const listing = addAll(run, works, stopping.signal);
     try {
       let isOver = false;
-      const listing = addAll(run, works, signal);
       const ended = Promise.all([listing, run.pipeline.run()]).finally(() => {
         isOver = true;
         wake.resolve();
@@ -87,23 +92,25 @@ export async function* harvest(
       // Rejections are thrown below, after the results that came before them.
       ended.catch(() => undefined);
       for (;;) {
-        const next = settled.shift();
-        if (next !== undefined) {
+        const batch = settled;
+        settled = [];
+        for (const next of batch) {
           const record = await run.manifest.reports.workRecord(next.id);
           yield resultOf(record, next.state, next.reason, run);
-        } else if (isOver) break;
-        else {
-          await wake.promise;
-          wake = Promise.withResolvers<void>();
         }
+        if (batch.length > 0) continue;
+        if (isOver) break;
+        await wake.promise;
+        wake = Promise.withResolvers<void>();
       }
       await ended;
       if (signal?.aborted !== true) state = "ended";
     } finally {
       signal?.removeEventListener("abort", stop);
       if (state === "interrupted") {
-        run.pipeline.stop();
+        stop();
         await run.pipeline.run().catch(() => undefined);
+        await listing.catch(() => undefined);
       }
       await run.close(state);
     }
@@ -115,25 +122,56 @@ export async function* harvest(
 async function addAll(
   run: HarvestRun,
   works: Iterable<Work | string> | AsyncIterable<Work | string>,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<void> {
   let batch: Work[] = [];
   try {
     if (typeof works === "string") throw new TypeError(`works: expected a list, found a text: pass [${quote(works)}]`);
-    for await (const item of works) {
-      if (signal?.aborted) return;
+    for await (const item of itemsUntil(signal, works)) {
       batch.push(workFrom(item));
       if (batch.length < WORKS_PER_ADD) continue;
       await run.addWorks(batch);
       batch = [];
     }
-    if (batch.length > 0 && signal?.aborted !== true) await run.addWorks(batch);
+    if (batch.length > 0 && !signal.aborted) await run.addWorks(batch);
   } catch (error) {
     run.pipeline.drain();
     throw error;
   } finally {
     await run.inputEnded();
   }
+}
+
+/** The items until the signal is aborted, also while the source has no next item. Then the source is closed. */
+async function* itemsUntil<Item>(
+  signal: AbortSignal,
+  source: Iterable<Item> | AsyncIterable<Item>,
+): AsyncGenerator<Item, void, undefined> {
+  const iterator = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+  let isDone = false;
+  try {
+    while (!signal.aborted) {
+      const next = await nextUntil(signal, iterator);
+      isDone = next?.done === true;
+      if (next === undefined || next.done) return;
+      yield next.value;
+    }
+  } finally {
+    // Not awaited: an asynchronous generator is closed only after its next item.
+    if (!isDone) (async () => iterator.return?.())().catch(() => undefined);
+  }
+}
+
+/** Undefined if the signal is aborted first. */
+function nextUntil<Item>(
+  signal: AbortSignal,
+  iterator: Iterator<Item> | AsyncIterator<Item>,
+): Promise<IteratorResult<Item> | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<Item> | undefined>();
+  const onAbort = () => resolve(undefined);
+  signal.addEventListener("abort", onAbort, { once: true });
+  (async () => iterator.next())().then(resolve, reject);
+  return promise.finally(() => signal.removeEventListener("abort", onAbort));
 }
 
 function workFrom(item: Work | string): Work {

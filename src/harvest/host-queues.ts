@@ -90,7 +90,7 @@ export class HostQueues<Task> {
     if (queue.lingerUntilUs <= nowUs) queue.lingerUntilUs = untilUs;
   }
 
-  /** Whether every task waits for further tasks of its queue, so that none can come from another queue. */
+  /** Whether every task waits for further tasks of its queue. Then no task can end and add one to another queue. */
   isOnlyLingering(nowUs: number): boolean {
     for (const queue of this.#queues.values()) {
       const { tasks, delayed, fullAt, lingerUntilUs } = queue;

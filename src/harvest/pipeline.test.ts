@@ -202,3 +202,51 @@ test("requests in flight never exceed workers, and open works never exceed maxOp
   assert.equal(made.run.pipeline.open, 0);
   assert.equal(mostOpen, 7);
 });
+
+test("a run ends if its last works are dropped with their resolver while the manifest is slow", async t => {
+  const time = new FakeTime();
+  const { hub } = fakeHub(time, new Map(), () => undefined);
+  const message = "the service has blocked this program";
+  const refusing: Resolver = {
+    ...resolverAt("one", () => "x.example"),
+    parse: () => ({ kind: "failure", reason: "refused", message, isForAllWorks: true }),
+  };
+  const { settled } = await runToEnd(t, time, works(5), { hub, resolvers: [refusing], workers: 1 }, ({ manifest }) => {
+    const fail = manifest.fail.bind(manifest);
+    t.mock.method(manifest, "fail", async (...parameters: Parameters<typeof fail>) => {
+      for (let turns = 0; turns < 5; turns += 1) await setImmediate();
+      await fail(...parameters);
+    });
+  });
+  assert.deepEqual(
+    [...settled.values()],
+    Array.from({ length: 5 }, () => "refused"),
+  );
+});
+
+test("a refused request about several works counts as one deferral", async t => {
+  const time = new FakeTime();
+  const sent: Sent = new Map();
+  const { hub } = fakeHub(time, sent, (host, nowMs) => {
+    if (nowMs < 1000) throw new RateLimitExceeded({ ...detailsOf(host), retryAfterMs: 1000 - nowMs, maxWaitMs: 100 });
+  });
+  const one = resolverAt("one", () => "x.example");
+  const batched: Resolver = {
+    ...one,
+    batch: {
+      maxWorks: 10,
+      groupOf: () => "all",
+      requestFor: () => ({ url: "https://x.example/batch", role: "metadata" }),
+      parse: (_, asked) => asked.map(() => ({ kind: "none", reason: "unknown-work" })),
+    },
+  };
+  const deferred: [string, number][] = [];
+  const { settled } = await runToEnd(t, time, works(5), {
+    hub,
+    resolvers: [batched],
+    onDeferred: (host, waitMs) => deferred.push([host, waitMs]),
+  });
+  assert.deepEqual(deferred, [["x.example", 1000]]);
+  assert.deepEqual(sent.get("x.example"), [1000]);
+  assert.equal(settled.size, 5);
+});

@@ -171,7 +171,7 @@ export class Pipeline {
     if (!this.#isDraining && !this.#isPaused) {
       hasMore = await this.#open.load();
       this.#startTasks();
-      // Nothing is under way that could join a waiting batch.
+      // No request is in flight whose end could add a query to a batch that waits.
       if (!hasMore && this.#inFlight.total === 0 && this.#open.queues.isOnlyLingering(this.#nowUs)) {
         this.#open.queues.endLinger();
         this.#startTasks();
@@ -210,8 +210,10 @@ export class Pipeline {
       const { task, queue } = taken;
       if (this.#isRefused(task)) {
         task.resolution.drop(task.pending);
-        this.#open.advance(task.resolution).catch(error => this.#abort(error));
-        this.#isTurnDue = true;
+        this.#open.advance(task.resolution).then(
+          () => this.#advanceAll(),
+          error => this.#abort(error),
+        );
         continue;
       }
       const batch = batchOf(task);
@@ -283,7 +285,7 @@ export class Pipeline {
       startedUs,
       place,
     );
-    if (outcome.kind === "refused") await this.#results.refused(task, queue, outcome.error);
+    if (outcome.kind === "refused") await this.#results.refused([task], queue, outcome.error);
     else if (outcome.kind !== "stopped") await this.#results.apply(task, outcome, startedUs);
     return outcome.kind !== "refused";
   }
@@ -294,8 +296,7 @@ export class Pipeline {
     const works = tasks.map(({ resolution }) => resolution.work);
     const outcome = await runBatch(this.#options, resolver, works, this.#stopping.signal);
     if ("kind" in outcome && outcome.kind === "refused") {
-      // The last one first, because each goes back to the head of its queue.
-      for (const task of tasks.toReversed()) await this.#results.refused(task, queue, outcome.error);
+      await this.#results.refused(tasks, queue, outcome.error);
       return false;
     }
     await this.#results.applyBatch(tasks, outcome, startedUs);

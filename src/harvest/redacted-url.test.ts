@@ -24,7 +24,8 @@ test("every usual name of a secret is recognised, in the query and in the path, 
     assert.ok(hasSecret(url), name);
   }
   assert.doesNotMatch(redactedUrl("https://example.org/a;jsessionid=Sesame/b"), /Sesame/);
-  assert.doesNotMatch(redactedUrl(`https://example.org/a?z=${"a1B2".repeat(10)}`), /a1B2/);
+  for (const repeats of [10, 2000])
+    assert.doesNotMatch(redactedUrl(`https://example.org/a?z=${"a1B2".repeat(repeats)}`), /a1B2/);
   for (const url of [
     "https://example.org/a?id=12&page=2&doi=10.1371/journal.pone.0033693",
     "https://api.openalex.org/works?filter=doi:10.1/a|10.1/b&per_page=100",
@@ -48,4 +49,15 @@ test("a URL within a URL is kept without its secrets", () => {
     "https://example.org/to/https%3A%2F%2Fexample.org%2F%3Fpage%3D2",
   ])
     assert.equal(hasSecret(url), false, url);
+});
+
+test("secrets of deeply nested URLs are hidden without repeated work, and a URL below the fifth level as a whole", () => {
+  const nested = (levels: number, last: string) => `${"https://example.org/?u=".repeat(levels)}${last}`;
+  for (const levels of [1, 5, 6, 60, 20_000]) {
+    const url = nested(levels, "https://example.org/?token=Sesame");
+    assert.doesNotMatch(redactedUrl(url), /Sesame/, `${levels} levels`);
+    assert.ok(hasSecret(url), `${levels} levels`);
+  }
+  assert.equal(hasSecret(nested(5, "https://example.org/?n=2")), false);
+  assert.ok(hasSecret(nested(6, "https://example.org/?n=2")));
 });

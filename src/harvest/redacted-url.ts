@@ -3,11 +3,19 @@ import { isPrivateName } from "../core/text/credentials.ts";
 /** A long text of letters and digits without words: a token, a signature, or an encoded policy. */
 const OPAQUE = /^(?=.*\d)(?=.*[a-z])[\w+/=.~-]{32,}$/i;
 
+/** URLs within URLs that are searched for secrets. A URL that is nested more deeply is hidden as a whole. */
+const NESTED_MAX = 5;
+
 /**
  * A URL for messages and files: without credentials, and with secret values in query and path replaced by `…`. A value
  * that looks like a token is hidden whatever its name is.
  */
 export function redactedUrl(url: string): string {
+  return redacted(url, NESTED_MAX);
+}
+
+/** @param levels how many levels of nested URLs are searched */
+function redacted(url: string, levels: number): string {
   const parsed = URL.parse(url);
   if (parsed === null) return "(invalid URL)";
   if (parsed.username !== "" || parsed.password !== "") {
@@ -16,7 +24,7 @@ export function redactedUrl(url: string): string {
   }
   parsed.hash = "";
   for (const [name, value] of [...parsed.searchParams]) {
-    const shown = isSecret(name, value) ? "…" : withoutNestedSecrets(value);
+    const shown = isSecret(name, value) ? "…" : withoutNestedSecrets(value, levels);
     if (shown !== value) parsed.searchParams.set(name, shown);
   }
   parsed.pathname = redactedPath(parsed.pathname);
@@ -35,16 +43,26 @@ export function redactedPath(path: string): string {
 }
 
 /** A value may be a URL with secrets of its own, such as the target of a redirect or of a search. */
-function withoutNestedSecrets(value: string): string {
-  return hasSecret(value) ? redactedUrl(value) : value;
+function withoutNestedSecrets(value: string, levels: number): string {
+  const plain = withoutFragment(value);
+  if (plain === undefined) return value;
+  if (levels === 0) return "…";
+  const shown = redacted(value, levels - 1);
+  return shown === plain ? value : shown;
 }
 
 /** Whether a URL contains something that must not be stored. */
 export function hasSecret(url: string): boolean {
-  const plain = URL.parse(url);
-  if (plain === null || !/^https?:$/.test(plain.protocol)) return false;
-  plain.hash = "";
-  return redactedUrl(url) !== plain.href;
+  const plain = withoutFragment(url);
+  return plain !== undefined && redactedUrl(url) !== plain;
+}
+
+/** Undefined if the text is no http(s) URL. */
+function withoutFragment(url: string): string | undefined {
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) return undefined;
+  parsed.hash = "";
+  return parsed.href;
 }
 
 function isSecret(name: string, value: string): boolean {
@@ -53,5 +71,5 @@ function isSecret(name: string, value: string): boolean {
 
 function isOpaque(value: string): boolean {
   // DOIs and paths have words between slashes.
-  return value.length <= 4096 && OPAQUE.test(value) && !/^10\.\d{4,9}\//.test(value);
+  return OPAQUE.test(value) && !/^10\.\d{4,9}\//.test(value);
 }

@@ -48,7 +48,7 @@ function isDispensable({ resolution: { work }, pending: { step } }: PipelineTask
   return Object.keys(work.ids).some(name => name !== "url");
 }
 
-/** What is open, which need not be the host of the request: a resolver has one circuit for all hosts. */
+/** Names the owner of the circuit: a host, or a resolver, which has one circuit for all its hosts. */
 function openText({ constraint, reason, lastFailure }: BreakerOpenError): string {
   const known = OPEN_REASONS.get(reason) ?? `opened by an operator: ${reason.slice(reason.indexOf(":") + 1)}`;
   return `${constraint.owner} (${known}${lastFailure === undefined ? "" : `, the last: ${lastFailure}`})`;

@@ -2,6 +2,7 @@
  * What a resolution has done so far, as text for the manifest: a work that waits for long is not kept in memory, and a
  * later run continues where it stopped.
  */
+import { isCredentialName } from "../core/text/credentials.ts";
 import type { CollectedFiles } from "./file-collection.ts";
 import { isReason, type Reason } from "./reason.ts";
 import { hasSecret } from "./redacted-url.ts";
@@ -25,7 +26,7 @@ export interface ResolutionState {
   readonly collected: CollectedFiles | undefined;
 }
 
-/** Monotonic times are worth nothing to another process, so times are stored by the wall clock. */
+/** Each process has its own monotonic clock, so times are stored by the wall clock. */
 export interface RunClocks {
   readonly nowUs: number;
   readonly wallMs: number;
@@ -56,7 +57,10 @@ interface StoredProgress {
   readonly collected?: CollectedFiles | undefined;
 }
 
-/** Undefined if a URL contains a secret, which must not be stored: then the work starts again from the beginning. */
+/**
+ * Undefined if a URL or a header field contains a secret, which must not be stored: then the work starts again from the
+ * beginning.
+ */
 export function storedProgress(state: ResolutionState, work: Work, clock: RunClocks): string | undefined {
   const all = [...state.steps, ...state.skipped, ...state.held];
   const urls = [
@@ -64,7 +68,8 @@ export function storedProgress(state: ResolutionState, work: Work, clock: RunClo
     ...all.flatMap(({ step }) => (step.kind === "ask" ? [step.request.url, step.about.ids.url ?? ""] : [])),
     ...state.seenUrls.map(seen => seen.replace(/^\w+ (?=https?:)/, "")),
   ];
-  if (urls.some(url => url !== "" && hasSecret(url))) return undefined;
+  const fields = all.flatMap(({ step }) => (step.kind === "ask" ? Object.keys(step.request.headers ?? {}) : []));
+  if (urls.some(url => url !== "" && hasSecret(url)) || fields.some(isCredentialName)) return undefined;
   const stored = ({ step, notBeforeUs, ...pending }: PendingStep) => ({
     ...pending,
     notBeforeMs: notBeforeUs === 0 ? 0 : clock.wallMs + (notBeforeUs - clock.nowUs) / 1000,

@@ -175,6 +175,57 @@ test("landing pages go to the page reader, and files that are gone to the archiv
   assert.equal(urlOf(resolution.next(0)), "http-status");
 });
 
+test("an error of the page reader about a page that was sent instead of a file leaves the failure as it is", () => {
+  const pageReader: Resolver = {
+    ...resolver("landing_page", "url"),
+    parse: () => {
+      throw new TypeError("unexpected page");
+    },
+  };
+  const resolution = resolutionOf([resolver("one")], { pageReader });
+  resolution.applyFinding(stepOf(resolution.next(0)), found("https://p.example/a.pdf"));
+  const page = { url: "https://p.example/a.pdf", status: 200, headers: {}, body: "<html>" };
+  const failure: AttemptFailure = { reason: "html-instead", message: "HTML page without title", mayRetry: false };
+  assert.equal(resolution.failed(stepOf(resolution.next(0)), failure, 0, page), false);
+  assert.equal(urlOf(resolution.next(0)), "html-instead");
+});
+
+test("the manifest gets no progress with a credential in a URL or in the header fields of a query", () => {
+  const clock = { nowUs: 0, wallMs: 1e12 };
+  const progressOf = (url: string, headers: Readonly<Record<string, string>>) => {
+    const one: Resolver = { ...resolver("one"), requestFor: () => ({ url, role: "metadata", headers }) };
+    const resolution = resolutionOf([one]);
+    return resolution.progress(clock, stepOf(resolution.next(0)));
+  };
+  assert.match(progressOf("https://one.example/a", { accept: "application/json" }) ?? "", /one\.example/);
+  assert.equal(progressOf("https://one.example/a?token=Sesame", {}), undefined);
+  assert.equal(progressOf("https://one.example/a", { Authorization: "Bearer Sesame" }), undefined);
+});
+
+test("the time in which no run has a work does not count as its wait for an open circuit", () => {
+  const one = resolver("one");
+  const wallMs = 1e12;
+  const options: ResolutionOptions = {
+    ...{ order: () => [one], resolvers: [one], formats: ["pdf"], pageReader: undefined, archive: undefined },
+    ...{ maxBreakerWaitMs: 60_000, random: () => 0 },
+  };
+  const first = new Resolution(WORK, options);
+  first.defer(stepOf(first.next(0)), 40 * SECOND_US, "breaker-open");
+  const waiting = first.next(0);
+  assert.ok(waiting.kind === "wait");
+  const progress = first.progress({ nowUs: 0, wallMs }, waiting.pending);
+  const kindAfter = (pauseS: number, untilS: number) => {
+    const clock = { nowUs: pauseS * SECOND_US, wallMs: wallMs + pauseS * 1000 };
+    const restored = Resolution.restored(WORK, options, progress, clock);
+    restored.defer(stepOf(restored.next(clock.nowUs)), untilS * SECOND_US, "breaker-open");
+    return restored.next(clock.nowUs).kind;
+  };
+  assert.equal(kindAfter(40, 60), "wait");
+  assert.equal(kindAfter(40, 61), "finished");
+  assert.equal(kindAfter(86_400, 86_420), "wait");
+  assert.equal(kindAfter(86_400, 86_421), "finished");
+});
+
 test("redirects are followed, and fail after a loop or too many hops", () => {
   const resolution = resolutionOf([resolver("one")]);
   resolution.applyFinding(stepOf(resolution.next(0)), found("https://x.example/0"));

@@ -11,9 +11,10 @@ import type { ListedWork } from "./manifest/manifest.ts";
 import type { DownloadedFile } from "./manifest/manifest-files.ts";
 import { PendingSteps } from "./pending-steps.ts";
 import { type DoneReason, mainReason, type Reason } from "./reason.ts";
-import { parsedProgress, type RunClocks, storedProgress } from "./resolution-progress.ts";
+import { parsedProgress, type ResolutionState, type RunClocks, storedProgress } from "./resolution-progress.ts";
 import type { Redirect } from "./resolver-query.ts";
 import type { Candidate, Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
+import { safeParse } from "./safe-parse.ts";
 import type { FetchStep, NextStep, PendingStep, ResolutionStep, WaitReason } from "./step.ts";
 import type { Work } from "./work.ts";
 import { withFacts } from "./work-facts.ts";
@@ -88,7 +89,7 @@ export class Resolution {
     for (const url of state.seenUrls) resolution.#seenUrls.add(url);
     for (const [reason, message] of state.reasons)
       if (reason !== "rate-limited" && reason !== "breaker-open") resolution.#addReason(reason, message);
-    resolution.#blockedSinceUs = state.blockedSinceUs;
+    resolution.#blockedSinceUs = blockedSince(state, clock.nowUs);
     if (state.collected !== undefined) resolution.#collection?.restore(state.collected, state.held);
     return resolution;
   }
@@ -247,7 +248,8 @@ export class Resolution {
   #applyPage(url: string, page: ResolverResponse): boolean {
     const { pageReader } = this.#options;
     if (pageReader === undefined) return false;
-    const finding = pageReader.parse(page, { ...this.#work, ids: { ...this.#work.ids, url } });
+    const about = { ...this.#work, ids: { ...this.#work.ids, url } };
+    const finding = safeParse(() => pageReader.parse(page, about));
     return finding.kind === "found" ? this.#apply(finding, pageReader.name) : false;
   }
 
@@ -364,6 +366,16 @@ export class Resolution {
     const waitS = this.#options.maxBreakerWaitMs / 1000;
     return `circuit open or in cooldown for more than ${waitS} s (--patience): ${this.#pending.blockers.join(", ")}`;
   }
+}
+
+/**
+ * Since when the circuits of a stored work are open. The time after its first step could have been tried does not count:
+ * the circuits may have closed, and no run may have had the work.
+ */
+function blockedSince({ steps, blockedSinceUs }: ResolutionState, nowUs: number): number | undefined {
+  if (blockedSinceUs === undefined) return undefined;
+  const readyUs = Math.min(...steps.map(({ notBeforeUs }) => notBeforeUs));
+  return Math.min(nowUs, blockedSinceUs + Math.max(0, nowUs - readyUs));
 }
 
 function formatsText({ formats, collectsAll = false }: ResolutionOptions): string {

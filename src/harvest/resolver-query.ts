@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import { isCredentialName } from "../core/text/credentials.ts";
 import { ACCEPTED_CODINGS } from "../files/content-coding.ts";
 import type { MinSpeed } from "../files/speed-check.ts";
 import type { Hub } from "../http/hub.ts";
@@ -8,6 +9,7 @@ import type { Cookies } from "./cookies.ts";
 import { kindOfType } from "./resolvers/page-links.ts";
 import type { Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
 import { discardBody, plainHeaders, readText, redirectTarget } from "./response-body.ts";
+import { safeParse } from "./safe-parse.ts";
 import type { ResolverStep } from "./step.ts";
 import type { Work } from "./work.ts";
 
@@ -82,7 +84,7 @@ export async function queryResolver(
   if (!isComplete && !isPage) return tooLarge(request, status, bytes);
   const parsed = { url, status, headers, body: text };
   return resultOf(
-    safely(() => resolver.parse(parsed, about)),
+    safeParse(() => resolver.parse(parsed, about)),
     parsed,
     bytes,
   );
@@ -106,7 +108,7 @@ export async function queryBatch(
   );
   if (!isComplete) return works.map(() => tooLarge(request, status, bytes));
   const parsed = { url: request.url, status, headers, body: text };
-  const findings = safely(() => resolver.batch.parse(parsed, works));
+  const findings = safeParse(() => resolver.batch.parse(parsed, works));
   // The bytes are counted once.
   return works.map((_, index) => {
     const finding = Array.isArray(findings) ? findings[index] : findings;
@@ -118,13 +120,14 @@ export async function queryBatch(
 function send(
   { hub, maxWaitMs }: ResolverQueryOptions,
   { name }: Resolver,
-  { role, headers, body, weight }: ResolverRequest,
+  request: ResolverRequest,
   url: string,
   signal: AbortSignal,
   cookies: Readonly<Record<string, string>> = {},
 ): Promise<HubResponse> {
+  const { role, body, weight } = request;
   const call = { role, resolver: name, weight, maxWaitMs, deadlineMs: DEADLINE_MS, signal };
-  const fields = { "accept-encoding": ACCEPTED_CODINGS, ...cookies, ...headers };
+  const fields = { "accept-encoding": ACCEPTED_CODINGS, ...cookies, ...fieldsFor(request, url) };
   if (body === undefined) return hub.request(url, { ...call, headers: fields });
   return hub.request(url, {
     ...call,
@@ -134,13 +137,10 @@ function send(
   });
 }
 
-/** Resolvers parse untrusted text: an unexpected error must not end the run. */
-function safely<Result>(parse: () => Result): Result | Finding {
-  try {
-    return parse();
-  } catch (error) {
-    return { kind: "failure", reason: "unreadable", message: error instanceof Error ? error.name : String(error) };
-  }
+/** The header fields of the resolver. After a redirect to another origin its credentials are left out. */
+function fieldsFor({ url: firstUrl, headers = {} }: ResolverRequest, url: string): Readonly<Record<string, string>> {
+  if (url === firstUrl || URL.parse(url)?.origin === URL.parse(firstUrl)?.origin) return headers;
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isCredentialName(name)));
 }
 
 function resultOf(finding: Finding, { status, headers }: ResolverResponse, bytes: number): FindingResult | FailedQuery {

@@ -37,7 +37,7 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly manifest: string;
   /** The run of a PostgreSQL manifest to take part in. @default a new run */
   readonly joins?: number | undefined;
-  /** What processes that join the run need, in a PostgreSQL manifest. @default no process can join */
+  /** Settings for the processes that join the run, stored in a PostgreSQL manifest. @default no process can join */
   readonly sharedSettings?: string | undefined;
   /** The command line, recorded in the manifest. */
   readonly command: string;
@@ -91,7 +91,7 @@ const WORKS_PER_TRANSACTION = 500;
 const SHAPES_MAX = 5000;
 const QUOTA_REASONS = ["rate-limited"] as const;
 
-/** One run of `docstokg run`: works go in, files and a manifest come out. Created by `openRun`. */
+/** One run: downloads the files of works and records them in a manifest. Created by `openRun`. */
 export class HarvestRun {
   readonly id: number;
   readonly manifest: Manifest;
@@ -174,7 +174,7 @@ export class HarvestRun {
     return this.#fileStore.locationOf(path);
   }
 
-  /** Aborts the requests in flight. Nothing waits for a server that does not answer. */
+  /** Aborts requests and uploads in flight, and operations that wait for the server of the manifest. */
   stop(): void {
     this.pipeline.stop();
     this.#fileStore.stop();
@@ -259,7 +259,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     let recovered = 0;
     const store = fileStore;
     await manifest.recover(async parts => {
-      recovered += await recoverParts(parts, manifest, store, run);
+      recovered += await recoverParts(parts, manifest, store, run, options.metadata);
     });
     const named = (name: string) => resolvers.find(resolver => resolver.name === name);
     const secretUrls = new SecretUrls();
@@ -306,12 +306,10 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
   }
 }
 
+/** The callers refuse another layout for S3 and a `storage`. */
 function layoutFor({ folder, layout, storage }: RunOptions): Layout {
-  if (storage === undefined && !isS3Url(folder)) return layout ?? RUN_DEFAULTS.layout;
-  if (layout === undefined || layout === "content-addressed") return "content-addressed";
-  throw new ConfigError([
-    { where: "--layout", path: "", message: `files in ${storage?.name ?? "S3"} are content-addressed` },
-  ]);
+  const isOther = storage !== undefined || isS3Url(folder);
+  return layout ?? (isOther ? "content-addressed" : RUN_DEFAULTS.layout);
 }
 
 async function lockedBy(manifest: Manifest): Promise<ManifestLock> {

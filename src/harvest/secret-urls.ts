@@ -1,10 +1,11 @@
 import { sha256Of } from "../files/file-hash.ts";
+import { urlKey } from "./identifiers/identifiers.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
 import { hasSecret, redactedUrl } from "./redacted-url.ts";
 import type { Work } from "./work.ts";
 
-/** The mark that `redactedUrl` leaves, as it is written in a URL. */
-const REDACTED = encodeURIComponent("…");
+/** The mark `…` that `redactedUrl` leaves, as it is written in a URL. In a nested URL each `%` is written as `%25`. */
+const REDACTED = /%(?:25)*E2%(?:25)*80%(?:25)*A6/;
 const HASH_CHARS = 16;
 
 /**
@@ -19,7 +20,7 @@ export class SecretUrls {
     const { url } = work.ids;
     if (url === undefined || !hasSecret(url)) return work;
     const stored = redactedUrl(url);
-    const key = work.key === `url:${url}` ? `url:${stored}~${sha256Of(url).slice(0, HASH_CHARS)}` : work.key;
+    const key = work.key === urlKey(url) ? urlKey(`${stored}~${sha256Of(url).slice(0, HASH_CHARS)}`) : work.key;
     this.#urlByKey.set(key, url);
     return { ...work, key, ids: { ...work.ids, url: stored } };
   }
@@ -30,7 +31,7 @@ export class SecretUrls {
    */
   restored(work: ListedWork): ListedWork | undefined {
     const { url, ...ids } = work.ids;
-    if (url === undefined || !url.includes(REDACTED)) return work;
+    if (url === undefined || !REDACTED.test(url)) return work;
     const known = this.#urlByKey.get(work.key);
     if (known !== undefined) return { ...work, ids: { ...ids, url: known } };
     return Object.keys(ids).length === 0 ? undefined : { ...work, ids };

@@ -8,7 +8,7 @@ import { decideRefusedStep } from "./refused-step.ts";
 import type { Resolution } from "./resolution.ts";
 import type { Redirect } from "./resolver-query.ts";
 import type { ResolverResponse } from "./resolvers/resolver.ts";
-import { type PendingStep, resolverNameOf } from "./step.ts";
+import { type FetchStep, type PendingStep, resolverNameOf } from "./step.ts";
 import type { StepOutcome, UnsentOutcome } from "./step-runner.ts";
 
 export interface StepResultsOptions {
@@ -16,8 +16,15 @@ export interface StepResultsOptions {
   readonly time: Time;
   readonly run: number;
   readonly onAttempt?: ((work: ListedWork, attempt: AttemptRecord) => void) | undefined;
-  /** The hub has refused a request, which will be tried again after `waitMs`; nothing was sent. */
+  /** The hub has refused a request, and nothing was sent. The hub may grant it after `waitMs`. */
   readonly onDeferred?: ((host: string, waitMs: number) => void) | undefined;
+}
+
+interface FailedStepDetails {
+  /** The HTML page that the server has sent instead of the file. */
+  readonly page?: ResolverResponse | undefined;
+  /** The step of the next try. @default the step that has failed */
+  readonly retryAs?: FetchStep | undefined;
 }
 
 /** Records how the steps of works have ended, and advances each work: to its next step, or to its end. */
@@ -42,9 +49,12 @@ export class StepResults {
   ): Promise<void> {
     const { resolution, pending } = task;
     switch (outcome.kind) {
-      case "failed":
-        await this.#failed(task, outcome, outcome.bytes, startedUs, "page" in outcome ? outcome.page : undefined);
+      case "failed": {
+        const page = "page" in outcome ? outcome.page : undefined;
+        const retryAs = "retryAs" in outcome ? outcome.retryAs : undefined;
+        await this.#failed(task, outcome, outcome.bytes, startedUs, { page, retryAs });
         return;
+      }
       case "redirect": {
         const failure = resolution.redirected(pending, outcome);
         if (failure === undefined) await this.#open.advance(resolution, !hasCookies(pending, outcome));
@@ -94,10 +104,18 @@ export class StepResults {
     }
   }
 
-  /** The step waits for its host, unless the work can do without it or has another step to try meanwhile. */
-  async refused(task: PipelineTask, queue: string, error: RejectedError): Promise<void> {
-    const { resolution, pending } = task;
+  /**
+   * The hub has refused the request of these tasks. Each step waits for its host, unless its work can do without it or has
+   * another step to try meanwhile.
+   */
+  async refused(tasks: readonly PipelineTask[], queue: string, error: RejectedError): Promise<void> {
     this.#options.onDeferred?.(error.host, error.retryAfterMs ?? 0);
+    // The last one first, because each goes back to the head of its queue.
+    for (const task of tasks.toReversed()) await this.#refused(task, queue, error);
+  }
+
+  async #refused(task: PipelineTask, queue: string, error: RejectedError): Promise<void> {
+    const { resolution, pending } = task;
     const { queues, backlog } = this.#open;
     const clock = this.#open.clock();
     const decision = decideRefusedStep(task, error, clock);
@@ -120,8 +138,9 @@ export class StepResults {
   }
 
   /**
-   * Stores what a resolver has added. If it names another work of the manifest, the two are one.
-   * @param attempt the request that has given it. @default it is recorded already
+   * Stores the identifiers and metadata that a resolver has added. If another work of the manifest has one of these
+   * identifiers, the two works are merged.
+   * @param attempt the request that has given them. @default it is recorded already
    */
   async #update(resolution: Resolution, attempt?: AttemptRecord): Promise<void> {
     const { manifest, run, onAttempt } = this.#options;
@@ -137,13 +156,15 @@ export class StepResults {
     failure: AttemptFailure,
     bytes: number,
     startedUs: number,
-    page?: ResolverResponse,
+    { page, retryAs }: FailedStepDetails = {},
   ): Promise<void> {
     const { status, reason, message } = failure;
     const attempt = this.#attemptOf(pending, { status, reason, message, bytes }, startedUs);
     const resolver = resolverNameOf(pending.step);
     if (failure.isForAllWorks === true && !this.#switchedOff.has(resolver)) this.#switchedOff.set(resolver, message);
-    if (resolution.failed(pending, failure, this.#options.time.monotonicUs(), page))
+    if (
+      resolution.failed({ ...pending, step: retryAs ?? pending.step }, failure, this.#options.time.monotonicUs(), page)
+    )
       await this.#update(resolution, attempt);
     else {
       await this.#recordAttempt(resolution, attempt);

@@ -12,7 +12,7 @@ import {
 } from "./resolver-query.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
 import type { RobotsGuard } from "./robots-guard.ts";
-import type { ResolutionStep, ResolverStep } from "./step.ts";
+import type { FetchStep, ResolutionStep, ResolverStep } from "./step.ts";
 import type { Work } from "./work.ts";
 
 export interface StepRunnerOptions extends ResolverQueryOptions {
@@ -23,11 +23,22 @@ export interface StepRunnerOptions extends ResolverQueryOptions {
 /** The hub has refused the request, and nothing was sent; or the run stops. */
 export type UnsentOutcome = { readonly kind: "refused"; readonly error: RejectedError } | { readonly kind: "stopped" };
 
-export type StepOutcome = Exclude<ResolverQueryResult, { readonly kind: "file" }> | DownloadResult | UnsentOutcome;
+/** The page is a file, which was not received completely. */
+type InterruptedPage = Extract<DownloadResult, { readonly kind: "failed" }> & {
+  /** Requests the file at the next try: a download can be resumed, a query cannot. */
+  readonly retryAs?: FetchStep | undefined;
+};
+
+export type StepOutcome =
+  | Exclude<ResolverQueryResult, { readonly kind: "file" }>
+  | DownloadResult
+  | InterruptedPage
+  | UnsentOutcome;
 
 /**
- * Sends the request of one step. `ofSeveral` is the place of its file among those of the work. Failures of hosts and networks are outcomes. Rejects only with errors that end the run:
- * a disk or manifest that cannot be written, a closed hub, a bug.
+ * Sends the request of one step. Failures of hosts and networks are outcomes. Rejects only with errors that end the run: a
+ * disk or manifest that cannot be written, a closed hub, a bug.
+ * @param ofSeveral the place of its file among those of the work. @default it is the only file
  */
 export async function runStep(
   options: StepRunnerOptions,
@@ -96,7 +107,9 @@ async function query(
   // The page is the file: its body is stored, and not requested again.
   const candidate = { url: step.url, kind: result.fileKind };
   const download = { ...request, resolver: step.resolver.name, candidate, url: step.url, step: step.kind };
-  return options.downloads.fetch(download, result.response);
+  const stored = await options.downloads.fetch(download, result.response);
+  if (stored.kind !== "failed" || !stored.mayRetry) return stored;
+  return { ...stored, retryAs: { kind: "fetch", resolver: step.resolver.name, candidate, url: step.url } };
 }
 
 /** Errors of this program and of the manifest, which must not be recorded as failures of a host. */

@@ -43,7 +43,7 @@ export interface PendingStep {
   readonly waitsFor?: WaitReason | undefined;
   /** Which quota is spent, and until when; or which circuit is open, and why. */
   readonly waitMessage?: string | undefined;
-  /** A request for several works has failed, and another one of them may be the cause. */
+  /** The query shares no request with other works, because a shared request has failed and any of its works may be the cause. */
   readonly isAlone?: true | undefined;
 }
 
@@ -52,7 +52,7 @@ export type NextStep =
   | { readonly kind: "wait"; readonly pending: PendingStep }
   /** The work has no article. */
   | { readonly kind: "finished"; readonly reason: Reason; readonly message: string | undefined }
-  /** All files of the work are stored, or cannot be had. */
+  /** The article is stored. Further files are stored too, or could not be downloaded. */
   | {
       readonly kind: "complete";
       readonly reason: DoneReason;

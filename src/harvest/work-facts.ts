@@ -2,7 +2,7 @@ import type { ListedWork } from "./manifest/manifest.ts";
 import type { WorkIds, WorkMetadata } from "./work.ts";
 
 /**
- * Adds what a resolver has found out to a work. Returns the same object if nothing is new. Known values are not replaced:
+ * Adds the facts that a resolver has found to a work. Returns the same object if nothing is new. Known values are not replaced:
  * the identifiers of the user and the metadata of better sources come first. Only a retraction overrides an earlier answer.
  */
 export function withFacts(
@@ -11,8 +11,9 @@ export function withFacts(
   ids: WorkIds = {},
   metadata: WorkMetadata = {},
 ): ListedWork {
-  const merged: WorkIds = { ...ids, ...work.ids };
-  const isMore = Object.keys(merged).length > Object.keys(work.ids).length;
+  const knownIds = defined(work.ids);
+  const merged = { ...defined(ids), ...knownIds };
+  const isMore = Object.keys(merged).length > Object.keys(knownIds).length;
   const known = work.metadata ?? {};
   const news = Object.entries(metadata).filter(
     ([field, value]) =>
@@ -26,4 +27,8 @@ export function withFacts(
     metadata: { ...known, ...Object.fromEntries(news) },
     sources: { ...work.sources, ...Object.fromEntries(news.map(([field]) => [field, resolver])) },
   };
+}
+
+function defined(ids: WorkIds): WorkIds {
+  return Object.fromEntries(Object.entries(ids).filter(([, id]) => id !== undefined));
 }

@@ -17,9 +17,13 @@ test("a work is excluded by what its metadata says, and never by what it does no
 });
 
 test("licences are compared by their name, in every spelling", () => {
-  const isWanted = (licence: string) => filterProblem({ licences: ["cc-by"] }, { licence }) === undefined;
+  const isWanted = (licence: string, wanted = "cc-by") =>
+    filterProblem({ licences: [wanted] }, { licence }) === undefined;
   const same = ["cc-by", "CC BY", "CC-BY-4.0", "cc by 3.0", "https://creativecommons.org/licenses/by/4.0/", "cc_by"];
-  for (const licence of same) assert.ok(isWanted(licence), licence);
+  for (const licence of [...same, "https://creativecommons.org/licenses/by/4.0/deed.de"])
+    assert.ok(isWanted(licence), licence);
+  for (const licence of ["cc0", "CC0 1.0", "http://creativecommons.org/publicdomain/zero/1.0/legalcode"])
+    assert.ok(isWanted(licence, "cc0"), licence);
   for (const licence of ["cc-by-nc", "https://creativecommons.org/licenses/by-nc/4.0/", "cc0", "publisher-specific"])
     assert.ok(!isWanted(licence), licence);
 });

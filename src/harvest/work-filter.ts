@@ -6,9 +6,9 @@ export interface WorkFilter {
   readonly fromYear?: number | undefined;
   /** The last year. @default any */
   readonly toYear?: number | undefined;
-  /** Only works that no service calls closed. @default false */
+  /** Excludes works that a service reports as closed. @default false */
   readonly isOpenOnly?: boolean | undefined;
-  /** Licences by their beginning: `cc-by` also wants `cc-by-4.0` and the URL of that licence, and not `cc-by-nc`. */
+  /** Licences without regard to their version: `cc-by` wants `cc-by-4.0` and the URL of that licence, not `cc-by-nc`. */
   readonly licences?: readonly string[] | undefined;
   /** Types of CSL: `article-journal`, `chapter`. */
   readonly types?: readonly string[] | undefined;
@@ -33,10 +33,11 @@ export function filterProblem(filter: WorkFilter, metadata: WorkMetadata = {}): 
 function licenceName(text: string): string {
   return text
     .toLowerCase()
+    .replace(/^https?:\/\/(?:www\.)?creativecommons\.org\/publicdomain\/zero\//, "cc0-")
     .replace(/^https?:\/\/(?:www\.)?creativecommons\.org\/(?:licenses|publicdomain)\//, "cc-")
     .replace(/[\s_/]+/g, "-")
     .replace(/-+$/, "")
-    .replace(/-\d(?:\.\d)?(?:-(?:legalcode|deed|igo|[a-z]{2}))*$/, "");
+    .replace(/-\d(?:\.\d)?(?:-(?:legalcode|deed(?:\.[a-z]{2})?|igo|[a-z]{2}))*$/, "");
 }
 
 function isLicence(licence: string, wanted: string): boolean {

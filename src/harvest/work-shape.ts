@@ -1,9 +1,9 @@
 import type { Work } from "./work.ts";
 
 /**
- * What resolvers can see of a work apart from its numbers: the kinds of its identifiers, the prefix of its DOI and the words
- * of the suffix, the host of its URL. Works of one shape are asked about at the same services, so that what follows from
- * the shape is computed once for a list of a hundred thousand works.
+ * The kinds of a work's identifiers, its DOI and its URL, with every number in the suffix of the DOI and in the URL replaced
+ * by 0. Resolvers send the same kinds of requests for works of one shape. What follows from the shape is computed once, and
+ * not for each work of a long list.
  */
 export function shapeOf({ ids }: Work): string {
   const { doi = "", url, ...others } = ids;

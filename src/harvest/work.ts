@@ -16,7 +16,7 @@ export interface WorkIds {
 
 /** A publication whose file is wanted. */
 export interface Work {
-  /** Unique in the manifest: `doi:10.1234/abc`, `arxiv:2401.00001`, `url:https://…`. */
+  /** Unique in the manifest: `doi:10.1234/abc`, `arxiv:2401.00001`, `url:https://…`; a long URL ends with a hash. */
   readonly key: string;
   /** At least one. */
   readonly ids: WorkIds;
@@ -40,7 +40,7 @@ export interface WorkMetadata {
   readonly title?: string | undefined;
   /** At most 100. */
   readonly authors?: readonly WorkAuthor[] | undefined;
-  /** Of publication. */
+  /** Year of publication. */
   readonly year?: number | undefined;
   /** Name of the journal, series or repository. */
   readonly venue?: string | undefined;

@@ -8,6 +8,10 @@ import { BreakerOpenError } from "../errors.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { loadPolicy } from "../policy/load.ts";
 import { storeFor } from "../stores/open-store.ts";
+import { announceOrder, EMPTY_ORDER_LOG, ORDER_LOG_NAME, type OrderLog } from "../stores/order-log.ts";
+import { PROCESS_PREFIX, PROCESS_RECORD_US } from "../stores/process-record.ts";
+import { hostRecordName } from "../stores/record-names.ts";
+import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
 import { createHub } from "./create-hub.ts";
 import { Operator } from "./operator.ts";
@@ -126,4 +130,49 @@ test("a hub publishes its status while calls are active, and removes it when it 
   await (await slow).text();
   await hub.close();
   assert.deepEqual(await operator.processes(), []);
+});
+
+/** An operator and a process that reads the log after 64 orders for another host have displaced the first question. */
+async function operatorOfBusyStore(t: TestContext) {
+  const deps = { policy: await loadPolicy({ env: {} }), env: {}, time: systemTime, random: Math.random };
+  const store = storeFor(`sqlite:${join(temporaryFolder("operator"), "shared.db")}`, deps);
+  assert.ok(store !== undefined);
+  t.after(() => store.close());
+  const logged = async () => (await store.read<OrderLog>(ORDER_LOG_NAME)).record ?? EMPTY_ORDER_LOG;
+  let reads = 0;
+  const status = { calls: 0, inFlight: 0, waiting: 0, keys: [], hosts: [] };
+  class BusyOperator extends Operator {
+    override async processes() {
+      reads += 1;
+      for (let n = 0; reads === 1 && n < 64; n += 1) await announceOrder(store as Store, hostRecordName("b.example"));
+      const { sequence } = await logged();
+      const orders = { sequence, shadowed: [] };
+      const next = { pid: 1, machine: "m", program: "p", startedMs: 0, writtenMs: 0, snapshot: status, orders };
+      await store?.change(`${PROCESS_PREFIX}1`, ({ nowUs }) => ({
+        record: { next, keepUntilUs: nowUs + PROCESS_RECORD_US },
+        result: undefined,
+      }));
+      return super.processes();
+    }
+  }
+  return { operator: new BusyOperator(store), logged };
+}
+
+test("a process that has not seen a question, because many orders displaced it, is asked again", async t => {
+  const { operator, logged } = await operatorOfBusyStore(t);
+  const answers = await operator.ask(["a.example"], systemTime, 60_000);
+  assert.deepEqual(
+    answers.map(({ effect }) => effect),
+    ["applied"],
+  );
+  assert.equal((await logged()).entries.at(-1)?.name, hostRecordName("a.example"));
+});
+
+test("a process that has not seen a question when the time is over has not answered", async t => {
+  const { operator } = await operatorOfBusyStore(t);
+  const answers = await operator.ask(["a.example"], systemTime, 0);
+  assert.deepEqual(
+    answers.map(({ effect }) => effect),
+    ["silent"],
+  );
 });

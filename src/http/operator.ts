@@ -10,7 +10,7 @@ import {
 import { StoreError } from "../errors.ts";
 import { nameWithoutPartition } from "../policy/partition-name.ts";
 import { canonicalUnit } from "../policy/service-name.ts";
-import { announceOrder } from "../stores/order-log.ts";
+import { announceOrder, isInLog } from "../stores/order-log.ts";
 import {
   type BreakerRecordName,
   HOST_RECORDS,
@@ -78,12 +78,21 @@ export class Operator extends Observer {
 
   /**
    * Asks the running processes to publish what they know about these hosts and services, also those that they do not list
-   * by themselves, and waits for them. Changes nothing else.
+   * by themselves, and waits for them. Changes nothing else. A process that has read the log only after many orders had
+   * displaced the question is asked again, and is `silent` if the time is over.
    */
   async ask(units: readonly string[], time: Time, timeoutMs: number): Promise<readonly Acknowledgement[]> {
-    const sequences: number[] = [];
-    for (const unit of units) sequences.push(await announceOrder(this.#store, hostRecordName(unit)));
-    return this.#await(sequences, time, timeoutMs);
+    const deadlineUs = time.monotonicUs() + timeoutMs * 1000;
+    for (;;) {
+      const sequences: number[] = [];
+      for (const unit of units) sequences.push(await announceOrder(this.#store, hostRecordName(unit)));
+      const found = await this.#await(sequences, time, (deadlineUs - time.monotonicUs()) / 1000);
+      const answers = found.map(({ process, effect }) => {
+        const { sequence = 0 } = process.orders ?? {};
+        return { process, effect: sequences.every(asked => isInLog(asked, sequence)) ? effect : ("silent" as const) };
+      });
+      if (answers.every(({ effect }) => effect !== "silent") || time.monotonicUs() >= deadlineUs) return answers;
+    }
   }
 
   /**
@@ -151,10 +160,6 @@ function orderedUntilUs(record: BreakerRecord, order: OperatorOrder): number {
 }
 
 function effectOf({ orders }: RunningProcess, sequences: readonly number[]): Acknowledgement["effect"] {
-  if (orders === undefined) return "silent";
-  const { missed } = orders;
-  const isUnread = (sequence: number) =>
-    sequence > orders.sequence || (missed !== undefined && sequence >= missed.from && sequence <= missed.to);
-  if (sequences.some(isUnread)) return "silent";
+  if (orders === undefined || sequences.some(sequence => sequence > orders.sequence)) return "silent";
   return sequences.some(sequence => orders.shadowed.includes(sequence)) ? "shadow" : "applied";
 }

@@ -110,7 +110,11 @@ export class Planner {
     if (versions === undefined) throw new DownloadError(`resolver ${name} lists no versions`);
     const problem = this.#keyProblem(source, resolver);
     if (problem !== undefined) throw new DownloadError(problem);
-    const found = versions.read(await this.#cachedResponse(versions.requestFor(source), service, "block"));
+    const response = await this.#cachedResponse(versions.requestFor(source), service, "block").catch(error => {
+      this.#deps.signal?.throwIfAborted();
+      throw new DownloadError(describeFailure(error), { cause: error });
+    });
+    const found = versions.read(response);
     if (!("kind" in found)) return found;
     throw new DownloadError(found.kind === "refused" ? found.message : "no versions");
   }

@@ -20,7 +20,8 @@ export class DecidedBySettings {
     const { kind, owner, limit } = constraint;
     const { host, role, path } = request;
     const { ratelimits } = this.#policy;
-    const ownPath = ratelimits.resolved.hasPaths(host) ? path : undefined;
+    // Without a path, the host may be the name of a service, which has no paths.
+    const ownPath = path !== undefined && ratelimits.resolved.hasPaths(host) ? path : undefined;
     const { learnedFrom, order, totalOrder } = limitChanges;
     const orders = [order, totalOrder].flatMap(each => [each?.rates, each?.maxConcurrent, each?.reason, each?.by]);
     const changes = [learnedFrom?.source, learnedFrom?.wallMs, ...orders];

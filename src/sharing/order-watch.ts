@@ -22,7 +22,6 @@ export class OrderWatch {
   /** Undefined before the log was first read: the orders in it are older than everything this process knows. */
   #sequence: number | undefined;
   #shadowed: readonly number[] = [];
-  #missed: AppliedOrders["missed"];
   #hosts: ReadonlySet<string> = new Set();
   #checking: Promise<void> | undefined;
   #isCheckDue = false;
@@ -35,7 +34,7 @@ export class OrderWatch {
   }
 
   get applied(): AppliedOrders {
-    return { sequence: this.#sequence ?? 0, shadowed: this.#shadowed, missed: this.#missed };
+    return { sequence: this.#sequence ?? 0, shadowed: this.#shadowed };
   }
 
   /**
@@ -94,8 +93,6 @@ export class OrderWatch {
     // A store that has lost its data counts from 0 again.
     const entries = log.sequence < before ? log.entries : log.entries.filter(({ sequence }) => sequence > before);
     if (entries.length > 0 && !(await refresh([...new Set(entries.map(({ name }) => name))]))) return false;
-    const [first] = entries;
-    if (first !== undefined && first.sequence > before + 1) this.#missed = { from: before + 1, to: first.sequence - 1 };
     this.#sequence = log.sequence;
     this.#hosts = new Set(log.entries.flatMap(({ name }) => hostOfRecord(name) ?? []));
     if (entries.length === 0) return true;

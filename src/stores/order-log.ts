@@ -24,11 +24,6 @@ export interface AppliedOrders {
   readonly sequence: number;
   /** Of the latest orders, those without effect in this process: their host or resolver is in shadow mode. */
   readonly shadowed: readonly number[];
-  /**
-   * Orders that were no longer in the log when it was read, because many orders followed. The process applies them before
-   * its next request to their host. Absent if there are none, and in records of older versions.
-   */
-  readonly missed?: { readonly from: number; readonly to: number } | undefined;
 }
 
 export const ORDER_LOG_NAME = "orders";
@@ -37,6 +32,11 @@ export const EMPTY_ORDER_LOG: OrderLog = Object.freeze({ sequence: 0, entries: [
 const LOGGED_ORDERS_MAX = 64;
 /** Longer than a process stays listed: the sequence must not start at 1 again while a process remembers a number of it. */
 const ORDER_LOG_KEPT_US = 30 * 86_400_000_000;
+
+/** Whether the log still had the entry when its last number was `lastSequence`: a long series of orders displaces it. */
+export function isInLog(sequence: number, lastSequence: number): boolean {
+  return sequence <= lastSequence && lastSequence - sequence < LOGGED_ORDERS_MAX;
+}
 
 function withOrder(log: OrderLog, name: BreakerRecordName): OrderLog {
   const sequence = log.sequence + 1;

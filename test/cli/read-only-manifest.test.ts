@@ -46,7 +46,10 @@ async function asReader(folder: string, commands: readonly (readonly string[])[]
       for (const command of ${JSON.stringify(commands)}) {
         const result = { stdout: "", stderr: "" };
         const [stdout, stderr] = ["stdout", "stderr"].map(name => ({ write: text => (result[name] += text) }));
-        const exitCode = await runProgram(docstokg, { argv: command.map(part => part.replace("FOLDER", folder)), env: {}, stdout, stderr });
+        const argv = command.map(part => part.replace("FOLDER", folder));
+        // The dashboard is interrupted as soon as it is served.
+        const onInterrupt = command[0] === "dashboard" ? listener => (listener(), () => undefined) : undefined;
+        const exitCode = await runProgram(docstokg, { argv, env: {}, stdout, stderr, onInterrupt });
         results.push({ ...result, exitCode });
       }
       return results;
@@ -84,6 +87,15 @@ test("a user who may only read the folder of a run sees its works", { skip: asUs
   const [status, verify, report, exported] = results.map(({ stdout }) => JSON.parse(stdout));
   assert.deepEqual([status.works.done, verify.intact, report.runId, exported.key], [1, 1, "one", "doi:10.1000/a"]);
   assert.deepEqual((await readdir(folder)).sort(), before);
+});
+
+test("a user who may only read the folder of a run can open its dashboard", { skip: asUser }, async () => {
+  const { folder, manifest, id } = await readableFolder();
+  await manifest.endRun(id, "ended");
+  await manifest.close();
+  const [dashboard] = await asReader(folder, [["dashboard", "--run", "FOLDER"]]);
+  assert.deepEqual([dashboard?.exitCode, dashboard?.stderr], [130, ""]);
+  assert.match(dashboard?.stdout ?? "", /^Dashboard: http:\/\/127\.0\.0\.1:\d+\//);
 });
 
 test("a user who may only read the folder sees whether a run uses the manifest", { skip: asUser }, async () => {

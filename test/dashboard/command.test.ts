@@ -438,6 +438,10 @@ test("an address for other machines needs a token file, and invalid values are r
   assert.match(await run("--token-file", join(folder, "none")), /^2 .*--token-file: .*no such file/);
   await writeFile(join(folder, "short"), "secret\n");
   assert.match(await run("--token-file", join(folder, "short")), /^2 .*--token-file: token must have at least 16/);
+  await writeFile(join(folder, "token"), "0123456789abcdef\n");
+  // An address for documentation, which no machine has.
+  const foreign = await run("--listen", "192.0.2.1", "--token-file", join(folder, "token"));
+  assert.match(foreign, /^2 .*--listen: cannot listen on 192\.0\.2\.1:0: .*EADDRNOTAVAIL/);
 });
 
 /** A process that has called more hosts than it publishes: 127.0.1.1 to 127.0.1.220. */

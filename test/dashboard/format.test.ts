@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { DashboardState, SeriesPoint } from "../../src/dashboard/dashboard-state.ts";
+import { chartRange } from "../../web/chart-range.ts";
 import { duration } from "../../web/format.ts";
+import { exampleSource } from "./example-source.ts";
 
 test("a duration in the page never has 60 seconds or minutes beside a larger unit", () => {
   assert.deepEqual([340, 999.6, 4200, 9960, 59_600, 2_819_700, 3_599_800, 7_500_000].map(duration), [
@@ -19,4 +22,23 @@ test("a duration in the page never has 60 seconds or minutes beside a larger uni
       assert.doesNotMatch(duration(ms), /\b60 (?:s|min)|\b1000 ms/);
     }),
   );
+});
+
+test("the charts of a run end with its last point if it was killed or has ended, and now if it runs", async () => {
+  const source = exampleSource();
+  const { run, ...state } = await source.read();
+  const about: DashboardState["about"] = {
+    ...{ ...source.about, kind: "run", actions: [], canAsk: false, actionToken: "" },
+  };
+  const points = [0, 100_000].map(
+    (atMs): SeriesPoint => ({ atMs, requests: 1, waitMs: 0, throttles: 0, hits: 0, failures: 0, refused: 0 }),
+  );
+  const series = { stepMs: 1000, points };
+  const nowMs = 3 * 86_400_000;
+  const rangeIn = (name: string, endedMs: number | null) =>
+    chartRange({ ...state, about, series, run: run && { ...run, state: name, endedMs } }, points, nowMs);
+  const complete = { fromMs: 0, toMs: 102_000, stepMs: 1000 };
+  assert.deepEqual(rangeIn("stopped", null), complete);
+  assert.deepEqual(rangeIn("ended", 101_000), complete);
+  assert.deepEqual(rangeIn("running", null), { ...complete, toMs: nowMs + 1000 });
 });

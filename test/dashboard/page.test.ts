@@ -2,11 +2,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { test } from "node:test";
-import { createDashboard } from "../../src/dashboard/dashboard.ts";
+import { type TestContext, test } from "node:test";
+import { createDashboard, dashboardOf } from "../../src/dashboard/dashboard.ts";
+import type { SourceState } from "../../src/dashboard/source.ts";
 import { openPage } from "../browser-page.ts";
 import { hubFor, serve } from "../http/kit.ts";
 import { whyNoBrowser } from "../telemetry/chromium.ts";
+import { exampleSource } from "./example-source.ts";
 import { hostStatus, key } from "./facts.ts";
 import { dashboardPage, scriptedHub, serveDashboard } from "./kit.ts";
 
@@ -252,5 +254,89 @@ test("reload, back and forward keep the selected host, whatever its name is", { 
     await heading.waitFor();
     await page.goBack();
   }
+  assert.deepEqual(trouble, []);
+});
+
+/** A page about a state that does not change, apart from the clock. */
+async function pageOf(t: TestContext, change: (state: SourceState) => SourceState) {
+  const source = exampleSource();
+  const state = change(await source.read());
+  const dashboard = dashboardOf({ ...source, read: async () => state }, {});
+  t.after(() => dashboard.close());
+  const { url } = await serveDashboard(t, dashboard);
+  return openPage(t, url);
+}
+
+test("the time left counts down in the panel of a host that does not change", { skip }, async t => {
+  const untilMs = Date.now() + 3_600_000;
+  const circuits = [{ role: "metadata", state: "open", failures: null, probes: 0, untilMs }] as const;
+  const { page, trouble } = await pageOf(t, state => ({
+    ...state,
+    run: null,
+    hosts: state.hosts.slice(0, 1).map(host => ({ ...host, name: "a.example", circuits })),
+  }));
+  await page.getByRole("button", { name: /^a\.example/ }).click();
+  const left = page.locator(".roles dd", { hasText: "left" }).first();
+  const first = await left.innerText();
+  assert.match(first, /^open, \d+ (?:h|min) \d+ (?:min|s) left$/);
+  await page.locator(".roles dd", { hasText: "left" }).filter({ hasNotText: first }).first().waitFor();
+  assert.deepEqual(trouble, []);
+});
+
+test("when the panel of a host is closed, the focus returns to the row of the host", { skip }, async t => {
+  const names = Array.from({ length: 200 }, (_, index) => `host-${String(index).padStart(3, "0")}.example`);
+  const { hub } = scriptedHub({ keys: names.map(name => key(name)) });
+  const { page } = await dashboardPage(t, hub);
+  await page.keyboard.press("/");
+  await page.keyboard.press("Tab");
+  const row = page.getByRole("button", { name: /^host-010\.example/ });
+  await row.click();
+  await page.getByRole("heading", { name: "host-010.example" }).waitFor();
+  await page.getByRole("button", { name: "Close the panel" }).click();
+  await page.getByRole("heading", { name: "host-010.example" }).waitFor({ state: "hidden" });
+  const focused = await page.evaluate("document.activeElement.closest('[data-key]')?.dataset.key");
+  assert.equal(focused, "host-010.example");
+});
+
+test("the link that skips to the content keeps the view", { skip }, async t => {
+  const { page } = await pageOf(t, state => state);
+  await page.getByRole("link", { name: "Events" }).click();
+  await page.getByRole("searchbox", { name: "Filter events" }).waitFor();
+  await page.evaluate("document.querySelector('.skip').click()");
+  await page.waitForURL(/#main$/);
+  await page.waitForFunction("document.activeElement.id === 'main'");
+  await page.getByRole("searchbox", { name: "Filter events" }).waitFor();
+});
+
+test("a resolver has actions for its circuit and none for limits", { skip }, async t => {
+  const { page } = await pageOf(t, state => ({
+    ...state,
+    run: null,
+    hosts: state.hosts.slice(0, 1).map(host => ({ ...host, name: "resolver core", kind: "resolver", keys: [] })),
+  }));
+  await page.getByRole("button", { name: /^resolver core/ }).click();
+  await page.getByRole("button", { name: "Open …", exact: true }).waitFor();
+  assert.deepEqual(await page.locator(".actions button").allTextContents(), ["Open …", "Close …", "Half-open …"]);
+});
+
+test("a run that was killed days ago is drawn, with its start and without a wrong duration", { skip }, async t => {
+  const startedMs = Date.now() - 5 * 86_400_000;
+  const worker = { name: "m:1", startedMs, done: 1, failed: 0, bytes: 0, taken: 0, isAlive: false };
+  const points = [{ atMs: startedMs, requests: 1, waitMs: 0, throttles: 0, hits: 0, failures: 0, refused: 0 }];
+  const source = exampleSource();
+  const about = { ...source.about, kind: "run" as const };
+  const { run, ...state } = await source.read();
+  assert.ok(run);
+  const killed = { ...run, state: "stopped", startedMs, endedMs: null, timeLeftMs: null, workers: [worker] };
+  const read = async () => ({ ...state, series: { stepMs: 1000, points }, run: killed });
+  const dashboard = dashboardOf({ ...source, about, read }, {});
+  t.after(() => dashboard.close());
+  const { page, trouble } = await openPage(t, (await serveDashboard(t, dashboard)).url);
+  await page.getByText("run works.csv: stopped, started 5 days ago").waitFor();
+  const cells = await page
+    .getByRole("row", { name: /^m:1 \(gone\)/ })
+    .getByRole("cell")
+    .allTextContents();
+  assert.equal(cells.at(-1), "");
   assert.deepEqual(trouble, []);
 });

@@ -1,6 +1,8 @@
 /** How every backend lists works and merges what is known about them. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { test } from "node:test";
+import { identify } from "../../src/harvest/identifiers/identifiers.ts";
 import type { StoredFile } from "../../src/harvest/manifest/manifest-files.ts";
 import type { Work } from "../../src/harvest/work.ts";
 import { systemTime } from "../../src/time/system-time.ts";
@@ -201,6 +203,73 @@ export function worksContract(open: OpenManifest): void {
     assert.deepEqual(await added(manifest, again, [{ key: "pmid:1", ids: { pmid: "1" } }]), {
       ...{ pending: 0, present: 1, failed: 0 },
     });
+  });
+
+  test("two works that name each other are merged once", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, [...works("a"), { key: "pmid:1", ids: { pmid: "1" } }]);
+    const ids = { doi: "10.1/a", pmid: "1" };
+    const [a, b] = (await taken(manifest, run)).map(work => ({ ...work, ids }));
+    assert.ok(a && b);
+    assert.equal(await manifest.works.update(a), b.id);
+    assert.equal(await manifest.works.update(b), a.id);
+    assert.equal(await manifest.works.merge(a, b.id), true);
+    assert.equal(await manifest.works.merge(b, a.id), false);
+    assert.equal(await manifest.works.update(b), undefined);
+    const { works: counts } = await manifest.reports.report();
+    assert.deepEqual(counts, { total: 1, done: 0, failed: 0, pending: 1, merged: 1 });
+  });
+
+  test("a work is not merged into one that was merged meanwhile, but into the one that has its identifiers", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, [...works("a"), { key: "pmid:1", ids: { pmid: "1" } }, ...works("c")]);
+    const [a, b, c] = await taken(manifest, run);
+    assert.ok(a && b && c);
+    const named = { ...a, ids: { doi: "10.1/a", pmid: "1" } };
+    assert.equal(await manifest.works.update(named), b.id);
+    assert.equal(await manifest.works.merge(b, c.id), true);
+    assert.equal(await manifest.works.merge(named, b.id), false);
+    assert.equal(await manifest.works.update(named), c.id);
+    assert.equal(await manifest.works.merge(named, c.id), true);
+    assert.deepEqual((await manifest.reports.workRecord(c.id)).ids, { doi: "10.1/a", pmid: "1" });
+  });
+
+  test("a work is found by the key of a work that was merged into it through others", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b", "c", "d"));
+    const [a, b, c, d] = await taken(manifest, run);
+    assert.ok(a && b && c && d);
+    await manifest.works.merge(a, b.id);
+    await manifest.works.merge(b, c.id);
+    await manifest.works.merge(c, d.id);
+    await manifest.finish(run, d.id, "ok", DOWNLOADED);
+    for (const work of works("a", "b", "c", "d")) {
+      assert.equal(await manifest.works.stateOf(work), "done");
+      const again = await manifest.beginRun("run");
+      assert.deepEqual(await added(manifest, again, [work]), { pending: 0, present: 1, failed: 0 }, work.key);
+    }
+    const refreshed = await manifest.beginRun("run");
+    await manifest.works.add(refreshed, works("a"), { isPresent: () => true, isRefresh: true });
+    assert.deepEqual(keys(await taken(manifest, refreshed)), ["doi:10.1/d"]);
+    assert.equal(await manifest.works.stateOf({ key: "doi:10.1/a", ids: { doi: "10.1/a" } }), "pending");
+  });
+
+  test("works with the longest identifiers are added", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    // Random characters, because a database may compress others.
+    const list = [
+      `https://x.example/${randomBytes(2000).toString("hex")}`,
+      `10.1234/${randomBytes(490).toString("hex")}`,
+    ]
+      .map(text => identify(text))
+      .map(read => ("work" in read ? read.work : assert.fail(read.message)));
+    assert.equal((await added(manifest, run, list)).pending, 2);
+    assert.equal((await added(manifest, await manifest.beginRun("run"), list)).pending, 2);
+    assert.equal((await manifest.reports.report()).works.total, 2);
   });
 
   test("text of any kind is stored as it is", async t => {

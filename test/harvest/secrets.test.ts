@@ -8,7 +8,7 @@ import { hubFor, serve } from "../http/kit.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { complete, pdf, runFor } from "./kit.ts";
 
-const SECRETS = ["Sesame1", "Sesame2", "Sesame3", "Sesame4", "Sesame5", "Sesame6", "Sesame7"];
+const SECRETS = ["Sesame1", "Sesame2", "Sesame3", "Sesame4", "Sesame5", "Sesame6", "Sesame7", "Sesame8"];
 
 function everythingIn(folder: string): readonly (readonly [path: string, bytes: Buffer])[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
@@ -40,12 +40,17 @@ test("after a run no file content and no file name contains a secret of a URL, a
     else response.setHeader("content-type", "application/pdf").end(pdf(`${pathname}${searchParams.size}`));
   });
   const folder = temporaryFolder("harvest");
-  const urls = ["/a.pdf?token=Sesame1", "/b?code=Sesame2", "/gone?sid=Sesame3", "/signed?jwt=Sesame4", "/page?x=1"];
+  const urls = [
+    ...["/a.pdf?token=Sesame1", "/b?code=Sesame2", "/gone?sid=Sesame3", "/signed?jwt=Sesame4", "/page?x=1"],
+    "/nested?of=https%3A%2F%2Fexample.org%2F%3Ftoken%3DSesame8",
+  ];
   const works = urls.map(path => workAt(`${server.origin}${path}`));
   const options = { hub: await hubFor(t), resolvers: [landingPage] };
   const first = await runFor(t, folder, options);
   await complete(first, works);
-  assert.equal([...first.settled.values()].filter(reason => reason === "ok").length, 4);
+  assert.equal([...first.settled.values()].filter(reason => reason === "ok").length, 5);
+  const nested = server.requests.find(({ url }) => url?.startsWith("/nested"));
+  assert.match(nested?.url ?? "", /Sesame8/, "the request has the secret of the nested URL");
   for (const [path, bytes] of everythingIn(folder))
     for (const secret of SECRETS) assert.ok(!bytes.includes(secret) && !path.includes(secret), `${secret} in ${path}`);
 
@@ -53,7 +58,7 @@ test("after a run no file content and no file name contains a secret of a URL, a
   isDown = true;
   const again = await runFor(t, folder, options);
   const counts = await again.run.addWorks(works);
-  assert.deepEqual(counts, { pending: 0, present: 4, failed: 1 });
+  assert.deepEqual(counts, { pending: 0, present: 5, failed: 1 });
   await again.run.close("ended");
   const retried = await runFor(t, folder, options);
   await retried.run.addUnfinished({});

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { mkdir, readdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ontofetch } from "../../src/cli/ontofetch.ts";
 import { runProgram } from "../../src/cli/program.ts";
+import { FileLock } from "../../src/files/file-lock.ts";
+import { systemTime } from "../../src/time/system-time.ts";
 import { runIn } from "../cli/kit.ts";
+import { startProxy } from "../http/connect-proxy.ts";
 import { serve } from "../http/kit.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
@@ -120,6 +123,55 @@ test("a host in a private network is called only with allow_private", async t =>
   assert.equal((await run("pull", { ONTOFETCH_ALLOW_PRIVATE: "true" })).exitCode, 0);
 });
 
+test("with a proxy of the environment an address in a private network is refused too", async t => {
+  const { run, sources, server, url } = await setUp(t);
+  const proxy = await startProxy(t, 1);
+  await writeFile(sources, `sources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`);
+  for (const env of [{ HTTP_PROXY: proxy.url }, { HTTP_PROXY: proxy.url, NO_PROXY: "127.0.0.1" }]) {
+    const { exitCode, stderr } = await run("pull", env);
+    assert.match(stderr, /^x: 127\.0\.0\.1 is in a private network/);
+    assert.equal(exitCode, 1);
+  }
+  assert.deepEqual([proxy.targets, server.requests.length], [[], 0]);
+});
+
+test("an invalid proxy of the environment is reported in one line without its password", async t => {
+  const { run } = await setUp(t);
+  assert.deepEqual(await run("plan", { HTTP_PROXY: "http://user:hunter2@proxy.example.org:99999" }), {
+    exitCode: 2,
+    stdout: "",
+    stderr:
+      'ontofetch: HTTP_PROXY: "http://…@proxy.example.org:99999" is not the address of a proxy; expected http://host:port\n',
+  });
+});
+
+test("versions of a service that cannot be called are the stored ones, with the reason", async t => {
+  const { run, sources, server } = await setUp(t);
+  await writeFile(sources, `sources:\n  x: { resolver: bioportal, extras: { base: "${server.origin}" } }\n`);
+  const { exitCode, stderr } = await run("versions x");
+  assert.equal(stderr, "x: 127.0.0.1 is in a private network; set allow_private: true in sources.yaml to permit it\n");
+  assert.equal(exitCode, 0);
+});
+
+test("two versions of one source in a command line are a usage error", async t => {
+  const { run, server } = await setUp(t);
+  const { exitCode, stderr } = await run("pull x@2026-11-01 x@2026-11-08");
+  assert.equal(
+    stderr,
+    "ontofetch: <id>: x is named twice with different versions: 2026-11-01 and 2026-11-08; name one version in each command\n",
+  );
+  assert.equal(exitCode, 2);
+  assert.equal(server.requests.length, 0);
+  assert.equal((await run("plan x x")).exitCode, 0);
+});
+
+test("plan diff of <id>@<version> compares with the locked version", async t => {
+  const { run } = await setUp(t);
+  await run("pull");
+  const { changes } = JSON.parse((await run("plan diff x@2026-11-01 --json")).stdout);
+  assert.deepEqual(changes, [{ id: "x", change: "same", fields: [] }]);
+});
+
 test("a store folder that cannot be created is reported in one line", async t => {
   const { run, sources } = await setUp(t);
   const wrong = await run(`pull --store ${sources}/below`);
@@ -151,6 +203,34 @@ test("prune keeps the newest versions and those in the lockfile", async t => {
   assert.deepEqual((await readdir(join(folder, "ontologies", "x"))).sort(), ["2026-11-01", "2026-11-03", "2026-11-04"]);
 });
 
+test("prune that waits for a pull keeps the version that this pull has locked", async t => {
+  const { folder, run, sources, state } = await setUp(t);
+  const lockfile = join(folder, "ontologies.lock.json");
+  await run("pull");
+  const first = await readFile(lockfile, "utf8");
+  state.version = "2026-11-02";
+  await run("pull");
+  const held = await FileLock.acquire(join(folder, "ontologies", ".ontofetch", "locks", "x.lock"), {
+    time: systemTime,
+  });
+  const messages: string[] = [];
+  const exitCode = await runProgram(ontofetch, {
+    argv: ["prune", "--keep", "1", "--sources", sources],
+    env: {},
+    stdout: { write: () => true },
+    stderr: {
+      write: text => {
+        messages.push(text);
+        writeFileSync(lockfile, first);
+        held.release();
+      },
+    },
+  });
+  assert.equal(exitCode, 0);
+  assert.deepEqual(messages, ["x: another process is fetching it; waiting\n"]);
+  assert.deepEqual((await readdir(join(folder, "ontologies", "x"))).sort(), ["2026-11-01", "2026-11-02"]);
+});
+
 test("prune deletes the draft of a killed process", async t => {
   const { folder, run } = await setUp(t);
   await run("pull");
@@ -174,6 +254,10 @@ test("doctor reports what is missing and prints no secret", async t => {
   const without = await run("doctor");
   assert.equal(without.exitCode, 1);
   assert.match(without.stdout, /^API key +problem +bioportal needs an API key: set BIOPORTAL_API_KEY$/m);
+  await writeFile(sources, 'sources:\n  y: { resolver: bioportal, extras: { base: "https://data.example.org" } }\n');
+  const elsewhere = await run("doctor");
+  assert.doesNotMatch(elsewhere.stdout, /API key/);
+  assert.equal(elsewhere.exitCode, 0);
   const keyed = await run("doctor --json", { BIOPORTAL_API_KEY: "0123-secret" });
   assert.equal(keyed.exitCode, 0);
   assert.doesNotMatch(keyed.stdout, /0123-secret/);
@@ -183,6 +267,27 @@ test("doctor reports what is missing and prints no secret", async t => {
     mistyped.stdout,
     /settings +problem +ONTOFETCH_STOR: unknown environment variable; did you mean ONTOFETCH_STORE\?/,
   );
+});
+
+test("doctor prints its other findings when the lockfile or the store cannot be read", async t => {
+  const { folder, run, sources } = await setUp(t);
+  const unreadable = await run(`doctor --lockfile ${folder}`);
+  assert.match(unreadable.stdout, /^sources +ok .*^lockfile +problem +cannot be read \(EISDIR\)$/ms);
+  assert.equal(unreadable.exitCode, 1);
+  await run("pull");
+  const file = await run(`doctor --store ${sources}`);
+  assert.match(file.stdout, /^store +problem +cannot write to .*^lockfile +ok +1 locked$/ms);
+  assert.equal(file.exitCode, 1);
+});
+
+test("an id that leads out of the store is not looked for", async t => {
+  const { folder, run } = await setUp(t);
+  await run("pull");
+  await mkdir(join(folder, "outside", "1"), { recursive: true });
+  assert.equal((await run("validate ../outside")).stderr, "../outside: not in the store and not in the lockfile\n");
+  const { exitCode, stderr } = await run("path ../outside");
+  assert.match(stderr, /^ontofetch: <id>: invalid id "\.\.\/outside"; use /);
+  assert.equal(exitCode, 2);
 });
 
 test("rl doctor shows keys, their windows with those of the host, and the waits of recent runs", async t => {

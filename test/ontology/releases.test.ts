@@ -217,6 +217,23 @@ test("path, diff and export read stored versions", async t => {
   assert.equal((await run("export x --format csv")).exitCode, 2);
 });
 
+test("export to a file leaves no partial file behind when it fails", async t => {
+  const { files, run, folder } = await setUp(t, direct("/x.obo"));
+  files.set("/x.obo", release("2026-01-01", 2));
+  await run("pull");
+  const target = join(folder, "out");
+  await mkdir(target);
+  await writeFile(join(target, "kept"), "");
+  const before = (await readdir(folder)).sort();
+  const { exitCode, stderr } = await run(`export x --format ntriples --output ${target}`);
+  assert.equal(exitCode, 1);
+  assert.match(stderr, /^ontofetch: (?:EISDIR|ENOTEMPTY|EEXIST): /);
+  assert.deepEqual((await readdir(folder)).sort(), before);
+  assert.equal((await run(`export x --format ntriples --output ${join(target, "x.nt")}`)).exitCode, 0);
+  assert.equal(await readFile(join(target, "x.nt"), "utf8"), (await run("export x --format ntriples")).stdout);
+  assert.deepEqual((await readdir(target)).sort(), ["kept", "x.nt"]);
+});
+
 test("versions lists stored and locked versions, and says when the service lists none", async t => {
   const { files, run } = await setUp(t, direct("/x.obo"));
   files.set("/x.obo", release("2026-01-01", 2));

@@ -7,11 +7,11 @@ import { openOperatorConnection, type StoreConnection } from "./store-connection
 
 export interface AskedProcesses {
   readonly running: readonly RunningProcess[];
-  /** Those that have more keys than they list, and have not said whether they have called the host. */
+  /** Processes that have more keys than they list, and did not answer whether they have called the host. */
   readonly unknown: readonly RunningProcess[];
 }
 
-export interface Asked {
+export interface ProcessQuestion {
   /** The hosts and services that the command is about. */
   readonly units: readonly string[];
   /** Whether the process lists a key of them. */
@@ -19,12 +19,12 @@ export interface Asked {
 }
 
 /**
- * The running processes with their keys of some hosts. A process lists its busiest keys only: one that has more, and not
- * these, is asked to publish them. That needs the right to write to the store, which other reads do not.
+ * The running processes with their keys of some hosts. A process lists its busiest keys only. If it has more keys and
+ * does not list these, it is asked to publish them. This needs the right to write to the store; other reads do not.
  */
 export async function askedProcesses(
   { observer }: StoreConnection,
-  { units, isListed }: Asked,
+  { units, isListed }: ProcessQuestion,
   flags: Flags,
   io: Io,
 ): Promise<AskedProcesses> {

@@ -321,7 +321,7 @@ test("an invalid argument is named, with the values that are valid", async () =>
   for (const duration of ["0", "-1", "soon", "Infinity", "1e9", "99999999", "367day", "0min", "5 weeks", "s", ""]) {
     assert.match(
       await wrong("open", "a.example", "--for", duration),
-      /^docstokg: --for: .* is not a valid duration; expected such as 90s, 5min, 2h or 1day; .* more than 0/,
+      /^docstokg: --for: .* is not a duration above 0 and at most 366day, such as 90s, 5min, 2h or 1day; a number/,
     );
   }
   assert.match(await wrong("open", "a.example", "--for", "9s", "--reason", "a\nb"), /--reason: expected one line/);

@@ -24,7 +24,7 @@ export function comparisonText({ before, after, total, hosts }: RunComparison, c
     `B  ${headText(after)}\n`,
     hasSamePolicy(before, after) ? "Both runs used the same policy.\n" : "",
     `\n${formatTable(["host", "run", ...COLUMNS.map(([title]) => title)], rows, { columns, hidesRepeats: true })}`,
-    more > 0 ? `… and ${countOf(more)} more hosts; --json prints all\n` : "",
+    more > 0 ? `… and ${countOf(more)} more ${more === 1 ? "host" : "hosts"}; --json prints all\n` : "",
   ].join("");
 }
 

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { Dashboard } from "../../dashboard/dashboard.ts";
 import type { PerformedAction } from "../../dashboard/performed-action.ts";
 import { messageOf } from "../../errors.ts";
+import { codeOf } from "../../http/error-code.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { usageError } from "../usage-error.ts";
 
@@ -14,11 +15,21 @@ export interface ServedDashboard {
   close(): Promise<void>;
 }
 
+/** The flags of the command that set the port and the address. */
+export interface ListenFlags {
+  readonly port: string;
+  /** Undefined if the address is fixed. */
+  readonly address?: string | undefined;
+}
+
+/** Errors that another port would avoid. */
+const PORT_ERRORS: ReadonlySet<string | undefined> = new Set(["EADDRINUSE", "EACCES"]);
+
 /** Rejects with a ConfigError that names the flag if it cannot listen. */
 export async function serveDashboard(
   dashboard: Dashboard,
   { port, address }: { readonly port: number; readonly address: string },
-  flag: string,
+  flags: ListenFlags,
 ): Promise<ServedDashboard> {
   const server = createServer(dashboard);
   server.listen(port, address);
@@ -26,6 +37,7 @@ export async function serveDashboard(
     await once(server, "listening");
   } catch (cause) {
     await dashboard.close();
+    const flag = PORT_ERRORS.has(codeOf(cause)) ? flags.port : (flags.address ?? flags.port);
     throw usageError(flag, `cannot listen on ${address}:${port}: ${messageOf(cause)}`, { cause });
   }
   const { port: actual } = server.address() as AddressInfo;

@@ -5,7 +5,7 @@ import { RunSource } from "../../dashboard/run-source.ts";
 import type { DashboardSource } from "../../dashboard/source.ts";
 import { StoreSource } from "../../dashboard/store-source.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
-import { findManifest, manifestName } from "../../harvest/manifest/manifest.ts";
+import { manifestName, readManifest } from "../../harvest/manifest/manifest.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { openTelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -49,14 +49,14 @@ export const dashboard: CommandModule = {
 
 function addServerFlags(command: Command): void {
   command
-    .option("--port <number>", "port; 0 for any free one", "0")
+    .option("--port <number>", "port to listen on; 0 for any free port", "0")
     .option(
       "--listen <address>",
       "address to listen on; --token-file is required unless it is a loopback address",
       LOOPBACK,
     )
     .option("--token-file <file>", "file with the access token, at least 16 characters (default: a random token)")
-    .option("--read-only", "show everything, change nothing");
+    .option("--read-only", "show everything, and refuse every change");
 }
 
 /** The telemetry is beside the manifest. */
@@ -65,7 +65,7 @@ async function openRunSource(flags: Flags, io: Io): Promise<RunSource> {
   const paths = pathsOf({ out: flags["run"], manifest: flags["manifest"] }, io);
   const { time = systemTime } = io;
   const policy = await loadPolicy(policySources(flags, io));
-  const manifest = await findManifest(paths.manifest, time);
+  const manifest = await readManifest(paths.manifest, time);
   if (manifest === undefined) {
     const flag = flags["manifest"] === undefined ? "--run" : "--manifest";
     throw usageError(flag, `manifest not found: ${manifestName(paths.manifest)}`);
@@ -115,13 +115,13 @@ async function serveUntilInterrupt(source: DashboardSource, options: ServerOptio
   const { port, address, token, tokenFile, isReadOnly } = options;
   const isLoopback = LOOPBACK_ADDRESSES.has(address);
   const handler = await openDashboard(source, options, io);
-  const server = await serveDashboard(handler, { port, address }, "--port");
+  const server = await serveDashboard(handler, { port, address }, { port: "--port", address: "--listen" });
   io.stdout.write(`Dashboard: ${printedUrl(server.url, tokenFile)}\n`);
   if (!isLoopback)
     io.stderr.write("The connection is not encrypted. For other machines, use a proxy with TLS in front of it.\n");
   if (token === undefined && !isReadOnly && source.actions !== undefined)
     io.stdout.write(
-      "Anyone who has this URL can open circuits and change limits of the running processes (--read-only prevents this).\n",
+      "With this URL, circuits can be opened and limits changed in the running processes (--read-only prevents this).\n",
     );
   const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<void>();
   const stopListening = io.onInterrupt?.(interrupt);

@@ -64,20 +64,26 @@ export const demo: CommandModule = {
       WORKS_MAX,
     );
     const seed = wholeNumberFlag("--seed", flags["seed"], 0);
-    const folder = await mkdtemp(join(tmpdir(), "docstokg-demo-"));
     const isKept = flags["keep"] === true;
+    // From the start, because an interrupt without a listener ends the process and leaves the folder behind.
+    const interrupt = new AbortController();
+    const stopListening = io.onInterrupt?.(() => interrupt.abort());
+    const folder = await mkdtemp(join(tmpdir(), "docstokg-demo-"));
+    let isSummarized = false;
     try {
       const internet = await startInternet({ seed, works, script: isWatched ? WATCHED_SCENARIO : SCENARIO });
       try {
-        return await runDemo({ internet, folder, isKept, isWatched, isJson: flags["json"] === true }, io);
+        const options = { internet, folder, isKept, isWatched, isJson: flags["json"] === true };
+        const exitCode = await runDemo({ ...options, signal: interrupt.signal }, io);
+        isSummarized = exitCode !== ExitCode.interrupted;
+        return exitCode;
       } finally {
         await internet.close();
       }
-    } catch (error) {
-      if (isKept) io.stderr.write(`The output folder ${folder} was kept.\n`);
-      throw error;
     } finally {
+      stopListening?.();
       if (!isKept) await rm(folder, { recursive: true, force: true });
+      else if (!isSummarized) io.stderr.write(`The output folder ${folder} was kept.\n`);
     }
   },
 };
@@ -89,9 +95,12 @@ interface DemoOptions {
   /** The live page is served. */
   readonly isWatched: boolean;
   readonly isJson: boolean;
+  /** Aborted by an interrupt. */
+  readonly signal: AbortSignal;
 }
 
-async function runDemo({ internet, folder, isKept, isWatched, isJson }: DemoOptions, io: Io): Promise<ExitCode> {
+async function runDemo(options: DemoOptions, io: Io): Promise<ExitCode> {
+  const { internet, folder, isKept, isWatched, isJson, signal } = options;
   // The environment configures requests to the real internet, so the demo ignores it.
   const env = { DOCSTOKG_MAILTO: "demo@example.org", NO_COLOR: io.env["NO_COLOR"] };
   // Not by a spread, which would read the getter `stdin` and open stdin.
@@ -129,6 +138,7 @@ async function runDemo({ internet, folder, isKept, isWatched, isJson }: DemoOpti
     flags: {},
     io: demoIo,
     command: "demo",
+    signal,
     hub: { policy, network: internet.network, telemetry: [fastest.listener] },
     feed: async ({ run, counts, hub, log }) => {
       if (page !== undefined) log(`Dashboard: ${await page.serve(hub, run, 0, log)}`);

@@ -1,5 +1,5 @@
 /** The checks of `docstokg doctor` that need no store. No value of a variable is printed: it may be a secret. */
-import { statfs } from "node:fs/promises";
+import { stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { withoutCredentials } from "../../core/text/passwords.ts";
 import { ConfigError } from "../../errors.ts";
@@ -13,6 +13,7 @@ import { formatBytes, formatCount } from "../output/format.ts";
 
 const MIN_FREE_BYTES = 1_000_000_000;
 const DAY_MS = 86_400_000;
+const OTHER_FOLDER = "choose another folder with --out";
 
 export function nodeCheck(versions: Readonly<Record<string, string | undefined>>): DoctorFinding {
   const problem = runtimeProblem(versions);
@@ -52,7 +53,7 @@ export function policyChecks({ problems, findings }: PolicyCheck): readonly Doct
   ];
 }
 
-/** A clock that is before the newest source of the policy is wrong: dates of Retry-After and certificates would fail. */
+/** A clock that is before the newest source of the policy is wrong. Certificates and dates in Retry-After are compared with it. */
 export function clockCheck({ ratelimits }: LoadedPolicy, nowMs: number): DoctorFinding {
   const dates = ratelimits.assignments.flatMap(({ note = "" }) => [...note.matchAll(/\b(20\d\d)-(0[1-9]|1[0-2])\b/g)]);
   const newestMs = Math.max(0, ...dates.map(([, year, month]) => Date.UTC(Number(year), Number(month) - 1)));
@@ -62,7 +63,7 @@ export function clockCheck({ ratelimits }: LoadedPolicy, nowMs: number): DoctorF
     what: "clock",
     verdict: "problem",
     detail: `${detail} is before ${new Date(newestMs).toISOString().slice(0, 10)}, the date of the newest source in the policy`,
-    advice: "set the clock of the machine: with a wrong one, certificates and dates in Retry-After are misread",
+    advice: "set the clock of the machine: certificates and dates in Retry-After are compared with it",
   };
 }
 
@@ -76,7 +77,7 @@ export function proxyCheck(env: Environment): DoctorFinding {
       ...(httpProxy === "" ? [] : [`http by ${withoutCredentials(httpProxy)}`]),
       ...(noProxy === "" ? [] : [`not for ${noProxy}`]),
     ];
-    const detail = `${parts.join(", ")}; a hub of yours needs network: { proxy: "env" }`;
+    const detail = `${parts.join(", ")}; in your own program, a hub uses it only with network: { proxy: "env" }`;
     return { what: "proxy", verdict: "ok", detail };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
@@ -90,7 +91,7 @@ export function contactCheck(env: Environment): DoctorFinding {
     what: "contact",
     verdict: "warning",
     detail: "DOCSTOKG_MAILTO is not set: services get no contact address, and allow less",
-    advice: "export DOCSTOKG_MAILTO=you@example.org, with an address of yours",
+    advice: "export DOCSTOKG_MAILTO=you@example.org, with your own address",
   };
 }
 
@@ -112,15 +113,17 @@ export function keysCheck({ ratelimits }: LoadedPolicy, env: Environment): Docto
 /** The free space of the output folder, or of the nearest folder above it that exists. */
 export async function diskCheck(folder: string): Promise<DoctorFinding> {
   try {
+    if (!(await stat(folder)).isDirectory())
+      return { what: "disk", verdict: "problem", detail: `${folder} is not a folder`, advice: OTHER_FOLDER };
     const { bavail, bsize } = await statfs(folder);
     const free = bavail * bsize;
     const detail = `${formatBytes(free)} free in ${folder}`;
     if (free >= MIN_FREE_BYTES) return { what: "disk", verdict: "ok", detail };
-    return { what: "disk", verdict: "warning", detail, advice: "make room, or choose another folder with --out" };
+    return { what: "disk", verdict: "warning", detail, advice: `free some space, or ${OTHER_FOLDER}` };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" && dirname(folder) !== folder) return diskCheck(dirname(folder));
     if (code === undefined) throw error;
-    return { what: "disk", verdict: "problem", detail: `cannot read ${folder} (${code})` };
+    return { what: "disk", verdict: "problem", detail: `cannot read ${folder} (${code})`, advice: OTHER_FOLDER };
   }
 }

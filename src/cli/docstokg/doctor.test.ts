@@ -60,6 +60,21 @@ test("doctor says that the folder of a store is missing and will be created, and
   assert.match(blocked.of("store")?.detail ?? "", /the folder .*file\/b cannot be created: .*\/file is not a folder/);
 });
 
+test("doctor checks the disk of the partial files for S3, and says that an output folder is a file", async () => {
+  const { folder } = await temporaryFolder();
+  const remote = await findingsOf(["--out", "s3://bucket/prefix"], { DOCSTOKG_MANIFEST: "postgres://a@" });
+  assert.equal(remote.exitCode, 0);
+  assert.match(remote.of("disk")?.detail ?? "", / free in \/.*, for partial files of s3:\/\/bucket\/prefix$/);
+  const file = join(folder, "file");
+  await writeFile(file, "");
+  for (const out of [file, join(file, "below")]) {
+    const found = await findingsOf(["--out", out]);
+    assert.equal(found.exitCode, 1, out);
+    const { verdict, advice } = found.of("disk") ?? {};
+    assert.deepEqual([verdict, advice], ["problem", "choose another folder with --out"]);
+  }
+});
+
 test("a mistyped store is a usage error, as for the other commands", async () => {
   const { exitCode, stderr } = await runCli(["doctor", "--store", "redsi://x"]);
   assert.equal(exitCode, 2);

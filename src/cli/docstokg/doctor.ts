@@ -1,4 +1,5 @@
 import { ConfigError } from "../../errors.ts";
+import { isS3Url } from "../../files/s3/s3-url.ts";
 import { checkPolicy } from "../../policy/check-file.ts";
 import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -13,7 +14,7 @@ import {
   policyChecks,
   proxyCheck,
 } from "./doctor-checks.ts";
-import { addFolderFlag, pathsOf } from "./path-flags.ts";
+import { addFolderFlag, folderOf } from "./path-flags.ts";
 import { addPolicyFlags, policySources } from "./policy-flags.ts";
 import { addStoreFlag, openOptionalStoreConnection } from "./store-connection.ts";
 
@@ -34,10 +35,18 @@ export const doctor: CommandModule = {
       const policy = await loadPolicy(sources);
       findings.push(await storeCheck(flags, io), clockCheck(policy, nowMs), ...identityChecks(policy, io));
     }
-    findings.push(proxyCheck(io.env), await diskCheck(pathsOf(flags, io).folder));
+    findings.push(proxyCheck(io.env), await outputCheck(folderOf(flags)));
     return printFindings(io, findings, flags["json"] === true);
   },
 };
+
+/** Files for S3 are on the disk of this machine until they are complete. */
+async function outputCheck(folder: string): Promise<DoctorFinding> {
+  if (!isS3Url(folder)) return diskCheck(folder);
+  const root = (await import("../../harvest/storage/s3-store.ts")).partsRoot();
+  const { detail, ...finding } = await diskCheck(root);
+  return { ...finding, detail: `${detail}, for partial files of ${folder}` };
+}
 
 const MISSING_FOLDER = "check the path; a program that uses the store creates its folder";
 
@@ -45,7 +54,7 @@ function identityChecks(policy: LoadedPolicy, { env }: Io): readonly DoctorFindi
   return [contactCheck(env), keysCheck(policy, env)];
 }
 
-/** A mistyped flag is a mistake of this command line, not of the surroundings. */
+/** An invalid `--store` is a usage error of this command, and not a finding. */
 function isFlagProblem(error: Error): boolean {
   return error instanceof ConfigError && error.problems.some(({ where }) => where === "--store");
 }

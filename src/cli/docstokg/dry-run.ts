@@ -96,13 +96,11 @@ function estimateText(
   const lines = [
     `${formatCount(counts.wanted, "work")} to download${byKind.length === 0 ? "" : `: ${byKind.join(", ")}`}`,
     ...(counts.present > 0 ? [`${counts.present} already downloaded`] : []),
-    ...(counts.failed > 0 ? [`${counts.failed} failed earlier, not retried`] : []),
+    ...(counts.failed > 0
+      ? [`${counts.failed} failed earlier, not retried (docstokg retry --failed retries them)`]
+      : []),
     ...(counts.problems > 0 ? [formatCount(counts.problems, "invalid line")] : []),
-    ...(first === undefined || ms === 0
-      ? ["The limits permit all requests at once."]
-      : [
-          `Estimated time: ${formatDuration(ms)}; the slowest limit is ${first.limits} of ${first.service} (${first.role}).`,
-        ]),
+    ...(first === undefined ? [] : [timeText(ms, first)]),
   ];
   const rows = services
     .slice(0, SERVICES_SHOWN)
@@ -113,11 +111,17 @@ function estimateText(
       formatDuration(service.ms),
       service.unsent > 0 ? String(service.unsent) : "",
     ]);
-  const table = formatTable(["service", "calls", "limit", "time", "not sent"], rows, tableOptions);
+  const header = ["service", "calls", "limit", "time", "not sent"];
+  const table = rows.length === 0 ? "" : `\n${formatTable(header, rows, tableOptions)}`;
   const explanation = services.some(({ unsent }) => unsent > 0)
     ? "\nnot sent: the quota is spent and the run does not wait for it; docstokg retry continues later, --patience waits longer.\n"
     : "";
-  return `${lines.join("\n")}\n\n${table}${explanation}${hints.map(hint => `\n${hint}`).join("")}${hints.length > 0 ? "\n" : ""}`;
+  return `${lines.join("\n")}\n${table}${explanation}${hints.map(hint => `\n${hint}`).join("")}${hints.length > 0 ? "\n" : ""}`;
+}
+
+function timeText(ms: number, { limits, service, role }: ServiceEstimate): string {
+  if (ms === 0) return "The limits permit all requests at once.";
+  return `Estimated time: ${formatDuration(ms)}; the slowest limit is ${limits} of ${service} (${role}).`;
 }
 
 /** For the slowest services and those with calls that are not sent: the limits that an API key would allow there. */

@@ -4,6 +4,7 @@ import { exportText, TEXT_FORMATS } from "../../harvest/export/export-lines.ts";
 import { parquetFile } from "../../harvest/export/parquet-file.ts";
 import type { WorkRecord } from "../../harvest/manifest/manifest-reports.ts";
 import { ExitCode } from "../exit-code.ts";
+import { writeOutput } from "../output/write-output.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { addManifestOnlyFlags, pathsOf, readExistingManifest } from "./path-flags.ts";
@@ -35,7 +36,7 @@ export const exportCommand: CommandModule = {
       const records = inState(manifest.reports.workRecords(), state);
       if (format === "parquet") await writeAtomically(String(target), parquetFile(records));
       else if (target !== undefined) await writeAtomically(target, exportText(format, records));
-      else for await (const part of exportText(format, records)) io.stdout.write(part);
+      else for await (const part of exportText(format, records)) if (!(await writeOutput(io, part))) break;
       return ExitCode.ok;
     } finally {
       await manifest.close();

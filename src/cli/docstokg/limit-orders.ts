@@ -28,7 +28,10 @@ export const hold: Subcommand = {
   configure: command => {
     command
       .argument("<target>", LIMIT_TARGET)
-      .requiredOption("--for <duration>", `how long, ${DURATION}; of two holds the later end counts (required)`)
+      .requiredOption(
+        "--for <duration>",
+        `how long nothing is sent, ${DURATION}; of two holds the later end counts (required)`,
+      )
       .option("--reason <text>", 'reason, shown in errors and in "limits show"', "operator");
     addOrderFlags(command);
   },
@@ -91,7 +94,9 @@ function lines(
   const { remainingMs: heldMs } = given;
   const nowMs = (io.time ?? systemTime).wallMs();
   const until = `held until ${formatUtc(nowMs + heldMs)} (${formatWait(heldMs)})`;
-  const unchanged = given.isChanged ? [] : ["Nothing was changed: it is held for longer already."];
+  const unchanged = given.isChanged
+    ? []
+    : ['Nothing was changed: it is held for longer already. "limits release" ends that hold.'];
   return [
     `${targetName(target)}: ${heldMs > 0 ? until : "released"}`,
     ...unchanged,

@@ -24,12 +24,15 @@ export const set: Subcommand = {
       .argument("<target>", `${LIMIT_TARGET}; <host>:total for all roles together`)
       .argument(
         "[rate]",
-        "the rates of each role, such as 2/SECOND or 2/SECOND+100/HOUR; they can only tighten the policy",
+        "the rates of each role, such as 2/SECOND or 2/SECOND+100/HOUR; without --force they only tighten the policy",
       )
       .requiredOption("--reason <text>", "reason, shown in waits, refusals, events and tables (required)")
-      .option("--max-concurrent <number>", "requests in flight, counted as max_concurrent of the policy is")
-      .option("--for <duration>", `how long, ${DURATION}; "limits reset" ends it earlier (default: a year)`)
-      .option("--force", "let the limits replace those of the policy, also by looser ones");
+      .option("--max-concurrent <number>", "maximum requests in flight, counted like max_concurrent of the policy")
+      .option(
+        "--for <duration>",
+        `how long the limits apply, ${DURATION}; "limits reset" ends them earlier (default: a year)`,
+      )
+      .option("--force", "replace the limits of the policy, even if the new ones are looser");
     addOrderFlags(command);
   },
   run: async ([target = "", rate], flags, io) => {
@@ -65,7 +68,8 @@ async function sendOrder(text: string, request: RateRequest, flags: Flags, io: I
   const timeoutMs = ACKNOWLEDGED_WITHIN_MS;
   const options = { policy, time, timeoutMs, hint: "--force sets it all the same" };
   const given = await giveLimitOrder(operator, target, request, options).catch(error => {
-    throw error instanceof RangeError ? usageError("limits set", error.message) : error;
+    const command = request.kind === "set-limit" ? "limits set" : "limits reset";
+    throw error instanceof RangeError ? usageError(command, error.message) : error;
   });
   if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, request, given, time.wallMs()))}\n`);
   else io.stdout.write(`${lines(request, given, storeName, time.wallMs()).join("\n")}\n`);
@@ -122,7 +126,7 @@ function ratesOf(text: string): readonly Rate[] {
   }
 }
 
-/** The reason of the order and who gives it. Stored without secrets, because every process prints them. */
+/** The reason and the author of an order. Stored without secrets, because every process prints them. */
 function signatureOf(flags: Flags): { readonly reason: string; readonly by: string } {
   return { reason: redactedText(reasonOf(flags["reason"])), by: `${userName()}@${hostname()}` };
 }

@@ -6,7 +6,7 @@ import { createHub } from "../../http/create-hub.ts";
 import { systemTime } from "../../time/system-time.ts";
 
 /** A hub with one call in flight and two that wait for the next minute. */
-async function busyHub(t: TestContext, limits: object = {}) {
+async function busyHub(t: TestContext, limits: object = {}, policy: object = {}) {
   const { store } = await temporaryFolder();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { origin } = await serve(t, (_, response) => void released.then(() => response.end("slow")));
@@ -16,7 +16,10 @@ async function busyHub(t: TestContext, limits: object = {}) {
     store,
     cache: false,
     retry: false,
-    policy: { ratelimits: { extends: "none", defaults: { metadata } }, breakers: { extends: "none" } },
+    policy: {
+      ratelimits: { extends: "none", defaults: { metadata }, ...policy },
+      breakers: { extends: "none" },
+    },
   });
   const calls = [1, 2, 3].map(n => hub.fetch(`${origin}/${n}`).then(response => response.status, String));
   t.after(async () => {
@@ -80,14 +83,56 @@ test("--host accepts every spelling of a host, and a URL", async t => {
   const { store } = await busyHub(t);
   await waitForProcesses(store);
   for (const name of ["127.0.0.1", "127.1", "http://127.0.0.1:8080/x?y=1"]) {
-    const { stdout } = await runCli(["limits", "show", "--json", "--host", name, "--store", store]);
-    const [row] = JSON.parse(stdout);
-    assert.deepEqual(
-      row.keys.map(({ key }: { key: string }) => key),
-      ["127.0.0.1"],
-      name,
-    );
+    assert.deepEqual(await keysOf(store, name), ["127.0.0.1"], name);
   }
+});
+
+/** The keys that `limits show` lists with `--host`. */
+async function keysOf(store: string, name: string): Promise<readonly string[]> {
+  const { stdout } = await runCli(["limits", "show", "--json", "--host", name, "--store", store]);
+  const [row] = JSON.parse(stdout);
+  return row.keys.map(({ key }: { key: string }) => key);
+}
+
+test("a host whose limits depend on an API key is shown with its setting, and found by --host", async t => {
+  const { store } = await temporaryFolder();
+  const { origin } = await serve(t, (_, response) => response.end());
+  const hub = await createHub({
+    env: { ZENODO_TOKEN: "secret" },
+    store,
+    cache: false,
+    network: { connectTo: [`zenodo.org:80:${new URL(origin).host}`] },
+    policy: { ratelimits: { hosts: { "zenodo.org": { metadata: { rates: "1/HOUR" } } } } },
+  });
+  t.after(() => hub.destroy());
+  await hub.fetch("http://zenodo.org/api/records");
+  const key = "zenodo.org with ZENODO_TOKEN";
+  for (;;) {
+    const { stdout } = await runCli(["limits", "show", "--json", "--store", store]);
+    const [row] = JSON.parse(stdout);
+    if (row?.keys.length > 0) {
+      assert.deepEqual([row.keys[0].key, row.keys[0].decidedBy?.where], [key, "policy.ratelimits"]);
+      break;
+    }
+    await systemTime.sleep(50);
+  }
+  for (const name of ["zenodo.org", "https://zenodo.org/records/1", key])
+    assert.deepEqual(await keysOf(store, name), [key], name);
+});
+
+test("a service is shown with its setting, and found by its name, with or without service:, and by a member", async t => {
+  const metadata = { rates: "1/2MINUTE", max_delay_ms: 200_000 };
+  const policy = { services: { local: { members: ["127.0.0.1"], metadata } } };
+  const { store } = await busyHub(t, {}, policy);
+  const [row] = await waitForProcesses(store);
+  assert.deepEqual(
+    [row.keys[0].key, row.keys[0].decidedBy.value, row.keys[0].decidedBy.where],
+    ["service local", "1/2MINUTE", "policy.ratelimits"],
+  );
+  for (const name of ["local", "Local", "service:local", "service local", "127.0.0.1", "http://127.0.0.1/x"])
+    assert.deepEqual(await keysOf(store, name), ["service local"], name);
+  const { exitCode, stderr } = await runCli(["limits", "show", "--host", "a b", "--store", store]);
+  assert.deepEqual([exitCode, stderr], [2, 'docstokg: --host: "a b" is neither a host nor a URL\n']);
 });
 
 test("without a running process show prints that there is none", async () => {

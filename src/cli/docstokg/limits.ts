@@ -1,34 +1,36 @@
-import { urlHost } from "../../core/text/host.ts";
 import { describeConstraint } from "../../errors.ts";
 import { type ProcessKeyRow, type ProcessRow, processRow } from "../../http/process-row.ts";
 import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
 import { DecidedBySettings } from "../../policy/decided-by.ts";
-import { canonicalHostIfValid } from "../../policy/layer.ts";
-import { serviceName } from "../../policy/service-name.ts";
+import type { LoadedPolicy } from "../../policy/load.ts";
+import { commonName } from "../../policy/partition-name.ts";
+import { ROLES } from "../../policy/roles.ts";
+import { serviceName, withoutTier } from "../../policy/service-name.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { type Colour, painter } from "../output/colour.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import { addWatchFlags, showView } from "../output/watch.ts";
 import type { CommandModule, Io, Subcommand } from "../program.ts";
-import { type Asked, askedProcesses } from "./asked-processes.ts";
+import { askedProcesses, type ProcessQuestion } from "./asked-processes.ts";
 import { hold, release } from "./limit-orders.ts";
 import { orderText, reset, set } from "./limit-rates.ts";
 import { policyInUse } from "./policy-in-use.ts";
+import { targetOf } from "./policy-target.ts";
 import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store-connection.ts";
 
 const show: Subcommand = {
   name: "show",
   summary: "print the rate limits of running processes: used, queue, next free slot, limiting window",
   configure: command => {
-    command.option("--host <name>", "only this host (or URL) or service");
+    command.option("--host <name>", "only this host, URL or service; for a member of a service also the service");
     addWatchFlags(command);
     addStoreFlag(command);
   },
   run: async (_, flags, io) => {
     const host = typeof flags["host"] === "string" ? flags["host"] : undefined;
-    const wanted = host === undefined ? undefined : keysNamed(host);
     await using connection = await openStoreConnection(flags, io);
+    const wanted = host === undefined ? undefined : unitsNamed(host, (await policyInUse(connection, {})).policy);
     // Processes that were asked once go on publishing these keys.
     if (wanted !== undefined) await askedProcesses(connection, questionFor(wanted), flags, io);
     return await showView(flags, io, {
@@ -51,19 +53,28 @@ async function readProcesses(
   const settings = new DecidedBySettings(policy);
   return processes
     .map(running => processRow(running, time.wallMs(), settings))
-    .map(row => (wanted === undefined ? row : { ...row, keys: row.keys.filter(({ key }) => wanted.has(key)) }))
+    .map(row => (wanted === undefined ? row : { ...row, keys: row.keys.filter(key => wanted.has(unitOf(key))) }))
     .sort((a, b) => a.pid - b.pid);
 }
 
-function questionFor(wanted: ReadonlySet<string>): Asked {
-  return { units: [...wanted], isListed: ({ snapshot }) => snapshot.keys.some(({ key }) => wanted.has(key)) };
+function questionFor(wanted: ReadonlySet<string>): ProcessQuestion {
+  return { units: [...wanted], isListed: ({ snapshot }) => snapshot.keys.some(key => wanted.has(unitOf(key))) };
 }
 
-/** The keys that a user may mean by a host, a URL or the name of a service. */
-function keysNamed(name: string): ReadonlySet<string> {
-  const url = /^https?:/i.test(name) ? URL.parse(name) : null;
-  const host = url === null ? canonicalHostIfValid(name) : urlHost(url).host;
-  return new Set([name, host, serviceName(name), serviceName(name.toLowerCase())]);
+/** The host or service of a key: a key may also name a tier (`with OPENALEX_API_KEY`) and a partition. */
+function unitOf({ key }: Pick<KeySnapshot, "key">): string {
+  return withoutTier(commonName(key));
+}
+
+/** The hosts and services that a user may mean by a host, a URL, the name of a service, or a key of the table. */
+function unitsNamed(name: string, policy: LoadedPolicy): ReadonlySet<string> {
+  const text = unitOf({ key: name });
+  const [, service] = /^service[: ](.+)$/is.exec(text) ?? [];
+  const services = [serviceName(service ?? text), serviceName((service ?? text).toLowerCase())];
+  if (service !== undefined) return new Set(services);
+  const { host, path } = targetOf(policy, text, "--host");
+  const routes = ROLES.map(role => policy.ratelimits.resolved.route(host, role, path));
+  return new Set([host, ...routes.map(route => unitOf({ key: route.name })), ...services]);
 }
 
 function tables(

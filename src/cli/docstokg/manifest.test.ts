@@ -36,6 +36,16 @@ test("manifest copy of a missing file names its argument, and no flag that the c
   assert.deepEqual([exitCode, stderr], [2, `docstokg: <from>: manifest not found: ${from}\n`]);
 });
 
+test("an invalid URL of a manifest is reported under the name of its argument or variable", async () => {
+  const problem = "the address of the PostgreSQL manifest names no database; expected";
+  const copied = await runCli(["manifest", "copy", "postgres://a@b.example", "x.sqlite"]);
+  assert.ok(copied.stderr.startsWith(`docstokg: <from>: ${problem}`), copied.stderr);
+  const status = await runCli(["status"], { env: { DOCSTOKG_MANIFEST: "postgres://a@b.example" } });
+  assert.ok(status.stderr.startsWith(`docstokg: DOCSTOKG_MANIFEST: ${problem}`), status.stderr);
+  const flag = await runCli(["status", "--manifest", "postgres://a@b.example"]);
+  assert.ok(flag.stderr.startsWith(`docstokg: --manifest: ${problem}`), flag.stderr);
+});
+
 describe("commands on a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
   let server: PostgresServer;
   before(async () => {

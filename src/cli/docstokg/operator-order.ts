@@ -32,7 +32,7 @@ export async function orderAll(
   for (const target of targets) given.push(await operator.order(target, request));
   const sequences = given.map(({ sequence }) => sequence);
   const found = await operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
-  // In shadow mode only an order to open or half-open has no effect: a process there refuses nothing, and keeps holds.
+  // A circuit in shadow mode refuses nothing: orders to open or half-open it have no effect, and all others apply.
   const isEffective = request.kind !== "open" && request.kind !== "half-open";
   const acknowledgements = found.map(each =>
     isEffective && each.effect === "shadow" ? ({ ...each, effect: "applied" } as const) : each,
@@ -87,8 +87,8 @@ export const DURATION = "such as 90s, 5min, 2h or 1day; a number without a unit 
 export function durationOf(value: unknown): number {
   const ms = typeof value === "string" ? parseDurationMs(value) : undefined;
   if (ms !== undefined && ms > 0 && ms <= ORDER_SECONDS_MAX * 1000) return ms;
-  const expected = `expected ${DURATION}; more than 0 and at most a year (366day)`;
-  throw usageError("--for", `${JSON.stringify(value)} is not a valid duration; ${expected}`);
+  const days = ORDER_SECONDS_MAX / 86_400;
+  throw usageError("--for", `${JSON.stringify(value)} is not a duration above 0 and at most ${days}day, ${DURATION}`);
 }
 
 export function reasonOf(value: unknown): string {

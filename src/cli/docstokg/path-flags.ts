@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
+import { ConfigError } from "../../errors.ts";
 import { isS3Url, parseS3Url } from "../../files/s3/s3-url.ts";
 import { findManifest, type Manifest, manifestName, readManifest } from "../../harvest/manifest/manifest.ts";
 import { hasPassword } from "../../harvest/manifest/postgres/postgres-url.ts";
@@ -10,6 +11,7 @@ import { usageError } from "../usage-error.ts";
 
 const FOLDER_DEFAULT = "papers";
 const MANIFEST_FLAG = "--manifest";
+const MANIFEST_VARIABLE = "DOCSTOKG_MANIFEST";
 
 export interface RunPaths {
   readonly folder: string;
@@ -39,19 +41,42 @@ export function addManifestOnlyFlags(command: Command): void {
 
 /** Throws a ConfigError for a password on the command line, where other users of the machine can read it. */
 export function pathsOf({ out = FOLDER_DEFAULT, manifest }: Flags, { env }: Pick<Io, "env">): RunPaths {
-  const folder = folderOf(String(out));
-  if (typeof manifest === "string") return { folder, manifest: manifestOf("--manifest", manifest) };
-  const named = env["DOCSTOKG_MANIFEST"];
+  const folder = folderOf({ out });
+  if (typeof manifest === "string") return { folder, manifest: manifestOf(MANIFEST_FLAG, manifest) };
+  const named = env[MANIFEST_VARIABLE];
   if (!named && isS3Url(folder))
-    throw usageError("--manifest", "a manifest cannot be in S3: name a file, or postgres://user@host/database");
-  return { folder, manifest: named ? checked(named) : join(folder, "manifest.sqlite") };
+    throw usageError(MANIFEST_FLAG, "a manifest cannot be in S3: name a file, or postgres://user@host/database");
+  return { folder, manifest: named ? checked(MANIFEST_VARIABLE, named) : join(folder, "manifest.sqlite") };
 }
 
 /** The absolute path of the output folder; an `s3://` URL is checked and kept. */
-function folderOf(out: string): string {
-  if (!isS3Url(out)) return resolve(out);
-  parseS3Url(out, "--out");
-  return out;
+export function folderOf({ out = FOLDER_DEFAULT }: Flags): string {
+  const folder = String(out);
+  if (!isS3Url(folder)) return resolve(folder);
+  parseS3Url(folder, "--out");
+  return folder;
+}
+
+/** The flags by which other commands find a run, to be copied from a message; empty if they find it without flags. */
+export interface LocationFlags {
+  /** For a command that uses the output folder, such as `retry`. */
+  readonly ofRun: string;
+  /** For a command that only reads the manifest, such as `status`. */
+  readonly ofManifest: string;
+}
+
+export function locationFlagsOf({ folder, manifest }: RunPaths, { env }: Pick<Io, "env">): LocationFlags {
+  const out = folder === resolve(FOLDER_DEFAULT) ? "" : ` --out ${shellWord(folder)}`;
+  const named = env[MANIFEST_VARIABLE];
+  if (named && checked(MANIFEST_VARIABLE, named) === manifest) return { ofRun: out, ofManifest: "" };
+  if (!named && manifest === join(folder, "manifest.sqlite")) return { ofRun: out, ofManifest: out };
+  // A URL on the command line has no password.
+  const ofManifest = ` --manifest ${shellWord(manifest)}`;
+  return { ofRun: `${out}${ofManifest}`, ofManifest };
+}
+
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** A manifest that a command line names. @param where the flag or argument */
@@ -61,13 +86,18 @@ export function manifestOf(where: string, text: string): string {
       where,
       "other users can read a password on the command line; set PGPASSWORD or PGPASSFILE, or the URL in DOCSTOKG_MANIFEST",
     );
-  return checked(text);
+  return checked(where, text);
 }
 
-function checked(manifest: string): string {
-  // Throws for an invalid URL.
-  manifestName(manifest);
-  return isPostgresUrl(manifest) ? manifest : resolve(manifest);
+/** Throws a ConfigError that names the flag, argument or variable for an invalid URL. */
+function checked(where: string, manifest: string): string {
+  if (!isPostgresUrl(manifest)) return resolve(manifest);
+  try {
+    manifestName(manifest);
+    return manifest;
+  } catch (error) {
+    throw error instanceof ConfigError ? usageError(where, error.problems[0]?.message ?? error.message) : error;
+  }
 }
 
 /** Where a run records its telemetry. */

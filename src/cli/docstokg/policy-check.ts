@@ -22,7 +22,8 @@ export const checkPolicies: RunCommand = async (files, options, io) => {
     for (const finding of found.findings) findings.set(finding.message, finding);
   };
   if (files.length === 0) add(await checkPolicy(sources, nowMs));
-  if (files.indexOf("-") !== files.lastIndexOf("-")) throw usageError("-", "stdin can be checked once");
+  if (files.indexOf("-") !== files.lastIndexOf("-"))
+    throw usageError("-", "stdin is given twice, and can be checked only once");
   for (const given of files) {
     const isStdin = given === "-";
     const file = isStdin ? "stdin" : given;

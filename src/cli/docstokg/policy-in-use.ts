@@ -37,6 +37,6 @@ export async function policyInUse(connection: StoreConnection | NoStoreConnectio
 /** `of process 4711`, for a fact in the output. */
 export function policySourceText({ source, pids, otherPids }: PolicyInUse): string {
   if (source === "command") return "of this command";
-  const others = otherPids.length === 0 ? "" : `; another policy runs in ${otherPids.join(", ")}`;
+  const others = otherPids.length === 0 ? "" : `; process ${otherPids.join(", ")} uses another policy`;
   return `of process ${pids.join(", ")}${others}`;
 }

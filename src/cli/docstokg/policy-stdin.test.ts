@@ -20,7 +20,7 @@ test("policy check - without an input checks an empty file, and stdin is read on
   assert.equal((await runCli(["policy", "check", "-"])).exitCode, 0);
   const twice = await runCli(["policy", "check", "-", "-"], { input: "" });
   assert.equal(twice.exitCode, 2);
-  assert.match(twice.stderr, /stdin can be checked once/);
+  assert.match(twice.stderr, /stdin is given twice, and can be checked only once/);
 });
 
 test("policy check - refuses a stream that is too long for a policy", async () => {

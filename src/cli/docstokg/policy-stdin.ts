@@ -20,7 +20,7 @@ export async function checkStdin(
   for await (const chunk of stdin ?? []) {
     chunks.push(Buffer.from(chunk));
     bytes += chunks.at(-1)?.length ?? 0;
-    if (bytes > BYTES_MAX) throw usageError("-", `stdin has more than ${BYTES_MAX} bytes, which is no policy file`);
+    if (bytes > BYTES_MAX) throw usageError("-", `stdin has more than ${BYTES_MAX} bytes, the limit for a policy file`);
   }
   // The loader reads files. The folder is private, because the text may contain a password.
   const folder = await mkdtemp(join(tmpdir(), "docstokg-"));

@@ -3,13 +3,14 @@ import { ConfigError } from "../../errors.ts";
 import { type OpenAlexQuery, QUERY_WORKS_DEFAULT } from "../../harvest/inputs/openalex-query.ts";
 import type { WorkFilter } from "../../harvest/work-filter.ts";
 import type { Flags } from "../program.ts";
-import { wholeNumberFlag } from "../usage-error.ts";
-import { queryProblems } from "./query-problems.ts";
+import { usageError, wholeNumberFlag } from "../usage-error.ts";
+import { queryProblems, yearProblem } from "./query-problems.ts";
 
 /** The flags that only refine `--query`, by their names in `Flags`. */
 export const QUERY_REFINEMENTS = { max: "--max" } as const;
 
-const YEARS = { fromYear: "--from-year", toYear: "--to-year", ...QUERY_REFINEMENTS } as const;
+const YEARS = { fromYear: "--from-year", toYear: "--to-year" } as const;
+const LISTS = { licence: "--licence", type: "--type" } as const;
 
 export function addQueryFlags(command: Command): void {
   command
@@ -30,24 +31,37 @@ export function queryOf(flags: Flags): OpenAlexQuery | undefined {
   const text = flags["query"];
   if (typeof text !== "string") return undefined;
   const { fromYear, toYear, isOpenOnly } = filterOf(flags);
-  const max = flags["max"] === undefined ? undefined : wholeNumberFlag(YEARS.max, flags["max"], 0);
+  const max = flags["max"] === undefined ? undefined : wholeNumberFlag(QUERY_REFINEMENTS.max, flags["max"], 0);
   const query = { text, fromYear, toYear, isOpenOnly, max };
   const problems = queryProblems(query);
   if (problems.length > 0) throw new ConfigError(problems);
   return query;
 }
 
-/** The filter for the works of lists and searches. Throws a ConfigError for an invalid year. */
+/** The filter for the works of lists and searches. Throws a ConfigError for an invalid year or an empty list. */
 export function filterOf(flags: Flags): WorkFilter {
-  const year = (key: "fromYear" | "toYear") =>
-    flags[key] === undefined ? undefined : wholeNumberFlag(YEARS[key], flags[key], 0);
-  const list = (value: unknown) =>
-    typeof value === "string" ? value.split(",").flatMap(each => each.trim() || []) : undefined;
   return {
-    fromYear: year("fromYear"),
-    toYear: year("toYear"),
+    fromYear: yearOf(flags, "fromYear"),
+    toYear: yearOf(flags, "toYear"),
     isOpenOnly: flags["openOnly"] === true,
-    licences: list(flags["licence"]),
-    types: list(flags["type"]),
+    licences: namesOf(flags, "licence"),
+    types: namesOf(flags, "type"),
   };
+}
+
+function yearOf(flags: Flags, key: keyof typeof YEARS): number | undefined {
+  if (flags[key] === undefined) return undefined;
+  const year = wholeNumberFlag(YEARS[key], flags[key], 0);
+  const problem = yearProblem(year);
+  if (problem !== undefined) throw usageError(YEARS[key], problem);
+  return year;
+}
+
+/** An empty list would leave out every work. */
+function namesOf(flags: Flags, key: keyof typeof LISTS): readonly string[] | undefined {
+  const value = flags[key];
+  if (typeof value !== "string") return undefined;
+  const names = value.split(",").flatMap(each => each.trim() || []);
+  if (names.length === 0) throw usageError(LISTS[key], "the list is empty; expected names, separated by commas");
+  return names;
 }

@@ -32,7 +32,7 @@ export class RunPage implements AsyncDisposable {
       }),
     });
     const dashboard = dashboardOf(source, { onAction: action => log(auditLine(action)) });
-    this.#served = await serveDashboard(dashboard, { port, address: "127.0.0.1" }, "--dashboard-port");
+    this.#served = await serveDashboard(dashboard, { port, address: "127.0.0.1" }, { port: "--dashboard-port" });
     return this.#served.url;
   }
 

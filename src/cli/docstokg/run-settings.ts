@@ -66,18 +66,21 @@ export function addRunFlags(command: Command, quiet: string): void {
       "pdf,xml",
     )
     .option("--metadata <format>", `write metadata beside each file: ${METADATA_FORMATS.join(", ")}`)
-    .option("--resolvers <list>", "resolvers to use, comma-separated (default: all)")
+    .option(
+      "--resolvers <list>",
+      `resolvers to use, comma-separated: ${RESOLVERS.map(({ name }) => name).join(", ")} (default: all)`,
+    )
     .option("--max-bytes <count>", "maximum file size in bytes", String(maxBytes))
     .option("--patience <seconds>", patience, String(maxBreakerWaitMs / 1000))
     .option(
       "--min-speed <bytes>",
-      "interrupt a download that is slower than this for 30 s, in bytes per second",
+      "lowest speed of a download in bytes per second; a download that is slower for 30 s is interrupted",
       String(minBytesPerSecond),
     );
   addMachineFlags(command, quiet);
 }
 
-/** The flags that `worker` has too: what belongs to a machine, not to a run. */
+/** The flags that belong to a machine and not to a run: `worker` has them too. */
 export function addMachineFlags(command: Command, quiet: string): void {
   const collect = (value: string, list: readonly string[] = []) => [...list, value];
   command
@@ -164,10 +167,7 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
     workers: whole("--workers", flags["workers"], 1),
     maxBytes: whole("--max-bytes", flags["maxBytes"], 1),
     maxBreakerWaitMs: whole("--patience", flags["patience"], 0) * 1000,
-    metadata:
-      flags["metadata"] === undefined
-        ? undefined
-        : chosen("--metadata", String(flags["metadata"]), METADATA_FORMATS, each => each, addProblem)[0],
+    metadata: metadataOf(flags["metadata"], addProblem),
     minBytesPerSecond: whole("--min-speed", flags["minSpeed"], 0),
     mailto: flags["mailto"] as string | undefined,
     allowPrivate: flags["allowPrivate"] === true,
@@ -200,17 +200,24 @@ function chosen<Item>(
   nameOf: (item: Item) => string,
   addProblem: (where: string, message: string) => void,
 ): readonly Item[] {
-  const names = text.split(",").map(name => name.trim());
-  return names.flatMap(name => {
+  const names = new Set(text.split(",").map(name => name.trim()));
+  return [...names].flatMap(name => {
     const item = all.find(each => nameOf(each) === name);
     if (item !== undefined) return [item];
-    const near = nearest(name, all.map(nameOf));
-    addProblem(
-      flag,
-      `${JSON.stringify(name)} is not one of ${all.map(nameOf).join(", ")}${near ? `; did you mean ${near}?` : ""}`,
-    );
+    addProblem(flag, notOneOf(name, all.map(nameOf)));
     return [];
   });
+}
+
+function metadataOf(text: unknown, addProblem: (where: string, message: string) => void): MetadataFormat | undefined {
+  const format = METADATA_FORMATS.find(each => each === text);
+  if (text !== undefined && format === undefined) addProblem("--metadata", notOneOf(String(text), METADATA_FORMATS));
+  return format;
+}
+
+function notOneOf(name: string, all: readonly string[]): string {
+  const near = nearest(name, all);
+  return `${JSON.stringify(name)} is not one of ${all.join(", ")}${near === undefined ? "" : `; did you mean ${near}?`}`;
 }
 
 function certificate(

@@ -24,6 +24,6 @@ test("the summary names a server that announced a lower limit than the policy, o
   const text = (await runCli(["run", ...works, "--out", join(folder, "papers"), ...flags])).stdout;
   const lines = text.split("\n").filter(line => line.startsWith("Lower limit announced by 127.0.0.1"));
   assert.ok(lines.length > 0, text);
-  assert.match(lines[0] ?? "", /: 1\/10SECOND instead of \S+ \(.*\)\. It was kept/);
+  assert.match(lines[0] ?? "", /: 1\/10SECOND instead of \S+ \(.*\)\. The run used the lower limit/);
   assert.equal(new Set(lines).size, lines.length);
 });

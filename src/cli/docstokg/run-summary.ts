@@ -5,14 +5,18 @@ import { formatBytes, formatCount } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import type { Io } from "../program.ts";
-import { telemetryFolderOf } from "./path-flags.ts";
+import { type LocationFlags, locationFlagsOf, telemetryFolderOf } from "./path-flags.ts";
 import type { LearnedLimit } from "./run-counts.ts";
 import type { SessionOutcome } from "./run-session.ts";
 import type { RunSettings } from "./run-settings.ts";
 
 export function printSummary(outcome: SessionOutcome, settings: RunSettings, io: Io): void {
   if (settings.isJson) printJson(io, summaryJson(outcome, settings));
-  else io.stdout.write(summaryText(outcome, settings, { columns: terminalWidth(io.stdout) }));
+  else
+    io.stdout.write(
+      summaryText(outcome, settings, { columns: terminalWidth(io.stdout) }) +
+        advice(outcome, locationFlagsOf(settings, io)),
+    );
 }
 
 /** What `run --enqueue-only` has added. */
@@ -79,7 +83,7 @@ function summaryText(outcome: SessionOutcome, settings: RunSettings, tableOption
   const failed = report.reasons.filter(({ state }) => state === "failed");
   const cells = failed.map(({ reason, works: count }) => [reason, String(count)]);
   const table = failed.length === 0 ? "" : `\n${formatTable(["failed", "works"], cells, tableOptions)}`;
-  return `${lines.join("\n")}\n${table}${advice(outcome)}`;
+  return `${lines.join("\n")}\n${table}`;
 }
 
 /** Longer lists are in the telemetry. */
@@ -89,7 +93,7 @@ const LEARNED_SHOWN = 10;
 function learnedLines(limits: readonly LearnedLimit[]): readonly string[] {
   const lines = limits.slice(0, LEARNED_SHOWN).map(({ key, role, old, new: announced, source }) => {
     const target = key.replace(/^service /, "service:");
-    return `Lower limit announced by ${key} (${role}): ${announced} instead of ${old} (${source}). It was kept; to keep it from the start: --rate '${target}:${role}=…', or your ratelimits.yaml`;
+    return `Lower limit announced by ${key} (${role}): ${announced} instead of ${old} (${source}). The run used the lower limit; to use it from the start: --rate '${target}:${role}=…', or your ratelimits.yaml`;
   });
   const more = limits.length - LEARNED_SHOWN;
   return more > 0 ? [...lines, `and ${more} more (--json lists them)`] : lines;
@@ -114,10 +118,12 @@ function summaryJson(outcome: SessionOutcome, { folder, manifest }: RunSettings)
   };
 }
 
-function advice({ report: { works, reasons }, wasInterrupted }: SessionOutcome): string {
-  if (wasInterrupted) return "\nTo continue, run the same command or docstokg retry.\n";
+function advice(outcome: SessionOutcome, { ofRun, ofManifest }: LocationFlags): string {
+  const { works, reasons } = outcome.report;
+  if (outcome.wasInterrupted) return `\nTo continue, run the same command or: docstokg retry${ofRun}\n`;
   const limited = reasons.find(({ reason }) => reason === "rate-limited")?.works ?? 0;
   if (limited > 0)
-    return `\nThe quota of a service was spent for ${formatCount(limited, "work")}; docstokg retry continues there later, and --patience waits longer.\n`;
-  return works.failed > 0 ? "\ndocstokg status lists the failures; docstokg retry --failed retries them.\n" : "";
+    return `\nThe quota of a service was spent for ${formatCount(limited, "work")}; --patience waits longer. To continue later: docstokg retry${ofRun}\n`;
+  if (works.failed === 0) return "";
+  return `\nTo list the failures: docstokg status${ofManifest}\nTo retry them: docstokg retry --failed${ofRun}\n`;
 }

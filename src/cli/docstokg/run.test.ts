@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { runCli } from "../../../test/cli/kit.ts";
 import { pdf } from "../../../test/harvest/kit.ts";
@@ -35,7 +35,8 @@ test("run downloads the works of a list, and status and retry read its manifest"
   assert.match(ran.stderr, /^backend memory, AIMD off/);
   assert.match(ran.stderr, /stdin:2: .*nonsense!.* is not a known identifier/);
   assert.match(ran.stdout, /^1 of 3 works done, 2 failed, 1 invalid line, in /);
-  assert.match(ran.stdout, /docstokg retry --failed retries them/);
+  const advice = `To list the failures: docstokg status --out ${out}\nTo retry them: docstokg retry --failed --out ${out}\n`;
+  assert.ok(ran.stdout.endsWith(`\n${advice}`), ran.stdout);
   const [file = ""] = readdirSync(out).filter(name => name.endsWith(".pdf"));
   assert.deepEqual(readFileSync(join(out, file)), pdf("a"));
 
@@ -184,6 +185,26 @@ test("flags without an effect are refused, each with the flag that it needs", as
   assert.equal(existsSync(out), false);
 });
 
+test("a filter that is empty or no year, and several formats of --metadata, are refused before a folder is made", async () => {
+  const out = join(temporaryFolder("harvest"), "papers");
+  for (const [flags, message] of [
+    [["--licence", ""], "--licence: the list is empty; expected names, separated by commas"],
+    [["--type", " , "], "--type: the list is empty; expected names, separated by commas"],
+    [["--from-year", "202"], "--from-year: expected a year from 1000 to 2999, found 202"],
+    [["--to-year", "20240"], "--to-year: expected a year from 1000 to 2999, found 20240"],
+    [["--metadata", "csl,bibtex"], '--metadata: "csl,bibtex" is not one of csl, bibtex, json'],
+    [["--enqueue-only"], "--enqueue-only: needs a PostgreSQL manifest: --manifest postgres://user@host/database"],
+    [["--dry-run", "--refresh"], "--refresh: has no effect with --dry-run"],
+    [["--dry-run", "--enqueue-only"], "--enqueue-only: has no effect with --dry-run"],
+  ] as const) {
+    // A closed port of this machine: no request leaves it, even if the flags are accepted.
+    const work = ["http://127.0.0.1:9/a.pdf", "--resolvers", "landing_page"];
+    const { exitCode, stderr } = await runCli(["run", ...work, "--out", out, "-q", ...flags]);
+    assert.deepEqual([exitCode, stderr], [2, `docstokg: ${message}\n`]);
+    assert.equal(existsSync(out), false, message);
+  }
+});
+
 test("an empty list is reported", async () => {
   const folder = temporaryFolder("harvest");
   const list = join(folder, "list.txt");
@@ -209,6 +230,26 @@ test("a resolver without its API key is skipped, with one message", async t => {
   ]);
   assert.equal(exitCode, 0);
   assert.equal(stderr, "resolver core skipped: set CORE_API_KEY\n");
+});
+
+test("an interrupted demo deletes its folder, and names it with --keep", async t => {
+  const { TMPDIR } = process.env;
+  process.env["TMPDIR"] = temporaryFolder("harvest");
+  t.after(() => {
+    if (TMPDIR === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = TMPDIR;
+  });
+  const folders = () => readdirSync(tmpdir()).filter(name => name.startsWith("docstokg-demo-"));
+  const onInterrupt = (listener: () => void) => {
+    listener();
+    return () => undefined;
+  };
+  const deleted = await runCli(["demo", "--works", "3"], { onInterrupt });
+  assert.deepEqual([deleted.exitCode, deleted.stdout, folders()], [130, "", []]);
+  const kept = await runCli(["demo", "--works", "3", "--keep"], { onInterrupt });
+  assert.deepEqual([kept.exitCode, kept.stdout], [130, ""]);
+  const [, folder = ""] = /^The output folder (.*) was kept\.$/m.exec(kept.stderr) ?? [];
+  assert.deepEqual(folders(), [basename(folder)]);
 });
 
 test("the demo downloads every file, exits with 0 unless a server rejected a request, and deletes its folder unless --keep is set", async t => {

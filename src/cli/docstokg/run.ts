@@ -41,6 +41,9 @@ export const run: CommandModule = {
       throw usageError("run", "no works given: pass identifiers, --input or --query");
     checkFlags(flags, list !== undefined);
     if (flags["dryRun"] === true && list !== undefined) return dryRun(list, settings, flags, io);
+    const isEnqueueOnly = flags["enqueueOnly"] === true;
+    if (isEnqueueOnly && !isPostgresUrl(settings.manifest))
+      throw usageError("--enqueue-only", "needs a PostgreSQL manifest: --manifest postgres://user@host/database");
     makeFolders(settings);
     const policy = await loadPolicy(policySources(flags, io));
     if (!settings.isQuiet) {
@@ -48,9 +51,6 @@ export const run: CommandModule = {
     }
     const isStrict = flags["strict"] === true;
     const isRefresh = flags["refresh"] === true;
-    const isEnqueueOnly = flags["enqueueOnly"] === true;
-    if (isEnqueueOnly && !isPostgresUrl(settings.manifest))
-      throw usageError("--enqueue-only", "needs a PostgreSQL manifest: --manifest postgres://user@host/database");
     const outcome = await runSession({
       settings,
       flags,
@@ -92,6 +92,9 @@ function checkFlags(flags: Flags, hasList: boolean): void {
   if (flags["input"] === undefined) needs("--input", { inputFormat: "--input-format", column: "--column" });
   if (flags["dryRun"] === true && flags["query"] !== undefined)
     add("--dry-run", "estimates lists; --query would send requests to find its works");
+  if (flags["dryRun"] === true)
+    for (const [key, flag] of Object.entries({ refresh: "--refresh", enqueueOnly: "--enqueue-only" }))
+      if (flags[key] !== undefined) add(flag, "has no effect with --dry-run");
   if (flags["query"] === undefined) needs("--query", QUERY_REFINEMENTS);
   if (!hasList) needs("a list: identifiers or --input", { strict: "--strict" });
   for (const [flag, message] of inputFileProblems(flags)) add(flag, message);

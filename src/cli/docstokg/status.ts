@@ -7,6 +7,7 @@ import { formatDuration } from "../output/duration.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import { addWatchFlags, showView } from "../output/watch.ts";
+import { writeOutput } from "../output/write-output.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { addManifestOnlyFlags, pathsOf, readExistingManifest } from "./path-flags.ts";
@@ -93,8 +94,10 @@ function statusText(status: ManifestStatus, tableOptions: TableOptions): string 
       ? []
       : [`last run: ${new Date(last.startedMs).toISOString()}, ${stateText(last.state)} (${visible(last.command)})`]),
   ];
-  if (timeLeftMs !== undefined && works.pending > 0)
-    parts.push(`about ${formatDuration(timeLeftMs)} left at the pace of ${formatCount(workers.length, "worker")}`);
+  if (timeLeftMs !== undefined && works.pending > 0) {
+    const alive = workers.filter(({ isAlive }) => isAlive).length;
+    parts.push(`about ${formatDuration(timeLeftMs)} left at the pace of ${formatCount(alive, "worker")}`);
+  }
   const workerTable = workers.length === 0 ? "" : `\n${workersTable(workers, tableOptions)}`;
   const reasonCells = reasons.map(row => [row.state, row.reason, String(row.works)]);
   const table = formatTable(["state", "reason", "works"], reasonCells, tableOptions);
@@ -133,5 +136,5 @@ function visible(text: string): string {
 
 async function exportTo(target: string, lines: AsyncIterable<string>, io: Io): Promise<void> {
   if (target !== "-") return writeAtomically(target, lines);
-  for await (const line of lines) io.stdout.write(line);
+  for await (const line of lines) if (!(await writeOutput(io, line))) break;
 }

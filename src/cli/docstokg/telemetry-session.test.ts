@@ -21,6 +21,11 @@ test("a metrics port that is in use is an error of --metrics-port", async t => {
   const { exitCode, stderr } = await runCli(["run", "a", "--out", folder, "-q", "--metrics-port", String(port)]);
   assert.equal(exitCode, 2);
   assert.match(stderr, /^docstokg: --metrics-port: metrics cannot be served on /m);
+  const other = (await temporaryFolder()).folder;
+  mkdirSync(join(other, "telemetry.jsonl"));
+  const unrecorded = await runCli(["run", "a", "--out", other, "-q", "--metrics-port", String(port)]);
+  assert.equal(unrecorded.exitCode, 2);
+  assert.match(unrecorded.stderr, /^docstokg: --metrics-port: metrics cannot be served on /m);
 });
 
 test("a run with --no-telemetry records none, even if it serves metrics", async () => {

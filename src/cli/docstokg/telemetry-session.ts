@@ -32,18 +32,24 @@ export async function openTelemetrySession(
     if (session.metricsUrl !== undefined) io.stderr.write(`Metrics: ${session.metricsUrl}\n`);
     return session;
   } catch (error) {
-    // The port cannot be opened, or prom-client is not installed.
-    if (metricsPort !== undefined && error instanceof ConfigError)
-      throw usageError("--metrics-port", error.problems[0]?.message ?? error.message);
+    if (metricsPort !== undefined) throwMetricsError(error);
     io.stderr.write(`Telemetry is not recorded for this run: ${messageOf(error)}\n`);
     return metricsPort === undefined ? undefined : metricsSession(program, metricsPort, io);
   }
 }
 
 async function metricsSession(program: string, port: number, io: Io): Promise<TelemetrySession> {
-  const session = await metricsOnly(program, port);
+  const session = await metricsOnly(program, port).catch(error => {
+    throwMetricsError(error);
+    throw error;
+  });
   io.stderr.write(`Metrics: ${session.metricsUrl}\n`);
   return session;
+}
+
+/** Throws if the port cannot be opened, or if prom-client is not installed. */
+function throwMetricsError(error: unknown): void {
+  if (error instanceof ConfigError) throw usageError("--metrics-port", error.problems[0]?.message ?? error.message);
 }
 
 /** `--no-telemetry --metrics-port`: metrics are served, nothing is recorded. */
@@ -52,8 +58,11 @@ async function metricsOnly(program: string, port = 0): Promise<TelemetrySession>
   const server = await serveMetrics({ from: prometheus, port });
   const telemetry = createTelemetry({ sinks: [prometheus], program });
   const close = async () => {
-    await telemetry.close();
-    await server.close();
+    try {
+      await telemetry.close();
+    } finally {
+      await server.close();
+    }
   };
   return { telemetry, metricsUrl: server.url, close };
 }

@@ -43,7 +43,10 @@ test("verify finds missing and changed files, and --repair makes their works pen
     ["a.pdf missing", "b.pdf changed"],
   );
   const repaired = await runCli(["verify", "--out", folder, "--repair"]);
-  assert.match(repaired.stdout, /2 works pending again; docstokg retry downloads them\./);
+  assert.match(
+    repaired.stdout,
+    new RegExp(`2 works pending again. To download them: docstokg retry --out ${folder}\n$`),
+  );
   assert.ok(existsSync(join(folder, "b.pdf.changed")));
   const status = JSON.parse((await runCli(["status", "--out", folder, "--json"])).stdout);
   assert.deepEqual(status.works, { done: 1, failed: 0, pending: 2, merged: 0, total: 3 });
@@ -89,6 +92,8 @@ test("a dry run says what a list would cost, and creates nothing", async () => {
   assert.equal(existsSync(out), false);
   const json = JSON.parse((await runCli(["run", "--dry-run", "--json", "--out", out, "2401.00001"])).stdout);
   assert.deepEqual([json.wanted, json.kinds, json.ms], [1, { arxiv: 1 }, 0]);
+  const empty = await runCli(["run", "--dry-run", "--out", out, "--input", "-"], { input: "# no works\n" });
+  assert.equal(empty.stdout, "0 works to download\n");
   const query = await runCli(["run", "--dry-run", "--query", "x", "--out", out]);
   assert.match(query.stderr, /--dry-run: estimates lists; --query would send requests/);
 });

@@ -1,5 +1,5 @@
 import type { ManifestLock } from "../../harvest/manifest/manifest.ts";
-import { type FileDamage, fileStoreFor } from "../../harvest/storage/file-store.ts";
+import { type FileDamage, type FileStore, fileStoreFor } from "../../harvest/storage/file-store.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
@@ -8,7 +8,14 @@ import { printJson } from "../output/json.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { addFolderFlag, addManifestFlag, openExistingManifest, pathsOf, readExistingManifest } from "./path-flags.ts";
+import {
+  addFolderFlag,
+  addManifestFlag,
+  locationFlagsOf,
+  openExistingManifest,
+  pathsOf,
+  readExistingManifest,
+} from "./path-flags.ts";
 
 interface FileProblem {
   readonly path: string;
@@ -29,12 +36,15 @@ export const verify: CommandModule = {
   },
   run: (_, flags, io) =>
     interruptible(io, async signal => {
-      const { folder, manifest: path } = pathsOf(flags, io);
+      const paths = pathsOf(flags, io);
+      const { folder, manifest: path } = paths;
+      const { ofRun } = locationFlagsOf(paths, io);
       const isRepair = flags["repair"] === true;
       const manifest = await (isRepair ? openExistingManifest(path) : readExistingManifest(path));
-      const fileStore = await fileStoreFor(folder, manifest.name, systemTime);
+      let fileStore: FileStore | undefined;
       let lock: ManifestLock | undefined;
       try {
+        fileStore = await fileStoreFor(folder, manifest.name, systemTime);
         lock = isRepair ? await manifest.tryLock() : undefined;
         if (isRepair && lock === undefined)
           throw usageError("--repair", `another docstokg run uses the manifest ${manifest.name}; wait until it ends`);
@@ -66,14 +76,14 @@ export const verify: CommandModule = {
           if (problems.length > 0) io.stdout.write(`\n${table}`);
           if (isRepair)
             io.stdout.write(
-              `${formatCount(repaired, "work")} pending again${repaired === 0 ? "" : `; docstokg ${retry} downloads them`}.\n`,
+              `${formatCount(repaired, "work")} pending again${repaired === 0 ? "." : `. To download them: docstokg ${retry}${ofRun}`}\n`,
             );
           else if (problems.length > 0)
-            io.stdout.write("\ndocstokg verify --repair makes their works pending again.\n");
+            io.stdout.write(`\nTo make their works pending again: docstokg verify --repair${ofRun}\n`);
         }
         return problems.length === 0 ? ExitCode.ok : ExitCode.partial;
       } finally {
-        fileStore.close();
+        fileStore?.close();
         await manifest.close();
         lock?.release();
       }

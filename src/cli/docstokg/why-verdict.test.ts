@@ -166,6 +166,6 @@ test("if a process that lists only its busiest keys does not answer, the verdict
   const { kind, text } = whyVerdict("metadata", policy, shared, unread);
   assert.deepEqual(
     [kind, text],
-    ["send", "Sent at once by a new process. What process 4711 does is unknown: it did not answer."],
+    ["send", "Sent at once by a new process. The state of process 4711 is unknown: it did not answer."],
   );
 });

@@ -109,7 +109,9 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
   }
   const { unknown } = shared;
   if (unknown.length > 0)
-    return sent(`Sent at once by a new process. What process ${pidsOf(unknown)} does is unknown: it did not answer.`);
+    return sent(
+      `Sent at once by a new process. The state of process ${pidsOf(unknown)} is unknown: it did not answer.`,
+    );
   return sent("Sent at once.");
 }
 

@@ -139,8 +139,12 @@ test("a missing cache or store is not created", async () => {
 
 test("an invalid argument is named", async () => {
   for (const [argv, message] of [
-    [["api.example.org"], /^docstokg: <url>: expected an absolute URL/],
-    [["ftp://x.example/"], /^docstokg: <url>: expected an absolute URL/],
+    [["api.example.org"], /^docstokg: <url>: "api\.example\.org" is not an absolute URL; expected http:/],
+    [["ftp://x.example/"], /^docstokg: <url>: "ftp:\/\/x\.example\/" is not an absolute URL; expected http:/],
+    [
+      ["api.example.org/?api_key=hidden"],
+      /^docstokg: <url>: "api\.example\.org\/\?api_key=…?[^h]*" is not an absolute/,
+    ],
     [["https://x.example/", "--role", "page"], /^docstokg: --role: unknown role "page"/],
     [
       ["https://x.example/", "--role", "artifact", "--cache", "sqlite:x"],

@@ -1,4 +1,6 @@
 import { Command } from "commander";
+import { quote } from "../../core/text/quote.ts";
+import { redactedText } from "../../core/text/redaction.ts";
 import { redactedPath } from "../../harvest/redacted-url.ts";
 import { decidedByOf } from "../../policy/provenance.ts";
 import { isRole, ROLES, unknownRoleMessage } from "../../policy/roles.ts";
@@ -79,7 +81,7 @@ function jsonOf({ url, role, policy, inUse, shared, cache, verdict, decidedBy }:
 function urlOf(text: string): URL {
   const url = URL.parse(text);
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
-  throw usageError("<url>", "expected an absolute URL, http://… or https://…");
+  throw usageError("<url>", `${quote(redactedText(text))} is not an absolute URL; expected http://… or https://…`);
 }
 
 /** Without credentials and query, which may be secret: this output is pasted into tickets. */

@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ConfigError } from "../../errors.ts";
+import { errnoOf } from "../../files/disk-errors.ts";
 import { isS3Url } from "../../files/s3/s3-url.ts";
-import { readLock } from "../../ontology/lockfile.ts";
+import { type Lockfile, readLock } from "../../ontology/lockfile.ts";
 import { ONTOFETCH_VARIABLES } from "../../ontology/ontofetch-environment.ts";
 import type { OntofetchSettings } from "../../ontology/ontofetch-settings.ts";
 import { openOntologyStore } from "../../ontology/open-ontology-store.ts";
@@ -33,8 +34,7 @@ export const doctor: CommandModule = {
       findings.push({ what: "sources", verdict, detail: `${sources.length} in ${file}` });
       const places = await folders(settings);
       findings.push(...keys(settings, io), ...places);
-      // A store that cannot be used has no versions to compare.
-      if (!isS3Url(settings.store) || places[0]?.verdict === "ok") findings.push(await lockfileCheck(settings));
+      findings.push(await lockfileCheck(settings, places[0]?.verdict === "ok"));
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       for (const { where, path, message } of error.problems) {
@@ -60,7 +60,10 @@ function environment({ env }: Io): DoctorFinding {
 }
 
 function keys({ sources }: OntofetchSettings, { env }: Io): readonly DoctorFinding[] {
-  const used = [...RESOLVERS.values()].filter(({ name }) => sources.some(({ resolver }) => resolver === name));
+  // Another base of a service has a key of its own, which an identity adds.
+  const used = [...RESOLVERS.values()].filter(({ name }) =>
+    sources.some(({ resolver, extras }) => resolver === name && extras["base"] === undefined),
+  );
   const found = used.flatMap(({ name, keyVariable }): readonly DoctorFinding[] => {
     if (keyVariable === undefined) return [];
     const isSet = Boolean(env[keyVariable]);
@@ -119,11 +122,19 @@ async function writable(what: string, folder: string): Promise<DoctorFinding> {
   }
 }
 
-async function lockfileCheck({ lockfile, store: root, sources }: OntofetchSettings): Promise<DoctorFinding> {
-  const lock = await readLock(lockfile);
-  using store = await openOntologyStore(root, systemTime);
-  const missing: string[] = [];
-  for (const [id, { sha256 }] of lock) if ((await store.findByHash(id, sha256)) === undefined) missing.push(id);
+/** The versions in a store that cannot be used are not compared. */
+async function lockfileCheck(settings: OntofetchSettings, isStoreUsable: boolean): Promise<DoctorFinding> {
+  const { lockfile, store, sources } = settings;
+  const what = "lockfile";
+  let lock: Lockfile;
+  try {
+    lock = await readLock(lockfile);
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === undefined || error instanceof ConfigError) throw error;
+    return { what, verdict: "problem", detail: `cannot be read (${code})` };
+  }
+  const missing = isStoreUsable ? await missingFrom(store, lock) : [];
   const unlocked = sources.filter(({ id }) => !lock.has(id)).map(({ id }) => id);
   const details = [
     `${lock.size} locked`,
@@ -131,8 +142,15 @@ async function lockfileCheck({ lockfile, store: root, sources }: OntofetchSettin
     ...(unlocked.length > 0 ? [`not locked yet: ${unlocked.join(", ")}`] : []),
   ];
   return {
-    what: "lockfile",
+    what,
     verdict: missing.length + unlocked.length > 0 ? "warning" : "ok",
     detail: details.join("; "),
   };
+}
+
+async function missingFrom(root: string, lock: Lockfile): Promise<readonly string[]> {
+  using store = await openOntologyStore(root, systemTime);
+  const missing: string[] = [];
+  for (const [id, { sha256 }] of lock) if ((await store.findByHash(id, sha256)) === undefined) missing.push(id);
+  return missing;
 }

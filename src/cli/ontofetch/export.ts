@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { open, rename, rm } from "node:fs/promises";
 import { ConfigError } from "../../errors.ts";
+import type { StoredVersion } from "../../ontology/ontology-store.ts";
 import {
   EXPORT_FORMATS,
   type VersionExportFormat,
@@ -7,7 +9,8 @@ import {
 } from "../../ontology/version-export.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
-import type { CommandModule } from "../program.ts";
+import { writeOutput } from "../output/write-output.ts";
+import type { CommandModule, Io } from "../program.ts";
 import { ARGUMENTS, addSettingsFlags, ontofetchSettingsOf, storedVersion } from "./settings-flags.ts";
 
 /** `ontofetch export hp --format <format>`: writes a stored version in a form that other programs load. */
@@ -24,23 +27,52 @@ export const exportVersion: CommandModule = {
       const format = formatOf(String(flags["format"]));
       const version = await storedVersion(await ontofetchSettingsOf(flags, io), name, signal);
       const output = flags["output"];
-      if (typeof output !== "string") {
-        await writeExport(version, format, async text => void io.stdout.write(text), signal);
-        return ExitCode.ok;
-      }
-      // The file appears complete, by one rename, or not at all.
-      const part = `${output}.part`;
-      try {
-        await using file = await open(part, "w");
-        await writeExport(version, format, async text => void (await file.write(text)), signal);
-      } catch (error) {
-        await rm(part, { force: true });
-        throw error;
-      }
-      await rename(part, output);
+      if (typeof output === "string") await exportToFile(output, version, format, signal);
+      else await exportToStdout(io, version, format, signal);
       return ExitCode.ok;
     }),
 };
+
+async function exportToStdout(
+  io: Io,
+  version: StoredVersion,
+  format: VersionExportFormat,
+  signal: AbortSignal,
+): Promise<void> {
+  const { outputClosed } = io;
+  const write = async (text: string) => {
+    if (!(await writeOutput(io, text))) outputClosed?.throwIfAborted();
+  };
+  try {
+    await writeExport(version, format, write, signal);
+  } catch (error) {
+    // The reader has closed stdout (`… | head`): that is not a failure.
+    if (signal.aborted || !outputClosed?.aborted) throw error;
+  }
+}
+
+/** The file appears complete, by one rename, or not at all. */
+async function exportToFile(
+  path: string,
+  version: StoredVersion,
+  format: VersionExportFormat,
+  signal: AbortSignal,
+): Promise<void> {
+  const draft = `${path}.${randomUUID().slice(0, 8)}.tmp`;
+  try {
+    const file = await open(draft, "wx");
+    try {
+      // FileHandle.write may write only a part of the text if the disk is full; appendFile never does.
+      await writeExport(version, format, text => file.appendFile(text), signal);
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
 
 function formatOf(text: string): VersionExportFormat {
   const format = EXPORT_FORMATS.find(name => name === text);

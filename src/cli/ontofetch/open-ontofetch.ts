@@ -1,4 +1,3 @@
-import type { Dispatcher } from "undici";
 import { formatRates } from "../../core/limits/rate.ts";
 import { Ontofetch, type OntofetchOptions } from "../../ontology/ontofetch.ts";
 import type { OntofetchSettings } from "../../ontology/ontofetch-settings.ts";
@@ -22,22 +21,7 @@ export async function openOntofetch(
     env,
   }));
   if (policy !== undefined) stderr.write(`${serviceTable(policy, terminalWidth(stderr))}\n`);
-  return Ontofetch.open(settings, { env, ...(await proxyOf(env)), ...options });
-}
-
-/** Requests go through a proxy if the environment names one, as with curl. */
-async function proxyOf(env: Io["env"]): Promise<{ readonly dispatcher?: Dispatcher }> {
-  const variable = (name: string) => env[name.toLowerCase()] || env[name] || undefined;
-  const [httpProxy, httpsProxy, noProxy] = [variable("HTTP_PROXY"), variable("HTTPS_PROXY"), variable("NO_PROXY")];
-  if (httpProxy === undefined && httpsProxy === undefined) return {};
-  const { EnvHttpProxyAgent } = await import("undici");
-  return {
-    dispatcher: new EnvHttpProxyAgent({
-      ...(httpProxy === undefined ? {} : { httpProxy }),
-      ...(httpsProxy === undefined ? {} : { httpsProxy }),
-      ...(noProxy === undefined ? {} : { noProxy }),
-    }),
-  };
+  return Ontofetch.open(settings, { env, ...options });
 }
 
 function serviceTable({ ratelimits }: LoadedPolicy, columns: number | undefined): string {

@@ -23,7 +23,9 @@ const diff: Subcommand = {
   run: (ids, flags, io) =>
     withPlan(ids, flags, io, async (items, lockfile) => {
       const completeLock = await readLock(lockfile);
-      const lock = ids.length === 0 ? completeLock : new Map([...completeLock].filter(([id]) => ids.includes(id)));
+      // An argument may be <id>@<version>, so the ids are those of the plan.
+      const planned = new Set(items.map(({ source }) => source.id));
+      const lock = ids.length === 0 ? completeLock : new Map([...completeLock].filter(([id]) => planned.has(id)));
       const changes = diffPlan(items, lock);
       if (flags["json"]) printJson(io, { changes });
       else {

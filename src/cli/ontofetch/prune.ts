@@ -25,7 +25,6 @@ export const prune: CommandModule = {
     const keep = wholeNumberFlag("--keep", flags["keep"], 1);
     const settings = await ontofetchSettingsOf(flags, io);
     using store = await openOntologyStore(settings.store, systemTime);
-    const lock = await readLock(settings.lockfile);
     const isDryRun = flags["dryRun"] === true;
     const removedVersions: StoredVersion[] = [];
     const stored = await store.ids();
@@ -37,7 +36,12 @@ export const prune: CommandModule = {
     for (const id of stored) {
       if (ids.length > 0 && !ids.includes(id)) continue;
       // A pull that runs now must not report a version as current while it is removed.
-      await using _lock = await FileLock.acquire(store.work.lockPath(id), { time: systemTime });
+      await using _lock = await FileLock.acquire(store.work.lockPath(id), {
+        time: systemTime,
+        onWait: () => io.stderr.write(`${id}: another process is fetching it; waiting\n`),
+      });
+      // Read after the wait: the pull may have locked another version.
+      const lock = await readLock(settings.lockfile);
       const versions = await store.versions(id);
       const valid = await newestIntact(store, versions);
       const isKept = (version: StoredVersion) => version === valid || lock.get(id)?.sha256 === version.manifest.sha256;

@@ -10,6 +10,7 @@ import {
 import type { StoredVersion } from "../../ontology/ontology-store.ts";
 import { openOntologyStore } from "../../ontology/open-ontology-store.ts";
 import type { Source } from "../../ontology/resolver.ts";
+import { idProblem } from "../../ontology/sources-schema.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Flags, Io } from "../program.ts";
 
@@ -53,20 +54,23 @@ export function ontofetchSettingsOf(flags: Flags, { env }: Io): Promise<Ontofetc
 
 /**
  * The named sources, in the order of sources.yaml; all of them without a name. `hp@2025-01-16` pins a version. Throws a
- * ConfigError for an unknown id.
+ * ConfigError for an unknown id, and for two versions of one source.
  */
 export function chosenSources({ sources, file }: OntofetchSettings, names: readonly string[]): readonly Source[] {
   if (sources.length === 0) throw new ConfigError([{ where: file, path: "sources", message: "no sources defined" }]);
   const validIds = sources.map(({ id }) => id);
-  const wanted = new Map(names.map(idAndVersion));
-  const problems = [...wanted]
-    .filter(([id]) => !validIds.includes(id))
-    .map(([id]) => ({
-      where: "<id>",
-      path: "",
-      message: `unknown source ${JSON.stringify(id)}; ${nameHint(id, validIds)}`,
-    }));
-  if (problems.length > 0) throw new ConfigError(problems);
+  const wanted = new Map<string, string | undefined>();
+  const messages = new Set<string>();
+  for (const [id, version] of names.map(idAndVersion)) {
+    const other = wanted.get(id);
+    if (!validIds.includes(id)) messages.add(`unknown source ${JSON.stringify(id)}; ${nameHint(id, validIds)}`);
+    else if (version !== undefined && other !== undefined && version !== other) {
+      const both = `${other} and ${version}`;
+      messages.add(`${id} is named twice with different versions: ${both}; name one version in each command`);
+    }
+    wanted.set(id, version ?? other);
+  }
+  if (messages.size > 0) throw new ConfigError([...messages].map(message => ({ where: "<id>", path: "", message })));
   if (names.length === 0) return sources;
   return sources
     .filter(({ id }) => wanted.has(id))
@@ -92,6 +96,9 @@ export async function storedVersion(
   signal?: AbortSignal,
 ): Promise<StoredVersion> {
   const [id, wanted] = idAndVersion(name);
+  // The id becomes a part of a path.
+  const problem = idProblem(id);
+  if (problem !== undefined) throw new ConfigError([{ where: "<id>", path: "", message: problem }]);
   using store = await openOntologyStore(root, systemTime);
   const versions = await store.versions(id);
   const locked = (await readLock(lockfile)).get(id)?.sha256;

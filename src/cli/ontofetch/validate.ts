@@ -40,12 +40,13 @@ export const validate = {
         for (const problem of problems) io.stderr.write(`${[id, version].join(" ").trimEnd()}: ${problem}\n`);
       };
       for (const id of wanted) {
-        const versions = await store.versions(id);
+        // An argument that is no known id is not made part of a path.
+        const versions = allIds.has(id) ? await store.versions(id) : [];
         for (const version of versions) {
           const problems = await problemsOf(store, version, settings.check, signal);
           report({ id, version: version.manifest.version, problems });
         }
-        for (const folder of await store.foldersWithoutManifest(id)) {
+        for (const folder of allIds.has(id) ? await store.foldersWithoutManifest(id) : []) {
           report({ id, version: folder, problems: ["manifest.json is missing or invalid"] });
         }
         const absent = missingVersion(id, versions, lock);

@@ -176,6 +176,36 @@ test("an interrupted download is resumed if its validator is strong", async t =>
   ]);
 });
 
+test("a file behind the URL of a page that is interrupted is resumed as a file", async t => {
+  const bytes = pdf("page", 3000);
+  let first: ServerResponse | undefined;
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/robots.txt") {
+      response.writeHead(404).end();
+      return;
+    }
+    response.setHeader("etag", '"v1"').setHeader("accept-ranges", "bytes").setHeader("content-type", "application/pdf");
+    if (first === undefined) {
+      first = response.setHeader("content-length", bytes.length);
+      first.write(bytes.subarray(0, 1000));
+      return;
+    }
+    const [, from = "0"] = /^bytes=(\d+)-$/.exec(request.headers.range ?? "") ?? [];
+    response.setHeader("content-range", `bytes ${from}-${bytes.length - 1}/${bytes.length}`);
+    response.writeHead(206).end(bytes.subarray(Number(from)));
+  });
+  const folder = temporaryFolder("harvest");
+  const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [landingPage] });
+  const url = `${server.origin}/download/17`;
+  const completed = complete(made, [{ key: `url:${url}`, ids: { url } }]);
+  await eventually(() => partBytes(folder) === 1000);
+  first?.socket?.destroy();
+  await completed;
+  assert.deepEqual([...made.settled.values()], ["ok"]);
+  const ranges = server.requests.filter(({ url: path }) => path === "/download/17").map(({ headers }) => headers.range);
+  assert.deepEqual(ranges, [undefined, "bytes=1000-"]);
+});
+
 test("a partial file whose source has changed is downloaded again, and versions are never mixed", async t => {
   const old = pdf("old", 3000);
   const fresh = pdf("fresh", 2000);
@@ -322,7 +352,7 @@ test("a refresh sends a conditional request and downloads a file only if it has 
   assert.equal((await after.files.file(sha256(pdf("first"))))?.path, "doi_10.5555_a~2.pdf");
 });
 
-test("a refreshed file gets the good name also if the process dies before or after the old file is moved", async t => {
+test("a refreshed file gets the path of the old one also if the process dies before or after the old file is moved", async t => {
   const [first, second] = [pdf("first"), pdf("second")];
   const path = "doi_10.5555_a.pdf";
   const origin = { url: "https://x.example/a", urlHash: "0".repeat(64), resolver: "index" };
@@ -348,6 +378,24 @@ test("a refreshed file gets the good name also if the process dies before or aft
     assert.equal((await next.run.manifest.files.file(sha256(first)))?.path, displaced.path);
     await next.run.close("ended");
   }
+});
+
+test("a file whose process died before it was recorded gets its metadata too", async t => {
+  const server = await publisher(t, { a: send(pdf("first")) });
+  const folder = temporaryFolder("harvest");
+  const options = { hub: await hubFor(t), resolvers: [indexAt(server.origin)] };
+  await complete(await runFor(t, folder, options), [workCalled("a")]);
+  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  const bytes = pdf("second");
+  const origin = { url: "https://x.example/a", urlHash: "0".repeat(64), resolver: "index" };
+  const file = { sha256: sha256(bytes), path: "second.pdf", bytes: bytes.length, mediaType: "application/pdf" };
+  const part = { urlHash: origin.urlHash, work: 1, file: "x.part", validator: undefined, totalBytes: undefined };
+  await manifest.files.savePart({ ...part, destination: { ...file, ...origin } });
+  await manifest.close();
+  writeFileSync(join(folder, ".parts", "x.part"), bytes);
+  const next = await runFor(t, folder, { ...options, metadata: "json" });
+  assert.equal(next.run.recovered, 1);
+  assert.equal(JSON.parse(readFileSync(join(folder, "second.json"), "utf8")).key, "doi:10.5555/a");
 });
 
 test("compressed files and responses are decoded, also if the server was not asked to compress", async t => {

@@ -240,7 +240,7 @@ export class Downloads {
       const displaced = mayDisplace ? await this.#displacedBy(others, target) : undefined;
       let replaces: string | undefined;
       for (;;) {
-        const path = displaced === undefined ? await fileStore.availablePath(target, sha256) : target;
+        const path = displaced === undefined ? await fileStore.availablePath(target, stored) : target;
         const downloaded: DownloadedFile = { ...stored, path, displaced, replaces };
         // If the process dies from here on, `recoverParts` completes the move.
         const part = { urlHash, work: work.id, file, validator: undefined, totalBytes: undefined };
@@ -250,7 +250,7 @@ export class Downloads {
           return this.#recordFile(request, "duplicate", { ...sameBytes, ...origin, ...validators }, status);
         }
         if (sameBytes?.path !== replaces) {
-          // The manifest has these bytes, but their file is missing: `finish` must know whose path it replaces.
+          // The manifest has these bytes, but their file is missing: `finish` must know which path it replaces.
           replaces = sameBytes?.path;
           continue;
         }
@@ -258,7 +258,7 @@ export class Downloads {
           await moveDownload(fileStore, file, downloaded);
         } catch (error) {
           // Another process has taken the path for another work in this moment.
-          const isTaken = displaced === undefined && (await fileStore.availablePath(target, sha256)) !== path;
+          const isTaken = displaced === undefined && (await fileStore.availablePath(target, stored)) !== path;
           if (isTaken && error instanceof DownloadError) continue;
           throw error;
         }
@@ -272,7 +272,7 @@ export class Downloads {
     const { fileStore } = this.#options;
     const earlier = ofWork.find(({ path }) => path === target);
     if (earlier === undefined || !(await fileStore.has(earlier))) return undefined;
-    return { sha256: earlier.sha256, path: await fileStore.availablePath(target, earlier.sha256, 2) };
+    return { sha256: earlier.sha256, path: await fileStore.availablePath(target, earlier, 2) };
   }
 
   /** Records the file in the manifest. */

@@ -62,7 +62,7 @@ test("the facts of a PDF do not depend on how the file is split into chunks", ()
   );
 });
 
-test("an HTML page instead of a file is told from other content", () => {
+test("an HTML page instead of a file is distinguished from other content", () => {
   assert.equal(judged("pdf", "<!DOCTYPE html>\n<html>"), "html-instead");
   assert.equal(judged("pdf", '<?xml version="1.0"?>\n<!-- x --><!-- y -->\n<html lang="en">'), "html-instead");
   assert.equal(judged("pdf", "<html><title>Just a moment...</title>"), "challenge-page");

@@ -35,7 +35,7 @@ const OTHER_TYPES = {
 
 /** Formats that are zip archives. */
 const ZIPPED: readonly string[] = ["zip", "docx", "pptx", "xlsx"];
-/** Formats that their first bytes show. */
+/** Formats that are recognised by their first bytes. */
 const SIGNED: readonly string[] = [...ZIPPED, "pdf", "gz", "tar", "xml", "html"];
 
 /** `no-eof`: a PDF with its announced length, pages and cross-references, but without `%%EOF` at its end. */
@@ -103,7 +103,7 @@ export function checkOtherFile(role: FileRole, name: string, sample: FileSample)
   return isCut ? bad("truncated", "end of file missing: no zip directory") : { kind: "good", fileKind };
 }
 
-/** By the first bytes, and by the name where the bytes do not tell or agree. */
+/** Decided by the first bytes. The name decides which zip format it is, and the format if the bytes show none. */
 function otherKind(name: string, head: string): StoredKind {
   const [, extension = ""] = /\.([a-z0-9]{2,4})$/i.exec(name) ?? [];
   const named = Object.keys(MEDIA_TYPES).find(kind => kind === extension.toLowerCase());

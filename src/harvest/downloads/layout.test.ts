@@ -82,6 +82,8 @@ test("a template is checked before the run", () => {
     ".hidden/{doi}.{ext}",
     "a//{doi}.{ext}",
     "a:b/{doi}.{ext}",
+    "{doi.{ext}",
+    "doi}.{ext}",
   ])
     assert.notEqual(layoutProblem(layout), undefined, layout);
 });

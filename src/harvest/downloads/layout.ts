@@ -41,6 +41,7 @@ export function layoutProblem(text: string): string | undefined {
     .find(name => name !== "ext" && !FIELDS.includes(name));
   if (unknown !== undefined)
     return `{${unknown}} is not one of ${[...FIELDS, "ext"].map(name => `{${name}}`).join(", ")}`;
+  if (/[{}]/.test(text.replace(/\{[^{}]*\}/g, ""))) return "a template must have each field in one pair of braces";
   if (!text.endsWith(".{ext}")) return "a template must end with .{ext}";
   if (!/^[\w{}. /~-]+$/.test(text) || /(?:^|\/)(?:\.{0,2}(?:\/|$)|\.)/.test(text))
     return "a template must be a relative path of letters, digits, spaces and . _ ~ - without hidden or empty folders";

@@ -14,7 +14,7 @@ const EXTENSIONS: Readonly<Record<MetadataFormat, string>> = { csl: "csl.json", 
 export async function writeMetadata(
   fileStore: Pick<FileStore, "writeText">,
   path: string,
-  work: ListedWork,
+  work: Pick<ListedWork, "key" | "ids" | "metadata" | "sources">,
   format: MetadataFormat,
 ): Promise<void> {
   const { key, metadata, sources } = work;

@@ -16,10 +16,7 @@ export interface PlannedCall {
 /** How often the answer of a resolver leads to a stored file, by resolver. */
 export type ResolverYields = Readonly<Record<string, number>>;
 
-/**
- * Shares of works, from runs over mixed lists of DOIs. They are replaced by what the manifest has counted as soon as it
- * has enough works.
- */
+/** Shares of works, from runs over mixed lists of DOIs. The counts of a manifest replace them as it grows. */
 export const TYPICAL_YIELDS: ResolverYields = {
   arxiv: 0.98,
   pmc: 0.1,

@@ -43,7 +43,7 @@ test("the rest of a run takes the time of the works that are left", async () => 
   assert.equal(estimator.leftMs([]), 0);
 });
 
-test("a quota that is not waited for bounds the calls, and one within the patience the time", async () => {
+test("a quota beyond the patience limits the number of calls, and one within it the time", async () => {
   const many = Array.from({ length: 1500 }, (_, at) => `2401.${String(at + 1).padStart(5, "0")}`);
   const impatient = (await estimatorOf(many)).total;
   assert.deepEqual([impatient.services[0]?.unsent, impatient.ms], [500, 999 * 3500]);

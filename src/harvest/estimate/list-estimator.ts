@@ -22,7 +22,7 @@ interface WorkGroup {
   works: number;
 }
 
-/** Beyond this number, a new shape counts as the last one of its queue. */
+/** Beyond this number, a work of a new shape counts in the last group of its queue. */
 const GROUPS_MAX = 5000;
 
 /**

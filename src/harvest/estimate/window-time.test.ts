@@ -53,7 +53,7 @@ test("the time of a limit per second and one per hour is exact", () => {
   );
 });
 
-test("so many units as fit into a time take no longer", () => {
+test("as many units as the windows permit within a time take no longer than it", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 100_000 }), fc.integer({ min: 1, max: 20 }), (ms, limit) => {
       const windows = [{ limit, windowMs: SECOND }];

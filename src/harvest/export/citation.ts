@@ -73,9 +73,11 @@ function bibtexName({ family, given, name }: WorkAuthor): string {
 
 /** BibTeX reads UTF-8: only its own special characters are escaped. `bibtexName` has removed the braces of authors. */
 function bibtexText(text: string, field: string): string {
-  const isVerbatim = field === "doi" || field === "url" || field === "eprint";
+  // An identifier must stay the same. Braces and backslashes are percent-encoded, because they could hide the end of the field.
+  if (field === "doi" || field === "url" || field === "eprint")
+    return text.replace(/[{}\\]/g, encodeURIComponent).replace(/[%#]/g, "\\$&");
   const plain = field === "author" ? text : withoutBraces(text);
-  return isVerbatim ? plain.replace(/[%#]/g, "\\$&") : plain.replace(/[\\%#&$_^~]/g, escaped);
+  return plain.replace(/[\\%#&$_^~]/g, escaped);
 }
 
 /** A brace without its counterpart would make the rest of the file unreadable. */

@@ -1,7 +1,7 @@
 import type { WorkRecord } from "../manifest/manifest-reports.ts";
 import type { WorkAuthor } from "../work.ts";
 
-/** What a column has for one work. */
+/** The value of a column for one work. */
 export type Cell = string | number | boolean | undefined;
 
 /** A column of an exported table. */

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { METADATA_FORMATS, writeMetadata } from "../downloads/metadata-file.ts";
 import { workOf } from "../identifiers/identifiers.ts";
+import { inputsOfStream } from "../inputs/inputs.ts";
 import { openManifest } from "../manifest/manifest.ts";
 import { FolderStore } from "../storage/folder-store.ts";
 import { bibtexEntry, cslItem } from "./citation.ts";
@@ -65,6 +67,15 @@ test("braces in the name of an author do not unbalance a BibTeX entry", () => {
   const authors = [{ family: "Lov}elace", given: "A{da" }, { name: "The {Group" }];
   const entry = bibtexEntry({ key: "doi:10.1/a", ids: { doi: "10.1/a" }, metadata: { authors } });
   assert.match(entry, /^ {2}author = \{Lovelace, Ada and \{The Group\}\},$/m);
+});
+
+test("a DOI and a URL with braces and backslashes are the same when their BibTeX entry is read", async () => {
+  const ids = { doi: "10.1000/{a}b\\", url: "https://example.org/?q={a\\" };
+  const entry = bibtexEntry({ key: "doi:10.1000/a", ids });
+  assert.match(entry, /^ {2}url = \{https:\/\/example\.org\/\?q=\\%7Ba\\%5C\},$/m);
+  const { value: read } = await inputsOfStream(Readable.from([entry]), "stdin", { format: "bibtex" }).next();
+  assert.ok(read !== undefined && "work" in read);
+  assert.equal(read.work.ids.doi, ids.doi);
 });
 
 test("a manifest is exported in every format, with one record for each work", async t => {

@@ -2,7 +2,7 @@ import { ConfigError } from "../../errors.ts";
 import type { WorkRecord } from "../manifest/manifest-reports.ts";
 import { type Cell, COLUMNS, type ExportColumn } from "./columns.ts";
 
-/** What is used of `hyparquet-writer`, an optional peer dependency. */
+/** The part of `hyparquet-writer`, an optional peer dependency, that is used here. */
 interface ParquetModule {
   readonly ByteWriter: new () => ByteWriter;
   readonly ParquetWriter: new (options: { readonly writer: ByteWriter; readonly schema: unknown }) => ParquetWriter;
@@ -65,13 +65,13 @@ function columnsOf(records: readonly WorkRecord[]): readonly ColumnData[] {
   const columns = COLUMNS.map(
     ({ name, type, cellOf }): ColumnData => ({
       ...{ name, type: TYPES[type], nullable: true },
-      data: records.map(record => stored(cellOf(record), type)),
+      data: records.map(record => parquetValue(cellOf(record), type)),
     }),
   );
   return [...columns, { name: "files", type: "JSON", nullable: true, data: records.map(({ files }) => files) }];
 }
 
-function stored(value: Cell, type: ExportColumn["type"]): string | bigint | boolean | null {
+function parquetValue(value: Cell, type: ExportColumn["type"]): string | bigint | boolean | null {
   if (value === undefined) return null;
   return type === "integer" ? BigInt(value) : (value as string | boolean);
 }

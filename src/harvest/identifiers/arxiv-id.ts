@@ -10,10 +10,10 @@ const OLD_STYLE = new RegExp(`^(${ARCHIVES})(?:\\.[a-z-]{2,})?/(${MONTH}\\d{3})(
 /** `2401.00001v2`, `hep-th/9901001`; the subject of `math.GT/0309136` is dropped: ids are unique without it. */
 export function canonicalArxivId(text: string): string | undefined {
   const id = text.trim().toLowerCase();
-  const fresh = NEW_STYLE.exec(id);
-  if (fresh !== null) return `${fresh[1]}${fresh[2] ?? ""}`;
-  const old = OLD_STYLE.exec(id);
-  return old === null ? undefined : `${old[1]}/${old[2]}${old[3] ?? ""}`;
+  const newStyle = NEW_STYLE.exec(id);
+  if (newStyle !== null) return `${newStyle[1]}${newStyle[2] ?? ""}`;
+  const oldStyle = OLD_STYLE.exec(id);
+  return oldStyle === null ? undefined : `${oldStyle[1]}/${oldStyle[2]}${oldStyle[3] ?? ""}`;
 }
 
 export function withoutVersion(arxivId: string): string {

@@ -1,7 +1,7 @@
 import { percentDecoded } from "./web-url.ts";
 
 /** ISO 26324 sets no limit; the longest registered DOIs have a few hundred characters. */
-const DOI_CHARS_MAX = 1000;
+const DOI_BYTES_MAX = 1000;
 const DOI = /^10\.\d{4,9}(?:\.\d+)*\/[^\s\p{Cc}\p{Cs}\ufffd]+$/u;
 
 /** DOIs of bioRxiv and medRxiv. Other DOIs under 10.1101 are journal articles and have no versions. */
@@ -13,10 +13,10 @@ const PREPRINT =
  * by punctuation or brackets. Only ASCII letters are folded to lower case, as the DOI system does.
  */
 export function canonicalDoi(text: string): string | undefined {
-  const plain = text.length <= 3 * DOI_CHARS_MAX ? percentDecoded(text.trim()) : undefined;
+  const plain = text.length <= 3 * DOI_BYTES_MAX ? percentDecoded(text.trim()) : undefined;
   if (plain === undefined) return undefined;
   const trimmed = withoutTrailingPunctuation(plain).replace(/[A-Z]+/g, letters => letters.toLowerCase());
-  if (trimmed.length > DOI_CHARS_MAX || !DOI.test(trimmed)) return undefined;
+  if (Buffer.byteLength(trimmed) > DOI_BYTES_MAX || !DOI.test(trimmed)) return undefined;
   // DOIs become URL paths of services, where `..` would lead to another resource.
   if (/\/\.{1,2}(?:\/|$)/.test(trimmed)) return undefined;
   // The DOI of a preprint covers all versions; `v2.full.pdf` comes from the URL of one version.

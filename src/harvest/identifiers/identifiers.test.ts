@@ -102,7 +102,7 @@ const spellings: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-describe("every spelling of a name gives one key", () => {
+describe("every spelling of an identifier gives one key", () => {
   for (const [key, texts] of Object.entries(spellings)) {
     test(key, () => {
       for (const text of texts) assert.equal(keyOf(text), key, text);
@@ -168,15 +168,19 @@ test("every spelling of a DOI gives the same canonical DOI", () => {
       fc.pre(doi !== undefined && !doi.startsWith("10.48550/"));
       if (doi === undefined) return;
       const escaped = doi.split("/").map(encodeURIComponent).join("/");
-      const dresses = [
+      const spellings = [
         doi,
         `doi:${doi}`,
         doi.replace(/[a-z]/g, letter => letter.toUpperCase()),
         `${doi}.`,
         `<${doi}>,`,
       ];
-      for (const dress of [...dresses, `https://doi.org/${escaped}`, `http://dx.doi.org/${encodeURIComponent(doi)}`])
-        assert.equal(keyOf(dress), `doi:${doi}`, dress);
+      for (const spelling of [
+        ...spellings,
+        `https://doi.org/${escaped}`,
+        `http://dx.doi.org/${encodeURIComponent(doi)}`,
+      ])
+        assert.equal(keyOf(spelling), `doi:${doi}`, spelling);
     }),
     { numRuns: 2000 },
   );
@@ -217,6 +221,17 @@ test("the key of a work gives the same key when it is parsed", () => {
     ),
     { numRuns: 5000 },
   );
+});
+
+test("the key of a long URL is shorter than the URL, and differs from the key of every other URL", () => {
+  const long = `https://example.org/${"ab".repeat(2000)}`;
+  const keys = [keyOf(long), keyOf(`${long}c`)];
+  assert.equal(new Set(keys).size, 2);
+  for (const key of keys) {
+    assert.ok(key.length <= 2500);
+    assert.ok(key.startsWith("url:https://example.org/abab"));
+    assert.equal(keyOf(key), key);
+  }
 });
 
 test("a URL of doi.org without a DOI is refused in every spelling", () => {

@@ -1,5 +1,6 @@
 /** Parses identifiers of works in any of their spellings. */
 
+import { sha256Of } from "../../files/file-hash.ts";
 import type { Work, WorkIds, WorkMetadata } from "../work.ts";
 import { arxivIdOfDoi, canonicalArxivId } from "./arxiv-id.ts";
 import { canonicalDoi, doiInUrl } from "./doi.ts";
@@ -12,6 +13,9 @@ export type IdentifyResult = { readonly work: Work } | { readonly message: strin
 
 /** A URL of 4096 characters, and some more for a prefix such as `url:`. */
 const TOKEN_CHARS_MAX = 4200;
+/** PostgreSQL cannot index a text of more than 2,704 bytes. */
+const KEY_CHARS_MAX = 2500;
+const LONG_KEY_CHARS = 1000;
 const VALID =
   "a DOI (10.1234/abc), an arXiv id (2401.00001), pmid:12345678, PMC1234567, an OpenAlex id (W1234567890) or an http(s) URL";
 
@@ -40,8 +44,14 @@ export function workOf(ids: WorkIds, metadata?: WorkMetadata): Work {
     (pmcid && `pmcid:${pmcid}`) ??
     (pmid && `pmid:${pmid}`) ??
     (openalex && `openalex:${openalex}`) ??
-    `url:${url ?? ""}`;
+    urlKey(url ?? "");
   return { key, ids, ...(metadata === undefined ? {} : { metadata }) };
+}
+
+/** The key of a work that only has a URL. The end of a long URL is replaced by a hash. */
+export function urlKey(url: string): string {
+  const key = `url:${url}`;
+  return key.length <= KEY_CHARS_MAX ? key : `${key.slice(0, LONG_KEY_CHARS)}~${sha256Of(url).slice(0, 32)}`;
 }
 
 /** A DOI may contain `#` and `?`, and old ones end in `#`; only a text like a query or an anchor is removed. */
@@ -96,10 +106,10 @@ function idsOfPrefixed(text: string): WorkIds | string | undefined {
   const [, prefix = "", rest = ""] = prefixed;
   if (/^https?:/i.test(rest)) return idsOfUrl(rest);
   if (prefix.toLowerCase() === "info") return idsOfDoi(/^doi\/(.*)$/is.exec(rest)?.[1] ?? "");
-  return READERS[prefix.toLowerCase()]?.(rest);
+  return PARSERS[prefix.toLowerCase()]?.(rest);
 }
 
-const READERS: Readonly<Record<string, (text: string) => WorkIds | undefined>> = {
+const PARSERS: Readonly<Record<string, (text: string) => WorkIds | undefined>> = {
   doi: idsOfDoi,
   arxiv: text => idsNamed("arxiv", canonicalArxivId(unpunctuated(text.replace(/\s*\[[\w.-]+\]$/, "")))),
   pmid: text => idsNamed("pmid", pmidOf(unpunctuated(text))),

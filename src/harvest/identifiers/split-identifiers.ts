@@ -1,12 +1,12 @@
-/** Characters that are not seen: zero-width characters, marks of direction, soft hyphens, byte order marks. */
+/** Invisible characters: zero-width characters, marks of direction, soft hyphens, byte order marks. */
 const INVISIBLE = /\p{Cf}|[\u115f\u1160\u3164\uffa0]/gu;
 
-/** Text as it looks: copied identifiers contain invisible characters that would make them another identifier. */
+/** The visible text. Copied identifiers may contain invisible characters, which would make them other identifiers. */
 export function withoutInvisible(text: string): string {
   return text.replace(INVISIBLE, "").trim();
 }
 
-/** The start of an identifier. DOIs contain almost every character, so only a separator before such a start divides. */
+/** The start of an identifier. A DOI may contain separators, so a text is divided only at separators before such a start. */
 const STARTS = /https?:\/\/|(?:doi|arxiv|pmid|pmcid|openalex):|10\.\d{4,9}\/|PMC\d|W\d{4}|\d{4}\.\d{4}/gi;
 const SEPARATORS = " \t\r\n;,|\"'\u201c\u201d";
 /** `doi: 10.1/a` and `PMID 123` are one identifier. */

@@ -17,9 +17,17 @@ export function canonicalWebUrl(text: string | null | undefined, base?: string):
   return url.href.length <= URL_CHARS_MAX ? url.href : undefined;
 }
 
+/**
+ * User name and password of a URL, also after `https:` without slashes or with backslashes. A password may contain a slash;
+ * the number after the colon of `//host:8080/x@y` is a port.
+ */
+const USER_INFO = /((?:https?|ftp):[\\/]*|[\\/]{2})(?:[^\\/\s]*|[^\\/\s@:]*:(?!\d+(?:[\\/\s?#]|$))[^\s@]*)@/gi;
+/** The same in a URL that was percent-encoded once or twice. */
+const ENCODED_USER_INFO = /((?:%(?:25)?2F){2})(?:(?!%(?:25)?2F)[^\s/@])*?(?:@|%(?:25)?40)/gi;
+
 /** Text for messages: user names and passwords in URLs are replaced by `…`. */
 export function withoutUrlPassword(text: string): string {
-  return text.replace(/\/\/[^/\s]*@/g, "//…@");
+  return text.replace(USER_INFO, "$1…@").replace(ENCODED_USER_INFO, "$1…@");
 }
 
 /** A guess by the path of a URL; the downloaded bytes decide. */

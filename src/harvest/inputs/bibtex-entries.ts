@@ -23,12 +23,26 @@ export async function* bibtexEntries(
 ): AsyncGenerator<BibtexEntry | BibtexProblem> {
   let rest = "";
   let line = 1;
+  let droppedChars = 0;
   let tryAtChars = 0;
   const drop = (chars: number) => {
-    for (let at = rest.indexOf("\n"); at !== -1 && at < chars; at = rest.indexOf("\n", at + 1)) line += 1;
+    line += rest.slice(0, chars).split("\n").length - 1;
     rest = rest.slice(chars);
+    droppedChars += chars;
   };
   function* complete(isEnd: boolean): Generator<BibtexEntry | BibtexProblem> {
+    let closings: { readonly ends: Int32Array; readonly droppedChars: number } | undefined;
+    // After an entry without an end, those within it are looked up: reading the text for each would take quadratic time.
+    const endOf = (open: number) => {
+      if (closings === undefined) {
+        const end = closingOf(rest, open);
+        if (end !== undefined && end <= charsMax) return end;
+        closings = { ends: closingsIn(rest), droppedChars };
+      }
+      const shift = droppedChars - closings.droppedChars;
+      const end = closings.ends[open + shift] ?? 0;
+      return end === 0 ? undefined : end - shift;
+    };
     for (;;) {
       const start = START.exec(rest);
       if (start === null) {
@@ -38,9 +52,9 @@ export async function* bibtexEntries(
       }
       drop(start.index);
       const open = start[0].length - 1;
-      const end = closingOf(rest, open);
+      const end = endOf(open);
       if (end === undefined && !isEnd && rest.length <= charsMax) {
-        // Twice as much before the next try, so that an entry in many chunks is not read from its start each time.
+        // The next try waits for twice as much text: an entry in many chunks is not read from its start for each chunk.
         tryAtChars = 2 * rest.length;
         return;
       }
@@ -79,6 +93,30 @@ function closingOf(text: string, open: number): number | undefined {
     }
   }
   return undefined;
+}
+
+/** What `closingOf` returns for each bracket of the text, by its index; 0 for none. */
+function closingsIn(text: string): Int32Array {
+  const ends = new Int32Array(text.length);
+  const opened: number[] = [];
+  const close = (bracket: string, at: number) => {
+    const last = opened.at(-1);
+    if (last === undefined || text[last] !== bracket) return false;
+    ends[last] = at;
+    opened.pop();
+    return true;
+  };
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === "\\") at += 1;
+    else if (character === "{" || character === "(") opened.push(at);
+    else if (character === ")" || character === "}") {
+      // Parentheses within an entry do not count, so the first closing one ends every entry that one has opened.
+      while (close("(", at));
+      if (character === "}") close("{", at);
+    }
+  }
+  return ends;
 }
 
 /** The fields after the key: `key, name = {value}, name = "value", year = 2020`. */

@@ -11,7 +11,7 @@ export interface CsvProblem {
   readonly message: string;
 }
 
-/** The first line decides the delimiter; a file without one has a single column. */
+/** How much of the file is read to find the end of its first line, which decides the delimiter. */
 const HEADER_CHARS_MAX = 65_536;
 const DELIMITERS = [",", "\t", ";"];
 
@@ -20,7 +20,7 @@ const DELIMITERS = [",", "\t", ";"];
  * cannot be distinguished from its text.
  */
 export async function* csvRows(texts: AsyncIterable<string>, charsMax: number): AsyncGenerator<CsvRow | CsvProblem> {
-  const { head, all } = await peeked(texts);
+  const { head, all } = await withHead(texts);
   let rows: CsvRow[] = [];
   let linesRead = 0;
   const parser = parse({
@@ -42,12 +42,12 @@ export async function* csvRows(texts: AsyncIterable<string>, charsMax: number): 
   try {
     let error: Error | undefined;
     for await (const text of all) {
-      error = await outcomeOf(done => parser.write(text, done));
+      error = await errorOf(done => parser.write(text, done));
       yield* rows;
       rows = [];
       if (error !== undefined) break;
     }
-    error ??= await outcomeOf(done => parser.end(done));
+    error ??= await errorOf(done => parser.end(done));
     yield* rows;
     if (error !== undefined) yield { line: linesRead + 1, message: messageOf(error, charsMax) };
   } finally {
@@ -55,8 +55,9 @@ export async function* csvRows(texts: AsyncIterable<string>, charsMax: number): 
   }
 }
 
-function outcomeOf(act: (done: (error?: Error | null) => void) => void): Promise<Error | undefined> {
-  return new Promise(resolve => act(error => resolve(error ?? undefined)));
+/** Resolves to the error that the callback of a stream operation is called with. */
+function errorOf(operation: (done: (error?: Error | null) => void) => void): Promise<Error | undefined> {
+  return new Promise(resolve => operation(error => resolve(error ?? undefined)));
 }
 
 function messageOf(error: Error, charsMax: number): string {
@@ -68,7 +69,8 @@ function messageOf(error: Error, charsMax: number): string {
   return `${error.message}; ${rest}`;
 }
 
-async function peeked(texts: AsyncIterable<string>): Promise<{ head: string; all: AsyncGenerator<string> }> {
+/** The texts, and their beginning with the first line. */
+async function withHead(texts: AsyncIterable<string>): Promise<{ head: string; all: AsyncGenerator<string> }> {
   const iterator = texts[Symbol.asyncIterator]();
   let head = "";
   let isOver = false;
@@ -78,8 +80,8 @@ async function peeked(texts: AsyncIterable<string>): Promise<{ head: string; all
     head += next.done === true ? "" : next.value;
   }
   async function* all(): AsyncGenerator<string> {
-    yield head;
     try {
+      yield head;
       for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value;
     } finally {
       await iterator.return?.();
@@ -88,6 +90,7 @@ async function peeked(texts: AsyncIterable<string>): Promise<{ head: string; all
   return { head, all: all() };
 }
 
+/** A header without a delimiter is that of a single column. */
 function delimiterOf(head: string): string {
   const line = (/^[^\r\n]*/.exec(head)?.[0] ?? "").replace(/"[^"]*"/g, "");
   const counts = DELIMITERS.map(each => line.split(each).length);

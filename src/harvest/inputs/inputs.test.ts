@@ -47,7 +47,7 @@ test("arguments are parsed in order, and problems have their position", () => {
   assert.deepEqual([second.problem.source, second.problem.line, second.problem.text], ["arguments", 2, "nonsense"]);
 });
 
-test("lines: comments, blank lines, CRLF, a BOM and a last line without an end", async () => {
+test("comments, blank lines, CRLF, a BOM and a missing last line end do not change the works of a list", async () => {
   const text =
     "\ufeff# a list\r\n\r\n10.1234/abc  # the first\r\n  PMC123\t# the second\nhttps://example.org/a#b\n10.1002/x;2-#\nW12";
   assert.deepEqual(await readAll(text), [
@@ -61,7 +61,7 @@ test("lines: comments, blank lines, CRLF, a BOM and a last line without an end",
 
 test("lines in UTF-16 are read", async () => {
   const text = new Uint8Array(Buffer.from("\ufeff10.1234/é\r\nPMC1\r\n", "utf16le"));
-  assert.deepEqual(await readAll(text, {}, 3), ["doi:10.1234/é", "pmcid:PMC1"]);
+  for (const size of [1, 3]) assert.deepEqual(await readAll(text, {}, size), ["doi:10.1234/é", "pmcid:PMC1"]);
 });
 
 test("a line that is too long is a problem with shortened text, and the next line is read", async () => {
@@ -85,13 +85,42 @@ test("a line without an end is not kept in memory", async () => {
   assert.ok(process.memoryUsage().heapUsed - before < 100 * 1024 * 1024);
 });
 
-test("a problem contains no password", async () => {
-  const [input] = [...inputsOfArguments(["https://anna:s3cret@example.org/x"])];
-  assert.ok(input && "problem" in input);
-  assert.doesNotMatch(JSON.stringify(input), /s3cret/);
+test("a problem contains no password, however its URL is spelled", () => {
+  const urls = [
+    ...["https://anna:s3cret@example.org/x", "https:anna:s3cret@example.org/x", "https:/anna:s3cret@example.org/x"],
+    ...[
+      "https:\\\\anna:s3cret@example.org/x",
+      "https://anna:x/s3cret@example.org/x",
+      "ftp://anna:s3cret@example.org/x",
+    ],
+    ...["https%3A%2F%2Fanna:s3cret%40example.org", "https%253A%252F%252Fanna%253As3cret%2540example.org"],
+  ];
+  for (const input of inputsOfArguments(urls)) {
+    assert.ok("problem" in input);
+    assert.doesNotMatch(JSON.stringify(input), /s3cret/);
+    assert.match(input.problem.text, /…@example\.org/);
+  }
 });
 
-test("CSV: the named column, quoted newlines, and the first line of each row", async () => {
+test("a URL with an @ in its path or after its port is shown as it is", () => {
+  for (const url of ["ftp://example.org/a:b@c", "ftp://example.org:8080/a@b"]) {
+    const [input] = [...inputsOfArguments([url])];
+    assert.ok(input && "problem" in input);
+    assert.equal(input.problem.text, url);
+  }
+});
+
+test("a problem contains no control characters and no line separators", async () => {
+  const header = "a\u001b[31m,b\u2028c\u009b,d\u202e\n1,2,3\n";
+  const [csv] = await all(inputsOfStream(streamOf(header), "stdin", { format: "csv" }));
+  assert.ok(csv && "problem" in csv);
+  const [argument] = [...inputsOfArguments(["a\u001b[31mb\u2028c\u009b"])];
+  assert.ok(argument && "problem" in argument);
+  for (const { text, message } of [csv.problem, argument.problem])
+    assert.doesNotMatch(text + message, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+});
+
+test("a CSV list is read from the named column, and a problem has the first line of its row", async () => {
   const csv = 'title,DOI,note\r\n"A, b",10.1234/a,"two\nlines"\r\n\r\nC,,x\r\n"D ""quoted""",nonsense,\r\nE\r\n';
   const read = await readAll(csv, { format: "csv", column: "doi" });
   assert.equal(read[0], "doi:10.1234/a");
@@ -101,13 +130,13 @@ test("CSV: the named column, quoted newlines, and the first line of each row", a
   assert.equal(read.length, 4);
 });
 
-test("CSV: semicolon and tab are detected in the header, and a BOM is removed", async () => {
+test("the delimiter of a CSV list is found in its header, and a BOM is removed", async () => {
   assert.deepEqual(await readAll("\ufeffdoi;title\n10.1234/a;x,y\n", { format: "csv" }), ["doi:10.1234/a"]);
   assert.deepEqual(await readAll("title\tpmid\nx\t123\n", { format: "csv" }), ["pmid:123"]);
   assert.deepEqual(await readAll("doi\n10.1002/x;2-a\n", { format: "csv" }), ["doi:10.1002/x;2-a"]);
 });
 
-test("CSV: a missing column is reported once, with the columns found", async () => {
+test("a missing column of a CSV list is reported once, with the columns found", async () => {
   const read = await readAll("title,doi\na,10.1234/a\nb,10.1234/b\n", { format: "csv", column: "doii" });
   assert.deepEqual(read, ["1: column doii not found; did you mean doi?; columns found: title, doi"]);
   const [first, second] = await readAll("a,b\n1,2\n", { format: "csv" });
@@ -115,7 +144,7 @@ test("CSV: a missing column is reported once, with the columns found", async () 
   assert.equal(second, undefined);
 });
 
-test("CSV: an unclosed quote ends the file with a problem, after at most 1 MiB", async () => {
+test("an unclosed quote in a CSV list ends the list with a problem, after at most 1 MiB", async () => {
   const short = await readAll('doi\n10.1234/a\n"10.1234/b\n10.1234/c\n', { format: "csv" });
   assert.deepEqual(short, ["doi:10.1234/a", "3: unclosed quote; the rest of the file was not read"]);
   const long = await readAll(`doi\n10.1234/a\n"${"10.1234/b\n".repeat(300_000)}`, { format: "csv" }, 65_536);
@@ -123,7 +152,7 @@ test("CSV: an unclosed quote ends the file with a problem, after at most 1 MiB",
   assert.match(long[1] ?? "", /^3: row has more than 1048576 characters/);
 });
 
-test("JSONL: the named field, bare strings, and problems with their line", async () => {
+test("JSON lines are read from the named field or as strings, and problems have their line", async () => {
   const jsonl = '{"doi":"10.1234/a"}\n\n"PMC1"\n{"pmid":123}\n{"DOI":null}\n[1]\n{"x":1}\n{not json}\n{"id":{"a":1}}\n';
   const read = await readAll(jsonl, { format: "jsonl" });
   assert.deepEqual(read.slice(0, 4), ["doi:10.1234/a", "pmcid:PMC1", "pmid:123", "5: DOI is empty"]);
@@ -134,6 +163,11 @@ test("JSONL: the named field, bare strings, and problems with their line", async
   assert.deepEqual(await readAll('{"a":"2401.00001","doi":"x"}', { format: "jsonl", column: "a" }), [
     "arxiv:2401.00001",
   ]);
+});
+
+test("a JSON value that is nested too deeply to be printed is a problem of its line", async () => {
+  const nested = `{"doi":${"[".repeat(400_000)}${"]".repeat(400_000)}}\n{"doi":"10.1234/b"}\n`;
+  assert.deepEqual(await readAll(nested, { format: "jsonl" }, 65_536), ["1: doi is not a string", "doi:10.1234/b"]);
 });
 
 test("the extension decides the format, and a missing file is an error with its path", async t => {
@@ -155,7 +189,7 @@ test("the extension decides the format, and a missing file is an error with its 
 
 const SAMPLES = {
   lines: "10.1234/a\n",
-  csv: "doi\n10.1234/a\n",
+  csv: "doi\n10.1234/a\n10.1234/b\n",
   jsonl: '{"doi":"10.1234/a"}\n',
   bibtex: "@article{a, doi = {10.1234/a}}\n",
   ris: "TY  - JOUR\nDO  - 10.1234/a\nER  - \n",
@@ -247,6 +281,15 @@ test("a record is one work under all its identifiers, and an empty column counts
   ]);
 });
 
+test("a column without a name is neither a title nor a year", async () => {
+  const csv = ",doi\n0,10.1000/a\n1999,10.1000/b\n";
+  const found = await all(inputsOfStream(streamOf(csv), "stdin", { format: "csv" }));
+  assert.deepEqual(found, [
+    { work: { key: "doi:10.1000/a", ids: { doi: "10.1000/a" } } },
+    { work: { key: "doi:10.1000/b", ids: { doi: "10.1000/b" } } },
+  ]);
+});
+
 test("tables of Web of Science, Scopus and Zotero are read by their own column names", async () => {
   const tables = {
     wos: "PT\tAU\tTI\tPY\tDI\tPM\nJ\tA\tT\t2019\t10.1000/wos\t99\n",
@@ -262,7 +305,7 @@ test("tables of Web of Science, Scopus and Zotero are read by their own column n
   }
 });
 
-test("BibTeX: one work for each entry, with braces, quotes, numbers and escaped characters", async () => {
+test("each BibTeX entry is one work, with braces, quotes, numbers and escaped characters", async () => {
   const bib = `@comment{10.1000/not} Some text
 @string{jot = "Journal of Things"}
 @article{one,
@@ -294,7 +337,34 @@ test("BibTeX that never ends is a problem and not kept in memory", async () => {
   assert.deepEqual(found.map(inShort), ["1: entry without a closing brace"]);
 });
 
-test("RIS and PubMed records: one work for each, under all its identifiers", async () => {
+test("100,000 nested BibTeX entries that never end are read once, not once for each of them", async () => {
+  for (const start of ["@a{", "@a("]) {
+    const chunks = chunksOf(new TextEncoder().encode(start.repeat(100_000)), 65_536);
+    const found = await all(inputsOfStream(chunks, "stdin", { format: "bibtex" }));
+    assert.equal(found.length, 100_000);
+    assert.equal(inShort(found[0] as Input), "1: entry without a closing brace");
+  }
+});
+
+test("BibTeX entries after one that does not end are read", async () => {
+  const bib = `@article{a, title = {x},
+@article{b, doi = {10.1000/b}}
+@article(c, doi = {10.1000/c})
+@article{d, note = {(}, doi = {10.1000/d}}
+@article(e, title = {x}
+@article{f, doi = {10.1000/f}}`;
+  const found = await all(inputsOfStream(streamOf(bib), "stdin", { format: "bibtex" }));
+  assert.deepEqual(found.map(inShort), [
+    "1: entry without a closing brace",
+    "doi:10.1000/b",
+    "doi:10.1000/c",
+    "doi:10.1000/d",
+    "5: entry without a closing brace",
+    "doi:10.1000/f",
+  ]);
+});
+
+test("each RIS or PubMed record is one work under all its identifiers", async () => {
   const ris =
     "TY  - JOUR\r\nTI  - One\r\nPY  - 2020/05/01\r\nDO  - 10.1000/one\r\nER  - \r\n\r\nTY  - JOUR\nUR  - https://example.org/two.pdf\nER  - \n";
   assert.deepEqual((await all(inputsOfStream(streamOf(ris), "stdin", { format: "ris" }))).map(inShort), [

@@ -29,7 +29,7 @@ export interface InputProblem {
 export type Input = { readonly work: Work } | { readonly problem: InputProblem };
 
 export interface InputOptions {
-  /** @default by the extension: .csv and .tsv, .jsonl and .ndjson, .bib, .ris and .nbib; lines otherwise */
+  /** @default by the extension: .csv, .tsv, .jsonl, .ndjson, .bib, .bibtex, .ris and .nbib; lines for any other */
   readonly format?: InputFormat | undefined;
   /**
    * The column of a CSV file, or the field of JSONL, with the identifiers. @default every known one: see `ID_COLUMNS`

@@ -4,9 +4,10 @@ import { type OpenAlexQuery, pageRequest, parsePage, QUERY_WORKS_DEFAULT } from 
 
 const query: OpenAlexQuery = { text: " black & white ", fromYear: 2019, toYear: 2021, isOpenOnly: true, max: 150 };
 
-function paged(results: readonly unknown[], meta: object = {}, had = 0, asked = query) {
+/** The response to the request of a page: the first one, or the one with this number. */
+function paged(results: readonly unknown[], meta: object = {}, worksSoFar = 0, asked = query, at?: string) {
   const body = JSON.stringify({ meta: { count: 4000, ...meta }, results });
-  return parsePage({ url: "https://api.openalex.org/works", status: 200, headers: {}, body }, asked, had);
+  return parsePage({ url: pageRequest(asked, at).url, status: 200, headers: {}, body }, asked, worksSoFar);
 }
 
 test("search words, years and open access become one request", () => {
@@ -24,26 +25,23 @@ test("search words, years and open access become one request", () => {
 });
 
 test("a page gives works with their best identifiers, and the next request", () => {
-  const page = paged(
-    [
-      {
-        id: "https://openalex.org/W1",
-        doi: "https://doi.org/10.1234/ABC",
-        title: "One",
-        publication_year: 2020,
-        ids: { pmid: "https://pubmed.ncbi.nlm.nih.gov/17183658" },
-      },
-      {
-        id: "https://openalex.org/W2",
-        doi: "https://doi.org/10.48550/arxiv.2401.00001",
-        title: null,
-        publication_year: null,
-      },
-      { id: "https://openalex.org/W3", doi: null },
-      { id: null, doi: null },
-    ],
-    { page: 1 },
-  );
+  const page = paged([
+    {
+      id: "https://openalex.org/W1",
+      doi: "https://doi.org/10.1234/ABC",
+      title: "One",
+      publication_year: 2020,
+      ids: { pmid: "https://pubmed.ncbi.nlm.nih.gov/17183658" },
+    },
+    {
+      id: "https://openalex.org/W2",
+      doi: "https://doi.org/10.48550/arxiv.2401.00001",
+      title: null,
+      publication_year: null,
+    },
+    { id: "https://openalex.org/W3", doi: null },
+    { id: null, doi: null },
+  ]);
   assert.ok("works" in page);
   assert.deepEqual(page.works, [
     {
@@ -60,7 +58,7 @@ test("a page gives works with their best identifiers, and the next request", () 
 
 test("no more works than max are returned or requested", () => {
   const hundred = Array.from({ length: 100 }, (_, index) => ({ id: `https://openalex.org/W${index + 1}` }));
-  const last = paged(hundred, {}, 100);
+  const last = paged(hundred, {}, 100, query, "2");
   assert.ok("works" in last);
   assert.equal(last.works.length, 50);
   assert.equal(last.next, undefined);
@@ -70,8 +68,18 @@ test("no more works than max are returned or requested", () => {
 
 test("the query ends after an empty page and after the last page", () => {
   const one = [{ id: "https://openalex.org/W1" }];
-  for (const page of [paged([], { page: 1 }), paged(one, { page: 2, count: 200 }), paged(one, { count: 150 }, 100)])
+  for (const page of [
+    paged([]),
+    paged(one, { count: 200 }, 0, query, "2"),
+    paged(one, { count: 150 }, 100, query, "2"),
+  ])
     assert.ok("works" in page && page.next === undefined);
+});
+
+test("a page whose results have no identifiers is followed by the next page", () => {
+  const page = paged([{ id: null, doi: null }], {}, 0, query, "3");
+  assert.ok("works" in page && page.works.length === 0);
+  assert.equal(new URL(page.next?.url ?? "").searchParams.get("page"), "4");
 });
 
 test("beyond 10,000 works, pages are requested by cursor", () => {

@@ -67,7 +67,6 @@ export type QueryPage =
 const page = z.object({
   meta: z.object({
     count: z.number(),
-    page: z.number().int().positive().nullish().catch(undefined),
     next_cursor: optionalText,
   }),
   results: listOf(
@@ -96,37 +95,33 @@ export function parsePage(response: ResolverResponse, query: OpenAlexQuery, work
   const wanted = Math.max(0, (query.max ?? QUERY_WORKS_DEFAULT) - worksSoFar);
   const works = results.flatMap(workIn).slice(0, wanted);
   // An empty page is the last one, even if it has a cursor.
-  const at = results.length > 0 && works.length < wanted ? nextOf(meta, query, worksSoFar) : undefined;
+  const at = results.length > 0 && works.length < wanted ? nextOf(response.url, meta, query) : undefined;
   return { works, count: meta.count, ...(at ? { next: pageRequest(query, at) } : {}) };
 }
 
-function nextOf(
-  meta: z.infer<typeof page>["meta"],
-  query: OpenAlexQuery,
-  worksSoFar: number,
-): string | null | undefined {
+/** The number or cursor of the page after the one at this URL. */
+function nextOf(url: string, meta: z.infer<typeof page>["meta"], query: OpenAlexQuery): string | null | undefined {
   if (!isNumbered(query)) return meta.next_cursor;
-  const size = pageSizeOf(query);
-  const number = meta.page ?? Math.ceil(worksSoFar / size) + 1;
-  return number * size < Math.min(meta.count, NUMBERED_WORKS_MAX) ? String(number + 1) : undefined;
+  const number = Number(new URL(url).searchParams.get("page"));
+  return number * pageSizeOf(query) < Math.min(meta.count, NUMBERED_WORKS_MAX) ? String(number + 1) : undefined;
 }
 
 type Result = z.infer<typeof page>["results"][number];
 
 function workIn({ id, doi, title, publication_year, ids }: Result): readonly Work[] {
   const openalex = openalexOf(id?.split("/").at(-1) ?? "");
-  const names = {
+  const workIds = {
     ...(openalex === undefined ? {} : { openalex }),
-    ...namesAt(ids?.pmid),
-    ...namesAt(ids?.pmcid),
+    ...pubmedIdsOf(ids?.pmid),
+    ...pubmedIdsOf(ids?.pmcid),
     ...idsOfDoi((doi ?? "").replace(/^https?:\/\/doi\.org\//i, "")),
   };
-  if (Object.keys(names).length === 0) return [];
-  return [workOf(names, metadataOf({ title, year: publication_year }))];
+  if (Object.keys(workIds).length === 0) return [];
+  return [workOf(workIds, metadataOf({ title, year: publication_year }))];
 }
 
-/** From `https://pubmed.ncbi.nlm.nih.gov/17183658`; other URLs are ignored. */
-function namesAt(url: string | null | undefined): { readonly pmid?: string; readonly pmcid?: string } {
+/** The ids in a URL such as `https://pubmed.ncbi.nlm.nih.gov/17183658`; none in other URLs. */
+function pubmedIdsOf(url: string | null | undefined): { readonly pmid?: string; readonly pmcid?: string } {
   const ids = idsOfUrl(url ?? "");
   if (typeof ids === "string") return {};
   return { ...(ids.pmid ? { pmid: ids.pmid } : {}), ...(ids.pmcid ? { pmcid: ids.pmcid } : {}) };

@@ -1,7 +1,6 @@
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { DownloadError, RejectedError } from "../../errors.ts";
 import type { Hub } from "../../http/hub.ts";
-
 import { pause } from "../../time/pause.ts";
 import type { Time } from "../../time/time.ts";
 import { failureOf } from "../attempt-failure.ts";

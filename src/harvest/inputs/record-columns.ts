@@ -1,4 +1,4 @@
-/** The columns of tables and the fields of records that name works. */
+/** The columns of tables and the fields of records that identify works. */
 import { nearest } from "../../core/text/nearest.ts";
 import { identify, workOf } from "../identifiers/identifiers.ts";
 import { quotedInput, shortened } from "../identifiers/quoted-input.ts";
@@ -34,7 +34,7 @@ export interface RecordProblem {
   readonly message: string;
 }
 
-/** What is wrong with the names of the columns; undefined if the works can be found. */
+/** Why no column has the identifiers of works; undefined if a column has them. */
 export function columnProblem(names: readonly string[], wanted: string | undefined): string | undefined {
   const found = `columns found: ${shortened(names.slice(0, 20).join(", "))}`;
   if (wanted === undefined)
@@ -53,8 +53,8 @@ export function columnOf(
 ): { readonly tokens: readonly string[]; readonly digitsAre: "pmid" | undefined } | RecordProblem {
   const name = Object.keys(record).find(each => isSameName(each, wanted)) ?? wanted;
   const text = textOf(record[name]);
-  if (text === undefined) return { text: JSON.stringify(record[name]), message: `${name} is not a string` };
-  if (text === "") return { text: "", message: `${name} is empty` };
+  if (text === undefined) return notText(record, name);
+  if (text === "") return { text: "", message: `${shortened(name)} is empty` };
   return { tokens: splitIdentifiers(text), digitsAre: digitsIn(name) };
 }
 
@@ -63,16 +63,14 @@ export function recordOf(record: Fields): { readonly work: Work } | RecordProble
   const names = Object.keys(record);
   const ids: Record<string, string> = {};
   let problem: RecordProblem | undefined;
-  let isEmpty = true;
   for (const kind of ID_KINDS) {
     const name = nameOf(names, ID_COLUMNS[kind]);
     const text = name === undefined ? undefined : textOf(record[name]);
     if (name === undefined || text === "") continue;
-    isEmpty = false;
-    // A general column is only needed if no other one has named the work.
+    // A general column is only read if no other one has an identifier of the work.
     if (Object.keys(ids).length > 0 && (kind === "any" || kind === "url")) continue;
     if (text === undefined) {
-      problem ??= { text: JSON.stringify(record[name]), message: `${name} is not a string` };
+      problem ??= notText(record, name);
       continue;
     }
     const read = idsOf(text, kind);
@@ -83,10 +81,14 @@ export function recordOf(record: Fields): { readonly work: Work } | RecordProble
   if (problem !== undefined) return problem;
   const empty = ID_KINDS.flatMap(kind => nameOf(names, ID_COLUMNS[kind]) ?? []);
   if (empty.length === 0) return { text: "", message: `the record has none of ${KNOWN}` };
-  return {
-    text: "",
-    message: isEmpty ? `${empty.join(", ")} ${empty.length === 1 ? "is" : "are"} empty` : "no identifier",
-  };
+  return { text: "", message: `${shortened(empty.join(", "))} ${empty.length === 1 ? "is" : "are"} empty` };
+}
+
+function notText(record: Fields, name: string): RecordProblem {
+  const value = record[name];
+  // Not JSON.stringify, which fails if a value is nested very deeply.
+  const text = Array.isArray(value) ? "[…]" : typeof value === "object" ? "{…}" : String(value);
+  return { text, message: `${shortened(name)} is not a string` };
 }
 
 /** A message if the text is not one identifier. */
@@ -104,9 +106,11 @@ function idsOf(text: string, kind: IdColumn): WorkIds | string {
 }
 
 function metadataIn(record: Fields, names: readonly string[]): Work["metadata"] {
-  const title = textOf(record[nameOf(names, TITLE_COLUMNS) ?? ""]);
-  const year = textOf(record[nameOf(names, YEAR_COLUMNS) ?? ""]);
-  return metadataOf({ title, year });
+  const textIn = (columns: readonly string[]) => {
+    const name = nameOf(names, columns);
+    return name === undefined ? undefined : textOf(record[name]);
+  };
+  return metadataOf({ title: textIn(TITLE_COLUMNS), year: textIn(YEAR_COLUMNS) });
 }
 
 /** The first column that has one of the names. */

@@ -3,7 +3,7 @@ import type { InputLine } from "./text-lines.ts";
 export interface TaggedRecord {
   /** The first line, from 1. */
   readonly line: number;
-  /** The columns of `record-columns`, as far as the record has them. */
+  /** By the names of columns that `recordOf` knows. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
@@ -49,9 +49,9 @@ export async function* taggedRecords(lines: AsyncIterable<InputLine>): AsyncGene
 
 function add(fields: Record<string, string>, tag: string, value: string): void {
   // PubMed has several identifiers under one tag, with their kind in brackets.
-  const [, id = "", kind] = /^(\S+) \[(doi|pmc)\]$/.exec(value) ?? [];
-  const column = kind === "doi" ? "doi" : COLUMNS[tag];
+  const [, doi] = /^(\S+) \[doi\]$/.exec(value) ?? [];
+  const column = doi === undefined ? COLUMNS[tag] : "doi";
   if (column === undefined || value === "") return;
   if (column === "pmcid" && !/^PMC\d+$/i.test(value)) return;
-  fields[column] ??= kind === "doi" ? id : value;
+  fields[column] ??= doi ?? value;
 }

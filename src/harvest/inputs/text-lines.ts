@@ -12,14 +12,23 @@ export interface InputLine {
 /** Decodes UTF-8, or UTF-16 with a byte order mark, which spreadsheets call "Unicode text". The mark is removed. */
 export async function* decoded(chunks: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
   let decoder: TextDecoder | undefined;
+  let head: Uint8Array = new Uint8Array();
   for await (const chunk of chunks) {
     const bytes = typeof chunk === "string" ? new TextEncoder().encode(chunk) : chunk;
-    if (bytes.length === 0) continue;
-    decoder ??= new TextDecoder(encodingOf(bytes));
-    yield decoder.decode(bytes, { stream: true });
+    if (decoder !== undefined) {
+      yield decoder.decode(bytes, { stream: true });
+      continue;
+    }
+    head = Buffer.concat([head, bytes]);
+    if (head.length < MARK_BYTES) continue;
+    decoder = new TextDecoder(encodingOf(head));
+    yield decoder.decode(head, { stream: true });
   }
-  if (decoder !== undefined) yield decoder.decode();
+  yield decoder === undefined ? new TextDecoder().decode(head) : decoder.decode();
 }
+
+/** The length of a byte order mark of UTF-16. */
+const MARK_BYTES = 2;
 
 function encodingOf(bytes: Uint8Array): string {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";

@@ -42,6 +42,20 @@ async function fill(manifest: Manifest): Promise<void> {
   await manifest.endRun(run, "ended");
 }
 
+test("a copy that is refused leaves no manifest locked", async t => {
+  const folder = temporaryFolder("harvest");
+  const [from, to] = [
+    await openManifest(join(folder, "1.sqlite"), systemTime),
+    await openManifest(join(folder, "2.sqlite"), systemTime),
+  ];
+  t.after(() => Promise.all([from.close(), to.close()]));
+  const lock = await to.tryLock();
+  assert.ok(lock);
+  await assert.rejects(copyManifest(from, to), /a run uses .*2\.sqlite; wait until it ends/);
+  assert.equal(await from.isInUse(), false);
+  lock.release();
+});
+
 describe("copying a manifest", { skip: whyNoPostgres() }, () => {
   let server: PostgresServer;
   before(async () => {

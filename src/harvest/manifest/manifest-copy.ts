@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.ts";
-import type { Manifest } from "./manifest.ts";
+import type { Manifest, ManifestLock } from "./manifest.ts";
 import { TABLE_NAMES, type TableName, type TablePage } from "./manifest-tables.ts";
 
 /** How many rows were copied, by table. */
@@ -7,8 +7,9 @@ export type CopiedRows = Readonly<Record<TableName, number>>;
 
 /** Copies a manifest into an empty one. Rejects with a ConfigError, without a change, if one of them is in use. */
 export async function copyManifest(from: Manifest, to: Manifest): Promise<CopiedRows> {
-  const locks = [await lockFor(from), await lockFor(to)];
+  const locks: ManifestLock[] = [];
   try {
+    for (const manifest of [from, to]) locks.push(await lockFor(manifest));
     const { works, runs } = await to.reports.report();
     if (works.total + works.merged + runs.length > 0)
       throw problem(`${to.name} has works already; copy to an empty manifest`);
@@ -20,20 +21,20 @@ export async function copyManifest(from: Manifest, to: Manifest): Promise<Copied
   }
 }
 
-/** A run that was killed is not running in the copy. */
+/** Counts the rows. A run that was killed is not running in the copy. */
 async function* counted(pages: AsyncIterable<TablePage>, copied: Record<TableName, number>): AsyncIterable<TablePage> {
   for await (const { table, rows } of pages) {
     copied[table] += rows.length;
     const isRuns = table === "runs";
-    yield { table, rows: isRuns ? rows.map(row => ({ ...row, state: stopped(row["state"]) })) : rows };
+    yield { table, rows: isRuns ? rows.map(row => ({ ...row, state: stateInCopy(row["state"]) })) : rows };
   }
 }
 
-function stopped(state: string | number | null | undefined): string {
+function stateInCopy(state: string | number | null | undefined): string {
   return state === "running" ? "interrupted" : String(state);
 }
 
-async function lockFor(manifest: Manifest) {
+async function lockFor(manifest: Manifest): Promise<ManifestLock> {
   const lock = await manifest.tryLock();
   if (lock === undefined) throw problem(`a run uses ${manifest.name}; wait until it ends`);
   return lock;

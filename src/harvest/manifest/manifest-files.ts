@@ -24,20 +24,20 @@ export interface DownloadedFile extends StoredFile {
   readonly lastModified?: string | undefined;
   readonly licence?: string | undefined;
   readonly version?: Candidate["version"];
-  /** What the file is of its work. @default article */
+  /** The role of the file in its work. @default article */
   readonly role?: Candidate["role"];
   /**
-   * One of several files of the work, which stays pending until `Manifest.complete`: the main file, by which the work is
-   * known, or a further one. @default the only file, and the work is done
+   * One of several files of the work, which stays pending until `Manifest.complete`: the main file, whose URL and licence
+   * are those of the work, or a further one. @default the only file, and the work is done
    */
   readonly ofSeveral?: "main" | "further" | undefined;
-  /** The path that the manifest has for these bytes, where the file is missing. */
+  /** The path of these bytes in the manifest, if the file is missing there. */
   readonly replaces?: string | undefined;
   /** The file of the work that had this path, and the path that it has now. */
   readonly displaced?: { readonly sha256: string; readonly path: string } | undefined;
 }
 
-/** The file that a URL has given, with the validators for a conditional request. */
+/** The file that was downloaded from a URL, with the validators for a conditional request. */
 export interface KnownSource {
   readonly file: StoredFile;
   readonly etag: string | undefined;
@@ -90,10 +90,10 @@ export interface ManifestFiles {
   newPartName(): string;
   /** Whether this process has named the partial file. Another one may still write to the file. */
   isOwnPart(file: string): boolean;
-  /** Returns the file that has the bytes of the destination already, in the same exchange. */
+  /** Returns the stored file that has the bytes of the destination, which saves an exchange; undefined if there is none. */
   savePart(part: PartialDownload): Promise<StoredFile | undefined>;
   deletePart(urlHash: string, work: number): Promise<void>;
-  /** Those of these partial files that no process uses and no work can resume. */
+  /** Returns the partial files of this list that no process uses and no work can resume. */
   abandoned(files: readonly string[]): Promise<readonly string[]>;
 }
 

@@ -9,13 +9,14 @@ export interface WaitingWorks {
   readonly notBeforeMs: number;
 }
 
-/** A work that a run has taken, with what an earlier attempt has left. */
+/** A work that a run has taken, with the progress of an earlier attempt. */
 export interface TakenWork {
   readonly work: ListedWork;
   /** Made by `Resolution`; undefined if the work starts from the beginning. */
   readonly progress: string | undefined;
-  /** Where it waited, and why; undefined if it only waited for its turn. */
+  /** The queue in which it waited. */
   readonly queue: string;
+  /** Why it was put off; undefined if it only waited for its turn. */
   readonly message: string | undefined;
 }
 
@@ -34,7 +35,7 @@ export interface PutOff {
  */
 export interface ManifestQueue {
   waiting(run: number): Promise<readonly WaitingWorks[]>;
-  /** How many works wait in one queue, and since when or until when. */
+  /** Like `waiting`, for one queue. */
   waitingIn(run: number, queue: string): Promise<Omit<WaitingWorks, "queue">>;
   /**
    * Takes works that may start now, in the order of the list. If few works are left for each worker, this one gets at

@@ -46,10 +46,11 @@ export interface StoredFileRow {
   readonly works: number;
 }
 
-/** How often a resolver was asked about a work, and how often its candidate was stored. */
 export interface ResolverCount {
   readonly resolver: string;
+  /** Works for which it was asked, or one of its candidates was requested. */
   readonly asked: number;
+  /** Works whose article is one of its candidates. */
   readonly stored: number;
 }
 
@@ -105,7 +106,7 @@ export interface WorkRecord {
 /** One query or download for a work. */
 export interface WorkAttempt {
   readonly run: number;
-  /** `resolve`, `landing` or `fetch`. */
+  /** `ask`, `robots` or `fetch`. */
   readonly step: string;
   readonly resolver: string;
   /** The host of the URL; undefined if there was none. */
@@ -117,7 +118,7 @@ export interface WorkAttempt {
   readonly endedMs: number;
 }
 
-/** What was tried for a work, the oldest first. */
+/** A work and its attempts, the oldest first. */
 export interface WorkHistory {
   readonly key: string;
   readonly title: string | undefined;
@@ -196,6 +197,12 @@ export function storedFileOfRow(row: Row): StoredFileRow {
   };
 }
 
+/** The statement whose rows `resolverCountOfRow` reads. Each table is read once, because every run begins with it. */
+export const RESOLVER_COUNTS = `SELECT asked.resolver, asked, coalesce(stored, 0) AS stored
+  FROM (SELECT resolver, count(DISTINCT work) AS asked FROM attempts GROUP BY resolver) AS asked
+  LEFT JOIN (SELECT resolver, count(*) AS stored FROM works WHERE state = 'done' GROUP BY resolver) AS stored
+    ON stored.resolver = asked.resolver ORDER BY 1`;
+
 export function resolverCountOfRow(row: Row): ResolverCount {
   return { resolver: String(row["resolver"]), asked: Number(row["asked"]), stored: Number(row["stored"]) };
 }
@@ -268,9 +275,9 @@ export function attemptLine(row: Row, attempts: readonly Row[]): string {
   const { id, ids, sha256, path, bytes, media_type, flag, metadata, added_ms, ended_ms, ...work } = row;
   const file = sha256 === null ? null : { path, sha256, bytes, media_type, flag };
   const times = { added: isoTime(added_ms), ended: isoTime(ended_ms) };
-  const tried = attempts.map(({ ended_ms: endedMs, ...attempt }) => ({ ...attempt, ended: isoTime(endedMs) }));
+  const requests = attempts.map(({ ended_ms: endedMs, ...attempt }) => ({ ...attempt, ended: isoTime(endedMs) }));
   const parsed = { ids: JSON.parse(String(ids)), metadata: JSON.parse(String(metadata)) };
-  return `${JSON.stringify({ ...work, ...parsed, file, ...times, attempts: tried })}\n`;
+  return `${JSON.stringify({ ...work, ...parsed, file, ...times, attempts: requests })}\n`;
 }
 
 export const HISTORY_WORK = "id, key, title, state, reason, message";

@@ -3,8 +3,8 @@
 export type TableRow = Readonly<Record<string, string | number | null>>;
 
 /**
- * In the order in which rows can be inserted. Left out: what belongs to running processes (`taken_by`, workers) and what
- * only PostgreSQL has (the settings of runs).
+ * In the order in which rows can be inserted. The state of running processes (`taken_by`, workers) and the settings of
+ * runs, which only PostgreSQL has, are not copied.
  */
 export const TABLES = {
   runs: ["id", "command", "started_ms", "ended_ms", "state"],
@@ -47,7 +47,7 @@ export interface TablePage {
   readonly rows: readonly TableRow[];
 }
 
-/** Reads and writes whole manifests. */
+/** Reads and writes complete manifests. */
 export interface ManifestTables {
   /** Every row of every table, as of one instant, in the order of `TABLES`. Memory stays bounded. */
   read(): AsyncIterable<TablePage>;

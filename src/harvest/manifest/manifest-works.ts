@@ -92,6 +92,21 @@ export function idNames(ids: WorkIds): readonly string[] {
   );
 }
 
+/**
+ * The id of the work that stands for a work: works may have been merged several times. Works that are merged in a circle,
+ * as earlier versions could do, stand for themselves.
+ */
+export function mergeTarget(id: unknown, mergedInto: (id: unknown) => unknown): unknown {
+  const passed = new Set<unknown>();
+  let target = id;
+  for (let next = mergedInto(target); typeof next === "number"; next = mergedInto(target)) {
+    if (passed.has(target)) return target;
+    passed.add(target);
+    target = next;
+  }
+  return target;
+}
+
 /** The identifiers as JSON, without secrets. */
 export function storedIds(ids: WorkIds): string {
   return JSON.stringify(ids.url === undefined ? ids : { ...ids, url: redactedUrl(ids.url) });

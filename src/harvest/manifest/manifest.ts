@@ -21,11 +21,14 @@ export type RunPhase = "running" | "ended" | "interrupted";
 /** A run that workers can join. */
 export interface UnfinishedRun {
   readonly id: number;
-  /** What `beginRun` was given. */
+  /** As given to `beginRun`. */
   readonly settings: string;
 }
 
-/** Keeps runs off a manifest until it is released, or until the process ends. */
+/**
+ * While a manifest file is locked, no run can use it. The lock ends when it is released or the process ends. A PostgreSQL
+ * manifest is not locked: `tryLock` checks whether a run uses it now.
+ */
 export interface ManifestLock {
   release(): void;
 }
@@ -53,15 +56,15 @@ export interface Manifest {
    */
   beginRun(command: string, settings?: string): Promise<number>;
   /**
-   * The oldest run with works to do, or whose works are still being listed; undefined if there is none, and while a run
-   * that no process can join is active: its limits are not shared.
+   * The oldest run with works to do, or whose works are still being listed; undefined if there is none. Also undefined
+   * while a run without settings is active: other processes cannot join it, because its limits are not shared.
    */
   nextRun(): Promise<UnfinishedRun | undefined>;
   /** Works on a run that another process has begun. Rejects for a file, which one process uses at a time. */
   joinRun(run: number): Promise<void>;
   /** The works of the run are listed: other processes need not wait for more. */
   endListing(): Promise<void>;
-  /** Gives the works of this process back. The run ends, unless other processes work on it or have to. */
+  /** Gives back the works of this process. The run ends, unless works are pending or another process still adds works. */
   endRun(run: number, state: Exclude<RunPhase, "running">): Promise<void>;
   /** Starts a transaction: the added works are kept by `commitList` or removed by `rollbackList` and `endRun`. */
   beginList(): Promise<void>;
@@ -92,7 +95,7 @@ export interface Manifest {
   complete(work: number, reason: DoneReason, message?: string): Promise<void>;
   /**
    * @param progress kept for `docstokg retry`, which then continues there. @default none
-   * @param keepsProgress keeps what the manifest has: the work is not in memory
+   * @param keepsProgress keeps the progress that the manifest has, because the work is not in memory. @default false
    */
   fail(
     work: number,
@@ -114,7 +117,7 @@ export interface Manifest {
   watch(onChange: () => void, onLost?: (error: unknown) => void, statusOf?: () => WorkerStatus): void;
   /** Operations that wait for a server fail now. */
   stopWaiting(): void;
-  /** An error of the backend, such as a full disk, as a DownloadError; any other error unchanged. */
+  /** An error of the backend, such as a full disk, as an error of docstokg with a message; any other error unchanged. */
   errorFrom(error: unknown): unknown;
   close(): Promise<void>;
 }

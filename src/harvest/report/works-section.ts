@@ -7,14 +7,14 @@ import type { WorksReport } from "./works-report.ts";
 /** The works of a manifest for the HTML report of a run. All texts of the manifest are escaped. */
 export function worksSection(
   { works, reasons, files, yields, fileKinds, lastFailed }: WorksReport,
-  run: RunSummary,
+  run: Pick<RunSummary, "hosts">,
 ): Markup {
   const settled = works.done + works.failed;
   const figures: readonly (readonly [string, string])[] = [
     [countOf(works.total), `works, ${countOf(works.pending)} unfinished`],
     [percentOf(settled === 0 ? 0 : works.done / settled), `of ${countOf(settled)} settled works have a file`],
     [countOf(files.count), `files, ${bytesOf(files.bytes)}`],
-    [countOf(putOffsOf(run)), "put-offs: requests that waited for their host, and were not sent"],
+    [countOf(putOffsOf(run)), "put-offs: requests that a limit, cooldown or circuit refused, to be sent later"],
   ];
   return html`<section><h2>Works</h2><p class="note">The whole manifest, over all its runs.</p>
 <ul class="tiles">${figures.map(([figure, label]) => html`<li><b>${figure}</b><span>${label}</span></li>`)}</ul>
@@ -44,7 +44,7 @@ ${table(
   ]),
 )}
 ${table(
-  "Requests and put-offs of this run by host: a put-off is not a call",
+  "Requests and put-offs of this run by host: calls do not include put-offs",
   ["host", "role", "calls", "put-offs", "wait p50", "wait p95"],
   run.hosts.map(({ host, role, calls, outcomes, delayMs }) => [
     ...[host, role, countOf(calls - outcomes.refused), countOf(outcomes.refused)],
@@ -63,14 +63,19 @@ ${
 }
 
 /** Calls that the hub refused: the work was queued again. */
-function putOffsOf({ hosts }: RunSummary): number {
+function putOffsOf({ hosts }: Pick<RunSummary, "hosts">): number {
   return hosts.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
 }
 
 const UNITS = ["B", "kB", "MB", "GB", "TB"];
 
 function bytesOf(bytes: number): string {
-  const power = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
-  const value = bytes / 1000 ** power;
-  return `${power === 0 ? value : value.toPrecision(3)} ${UNITS[power]}`;
+  let value = bytes;
+  let unit = 0;
+  // 999.5 kB would be rounded to "1000 kB".
+  while (value >= 999.5 && unit < UNITS.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 || value >= 999.5 ? countOf(value) : value.toPrecision(3)} ${UNITS[unit]}`;
 }

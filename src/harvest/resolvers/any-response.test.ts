@@ -129,6 +129,29 @@ for (const resolver of RESOLVERS) {
   });
 }
 
+for (const { name, batch } of RESOLVERS) {
+  if (batch === undefined) continue;
+  test(`${name} takes the status 400, 404 or 410 of a batch for no answer about its works`, () => {
+    const works = batchTokens[name]?.map(workNamed) ?? assert.fail(name);
+    assert.equal(new Set(works.map(each => batch.groupOf(each))).size, 1);
+    const { url } = batch.requestFor(works);
+    for (const statusCode of [400, 404, 410]) {
+      const finding = batch.parse({ url, status: statusCode, headers: {}, body: "{}" }, works);
+      assert.ok("kind" in finding);
+      assert.match(summaryOf(finding), new RegExp(`^unreadable: \\S+ returned status ${statusCode}$`));
+    }
+  });
+}
+
+const batchTokens: Readonly<Record<string, readonly string[]>> = {
+  arxiv: ["2401.00001", "2401.00002"],
+  pmc: ["10.1234/abc", "10.1234/def"],
+  openalex: ["10.1234/abc", "10.1234/def"],
+  europe_pmc: ["10.1234/abc", "10.1234/def"],
+  semantic_scholar: ["10.1234/abc", "10.1234/def"],
+  crossref: ["10.1234/abc", "10.1234/def"],
+};
+
 const tokens: Readonly<Record<string, string>> = {
   arxiv: "2401.00001",
   pmc: "PMC123",

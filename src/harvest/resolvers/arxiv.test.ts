@@ -53,3 +53,26 @@ test("arxiv finds no copy in an empty feed, an error entry and an entry without 
     /^unreadable: export\.arxiv\.org returned no Atom feed/,
   );
 });
+
+test("arxiv returns the requested version of a paper, or its newest one, if a batch has several", () => {
+  const entry = (version: string) =>
+    `<entry><id>http://arxiv.org/abs/2401.00001${version}</id>` +
+    `<link title="pdf" href="https://arxiv.org/pdf/2401.00001${version}"/></entry>`;
+  const works = ["2401.00001v1", "2401.00001v2", "2401.00001"].map(workNamed);
+  const url = arxiv.batch?.requestFor(works).url ?? "";
+  const body = feed(["v1", "v2", "v10"].map(entry).join(""));
+  const findings = arxiv.batch?.parse({ url, status: 200, headers: {}, body }, works);
+  assert.ok(Array.isArray(findings));
+  assert.deepEqual(
+    findings.map(finding => candidatesIn(finding)[0]?.url),
+    ["v1", "v2", "v10"].map(version => `https://arxiv.org/pdf/2401.00001${version}`),
+  );
+});
+
+test("a feed with 100,000 authors is parsed in linear time", () => {
+  const authors = "<author><name>N</name></author>".repeat(100_000);
+  const entry = `<entry><id>http://arxiv.org/abs/2401.00001v1</id>${authors}</entry>`;
+  const finding = findingFor(arxiv, "2401.00001", { body: feed(entry) });
+  assert.ok(finding.kind === "none");
+  assert.equal(finding.metadata?.authors?.length, 100);
+});

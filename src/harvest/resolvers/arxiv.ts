@@ -1,5 +1,6 @@
 import { withoutVersion } from "../identifiers/arxiv-id.ts";
 import type { Work } from "../work.ts";
+import { findingForBatchStatus } from "./batch-findings.ts";
 import { findingForStatus, findingOf, idsFrom, type RawCandidate, unreadable } from "./finding.ts";
 import { RESPONSE_CHARS_MAX } from "./json-response.ts";
 import { eachElement } from "./markup.ts";
@@ -12,7 +13,7 @@ interface FeedEntry {
   published?: string;
   doi?: string;
   pdf?: string | undefined;
-  authors?: readonly { readonly name: string }[];
+  readonly authors: { readonly name: string }[];
 }
 
 /** 2000 are allowed; one feed of 100 entries has some 300 kB. */
@@ -45,8 +46,7 @@ export const arxiv: Resolver = {
     if (statusFinding !== undefined) return statusFinding;
     const entries = entriesOf(response.body);
     if (entries === undefined) return unreadable(response, "no Atom feed");
-    const [entry] = entries.filter(each => isOf(each, work));
-    return entry === undefined ? { kind: "none", reason: "unknown-work" } : findingIn(entry, work);
+    return findingAmong(entries, work);
   },
   batch: {
     maxWorks: BATCH_MAX,
@@ -57,14 +57,11 @@ export const arxiv: Resolver = {
       return { url: urlWithQuery("https://export.arxiv.org/api/query", query), role: "metadata" };
     },
     parse(response, works) {
-      const statusFinding = findingForStatus(response);
+      const statusFinding = findingForBatchStatus(response);
       if (statusFinding !== undefined) return statusFinding;
       const entries = entriesOf(response.body);
       if (entries === undefined) return unreadable(response, "no Atom feed");
-      return works.map(work => {
-        const entry = entries.find(each => isOf(each, work));
-        return entry === undefined ? { kind: "none", reason: "unknown-work" } : findingIn(entry, work);
-      });
+      return works.map(work => findingAmong(entries, work));
     },
   },
 };
@@ -72,15 +69,15 @@ export const arxiv: Resolver = {
 /** Undefined if the body is not an Atom feed. */
 function entriesOf(body: string): readonly FeedEntry[] | undefined {
   const entries: FeedEntry[] = [];
-  let current: FeedEntry = {};
+  let current: FeedEntry = { authors: [] };
   let isFeed = false;
-  eachElement(body, "xml", { chars: RESPONSE_CHARS_MAX }, ({ name, parent, attributes, text }) => {
+  eachElement(body, "xml", RESPONSE_CHARS_MAX, ({ name, parent, attributes, text }) => {
     if (name === "feed") isFeed = true;
     if (name === "entry") {
       if (entries.length < BATCH_MAX) entries.push(current);
-      current = {};
+      current = { authors: [] };
     }
-    if (name === "name" && parent === "author") current.authors = [...(current.authors ?? []), { name: text }];
+    if (name === "name" && parent === "author") current.authors.push({ name: text });
     if (parent !== "entry") return;
     if (name === "id" || name === "title" || name === "published") current[name] = text;
     if (name === "arxiv:doi") current.doi = text;
@@ -89,10 +86,24 @@ function entriesOf(body: string): readonly FeedEntry[] | undefined {
   return isFeed ? entries : undefined;
 }
 
-/** False for the entry by which arXiv reports an error. */
-function isOf({ id = "" }: FeedEntry, { ids }: Work): boolean {
-  const named = idsFrom({ arxiv: /\/abs\/(.+)$/.exec(id.trim())?.[1] }).arxiv;
-  return named !== undefined && withoutVersion(named) === withoutVersion(ids.arxiv ?? "");
+/** A batch may have asked for several versions of one paper. */
+function findingAmong(entries: readonly FeedEntry[], work: Work): Finding {
+  const { arxiv: wanted = "" } = work.ids;
+  const versions = entries
+    .map(entry => ({ entry, id: idOf(entry) ?? "" }))
+    .filter(({ id }) => id !== "" && withoutVersion(id) === withoutVersion(wanted))
+    .toSorted((one, other) => versionNumber(other.id) - versionNumber(one.id));
+  const found = versions.find(({ id }) => id === wanted) ?? versions[0];
+  return found === undefined ? { kind: "none", reason: "unknown-work" } : findingIn(found.entry, work);
+}
+
+/** Undefined for the entry by which arXiv reports an error. */
+function idOf({ id = "" }: FeedEntry): string | undefined {
+  return idsFrom({ arxiv: /\/abs\/(.+)$/.exec(id.trim())?.[1] }).arxiv;
+}
+
+function versionNumber(id: string): number {
+  return Number(/v(\d+)$/.exec(id)?.[1] ?? 0);
 }
 
 function findingIn({ pdf, title, published, doi, authors }: FeedEntry, work: Work): Finding {

@@ -1,12 +1,22 @@
 /** What batch look-ups share: which names may be combined, and which record belongs to which work. */
 import { arxivIdOfDoi, withoutVersion } from "../identifiers/arxiv-id.ts";
 import type { Work, WorkIds } from "../work.ts";
-import type { Finding } from "./resolver.ts";
+import { findingForStatus, unreadable } from "./finding.ts";
+import type { Finding, ResolverResponse } from "./resolver.ts";
 
-/** Longer or stranger DOIs are asked about alone, so that a request for 50 works stays below 8 kB. */
+/** Longer DOIs are asked about alone, so that the URL of a request for 75 works stays below 8 kB. */
 const ENCODED_CHARS_MAX = 100;
 
-/** False for DOIs with characters that filters and lists of services use themselves. */
+/**
+ * As `findingForStatus`, for a batch. A status such as 404 may concern one of the works or the request, so it is a failure,
+ * after which each work is asked about alone.
+ */
+export function findingForBatchStatus(response: ResolverResponse, scope?: "service"): Finding | undefined {
+  const finding = findingForStatus(response, scope);
+  return finding?.kind === "none" ? unreadable(response, `status ${response.status}`) : finding;
+}
+
+/** False for long DOIs, and for those with characters that filters and lists of services use themselves. */
 export function isPlainDoi(doi: string): boolean {
   return /^[a-z0-9./_:();-]+$/.test(doi) && encodeURIComponent(doi).length <= ENCODED_CHARS_MAX;
 }

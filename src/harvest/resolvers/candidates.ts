@@ -5,9 +5,9 @@ const VERSIONS = ["published", "accepted", undefined, "submitted"];
 const KINDS = ["pdf", "xml", "html", "landing", "file"];
 
 /**
- * Sorts candidates, the best first, each URL once. Articles come before landing pages, and these before other files; then published before accepted before
- * submitted version; then PDF, XML, HTML; then candidates with a checksum; then https. Equal candidates keep the order of
- * the service.
+ * Sorts candidates, the best first, and keeps each URL once. Articles come before landing pages, and landing pages before
+ * other files. Then the order is: published, accepted, submitted version; PDF, XML, HTML; with a checksum; https. Equal
+ * candidates keep the order of the service.
  */
 export function ranked(candidates: readonly Candidate[]): readonly Candidate[] {
   const seen = new Set<string>();

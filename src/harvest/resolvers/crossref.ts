@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { kindByUrl } from "../identifiers/web-url.ts";
 import type { Work } from "../work.ts";
-import { foundBy, isPlainDoi } from "./batch-findings.ts";
+import { findingForBatchStatus, foundBy, isPlainDoi } from "./batch-findings.ts";
 import { findingForStatus, findingOf, idsFrom, type RawCandidate, versionOf } from "./finding.ts";
 import { lenientText, listOf, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { encodedPath, urlWithQuery } from "./request-url.ts";
@@ -41,7 +41,7 @@ type CrossrefRecord = z.infer<typeof record>;
 const single = z.object({ message: record });
 const BATCH_MAX = 50;
 const list = z.object({ message: z.object({ items: listOf(record, BATCH_MAX) }) });
-/** Lists are allowed once a second without an email address, where records are allowed five times. */
+/** Without an email address, Crossref allows one list and five records per second. The limit of the policy is 4/SECOND. */
 const LIST_WEIGHT = 4;
 const FIELDS = "DOI,title,author,issued,container-title,publisher,volume,issue,page,type,updated-by,link,license";
 
@@ -69,7 +69,7 @@ export const crossref: Resolver = {
       return { url: urlWithQuery("https://api.crossref.org/works", query), role: "metadata", weight: LIST_WEIGHT };
     },
     parse(response, works) {
-      const statusFinding = findingForStatus(response, "service");
+      const statusFinding = findingForBatchStatus(response, "service");
       if (statusFinding !== undefined) return statusFinding;
       const parsed = readJson(response, list);
       if ("failure" in parsed) return parsed.failure;
@@ -115,6 +115,6 @@ function kindOf(each: z.infer<typeof link>): "pdf" | "xml" | "html" | undefined 
   if (type === "application/pdf") return "pdf";
   if (/^(?:application|text)\/xml$/.test(type)) return "xml";
   if (type === "text/html") return "html";
-  const promised = kindByUrl(each.URL ?? "");
-  return type === "unspecified" && promised !== "landing" ? promised : undefined;
+  const kindOfUrl = kindByUrl(each.URL ?? "");
+  return type === "unspecified" && kindOfUrl !== "landing" ? kindOfUrl : undefined;
 }

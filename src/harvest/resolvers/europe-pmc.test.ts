@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { candidatesIn, findingFor, requestUrl, summaryOf } from "../../../test/harvest/resolver-kit.ts";
+import { candidatesIn, findingFor, requestUrl, summaryOf, workNamed } from "../../../test/harvest/resolver-kit.ts";
 import { europePmc } from "./europe-pmc.ts";
 
 const page = (...result: readonly unknown[]) => ({ hitCount: result.length, resultList: { result } });
@@ -54,4 +54,15 @@ test("europe_pmc without result, with the result of another work, and with an XM
     /^unreadable: .*invalid JSON/,
   );
   assert.match(summaryOf(findingFor(europePmc, "10.1234/abc", { body: { hitCount: 0 } })), /^unreadable: .*resultList/);
+});
+
+test("a batch of europe_pmc may have as many characters as bytes were requested", () => {
+  const works = ["10.1234/abc", "10.1234/def"].map(workNamed);
+  const request = europePmc.batch?.requestFor(works);
+  const result = [{ doi: "10.1234/abc", title: "T", abstractText: "x".repeat(5_000_000) }];
+  const body = JSON.stringify({ resultList: { result } });
+  assert.ok(body.length < (request?.maxBytes ?? 0));
+  const findings = europePmc.batch?.parse({ url: request?.url ?? "", status: 200, headers: {}, body }, works);
+  assert.ok(Array.isArray(findings));
+  assert.deepEqual(findings.map(summaryOf), ["none: no-copy", "none: unknown-work"]);
 });

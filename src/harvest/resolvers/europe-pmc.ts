@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Work, WorkIds } from "../work.ts";
-import { foundBy, isPlainDoi } from "./batch-findings.ts";
+import { findingForBatchStatus, foundBy, isPlainDoi } from "./batch-findings.ts";
 import { findingForStatus, findingOf, idsFrom, matchesDoi, type RawCandidate } from "./finding.ts";
 import { lenientText, lenientYear, listOf, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { quotedPhrase, urlWithQuery } from "./request-url.ts";
@@ -54,9 +54,9 @@ export const europePmc: Resolver = {
     return query === undefined ? undefined : searchRequest(query, 5);
   },
   parse(response, work) {
-    const found = resultsIn(response);
+    const found = findingForStatus(response, "service") ?? resultsIn(response);
     if (!Array.isArray(found)) return found;
-    const hit = found.find(each => isOf(each, work));
+    const hit = found.find(each => matchesWork(each, work));
     return hit === undefined ? { kind: "none", reason: "unknown-work" } : findingIn(hit, work);
   },
   batch: {
@@ -66,7 +66,7 @@ export const europePmc: Resolver = {
     requestFor: works =>
       searchRequest(works.map(({ ids }) => `(${queryFor(ids)})`).join(" OR "), 2 * BATCH_MAX, RESPONSE_BYTES_MAX),
     parse(response, works) {
-      const found = resultsIn(response);
+      const found = findingForBatchStatus(response, "service") ?? resultsIn(response, RESPONSE_BYTES_MAX);
       return Array.isArray(found) ? foundBy(works, found, idsFrom, findingIn) : found;
     },
   },
@@ -79,10 +79,8 @@ function searchRequest(query: string, pageSize: number, maxBytes?: number): Reso
   return { url: urlWithQuery(`${REST}/search`, parameters), role: "metadata", ...(maxBytes && { maxBytes }) };
 }
 
-function resultsIn(response: ResolverResponse): z.infer<typeof result>[] | Finding {
-  const statusFinding = findingForStatus(response, "service");
-  if (statusFinding !== undefined) return statusFinding;
-  const parsed = readJson(response, page);
+function resultsIn(response: ResolverResponse, maxChars?: number): z.infer<typeof result>[] | Finding {
+  const parsed = readJson(response, page, maxChars);
   return "failure" in parsed ? parsed.failure : parsed.data.resultList.result;
 }
 
@@ -114,7 +112,7 @@ function queryFor({ pmcid, pmid, doi }: WorkIds): string | undefined {
 }
 
 /** Searches also return similar records. */
-function isOf(each: z.infer<typeof result>, work: Work): boolean {
+function matchesWork(each: z.infer<typeof result>, work: Work): boolean {
   const { pmcid, pmid } = idsFrom({ pmcid: each.pmcid, pmid: each.pmid });
   const isSame = (one: string | undefined, other: string | undefined) => one !== undefined && one === other;
   return isSame(pmcid, work.ids.pmcid) || isSame(pmid, work.ids.pmid) || matchesDoi(work, each.doi);

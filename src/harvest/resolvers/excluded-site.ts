@@ -1,8 +1,8 @@
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 
 /**
- * Whether the Internet Archive says that a publisher has excluded its site ("Blocked Site"). This refuses no request of
- * ours: the archive has no copy to show.
+ * Whether the Internet Archive says that a publisher has excluded its site ("Blocked Site"). The archive then refuses the
+ * site, not this program, and has no copy to show.
  */
 export function isExcludedSite(status: number, headers: HeaderFields, body: string): boolean {
   if (status !== 403) return false;

@@ -10,7 +10,7 @@ import { ranked } from "./candidates.ts";
 import { metadataOf, type RawMetadata } from "./raw-metadata.ts";
 import type { Candidate, Finding, ResolverResponse } from "./resolver.ts";
 
-/** A resolution tries fewer candidates than this. */
+/** Candidates of one response. A resolution tries at most 60 URLs of all responses. */
 const CANDIDATES_MAX = 25;
 
 /** A candidate as the service returns it. An invalid URL is ignored. */
@@ -32,9 +32,8 @@ export function findingOf(work: Work, rawCandidates: readonly RawCandidate[], de
   const all = rawCandidates.slice(0, 4 * CANDIDATES_MAX).map(rawCandidate => classified(rawCandidate, work));
   const ids = Object.assign({}, ...all.map(each => each.ids), details.ids) as WorkIds;
   const candidates = ranked(all.flatMap(({ candidate }) => candidate ?? [])).slice(0, CANDIDATES_MAX);
-  const names = Object.keys(ids).length > 0 ? { ids } : {};
   const metadata = metadataOf(details.metadata ?? {});
-  const facts = { ...names, ...(metadata === undefined ? {} : { metadata }) };
+  const facts = { ...(Object.keys(ids).length > 0 && { ids }), ...(metadata && { metadata }) };
   // Sources and supplements are of no use without the article.
   if (!candidates.some(({ role = "article" }) => role === "article"))
     return { kind: "none", reason: details.noneReason, ...facts };
@@ -42,8 +41,8 @@ export function findingOf(work: Work, rawCandidates: readonly RawCandidate[], de
 }
 
 /**
- * Turns URLs of some hosts into identifiers. PMC forbids programs to download its pages and has its files elsewhere, so a
- * PMC URL gives a PMCID for the resolver `pmc`. The same applies to PubMed, to Europe PMC, which has no rendered PDFs
+ * Turns URLs of some hosts into identifiers. PMC forbids programs to download its pages and has its files on another host,
+ * so a PMC URL gives a PMCID for the resolver `pmc`. The same applies to PubMed, to Europe PMC, which has no rendered PDFs
  * since March 2026, and to arXiv, whose file URL follows from the id.
  */
 function classified(
@@ -54,11 +53,11 @@ function classified(
   // The URL of a source or supplement contains the identifier, and is not the article.
   if (url !== undefined && (rawCandidate.role ?? "article") !== "article")
     return { candidate: candidateOf(rawCandidate, url) };
-  const names = url === undefined ? "" : idsOfUrl(url);
-  if (url === undefined || typeof names === "string") return {};
-  const { pmcid, pmid, openalex, arxiv, doi } = names;
+  const idsInUrl = url === undefined ? "" : idsOfUrl(url);
+  if (url === undefined || typeof idsInUrl === "string") return {};
+  const { pmcid, pmid, openalex, arxiv, doi } = idsInUrl;
   // `landing_page` requests the DOI itself.
-  if (names.url === undefined && doi !== undefined && doi === work.ids.doi) return {};
+  if (idsInUrl.url === undefined && doi !== undefined && doi === work.ids.doi) return {};
   if (arxiv !== undefined)
     return {
       candidate: candidateOf(rawCandidate, `https://arxiv.org/pdf/${arxiv}`, "pdf"),

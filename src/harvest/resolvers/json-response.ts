@@ -27,9 +27,10 @@ export function optionalListOf<Item extends z.ZodType>(item: Item, atMost = 100)
 export function readJson<Schema extends z.ZodType>(
   response: ResolverResponse,
   schema: Schema,
+  maxChars = RESPONSE_CHARS_MAX,
 ): { readonly data: z.infer<Schema> } | { readonly failure: ResolverFailure } {
-  if (response.body.length > RESPONSE_CHARS_MAX)
-    return { failure: unreadable(response, `${response.body.length} characters, limit is ${RESPONSE_CHARS_MAX}`) };
+  if (response.body.length > maxChars)
+    return { failure: unreadable(response, `${response.body.length} characters, limit is ${maxChars}`) };
   let value: unknown;
   try {
     value = JSON.parse(response.body.replace(/^\ufeff/, ""));

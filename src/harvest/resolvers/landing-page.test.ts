@@ -128,6 +128,8 @@ test("a page is parsed in linear time, and to a limited depth", () => {
     "none: no-copy",
     "behind a megabyte",
   );
+  const titles = "<title>access denied</title>".repeat(150_000);
+  assert.equal(summaryOf(findingFor(landingPage, "10.1234/abc", { url: PAGE, body: titles })), "none: no-copy");
   const many = '<meta name="citation_pdf_url" content="a.pdf">'.repeat(10_000);
   assert.equal(candidatesIn(findingFor(landingPage, "10.1234/abc", { url: PAGE, body: many })).length, 1);
 });
@@ -135,4 +137,16 @@ test("a page is parsed in linear time, and to a limited depth", () => {
 test("a meta tag that is named like a property of every object is ignored", () => {
   const tags = ["constructor", "__proto__", "tostring"].map(name => `<meta name="${name}" content="/7.pdf">`).join("");
   assert.deepEqual(addressesIn(tags), ["none: no-copy"]);
+});
+
+test("a page that links to its file is no challenge page, although one of its forms has a CAPTCHA", () => {
+  const form = '<form><div class="g-recaptcha"></div></form>';
+  const body = `<meta name="citation_pdf_url" content="a.pdf">${form}`;
+  const finding = findingFor(landingPage, "10.1234/abc", { url: PAGE, body });
+  assert.deepEqual(
+    candidatesIn(finding).map(({ url }) => url),
+    [new URL("a.pdf", PAGE).href],
+  );
+  for (const response of [{ status: 403, body }, { body, headers: { "cf-mitigated": "challenge" } }, { body: form }])
+    assert.match(summaryOf(findingFor(landingPage, "10.1234/abc", { url: PAGE, ...response })), /^challenge-page: /);
 });

@@ -1,4 +1,4 @@
-import { challengeOf } from "../challenge-page.ts";
+import { challengeInFields, challengeOf } from "../challenge-page.ts";
 import { doiOfArxivId } from "../identifiers/arxiv-id.ts";
 import { canonicalWebUrl, kindByUrl } from "../identifiers/web-url.ts";
 import type { Work } from "../work.ts";
@@ -33,20 +33,26 @@ export const landingPage: Resolver = {
     return { url: page, role: "landing", headers, maxBytes: PAGE_BYTES_MAX };
   },
   parse(response, work) {
-    // A page that says that there is no such work may have a CAPTCHA for the form that reports it.
-    const isMissing = response.status === 404 || response.status === 410;
-    const challenge = isMissing ? undefined : challengeOf(response.status, response.headers, response.body);
-    if (challenge !== undefined) return { kind: "failure", reason: "challenge-page", message: challenge };
-    const statusFinding = findingForStatus(response);
-    if (statusFinding !== undefined) return statusFinding;
-    const type = response.headers["content-type"];
-    const kind = kindOfType(type);
-    if (kind !== undefined) return findingOf(work, [{ url: response.url, kind }], { noneReason: "no-copy" });
-    const signposts = signpostsOf(response);
-    const isPage = type === undefined || /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(type);
-    return isPage ? parsePage(response, work, signposts) : findingOf(work, signposts, { noneReason: "no-copy" });
+    const { status, headers, body } = response;
+    // A page about a missing work may have a form to report it, with a CAPTCHA.
+    const isMissing = status === 404 || status === 410;
+    const challenge = isMissing ? undefined : challengeOf(status, headers, body);
+    if (challenge === undefined) return findingForStatus(response) ?? parseContent(response, work);
+    // A page that links to its files is no challenge: its CAPTCHA belongs to a form.
+    const mayBePage = status === 200 && challengeInFields(headers) === undefined;
+    const finding = mayBePage ? parseContent(response, work) : undefined;
+    return finding?.kind === "found" ? finding : { kind: "failure", reason: "challenge-page", message: challenge };
   },
 };
+
+function parseContent(response: ResolverResponse, work: Work): Finding {
+  const type = response.headers["content-type"];
+  const kind = kindOfType(type);
+  if (kind !== undefined) return findingOf(work, [{ url: response.url, kind }], { noneReason: "no-copy" });
+  const signposts = signpostsOf(response);
+  const isPage = type === undefined || /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(type);
+  return isPage ? parsePage(response, work, signposts) : findingOf(work, signposts, { noneReason: "no-copy" });
+}
 
 function parsePage(response: ResolverResponse, work: Work, signposts: readonly RawCandidate[]): Finding {
   const page = linksOfPage(response.body, response.url);

@@ -9,29 +9,26 @@ export interface MarkupElement {
   readonly text: string;
 }
 
-export interface MarkupLimits {
-  /** The rest of the markup is ignored. */
-  readonly chars: number;
-  /** A deeper element ends the parsing. @default 256 */
-  readonly depth?: number | undefined;
-}
-
 const TEXT_CHARS_MAX = 65_536;
+/** A deeper element ends the parsing. */
+const DEPTH_MAX = 256;
 
-/** Calls `onElement` at the end of each element. In HTML mode, names are in lower case. Never throws. */
+/**
+ * Calls `onElement` at the end of each element. In HTML mode, names are in lower case. Never throws.
+ * @param maxChars the rest of the markup is ignored
+ */
 export function eachElement(
   markup: string,
   mode: "html" | "xml",
-  limits: MarkupLimits,
+  maxChars: number,
   onElement: (element: MarkupElement) => void,
 ): void {
-  const depthMax = limits.depth ?? 256;
   const open: { name: string; attributes: Record<string, string>; text: string }[] = [];
   const parser = new Parser(
     {
       onopentag(name, attributes) {
         open.push({ name, attributes, text: "" });
-        if (open.length > depthMax) parser.pause();
+        if (open.length > DEPTH_MAX) parser.pause();
       },
       ontext(text) {
         const element = open.at(-1);
@@ -44,5 +41,5 @@ export function eachElement(
     },
     { xmlMode: mode === "xml", decodeEntities: true },
   );
-  parser.end(markup.slice(0, limits.chars));
+  parser.end(markup.slice(0, maxChars));
 }

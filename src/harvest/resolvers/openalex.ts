@@ -3,7 +3,7 @@ import { doiOfArxivId } from "../identifiers/arxiv-id.ts";
 import { openalexOf } from "../identifiers/identifiers.ts";
 import { kindByUrl } from "../identifiers/web-url.ts";
 import type { Work, WorkIds } from "../work.ts";
-import { foundBy, isPlainDoi } from "./batch-findings.ts";
+import { findingForBatchStatus, foundBy, isPlainDoi } from "./batch-findings.ts";
 import { findingForStatus, findingOf, idsFrom, type RawCandidate, versionOf } from "./finding.ts";
 import { lenientText, lenientYear, listOf, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { encodedPath, urlWithQuery } from "./request-url.ts";
@@ -67,7 +67,7 @@ export const openalex: Resolver = {
       return { url: urlWithQuery("https://api.openalex.org/works", query), role: "metadata" };
     },
     parse(response, works) {
-      const statusFinding = findingForStatus(response, "service");
+      const statusFinding = findingForBatchStatus(response, "service");
       if (statusFinding !== undefined) return statusFinding;
       const parsed = readJson(response, page);
       if ("failure" in parsed) return parsed.failure;

@@ -17,7 +17,7 @@ test("osf is queried for preprints of every server, and for the files of a proje
     requestUrl(osf, "https://osf.io/preprints/psyarxiv/abcde"),
     `${API}/preprints/abcde/?embed=primary_file`,
   );
-  assert.equal(requestUrl(osf, "10.17605/OSF.IO/ABCDE"), `${API}/nodes/abcde/files/osfstorage/`);
+  assert.equal(requestUrl(osf, "10.17605/OSF.IO/ABCDE"), `${API}/nodes/abcde/files/osfstorage/?page%5Bsize%5D=100`);
   assert.equal(requestUrl(osf, "10.1234/abc"), undefined);
 });
 
@@ -53,7 +53,7 @@ test("osf parses the embedded file of a preprint, or requests it", () => {
 
 test("osf requests a registration once if the project is unknown", () => {
   const token = "10.17605/osf.io/abcde";
-  const registrations = `${API}/registrations/abcde/files/osfstorage/`;
+  const registrations = `${API}/registrations/abcde/files/osfstorage/?page%5Bsize%5D=100`;
   assert.equal(summaryOf(findingFor(osf, token, { status: 404 })), `follow-up: ${registrations}`);
   assert.equal(summaryOf(findingFor(osf, token, { url: registrations, status: 404 })), "none: unknown-work");
   const files = [file("data-99.csv", 99), file("appendix.pdf", 50), file("x.pdf", 3), file("long.pdf", 7)];

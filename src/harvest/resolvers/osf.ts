@@ -3,6 +3,7 @@ import type { WorkIds } from "../work.ts";
 import { documentsIn, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
 import { findingForStatus, findingOf, md5Checksum, type RawCandidate } from "./finding.ts";
 import { lenientText, listOf, optionalText, readJson } from "./json-response.ts";
+import { urlWithQuery } from "./request-url.ts";
 import type { Candidate, Resolver, ResolverRequest } from "./resolver.ts";
 
 const API = "https://api.osf.io/v2";
@@ -41,13 +42,13 @@ export const osf: Resolver = {
   requestFor({ ids }) {
     const { guid, isProject } = guidOf(ids);
     if (guid === undefined) return undefined;
-    return isProject ? storeOf("nodes", guid) : request(`preprints/${guid}/?embed=primary_file`);
+    return isProject ? filesRequest("nodes", guid) : request(`preprints/${guid}/?embed=primary_file`);
   },
   parse(response, work) {
     const { guid } = guidOf(work.ids);
     // DOIs of projects and registrations look alike.
     const wasNode = response.status === 404 && URL.parse(response.url)?.pathname.startsWith("/v2/nodes/");
-    if (wasNode && guid !== undefined) return { kind: "follow-up", request: storeOf("registrations", guid) };
+    if (wasNode && guid !== undefined) return { kind: "follow-up", request: filesRequest("registrations", guid) };
     const statusFinding = findingForStatus(response);
     if (statusFinding !== undefined) return statusFinding;
     const parsed = readJson(response, responseSchema);
@@ -74,8 +75,9 @@ function request(path: string): ResolverRequest {
   return { url: `${API}/${path}`, role: "metadata" };
 }
 
-function storeOf(type: "nodes" | "registrations", guid: string): ResolverRequest {
-  return request(`${type}/${guid}/files/osfstorage/`);
+/** The files of a project or registration. A page of the list has 10 files by default, and 100 at most. */
+function filesRequest(type: "nodes" | "registrations", guid: string): ResolverRequest {
+  return { url: urlWithQuery(`${API}/${type}/${guid}/files/osfstorage/`, { "page[size]": "100" }), role: "metadata" };
 }
 
 /** `10.31219/osf.io/abcde_v1`: each preprint server has its own prefix; 10.17605 is for projects. */
@@ -87,11 +89,11 @@ function guidOf({ doi, url }: WorkIds): { readonly guid?: string | undefined; re
 }
 
 function rawCandidatesOf(files: readonly z.infer<typeof file>[]): readonly RawCandidate[] {
-  const listed = files.filter(({ attributes }) => attributes.kind !== "folder");
+  const onlyFiles = files.filter(({ attributes }) => attributes.kind !== "folder");
   const named = ({ attributes: { name, size } }: z.infer<typeof file>) => ({ name, bytes: size });
   return [
-    ...documentsIn(listed, named).map(rawCandidateOf),
-    ...supplementsIn(listed, named).map(each => ({ ...rawCandidateOf(each), ...SUPPLEMENT })),
+    ...documentsIn(onlyFiles, named).map(rawCandidateOf),
+    ...supplementsIn(onlyFiles, named).map(each => ({ ...rawCandidateOf(each), ...SUPPLEMENT })),
   ];
 }
 

@@ -35,13 +35,13 @@ const META_FACTS: ReadonlyMap<string, "title" | "date" | "doi"> = new Map([
 
 export function linksOfPage(html: string, pageUrl: string): PageLinks {
   let base = pageUrl;
-  const named: RawCandidate[] = [];
+  const rawCandidates: RawCandidate[] = [];
   const facts: { title?: string; date?: string; doi?: string; licence?: string | undefined } = {};
   const add = (href: string | undefined, kind: RawCandidate["kind"]) => {
     const rawCandidate = { url: canonicalWebUrl(href ?? null, base), kind };
-    if (href && rawCandidate.url !== undefined && named.length < LINKS_MAX) named.push(rawCandidate);
+    if (href && rawCandidate.url !== undefined && rawCandidates.length < LINKS_MAX) rawCandidates.push(rawCandidate);
   };
-  eachElement(html, "html", { chars: PAGE_CHARS_MAX }, ({ name, attributes, text }) => {
+  eachElement(html, "html", PAGE_CHARS_MAX, ({ name, attributes, text }) => {
     if (name === "base") base = canonicalWebUrl(attributes["href"], pageUrl) ?? base;
     if (name === "meta") {
       const meta = (attributes["name"] ?? attributes["property"] ?? "").toLowerCase();
@@ -61,7 +61,7 @@ export function linksOfPage(html: string, pageUrl: string): PageLinks {
     if (name === "script" && attributes["type"]?.toLowerCase() === "application/ld+json")
       for (const contentUrl of encodingsIn(text)) add(contentUrl, "pdf");
   });
-  return { rawCandidates: named, ...facts };
+  return { rawCandidates, ...facts };
 }
 
 export function kindOfType(type: string | undefined): "pdf" | "xml" | undefined {

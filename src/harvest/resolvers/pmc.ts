@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Work } from "../work.ts";
-import { isPlainDoi } from "./batch-findings.ts";
+import { findingForBatchStatus, isPlainDoi } from "./batch-findings.ts";
 import { isFigure, SUPPLEMENT } from "./file-names.ts";
 import {
   findingForStatus,
@@ -18,6 +18,8 @@ import type { Finding, Resolver, ResolverRequest, ResolverResponse } from "./res
 
 const BUCKET = "https://pmc-oa-opendata.s3.amazonaws.com";
 const CONVERTER = "https://pmc.ncbi.nlm.nih.gov/tools/idconv/api/v1/articles/";
+/** 200 are allowed; with more than 75 long DOIs the URL would exceed 8 kB. */
+const BATCH_MAX = 75;
 
 const converted = z.object({
   records: listOf(
@@ -62,7 +64,7 @@ export const pmc: Resolver = {
     return doi === undefined || doi.includes(",") ? undefined : converterRequest(doi, "doi");
   },
   batch: {
-    maxWorks: 100,
+    maxWorks: BATCH_MAX,
     groupOf({ ids: { pmcid, pmid, doi } }) {
       if (pmcid !== undefined) return undefined;
       return pmid === undefined ? (isPlainDoi(doi ?? "") ? "doi" : undefined) : "pmid";
@@ -72,7 +74,7 @@ export const pmc: Resolver = {
       return converterRequest(names.join(","), works[0]?.ids.pmid === undefined ? "doi" : "pmid");
     },
     parse(response, works) {
-      const records = recordsIn(response);
+      const records = findingForBatchStatus(response, "service") ?? recordsIn(response);
       return Array.isArray(records) ? works.map(work => convertedFinding(records, work)) : records;
     },
   },
@@ -94,15 +96,13 @@ function versionsRequest(pmcid: string): ResolverRequest {
 }
 
 function parseConverted(response: ResolverResponse, work: Work): Finding {
-  const records = recordsIn(response);
+  // The converter returns 400 or 404 for an unknown id; `findingForStatus` handles 404.
+  if (response.status === 400) return { kind: "none", reason: "unknown-work" };
+  const records = findingForStatus(response, "service") ?? recordsIn(response);
   return Array.isArray(records) ? convertedFinding(records, work) : records;
 }
 
 function recordsIn(response: ResolverResponse): ConvertedRecord[] | Finding {
-  // The converter returns 400 or 404 for an unknown id; `findingForStatus` handles 404.
-  if (response.status === 400) return { kind: "none", reason: "unknown-work" };
-  const statusFinding = findingForStatus(response, "service");
-  if (statusFinding !== undefined) return statusFinding;
   const parsed = readJson(response, converted);
   return "failure" in parsed ? parsed.failure : parsed.data.records;
 }
@@ -120,7 +120,7 @@ function parseVersions(response: ResolverResponse, { ids }: Work): Finding {
   if (statusFinding !== undefined) return statusFinding;
   let isList = false;
   let newest: { readonly pmcid: string; readonly version: number } | undefined;
-  eachElement(response.body, "xml", { chars: RESPONSE_CHARS_MAX }, ({ name, parent, text: prefix }) => {
+  eachElement(response.body, "xml", RESPONSE_CHARS_MAX, ({ name, parent, text: prefix }) => {
     if (name === "ListBucketResult") isList = true;
     const [, pmcid, digits] = /^(PMC\d+)\.(\d{1,4})\/$/.exec(prefix) ?? [];
     if (name !== "Prefix" || parent !== "CommonPrefixes" || pmcid === undefined) return;
@@ -171,8 +171,8 @@ function parseMetadata(response: ResolverResponse, work: Work): Finding {
 }
 
 /**
- * The year in `ESMO Open. 2023 Feb 24;8(2):100788.`: it follows the name of the journal. Manuscripts may have another one
- * in front, when they became available: `Available in PMC 2011 Mar 1. Published in final edited form as: …`.
+ * The year in `ESMO Open. 2023 Feb 24;8(2):100788.`: it follows the name of the journal. The citation of a manuscript may
+ * begin with the date when it became available: `Available in PMC 2011 Mar 1. Published in final edited form as: …`.
  */
 function yearOfCitation(citation: string | null | undefined): string | undefined {
   const published = (citation ?? "").slice(0, 2000).replace(/^.*?final edited form as:/is, "");

@@ -8,3 +8,8 @@ test("types of every service become types of CSL, and an unknown type is left ou
   for (const type of ["constructor", "__proto__", "toString", "peer-review", ""])
     assert.equal(metadataOf({ type }), undefined, type);
 });
+
+test("a long text is cut before a character that does not fit, never in the middle of it", () => {
+  const title = `${"a".repeat(499)}\u{1d44e}b`;
+  assert.equal(metadataOf({ title })?.title, "a".repeat(499));
+});

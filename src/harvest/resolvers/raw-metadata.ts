@@ -61,7 +61,9 @@ function cleanText(text: RawText): string | undefined {
     .replace(MARKUP, "")
     .replace(/[\p{Cc}\p{Cf}\p{Cs}\s]+/gu, " ")
     .trim()
-    .slice(0, TEXT_CHARS_MAX);
+    .slice(0, TEXT_CHARS_MAX)
+    // The cut may have left the first half of a character.
+    .replace(/\p{Cs}$/u, "");
   return words === "" ? undefined : words;
 }
 
@@ -70,7 +72,7 @@ function yearOf(year: RawMetadata["year"]): number | undefined {
   return Number.isInteger(number) && Number(number) >= 1000 && Number(number) < 2200 ? Number(number) : undefined;
 }
 
-/** The words of Crossref, OpenAlex, DataCite, Unpaywall and Europe PMC for the types of CSL. */
+/** Types of CSL by the type names of Crossref, OpenAlex, DataCite, Unpaywall and Europe PMC. */
 const TYPES: ReadonlyMap<string, string> = new Map(
   Object.entries({
     article: "article-journal",

@@ -10,9 +10,9 @@ export function quotedPhrase(name: string): string {
   return `"${name.replace(/["\\]/g, "\\$&")}"`;
 }
 
-export function urlWithQuery(base: string, query: Readonly<Record<string, string>> = {}): string {
+export function urlWithQuery(base: string, query: Readonly<Record<string, string>>): string {
   const parameters = Object.entries(query).map(
     ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`,
   );
-  return parameters.length === 0 ? base : `${base}?${parameters.join("&")}`;
+  return `${base}?${parameters.join("&")}`;
 }

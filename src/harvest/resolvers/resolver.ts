@@ -106,8 +106,8 @@ export interface Resolver {
   /** Required environment variables, such as `CORE_API_KEY`; the resolver is skipped if one is not set. */
   readonly needs: readonly string[];
   /**
-   * It knows only works of its own. If its quota is spent, a work of its own waits for it, while a work that other
-   * services may know skips it. @default false
+   * The service knows only the works that it hosts. If its quota is spent, such a work waits for it, while the query of
+   * any other service is skipped. @default false
    */
   readonly isRepository?: true | undefined;
   /**

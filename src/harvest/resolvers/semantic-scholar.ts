@@ -2,7 +2,8 @@ import { z } from "zod";
 import { withoutVersion } from "../identifiers/arxiv-id.ts";
 import { kindByUrl } from "../identifiers/web-url.ts";
 import type { Work, WorkIds } from "../work.ts";
-import { findingForStatus, findingOf, idsFrom, unreadable } from "./finding.ts";
+import { findingForBatchStatus } from "./batch-findings.ts";
+import { findingForStatus, findingOf, idsFrom } from "./finding.ts";
 import { lenientText, lenientYear, listOf, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import { encodedPath, urlWithQuery } from "./request-url.ts";
 import type { Finding, Resolver } from "./resolver.ts";
@@ -51,10 +52,8 @@ export const semanticScholar: Resolver = {
       body: JSON.stringify({ ids: works.map(({ ids }) => decodeURIComponent(nameOf(ids) ?? "")) }),
     }),
     parse(response, works) {
-      const statusFinding = findingForStatus(response, "service");
-      // The status 404 of a batch does not concern one work.
-      if (statusFinding !== undefined)
-        return statusFinding.kind === "none" ? unreadable(response, "status 404") : statusFinding;
+      const statusFinding = findingForBatchStatus(response, "service");
+      if (statusFinding !== undefined) return statusFinding;
       const parsed = readJson(response, papers);
       if ("failure" in parsed) return parsed.failure;
       const { data } = parsed;

@@ -16,7 +16,7 @@ export const wayback: Resolver = {
   name: "wayback",
   needs: [],
   requestFor({ ids: { url } }) {
-    // The archive must not learn a token of the user, and has no copy under it.
+    // The archive must not learn a token of the user, and has no capture of a URL with one.
     if (url === undefined || hasSecret(url)) return undefined;
     const query = { url, limit: "-3" };
     const filters = ["statuscode:200", "mimetype:application/pdf"].map(each => `&filter=${encodeURIComponent(each)}`);

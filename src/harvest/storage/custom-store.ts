@@ -29,12 +29,12 @@ export class CustomStore implements FileStore {
   }
 
   async has({ path, bytes }: Pick<StoredFile, "path" | "bytes">): Promise<boolean> {
-    return (await this.#use(path, storage => storage.bytesOf(path))) === bytes;
+    return (await this.#bytesOf(path)) === bytes;
   }
 
   /** Only the size is compared: a storage need not be readable. */
   async damageOf({ path, bytes }: Pick<StoredFile, "path" | "bytes">): Promise<FileDamage | undefined> {
-    const stored = await this.#use(path, storage => storage.bytesOf(path));
+    const stored = await this.#bytesOf(path);
     if (stored === undefined) return "missing";
     return stored === bytes ? undefined : "changed";
   }
@@ -48,7 +48,7 @@ export class CustomStore implements FileStore {
     const file = this.parts.pathOf(part);
     if (bytes > 0) await this.#put(path, { file, bytes, sha256, mediaType });
     // After a crash the partial file may be gone, and the file stored.
-    else if ((await this.#use(path, storage => storage.bytesOf(path))) === undefined)
+    else if ((await this.#bytesOf(path)) === undefined)
       throw new DownloadError(`${file} is gone, and ${path} is not in ${this.name}`);
     await this.parts.delete(part);
   }
@@ -62,7 +62,7 @@ export class CustomStore implements FileStore {
   }
 
   deleteFile(path: string): Promise<void> {
-    return this.#use(path, storage => storage.delete(path));
+    return this.#use(`delete ${path} from`, storage => storage.delete(path));
   }
 
   async writeText(path: string, text: string): Promise<void> {
@@ -90,15 +90,19 @@ export class CustomStore implements FileStore {
   }
 
   #put(path: string, file: FileToPut): Promise<void> {
-    return this.#use(path, storage => storage.put(path, file));
+    return this.#use(`store ${path} in`, storage => storage.put(path, file));
+  }
+
+  #bytesOf(path: string): Promise<number | undefined> {
+    return this.#use(`find ${path} in`, storage => storage.bytesOf(path));
   }
 
   /** An error of the storage is no failure of the host that has sent the file. */
-  async #use<Result>(path: string, action: (storage: FileStorage) => Promise<Result>): Promise<Result> {
+  async #use<Result>(action: string, use: (storage: FileStorage) => Promise<Result>): Promise<Result> {
     try {
-      return await action(this.#storage);
+      return await use(this.#storage);
     } catch (error) {
-      throw new DownloadError(`cannot store ${path} in ${this.name}: ${messageOf(error)}`, { cause: error });
+      throw new DownloadError(`cannot ${action} ${this.name}: ${messageOf(error)}`, { cause: error });
     }
   }
 }

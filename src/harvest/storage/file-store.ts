@@ -1,6 +1,6 @@
 /** Where finished files are: an output folder, or a bucket of an S3 service. Partial files are on a local disk. */
 
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { isS3Url } from "../../files/s3/s3-url.ts";
 import type { Time } from "../../time/time.ts";
 import type { StoredFile } from "../manifest/manifest-files.ts";
@@ -35,10 +35,10 @@ export interface FileStore {
   /** Reads a file and compares its hash; undefined if it is intact. */
   damageOf(file: Pick<StoredFile, "path" | "bytes" | "sha256">): Promise<FileDamage | undefined>;
   /**
-   * The first free path for these bytes: the target, or a numbered one. A file with the same bytes counts as free.
+   * The first free path for a file: the target, or a numbered one. A path with the same bytes counts as free.
    * @param first 2 to leave the target out
    */
-  availablePath(target: string, sha256: string, first?: number): Promise<string>;
+  availablePath(target: string, file: Pick<StoredFile, "sha256" | "bytes">, first?: number): Promise<string>;
   /**
    * Stores a file that was downloaded completely, and removes its partial file. The file is never visible before it is
    * complete. May be repeated after a crash. Rejects with a DownloadError if the path has another file.
@@ -70,7 +70,7 @@ export async function fileStoreFor(
   storage?: FileStorage,
 ): Promise<FileStore> {
   if (storage !== undefined)
-    return new (await import("./custom-store.ts")).CustomStore(storage, join(out, PARTS_FOLDER));
-  if (!isS3Url(out)) return new FolderStore(out);
+    return new (await import("./custom-store.ts")).CustomStore(storage, join(resolve(out), PARTS_FOLDER));
+  if (!isS3Url(out)) return new FolderStore(resolve(out));
   return (await import("./s3-store.ts")).openS3Store(out, manifest, time);
 }

@@ -40,11 +40,18 @@ export class FolderStore implements FileStore {
     return this.isPresent(file) && (await hashFile(path)) === file.sha256 ? undefined : "changed";
   }
 
-  async availablePath(target: string, sha256: string, first = 1): Promise<string> {
+  async availablePath(
+    target: string,
+    { sha256, bytes }: Pick<StoredFile, "sha256" | "bytes">,
+    first = 1,
+  ): Promise<string> {
     for (let number = first; ; number += 1) {
       const path = number === 1 ? target : numberedPath(target, number);
       const found = statSync(this.locationOf(path), { throwIfNoEntry: false });
-      if (found === undefined || (found.isFile() && (await hashFile(this.locationOf(path))) === sha256)) return path;
+      if (found === undefined) return path;
+      // Many works may have one target, such as with {year}.{ext}: the size is compared first, so that few files are read.
+      const mayBeSame = found.isFile() && found.size === bytes;
+      if (mayBeSame && (await hashFile(this.locationOf(path))) === sha256) return path;
     }
   }
 

@@ -16,10 +16,13 @@ export async function openS3Store(out: string, manifest: string, time: Time): Pr
   return new S3Store(await S3Folder.open(out, "--out"), partsFolderFor(out, manifest), time);
 }
 
-/** On this machine, because a file is complete and checked before it is uploaded. */
+/** The folder of all partial files: on this machine, because a file is complete and checked before it is uploaded. */
+export function partsRoot(): string {
+  return join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "docstokg", "parts");
+}
+
 function partsFolderFor(out: string, manifest: string): string {
-  const cache = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
-  return join(cache, "docstokg", "parts", sha256Of(`${out} ${manifest}`).slice(0, 24));
+  return join(partsRoot(), sha256Of(`${out} ${manifest}`).slice(0, 24));
 }
 
 /**
@@ -32,6 +35,7 @@ class S3Store implements FileStore {
   readonly isContentAddressed = true;
   readonly #remote: S3Folder;
   readonly #time: Time;
+  /** The last upload of each slot. An upload starts when the one before it in its slot has ended. */
   readonly #uploads: Promise<unknown>[] = Array.from({ length: UPLOADS_MAX }, () => Promise.resolve());
   #nextUpload = 0;
 
@@ -67,10 +71,10 @@ class S3Store implements FileStore {
   }
 
   store(file: FileToStore): Promise<void> {
-    const lane = this.#nextUpload;
-    this.#nextUpload = (lane + 1) % UPLOADS_MAX;
-    const stored = (this.#uploads[lane] ?? Promise.resolve()).then(() => this.#store(file));
-    this.#uploads[lane] = stored.catch(() => undefined);
+    const slot = this.#nextUpload;
+    this.#nextUpload = (slot + 1) % UPLOADS_MAX;
+    const stored = (this.#uploads[slot] ?? Promise.resolve()).then(() => this.#store(file));
+    this.#uploads[slot] = stored.catch(() => undefined);
     return stored;
   }
 

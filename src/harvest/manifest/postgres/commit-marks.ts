@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Queryable, SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 
-/** What a transaction leaves behind if it is committed. */
+/** A number in a row, by which a committed transaction is recognised. */
 export interface CommitMark {
   readonly slot: number;
   readonly number: number;
@@ -12,9 +12,9 @@ export interface CommitMark {
 const KEPT_MS = 24 * 3_600_000;
 
 /**
- * Says whether a transaction was committed whose connection broke before the reply. Each transaction writes its number to
- * a row of this process, one row for each transaction at a time. The id of the transaction (`pg_xact_status`) is not
- * enough: after a crash the server may give it to another transaction.
+ * Finds out whether a transaction was committed if its connection broke before the reply. Each transaction writes its
+ * number to a row of this process that no other transaction uses at the same time. The id of the transaction
+ * (`pg_xact_status`) is not enough: after a crash the server may give it to another transaction.
  */
 export class CommitMarks {
   readonly #client = randomUUID();
@@ -39,7 +39,7 @@ export class CommitMarks {
   }
 
   /**
-   * A part of a `WITH` clause that leaves the mark if the part `changed` has a row.
+   * A part of a `WITH` clause that writes the mark if the part `changed` has a row.
    * @param first the number of the first of its parameters
    */
   partFor(first: number): string {

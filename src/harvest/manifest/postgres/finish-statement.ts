@@ -8,10 +8,10 @@ import { NOW_MS } from "./postgres-clock.ts";
 type Statement = readonly [parts: readonly string[], result: string, parameters: readonly SqlParameter[]];
 
 /**
- * Records a file with its source and its request, and the end of the work if it has no further files, for `PostgresWorker.apply`. The
- * result is the file that has these bytes, because another worker may have stored them first, and the names of the partial
- * files that are not needed any more. All parts see the rows from before
- * the statement, and no two of them change the same row.
+ * A statement for `PostgresWorker.apply` that records a file with its source and its request, and the end of the work if it
+ * has no further files. The result is the file that has these bytes, because another worker may have stored them first, and
+ * the names of the partial files that are not needed any more. All parts see the rows from before the statement, and no two
+ * of them change the same row.
  */
 export function finishStatement(
   run: number,

@@ -26,7 +26,7 @@ const BACKOFF = { baseMs: 50, capMs: 2000 };
 
 /**
  * Connections to the database of a manifest. A transaction whose connection breaks is repeated until the server is back;
- * it is applied exactly once, because it leaves a mark by which a commit without a reply is looked up.
+ * it is applied exactly once, because it writes a mark that shows whether it was committed.
  */
 export class PostgresConnection {
   readonly #pool: PgPool;
@@ -52,12 +52,12 @@ export class PostgresConnection {
     pool.on("connect", client => client.on("error", () => undefined));
   }
 
-  /** A connection of its own, for notifications. */
+  /** A connection that is not in the pool, for notifications. */
   client(): PgSingleClient {
     return this.#newClient();
   }
 
-  /** A connection of its own, for a transaction that may last. */
+  /** A connection that is not in the pool, for a long transaction. */
   async transactionClient(): Promise<PgSingleClient> {
     const client = this.#newClient();
     // The query that uses the connection reports that it broke.

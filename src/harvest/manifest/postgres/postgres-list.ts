@@ -3,8 +3,8 @@ import { RepeatTransaction } from "../../../stores/postgres/postgres-errors.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 
 /**
- * The transaction of a list that is added as a whole or not at all, on a connection of its own. If the connection breaks,
- * the list is not added and the next batch rejects.
+ * The transaction of a list that is added completely or not at all, on a connection that is not in the pool. If the
+ * connection breaks, the list is not added and the next batch rejects.
  */
 export class PostgresList {
   readonly #connection: PostgresConnection;
@@ -18,11 +18,14 @@ export class PostgresList {
     return this.#client !== undefined;
   }
 
-  /** Runs an action in the transaction of the list, again if another process has added one of its works meanwhile. */
+  /**
+   * Runs an action in the transaction of the list, again if another process has added one of its works meanwhile. The
+   * savepoint of the batch before is released, because the server keeps a lock for each savepoint.
+   */
   async add<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
     if (this.#client === undefined) throw new TypeError("no list is open");
     const client = queryableOf(this.#client);
-    await client.query("SAVEPOINT batch");
+    await client.query("RELEASE SAVEPOINT batch; SAVEPOINT batch");
     for (;;) {
       try {
         return await action(client);
@@ -35,7 +38,7 @@ export class PostgresList {
 
   async begin(): Promise<void> {
     const client = await this.#connection.transactionClient();
-    await client.query("BEGIN");
+    await client.query("BEGIN; SAVEPOINT batch");
     this.#client = client;
   }
 
@@ -50,7 +53,7 @@ export class PostgresList {
     }
   }
 
-  /** Nothing is added. Never rejects: a server that is away rolls back too. */
+  /** Removes the list. Never rejects: if the connection breaks, the server rolls back. */
   async rollback(): Promise<void> {
     try {
       await this.end("ROLLBACK");

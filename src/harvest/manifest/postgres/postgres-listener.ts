@@ -12,7 +12,7 @@ const SESSIONS = 2 ** 48 - 1;
 
 export interface PostgresListenerOptions {
   readonly connection: PostgresConnection;
-  /** A plain identifier. */
+  /** A name that SQL accepts without quotes. */
   readonly channel: string;
   readonly time: Time;
   readonly onChange: () => void;
@@ -21,8 +21,8 @@ export interface PostgresListenerOptions {
 }
 
 /**
- * Listens for notifications of other workers, and connects again when the connection breaks. The connection holds a lock
- * with a key of its own: the server frees it when this process dies.
+ * Listens for notifications of other workers, and connects again when the connection breaks. The connection holds an
+ * advisory lock with a random key. The server releases the lock when this process dies.
  */
 export class PostgresListener {
   readonly #options: PostgresListenerOptions;

@@ -11,6 +11,7 @@ import {
   idNames,
   type ListedCounts,
   listedMetadata,
+  mergeTarget,
   storedIds,
 } from "../manifest-works.ts";
 import { NOW_MS } from "./postgres-clock.ts";
@@ -64,7 +65,7 @@ async function addBatch(
   const counts = { pending: 0, present: 0, failed: 0, queues };
   for (const work of works) {
     const queue = options.queueOf?.(work) ?? "";
-    const state = place(batch, run, work, queue, options);
+    const state = assign(batch, run, work, queue, options);
     if (state === undefined) continue;
     counts[state] += 1;
     if (state === "pending") queues.set(queue, (queues.get(queue) ?? 0) + 1);
@@ -93,36 +94,41 @@ async function readKnown(client: Queryable, works: readonly Work[], readsAllKeys
     `SELECT ${columns} FROM works WHERE key = ANY($1) OR id = ANY($2) ORDER BY id FOR UPDATE`,
     [keys, [...new Set(named.rows.map(({ work }) => Number(work)))]],
   );
-  const targets = found.rows.flatMap(row => (row["merged_into"] === null ? [] : [Number(row["merged_into"])]));
-  const merged = await client.query(`SELECT ${columns} FROM works WHERE id = ANY($1) ORDER BY id FOR UPDATE`, [
-    targets,
-  ]);
+  const byId = new Map<unknown, Row>();
+  for (let rows = found.rows; rows.length > 0; ) {
+    for (const row of rows) byId.set(row["id"], row);
+    const targets = rows.flatMap(({ merged_into: target }) =>
+      target === null || byId.has(target) ? [] : [Number(target)],
+    );
+    if (targets.length === 0) break;
+    const sql = `SELECT ${columns} FROM works WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
+    rows = (await client.query(sql, [targets])).rows;
+  }
   // Again: a work may have been merged before it was locked.
   const owners = await ownersOfNames();
   const files = await client.query("SELECT sha256, path, bytes, media_type, flag FROM files WHERE sha256 = ANY($1)", [
-    [...found.rows, ...merged.rows].flatMap(({ sha256 }) => (typeof sha256 === "string" ? [sha256] : [])),
+    [...byId.values()].flatMap(({ sha256 }) => (typeof sha256 === "string" ? [sha256] : [])),
   ]);
   const fileRows = new Map(files.rows.map(row => [row["sha256"], row]));
-  const byId = new Map<unknown, KnownWork>();
-  for (const row of [...found.rows, ...merged.rows])
-    byId.set(row["id"], { row: { ...row, file: fileRows.get(row["sha256"]) }, names: new Set(), next: undefined });
-  const standing = (known: KnownWork | undefined) =>
-    known === undefined || known.row["merged_into"] === null ? known : byId.get(known.row["merged_into"]);
+  const knownById = new Map<unknown, KnownWork>();
+  for (const [id, row] of byId)
+    knownById.set(id, { row: { ...row, file: fileRows.get(row["sha256"]) }, names: new Set(), next: undefined });
+  const targetOf = (id: unknown) => knownById.get(mergeTarget(id, each => byId.get(each)?.["merged_into"]));
   const byKey = new Map<string, BatchWork>();
   const byName = new Map<string, BatchWork>();
-  for (const known of byId.values()) {
-    const target = standing(known);
-    if (target !== undefined) byKey.set(String(known.row["key"]), target);
+  for (const [id, row] of byId) {
+    const target = targetOf(id);
+    if (target !== undefined) byKey.set(String(row["key"]), target);
   }
   for (const owner of owners.rows) {
-    const target = standing(byId.get(owner["work"]));
+    const target = targetOf(owner["work"]);
     if (target !== undefined) byName.set(String(owner["id"]), target);
   }
   return { byKey, byName };
 }
 
-/** What the run does with the work; undefined if the list has named it before. */
-function place(
+/** Adds a work to the batch. Returns what the run does with it; undefined if the list has named it before. */
+function assign(
   batch: Batch,
   run: number,
   work: Work,
@@ -176,7 +182,7 @@ async function insertNew(client: Queryable, run: number, { byKey }: Batch): Prom
       run,
     ],
   );
-  // Another process has listed one of them in this moment: the transaction is repeated, and finds it.
+  // Another process has listed one of them at the same time: the transaction is repeated, and finds it.
   if (rows.length < added.length) throw new RepeatTransaction();
   const idByKey = new Map(rows.map(row => [row["key"], Number(row["id"])]));
   const owned = added.flatMap(({ work, names }) => [...names].map(name => ({ name, id: idByKey.get(work.key) ?? 0 })));
@@ -208,7 +214,7 @@ async function updateKnown(client: Queryable, run: number, { byKey }: Batch): Pr
   );
 }
 
-/** Sorted, so that two processes that add the same names wait for each other instead of in a circle. */
+/** In the order of the names, so that two processes that add the same names do not deadlock. */
 async function insertNames(
   client: Queryable,
   owned: readonly { readonly name: string; readonly id: number }[],

@@ -228,6 +228,22 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.equal((await readOneByOne()) - before, 0);
   });
 
+  test("a list of many batches holds no more locks than a list of one", async t => {
+    const manifest = await manifestFor(t);
+    const run = await manifest.beginRun("run");
+    await manifest.beginList();
+    const add = (from: number) => manifest.works.add(run, works(from + 10).slice(from), IS_PRESENT);
+    // The server has one lock for each savepoint that was not released, and a limited number of locks.
+    const locks = async () =>
+      (await server.query("SELECT count(*)::integer AS locks FROM pg_locks WHERE locktype = 'transactionid'"))[0];
+    await add(0);
+    const before = await locks();
+    for (let batch = 1; batch < 10; batch += 1) await add(batch * 10);
+    assert.deepEqual(await locks(), before);
+    await manifest.commitList();
+    assert.equal((await manifest.reports.report()).works.total, 100);
+  });
+
   test("two processes that list the same works at the same time add each of them once", async t => {
     const url = server.url();
     const manifests = [await manifestFor(t, url), await manifestFor(t, url)];
@@ -314,7 +330,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.deepEqual(attempts, Array(200).fill(1));
   });
 
-  test("a server that is away is a StoreError once nothing waits for it any more", async t => {
+  test("operations that wait for a server fail with a StoreError after stopWaiting", async t => {
     const own = await PostgresServer.start();
     t.after(() => own.stop());
     const manifest = await manifestFor(t, own.url());

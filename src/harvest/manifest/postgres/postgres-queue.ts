@@ -15,7 +15,7 @@ import type { PostgresConnection } from "./postgres-connection.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
 const IS_WAITING = "run = $1 AND state = 'pending' AND taken_by IS NULL";
-/** A worker may have this many works of a short list, however many workers there are: queries name many works at a time. */
+/** A worker may have this many works of a short list, however many workers there are: one query asks about many works. */
 const SHARE_MIN = 25;
 /** As `SHARE_MIN`, for works that wait for a download: no request is about several of them. */
 const DOWNLOADS_MIN = 4;

@@ -11,6 +11,7 @@ import {
   type ManifestReport,
   type ManifestReports,
   RECORD_COLUMNS,
+  RESOLVER_COUNTS,
   type ResolverCount,
   type ResolverWorkload,
   recordOfRow,
@@ -75,13 +76,7 @@ export class PostgresReports implements ManifestReports {
   }
 
   async resolverCounts(): Promise<readonly ResolverCount[]> {
-    const rows = await this.#connection.read(
-      `SELECT asked.resolver, asked, coalesce(stored, 0) AS stored
-       FROM (SELECT resolver, count(DISTINCT work) AS asked FROM attempts GROUP BY resolver) AS asked
-       LEFT JOIN (SELECT resolver, count(*) AS stored FROM works WHERE state = 'done' GROUP BY resolver) AS stored
-         ON stored.resolver = asked.resolver ORDER BY 1`,
-    );
-    return rows.map(resolverCountOfRow);
+    return (await this.#connection.read(RESOLVER_COUNTS)).map(resolverCountOfRow);
   }
 
   async workloads(): Promise<readonly ResolverWorkload[]> {

@@ -145,7 +145,7 @@ export function isCurrent(version: number | undefined): boolean {
 
 /** Creates the schema and its tables, or migrates them. The caller opens the transaction. */
 export async function migrate(client: Queryable, schema: string): Promise<void> {
-  // Several workers may start at once: the first one migrates, the others wait and find the work done.
+  // Several workers may start at once: the first one migrates, and the others wait until the tables are current.
   await client.query("SELECT pg_advisory_xact_lock(hashtext('docstokg manifest'), hashtext($1))", [schema]);
   let version = await manifestVersion(client, schema);
   if (version === undefined) {

@@ -2,22 +2,22 @@ import type { Time, Timer } from "../../../time/time.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
-/** Whether no connection holds the lock of a worker. Shared, so that several processes can look at the same time. */
+/** Whether no connection holds the lock of a worker. Shared, so that several processes can check at the same time. */
 export const SESSION_ENDED = "pg_try_advisory_xact_lock_shared(session)";
 
 /** A process that is alive replaces a connection that broke, or says that it has none, within this time. */
 const ENDED_MS = 2000;
-/** After a restart of the server all workers connect again; this process must not be faster than the others. */
+/** After a restart of the server all workers connect again. Until then they have no sessions, though they are alive. */
 const SETTLED_MS = 10_000;
 const CHECK_MS = 1000;
-/** All workers together look at the sessions this often. */
+/** All workers together check the sessions this often on average. */
 const CHECK_ALL_MS = 250;
 
 export interface PostgresSessionsOptions {
   readonly connection: PostgresConnection;
   readonly worker: PostgresWorker;
   readonly time: Time;
-  /** Called with workers whose session had ended when it was looked at twice. */
+  /** Called with workers whose session had ended at two checks, one after the other. */
   readonly onEnded: (workers: readonly number[]) => Promise<void>;
 }
 

@@ -20,7 +20,7 @@ export class PostgresTakeover {
     this.#leaseMs = leaseMs;
   }
 
-  /** Remembers how files are recovered, and takes over what there is. */
+  /** Sets how files are recovered, and takes over the works of workers that are dead now. */
   async begin(recover: RecoverParts): Promise<void> {
     this.#recover = recover;
     if (!(await this.takeOver())) await recover([]);
@@ -32,7 +32,7 @@ export class PostgresTakeover {
    * @param suspects workers that are dead if their session has ended
    */
   async takeOver(suspects: readonly number[] = []): Promise<boolean> {
-    const works = await this.#adopt(suspects);
+    const works = await this.#takeWorks(suspects);
     if (works === undefined) return false;
     const rows = await this.#connection.read(
       "SELECT place, work, file, etag, total_bytes, shelving FROM parts WHERE work = ANY($1)",
@@ -48,11 +48,11 @@ export class PostgresTakeover {
   }
 
   /**
-   * The works of dead workers; undefined if no worker has died.
+   * Takes the works of dead workers and removes these workers. Returns the works; undefined if no worker has died.
    * While the server was away no lease could be renewed, so none counts as ended until the server has been up for the
    * length of a lease.
    */
-  #adopt(suspects: readonly number[]): Promise<readonly number[] | undefined> {
+  #takeWorks(suspects: readonly number[]): Promise<readonly number[] | undefined> {
     const me = this.#worker.id;
     return this.#connection.transaction(async client => {
       const dead = await client.query(

@@ -10,7 +10,7 @@ import type { PostgresConnection } from "./postgres-connection.ts";
 
 /** A lease is renewed this often before it ends, so that one lost renewal costs nothing. */
 const RENEWALS_PER_LEASE = 4;
-/** A list is added in many transactions; workers need not hear of each. */
+/** A list is added in many transactions; workers need not be notified of each. */
 const ANNOUNCE_MS = 250;
 const FOREIGN_KEY_VIOLATION = "23503";
 
@@ -79,7 +79,7 @@ export class PostgresWorker {
    */
   setSession(session: number | undefined): Promise<void> {
     this.#session = session;
-    // Where it cannot be written, only the lease counts.
+    // If it cannot be written, only the lease counts.
     this.#publishing = this.#publishing.then(() => this.#publishSession()).catch(() => undefined);
     return this.#publishing;
   }
@@ -151,16 +151,16 @@ export class PostgresWorker {
     }
   }
 
-  /** Tells the other workers to look at the queue, once for all works that are added within a moment. */
+  /** Like `announce`, once for all works that are added within `ANNOUNCE_MS`. */
   announceSoon(): void {
     this.#announcement ??= this.#options.time.setTimer(ANNOUNCE_MS, () => {
       this.#announcement = undefined;
-      // Workers also look when they renew their leases.
+      // Workers also read the queue when they renew their leases.
       this.announce().catch(() => undefined);
     });
   }
 
-  /** Tells the other workers to look at the queue. */
+  /** Notifies the other workers, which then read the queue. */
   async announce(): Promise<void> {
     this.#announcement?.cancel();
     this.#announcement = undefined;

@@ -106,7 +106,7 @@ export class PostgresWorks implements ManifestWorks {
         this.#texts.set(id, texts);
         if (row["other"] !== null) return Number(row["other"]);
         if (Number(row["owned"]) === names.length) return undefined;
-        // Another process has added one of the names in this moment: the next statement sees its owner.
+        // Another process has added one of the names at the same time: the next statement sees its owner.
       } else await this.#readTexts(id);
     }
   }
@@ -136,12 +136,16 @@ export class PostgresWorks implements ManifestWorks {
 
   async stateOf({ key, ids }: Work): Promise<string | undefined> {
     const [row] = await this.#connection.read(
-      `SELECT coalesce(target.state, found.state) AS state FROM (
-         SELECT state, merged_into, 0 AS position FROM works WHERE key = $1
+      `WITH RECURSIVE found AS (
+         SELECT works.id, state, merged_into, 0 AS position FROM works WHERE key = $1
          UNION ALL
-         SELECT state, merged_into, position FROM unnest($2::text[]) WITH ORDINALITY AS wanted (name, position)
+         SELECT works.id, state, merged_into, position FROM unnest($2::text[]) WITH ORDINALITY AS wanted (name, position)
            JOIN work_ids ON work_ids.id = name JOIN works ON works.id = work
-       ) AS found LEFT JOIN works AS target ON target.id = found.merged_into ORDER BY position LIMIT 1`,
+         ORDER BY position LIMIT 1
+       ), chain AS (
+         SELECT id, state, merged_into FROM found
+         UNION SELECT works.id, works.state, works.merged_into FROM chain JOIN works ON works.id = chain.merged_into
+       ) SELECT state FROM chain ORDER BY merged_into IS NULL DESC LIMIT 1`,
       [key, idNames(ids)],
     );
     return row === undefined ? undefined : String(row["state"]);

@@ -92,8 +92,8 @@ const SCHEMA = `
 const ADD_TOTAL_BYTES = "ALTER TABLE parts ADD COLUMN total_bytes INTEGER";
 
 /**
- * A work becomes a record: all its identifiers, its metadata, several files, and where it waits. `queue` is the host queue
- * of its next step, `not_before_ms` when that step may start, `taken_by` the run that has it in memory, and `progress`
+ * A work gets all its identifiers, its metadata, several files, and the state of its wait. `queue` is the host queue of its
+ * next step, `not_before_ms` when that step may start, `taken_by` the run that has it in memory, and `progress`
  * what the search for a copy has done so far. A work with `merged_into` has state `done`: the other work stands for it.
  */
 const WORK_RECORDS = `
@@ -139,12 +139,12 @@ const BACKOFF = { baseMs: 5, capMs: 50 };
 const OPEN_TIMEOUT_MS = 5000;
 /** Only one process writes, but a reader may delay a checkpoint. */
 const BUSY_TIMEOUT_MS = 2000;
-/** Files are looked up by their hash, which is another page for each: the default of 2 MiB has few of them. */
+/** Files are looked up by their hashes, which are on pages all over the table: the default of 2 MiB has few of them. */
 const PAGE_CACHE_KIB = 16 * 1024;
 
 /** Opens or creates the manifest. Rejects with a ConfigError and leaves the file unchanged if it is not a manifest. */
 export function openManifestFile(path: string, time: Time): Promise<DatabaseSync> {
-  return openedBy(path, time, Database => {
+  return openWhenUnlocked(path, time, Database => {
     mkdirSync(dirname(path), { recursive: true });
     const { db } = openFile(Database, path, ensureFile(path), MANIFEST_FORMAT);
     return configured(db);
@@ -153,7 +153,7 @@ export function openManifestFile(path: string, time: Time): Promise<DatabaseSync
 
 /** Opens an existing manifest for reading. Its user need not be able to write the file, unless its format is older. */
 export async function readManifestFile(path: string, time: Time): Promise<DatabaseSync> {
-  const db = await openedBy(path, time, Database => {
+  const db = await openWhenUnlocked(path, time, Database => {
     const opened = openReadOnly(Database, path);
     try {
       const version = inTransaction(opened, "BEGIN", () => versionOf(opened, MANIFEST_FORMAT));
@@ -169,7 +169,7 @@ export async function readManifestFile(path: string, time: Time): Promise<Databa
 }
 
 /** Waits while another process has locked the file. */
-async function openedBy<Opened>(
+async function openWhenUnlocked<Opened>(
   path: string,
   time: Time,
   open: (Database: typeof DatabaseSync) => Opened,

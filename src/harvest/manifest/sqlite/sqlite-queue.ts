@@ -15,7 +15,7 @@ export class SqliteQueue implements ManifestQueue {
   readonly #take: StatementSync;
   readonly #takeAny: StatementSync;
   readonly #putOff: StatementSync;
-  readonly #notBefore: StatementSync;
+  readonly #waitingIn: StatementSync;
 
   constructor(db: DatabaseSync) {
     const isWaiting = "run = ?1 AND state = 'pending' AND taken_by IS NULL";
@@ -34,7 +34,7 @@ export class SqliteQueue implements ManifestQueue {
     this.#putOff = db.prepare(
       "UPDATE works SET queue = ?, not_before_ms = ?, progress = ?, message = ?, taken_by = NULL WHERE id = ?",
     );
-    this.#notBefore = db.prepare(
+    this.#waitingIn = db.prepare(
       `SELECT min(not_before_ms) AS not_before_ms, count(*) AS works FROM works WHERE ${isWaiting} AND queue = ?2`,
     );
   }
@@ -44,7 +44,7 @@ export class SqliteQueue implements ManifestQueue {
   }
 
   async waitingIn(run: number, queue: string): Promise<Omit<WaitingWorks, "queue">> {
-    return waitingOfRow(this.#notBefore.get(run, queue) ?? {});
+    return waitingOfRow(this.#waitingIn.get(run, queue) ?? {});
   }
 
   async take(run: number, queue: string, nowMs: number, limit: number): Promise<readonly TakenWork[]> {

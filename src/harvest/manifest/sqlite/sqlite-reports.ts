@@ -12,6 +12,7 @@ import {
   type ManifestReport,
   type ManifestReports,
   RECORD_COLUMNS,
+  RESOLVER_COUNTS,
   type ResolverCount,
   type ResolverWorkload,
   recordOfRow,
@@ -83,14 +84,7 @@ export class SqliteReports implements ManifestReports {
   }
 
   async resolverCounts(): Promise<readonly ResolverCount[]> {
-    return this.#db
-      .prepare(
-        `SELECT resolver, count(DISTINCT work) AS asked,
-           (SELECT count(*) FROM works WHERE works.resolver = attempts.resolver AND state = 'done') AS stored
-         FROM attempts GROUP BY resolver`,
-      )
-      .all()
-      .map(resolverCountOfRow);
+    return this.#db.prepare(RESOLVER_COUNTS).all().map(resolverCountOfRow);
   }
 
   async workloads(): Promise<readonly ResolverWorkload[]> {

@@ -14,6 +14,7 @@ import {
   type ListedWork,
   listedMetadata,
   type ManifestWorks,
+  mergeTarget,
   storedIds,
 } from "../manifest-works.ts";
 
@@ -52,16 +53,17 @@ export class SqliteWorks implements ManifestWorks {
       `INSERT INTO works (key, ids, title, year, metadata, run, state, queue, added_ms)
        VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?) ON CONFLICT (key) DO NOTHING`,
     );
-    const known = `SELECT works.id, state, run, merged_into, files.sha256, path, bytes, media_type, flag FROM works
+    const known = `SELECT works.id, key, state, run, merged_into, files.sha256, path, bytes, media_type, flag FROM works
       LEFT JOIN files ON files.sha256 = works.sha256`;
     this.#byKey = db.prepare(`${known} WHERE key = ?`);
     this.#byRow = db.prepare(`${known} WHERE works.id = ?`);
     this.#byId = db.prepare(`${known} JOIN work_ids ON works.id = work WHERE work_ids.id = ?`);
     this.#addId = db.prepare("INSERT INTO work_ids (id, work) VALUES (?, ?) ON CONFLICT (id) DO NOTHING");
     this.#moveIds = db.prepare("UPDATE work_ids SET work = ? WHERE work = ?");
+    // Works that are merged in a circle are resolved again: see `mergeTarget`.
     this.#reopen = db.prepare(
-      `UPDATE works SET run = ?, state = 'pending', queue = ?, not_before_ms = 0, taken_by = NULL, ended_ms = NULL
-       WHERE id = ?`,
+      `UPDATE works SET run = ?, state = 'pending', queue = ?, not_before_ms = 0, taken_by = NULL, ended_ms = NULL,
+         merged_into = NULL WHERE id = ?`,
     );
     this.#keep = db.prepare("UPDATE works SET run = ?, ended_ms = ? WHERE id = ?");
     // Patched, because another work may have been merged into this one meanwhile.
@@ -136,7 +138,7 @@ export class SqliteWorks implements ManifestWorks {
     const { title = null, year = null } = metadata;
     this.#update.run(storedIds(ids), title, year, JSON.stringify({ ...metadata, sources }), id);
     for (const name of idNames(ids)) {
-      const owner = this.#byId.get(name);
+      const owner = this.#ownerOf(name);
       if (owner === undefined) this.#addId.run(name, id);
       else if (Number(owner["id"]) !== id) return Number(owner["id"]);
     }
@@ -144,13 +146,15 @@ export class SqliteWorks implements ManifestWorks {
   }
 
   async merge(work: ListedWork, into: number): Promise<boolean> {
-    inTransaction(this.#db, "BEGIN IMMEDIATE", () => {
+    return inTransaction(this.#db, "BEGIN IMMEDIATE", () => {
+      const other = this.#standing(this.#byRow.get(into));
+      // The other one was merged meanwhile: the identifiers that it had now belong to the work that it was merged into.
+      if (other === undefined || Number(other["id"]) !== into) return false;
       this.#moveIds.run(into, work.id);
       this.#update.run(storedIds(work.ids), null, null, "{}", into);
-      const key = this.#db.prepare("SELECT key FROM works WHERE id = ?").get(into)?.["key"];
-      this.#merge.run(`the same work as ${key}`, into, this.#time.wallMs(), work.id);
+      this.#merge.run(`the same work as ${other["key"]}`, into, this.#time.wallMs(), work.id);
+      return true;
     });
-    return true;
   }
 
   async stateOf(work: Work): Promise<string | undefined> {
@@ -189,14 +193,24 @@ export class SqliteWorks implements ManifestWorks {
   }
 
   #known({ key, ids }: Work): FoundWork | undefined {
-    const found = this.#byKey.get(key);
-    const into = found?.["merged_into"] ?? null;
-    const row = into === null ? found : this.#byRow.get(Number(into));
+    const row = this.#standing(this.#byKey.get(key));
     if (row !== undefined) return { row, foundBy: key };
     for (const name of idNames(ids)) {
-      const owner = this.#byId.get(name);
+      const owner = this.#ownerOf(name);
       if (owner !== undefined) return { row: owner, foundBy: name };
     }
     return undefined;
+  }
+
+  /** The work that has an identifier. */
+  #ownerOf(name: string): Row | undefined {
+    return this.#standing(this.#byId.get(name));
+  }
+
+  /** The work that stands for a work, if that was merged into another one. */
+  #standing(row: Row | undefined): Row | undefined {
+    if (row === undefined || row["merged_into"] === null) return row;
+    const target = mergeTarget(row["id"], id => this.#byRow.get(Number(id))?.["merged_into"]);
+    return this.#byRow.get(Number(target));
   }
 }

@@ -1,0 +1,16 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { challengeIn } from "./challenge-page.ts";
+
+const ACCESS_DENIED = "<html><title>Access Denied</title>";
+
+test("a page of Akamai is recognised by its title and reference number, or by its host for errors", () => {
+  assert.equal(challengeIn(`${ACCESS_DENIED}<p>Reference&#32;&#35;18&#46;5</html>`), "blocked by Akamai");
+  assert.equal(challengeIn('<a href="https://errors.edgesuite.net/18.5">'), "blocked by Akamai");
+  assert.equal(challengeIn(`${ACCESS_DENIED}<p>Log in to read this article.</html>`), undefined);
+});
+
+test("a page of four megabytes that repeats the beginning of a mark is read once", () => {
+  for (const part of [ACCESS_DENIED, "<title>access denied", "<title> ", "<title>", "datadome ", "checking "])
+    assert.equal(challengeIn(part.repeat((4 * 2 ** 20) / part.length)), undefined, part);
+});
