@@ -14,12 +14,9 @@ export interface EstimatedEntry {
   readonly joinedUs: number;
   /** When it starts; for a request that is too late, a time after `latestUs`. Undefined until decided. */
   startUs: number | undefined;
-  /** Whether `constraint` is asked for. */
+  /** Whether the caller wants to know `constraint`. */
   isAsked: boolean;
-  /**
-   * The limit that delays it. Computed when the start is decided: once the request is charged, the windows give a later
-   * time.
-   */
+  /** The limit that delays it; undefined until its start is decided. */
   constraint: Constraint | undefined;
 }
 
@@ -50,7 +47,7 @@ export class EstimatedNode {
   untilUs = 0;
   parking = 0;
   /** The limit that its last wait was for; the wait ends at `untilUs`. */
-  parkedBy: Constraint | undefined = undefined;
+  parkedLimit: Constraint | undefined = undefined;
   /** Of the last request of the queue that was decided; undefined if that one is not late. */
   lateGroup: LateGroup | undefined = undefined;
 
@@ -77,7 +74,7 @@ export class EstimatedNode {
     for (let at: EstimatedNode | undefined = this; at !== undefined; at = at.above) {
       if (at.untilUs <= lastUs) continue;
       lastUs = at.untilUs;
-      limit = at.parkedBy;
+      limit = at.parkedLimit;
     }
     return limit;
   }

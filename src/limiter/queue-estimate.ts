@@ -161,7 +161,7 @@ export class QueueEstimate {
     copy.isParked = true;
     if (node.parkedFor === "time") {
       this.#parkings = Math.max(this.#parkings, node.parking);
-      copy.parkedBy = node.timeParking?.limit;
+      copy.parkedLimit = node.timeParking?.limit;
       this.#setTimer(copy, node.untilUs, node.parking);
     } else if (copy.budget?.hasSlot !== false) {
       // It waits for a reply of the store, or for a slot that is ignored: in the estimate it has both now.
@@ -310,7 +310,7 @@ export class QueueEstimate {
     node.isParked = true;
     node.untilUs = this.#blockedUntilUs;
     // Named now: once the request is charged, the windows give a later time.
-    node.parkedBy = node.budget?.constraint(this.#blockedCharge);
+    node.parkedLimit = node.budget?.constraint(this.#blockedCharge);
     if (node.untilUs === Number.POSITIVE_INFINITY) return;
     this.#parkings += 1;
     this.#setTimer(node, node.untilUs, this.#parkings);
