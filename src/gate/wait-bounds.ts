@@ -112,7 +112,8 @@ export class WaitBounds {
   #startOf(late: LateWaiter, nowUs: number): EstimatedStart {
     const { waiter } = late;
     const start = this.#deps.queues.of(waiter.units).estimates.startOfQueued(waiter, nowUs);
-    return start.startUs < Number.POSITIVE_INFINITY ? start : late;
+    if (start.startUs === Number.POSITIVE_INFINITY) return late;
+    return { startUs: start.startUs, constraint: start.constraint ?? late.constraint };
   }
 
   /**

@@ -19,9 +19,9 @@ export interface LimitTimes {
 }
 
 /**
- * The limit of a budget that admits the request last; of equal ones the first in the order below. Admission, refusals,
- * snapshots and `why` all take the name from here, so that they agree. If the budget has no other limit, it is the
- * slots.
+ * The limit of a budget that admits the request last; of equal ones the shortest window, else the first in the order
+ * below. Admission, refusals, snapshots and `why` all take the name from here, so that they agree. If the budget has no
+ * other limit, it is the slots.
  */
 export function bindingLimit(budget: Budget, { units, costs }: Charge, times: LimitTimes): Constraint {
   const { name: owner, holdUntilUs, policy, storeConstraint } = budget;
@@ -30,7 +30,7 @@ export function bindingLimit(budget: Budget, { units, costs }: Charge, times: Li
   if (storeConstraint !== undefined) return storeConstraint;
   const latest = new Latest();
   policy.labels.forEach((limit, index) => {
-    latest.offer(times.windowUs(index, units), { kind: "window", owner, limit });
+    latest.offer(times.windowUs(index, units), { kind: "window", owner, limit }, budget.windows[index]?.spanUs);
   });
   for (const cost of budget.costLogs) {
     const amount = costs?.get(cost.unit) ?? 0;
@@ -60,10 +60,14 @@ function cooldownOf(owner: string): Constraint {
 class Latest {
   constraint: Constraint | undefined;
   #us = Number.NEGATIVE_INFINITY;
+  #spanUs = Number.POSITIVE_INFINITY;
 
-  offer(us: number, constraint: Constraint): void {
-    if (this.constraint !== undefined && us <= this.#us) return;
+  /** `spanUs` is the length of a window. */
+  offer(us: number, constraint: Constraint, spanUs = Number.POSITIVE_INFINITY): void {
+    const isLater = us > this.#us || (us === this.#us && spanUs < this.#spanUs);
+    if (this.constraint !== undefined && !isLater) return;
     this.constraint = constraint;
     this.#us = us;
+    this.#spanUs = spanUs;
   }
 }

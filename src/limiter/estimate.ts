@@ -40,8 +40,7 @@ export function estimateFrom(
   nowUs: number,
 ): WaitEstimate {
   const readyUs = Math.max(nowUs, startUs);
-  if (readyUs > nowUs && constraint !== undefined) return { readyUs, constraint };
-  return { readyUs, constraint: constraintOf(root, roleBudget, charge, nowUs) };
+  return { readyUs, constraint: constraint ?? constraintOf(root, roleBudget, charge, nowUs) };
 }
 
 /** The limit with the latest start for the request. If all have capacity: a missing slot, or the turn at the widest budget. */

@@ -248,7 +248,7 @@ export class QueueEstimate {
       const blocking = this.#blocking(node, charge);
       const readyUs = blocking === undefined ? this.#atUs : this.#blockedUntilUs;
       if (readyUs < Number.POSITIVE_INFINITY && readyUs > entry.latestUs && !this.#isDue(node, entry)) {
-        this.#decide(node, entry, readyUs, blocking?.budget?.constraint(charge));
+        this.#decide(node, entry, readyUs, (blocking ?? this.#lastReady(node, charge)).budget?.constraint(charge));
         continue;
       }
       if (blocking !== undefined) {
@@ -287,7 +287,20 @@ export class QueueEstimate {
     return undefined;
   }
 
-  /** `blockedBy`: the limit that blocks it now. */
+  /** The node at or above `node` whose budget admits the units last, also if that time has passed. */
+  #lastReady(node: EstimatedNode, charge: Charge): EstimatedNode {
+    let last = node;
+    let lastUs = 0;
+    for (let at: EstimatedNode | undefined = node; at !== undefined; at = at.above) {
+      const readyUs = at.budget?.readyUs(charge) ?? 0;
+      if (readyUs <= lastUs) continue;
+      last = at;
+      lastUs = readyUs;
+    }
+    return last;
+  }
+
+  /** `blockedBy`: the limit that makes it late. */
   #decide(node: EstimatedNode, entry: EstimatedEntry, startUs: number, blockedBy?: Constraint): void {
     const { waiter, latestUs, charge } = entry;
     entry.startUs = startUs;

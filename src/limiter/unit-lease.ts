@@ -18,6 +18,8 @@ export class UnitLease {
   isRequesting = false;
   /** The store has no units for this budget before this instant; 0 if it may have some at any time. */
   notBeforeUs = 0;
+  /** So many units were requested when the store announced that instant. It may have fewer at any time. */
+  refusedUnits = 1;
   /** True once `limit_overruled` was emitted for a stricter policy of another process. */
   isOverruled = false;
   /** Leased and neither written nor returned. A reload may change the budgets: then there are several, the oldest first. */
@@ -32,7 +34,8 @@ export class UnitLease {
   /** When the store permits `units`: the leased ones, or else those that it may have then. */
   readyUs(units: number): number {
     if (units === 0) return 0;
-    return units <= this.unusedUnits ? this.#usableUs : this.notBeforeUs;
+    if (units <= this.unusedUnits) return this.#usableUs;
+    return units < this.refusedUnits ? 0 : this.notBeforeUs;
   }
 
   get isIdle(): boolean {

@@ -98,7 +98,7 @@ export class UnitLeases {
       this.awaitStore(roleBudget);
       return false;
     }
-    if (unitLease.notBeforeUs <= nowUs) this.#request(roleBudget, units, wanted);
+    if (unitLease.readyUs(units) <= nowUs) this.#request(roleBudget, units, wanted);
     return false;
   }
 
@@ -296,7 +296,7 @@ export class UnitLeases {
   }
 
   /** A reload may have changed the budgets since the `claims` were sent. */
-  #applyReply({ roleBudget, claims }: UnitRequest, reply: LeaseReply | undefined, sentUs: number): void {
+  #applyReply({ roleBudget, claims, least }: UnitRequest, reply: LeaseReply | undefined, sentUs: number): void {
     const unitLease = this.#units.leaseOf(roleBudget);
     const nowUs = this.#time.monotonicUs();
     unitLease.isRequesting = false;
@@ -315,6 +315,7 @@ export class UnitLeases {
     if (reply !== undefined) {
       const waitUs = Math.ceil(Math.min(waitMsOf(reply), this.#retryMs(roleBudget, reply, nowUs)) * 1000);
       unitLease.notBeforeUs = waitUs === 0 ? 0 : nowUs + waitUs;
+      unitLease.refusedUnits = reply.kind === "wait" ? least : 1;
       this.#pace.adjust(roleBudget, reply);
     }
     if (reply?.isStricter && !unitLease.isOverruled) {
