@@ -28,7 +28,7 @@ test("an outage emits closed, open, half_open, closed, and each denial has its r
   assert.equal(events.filter(event => event.event_type === "breaker_success").length, 1);
 });
 
-test("a listener can be removed, and one that throws breaks nothing", async () => {
+test("a listener can be removed, and a listener that throws does not affect calls", async () => {
   const { registry, answers } = setUp();
   const received: string[] = [];
   const stop = registry.listen(event => received.push(event.event_type));
@@ -73,7 +73,7 @@ test("breaker_failure has the state, the count and the network error; breaker_su
   ]);
 });
 
-test("breaker_failure has the Retry-After that was asked for, and the part that is honoured", () => {
+test("breaker_failure has the Retry-After of the response, and the shorter cooldown that the policy allows", () => {
   const { events, answer } = setUp();
   answer(429, {}, 7_200_000);
   const failure = events.find(event => event.event_type === "breaker_failure");

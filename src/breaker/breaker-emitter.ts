@@ -19,13 +19,13 @@ interface ChangeDetails {
 interface FailureDetails {
   /** The circuit before the call changes it. */
   readonly at: Circuit;
-  /** The call is part of a burst of throttles that was counted before. */
+  /** The call belongs to a burst of throttles that was already counted. */
   readonly isRepeated: boolean;
   /** The cooldown that a Retry-After causes; undefined without one. */
   readonly cooldownMs: number | undefined;
 }
 
-/** Emits the events of the breakers. Frequent events are not built when there is no listener. */
+/** Emits the events of the breakers. Before a frequent event, callers check `hasListener`. */
 export class BreakerEmitter extends Listeners<BreakerEvent> {
   beforeCall(
     host: string,
@@ -77,18 +77,18 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
 
   changed(
     { name, policy }: CircuitHolder,
-    old: Circuit,
-    now: Circuit,
+    before: Circuit,
+    after: Circuit,
     { nowUs, lastRateDelayMs, origin }: ChangeDetails,
   ): void {
-    if (old.kind === now.kind) return;
-    // The real duration of this opening: an adaptive reset may be longer than the policy says.
-    const reset_timeout_s = (now.kind === "open" ? now.untilUs - nowUs : policy.resetUs) / 1e6;
+    if (before.kind === after.kind) return;
+    // How long the circuit really stays open: an adaptive reset may be longer than the policy says.
+    const reset_timeout_s = (after.kind === "open" ? after.untilUs - nowUs : policy.resetUs) / 1e6;
     this.emit({
       event_type: "breaker_state_change",
       ...name,
-      old: stateName(old),
-      new: stateName(now),
+      old: stateName(before),
+      new: stateName(after),
       reset_timeout_s,
       last_rate_delay_ms: lastRateDelayMs,
       ...(origin === "peer" && { from_peer: true }),
@@ -114,7 +114,7 @@ export class BreakerEmitter extends Listeners<BreakerEvent> {
   }
 }
 
-/** With one more failure. */
+/** The number of failures after one more. */
 function failuresWith(circuit: Circuit, isThrottled: boolean): number {
   if (circuit.kind !== "closed") return 1;
   const { failures, throttles } = circuit;

@@ -18,14 +18,14 @@ const TYPES: Readonly<Record<string, string>> = {
 
 let loaded: Promise<ReadonlyMap<string, PageFile>> | undefined;
 
-/** The files of the page by name, read once. Only these names are ever served: no path comes from a request. */
+/** The files of the dashboard by name, read once. Only these names are served, never a path from a request. */
 export function pageFiles(): Promise<ReadonlyMap<string, PageFile>> {
   loaded ??= load();
   return loaded;
 }
 
 async function load(): Promise<ReadonlyMap<string, PageFile>> {
-  // `scripts/build.ts` writes it.
+  // Written by `scripts/build.ts`.
   const folder = join(packageFolder(), "dist/web");
   const names = (await readdir(folder)).filter(name => extname(name) in TYPES);
   const files = names.map(async name => {

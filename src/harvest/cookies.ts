@@ -15,18 +15,19 @@ interface StoredCookie {
   readonly expiresMs: number;
 }
 
-/** Sites whose cookies are kept; those that were not used for the longest time are dropped. */
+/** Maximum number of sites whose cookies are kept. The least recently used site is dropped. */
 const SITES_MAX = 500;
 /** RFC 6265, 6.1, asks for at least 50 cookies of a domain. The oldest ones are dropped. */
 const COOKIES_PER_SITE = 50;
 /** A longer cookie is ignored, as in browsers. */
 const COOKIE_CHARS_MAX = 4096;
-/** All cookies of a site. Servers refuse requests with much longer headers. */
+/** Maximum length of all cookies of a site together. Servers refuse requests with much longer headers. */
 const SITE_CHARS_MAX = 6000;
 
 /**
- * The cookies of a run, for publishers that set one and redirect. They are kept in memory only, and end with the run. A
- * cookie is sent to the hosts that RFC 6265 and the public suffix list allow, never from one publisher to another.
+ * The cookies of a run. Some publishers set a cookie, redirect, and send the file only to a client that returns the
+ * cookie. Cookies are kept in memory only, and end with the run. A cookie is sent to the hosts that RFC 6265 and the
+ * public suffix list allow, so the cookie of one publisher is never sent to another.
  */
 export class Cookies {
   readonly #time: Time;
@@ -48,7 +49,7 @@ export class Cookies {
     return sent.length === 0 ? {} : { cookie: sent.map(({ name, value }) => `${name}=${value}`).join("; ") };
   }
 
-  /** Keeps the cookies of a response. True if the next request is sent with other cookies than this one. */
+  /** Keeps the cookies of a response. Returns true if a cookie was added, changed or deleted. */
   keep(url: string, headers: Headers): boolean {
     const lines = [headers["set-cookie"] ?? []].flat().filter(line => line.length <= COOKIE_CHARS_MAX);
     if (lines.length === 0) return false;
@@ -92,7 +93,7 @@ function siteOf(host: string): string {
   return registrableDomain(host) ?? host;
 }
 
-/** Undefined if the line is no cookie, or one that the server may not set. */
+/** Undefined if the line is not a cookie, or is a cookie that the server may not set. */
 function parsed(line: string, from: URL, nowMs: number): StoredCookie | undefined {
   const cookie = Cookie.parse(line, { loose: true });
   if (cookie === undefined) return undefined;
@@ -102,9 +103,9 @@ function parsed(line: string, from: URL, nowMs: number): StoredCookie | undefine
   const domain = canonicalDomain(cookie.domain) || from.hostname;
   const isHostOnly = !cookie.domain || (domain === from.hostname && registrableDomain(domain) === undefined);
   if (!isHostOnly && (registrableDomain(domain) === undefined || !domainMatch(from.hostname, domain))) return undefined;
-  const isWholePath = path === "/";
+  const isRootPath = path === "/";
   if (/^__secure-/i.test(name) && !isSecure) return undefined;
-  if (/^__host-/i.test(name) && !(isSecure && isHostOnly && isWholePath)) return undefined;
+  if (/^__host-/i.test(name) && !(isSecure && isHostOnly && isRootPath)) return undefined;
   return {
     ...{ name, value, domain, isHostOnly, isSecure },
     path: path?.startsWith("/") ? path : defaultPath(from.pathname),

@@ -13,19 +13,19 @@ export function withFacts(
 ): ListedWork {
   const knownIds = defined(work.ids);
   const merged = { ...defined(ids), ...knownIds };
-  const isMore = Object.keys(merged).length > Object.keys(knownIds).length;
+  const hasNewIds = Object.keys(merged).length > Object.keys(knownIds).length;
   const known = work.metadata ?? {};
-  const news = Object.entries(metadata).filter(
+  const newFields = Object.entries(metadata).filter(
     ([field, value]) =>
       value !== undefined &&
       (known[field as keyof WorkMetadata] === undefined || (field === "isRetracted" && value && !known.isRetracted)),
   );
-  if (!isMore && news.length === 0) return work;
+  if (!hasNewIds && newFields.length === 0) return work;
   return {
     ...work,
     ids: merged,
-    metadata: { ...known, ...Object.fromEntries(news) },
-    sources: { ...work.sources, ...Object.fromEntries(news.map(([field]) => [field, resolver])) },
+    metadata: { ...known, ...Object.fromEntries(newFields) },
+    sources: { ...work.sources, ...Object.fromEntries(newFields.map(([field]) => [field, resolver])) },
   };
 }
 

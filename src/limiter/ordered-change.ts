@@ -3,7 +3,7 @@ import type { LimitPart } from "../policy/roles.ts";
 import { hasSameOrders } from "./ordered-limits.ts";
 import type { RoleBudget } from "./role-budget.ts";
 
-/** A role budget or total whose orders have changed. */
+/** A role budget or total for which the orders of operators (`ordered-limits.ts`) have changed. */
 export interface OrderedChange {
   readonly name: string;
   readonly part: LimitPart;
@@ -13,7 +13,7 @@ export interface OrderedChange {
   readonly roleBudget: RoleBudget | undefined;
 }
 
-/** The totals whose orders differ. A total that exists only by an order is unlimited before and after it. */
+/** The totals whose orders differ. A total that only an order creates is unlimited before and after the order. */
 export function changedTotals(
   before: ReadonlyMap<string, BudgetPolicy>,
   after: ReadonlyMap<string, BudgetPolicy>,

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { webUrlWithoutCredentials } from "./registry-json.ts";
 import type { Source } from "./resolver.ts";
 
-/** More imports than any real closure has. */
+/** More imports than any real closure has. Further imports are ignored. */
 const IMPORTS_MAX = 1000;
 
-/** The files that ontologies import, each once, with the ids that import it. */
+/** The files that ontologies import, directly or indirectly, and for each file the ids that import it. */
 export class ImportClosure {
   /** By IRI: the id of the source that provides it. */
   readonly #ids = new Map<string, string>();

@@ -6,14 +6,15 @@ import { type UnpackLimits, unpack } from "./unpack.ts";
 
 /** A downloaded file after unpacking. */
 export interface UnpackedFile {
-  /** The downloaded file if it was not compressed, else a new file beside it. */
+  /** The downloaded file if it was not unpacked, else a new file beside it. */
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;
+  /** The outermost packing; undefined if the file was not packed. */
   readonly packing: Packing | undefined;
 }
 
-/** Servers send gzip files inside zip files, and tar files inside gzip files. A file with more layers is an attack. */
+/** Servers send gzip files inside zip files, and tar files inside gzip files. Further layers are not unpacked. */
 const LAYERS_MAX = 2;
 
 /**

@@ -191,7 +191,8 @@ export interface BreakersOptions {
   /** Version of the file format: 1. @default 1 */
   readonly version?: 1 | undefined;
   /**
-   * default: the file changes single fields of the shipped file; none: the shipped file is ignored. @default default
+   * default: fields of this file replace those of the shipped file, and its other fields stay; none: the shipped file
+   * is ignored. @default default
    */
   readonly extends?: "default" | "none" | undefined;
   /**
@@ -205,8 +206,8 @@ export interface BreakersOptions {
   /** Settings of all breakers together. @default built-in settings */
   readonly advanced?: AdvancedBreakerOptions | undefined;
   /**
-   * Breakers by host; a port belongs to the name only if the policy names it. A listed host of a service has circuits
-   * of its own. @default none
+   * Breakers by host. A port is part of the name only if the policy lists the host with that port. A listed host of a
+   * service has circuits of its own. @default none
    */
   readonly hosts?: Readonly<Record<string, HostBreakerOptions>> | undefined;
   /**

@@ -28,7 +28,8 @@ export interface IdentitiesOptions {
   /** Version of the file format: 1. @default 1 */
   readonly version?: 1 | undefined;
   /**
-   * default: the file changes single fields of the shipped file; none: the shipped file is ignored. @default default
+   * default: fields of this file replace those of the shipped file, and its other fields stay; none: the shipped file
+   * is ignored. @default default
    */
   readonly extends?: "default" | "none" | undefined;
   /** Identification by host; null or false removes a host of the shipped file. @default none */

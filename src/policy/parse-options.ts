@@ -14,7 +14,7 @@ export const extendsSchema = s
   .oneOf("default", "none")
   .optional()
   .describe(
-    "default: the file changes single fields of the shipped file; none: the shipped file is ignored. Default: default",
+    "default: fields of this file replace those of the shipped file, and its other fields stay; none: the shipped file is ignored. Default: default",
   );
 
 /** Parses options by a schema. Throws a ConfigError that lists every problem. */

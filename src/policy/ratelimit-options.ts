@@ -6,13 +6,13 @@
 /** The limits of one budget. */
 export interface BudgetLimits {
   /**
-   * Rate limits such as 10/SECOND, 1/3SECOND or 300/min; a list, or one text joined by +. All of them hold at once.
-   * none is no rate limit, on purpose. @default inherited; for total, no rate limit
+   * Rate limits such as 10/SECOND, 1/3SECOND or 300/min; a list, or one text with + between the rates. All of them
+   * apply at once. none: no rate limit, not even an inherited one. @default inherited; for total, no rate limit
    */
   readonly rates?: string | readonly string[] | undefined;
   /**
-   * Rate limits of other units than requests, by the name of the unit: credits: 100000/DAY. Money is written in whole
-   * millionths. All of them hold at once, together with rates. none removes an inherited limit.
+   * Rate limits in other units than requests, by the name of the unit: credits: 100000/DAY. Amounts of money are whole
+   * millionths of the currency. All of them apply at once, together with rates. none removes an inherited limit.
    * @default inherited; for total, none
    */
   readonly costs?: Readonly<Record<string, string | readonly string[]>> | undefined;
@@ -39,7 +39,7 @@ export interface RoleLimits extends BudgetLimits {
   /** Whether HEAD requests count toward the rate limits. @default inherited; otherwise false */
   readonly count_head?: boolean | undefined;
   /**
-   * What a call uses of each unit of costs if it does not say so itself, whole numbers of 0 or more: credits: 10.
+   * Costs of a call in the units that the call does not set itself, whole numbers of 0 or more: credits: 10.
    * @default inherited; otherwise 1
    */
   readonly call_costs?: Readonly<Record<string, number>> | undefined;
@@ -49,8 +49,8 @@ export interface RoleLimits extends BudgetLimits {
    */
   readonly cost_headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * all: one budget for all calls; partition: a budget of its own for each partition that calls name, below the common
-   * total. Calls without a partition share one. @default inherited; otherwise all
+   * all: one budget for all calls; partition: one budget for each partition that calls name, below the common total.
+   * Calls without a partition share one budget. @default inherited; otherwise all
    */
   readonly per?: "all" | "partition" | undefined;
   /**
@@ -79,9 +79,9 @@ export interface TierLimits extends LimitsByRole {
 /** The limits of one host. */
 export interface HostLimits extends TierLimits {
   /**
-   * Limits of requests that carry a key or the email address, by the name that identities.yaml gives it: an environment
-   * variable such as API_KEY, or mailto. They replace single fields of this entry, and such requests are counted apart.
-   * Of several, the last one wins. @default none
+   * Limits of requests that carry a key or the email address, by the name that identities.yaml gives it: an
+   * environment variable such as API_KEY, or mailto. Fields that are set here replace those of this entry, and these
+   * requests have a budget of their own. If several apply, the last one wins. @default none
    */
   readonly with?: Readonly<Record<string, TierLimits>> | undefined;
   /** Whether the rates of this entry adapt to 429 responses. @default inherited; otherwise aimd.enabled */
@@ -159,7 +159,8 @@ export interface RatelimitsOptions {
   /** Version of the file format: 1. @default 1 */
   readonly version?: 1 | undefined;
   /**
-   * default: the file changes single fields of the shipped file; none: the shipped file is ignored. @default default
+   * default: fields of this file replace those of the shipped file, and its other fields stay; none: the shipped file
+   * is ignored. @default default
    */
   readonly extends?: "default" | "none" | undefined;
   /**
@@ -169,7 +170,7 @@ export interface RatelimitsOptions {
   readonly mode?: "enforce" | "shadow" | undefined;
   /** Limits of hosts that are not listed, and of fields that a host does not set. @default built-in limits */
   readonly defaults?: LimitsByRole | undefined;
-  /** Limits by host; a port belongs to the name only if the policy names it. @default none */
+  /** Limits by host. A port is part of the name only if the policy lists the host with that port. @default none */
   readonly hosts?: Readonly<Record<string, HostLimits>> | undefined;
   /** Hosts, suffixes and paths that share one budget, by the name of the service. @default none */
   readonly services?: Readonly<Record<string, ServiceLimits>> | undefined;

@@ -23,7 +23,7 @@ const ratesSchema = s
   .convert(texts => (texts === NO_LIMIT ? [] : parseRates(texts)))
   .optional()
   .describe(
-    "Rate limits such as 10/SECOND, 1/3SECOND or 300/min; a list, or one text joined by +. All of them hold at once. none is no rate limit, on purpose. Default: inherited; for total, no rate limit",
+    "Rate limits such as 10/SECOND, 1/3SECOND or 300/min; a list, or one text with + between the rates. All of them apply at once. none: no rate limit, not even an inherited one. Default: inherited; for total, no rate limit",
   );
 
 /** A unit is also a key of call options and of overrides such as `costs.credits:1000/DAY`. */
@@ -50,7 +50,7 @@ const budget = {
     .map(unitSchema, costRatesSchema)
     .optional()
     .describe(
-      "Rate limits of other units than requests, by the name of the unit: credits: 100000/DAY. Money is written in whole millionths. All of them hold at once, together with rates. none removes an inherited limit. Default: inherited; for total, none",
+      "Rate limits in other units than requests, by the name of the unit: credits: 100000/DAY. Amounts of money are whole millionths of the currency. All of them apply at once, together with rates. none removes an inherited limit. Default: inherited; for total, none",
     ),
   max_concurrent: s
     .integer()
@@ -92,7 +92,7 @@ const roleSchema = s.object({
     .map(unitSchema, s.integer().min(0).max(MAX_COST_LIMIT))
     .optional()
     .describe(
-      "What a call uses of each unit of costs if it does not say so itself, whole numbers of 0 or more: credits: 10. Default: inherited; otherwise 1",
+      "Costs of a call in the units that the call does not set itself, whole numbers of 0 or more: credits: 10. Default: inherited; otherwise 1",
     ),
   cost_headers: s
     .map(unitSchema, s.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "expected the name of a response header"))
@@ -104,7 +104,7 @@ const roleSchema = s.object({
     .oneOf("all", "partition")
     .optional()
     .describe(
-      "all: one budget for all calls; partition: a budget of its own for each partition that calls name, below the common total. Calls without a partition share one. Default: inherited; otherwise all",
+      "all: one budget for all calls; partition: one budget for each partition that calls name, below the common total. Calls without a partition share one budget. Default: inherited; otherwise all",
     ),
   mode: modeSchema,
 });
@@ -132,7 +132,7 @@ const withSchema = s
   )
   .optional()
   .describe(
-    "Limits of requests that carry a key or the email address, by the name that identities.yaml gives it: an environment variable such as API_KEY, or mailto. They replace single fields of this entry, and such requests are counted apart. Of several, the last one wins. Default: none",
+    "Limits of requests that carry a key or the email address, by the name that identities.yaml gives it: an environment variable such as API_KEY, or mailto. Fields that are set here replace those of this entry, and these requests have a budget of their own. If several apply, the last one wins. Default: none",
   );
 
 const adaptsSchema = s
@@ -271,7 +271,9 @@ export const ratelimitsSchema = s.object({
   hosts: s
     .map(hostNameSchema, s.object({ with: withSchema, aimd: adaptsSchema, ...host }))
     .default({})
-    .describe("Limits by host; a port belongs to the name only if the policy names it. Default: none"),
+    .describe(
+      "Limits by host. A port is part of the name only if the policy lists the host with that port. Default: none",
+    ),
   services: servicesSchema
     .default({})
     .describe("Hosts, suffixes and paths that share one budget, by the name of the service. Default: none"),

@@ -30,7 +30,8 @@ export interface PeersOptions {
 }
 
 /**
- * What a request needs from the processes that share a store: leased units, leased slots, and fresh breaker records.
+ * Gets for each request what depends on the processes that share a store: leased units and slots, and fresh breaker
+ * records.
  * The gate calls it and takes its changes. It calls the gate only by `wake`, when there are changes to take.
  */
 export class Peers {
@@ -40,7 +41,7 @@ export class Peers {
   readonly #costLeases: CostLeases | undefined;
   readonly #slotLeases: SlotLeases | undefined;
   readonly #breakerSync: BreakerSync | undefined;
-  /** The last request of each role budget that had the turn. */
+  /** The last request of each role budget whose turn it was. */
   readonly #lastCalls = new WeakMap<RoleBudget, EntryRequest>();
   readonly #readTimers = new Map<RoleBudget, Timer>();
   /** Number of requests to the store that were started for each role budget. */
@@ -64,7 +65,7 @@ export class Peers {
       this.#breakerSync = new BreakerSync(breakerStore, breakers, time, wake);
   }
 
-  /** The store of the limits does not answer; undefined while it does. */
+  /** The outage of the store of the limits; undefined while the store answers. */
   get away(): StoreAway | undefined {
     return this.#unitLeases?.away;
   }
@@ -79,9 +80,9 @@ export class Peers {
     // If limits are shared, only the unit leases decide when their store is away and when it is back.
     for (const change of changes)
       if (change.kind === "store" && change.away !== undefined) this.#unitLeases.failed(change.away.error);
-    const ofUnits = this.#unitLeases.takeChanges();
-    if (ofUnits.some(change => change.kind === "store" && change.away === undefined)) this.#costLeases?.resume();
-    return [...ofUnits, ...changes.filter(({ kind }) => kind !== "store")];
+    const unitChanges = this.#unitLeases.takeChanges();
+    if (unitChanges.some(change => change.kind === "store" && change.away === undefined)) this.#costLeases?.resume();
+    return [...unitChanges, ...changes.filter(({ kind }) => kind !== "store")];
   }
 
   /** Whether leases and breaker records allow the request now. Does not ask the store. */
@@ -94,12 +95,12 @@ export class Peers {
     this.#checkSuspension();
     return (
       this.#unitLeases?.has(roleBudget, charge.units, nowUs) !== false &&
-      (this.#isSharing || this.#costLeases?.has(roleBudget, charge.costs, nowUs) !== false) &&
+      (this.#usesShare || this.#costLeases?.has(roleBudget, charge.costs, nowUs) !== false) &&
       this.#hasSlots(roleBudget)
     );
   }
 
-  /** As `isReady`, for a request that has the turn. If false, the store is being asked, and a change follows. */
+  /** As `isReady`, for a request whose turn it is. If false, the store is being asked, and a change follows. */
   ensureReady(waiter: Waiter, queue: WaitQueue, nowUs: number): boolean {
     const { roleBudget, units, charge, call } = waiter;
     this.#checkSuspension();
@@ -111,7 +112,7 @@ export class Peers {
     const hasSlots = this.#hasSlots(roleBudget) || this.#ensureSlots(roleBudget, queue.length);
     const hasUnits = hasSlots && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true);
     const isReady = hasUnits && this.#ensureCosts(roleBudget, charge, queue.length, nowUs) && isFresh;
-    // A request of units is counted where it starts, because units are also requested ahead.
+    // `onRequest` has counted a request for units already, because units are also requested in advance.
     if (!wasRequesting && this.isRequesting(waiter) && this.requestCount(roleBudget) === requests)
       this.#countRequest(roleBudget);
     return isReady;
@@ -185,15 +186,15 @@ export class Peers {
   }
 
   /**
-   * The policy has other limits: units that were leased under the former ones are returned, and leased again. What
-   * budgets have taken over is reported to the store.
+   * The policy has other limits: units that were leased under the former ones are returned, and leased again. Units
+   * that budgets have taken over are reported to the store.
    */
   limitsChanged(takenOver: readonly TakenOver[]): void {
     this.#unitLeases?.limitsChanged(takenOver);
     this.#costLeases?.limitsChanged();
   }
 
-  /** These budgets count units that the store does not count for them. */
+  /** Reports to the store the units that these budgets have taken over, because it does not count them there. */
   takenOver(all: readonly TakenOver[]): void {
     if (all.length > 0) this.#unitLeases?.takenOver(all);
   }
@@ -210,8 +211,8 @@ export class Peers {
   }
 
   /**
-   * What a request really used of the costs that were leased for it. Called once for each grant, and again without leased
-   * costs if the request turns out to have used more.
+   * Reports the costs that a request has really used, and those that were leased for it. Called once for each grant, and
+   * again without leased costs if the request turns out to have used more.
    */
   costsUsed(roleBudget: RoleBudget, leased: Costs, used: Costs): void {
     this.#costLeases?.used(roleBudget, leased, used);
@@ -238,7 +239,7 @@ export class Peers {
     await this.#unitLeases?.close();
   }
 
-  /** Reads the records of a store far away one round trip before the windows permit the next request. */
+  /** If the store is far away, reads the records one round trip before the windows permit the next request. */
   #readAhead(roleBudget: RoleBudget): void {
     const call = this.#lastCalls.get(roleBudget);
     const aheadUs = this.#breakerSync?.readAheadUs ?? 0;
@@ -254,28 +255,28 @@ export class Peers {
   }
 
   #ensureCosts(roleBudget: RoleBudget, { costs }: Charge, queued: number, nowUs: number): boolean {
-    if (costs === undefined || this.#costLeases === undefined || this.#isSharing) return true;
-    // A store that is away is tried by the unit leases alone.
+    if (costs === undefined || this.#costLeases === undefined || this.#usesShare) return true;
+    // Only the unit leases retry a store that is away.
     if (this.#unitLeases?.away === undefined) return this.#costLeases.ensure(roleBudget, costs, queued, nowUs);
     if (this.#costLeases.has(roleBudget, costs, nowUs)) return true;
     this.#unitLeases.awaitStore(roleBudget);
     return false;
   }
 
-  /** While the store is away, each process may use its share of the limits. */
-  get #isSharing(): boolean {
+  /** The store is away, and this process uses its share of the limits meanwhile. */
+  get #usesShare(): boolean {
     return this.#unitLeases?.away?.mode === "share";
   }
 
   #ensureSlots(roleBudget: RoleBudget, wanted: number): boolean {
-    // A store that is away is tried by the unit leases alone.
+    // Only the unit leases retry a store that is away.
     if (this.#unitLeases?.away === undefined) return this.#slotLeases?.ensure(roleBudget, wanted) === true;
     this.#unitLeases.awaitStore(roleBudget);
     return false;
   }
 
-  /** While the store is away no slots are leased: each process has its share of them. */
+  /** A process that uses its share of the limits leases no slots: it has its share of them. */
   #hasSlots(roleBudget: RoleBudget): boolean {
-    return this.#slotLeases === undefined || this.#isSharing || this.#slotLeases.has(roleBudget);
+    return this.#slotLeases === undefined || this.#usesShare || this.#slotLeases.has(roleBudget);
   }
 }

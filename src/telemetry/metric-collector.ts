@@ -3,7 +3,7 @@ import { cacheResultOf, callOutcomeOf } from "./call-outcome.ts";
 import type { EventOf, TelemetryEvent } from "./events.ts";
 import type { MetricLabels, MetricRecorder } from "./metrics.ts";
 
-/** Further hosts are counted as `(other)`: a crawler would make a time series for each of very many hosts. */
+/** Further hosts are counted as `(other)`, because each host adds time series and a crawler calls very many hosts. */
 const HOSTS_MAX = 1000;
 const OTHER = "(other)";
 
@@ -22,7 +22,7 @@ export class MetricCollector {
     this.#hostsMax = hostsMax;
   }
 
-  /** Returns the opening that the event reports, if any. */
+  /** Counts an event. Returns the opening of a circuit that the event reports, if any. */
   take(event: TelemetryEvent): BreakerOpening | undefined {
     const opening = this.#openings.of(event);
     if (opening?.isCounted)
@@ -43,7 +43,7 @@ export class MetricCollector {
     return opening;
   }
 
-  /** A call is counted at the host that ended it; after redirects that is not the host that was called. */
+  /** A call is counted for its last host. After a redirect, that may be another host than the one that was called. */
   #call(event: EventOf<"http_request">): void {
     const { final_host, role, background, unsent_wait_ms } = event;
     const recorder = this.#recorder;
@@ -94,7 +94,7 @@ export class MetricCollector {
   }
 }
 
-/** The waits of an attempt that `rate_delay_ms` of its call includes. */
+/** The time that this attempt adds to `rate_delay_ms` of its call. */
 export function queueWaitMs(event: EventOf<"http_attempt">): number {
   return event.rate_wait_ms + event.slot_wait_ms + event.breaker_wait_ms + event.jitter_wait_ms;
 }

@@ -1,4 +1,7 @@
-/** The checks of `docstokg doctor` that need no store. No value of a variable is printed: it may be a secret. */
+/**
+ * The checks of `docstokg doctor` that need no store. They never print a key, the contact address or the password of a
+ * proxy.
+ */
 import { stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { withoutCredentials } from "../../core/text/passwords.ts";
@@ -22,38 +25,38 @@ export function nodeCheck(versions: Readonly<Record<string, string | undefined>>
     : { what: "node", verdict: "problem", detail: problem };
 }
 
-/** The policy, and the age of its numbers. */
+/** Problems and warnings of the policy, and rate limits whose source is old. */
 export function policyChecks({ problems, findings }: PolicyCheck): readonly DoctorFinding[] {
-  const wrong = problems.map(({ where, path, message }): DoctorFinding => {
+  const problemFindings = problems.map(({ where, path, message }): DoctorFinding => {
     return { what: "policy", verdict: "problem", detail: `${where}: ${path ? `${path}: ` : ""}${message}` };
   });
   const stale = findings.filter(({ rule }) => rule === "stale-number");
   const warnings = findings.filter(({ rule, severity }) => severity === "warning" && rule !== "stale-number");
-  const doubtful: DoctorFinding = {
+  const warningFinding: DoctorFinding = {
     what: "policy",
     verdict: "warning",
     detail: `${formatCount(warnings.length, "warning")}, the first: ${warnings[0]?.message}`,
     advice: "docstokg policy check lists all warnings",
   };
-  const old: DoctorFinding = {
+  const staleFinding: DoctorFinding = {
     what: "policy age",
     verdict: "warning",
     detail: stale.map(({ message }) => message).join("; "),
     advice: "compare these numbers with the pages of the services; a newer version of the package may have newer ones",
   };
   return [
-    ...(wrong.length > 0
-      ? wrong
+    ...(problemFindings.length > 0
+      ? problemFindings
       : warnings.length > 0
-        ? [doubtful]
+        ? [warningFinding]
         : [{ what: "policy", verdict: "ok", detail: "valid" } as const]),
     ...(stale.length > 0
-      ? [old]
-      : [{ what: "policy age", verdict: "ok", detail: "no source is older than 180 days" } as const]),
+      ? [staleFinding]
+      : [{ what: "policy age", verdict: "ok", detail: "no source of a rate limit is older than 180 days" } as const]),
   ];
 }
 
-/** A clock that is before the newest source of the policy is wrong. Certificates and dates in Retry-After are compared with it. */
+/** The notes of the policy say in which month a source was read. A clock that shows an earlier time is wrong. */
 export function clockCheck({ ratelimits }: LoadedPolicy, nowMs: number): DoctorFinding {
   const dates = ratelimits.assignments.flatMap(({ note = "" }) => [...note.matchAll(/\b(20\d\d)-(0[1-9]|1[0-2])\b/g)]);
   const newestMs = Math.max(0, ...dates.map(([, year, month]) => Date.UTC(Number(year), Number(month) - 1)));
@@ -73,11 +76,11 @@ export function proxyCheck(env: Environment): DoctorFinding {
     if (settings === undefined) return { what: "proxy", verdict: "ok", detail: "none in the environment" };
     const { httpProxy, httpsProxy, noProxy } = settings;
     const parts = [
-      ...(httpsProxy === "" ? [] : [`https by ${withoutCredentials(httpsProxy)}`]),
-      ...(httpProxy === "" ? [] : [`http by ${withoutCredentials(httpProxy)}`]),
-      ...(noProxy === "" ? [] : [`not for ${noProxy}`]),
+      ...(httpsProxy === "" ? [] : [`https via ${withoutCredentials(httpsProxy)}`]),
+      ...(httpProxy === "" ? [] : [`http via ${withoutCredentials(httpProxy)}`]),
+      ...(noProxy === "" ? [] : [`no proxy for ${noProxy}`]),
     ];
-    const detail = `${parts.join(", ")}; in your own program, a hub uses it only with network: { proxy: "env" }`;
+    const detail = `${parts.join(", ")}; in your own program, a hub uses the proxy only with network: { proxy: "env" }`;
     return { what: "proxy", verdict: "ok", detail };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
@@ -90,12 +93,12 @@ export function contactCheck(env: Environment): DoctorFinding {
   return {
     what: "contact",
     verdict: "warning",
-    detail: "DOCSTOKG_MAILTO is not set: services get no contact address, and allow less",
+    detail: "DOCSTOKG_MAILTO is not set: services get no contact address, and some of them allow fewer requests",
     advice: "export DOCSTOKG_MAILTO=you@example.org, with your own address",
   };
 }
 
-/** Keys for which the policy has other limits. */
+/** The environment variables of API keys with which the policy has other limits (`with`). */
 export function keysCheck({ ratelimits }: LoadedPolicy, env: Environment): DoctorFinding {
   const names = ratelimits.assignments.flatMap(({ path: [, , section, key = ""] }) =>
     section === "with" && key !== "mailto" && key !== "" ? [key] : [],
@@ -105,7 +108,7 @@ export function keysCheck({ ratelimits }: LoadedPolicy, env: Environment): Docto
   const missing = known.filter(name => !env[name]);
   const detail = [
     set.length === 0 ? "none is set" : `set: ${set.join(", ")}`,
-    ...(missing.length === 0 ? [] : [`would allow more: ${missing.join(", ")}`]),
+    ...(missing.length === 0 ? [] : [`not set, would allow more requests: ${missing.join(", ")}`]),
   ];
   return { what: "API keys", verdict: "ok", detail: detail.join("; ") };
 }

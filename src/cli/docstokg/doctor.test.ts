@@ -97,16 +97,16 @@ test("doctor prints no secret", async () => {
   const { stdout, stderr } = await runCli(["doctor"], { env });
   assert.doesNotMatch(stdout + stderr, /hidden/);
   assert.match(stdout, /set: NCBI_API_KEY/);
-  assert.match(stdout, /https by http:\/\/…@proxy\.example\.org:3128/);
+  assert.match(stdout, /https via http:\/\/…@proxy\.example\.org:3128/);
 });
 
-test("a clock that is before the newest source of the policy is a problem", async () => {
+test("a clock that shows a time before the newest source of the policy is a problem", async () => {
   const policy = await loadPolicy({ env: {} });
   assert.equal(clockCheck(policy, Date.UTC(2020, 0)).verdict, "problem");
   assert.equal(clockCheck(policy, Date.UTC(2040, 0)).verdict, "ok");
 });
 
-test("an old Node and an address that is no proxy are problems", () => {
+test("an old Node and a proxy URL with an unsupported scheme are problems", () => {
   assert.equal(nodeCheck({ node: "20.11.0" }).verdict, "problem");
   assert.equal(proxyCheck({ HTTPS_PROXY: "ftp://x" }).verdict, "problem");
 });

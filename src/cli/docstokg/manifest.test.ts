@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
 import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
 import { PostgresServer, whyNoPostgres } from "../../../test/harvest/postgres-server.ts";
@@ -34,6 +35,23 @@ test("manifest copy of a missing file names its argument, and no flag that the c
   const from = join(folder, "none.sqlite");
   const { exitCode, stderr } = await runCli(["manifest", "copy", from, join(folder, "to.sqlite")]);
   assert.deepEqual([exitCode, stderr], [2, `docstokg: <from>: manifest not found: ${from}\n`]);
+});
+
+test("manifest copy names the source if the source cannot be read", async () => {
+  const { folder } = await temporaryFolder();
+  const [from, to] = [join(folder, "from.sqlite"), join(folder, "to.sqlite")];
+  await (await openManifest(from, systemTime)).close();
+  const database = new DatabaseSync(from);
+  const { page, size } = database
+    .prepare("SELECT rootpage AS page, page_size AS size FROM sqlite_schema, pragma_page_size WHERE name = 'attempts'")
+    .get() as { readonly page: number; readonly size: number };
+  database.close();
+  const bytes = readFileSync(from);
+  writeFileSync(from, bytes.fill(0xff, (page - 1) * size, page * size));
+  const { exitCode, stderr } = await runCli(["manifest", "copy", from, to]);
+  assert.equal(exitCode, 1);
+  assert.match(stderr, /cannot read the manifest .*from\.sqlite: database disk image is malformed/);
+  assert.doesNotMatch(stderr, /to\.sqlite/);
 });
 
 test("an invalid URL of a manifest is reported under the name of its argument or variable", async () => {

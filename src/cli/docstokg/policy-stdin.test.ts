@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runCli } from "../../../test/cli/kit.ts";
 
-test("policy check - checks the file on stdin, and names it so in its problems", async () => {
+test("policy check - checks the file on stdin, and its problems name the file stdin", async () => {
   const input = "hosts:\n  api.example.org:\n    metadata: { rates: 10/SECNOD }\n";
   const { exitCode, stdout, stderr } = await runCli(["policy", "check", "-"], { input });
   assert.equal(exitCode, 2);

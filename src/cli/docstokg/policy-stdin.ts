@@ -6,7 +6,7 @@ import type { PolicySources } from "../../policy/load.ts";
 import type { Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 
-/** Far above any policy; a mistyped pipe must not fill the memory. */
+/** Much longer than any policy. The limit prevents that a wrong input fills the memory. */
 const BYTES_MAX = 10_000_000;
 
 /** `policy check -`: checks the policy file on stdin. Problems name it `stdin`. */
@@ -22,17 +22,21 @@ export async function checkStdin(
     bytes += chunks.at(-1)?.length ?? 0;
     if (bytes > BYTES_MAX) throw usageError("-", `stdin has more than ${BYTES_MAX} bytes, the limit for a policy file`);
   }
-  // The loader reads files. The folder is private, because the text may contain a password.
+  // The loader reads only files. Other users cannot read this folder: the policy may contain a password.
   const folder = await mkdtemp(join(tmpdir(), "docstokg-"));
   try {
     const file = join(folder, "stdin");
     await writeFile(file, Buffer.concat(chunks), { mode: 0o600 });
     const { kind, problems, findings } = await checkFile(file, sources, nowMs);
-    const named = (text: string) => text.replaceAll(file, "stdin");
+    const withStdinName = (text: string) => text.replaceAll(file, "stdin");
     return {
       kind,
-      problems: problems.map(problem => ({ ...problem, where: named(problem.where), message: named(problem.message) })),
-      findings: findings.map(finding => ({ ...finding, message: named(finding.message) })),
+      problems: problems.map(problem => ({
+        ...problem,
+        where: withStdinName(problem.where),
+        message: withStdinName(problem.message),
+      })),
+      findings: findings.map(finding => ({ ...finding, message: withStdinName(finding.message) })),
     };
   } finally {
     await rm(folder, { recursive: true, force: true });

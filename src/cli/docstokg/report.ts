@@ -80,7 +80,7 @@ async function compare(before: string, after: string, flags: Flags, io: Io): Pro
 interface ReadRun {
   /** To be closed by the caller. */
   readonly file: TelemetryFile;
-  /** Of the telemetry. */
+  /** The telemetry file or folder. */
   readonly path: string;
   readonly runs: readonly ListedRun[];
   readonly runReport: RunReport;
@@ -129,7 +129,7 @@ function runNotFound(run: string, cause: unknown): unknown {
   return usageError(run, "no such file or folder, and no telemetry in the current folder to find a run with this id");
 }
 
-/** The run with this id or prefix; the latest run without one. */
+/** The run whose id is `wanted` or starts with it; the latest run if `wanted` is undefined. */
 function chosen(runs: readonly ListedRun[], wanted: string | undefined, path: string): ListedRun {
   const latest = runs.at(-1);
   if (latest === undefined) throw usageError(path, "contains no events");

@@ -11,7 +11,7 @@ lockfile: ontologies.lock.json
 
 # Rate limits per service, over all processes with the same shared_dir.
 ratelimit:
-  default: 8/second # plus 300/minute
+  default: 8/second # and at most 300/minute
   per_service: { ols: 4/second, bioportal: 2/second }
   # shared_dir: .ontofetch
 

@@ -4,7 +4,7 @@ const PROBABILITY_BITS = 11;
 const MOVE_BITS = 5;
 const HALF = (1 << PROBABILITY_BITS) / 2;
 
-/** Probabilities that the next bit is 0, all equal in the beginning. */
+/** Probabilities that the next bit is 0; each is 1/2 at the start. */
 export function probabilities(count: number): Uint16Array {
   return new Uint16Array(count).fill(HALF);
 }
@@ -50,14 +50,14 @@ export class RangeDecoder {
     return 1;
   }
 
-  /** A number of `bits` bits, the highest first, by a tree of probabilities from `start` on. */
+  /** Decodes a number, highest bit first. Its probabilities are a binary tree in `model`, from index `start` on. */
   tree(model: Uint16Array, start: number, bits: number): number {
     let node = 1;
     for (let left = bits; left > 0; left -= 1) node = (node << 1) | this.bit(model, start + node);
     return node - (1 << bits);
   }
 
-  /** As `tree`, the lowest bit first. */
+  /** As `tree`, lowest bit first. */
   reverseTree(model: Uint16Array, start: number, bits: number): number {
     let node = 1;
     let value = 0;
@@ -69,7 +69,7 @@ export class RangeDecoder {
     return value;
   }
 
-  /** A number whose bits are all equally likely. */
+  /** Decodes a number without learned probabilities: 0 and 1 are equally likely for each bit. */
   direct(bits: number): number {
     let value = 0;
     for (let left = bits; left > 0; left -= 1) {

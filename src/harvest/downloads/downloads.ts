@@ -27,7 +27,7 @@ import {
 } from "./download-failure.ts";
 import { ExclusiveActions } from "./exclusive-actions.ts";
 import { type FileFlag, MEDIA_TYPES, type StoredKind } from "./file-check.ts";
-import { pageIn } from "./file-sample.ts";
+import { readPageStart } from "./file-sample.ts";
 import { filePathFor, type Layout } from "./layout.ts";
 import { type MetadataFormat, writeMetadata } from "./metadata-file.ts";
 import { finishDownload, moveDownload } from "./recovery.ts";
@@ -206,7 +206,8 @@ export class Downloads {
     const path = fileStore.parts.pathOf(file);
     const check = await withDiskErrors(path, () => checkDownload(request.candidate, path, saved));
     if ("failure" in check) {
-      const page = check.failure.reason === "html-instead" ? await withDiskErrors(path, () => pageIn(path)) : undefined;
+      const page =
+        check.failure.reason === "html-instead" ? await withDiskErrors(path, () => readPageStart(path)) : undefined;
       await removePartialFile(path, record);
       const response = page && { url: request.url, status, headers: plainHeaders(saved.headers), body: page };
       return { kind: "failed", ...check.failure, status, bytes, ...(response && { page: response }) };

@@ -27,8 +27,8 @@ export async function readSample(path: string, bytes: number, isFullLength: bool
   }
 }
 
-/** The start of an HTML page as text, for its links. */
-export async function pageIn(path: string): Promise<string> {
+/** Reads the start of an HTML page as text, to find links in it. */
+export async function readPageStart(path: string): Promise<string> {
   const file = await open(path, "r");
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, 0);

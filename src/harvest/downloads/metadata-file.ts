@@ -3,7 +3,7 @@ import type { ListedWork } from "../manifest/manifest.ts";
 import { redactedUrl } from "../redacted-url.ts";
 import type { FileStore } from "../storage/file-store.ts";
 
-/** CSL-JSON, BibTeX, and everything that is known as JSON. */
+/** `csl` is CSL-JSON. `json` is a JSON object with all known fields of the work. */
 export const METADATA_FORMATS = ["csl", "bibtex", "json"] as const;
 /** A format for metadata beside files. */
 export type MetadataFormat = (typeof METADATA_FORMATS)[number];

@@ -1,7 +1,7 @@
 /** Invisible characters: zero-width characters, marks of direction, soft hyphens, byte order marks. */
 const INVISIBLE = /\p{Cf}|[\u115f\u1160\u3164\uffa0]/gu;
 
-/** The visible text. Copied identifiers may contain invisible characters, which would make them other identifiers. */
+/** The visible text. A copied identifier may contain invisible characters, which would make it another identifier. */
 export function withoutInvisible(text: string): string {
   return text.replace(INVISIBLE, "").trim();
 }

@@ -1,4 +1,4 @@
-import { ConfigError } from "../../errors.ts";
+import { ConfigError, DownloadError, messageOf } from "../../errors.ts";
 import type { Manifest, ManifestLock } from "./manifest.ts";
 import { TABLE_NAMES, type TableName, type TablePage } from "./manifest-tables.ts";
 
@@ -14,10 +14,20 @@ export async function copyManifest(from: Manifest, to: Manifest): Promise<Copied
     if (works.total + works.merged + runs.length > 0)
       throw problem(`${to.name} has works already; copy to an empty manifest`);
     const copied = Object.fromEntries(TABLE_NAMES.map(table => [table, 0])) as Record<TableName, number>;
-    await to.tables.write(counted(from.tables.read(), copied));
+    await to.tables.write(counted(pagesOf(from), copied));
     return copied;
   } finally {
     for (const lock of locks) lock.release();
+  }
+}
+
+/** An error of the source must name the source: the caller takes any other error of a backend for one of the target. */
+async function* pagesOf(from: Manifest): AsyncIterable<TablePage> {
+  try {
+    yield* from.tables.read();
+  } catch (cause) {
+    if (from.errorFrom(cause) === cause) throw cause;
+    throw new DownloadError(`cannot read the manifest ${from.name}: ${messageOf(cause)}`, { cause });
   }
 }
 

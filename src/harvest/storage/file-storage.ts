@@ -12,7 +12,8 @@ export interface FileToPut {
 
 /**
  * Where `harvest` stores files, if not in a folder: a database, an archive, a service. Paths come from the hashes of files,
- * so that a path always has the same bytes. A rejection ends the harvest, and the next one stores the file again.
+ * so that a path always has the same bytes. If a method rejects, the harvest ends, and the next harvest stores the file
+ * again.
  */
 export interface FileStorage {
   /** Shown in messages. */
@@ -26,6 +27,6 @@ export interface FileStorage {
   bytesOf(path: string): Promise<number | undefined>;
   /** Deletes a file, if there is one. */
   delete(path: string): Promise<void>;
-  /** The `path` of the file in results. */
+  /** The location of a stored file, such as its URL. Results report it as `path`. */
   locationOf(path: string): string;
 }

@@ -3,7 +3,7 @@ import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ifExists } from "../../files/disk-errors.ts";
 
-/** A folder with partial files. */
+/** A folder with the partial files of downloads. */
 export class PartFiles {
   readonly folder: string;
 
@@ -33,7 +33,10 @@ export class PartFiles {
     return readdir(this.folder);
   }
 
-  /** The bytes that a partial file has now, under another name: the process that began it may still write to it. */
+  /**
+   * Copies the bytes that a partial file has now; does nothing if there is no such file. The file is not renamed,
+   * because the process that began it may still write to it.
+   */
   async copy(from: string, to: string): Promise<void> {
     await ifExists(copyFile(this.pathOf(from), this.pathOf(to), constants.COPYFILE_FICLONE));
   }

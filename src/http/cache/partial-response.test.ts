@@ -34,7 +34,7 @@ function served(request: ReturnType<typeof get>, stored: FoundResponse): readonl
   return [head.status, body.toString()];
 }
 
-test("a range of a complete response is a 206 with its place, and one beyond its end a 416", () => {
+test("a range of a complete response is a 206 with its Content-Range, and a range beyond its end a 416", () => {
   const stored = found(200, TEXT, { ...tagged, "content-length": "10", "content-type": "text/plain" });
   assert.deepEqual(served(get("bytes=2-4"), stored), [206, "234"]);
   assert.deepEqual(served(get("bytes=-3"), stored), [206, "789"]);
@@ -53,7 +53,7 @@ test("If-Range with another validator gets the complete response", () => {
   assert.deepEqual(served(get("bytes=0-1", '"b"'), stored), [200, TEXT]);
 });
 
-test("an encoded response and a response that is no 200 have no parts", () => {
+test("a range of an encoded response or of an error response is not served", () => {
   const encoded = found(200, TEXT, { "content-encoding": "gzip" });
   assert.equal(hasRequestedBytes(get("bytes=0-1"), encoded), false);
   assert.deepEqual(served(get("bytes=0-1"), found(404, "gone")), [404, "gone"]);

@@ -22,7 +22,7 @@ export interface HeadAndBody {
 
 type RangeRequest = Pick<OutgoingRequest, "method" | "headers">;
 
-/** Whether a stored response has the bytes that the request asks for. A part answers only requests for a part. */
+/** Whether a stored response has the bytes that the request asks for. A 206 answers only requests with a range. */
 export function hasRequestedBytes(request: RangeRequest, found: FoundResponse): boolean {
   const range = requestedRange(request);
   if (range === undefined) return found.status !== 206;
@@ -37,8 +37,8 @@ export function hasRequestedBytes(request: RangeRequest, found: FoundResponse): 
 }
 
 /**
- * The part of a stored response that the request asks for: a 206, or a 416 when there are no such bytes. The response
- * itself for a request without a range, and when `If-Range` names another representation.
+ * The part of a stored response that the request asks for: a 206, or a 416 when there are no such bytes. Returns the
+ * stored response unchanged for a request without a range, and when `If-Range` names another representation.
  */
 export function requestedPart(request: RangeRequest, head: StoredHead, body: Buffer): HeadAndBody {
   const range = requestedRange(request);
@@ -58,7 +58,8 @@ export function requestedPart(request: RangeRequest, head: StoredHead, body: Buf
 
 /**
  * A 206 in the form in which it is stored: joined with the stored part of the same representation, and a 200 once no byte
- * is missing. Undefined when it is not stored: its length is not the announced one, or the stored response is complete.
+ * is missing. Undefined when it is not stored, because its length is not the announced one or a complete response is
+ * stored already.
  */
 export function storablePart(
   head: StoredHead,

@@ -25,8 +25,8 @@ export function addMissingHeaders(request: ClientRequest, fields: readonly strin
 }
 
 /**
- * Removes from the Location of a redirect what `addIdentity` has added, because the client follows it by itself.
- * Throws a RedirectError when the key is in another part of the URL.
+ * Removes from the Location of a redirect what `addIdentity` has added, because the client itself follows the redirect.
+ * Throws a RedirectError when the key is in a part of the Location from which it cannot be removed.
  */
 export function scrubLocation(response: IncomingMessage, target: NodeTarget, identity: CallerIdentity): void {
   const { statusCode: status = 0, statusMessage: statusText = "", headers, rawHeaders } = response;

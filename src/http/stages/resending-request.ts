@@ -22,18 +22,19 @@ interface WithheldResponse {
  */
 export abstract class ResendingRequest implements RequestHandle, ResponseSink {
   protected readonly sink: ResponseSink;
+  /** The call was aborted or has failed: no response is delivered any more. */
   protected isOver = false;
   readonly #next: SendRequest;
   #handle: RequestHandle | undefined;
   #isPaused = false;
   /** The caller has got the head of this response, so it can no longer be replaced. */
   #isDelivered = false;
-  /** Bytes received of a withheld response; undefined while none is withheld. */
+  /** Bytes received of the withheld response; undefined while no response is withheld. */
   #withheldBytes: number | undefined;
-  /** The withheld response, for `deliverWithheld`; undefined unless it is complete. */
-  #withheld: WithheldResponse | undefined;
+  /** The complete withheld response, for `deliverWithheld`; undefined until it has arrived. */
+  #completeWithheld: WithheldResponse | undefined;
   /** The withheld response while it arrives; undefined once it is too long to keep. */
-  #withholding: { readonly head: ResponseHead; readonly chunks: Buffer[] } | undefined;
+  #arrivingWithheld: { readonly head: ResponseHead; readonly chunks: Buffer[] } | undefined;
 
   constructor(next: SendRequest, sink: ResponseSink) {
     this.#next = next;
@@ -62,9 +63,9 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
 
   /** Delivers the withheld response. False when it is not complete. */
   protected deliverWithheld(): boolean {
-    const withheld = this.#withheld;
+    const withheld = this.#completeWithheld;
     if (withheld === undefined) return false;
-    this.#withheld = undefined;
+    this.#completeWithheld = undefined;
     this.#isDelivered = true;
     this.sink.started(withheld.head);
     for (const chunk of withheld.chunks) this.sink.data(chunk);
@@ -104,8 +105,8 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
       return;
     }
     this.#withheldBytes = 0;
-    this.#withheld = undefined;
-    this.#withholding = { head, chunks: [] };
+    this.#completeWithheld = undefined;
+    this.#arrivingWithheld = { head, chunks: [] };
     if (this.#isPaused) this.#handle?.resume();
   }
 
@@ -115,9 +116,9 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
       return;
     }
     this.#withheldBytes += chunk.length;
-    this.#withholding?.chunks.push(chunk);
+    this.#arrivingWithheld?.chunks.push(chunk);
     if (this.#withheldBytes <= DISCARDED_BYTES_MAX) return;
-    this.#withholding = undefined;
+    this.#arrivingWithheld = undefined;
     this.#handle?.abort(undefined);
     this.onWithheldEnd();
   }
@@ -127,7 +128,7 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
       this.sink.ended(trailers, rawTrailers);
       return;
     }
-    this.#withheld = this.#withholding && { ...this.#withholding, trailers, rawTrailers };
+    this.#completeWithheld = this.#arrivingWithheld && { ...this.#arrivingWithheld, trailers, rawTrailers };
     this.onWithheldEnd();
   }
 

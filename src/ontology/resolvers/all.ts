@@ -11,5 +11,5 @@ export const RESOLVERS: ReadonlyMap<string, OntologyResolver> = new Map(
   [obo, ols, bioportal, bioregistry, lov, direct, skos, xbrl].map(resolver => [resolver.name, resolver]),
 );
 
-/** The services that have rate limits: the first halves of the keys `service:host`. */
+/** The services that have rate limits: the part before the colon in the keys `service:host`. */
 export const SERVICES: readonly string[] = [...new Set([...RESOLVERS.values()].map(({ service }) => service))];

@@ -3,21 +3,21 @@ import type { PgDriver, PgSingleClient, QueryResult, SqlParameter } from "./post
 import { sqlStateOf } from "./postgres-errors.ts";
 import { FOREIGN_TABLES } from "./postgres-tables.ts";
 
-/** Errors after which no retry can succeed: wrong password or role, unknown database, no rights, foreign tables. */
+/** No retry can succeed after these: wrong password or role, unknown database, no rights, a schema with other tables. */
 const PERMANENT_STATES: ReadonlySet<string> = new Set(["28P01", "28000", "3D000", "3F000", "42501", FOREIGN_TABLES]);
 
 /** The schema was dropped while the connection was open: a new connection creates it again. */
 const DROPPED_STATES: ReadonlySet<string> = new Set(["42883", "42P01", "3F000"]);
 
 /**
- * One connection that is opened when it is needed, and again after an error. It keeps the program alive only while a
- * statement runs.
+ * One connection, which is opened when a statement needs it, and again after an error. It keeps the process alive only
+ * while a statement runs.
  */
 export class PostgresClient {
   readonly #driver: PgDriver;
   readonly #prepare: (client: PgSingleClient) => Promise<void>;
   #client: Promise<PgSingleClient> | undefined;
-  /** One statement at a time, in the order of the calls. */
+  /** Settles when the last statement has ended: statements run one at a time, in the order of the calls. */
   #last: Promise<unknown> = Promise.resolve();
 
   /** @param prepare called with each new connection. @default nothing to prepare */
@@ -37,7 +37,7 @@ export class PostgresClient {
     try {
       return await this.#query(sql, parameters);
     } catch (error) {
-      // Such a statement had no effect. A second failure is final: this role may not create the schema.
+      // The statement had no effect and is run again. A second failure is final: this role may not create the schema.
       if (error instanceof StoreError && DROPPED_STATES.has(sqlStateOf(error.cause) ?? ""))
         return this.#query(sql, parameters);
       throw error;
@@ -70,7 +70,7 @@ export class PostgresClient {
     this.#client = undefined;
     // A connection that could not be opened has nothing to close.
     const client = await opening?.catch(() => undefined);
-    // The caller waits for the end of the connection, so the program must not end before.
+    // The caller waits for the end of the connection, so the process must not exit before.
     client?.ref();
     await client?.end().catch(() => undefined);
   }

@@ -46,7 +46,7 @@ export class PostgresStore implements Store {
   readonly #isObserver: boolean;
   #isClosed = false;
 
-  /** Rejects with a StoreError, which is permanent for a wrong password, an unknown database or foreign tables. */
+  /** Rejects with a StoreError; permanent for a wrong password, an unknown database or a schema with other tables. */
   static async open(url: string, options: PostgresStoreOptions): Promise<PostgresStore> {
     const { timeoutMs = TIMEOUT_MS } = options;
     const address = parsePostgresStoreUrl(url);

@@ -6,23 +6,23 @@ import { connectPrimary } from "./redis-sentinel.ts";
 import type { RedisAddress } from "./redis-url.ts";
 
 export interface RedisDriverOptions {
-  /** The time limit for one connection, log-in included. */
+  /** The time limit for opening one connection, including the login. */
   readonly timeoutMs: number;
   readonly time: Time;
   /** Called when the driver has lost its connection and cannot be used any more. */
   readonly onLost: (error: Error) => void;
-  /** Called when the driver has lost a connection that it makes again by itself. */
+  /** Called when the driver has lost a connection that it reopens by itself. */
   readonly onNodeLost: (error: Error) => void;
 }
 
-/** A command, which may depend on the history of the server that it is sent to (`redis-history.ts`). */
+/** Returns the command for a server whose data has this history (`DataNode.history`). */
 export type CommandFor = (history: string) => readonly string[];
 
-/** A connection to the server, the server of a set of sentinels, or a cluster. */
+/** A connection to one server, to the primary that sentinels name, or to a cluster. */
 export interface RedisDriver {
   /** In a cluster, `key` selects the server. */
   send(key: string, commandFor: CommandFor): Promise<unknown>;
-  /** Opens a connection of its own, and calls `onLost` if it is lost. Returns a function that ends the subscription. */
+  /** Opens another connection, and calls `onLost` if it is lost. Returns a function that ends the subscription. */
   subscribe(channel: string, onMessage: () => void, onLost: () => void): Promise<() => void>;
   /** Gives up the connection that serves `key`, because its server does not answer or has become a replica. */
   abandon(key: string, reason: Error): void;

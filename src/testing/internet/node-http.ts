@@ -55,7 +55,7 @@ function isGone(response: NodeResponse): boolean {
   return "stream" in response ? response.stream.destroyed : response.destroyed;
 }
 
-/** Closes the connection without a response, and with it every other request on it. */
+/** Closes the connection without a response. This also ends all other requests on the connection. */
 export function disconnect(response: NodeResponse): void {
   if ("stream" in response) response.stream.session?.destroy();
   else response.socket?.resetAndDestroy();
@@ -68,8 +68,8 @@ function abortBody(response: NodeResponse): void {
 }
 
 /**
- * Sends a reply. `release` is called just before the last piece is written: a client that has the last piece may send
- * its next request before Node reports that the response is flushed, and must then find the slot free.
+ * Sends a reply. `release` frees the concurrency slot of the request. It is called just before the last piece is
+ * written, because a client that has the last piece may send its next request before Node reports the end.
  */
 export async function send(
   request: SimulatedRequest,
@@ -106,18 +106,19 @@ export async function send(
 
 /** With a limited speed, each piece has the bytes that may be sent in 100 ms. */
 function* piecesOf({ body }: SimulatedReply, until: number, bytesPerSecond: number): Iterable<Uint8Array> {
-  const most = Math.max(1, Math.min(PIECE_BYTES, Math.ceil(bytesPerSecond / 10)));
+  const pieceBytes = Math.max(1, Math.min(PIECE_BYTES, Math.ceil(bytesPerSecond / 10)));
   if (body instanceof Uint8Array) {
-    for (let at = 0; at < until; at += most) yield body.subarray(at, Math.min(until, at + most));
+    for (let at = 0; at < until; at += pieceBytes) yield body.subarray(at, Math.min(until, at + pieceBytes));
     return;
   }
   for (const piece of body.from(0, until)) {
-    for (let at = 0; at < piece.length; at += most) yield piece.subarray(at, at + most);
+    for (let at = 0; at < piece.length; at += pieceBytes) yield piece.subarray(at, at + pieceBytes);
   }
 }
 
 /** Resolves when the buffer has space again, or when the client has disconnected. */
 async function write(response: NodeResponse, piece: Uint8Array): Promise<void> {
+  // The branches differ only in their types: TypeScript cannot call the write of the union.
   const hasCapacity = "stream" in response ? response.write(piece) : response.write(piece);
   if (hasCapacity || isGone(response)) return;
   await new Promise<void>(resolve => {

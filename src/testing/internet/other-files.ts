@@ -1,4 +1,4 @@
-/** Files of a work beside its article: the source of a preprint, and supplements. The same work has the same bytes. */
+/** Files of a work beside its article: the source of a preprint, and supplements. Their bytes depend only on the work. */
 import { gzipSync } from "node:zlib";
 import type { SimulatedWork } from "./catalogue.ts";
 import { makeZip } from "./zip.ts";

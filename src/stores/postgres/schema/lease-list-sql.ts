@@ -1,9 +1,9 @@
 import { CLEANED_AT_ONCE, TURN_TIMEOUT_US } from "./turn-queue-sql.ts";
 
-/** A process gets a new entry when the end of its lease has moved by the length of the lease, divided by this number. */
+/** A process gets a new entry only when the end of its lease has moved by at least 1/32 of the length of the lease. */
 const ENTRY_PARTS = 32;
 
-/** `core/limits/lease-list.ts` in PL/pgSQL, with what `SharedBudget.join` does about a lease that has ended. */
+/** `core/limits/lease-list.ts` in PL/pgSQL, and the part of `SharedBudget.join` that handles leases that have ended. */
 export const LEASE_LIST_FUNCTIONS = `
 CREATE OR REPLACE FUNCTION append_lease(b working_budget, name text, at_us float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
@@ -31,7 +31,7 @@ BEGIN
   RETURN b;
 END $f$;
 
--- Ends the leases of processes that were silent.
+-- Ends the leases that were not renewed in time.
 CREATE OR REPLACE FUNCTION expire_leases(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
   name text;
@@ -48,7 +48,7 @@ BEGIN
         WHERE m.budget = b.key AND m.process = name AND m.entry = b.lease_head;
       IF FOUND THEN
         left_us := other.lease_us - b.now_us;
-        -- It was renewed a moment after its entry was made: it ends soon, and so do those behind it.
+        -- The lease was renewed shortly after its entry was appended, so it has no newer one. It is checked when it ends.
         EXIT WHEN left_us > 0 AND left_us <= b.term_us / ${ENTRY_PARTS};
         b := check_lease(b, other);
       END IF;
@@ -64,11 +64,11 @@ BEGIN
   RETURN b;
 END $f$;
 
--- Keeps another process whose lease was renewed or whose turn is due, and removes it otherwise.
+-- Keeps another process if its lease was renewed or its turn has not timed out yet; otherwise removes it.
 CREATE OR REPLACE FUNCTION check_lease(b working_budget, other budget_members) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   IF other.lease_us <= b.now_us THEN
-    -- A process sends no leased unit after its lease, so the end of the lease is the latest time of the write.
+    -- A process sends no leased unit after the end of its lease, so the units count as written at that time.
     IF other.leased > 0 THEN
       b := write_by(b, other.process, other.leased, greatest(b.last_us, other.lease_us), other.leased);
       UPDATE budget_members AS m SET leased = 0 WHERE m.budget = b.key AND m.process = other.process;

@@ -192,8 +192,8 @@ BEGIN
   RETURN b;
 END $f$;
 
--- Free units of all windows. With ahead_us, a window whose units are all of this process also has those that become free
--- within that time: the process itself keeps to the window.
+-- Free units over all windows. With ahead_us, a window that counts only units of this process also has the units that
+-- become free within that time: the process applies the window by its own clock.
 CREATE OR REPLACE FUNCTION free_units(b working_budget, others_us float8, ahead_us float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   free float8 := 'Infinity';
@@ -243,7 +243,7 @@ BEGIN
   b.is_alone := b.is_alone AND NOT is_stricter(b, claim_text);
   b.offer_units := 0;
   b.offer_usable_us := b.now_us;
-  -- Most requests are small and alone: they need no search for the number of free units.
+  -- Most requests are for few units while no other process waits: they need no search for the number of free units.
   IF others = 0 AND frees_us <= b.now_us
       AND (least_units = most_units OR (b.spacing_us = 0 AND free_us(b, most_units) <= b.now_us)) THEN
     b.offer_units := most_units;

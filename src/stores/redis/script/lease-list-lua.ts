@@ -16,7 +16,7 @@ local function renew(b, m)
   if m.entry == 0 or m.lease_us - m.entry_us >= me.lease_us / ENTRY_PARTS then append_lease(b, m, m.lease_us) end
 end
 
--- Ends the leases of processes that were silent. True if the set of claims has changed.
+-- Ends the leases that were not renewed in time. True if the set of claims has changed.
 local function expire_leases(b)
   local is_changed = false
   for _ = 1, CLEANED do
@@ -25,11 +25,11 @@ local function expire_leases(b)
     local m = entry and member_of(b, entry.name)
     if m and m.entry == b.lease_head then
       local left_us = m.lease_us - b.now_us
-      -- It was renewed a moment after its entry was made: it ends soon, and so do those behind it.
+      -- The lease was renewed shortly after its entry was appended, so it has no newer one. It is checked when it ends.
       if left_us > 0 and left_us <= me.lease_us / ENTRY_PARTS then break end
       local is_kept = left_us > 0
       if not is_kept then
-        -- A process sends no leased unit after its lease, so the end of the lease is the latest time of the write.
+        -- A process sends no leased unit after the end of its lease, so the units count as written at that time.
         if m.pending > 0 then write_reserved(b, m.name, m.pending, math.max(b.last_us, m.lease_us)) end
         m.pending = 0
         is_kept = m.turn > 0 and m.due_us + TURN_TIMEOUT_US > b.now_us

@@ -2,7 +2,8 @@
 export const SHARED_BUDGET = `
 local TURN_US, MAX_TURN_US = 20000, 120000000
 
--- It is unknown what a lost call granted or settled. The process reports its leased units; the rest counts as written.
+-- After a lost reply, the process does not know what the call granted or settled, and reports the units that it has
+-- leased. Other units that the budget has as leased to it count as written.
 local function correct_leased(b, leased)
   local lost = b.mine.pending - leased
   if lost > 0 then write_reserved(b, me.name, lost, b.now_us) else b.pending = b.pending - lost end
@@ -29,8 +30,8 @@ end
 
 local function is_past(us, span_us, now_us) return us < 0 or us + span_us <= now_us end
 
--- Free units of all windows. With ahead_us, a window whose units are all of this process also has those that become free
--- within that time: the process itself keeps to the window.
+-- Free units over all windows. With ahead_us, a window that counts only units of this process also has the units that
+-- become free within that time: the process applies the window by its own clock.
 local function free_units(b, others_us, ahead_us)
   local free = math.huge
   for index, window in ipairs(b.windows) do
@@ -43,8 +44,8 @@ local function free_units(b, others_us, ahead_us)
   return free
 end
 
--- Units that may be leased now, from when the least number of units may be used that are leased now, and whether no other
--- process uses or waits for units.
+-- Returns the units that may be leased now, the time from which the least number of units may be used if they are leased
+-- now (nil if that cannot be known), and whether no other process uses or waits for units.
 local function offer(b, claim, least, most, ahead_us)
   local now_us, free_us = b.now_us, free_at(b, least)
   if b.head < b.tail and b.head_due_us + TURN_TIMEOUT_US <= now_us then advance_turns(b) end
@@ -57,7 +58,7 @@ local function offer(b, claim, least, most, ahead_us)
     for index = 1, #b.windows do shortest_us = math.min(shortest_us, b.windows[index].span_us) end
     is_alone = is_past(others_us, shortest_us, now_us)
   end
-  -- Most requests are small and alone: they need no search for the number of free units.
+  -- Most requests are for few units while no other process waits: they need no search for the number of free units.
   if others == 0 and free_us <= now_us
     and (least == most or b.spacing_us == 0 and free_at(b, most) <= now_us) then return most, now_us, is_alone end
   local is_free, free = free_us <= now_us, -1
@@ -68,7 +69,8 @@ local function offer(b, claim, least, most, ahead_us)
     if free - ahead >= least then return math.min(free - ahead, turn_units(b, least, most, others)), now_us, is_alone end
     if now_us - free_us >= TURN_US then return least, now_us, is_alone end
   end
-  -- It gets the first unit, although others are before it, if it is known when each of them may use one.
+  -- If it is known that this process and all before it may use their units within ahead_us, this process gets the first
+  -- units: each of the others gets its units when it asks.
   local units = ahead + least
   if b.spacing_us > 0 and b.pending > 0 then return 0, nil, is_alone end
   for index = 1, #b.windows do

@@ -11,15 +11,15 @@ const WRONG_MD5 = "00000000000000000000000000000bad";
 
 /** zenodo.org: records, search, and files. */
 export function zenodo(catalogue: CatalogueIndex): SimulatedService {
-  const atPages = pages(catalogue);
+  const pageService = pages(catalogue);
   return request => {
     if (request.path.replace(/\/$/, "") === "/api/records") return search(catalogue, request);
     const [, tableId = ""] = /^\/records\/(\d+)\/files\/table\.csv$/.exec(request.path) ?? [];
-    const supplemented = catalogue.by("record", tableId);
-    if (supplemented !== undefined && isKnownTo(supplemented, "zenodo"))
-      return fileReply(request, { body: supplementTable(supplemented), type: "text/csv", takesRanges: true });
+    const tableWork = catalogue.by("record", tableId);
+    if (tableWork !== undefined && isKnownTo(tableWork, "zenodo"))
+      return fileReply(request, { body: supplementTable(tableWork), type: "text/csv", takesRanges: true });
     const [, id] = /^\/api\/records\/(\d+)$/.exec(request.path) ?? [];
-    if (id === undefined) return atPages(request);
+    if (id === undefined) return pageService(request);
     const work = catalogue.by("record", id);
     if (work === undefined || !isKnownTo(work, "zenodo")) {
       return json({ status: 404, message: "The persistent identifier does not exist." }, 404);
