@@ -38,7 +38,10 @@ export function demoText({ outcome, comparison, ledger, bound, folder }: DemoFac
     ["files", `${report.files.count}, ${formatBytes(report.files.bytes)}`],
     ["checked", `${matching} of ${expected} available files downloaded, identical to the servers' copies`],
     ["requests", `${ledger.requests} requests to ${formatCount(Object.keys(ledger.hosts).length, "host")}`],
-    ["waits", `${formatCount(counts.deferred, "request")} deferred by a rate limit, an open circuit or a cooldown`],
+    [
+      "deferrals",
+      `${formatCount(counts.deferred, "time")} a request was deferred by a rate limit, an open circuit or a cooldown`,
+    ],
     ["circuits", `${formatCount(counts.opened, "circuit")} opened after failures`],
     [
       "429s",
@@ -58,7 +61,7 @@ export function demoText({ outcome, comparison, ledger, bound, folder }: DemoFac
 }
 
 function folderText(folder: string | undefined): string {
-  if (folder === undefined) return "\nThe output folder was deleted; --keep keeps it, with an HTML report.\n";
+  if (folder === undefined) return "\nThe output folder is deleted at the end; --keep keeps it, with an HTML report.\n";
   return (
     `\nFiles and manifest: ${folder}\nHTML report: ${reportFile(folder)}\n` +
     `docstokg status --out ${folder}\ndocstokg report ${folder}\n`

@@ -121,8 +121,8 @@ function pidsOf(processes: readonly { readonly pid: number }[]): string {
 
 /** Without a shared store only the policy is known. */
 function newProcessVerdict(route: PolicyFacts["route"]): WhyVerdict {
-  const spacingMs = steadySpacingMs(route);
-  const steady = spacingMs > 0 ? `, then one request every ${formatWait(spacingMs)} when its windows are full` : "";
+  const { ms, limit } = steadySpacing(route);
+  const steady = ms > 0 ? `, then one request every ${formatWait(ms)} when its windows are full (${limit})` : "";
   return sent(`A new process sends this request at once${steady}. The state of running processes is unknown.`);
 }
 
@@ -139,12 +139,11 @@ function sent(text: string): WhyVerdict {
   return { kind: "send", sendInMs: 0, constraint: null, text };
 }
 
-/** The time between two requests while the slowest window of the route is always full. */
-export function steadySpacingMs({ roleBudget, above }: PolicyFacts["route"]): number {
-  const budgets = [roleBudget, ...above.map(({ policy }) => policy)];
-  const spacings = budgets.flatMap(({ windows, spacingUs }) => [
-    spacingUs,
-    ...windows.map(({ spanUs, limit }) => spanUs / limit),
+/** The time between two requests while the slowest window of the route is always full, and that window. */
+function steadySpacing({ roleBudget, above }: PolicyFacts["route"]): { readonly ms: number; readonly limit: string } {
+  const spacings = [roleBudget, ...above.map(({ policy }) => policy)].flatMap(({ windows, labels, spacingUs }) => [
+    { ms: spacingUs / 1000, limit: `even spacing of ${labels.join("+")}` },
+    ...windows.map(({ spanUs, limit }, index) => ({ ms: spanUs / limit / 1000, limit: labels[index] ?? "" })),
   ]);
-  return Math.max(0, ...spacings) / 1000;
+  return spacings.reduce((slowest, one) => (one.ms > slowest.ms ? one : slowest), { ms: 0, limit: "" });
 }
