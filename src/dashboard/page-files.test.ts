@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { pageFiles } from "./page-files.ts";
 
 test("the files of the page have at most 120 kB compressed, and name no other server", async () => {
@@ -20,4 +23,14 @@ test("the files of the page have at most 120 kB compressed, and name no other se
 test("the page has no inline script, style or handler", async () => {
   const page = String((await pageFiles()).get("index.html")?.bytes);
   assert.doesNotMatch(page, /<style|<script(?![^>]*src=)|\son\w+=|style=/);
+});
+
+test("the files of the page are read again after an error", async () => {
+  const folder = join(temporaryFolder("page-files"), "web");
+  await assert.rejects(pageFiles(folder), { code: "ENOENT" });
+  mkdirSync(folder);
+  writeFileSync(join(folder, "index.html"), "<p>");
+  assert.deepEqual([...(await pageFiles(folder)).keys()], ["index.html"]);
+  writeFileSync(join(folder, "main.js"), "");
+  assert.equal((await pageFiles(folder)).size, 1, "read once");
 });

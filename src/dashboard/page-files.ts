@@ -16,17 +16,22 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-let loaded: Promise<ReadonlyMap<string, PageFile>> | undefined;
+const loaded = new Map<string, Promise<ReadonlyMap<string, PageFile>>>();
 
-/** The files of the dashboard by name, read once. Only these names are served, never a path from a request. */
-export function pageFiles(): Promise<ReadonlyMap<string, PageFile>> {
-  loaded ??= load();
-  return loaded;
+/**
+ * The files of the dashboard by name, read once; after an error they are read again. Only these names are served, never a
+ * path from a request. `scripts/build.ts` writes the folder.
+ */
+export function pageFiles(folder: string = join(packageFolder(), "dist/web")): Promise<ReadonlyMap<string, PageFile>> {
+  const known = loaded.get(folder);
+  if (known !== undefined) return known;
+  const files = load(folder);
+  loaded.set(folder, files);
+  files.catch(() => loaded.delete(folder));
+  return files;
 }
 
-async function load(): Promise<ReadonlyMap<string, PageFile>> {
-  // Written by `scripts/build.ts`.
-  const folder = join(packageFolder(), "dist/web");
+async function load(folder: string): Promise<ReadonlyMap<string, PageFile>> {
   const names = (await readdir(folder)).filter(name => extname(name) in TYPES);
   const files = names.map(async name => {
     const bytes = await readFile(join(folder, name));
