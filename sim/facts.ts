@@ -35,11 +35,27 @@ export function budgetOf({ role, key, host }: WireRequest): string {
 }
 
 /**
- * Whether the deadline of a request's call is over while it was still connecting. The hub gives up such a request without
- * the wire, and counts it as a failure if the connection took most of the deadline.
+ * Whether the deadline of a request's call, or of one that may have joined it, is over while it was still connecting. The
+ * hub gives up such a request without the wire, and counts it as a failure if the connection took most of the deadline.
  */
-export function isExpiredUnwritten({ call, writtenUs }: WireRequest, atUs: number): boolean {
-  return writtenUs === undefined && call.deadlineMs !== undefined && atUs >= (call.atMs + call.deadlineMs) * 1000;
+export function isExpiredUnwritten(
+  { call, writtenUs }: WireRequest,
+  atUs: number,
+  calls: readonly CallPlan[],
+): boolean {
+  const isExpired = ({ atMs, deadlineMs }: CallPlan) => deadlineMs !== undefined && atUs >= (atMs + deadlineMs) * 1000;
+  return writtenUs === undefined && (isExpired(call) || calls.some(one => isSameRequest(one, call) && isExpired(one)));
+}
+
+/** Whether one of the calls may wait for the response to the other. */
+function isSameRequest(one: CallPlan, other: CallPlan): boolean {
+  return (
+    one.process === other.process &&
+    one.host === other.host &&
+    one.role === other.role &&
+    one.method === other.method &&
+    one.page === other.page
+  );
 }
 
 export interface ResponseFact {

@@ -1,6 +1,6 @@
 import { nameWithoutPartition } from "../../src/policy/partition-name.ts";
 import { isExpiredUnwritten, type SimFact, type WireRequest } from "../facts.ts";
-import type { Plan } from "../plan.ts";
+import type { CallPlan, Plan } from "../plan.ts";
 import { type Law, type LawMaker, ms } from "./law.ts";
 import { ObservedCircuits } from "./observed-circuits.ts";
 
@@ -100,18 +100,20 @@ export const fewProbes: LawMaker = {
 /** B3: a circuit changes state only for requests of its current state, time or an operator, never for older results. */
 export const noStaleResult: LawMaker = {
   title: "no result of an older generation counts",
-  make: plan => new NoStaleResult(plan.store !== undefined),
+  make: plan => new NoStaleResult(plan),
 };
 
 class NoStaleResult implements Law {
   readonly #circuits = new ObservedCircuits();
   readonly #isShared: boolean;
+  readonly #calls: readonly CallPlan[];
   #operatedUs = Number.NEGATIVE_INFINITY;
   /** Hosts whose circuits an operator has closed. Each process closes those of their partitions when it reads the order. */
   readonly #closedHosts = new Set<string>();
 
-  constructor(isShared: boolean) {
-    this.#isShared = isShared;
+  constructor({ store, calls }: Plan) {
+    this.#isShared = store !== undefined;
+    this.#calls = calls;
   }
 
   check(fact: SimFact, touched: ReadonlySet<WireRequest>): string | undefined {
@@ -133,7 +135,7 @@ class NoStaleResult implements Law {
         const { inFlight, abandoned, failures } = this.#circuits.of(fact.process, host, role);
         // The store counts the failures of all processes: the circuit opens when its reply arrives.
         const isCounted = this.#isShared && old === "closed" && state === "open" && failures > 0;
-        const expired = [...inFlight, ...abandoned].filter(one => isExpiredUnwritten(one, fact.atUs));
+        const expired = [...inFlight, ...abandoned].filter(one => isExpiredUnwritten(one, fact.atUs, this.#calls));
         const causes = [...touched, ...expired].filter(
           one => one.process === fact.process && one.breakerUnit === host && one.role === role,
         );

@@ -55,7 +55,10 @@ export class ObservedCircuits {
       observed.abandoned.delete(fact.request);
       if (fact.how !== "complete" && this.isCurrent(fact.request)) observed.failures += 1;
     } else if (fact.kind === "head") {
-      if (fact.status >= 400 && this.isCurrent(fact.request)) this.ofRequest(fact.request).failures += 1;
+      const observed = this.ofRequest(fact.request);
+      if (fact.status >= 400 && this.isCurrent(fact.request)) observed.failures += 1;
+      // The result of a probe is known, although its body may come much later.
+      if (fact.status >= 400) observed.inFlight.delete(fact.request);
     } else if (fact.kind === "done") {
       // A request that was aborted before it was written has ended, although no `ended` fact has been emitted yet.
       for (const observed of this.#observed.values())

@@ -52,7 +52,7 @@ export const burstsCountOnce: LawMaker = {
           const { host, role, old, new: state, from_peer } = fact.event;
           if (host === undefined || role === undefined) return undefined;
           for (const request of connecting) {
-            if (isExpiredUnwritten(request, fact.atUs)) count(request, false, fact.atUs);
+            if (isExpiredUnwritten(request, fact.atUs, plan.calls)) count(request, false, fact.atUs);
           }
           const key = `${host} ${role}`;
           const { throttles, failures } = of(fact.process, host, role);
