@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { link, mkdir, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, link, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { DownloadError } from "../errors.ts";
 import { errnoOf } from "./disk-errors.ts";
@@ -13,11 +13,16 @@ export async function writeAtomically(
   path: string,
   content: string | Iterable<string> | AsyncIterable<string | Uint8Array>,
 ): Promise<void> {
+  await replaceAtomically(path, file => file.writeFile(content));
+}
+
+/** The same with content that `write` adds to the empty file. If `write` rejects, nothing is replaced. */
+export async function replaceAtomically(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
   const draft = `${path}.${randomUUID().slice(0, 8)}.tmp`;
   try {
     const file = await open(draft, "wx");
     try {
-      await file.writeFile(content);
+      await write(file);
       await file.sync();
     } finally {
       await file.close();

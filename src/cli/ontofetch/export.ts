@@ -1,6 +1,5 @@
-import { randomUUID } from "node:crypto";
-import { open, rename, rm } from "node:fs/promises";
 import { ConfigError } from "../../errors.ts";
+import { replaceAtomically } from "../../files/atomic-file.ts";
 import type { StoredVersion } from "../../ontology/ontology-store.ts";
 import {
   EXPORT_FORMATS,
@@ -58,20 +57,8 @@ async function exportToFile(
   format: VersionExportFormat,
   signal: AbortSignal,
 ): Promise<void> {
-  const draft = `${path}.${randomUUID().slice(0, 8)}.tmp`;
-  try {
-    const file = await open(draft, "wx");
-    try {
-      // FileHandle.write may write only a part of the text if the disk is full; appendFile never does.
-      await writeExport(version, format, text => file.appendFile(text), signal);
-    } finally {
-      await file.close();
-    }
-    await rename(draft, path);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
+  // FileHandle.write may write only a part of the text if the disk is full; appendFile never does.
+  await replaceAtomically(path, file => writeExport(version, format, text => file.appendFile(text), signal));
 }
 
 function formatOf(text: string): VersionExportFormat {
