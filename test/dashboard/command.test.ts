@@ -50,6 +50,7 @@ async function startDashboard(t: TestContext, ...argv: string[]) {
   const { promise: printed, resolve: print } = Promise.withResolvers<string>();
   let interrupt: () => void = () => undefined;
   let audit = "";
+  let onAudit: () => void = () => undefined;
   const io: Io = {
     argv: ["dashboard", ...argv],
     env: {},
@@ -59,7 +60,12 @@ async function startDashboard(t: TestContext, ...argv: string[]) {
         if (url !== undefined) print(url);
       },
     },
-    stderr: { write: text => (audit += text) },
+    stderr: {
+      write: text => {
+        audit += text;
+        onAudit();
+      },
+    },
     onInterrupt: listener => {
       interrupt = listener;
       return () => undefined;
@@ -71,7 +77,17 @@ async function startDashboard(t: TestContext, ...argv: string[]) {
     assert.equal(await ended, 130);
   });
   const url = await Promise.race([printed, ended.then(code => assert.fail(`exit code ${code}: ${audit}`))]);
-  return { url, audit: () => audit };
+  /** The page may still show the result of an earlier order with the same name: the log has one line for each. */
+  const auditLines = async (count: number) => {
+    const lines = () => audit.trim().split("\n");
+    while (lines().length < count) {
+      const { promise, resolve: proceed } = Promise.withResolvers<void>();
+      onAudit = proceed;
+      await promise;
+    }
+    return lines();
+  };
+  return { url, audit: () => audit, auditLines };
 }
 
 test("an operator opens and closes a circuit in the page: every process applies it, and the audit names the reason", {
@@ -265,7 +281,7 @@ test("on Redis an operator opens, holds and limits a host in the page, each appl
     for (const { waitForLine } of processes) await waitForLine(line);
   };
   await waitForAll("200");
-  const { url, audit } = await startDashboard(t, "--store", store);
+  const { url, auditLines } = await startDashboard(t, "--store", store);
   const { page, trouble } = await openPage(t, url);
   await page.getByRole("link", { name: "Processes" }).click();
   await page.getByText("2 processes on 1 machine").waitFor();
@@ -314,10 +330,7 @@ test("on Redis an operator opens, holds and limits a host in the page, each appl
   await order("Set limit …", "Set the limit", { Rates: "500/SECOND", Seconds: "600", Reason: "load test" }, true);
   await applied("Set the limit");
   await page.getByText("looser than the policy", { exact: true }).first().waitFor();
-  const lines = audit()
-    .trim()
-    .split("\n")
-    .map(line => line.replace(/^\S+ /, ""));
+  const lines = (await auditLines(7)).map(line => line.replace(/^\S+ /, ""));
   assert.deepEqual(lines.slice(4, 6), [
     "set-limit 1/HOUR 127.0.0.1 for 600 s by 127.0.0.1: <b>slow</b> disk (applied by 2 of 2 processes)",
     "reset-limit 127.0.0.1 by 127.0.0.1: over (applied by 2 of 2 processes)",
