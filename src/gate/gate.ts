@@ -277,6 +277,12 @@ export class Gate {
     await this.#peers?.close();
   }
 
+  /** These processes that share the store have ended: their leases end now, and not at their time. */
+  processesEnded(processIds: readonly string[]): void {
+    this.#peers?.processesEnded(processIds, this.#roleBudgets);
+    this.#waiting.serve();
+  }
+
   /** Sends nothing of this host and role for `ms` from now. Of two holds the later end counts. */
   hold(host: string, role: Role, ms: number, path?: string): void {
     this.#tuner.hold(this.#roleBudgets.forHost(host, role, path), ms);

@@ -134,6 +134,7 @@ export class WaitingRequests {
   #applyPeerChange(change: PeerChange): void {
     const { queues, breakerQueue, emitter } = this.#deps;
     if (change.kind === "ready") queues.unpark(change.roleBudget);
+    else if (change.kind === "earlier") queues.paceChanged(change.roleBudget);
     else if (change.kind === "unblocked") breakerQueue?.unblock(change.blocker);
     else if (change.kind === "overruled") emitter.overruled(change.roleBudget);
     else if (change.away === undefined) this.#outageLimits.storeBack(change.shares === "limits");

@@ -1,6 +1,7 @@
 import { ConfigError, messageOf } from "../errors.ts";
 import { isS3Url } from "../files/s3/s3-url.ts";
 import type { Hub } from "../http/hub.ts";
+import { peersOf } from "../http/hub-peers.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Time } from "../time/time.ts";
 import { Cookies } from "./cookies.ts";
@@ -235,6 +236,9 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const release = () => lock?.release();
     fileStore = await fileStoreFor(folder, manifest.name, time, options.storage);
     await prepared(fileStore);
+    const peers = peersOf(hub);
+    if (peers?.processId !== undefined)
+      manifest.shareLimits(peers.processId, storeIds => peers.processesEnded(storeIds));
     const run = options.joins ?? (await manifest.beginRun(command, options.sharedSettings));
     if (options.joins !== undefined) await manifest.joinRun(run);
     const collectsAll = options.formats === "all";

@@ -19,6 +19,7 @@ import type { HttpEvent } from "./http-events.ts";
 import { addListener, HttpHub } from "./http-hub.ts";
 import type { Hub } from "./hub.ts";
 import type { HubOptions } from "./hub-options.ts";
+import { linkPeers } from "./hub-peers.ts";
 import { HubPolicy } from "./hub-policy.ts";
 import { type CallEnd, RequestTelemetry } from "./request-telemetry.ts";
 import { CrawlDelays } from "./robots/crawl-delays.ts";
@@ -211,6 +212,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     await gate.close();
     await breakerStore?.close();
   };
+  linkPeers(hub, { processId: store?.processId, processesEnded: processIds => gate.processesEnded(processIds) });
   return hub;
 }
 

@@ -6,6 +6,7 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import { UnitLease } from "../limiter/unit-lease.ts";
 import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type StoreClaim } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
+import type { DeadProcesses } from "./dead-processes.ts";
 import type { PeerChange } from "./peer-change.ts";
 
 /** As for units: an amount that is not used within this time is returned. */
@@ -28,6 +29,7 @@ interface LeasedCost {
 export class CostLeases {
   readonly #store: BudgetStore;
   readonly #time: Time;
+  readonly #dead: DeadProcesses;
   readonly #isAway: () => boolean;
   readonly #wake: () => void;
   readonly #changes: PeerChange[] = [];
@@ -46,9 +48,10 @@ export class CostLeases {
   #retry: Timer | undefined;
 
   /** `isAway`: the unit leases have found that the store does not answer, and try it again. */
-  constructor(store: BudgetStore, time: Time, isAway: () => boolean, wake: () => void) {
+  constructor(store: BudgetStore, time: Time, dead: DeadProcesses, isAway: () => boolean, wake: () => void) {
     this.#store = store;
     this.#time = time;
+    this.#dead = dead;
     this.#isAway = isAway;
     this.#wake = wake;
   }
@@ -94,6 +97,17 @@ export class CostLeases {
   limitsChanged(): void {
     this.#limitsVersion += 1;
     for (const cost of this.#leased.keys()) this.#returnUnused(cost, leaseOf(cost));
+  }
+
+  /** The store may have amounts of this role budget before the time that it has announced. */
+  askAgain(roleBudget: RoleBudget): void {
+    let isDelayed = false;
+    for (const { unitLease } of roleBudget.costLogs) {
+      if (unitLease === undefined || unitLease.notBeforeUs === 0) continue;
+      unitLease.notBeforeUs = 0;
+      isDelayed = true;
+    }
+    if (isDelayed) this.#changes.push({ kind: "earlier", roleBudget });
   }
 
   isRequesting({ costLogs }: RoleBudget): boolean {
@@ -181,7 +195,7 @@ export class CostLeases {
         least,
         most,
       }));
-      const replies = await this.#store.exchange(settlements, asked);
+      const replies = await this.#store.exchange(settlements, asked, [], this.#dead.ids);
       const keysOf = (index: number) => asked[index]?.claims.map(({ key }) => key) ?? [];
       for (const [index, debt] of debts.entries()) this.#pay(debt, keysOf(index), replies[index]);
       for (const [index, want] of wanted.entries())

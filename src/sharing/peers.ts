@@ -15,6 +15,7 @@ import type { Time, Timer } from "../time/time.ts";
 import { unreferenced } from "../time/unreferenced.ts";
 import { BreakerSync } from "./breaker-sync.ts";
 import { CostLeases } from "./cost-leases.ts";
+import { DeadProcesses } from "./dead-processes.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { SlotLeases } from "./slot-leases.ts";
 import type { AwayPolicy, StoreAway } from "./store-outage.ts";
@@ -37,6 +38,7 @@ export interface PeersOptions {
 export class Peers {
   readonly #time: Time;
   readonly #suspension: Suspension;
+  readonly #dead: DeadProcesses;
   readonly #unitLeases: UnitLeases | undefined;
   readonly #costLeases: CostLeases | undefined;
   readonly #slotLeases: SlotLeases | undefined;
@@ -50,16 +52,18 @@ export class Peers {
   constructor({ store, breakerStore, breakers, time, random, awayPolicy }: PeersOptions, wake: () => void) {
     this.#time = time;
     this.#suspension = new Suspension(time);
+    const dead = new DeadProcesses(time);
+    this.#dead = dead;
     if (store !== undefined) {
       const onRequest = (roleBudget: RoleBudget) => {
         this.#countRequest(roleBudget);
         const call = this.#lastCalls.get(roleBudget);
         if (call !== undefined) this.#breakerSync?.refreshAhead(call);
       };
-      const unitLeases = new UnitLeases({ store, time, random, awayPolicy, wake, onRequest });
+      const unitLeases = new UnitLeases({ store, time, dead, random, awayPolicy, wake, onRequest });
       this.#unitLeases = unitLeases;
-      this.#costLeases = new CostLeases(store, time, () => unitLeases.away !== undefined, wake);
-      this.#slotLeases = new SlotLeases(store, time, () => unitLeases.reached(), wake);
+      this.#costLeases = new CostLeases(store, time, dead, () => unitLeases.away !== undefined, wake);
+      this.#slotLeases = new SlotLeases(store, time, dead, () => unitLeases.reached(), wake);
     }
     if (breakerStore !== undefined && breakers !== undefined)
       this.#breakerSync = new BreakerSync(breakerStore, breakers, time, wake);
@@ -202,6 +206,15 @@ export class Peers {
   /** An operator has changed the rates of these budgets: as `limitsChanged`, for them alone. */
   ratesOrdered(roleBudgets: readonly RoleBudget[]): void {
     this.#unitLeases?.ratesOrdered(roleBudgets);
+  }
+
+  /** These processes of the store have ended: what they have leased is free earlier than the store has announced. */
+  processesEnded(processIds: readonly string[], roleBudgets: Iterable<RoleBudget>): void {
+    this.#dead.add(processIds);
+    for (const roleBudget of roleBudgets) {
+      this.#unitLeases?.askAgain(roleBudget);
+      this.#costLeases?.askAgain(roleBudget);
+    }
   }
 
   charged(roleBudget: RoleBudget, { units, costs }: Charge): void {

@@ -104,6 +104,25 @@ test("the slots of a process that died are free when its lease ends", async () =
   await Promise.all([dead.close(), alive.close(), other.close()]);
 });
 
+test("the slots of a process that is reported dead are given to another one long before its lease ends", async () => {
+  const { time, gates } = processesOf(2, 1);
+  const [dead, alive] = gates as [Gate, Gate];
+  const entering = Promise.resolve(dead.enter({ host: HOST, role: "metadata" }));
+  await time.advance(0);
+  await entering;
+  let isGranted = false;
+  const waiting = Promise.resolve(alive.enter({ host: HOST, role: "metadata" })).then(grant => {
+    isGranted = true;
+    grant.release();
+  });
+  await time.advance(5000);
+  assert.equal(isGranted, false);
+  alive.processesEnded(["p0"]);
+  await time.advance(100);
+  assert.equal(isGranted, true);
+  await waiting;
+});
+
 test("a long request keeps its slot, and closing returns all slots", async () => {
   const { time, gates } = processesOf(2, 1);
   const [a, b] = gates as [Gate, Gate];

@@ -5,6 +5,7 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import { LEASE_MS, type Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { unreferenced } from "../time/unreferenced.ts";
+import type { DeadProcesses } from "./dead-processes.ts";
 import type { PeerChange } from "./peer-change.ts";
 
 /** The store does not notify: a process that wants a slot asks again after this. */
@@ -34,15 +35,17 @@ interface SlotLease {
 export class SlotLeases {
   readonly #store: Store;
   readonly #time: Time;
+  readonly #dead: DeadProcesses;
   readonly #onReached: () => void;
   readonly #wake: () => void;
   readonly #changes: PeerChange[] = [];
   readonly #leases = new Map<Budget, SlotLease>();
   #renewal: Timer | undefined;
 
-  constructor(store: Store, time: Time, onReached: () => void, wake: () => void) {
+  constructor(store: Store, time: Time, dead: DeadProcesses, onReached: () => void, wake: () => void) {
     this.#store = store;
     this.#time = time;
+    this.#dead = dead;
     this.#onReached = onReached;
     this.#wake = wake;
   }
@@ -162,8 +165,9 @@ export class SlotLeases {
   #update(budget: Budget, holds: number, wanted: number): Promise<number> {
     const { processId } = this.#store;
     const limit = budget.policy.maxConcurrent;
+    const dead = this.#dead.ids;
     return this.#store.change<SharedSlots, number>(`slots ${budget.storeKey}`, ({ record = {}, nowUs }) => {
-      const { slots, given } = leaseSlots(record, processId, { holds, wanted, limit }, nowUs, LEASE_MS * 1000);
+      const { slots, given } = leaseSlots(record, processId, { holds, wanted, limit, dead }, nowUs, LEASE_MS * 1000);
       return { record: { next: slots, keepUntilUs: slotsExpiryUs(slots, nowUs) + 1000 }, result: given };
     });
   }

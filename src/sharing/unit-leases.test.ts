@@ -71,6 +71,26 @@ async function send(gate: Gate | undefined, time: FakeTime, options: object = {}
   return time.monotonicUs() / 1000;
 }
 
+test("the units of a process that is reported dead are free after one window, also those that others wait for", async () => {
+  const { time, gates } = processesOf(3, "2/SECOND");
+  const [dead, alive, idle] = gates;
+  assert.ok(dead && alive && idle);
+  const entering = [dead, dead].map(gate => gate.enter({ host: HOST, role: "metadata" }));
+  await time.advance(0);
+  await Promise.all(entering);
+  const sent: number[] = [];
+  for (let n = 0; n < 2; n += 1) send(alive, time).then(ms => sent.push(ms));
+  await time.advance(5000);
+  assert.deepEqual(sent, [], "the units may still be written");
+  for (const gate of [alive, idle]) gate.processesEnded(["p0"]);
+  await time.advance(999);
+  assert.deepEqual(sent, []);
+  await time.advance(1);
+  assert.deepEqual(sent, [6000, 6000]);
+  await time.advance(1000);
+  assert.equal(await send(idle, time), 7000, "also for a process that has not asked before");
+});
+
 test("processes that share a store keep one limit together", async () => {
   const { time, gates } = processesOf(2, "3/SECOND");
   const sent: number[] = [];

@@ -4,6 +4,7 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import { USE_WITHIN_US } from "../limiter/shared-use.ts";
 import { type BudgetStore, LEASE_MS, type LeaseReply } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
+import type { DeadProcesses } from "./dead-processes.ts";
 import { LeasedUnits, type LeaseSettlement, plainSettlement } from "./leased-units.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { RequestPace } from "./request-pace.ts";
@@ -22,6 +23,7 @@ const MAX_EXCHANGES = 4;
 export interface UnitLeasesOptions {
   readonly store: BudgetStore;
   readonly time: Time;
+  readonly dead: DeadProcesses;
   readonly random: () => number;
   readonly awayPolicy: () => AwayPolicy;
   readonly wake: () => void;
@@ -38,6 +40,7 @@ export interface UnitLeasesOptions {
 export class UnitLeases {
   readonly #store: BudgetStore;
   readonly #time: Time;
+  readonly #dead: DeadProcesses;
   readonly #wake: () => void;
   readonly #onRequest: ((roleBudget: RoleBudget) => void) | undefined;
   readonly #outage: StoreOutage;
@@ -58,10 +61,11 @@ export class UnitLeases {
   /** A settlement is not to wait for the next request of units. */
   #isDue = false;
 
-  constructor({ store, time, random, awayPolicy, wake, onRequest }: UnitLeasesOptions) {
+  constructor({ store, time, dead, random, awayPolicy, wake, onRequest }: UnitLeasesOptions) {
     this.#onRequest = onRequest;
     this.#store = store;
     this.#time = time;
+    this.#dead = dead;
     this.#wake = wake;
     this.#pace = new RequestPace(time);
     this.#units = new LeasedUnits(
@@ -148,6 +152,14 @@ export class UnitLeases {
       this.#reports.sent(roleBudget, { units: 0, lastUs: 0 });
     }
     if (this.#reports.hasSent) this.#scheduleReport();
+  }
+
+  /** The store may have units of this role budget before the time that it has announced. */
+  askAgain(roleBudget: RoleBudget): void {
+    const { unitLease } = roleBudget;
+    if (unitLease === undefined || unitLease.notBeforeUs === 0) return;
+    unitLease.notBeforeUs = 0;
+    this.#changes.push({ kind: "earlier", roleBudget });
   }
 
   /** A request of this role budget waits until the store is back. */
@@ -247,6 +259,7 @@ export class UnitLeases {
         settlements.map(plainSettlement),
         requests.map(({ roleBudget: _, ...request }) => request),
         reports?.reports,
+        this.#dead.ids,
       );
       this.#exchanging -= 1;
       this.#pace.replied(this.#time.monotonicUs() - sentUs);

@@ -18,6 +18,8 @@ export interface ExchangeContext {
   readonly process: string;
   readonly nowUs: number;
   readonly leaseUs: number;
+  /** Processes that have ended. Their leases end in every budget that this process asks for. @default none */
+  readonly dead?: readonly string[] | undefined;
 }
 
 export function settleAll(budgets: Budgets, settlements: Iterable<Settlement>, context: ExchangeContext): void {
@@ -102,9 +104,10 @@ function useOf(budgets: Budgets, claims: readonly StoreClaim[], nowUs: number): 
 }
 
 /** Registers the process and its claim; true when another process has claimed stricter limits. */
-function joinBudget(budgets: Budgets, claim: StoreClaim, { process, nowUs, leaseUs }: ExchangeContext): boolean {
+function joinBudget(budgets: Budgets, claim: StoreClaim, context: ExchangeContext): boolean {
+  const { process, nowUs, leaseUs, dead } = context;
   const budget = budgets.open(claim.key);
-  budget.join(process, claim, nowUs + leaseUs, nowUs);
+  budget.join(process, claim, nowUs + leaseUs, nowUs, dead);
   return budget.isStricterThan(claim);
 }
 

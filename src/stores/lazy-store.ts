@@ -15,13 +15,13 @@ import type {
 
 /** A store that is opened at the first use, and again after a failure. */
 export class LazyStore implements Store {
-  /** Not the id of the store behind it: it is used before that store is open. */
+  /** Also the id of the store behind it, which opens later. */
   readonly processId: string = randomUUID();
-  readonly #open: () => Promise<Store>;
+  readonly #open: (processId: string) => Promise<Store>;
   #opening: Promise<Store> | undefined;
   #store: Store | undefined;
 
-  constructor(open: () => Promise<Store>) {
+  constructor(open: (processId: string) => Promise<Store>) {
     this.#open = open;
   }
 
@@ -52,8 +52,9 @@ export class LazyStore implements Store {
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
     reports: readonly UseReport[] = [],
+    dead: readonly string[] = [],
   ): Promise<readonly LeaseReply[]> {
-    return (await this.#opened()).exchange(settlements, requests, reports);
+    return (await this.#opened()).exchange(settlements, requests, reports, dead);
   }
 
   async read<Value>(name: string): Promise<StoreRecord<Value>> {
@@ -80,7 +81,7 @@ export class LazyStore implements Store {
   }
 
   async #opened(): Promise<Store> {
-    this.#opening ??= this.#open();
+    this.#opening ??= this.#open(this.processId);
     try {
       this.#store = await this.#opening;
       return this.#store;

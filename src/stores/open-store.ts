@@ -54,16 +54,16 @@ export function storeAt(
   if (file !== undefined) return lazySqliteStore(file, time, random);
   if (isRedisUrl(name)) {
     checkRedisUrl(name, source);
-    return new LazyStore(async () => {
+    return new LazyStore(async processId => {
       const { RedisStore } = await import("./redis/redis-store.ts");
-      return RedisStore.open(name, { time });
+      return RedisStore.open(name, { time, processId });
     });
   }
   if (isPostgresUrl(name)) {
     checkPostgresUrl(name, source);
-    return new LazyStore(async () => {
+    return new LazyStore(async processId => {
       const { PostgresStore } = await import("./postgres/postgres-store.ts");
-      return PostgresStore.open(name, { time });
+      return PostgresStore.open(name, { time, processId });
     });
   }
   const message = `expected "memory", "multiprocess", "sqlite:<file>", "redis://…", "redis+sentinel://…" or "postgres://…"`;
@@ -85,10 +85,10 @@ export function lazySqliteStore(
   random: () => number = Math.random,
   { isPrivate = false }: { readonly isPrivate?: boolean } = {},
 ): LazyStore {
-  return new LazyStore(async () => {
+  return new LazyStore(async processId => {
     const { SqliteStore } = await import("./sqlite/sqlite-store.ts");
     const onTrouble = ({ message }: StoreError) => process.emitWarning(message, "DocstokgWarning");
-    return SqliteStore.open(file, { time, random, onTrouble, isPrivate });
+    return SqliteStore.open(file, { time, random, onTrouble, isPrivate, processId });
   });
 }
 

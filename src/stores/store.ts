@@ -158,11 +158,16 @@ export interface SignalSubscription {
 }
 
 export interface BudgetStore {
-  /** Rejects with a StoreError when the store is unreachable, locked or damaged; then no unit was granted. */
+  /**
+   * Rejects with a StoreError when the store is unreachable, locked or damaged; then no unit was granted.
+   * @param dead ids of processes that have ended. In the budgets of requests and reports their leased units count as
+   * written now, and their claims and turns end. @default none
+   */
   exchange(
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
     reports?: readonly UseReport[],
+    dead?: readonly string[],
   ): Promise<readonly LeaseReply[]>;
   /** How many processes have used the store within a lease, this one included; 1 when that is unknown. */
   readonly processes: number;

@@ -114,6 +114,7 @@ function stepAt({ afterUs, chain }: TraceShape) {
     returnedParts: fc.constantFrom(0, 0, 0.5, 1),
     asks: fc.array(wanted, { maxLength: 3 }),
     policy: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 0, 0, 1),
+    dead: fc.oneof({ weight: 9, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: fc.subarray([...PROCESSES]) }),
   });
 }
 
@@ -124,6 +125,7 @@ export type TracedExchange = (
   settlements: readonly Settlement[],
   requests: readonly LeaseRequest[],
   reports: readonly UseReport[],
+  dead: readonly string[],
 ) => Promise<readonly LeaseReply[]>;
 
 /** Runs random traces; `begin` is called with each one, and gives an implementation without any state. */
@@ -145,7 +147,7 @@ export async function assertSame(
         const budgets = new PlainBudgets();
         const held = new Map<string, number>();
         let nowUs = 1_700_000_000_000_000;
-        for (const [step, { process, afterUs, writtenParts, returnedParts, asks, policy }] of steps.entries()) {
+        for (const [step, { process, afterUs, writtenParts, returnedParts, asks, policy, dead }] of steps.entries()) {
           nowUs += afterUs;
           const settlements: Settlement[] = [];
           for (const chain of KEY_CHAINS) {
@@ -176,11 +178,11 @@ export async function assertSame(
               sentAgoUs,
               known: known.slice(0, policies[key][0].windows.length),
             }));
-          const context = { process, nowUs, leaseUs: LEASE };
+          const context = { process, nowUs, leaseUs: LEASE, dead };
           settleAll(budgets, settlements, context);
           reportAll(budgets, reports, context);
           const expected = leaseAll(budgets, questions, context);
-          assert.deepEqual(await exchange(process, nowUs, settlements, questions, reports), expected);
+          assert.deepEqual(await exchange(process, nowUs, settlements, questions, reports, dead), expected);
           for (const [index, { chain }] of asks.entries()) {
             const answer = expected[index];
             const holder = `${process} ${chain}`;

@@ -36,6 +36,7 @@ describe("the function", { skip: whyNoPostgres() }, () => {
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
     reports: readonly UseReport[] = [],
+    dead: readonly string[] = [],
   ): Promise<readonly LeaseReply[]> {
     const named = (key: string) => `run${runs} ${key}`;
     const call = {
@@ -45,6 +46,7 @@ describe("the function", { skip: whyNoPostgres() }, () => {
         claims: each.claims.map(claim => ({ ...claim, key: named(claim.key) })),
       })),
       reports: reports.map(each => ({ ...each, claim: { ...each.claim, key: named(each.claim.key) } })),
+      dead,
     };
     number += 1;
     const { rows } = await client.query("SELECT reply FROM exchange($1, $2, $3, $4, $5, false, $6)", [
@@ -58,7 +60,7 @@ describe("the function", { skip: whyNoPostgres() }, () => {
     return inDatabase;
   };
 
-  test("the function and SharedBudget give the same replies when processes join, die, return or change their claims", () =>
+  test("the function and SharedBudget give the same replies when processes join, are reported dead, return or change their claims", () =>
     assertSame(begin, mixed, 300));
 
   test("the function and SharedBudget agree which waiting process comes next", () => assertSame(begin, crowded, 300));

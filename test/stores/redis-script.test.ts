@@ -32,6 +32,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
     settlements: readonly Settlement[],
     asks: readonly LeaseRequest[],
     reports: readonly UseReport[] = [],
+    dead: readonly string[] = [],
   ): Promise<readonly LeaseReply[]> {
     const batch = new RedisBatch();
     const answers: LeaseReply[] = [];
@@ -44,7 +45,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
       });
     }
     const keyOf = (key: string) => `run${runs}:${key}`;
-    const caller = { process, leaseUs: LEASE, notAfterUs: 0, timeUs: nowUs, keyOf };
+    const caller = { process, leaseUs: LEASE, notAfterUs: 0, timeUs: nowUs, keyOf, dead };
     const { keys, args } = scriptCallOf(batch, new RedisLedger(), caller);
     const { rest = [] } = readReply(await redis.eval(SCRIPT, { keys: [...keys], arguments: [...args] }));
     return leaseRepliesOf(batch, rest).flat();
@@ -55,7 +56,7 @@ describe("the script", { skip: whyNoRedis() }, () => {
     return inLua;
   };
 
-  test("the script and SharedBudget give the same replies when processes join, die, return or change their claims", () =>
+  test("the script and SharedBudget give the same replies when processes join, are reported dead, return or change their claims", () =>
     assertSame(begin, mixed, 400));
 
   test("the script and SharedBudget agree when a process returns more units than it has", () =>

@@ -78,6 +78,22 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.equal(await units(b, one("k", 2)), 0);
   });
 
+  it("the units of a process that is reported dead count as written then", async tested => {
+    const [dead, b] = [await tested.member(), await tested.member()];
+    assert.equal(await units(dead, { ...one("k", 2), most: 2 }), 2);
+    await written(dead, 1, "k");
+    await tested.advance(500);
+    const [reply] = await b.exchange([], [one("k", 2)], [], [dead.processId, "unknown"]);
+    assert.deepEqual(reply, { kind: "wait", waitMs: 500, key: "k", isStricter: false });
+    await tested.advance(500);
+    assert.equal(await units(b, one("k", 2)), 1);
+    await written(b, 1, "k");
+    await tested.advance(499);
+    assert.equal(await units(b, one("k", 2)), 0);
+    await tested.advance(1);
+    assert.equal(await units(b, one("k", 2)), 1);
+  });
+
   it("one exchange settles and then leases", async tested => {
     const a = await tested.member();
     assert.equal(await units(a, one("k", 1)), 1);

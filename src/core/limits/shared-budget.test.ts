@@ -56,6 +56,25 @@ test("the units of a dead process count as written when its lease ends, not befo
   assert.equal(requestUnits(budget, "c", claim, 1, LEASE + SECOND), 1);
 });
 
+test("the units of a process that is reported dead count as written then, and its claim and its turn end", () => {
+  const budget = new SharedBudget();
+  const [claim, stricter] = [claimOf([3, SECOND]), claimOf([2, SECOND])];
+  assert.equal(requestUnits(budget, "a", stricter, 2, 0), 2);
+  assert.equal(requestUnits(budget, "a", stricter, 1, 0), 0, "it waits for its turn");
+  budget.settle("a", 1, 0, 500_000);
+  budget.join("b", claim, 600_000 + LEASE, 600_000, ["a", "unknown", "b"]);
+  assert.deepEqual(budget.usedUnits(claim, 600_000), [2]);
+  assert.equal(budget.isStricterThan(claim), false);
+  assert.equal(budget.othersWait("b"), false);
+  assert.equal(requestUnits(budget, "b", claim, 3, 600_000), 1);
+  budget.settle("b", 0, 1, 600_000);
+  assert.deepEqual(budget.usedUnits(claim, 1_599_999), [1], "the one that was leased counts from the report on");
+  assert.deepEqual(budget.usedUnits(claim, 1_600_000), [0]);
+  // It was not dead after all: what it settles was counted already.
+  budget.settle("a", 1, 0, 1_600_000);
+  assert.deepEqual(budget.usedUnits(claim, 1_600_000), [0]);
+});
+
 test("the stricter of two policies applies for as long as its process lives", () => {
   const budget = new SharedBudget();
   const loose = claimOf([10, SECOND]);

@@ -3,7 +3,8 @@
  *
  * A process requests units before it sends, and reports afterwards that they were written or are returned. Until then
  * they count as written now, for all processes (law L1). Each contact renews the lease of the process. When a process
- * dies, its lease ends, and its leased units count as written at that instant: the latest possible one.
+ * dies, its lease ends at its time, or when another process reports the death. Its leased units count as written at that
+ * instant: the latest possible one.
  *
  * Processes that want more than is free get turns in a queue (`turn-queue.ts`). Processes may have different policies:
  * for each window length the strictest limit of all live processes is applied.
@@ -111,8 +112,11 @@ export class SharedBudget {
     };
   }
 
-  /** Adds a process or updates its claim and lease. Removes processes whose lease has ended. */
-  join(processId: string, claim: BudgetClaim, leaseUs: number, nowUs: number): void {
+  /**
+   * Adds a process or updates its claim and lease. Removes processes whose lease has ended.
+   * @param dead processes that have ended, whose leases end now. @default none
+   */
+  join(processId: string, claim: BudgetClaim, leaseUs: number, nowUs: number, dead: readonly string[] = []): void {
     if (this.#createdUs < 0) this.#createdUs = nowUs;
     const text = claimText(claim);
     let member = this.#tables.members.get(processId);
@@ -128,16 +132,17 @@ export class SharedBudget {
     }
     this.#renew(processId, member, leaseUs, nowUs);
     this.#leases.expire(nowUs, leaseUs - nowUs, (name, ended) => {
-      // A process sends nothing after its lease ends, so that is the latest possible write; stamps never decrease.
-      const atUs = Math.max(this.#log.lastUs, ended.leaseUs);
-      if (ended.pending > 0) this.#write(name, ended.pending, atUs, ended.pending);
-      ended.pending = 0;
+      this.#countPending(name, ended, ended.leaseUs);
       if (TurnQueue.keptUntilUs(ended) > nowUs) return true;
-      this.#turns.leave(ended, nowUs);
-      this.#tables.members.delete(name);
-      if (this.#claims.remove(ended.claim)) isChanged = true;
+      if (this.#remove(name, ended, nowUs)) isChanged = true;
       return false;
     });
+    for (const name of dead) {
+      const ended = this.#tables.members.get(name);
+      if (ended === undefined || name === processId) continue;
+      this.#countPending(name, ended, nowUs);
+      if (this.#remove(name, ended, nowUs)) isChanged = true;
+    }
     if (isChanged) this.#applyStrictestClaims();
   }
 
@@ -271,6 +276,20 @@ export class SharedBudget {
     const member = this.#tables.members.get(processId);
     if (member === undefined) throw new RangeError(`${processId} has not joined the budget`);
     return member;
+  }
+
+  /** A process sends nothing after its lease ends, so that is the latest possible write; stamps never decrease. */
+  #countPending(processId: string, member: BudgetMember, endUs: number): void {
+    if (member.pending === 0) return;
+    this.#write(processId, member.pending, Math.max(this.#log.lastUs, endUs), member.pending);
+    member.pending = 0;
+  }
+
+  /** True if no other process makes the claim of the removed one. */
+  #remove(processId: string, member: BudgetMember, nowUs: number): boolean {
+    this.#turns.leave(member, nowUs);
+    this.#tables.members.delete(processId);
+    return this.#claims.remove(member.claim);
   }
 
   #renew(processId: string, member: BudgetMember, leaseUs: number, nowUs: number): void {

@@ -31,6 +31,15 @@ test("slots are leased until none is free, and again after one was returned", ()
   assert.equal(store.lease("a", 1), 1);
 });
 
+test("the slots of a process that is reported dead are free at once", () => {
+  const { slots } = leaseSlots({}, "dead", { wanted: 3, holds: 0, limit: 3 }, 1, LEASE_US);
+  const request = { wanted: 2, holds: 0, limit: 3 };
+  assert.equal(leaseSlots(slots, "a", request, 2, LEASE_US).given, 0);
+  const { slots: left, given } = leaseSlots(slots, "a", { ...request, dead: ["dead"] }, 2, LEASE_US);
+  assert.equal(given, 2);
+  assert.deepEqual(Object.keys(left), ["a"]);
+});
+
 test("a free slot goes to the process with fewer slots, then to the one that waited longer", () => {
   const store = new SlotStore();
   assert.equal(store.lease("a", 3), 3);

@@ -29,6 +29,8 @@ export interface SlotRequest {
   readonly wanted: number;
   /** Total number of slots in its policy. */
   readonly limit: number;
+  /** Processes that have ended: their slots are free. @default none */
+  readonly dead?: readonly string[] | undefined;
 }
 
 export interface SlotReply {
@@ -42,12 +44,13 @@ const WAITING_TTL_US = 1_000_000;
 export function leaseSlots(
   slots: SharedSlots,
   processId: string,
-  { holds, wanted, limit }: SlotRequest,
+  { holds, wanted, limit, dead = [] }: SlotRequest,
   nowUs: number,
   leaseUs: number,
 ): SlotReply {
   const activeHolders: Record<string, SlotHolder> = {};
-  for (const [name, holder] of Object.entries(slots)) if (holder.leaseUntilUs > nowUs) activeHolders[name] = holder;
+  for (const [name, holder] of Object.entries(slots))
+    if (holder.leaseUntilUs > nowUs && !dead.includes(name)) activeHolders[name] = holder;
   const { waitingSinceUs = nowUs, waitingUntilUs = 0 } = activeHolders[processId] ?? {};
   delete activeHolders[processId];
   const others = Object.values(activeHolders);

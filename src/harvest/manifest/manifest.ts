@@ -115,6 +115,11 @@ export interface Manifest {
    * @param statusOf what other processes see of this one. @default nothing done
    */
   watch(onChange: () => void, onLost?: (error: unknown) => void, statusOf?: () => WorkerStatus): void;
+  /**
+   * The limits of this process are shared in a store, where it has this id. To be called before `beginRun` or `joinRun`.
+   * @param onDead called with the ids of processes that were found dead
+   */
+  shareLimits(storeId: string, onDead: (storeIds: readonly string[]) => void): void;
   /** Operations that wait for a server fail now. */
   stopWaiting(): void;
   /** An error of the backend, such as a full disk, as an error of docstokg with a message; any other error unchanged. */

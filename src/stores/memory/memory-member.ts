@@ -35,9 +35,10 @@ export class MemoryMember implements Store {
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
     reports: readonly UseReport[] = [],
+    dead: readonly string[] = [],
   ): Promise<readonly LeaseReply[]> {
     this.#checkOpen();
-    return this.#store.exchange(this.processId, settlements, requests, reports);
+    return this.#store.exchange(this.processId, settlements, requests, reports, dead);
   }
 
   async read<Value>(name: string): Promise<StoreRecord<Value>> {

@@ -73,8 +73,9 @@ export class MemoryStore implements Budgets {
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
     reports: readonly UseReport[] = [],
+    dead: readonly string[] = [],
   ): readonly LeaseReply[] {
-    const context = { process, nowUs: this.nowUs, leaseUs: this.#leaseUs };
+    const context = { process, nowUs: this.nowUs, leaseUs: this.#leaseUs, dead };
     this.#seenUs.set(process, context.nowUs);
     settleAll(this, settlements, context);
     reportAll(this, reports, context);

@@ -10,9 +10,11 @@ export interface ExchangeCall {
   readonly settlements: readonly Settlement[];
   readonly requests: readonly LeaseRequest[];
   readonly reports: readonly UseReport[];
+  /** Processes that have ended. */
+  readonly dead: readonly string[];
 }
 
-export function callText({ settlements, requests, reports }: ExchangeCall): string {
+export function callText({ settlements, requests, reports, dead }: ExchangeCall): string {
   const positions = new Map<string, number>();
   const position = (key: string) => {
     const known = positions.get(key) ?? positions.size + 1;
@@ -29,6 +31,7 @@ export function callText({ settlements, requests, reports }: ExchangeCall): stri
       claims.map(claim => [position(claim.key), claimText(claim), claim.knownAgoUs ?? -1]),
     ]),
     keys: Array.from(positions.keys(), storable),
+    dead,
   };
   return JSON.stringify(call);
 }

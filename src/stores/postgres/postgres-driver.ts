@@ -35,7 +35,7 @@ export interface PgClient extends Queryable {
     readonly values: readonly SqlParameter[];
   }): Promise<QueryResult>;
   on(event: "error", listener: (error: Error) => void): unknown;
-  on(event: "notification", listener: (message: { readonly channel: string }) => void): unknown;
+  on(event: "notification", listener: (message: { readonly payload?: string | undefined }) => void): unknown;
   on(event: "end", listener: () => void): unknown;
 }
 

@@ -7,6 +7,8 @@ import type { SqlRow } from "./postgres-driver.ts";
 export interface ExchangeOptions {
   readonly client: PostgresClient;
   readonly processId: string;
+  /** The exchanges of this process so far had this number at most. */
+  readonly lastNumber: number;
   readonly leaseUs: number;
   /** Replaces the clock of the server in tests. */
   readonly serverUs?: (() => number) | undefined;
@@ -35,7 +37,7 @@ export class PostgresExchanges {
   readonly #options: ExchangeOptions;
   #queue: QueuedCall[] = [];
   #running: Promise<void> | undefined;
-  #number = 0;
+  #number: number;
   #uncertain: UncertainExchange | undefined;
   /** Settlements that the store has applied although the caller got no reply: the caller repeats them. */
   readonly #applied = new Map<string, { written: number; returned: number }>();
@@ -45,6 +47,7 @@ export class PostgresExchanges {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
+    this.#number = options.lastNumber;
   }
 
   get processes(): number {
@@ -55,9 +58,10 @@ export class PostgresExchanges {
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
     reports: readonly UseReport[],
+    dead: readonly string[],
   ): Promise<readonly LeaseReply[]> {
     const { promise, resolve, reject } = Promise.withResolvers<readonly LeaseReply[]>();
-    this.#queue.push({ settlements, requests, reports, resolve, reject });
+    this.#queue.push({ settlements, requests, reports, dead, resolve, reject });
     this.#running ??= this.#runAll();
     return promise;
   }
@@ -94,11 +98,12 @@ export class PostgresExchanges {
     const lostGrants = this.#uncertain === undefined ? [] : await this.#resume(this.#uncertain);
     const settlements = [...this.#unapplied(calls.flatMap(call => call.settlements)), ...lostGrants];
     const requests = calls.flatMap(call => call.requests);
-    const call = { settlements, requests, reports: calls.flatMap(({ reports }) => reports) };
+    const reports = calls.flatMap(call => call.reports);
+    const dead = [...new Set(calls.flatMap(call => call.dead))];
     this.#number += 1;
     this.#uncertain = { number: this.#number, settlements, requests };
     const [result] = await client.query("SELECT * FROM exchange($1, $2, $3, $4, $5, $6, $7)", [
-      ...[processId, this.#number, leaseUs, callText(call), this.#countedUs],
+      ...[processId, this.#number, leaseUs, callText({ settlements, requests, reports, dead }), this.#countedUs],
       ...[this.#number % SWEEP_EVERY === 0, serverUs?.() ?? null],
     ]);
     const row = result?.rows[0];

@@ -25,6 +25,8 @@ export interface PostgresStoreOptions {
   readonly leaseMs?: number;
   /** How long a call waits for the server, and for budgets that another process has locked, in ms. @default 1000 */
   readonly timeoutMs?: number;
+  /** Unique among all processes that share the store. @default a random one */
+  readonly processId?: string;
   /** Replaces the server's clock in tests. */
   readonly serverUs?: () => number;
   /** For a command that only looks and gives orders: it is not counted among the processes. @default false */
@@ -38,7 +40,7 @@ const TIMEOUT_MS = 1000;
  * processes may differ.
  */
 export class PostgresStore implements Store {
-  readonly processId: string = randomUUID();
+  readonly processId: string;
   readonly signals: PostgresSignals;
   readonly #exchanges: PostgresExchanges;
   readonly #records: PostgresRecords;
@@ -68,13 +70,16 @@ export class PostgresStore implements Store {
   }
 
   private constructor({ schema }: PostgresStoreAddress, driver: PgDriver, options: PostgresStoreOptions) {
-    const { time, leaseMs = LEASE_MS, serverUs, isObserver = false } = options;
+    const { time, leaseMs = LEASE_MS, serverUs, isObserver = false, processId = randomUUID() } = options;
+    this.processId = processId;
     const budgets = new PostgresClient(driver, client => prepareTables(client, schema));
     const records = new PostgresClient(driver, client => prepareTables(client, schema));
     this.#clients = [budgets, records];
     this.#isObserver = isObserver;
-    const { processId } = this;
-    this.#exchanges = new PostgresExchanges({ client: budgets, processId, leaseUs: leaseMs * 1000, serverUs });
+    // A store that is opened again with the same id must have higher numbers than before.
+    const lastNumber = Math.floor(time.monotonicUs());
+    const leaseUs = leaseMs * 1000;
+    this.#exchanges = new PostgresExchanges({ client: budgets, processId, lastNumber, leaseUs, serverUs });
     this.#records = new PostgresRecords(records, serverUs);
     this.signals = new PostgresSignals(records, driver, schema, time);
   }
@@ -87,9 +92,10 @@ export class PostgresStore implements Store {
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
     reports: readonly UseReport[] = [],
+    dead: readonly string[] = [],
   ): Promise<readonly LeaseReply[]> {
     this.#checkOpen();
-    return this.#exchanges.exchange(settlements, requests, reports);
+    return this.#exchanges.exchange(settlements, requests, reports, dead);
   }
 
   async read<Value>(name: string): Promise<StoreRecord<Value>> {

@@ -33,8 +33,10 @@ const MIGRATIONS: readonly string[] = [
    );`,
   BUDGET_TABLES,
   // Version 2 had other functions, and one that is not used any more.
+  "DROP FUNCTION IF EXISTS can_foretell;",
+  // Version 3 had functions without the parameter for processes that have ended.
   [
-    "DROP FUNCTION IF EXISTS can_foretell;",
+    "DROP FUNCTION IF EXISTS join_budget, report_use, lease;",
     WINDOW_LOG_FUNCTIONS,
     TURN_QUEUE_FUNCTIONS,
     LEASE_LIST_FUNCTIONS,

@@ -16,7 +16,7 @@
  *   KEYS   the budgets, and the list of processes if it is used
  *   ARGV   process, lease in us, epoch, latest time (us of the server's clock, 0 for any), current time (tests only),
  *          the number of settlements, or -1 if only the list of processes is used, the number of reports, the position of
- *          the list of processes or 0, then
+ *          the list of processes or 0, the processes that have ended, separated by commas, then
  *          for each settlement  budget, leased units or -1, written, returned
  *          for each report      budget, leased units or -1, claim, units sent without a lease, units known in each window,
  *                               age of that knowledge in us or -1, us since the newest of the units sent was written,

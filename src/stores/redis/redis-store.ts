@@ -46,6 +46,8 @@ export interface RedisStoreOptions {
   readonly time?: Time;
   /** For a command that only looks and gives orders: it is not counted among the processes. @default false */
   readonly isObserver?: boolean;
+  /** Unique among all processes that share the store. @default a random one */
+  readonly processId?: string;
   /** Replaces the server's clock in tests. */
   readonly serverUs?: () => number;
 }
@@ -63,7 +65,7 @@ const PRESENCE_US = 1_000_000;
  */
 export class RedisStore implements Store {
   readonly #connection: RedisConnection;
-  readonly processId: string = randomUUID();
+  readonly processId: string;
   readonly signals: RedisSignals;
   readonly #records: RedisRecords;
   readonly #keys: RedisKeys;
@@ -77,6 +79,8 @@ export class RedisStore implements Store {
   readonly #histories = new RedisHistories();
   readonly #queues = new Map<string, RedisCallQueue>();
   #processes = 1;
+  /** Of the last exchange. */
+  #dead: readonly string[] = [];
   #announcedUs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
@@ -121,6 +125,7 @@ export class RedisStore implements Store {
   ) {
     const { prefix, leaseMs = LEASE_MS, timeoutMs } = options;
     this.#connection = connection;
+    this.processId = options.processId ?? randomUUID();
     this.#ledger = ledger;
     this.#refusals = refusals;
     this.#keys = keys;
@@ -141,8 +146,10 @@ export class RedisStore implements Store {
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
     reports: readonly UseReport[] = [],
+    dead: readonly string[] = [],
   ): Promise<readonly LeaseReply[]> {
     if (this.#isClosed) throw new StoreError("the Redis store is closed");
+    this.#setDead(dead);
     const replies: LeaseReply[] = [];
     const batches = new Set<RedisBatch>();
     for (const settlement of settlements) {
@@ -254,7 +261,7 @@ export class RedisStore implements Store {
       const isOlder = (key: string) => this.#histories.isOlder(key, history);
       const rest = await this.#call(queue, keyOf(batch.anyKey), (caller, at) => {
         history = at;
-        return scriptCallOf(batch, this.#ledger, { ...caller, keyOf, isOlder, presenceKey });
+        return scriptCallOf(batch, this.#ledger, { ...caller, keyOf, isOlder, presenceKey, dead: this.#dead });
       });
       this.#applyReplies(batch, leaseRepliesOf(batch, rest), epoch, history);
     } catch (error) {
@@ -309,6 +316,12 @@ export class RedisStore implements Store {
     throw new StoreError(
       `redis: two calls reached the server after their deadline of ${this.#timeoutUs / 1000} ms; no units were granted`,
     );
+  }
+
+  /** The units of a process that has just died may be free earlier than a reply has said. */
+  #setDead(dead: readonly string[]): void {
+    if (dead.some(name => !this.#dead.includes(name))) this.#refusals.clear();
+    this.#dead = dead;
   }
 
   get #isPresenceDue(): boolean {

@@ -34,10 +34,12 @@ export interface BatchCaller extends ScriptCaller {
   readonly isOlder?: (key: string) => boolean;
   /** The list of processes, if the entry of this process is to be renewed. */
   readonly presenceKey?: string | undefined;
+  /** Processes that have ended. @default none */
+  readonly dead?: readonly string[];
 }
 
 export function scriptCallOf(batch: RedisBatch, ledger: RedisLedger, caller: BatchCaller): ScriptCall {
-  const { keyOf, isOlder = () => false, presenceKey } = caller;
+  const { keyOf, isOlder = () => false, presenceKey, dead = [] } = caller;
   const positions = new Map<string, string>();
   const position = (key: string) => {
     const existing = positions.get(key);
@@ -47,6 +49,7 @@ export function scriptCallOf(batch: RedisBatch, ledger: RedisLedger, caller: Bat
     return next;
   };
   const args = [...headOf(caller, ledger.epoch), String(batch.settlements.size), String(batch.reports.length), "0"];
+  args.push(dead.join(","));
   for (const [key, { written, returned }] of batch.settlements)
     args.push(position(key), String(ledger.claimed(key, 0)), String(written), String(returned));
   const reported = new Set(batch.reports.map(({ claim }) => claim.key));

@@ -39,6 +39,8 @@ export interface SqliteStoreOptions {
   readonly leaseMs?: number;
   /** Only the owner may read the file. Otherwise a new file has the permissions of the umask. @default false */
   readonly isPrivate?: boolean | undefined;
+  /** Unique among all processes that share the store. @default a random one */
+  readonly processId?: string;
   /** Identifies the current start of the machine. @default read from the system */
   readonly boot?: string;
   /** How long a call waits for a file that another process has locked, in milliseconds. @default 500 */
@@ -63,7 +65,7 @@ export class SqliteStore implements Store {
   readonly #leaseUs: number;
   readonly #boot: string;
   readonly #timeoutMs: number;
-  readonly processId: string = randomUUID();
+  readonly processId: string;
   readonly signals: FileSignals;
   readonly #queue = new TransactionQueue();
   #connection: SqliteConnection | undefined;
@@ -93,7 +95,9 @@ export class SqliteStore implements Store {
       boot,
       timeoutMs = TIMEOUT_MS,
       isPrivate = false,
+      processId = randomUUID(),
     } = options;
+    this.processId = processId;
     const report = (error: StoreError) => notify(onTrouble, error);
     this.#options = { path, format: STORE_FORMAT, time, random, onTrouble: report, isPrivate };
     this.#leaseUs = leaseMs * 1000;
@@ -110,8 +114,10 @@ export class SqliteStore implements Store {
     settlements: readonly Settlement[],
     requests: readonly LeaseRequest[],
     reports: readonly UseReport[] = [],
+    dead: readonly string[] = [],
   ): Promise<readonly LeaseReply[]> {
-    const run = ({ budgets, context }: SqliteTables) => {
+    const run = ({ budgets, context: instant }: SqliteTables) => {
+      const context = { ...instant, dead };
       reportAll(budgets, reports, context);
       return leaseAll(budgets, requests, context);
     };

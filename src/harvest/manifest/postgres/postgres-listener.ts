@@ -16,6 +16,8 @@ export interface PostgresListenerOptions {
   readonly channel: string;
   readonly time: Time;
   readonly onChange: () => void;
+  /** Called with the store ids of workers that another one has found dead. */
+  readonly onDead: (storeIds: readonly string[]) => void;
   /** The connection holds the advisory lock with this key; undefined when it has broken. */
   readonly onSession: (session: number | undefined) => void;
 }
@@ -51,12 +53,15 @@ export class PostgresListener {
   }
 
   #connect(): void {
-    const { connection, channel, onChange } = this.#options;
+    const { connection, channel, onChange, onDead } = this.#options;
     const client = connection.client();
     this.#client = client;
     client.on("error", () => this.#connectLater(client));
     client.on("end", () => this.#connectLater(client));
-    client.on("notification", () => onChange());
+    client.on("notification", ({ payload = "" }) => {
+      if (payload !== "") onDead(payload.split(" "));
+      onChange();
+    });
     client
       .connect()
       .then(() => this.#beginSession(client))

@@ -43,6 +43,7 @@ export class PostgresManifest implements Manifest {
   readonly #sessions: PostgresSessions;
   #onChange: () => void = () => undefined;
   #onLost: (error: unknown) => void = () => undefined;
+  #onDead: (storeIds: readonly string[]) => void = () => undefined;
 
   /** Rejects with a ConfigError if the database cannot be used. @param url may contain a password */
   static async open(url: string, time: Time): Promise<PostgresManifest> {
@@ -92,6 +93,7 @@ export class PostgresManifest implements Manifest {
     this.#listener = new PostgresListener({
       ...{ connection, channel, time },
       onChange: () => this.#onChange(),
+      onDead: storeIds => this.#onDead(storeIds),
       onSession: session => {
         this.#sessions.setSession(session);
         void this.#worker.setSession(session);
@@ -178,6 +180,11 @@ export class PostgresManifest implements Manifest {
     this.#sessions.start();
   }
 
+  shareLimits(storeId: string, onDead: (storeIds: readonly string[]) => void): void {
+    this.#worker.storeId = storeId;
+    this.#onDead = onDead;
+  }
+
   beginList(): Promise<void> {
     return this.#list.begin();
   }
@@ -238,6 +245,7 @@ export class PostgresManifest implements Manifest {
   async close(): Promise<void> {
     this.#onChange = () => undefined;
     this.#onLost = () => undefined;
+    this.#onDead = () => undefined;
     this.#connection.stopWaiting();
     this.#sessions.stop();
     await this.#list.rollback();

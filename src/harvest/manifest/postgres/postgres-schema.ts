@@ -123,6 +123,8 @@ const MIGRATIONS: readonly string[] = [
   TABLES,
   // The key of an advisory lock that a connection of the worker holds; NULL if only its lease shows whether it is alive.
   "ALTER TABLE workers ADD COLUMN session bigint",
+  // The id of the worker in the store of the limits; NULL if its limits are not shared.
+  "ALTER TABLE workers ADD COLUMN store_id text",
 ];
 /** Marks the schema as a manifest of docstokg. */
 const FORMAT_TABLE = "docstokg_manifest";

@@ -61,6 +61,28 @@ describe("sessions of workers with a lease of an hour", { skip: whyNoPostgres() 
     await eventually(async () => (await taken(manifest, run)).length === 2);
   });
 
+  test("every process is notified which process of the store has died, but not of one that may be suspended", async t => {
+    const url = server.url(HOUR);
+    const { manifest, time, run } = await watchingProcess(t, url);
+    const { manifest: other } = await watchingProcess(t, url, run);
+    const found: string[] = [];
+    for (const [name, each] of Object.entries({ manifest, other }))
+      each.shareLimits(name, storeIds => found.push(`${name}: ${storeIds}`));
+    const setStoreId = (id: number, columns: string) =>
+      server.query(`UPDATE ${schemaOf(url)}.workers SET ${columns} WHERE id = ${id}`);
+    await setStoreId(
+      await addDeadWorker(url, run),
+      "name = 'late', store_id = 'late-1', session = NULL, lease_until_ms = 0",
+    );
+    await setStoreId(await addDeadWorker(url, run), "store_id = 'dead-1'");
+    await eventually(async () => {
+      await time.advance(2000);
+      return !(await names(manifest)).includes("dead:1");
+    });
+    await eventually(() => found.length === 2);
+    assert.deepEqual(found.toSorted(), ["manifest: dead-1", "other: dead-1"]);
+  });
+
   test("a process whose connection has broken keeps its works while it renews its lease", async t => {
     const url = server.url(HOUR);
     const { manifest: first, run } = await watchingProcess(t, url);

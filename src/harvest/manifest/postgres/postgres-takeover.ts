@@ -7,6 +7,15 @@ import type { PostgresWorker } from "./postgres-worker.ts";
 /** Completes or deletes the partial files of works whose process died. */
 export type RecoverParts = (parts: readonly PartialDownload[]) => Promise<void>;
 
+interface TakenWorks {
+  readonly works: readonly number[];
+  /**
+   * The ids of the dead workers in the store of the limits. Not of one whose lease has ended while it has its session: it
+   * may be suspended, and send its requests later.
+   */
+  readonly storeIds: readonly string[];
+}
+
 /** Takes over the works of workers whose lease or session has ended. */
 export class PostgresTakeover {
   readonly #connection: PostgresConnection;
@@ -32,8 +41,11 @@ export class PostgresTakeover {
    * @param suspects workers that are dead if their session has ended
    */
   async takeOver(suspects: readonly number[] = []): Promise<boolean> {
-    const works = await this.#takeWorks(suspects);
-    if (works === undefined) return false;
+    const taken = await this.#takeWorks(suspects);
+    if (taken === undefined) return false;
+    const { works, storeIds } = taken;
+    // At once: the files may take longer to recover, and requests of all workers may wait for these leases.
+    if (storeIds.length > 0) await this.#worker.announce(storeIds);
     const rows = await this.#connection.read(
       "SELECT place, work, file, etag, total_bytes, shelving FROM parts WHERE work = ANY($1)",
       [works],
@@ -48,15 +60,16 @@ export class PostgresTakeover {
   }
 
   /**
-   * Takes the works of dead workers and removes these workers. Returns the works; undefined if no worker has died.
+   * Takes the works of dead workers and removes these workers. Undefined if no worker has died.
    * While the server was away no lease could be renewed, so none counts as ended until the server has been up for the
    * length of a lease.
    */
-  #takeWorks(suspects: readonly number[]): Promise<readonly number[] | undefined> {
+  #takeWorks(suspects: readonly number[]): Promise<TakenWorks | undefined> {
     const me = this.#worker.id;
     return this.#connection.transaction(async client => {
       const dead = await client.query(
-        `SELECT id FROM workers WHERE id <> $1 AND (lease_until_ms < ${NOW_MS}
+        `SELECT id, CASE WHEN id = ANY($3) AND ${SESSION_ENDED} THEN store_id END AS store_id
+         FROM workers WHERE id <> $1 AND (lease_until_ms < ${NOW_MS}
            AND extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) * 1000 > $2::bigint
            OR id = ANY($3) AND ${SESSION_ENDED})
          ORDER BY id FOR UPDATE SKIP LOCKED`,
@@ -69,7 +82,10 @@ export class PostgresTakeover {
         ids,
       ]);
       await client.query("DELETE FROM workers WHERE id = ANY($1)", [ids]);
-      return rows.map(({ id }) => Number(id));
+      return {
+        works: rows.map(({ id }) => Number(id)),
+        storeIds: dead.rows.flatMap(({ store_id: storeId }) => (storeId === null ? [] : [String(storeId)])),
+      };
     });
   }
 }

@@ -12,6 +12,8 @@ import type { PostgresConnection } from "./postgres-connection.ts";
 const RENEWALS_PER_LEASE = 4;
 /** A list is added in many transactions; workers need not be notified of each. */
 const ANNOUNCE_MS = 250;
+/** A notification has at most 8,000 bytes. The leases of workers that are not named end at their time. */
+const ANNOUNCED_MAX = 100;
 const FOREIGN_KEY_VIOLATION = "23503";
 
 export interface PostgresWorkerOptions {
@@ -39,6 +41,8 @@ export class PostgresWorker {
   #session: number | undefined;
   /** One write after the other, so that the row never has an earlier session. */
   #publishing: Promise<void> = Promise.resolve();
+  /** The id of this process in the store of the limits. Other workers end its leases there when it dies. */
+  storeId: string | undefined;
   /** Published with each renewal, for `docstokg status`. */
   statusOf: () => WorkerStatus = () => ({ done: 0, failed: 0, bytes: 0, inFlight: 0 });
 
@@ -64,9 +68,9 @@ export class PostgresWorker {
     const { connection, leaseMs, time } = this.#options;
     const startedUs = time.monotonicUs();
     const { rows } = await connection.write(
-      `INSERT INTO workers (run, name, is_listing, started_ms, lease_until_ms)
-       VALUES ($1, $2, $3, ${NOW_MS}, ${NOW_MS} + $4::bigint) RETURNING id`,
-      [run, `${hostname()}:${process.pid}`, isListing, leaseMs],
+      `INSERT INTO workers (run, name, is_listing, started_ms, lease_until_ms, store_id)
+       VALUES ($1, $2, $3, ${NOW_MS}, ${NOW_MS} + $4::bigint, $5) RETURNING id`,
+      [run, `${hostname()}:${process.pid}`, isListing, leaseMs, this.storeId ?? null],
     );
     this.#id = Number(rows[0]?.["id"]);
     this.#renewed(startedUs);
@@ -160,11 +164,15 @@ export class PostgresWorker {
     });
   }
 
-  /** Notifies the other workers, which then read the queue. */
-  async announce(): Promise<void> {
+  /**
+   * Notifies all workers, which then read the queue.
+   * @param dead the store ids of workers that were found dead. @default none
+   */
+  async announce(dead: readonly string[] = []): Promise<void> {
     this.#announcement?.cancel();
     this.#announcement = undefined;
-    await this.#options.connection.read("SELECT pg_notify($1, '')", [this.#options.channel]);
+    const { connection, channel } = this.#options;
+    await connection.read("SELECT pg_notify($1, $2)", [channel, dead.slice(0, ANNOUNCED_MAX).join(" ")]);
   }
 
   async #publishSession(): Promise<void> {

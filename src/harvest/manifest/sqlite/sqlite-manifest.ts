@@ -192,6 +192,10 @@ export class SqliteManifest implements Manifest {
     await recoverParts(await this.files.parts());
   }
 
+  shareLimits(): void {
+    // One process works on the manifest: it has nobody to take over from.
+  }
+
   watch(): void {
     // No other process changes the file while a run uses it.
   }

@@ -11,6 +11,7 @@ const MARGIN_US = 1_000_000;
  * `stores/exchange.ts` in PL/pgSQL: one exchange is one call of `exchange`, at the clock of the server.
  *
  *   call   { keys: the budgets;
+ *            dead: the processes that have ended;
  *            settlements: [position of the budget, written, returned];
  *            reports: [position, claim, units sent without a lease, units known in each window, age of that knowledge in us or -1,
  *                      us since the newest of the units sent was written];
@@ -97,6 +98,7 @@ CREATE OR REPLACE FUNCTION exchange(
   OUT now_us float8, OUT process_count bigint, OUT reply float8[]) LANGUAGE plpgsql AS $f$
 DECLARE
   keys text[] := ARRAY(SELECT jsonb_array_elements_text(call->'keys'));
+  dead text[] := ARRAY(SELECT jsonb_array_elements_text(call->'dead'));
   bs working_budget[] := '{}';
   b working_budget;
   each jsonb;
@@ -115,10 +117,10 @@ BEGIN
   FOR each IN SELECT jsonb_array_elements(call->'reports') LOOP
     at := each->0;
     bs[at] := report_use(bs[at], each->>1, (each->2)::float8,
-      (each->5)::float8, ARRAY(SELECT jsonb_array_elements(each->3)::float8), is_lost(bs[at], (each->4)::float8));
+      (each->5)::float8, ARRAY(SELECT jsonb_array_elements(each->3)::float8), is_lost(bs[at], (each->4)::float8), dead);
   END LOOP;
   FOR each IN SELECT jsonb_array_elements(call->'requests') LOOP
-    SELECT l.budgets, reply || l.numbers INTO bs, reply FROM lease(bs, each) AS l;
+    SELECT l.budgets, reply || l.numbers INTO bs, reply FROM lease(bs, each, dead) AS l;
   END LOOP;
   FOR at IN 1..cardinality(keys) LOOP
     b := bs[at];
@@ -137,7 +139,7 @@ BEGIN
 END $f$;
 
 -- Leases the same number of units from every budget of a request, or none.
-CREATE OR REPLACE FUNCTION lease(INOUT budgets working_budget[], request jsonb, OUT numbers float8[]) LANGUAGE plpgsql AS $f$
+CREATE OR REPLACE FUNCTION lease(INOUT budgets working_budget[], request jsonb, dead text[], OUT numbers float8[]) LANGUAGE plpgsql AS $f$
 DECLARE
   least_units float8 := request->0;
   most_units float8 := request->1;
@@ -165,7 +167,7 @@ BEGIN
   END LOOP;
   FOR c IN 0..last LOOP
     at := claims->c->0;
-    budgets[at] := join_budget(budgets[at], claims->c->>1);
+    budgets[at] := join_budget(budgets[at], claims->c->>1, dead);
     is_overruled := is_overruled OR is_stricter(budgets[at], claims->c->>1);
   END LOOP;
   FOR c IN 0..last LOOP

@@ -64,23 +64,43 @@ BEGIN
   RETURN b;
 END $f$;
 
+-- A process sends no leased unit after the end of its lease, so the units count as written at that time.
+CREATE OR REPLACE FUNCTION count_pending(b working_budget, other budget_members, end_us float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
+BEGIN
+  IF other.leased = 0 THEN RETURN b; END IF;
+  UPDATE budget_members AS m SET leased = 0 WHERE m.budget = b.key AND m.process = other.process;
+  RETURN write_by(b, other.process, other.leased, greatest(b.last_us, end_us), other.leased);
+END $f$;
+
+CREATE OR REPLACE FUNCTION remove_member(b working_budget, other budget_members) RETURNS working_budget LANGUAGE plpgsql AS $f$
+BEGIN
+  DELETE FROM budget_members AS m WHERE m.budget = b.key AND m.process = other.process;
+  IF other.turn > 0 THEN
+    b := end_turn(b, other.turn);
+    IF other.turn = b.head THEN b := advance_turns(b); END IF;
+  END IF;
+  RETURN count_claim(b, other.claim, -1);
+END $f$;
+
+-- Ends the leases of processes that have ended.
+CREATE OR REPLACE FUNCTION end_leases(b working_budget, dead text[]) RETURNS working_budget LANGUAGE plpgsql AS $f$
+DECLARE
+  name text;
+  other budget_members;
+BEGIN
+  FOREACH name IN ARRAY dead LOOP
+    SELECT m.* INTO other FROM budget_members AS m WHERE m.budget = b.key AND m.process = name;
+    IF FOUND AND name <> b.process THEN b := remove_member(count_pending(b, other, b.now_us), other); END IF;
+  END LOOP;
+  RETURN b;
+END $f$;
+
 -- Keeps another process if its lease was renewed or its turn has not timed out yet; otherwise removes it.
 CREATE OR REPLACE FUNCTION check_lease(b working_budget, other budget_members) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   IF other.lease_us <= b.now_us THEN
-    -- A process sends no leased unit after the end of its lease, so the units count as written at that time.
-    IF other.leased > 0 THEN
-      b := write_by(b, other.process, other.leased, greatest(b.last_us, other.lease_us), other.leased);
-      UPDATE budget_members AS m SET leased = 0 WHERE m.budget = b.key AND m.process = other.process;
-    END IF;
-    IF other.turn = 0 OR other.due_us + ${TURN_TIMEOUT_US} <= b.now_us THEN
-      DELETE FROM budget_members AS m WHERE m.budget = b.key AND m.process = other.process;
-      IF other.turn > 0 THEN
-        b := end_turn(b, other.turn);
-        IF other.turn = b.head THEN b := advance_turns(b); END IF;
-      END IF;
-      RETURN count_claim(b, other.claim, -1);
-    END IF;
+    b := count_pending(b, other, other.lease_us);
+    IF other.turn = 0 OR other.due_us + ${TURN_TIMEOUT_US} <= b.now_us THEN RETURN remove_member(b, other); END IF;
   END IF;
   RETURN append_lease(b, other.process, b.now_us + b.term_us);
 END $f$;

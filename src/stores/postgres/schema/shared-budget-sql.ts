@@ -140,8 +140,8 @@ BEGIN
   RETURN used;
 END $f$;
 
--- Adds the calling process or updates its claim and lease, and removes processes whose lease has ended.
-CREATE OR REPLACE FUNCTION join_budget(b working_budget, claim_text text) RETURNS working_budget LANGUAGE plpgsql AS $f$
+-- Adds the calling process or updates its claim and lease, and removes processes whose lease has ended or that are dead.
+CREATE OR REPLACE FUNCTION join_budget(b working_budget, claim_text text, dead text[]) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   IF b.created_us < 0 THEN b.created_us := b.now_us; END IF;
   IF NOT b.is_member THEN
@@ -151,7 +151,7 @@ BEGIN
     b := count_claim(count_claim(b, b.claim, -1), claim_text, 1);
   END IF;
   b.claim := claim_text;
-  b := expire_leases(renew(b));
+  b := end_leases(expire_leases(renew(b)), dead);
   IF b.are_claims_changed THEN
     b.are_claims_changed := false;
     b := apply_strictest_claims(b);
@@ -175,13 +175,13 @@ END $f$;
 
 -- Counts what a process sent without a lease, and, if the store has lost the budget, what it knows was used.
 CREATE OR REPLACE FUNCTION report_use(
-  b working_budget, claim_text text, sent float8, sent_ago_us float8, known float8[], is_lost boolean)
+  b working_budget, claim_text text, sent float8, sent_ago_us float8, known float8[], is_lost boolean, dead text[])
 RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
   used float8[];
   missing float8 := 0;
 BEGIN
-  b := join_budget(b, claim_text);
+  b := join_budget(b, claim_text, dead);
   IF sent > 0 THEN b := write_by(b, b.process, sent, b.now_us - sent_ago_us, 0); END IF;
   IF NOT is_lost THEN RETURN b; END IF;
   used := use_of(b, claim_text);

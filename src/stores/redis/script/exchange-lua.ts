@@ -37,7 +37,7 @@ local function lease(claims, texts, least, most, ahead_us)
   return units, delay_us, wait_us, binding, alone
 end
 
-local at = 9
+local at = 10
 for _ = 1, tonumber(ARGV[6]) do
   local b = budget_of(ARGV[at])
   local mine = b.mine

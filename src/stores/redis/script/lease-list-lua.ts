@@ -16,6 +16,20 @@ local function renew(b, m)
   if m.entry == 0 or m.lease_us - m.entry_us >= me.lease_us / ENTRY_PARTS then append_lease(b, m, m.lease_us) end
 end
 
+-- A process sends no leased unit after the end of its lease, so the units count as written at that time.
+local function count_pending(b, m, end_us)
+  if m.pending > 0 then write_reserved(b, m.name, m.pending, math.max(b.last_us, end_us)) end
+  m.pending = 0
+end
+
+-- True if the set of claims has changed.
+local function remove_member(b, m)
+  leave_turn(b, m)
+  b.members[m.name] = false
+  b.gone[#b.gone + 1] = 'm:' .. m.name
+  return count_claim(b, m.claim, -1)
+end
+
 -- Ends the leases that were not renewed in time. True if the set of claims has changed.
 local function expire_leases(b)
   local is_changed = false
@@ -29,18 +43,13 @@ local function expire_leases(b)
       if left_us > 0 and left_us <= me.lease_us / ENTRY_PARTS then break end
       local is_kept = left_us > 0
       if not is_kept then
-        -- A process sends no leased unit after the end of its lease, so the units count as written at that time.
-        if m.pending > 0 then write_reserved(b, m.name, m.pending, math.max(b.last_us, m.lease_us)) end
-        m.pending = 0
+        count_pending(b, m, m.lease_us)
         is_kept = m.turn > 0 and m.due_us + TURN_TIMEOUT_US > b.now_us
       end
       if is_kept then
         append_lease(b, m, b.now_us + me.lease_us)
-      else
-        leave_turn(b, m)
-        b.members[m.name] = false
-        b.gone[#b.gone + 1] = 'm:' .. m.name
-        if count_claim(b, m.claim, -1) then is_changed = true end
+      elseif remove_member(b, m) then
+        is_changed = true
       end
     end
     b.gone[#b.gone + 1] = 'l:' .. b.lease_head

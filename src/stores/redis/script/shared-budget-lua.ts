@@ -24,6 +24,13 @@ local function join(b, claim, leased)
   end
   renew(b, mine)
   if expire_leases(b) then is_changed = true end
+  for name in ARGV[9]:gmatch('[^,]+') do
+    local m = name ~= me.name and member_of(b, name)
+    if m then
+      count_pending(b, m, b.now_us)
+      if remove_member(b, m) then is_changed = true end
+    end
+  end
   if is_changed then apply_strictest_claims(b) end
   if leased ~= '-1' then correct_leased(b, tonumber(leased)) end
 end
