@@ -46,7 +46,8 @@ export class Tiers {
 
   /** True when the identification, and with it the tier, depends on the path. */
   hasPaths(host: string): boolean {
-    return this.#identities?.isSplit(withoutPort(host)) ?? false;
+    const identities = this.#identities;
+    return identities !== undefined && (identities.isSplit(host) || identities.isSplit(withoutPort(host)));
   }
 
   /** True when the tier depends on the path within one member. */
