@@ -36,8 +36,11 @@ function shadowModes({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFin
     assignments
       .filter(({ path, value }) => path.at(-1) === "mode" && value === "shadow")
       .map(({ where, path }) => {
-        const scope = path.slice(0, -1).join(".") || "everything";
-        return warning("shadow-mode", `${where}: ${section}: ${what} of ${scope} only report, and are not enforced`);
+        const scope = path.slice(0, -1).join(".") || "all hosts";
+        return warning(
+          "shadow-mode",
+          `${where}: ${section}: ${what} of ${scope} only report, because mode is shadow; set mode: enforce to apply them`,
+        );
       });
   return [
     ...found("ratelimits", ratelimits.assignments, "limits"),
@@ -73,7 +76,7 @@ function similarNames({ ratelimits: { options } }: LoadedPolicy): readonly Polic
     );
 }
 
-/** A user's entry of a host whose paths belong to services: they do not follow it. */
+/** A user's entry of a host does not change the paths of that host that belong to services. */
 function partialOverrides({ ratelimits: { assignments, resolved } }: LoadedPolicy): readonly PolicyFinding[] {
   const sources = new Map<string, string>();
   for (const { path, where } of assignments)
@@ -105,7 +108,7 @@ function unusedBreakers({ ratelimits, breakers }: LoadedPolicy): readonly Policy
   );
 }
 
-/** A user's default of all circuits that the defaults of every role replace. Only resolvers still use it. */
+/** A user's default of all circuits that has no effect on hosts, because every role has a default. Only resolvers use it. */
 function maskedDefaults({ breakers: { index } }: LoadedPolicy): readonly PolicyFinding[] {
   return CIRCUIT_FIELDS.flatMap(field => {
     const own = index.at(["defaults", field]).at(-1);
