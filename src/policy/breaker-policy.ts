@@ -91,7 +91,7 @@ function throttleRuleOf({ status, header, body, retry_after_s }: ThrottleRuleOpt
 /** A resolver's calls go to many hosts, so one trial call decides for all of them. */
 const RESOLVER_TRIAL_CALLS = 1;
 
-/** The name of no host and no service: its settings are the defaults. */
+/** Not the name of a host or service: stands for the defaults. */
 export const NO_UNIT = "";
 const NO_SERVICES = new Routing([], []);
 /** Bounds the memory for a crawler that calls very many hosts. */
@@ -101,7 +101,7 @@ const UNLISTED_MAX = 16_384;
 interface ScopeSettings {
   readonly isShadow: boolean;
   readonly isPerPartition: boolean;
-  readonly capMs: number;
+  readonly retryAfterCapMs: number;
   readonly throttleRules: readonly ThrottleRule[];
   readonly circuits: Map<Role, CircuitPolicy>;
 }
@@ -145,31 +145,31 @@ export function breakerPoliciesFrom(
     const { service: ofHost, names } = routing.find(unit);
     return { service: ofHost, listed: listedHosts(names) };
   };
-  const known = new Map<string, ScopeSettings>();
+  const settingsByUnit = new Map<string, ScopeSettings>();
   const routes = new WeakMap<RoutedRequest, BreakerRoute>();
   // Every call reads these, so they are resolved once for each entry. Units without an entry share the defaults.
   const settingsOf = (unitOrPartition: string): ScopeSettings => {
     const unit = commonName(unitOrPartition);
-    const found = known.get(unit);
+    const found = settingsByUnit.get(unit);
     if (found !== undefined) return found;
     const scope = scopeOf(unit);
     const isListed = scope.service !== undefined || (scope.listed?.length ?? 0) > 0;
     if (!isListed && unit !== NO_UNIT) {
-      const defaults = settingsOf(NO_UNIT);
-      if (known.size < UNLISTED_MAX) known.set(unit, defaults);
-      return defaults;
+      const unlisted = settingsOf(NO_UNIT);
+      if (settingsByUnit.size < UNLISTED_MAX) settingsByUnit.set(unit, unlisted);
+      return unlisted;
     }
     const mode = effectiveValue<string>(document, breakerModePaths(scope), DEFAULT_BREAKERS.mode);
-    const capS = numberAt(unitPaths("retry_after_cap_s", scope), DEFAULT_BREAKERS.retry_after_cap_s);
+    const retryAfterCapS = numberAt(unitPaths("retry_after_cap_s", scope), DEFAULT_BREAKERS.retry_after_cap_s);
     const per = effectiveValue<string>(document, unitPaths("per", scope), DEFAULT_BREAKERS.per);
     const settings = {
       isShadow: mode === "shadow",
       isPerPartition: per === "partition",
-      capMs: 1000 * capS,
+      retryAfterCapMs: 1000 * retryAfterCapS,
       throttleRules: throttleRulesAt(document, scope),
       circuits: new Map(),
     };
-    known.set(unit, settings);
+    settingsByUnit.set(unit, settings);
     return settings;
   };
   return {
@@ -182,7 +182,7 @@ export function breakerPoliciesFrom(
     isAdaptive,
     throttleRules: unit => settingsOf(unit).throttleRules,
     hasRampUp: advanced.ramp_up.enabled,
-    // Without a ramp-up it is over before it begins.
+    // With `maxCalls` 0, a ramp-up ends before it begins.
     rampUp: role => ({
       trialCalls: trial_calls[role],
       maxCalls: advanced.ramp_up.enabled ? advanced.ramp_up.max_calls : 0,
@@ -206,9 +206,9 @@ export function breakerPoliciesFrom(
     scopeOf,
     isShadow: unit => settingsOf(unit).isShadow,
     isPerPartition: unit => settingsOf(unit).isPerPartition,
-    retryAfterCapMs: unit => settingsOf(unit).capMs,
+    retryAfterCapMs: unit => settingsOf(unit).retryAfterCapMs,
     circuit(unit, role) {
-      const { circuits, capMs } = settingsOf(unit);
+      const { circuits, retryAfterCapMs } = settingsOf(unit);
       const found = circuits.get(role);
       if (found !== undefined) return found;
       const scope = scopeOf(unit);
@@ -218,7 +218,7 @@ export function breakerPoliciesFrom(
         numberAt(circuitPaths("reset_timeout_s", role, scope), builtIn.reset_timeout_s),
         trial_calls[role],
         // A provider may ask for a wait of an hour or a day; an outage must not cause such a reset.
-        Math.min(capMs, settingsOf(NO_UNIT).capMs),
+        Math.min(retryAfterCapMs, settingsOf(NO_UNIT).retryAfterCapMs),
       );
       circuits.set(role, policy);
       return policy;
@@ -228,7 +228,7 @@ export function breakerPoliciesFrom(
         numberAt(resolverPaths("fail_max", name), DEFAULT_BREAKERS.fail_max),
         numberAt(resolverPaths("reset_timeout_s", name), DEFAULT_BREAKERS.reset_timeout_s),
         RESOLVER_TRIAL_CALLS,
-        settingsOf(NO_UNIT).capMs,
+        settingsOf(NO_UNIT).retryAfterCapMs,
       ),
   };
 }
