@@ -157,8 +157,8 @@ async function collect<Value>(problems: ConfigProblem[], load: () => Promise<Val
 }
 
 /**
- * Merges the layers of a section and resolves the values. If only the merged values are invalid, the problem names the
- * source that set the key last.
+ * Resolves the merged values of a section. If they are invalid although each layer is valid, the problem names the source
+ * that set the key last.
  */
 function resolve<Options, Resolved>(
   assignments: readonly Assignment[],

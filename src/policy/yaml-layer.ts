@@ -27,7 +27,7 @@ const MAX_SYNTAX_PROBLEMS = 5;
 /** `members: !replace [...]` replaces the members of the shipped service; without the tag they are added. */
 const REPLACE_TAG: CollectionTag = { tag: "!replace", collection: "seq", resolve: list => list };
 
-/** Our messages, by the codes of the parser, for errors whose own message names its functions and limits. */
+/** Messages by error code of the parser, in place of its own ones, which name functions and limits of the parser. */
 const PLAIN_MESSAGES: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: "a second document begins here; a policy file has one, so remove the line ---",
   RESOURCE_EXHAUSTION: `nested more than ${MAX_DEPTH} levels deep`,
