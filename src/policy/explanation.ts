@@ -66,8 +66,8 @@ export function explainPolicy(
 }
 
 /**
- * The same for a name as snapshots and events have it: a host, `service <name>` or `resolver <name>`, also of a tier or
- * partition; or for a URL. Throws a RangeError for any other text.
+ * The same for a URL, or for a name from a snapshot or event: a host, `service <name>` or `resolver <name>`, with or
+ * without a tier or partition. Throws a RangeError for any other text.
  */
 export function explainTarget(policy: LoadedPolicy, target: string | URL, role: Role): readonly ExplainedValue[] {
   const unit = typeof target === "string" ? withoutTier(commonName(withoutTier(target))) : target;
@@ -100,7 +100,7 @@ export function explainLimits(policy: LoadedPolicy, scope: LimitScope, role: Rol
       ...explainedUnits(policy, `${shown}.costs`, totalPaths("costs", place, scope)),
     ];
   });
-  // Without an entry of its own, `explainSettings` has the value.
+  // If no entry sets it, `explainSettings` shows `aimd.enabled`.
   const adapts = explained(policy, "ratelimits", "aimd", adaptsPaths(scope).slice(1));
   return setValues([...roleValues, ...costValues, adapts, ...totals]);
 }
@@ -137,20 +137,25 @@ export function explainSettings(policy: LoadedPolicy): readonly ExplainedValue[]
     neutral_statuses: [...defaultClassifyRules.neutralStatuses],
   };
   const { jitter_ms, success_threshold } = half_open;
-  const below = (section: SectionName, shown: string, path: KeyPath, builtIn: Readonly<Record<string, unknown>>) =>
+  const valuesBelow = (
+    section: SectionName,
+    shown: string,
+    path: KeyPath,
+    builtIn: Readonly<Record<string, unknown>>,
+  ) =>
     Object.entries(builtIn).map(([field, value]) =>
       explained(policy, section, `${shown}.${field}`, [[...path, field]], value),
     );
   return setValues([
-    ...below("ratelimits", "backend", ["backend"], DEFAULT_BACKEND),
-    ...below("ratelimits", "global", ["global"], { max_inflight: undefined }),
-    ...below("ratelimits", "aimd", ["aimd"], DEFAULT_AIMD),
-    ...below("breakers", "breaker", ["defaults", "half_open"], { jitter_ms, success_threshold }),
-    ...below("breakers", "breaker.rolling_window", ["advanced", "rolling_window"], rolling_window),
-    ...below("breakers", "breaker.adaptive_reset", ["advanced", "adaptive_reset"], adaptive_reset),
-    ...below("breakers", "breaker.ramp_up", ["advanced", "ramp_up"], ramp_up),
-    ...below("breakers", "breaker.classify", ["defaults", "classify"], classify),
-    ...below("breakers", "breaker.cooldown_store", ["advanced", "cooldown_store"], cooldown_store),
+    ...valuesBelow("ratelimits", "backend", ["backend"], DEFAULT_BACKEND),
+    ...valuesBelow("ratelimits", "global", ["global"], { max_inflight: undefined }),
+    ...valuesBelow("ratelimits", "aimd", ["aimd"], DEFAULT_AIMD),
+    ...valuesBelow("breakers", "breaker", ["defaults", "half_open"], { jitter_ms, success_threshold }),
+    ...valuesBelow("breakers", "breaker.rolling_window", ["advanced", "rolling_window"], rolling_window),
+    ...valuesBelow("breakers", "breaker.adaptive_reset", ["advanced", "adaptive_reset"], adaptive_reset),
+    ...valuesBelow("breakers", "breaker.ramp_up", ["advanced", "ramp_up"], ramp_up),
+    ...valuesBelow("breakers", "breaker.classify", ["defaults", "classify"], classify),
+    ...valuesBelow("breakers", "breaker.cooldown_store", ["advanced", "cooldown_store"], cooldown_store),
   ]);
 }
 
