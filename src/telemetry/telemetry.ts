@@ -60,7 +60,7 @@ export class Telemetry implements AsyncDisposable {
   readonly #stopExitFlush: () => void;
   /** The hash of the policy that was loaded last, for the end of the run. */
   #lastHash = "";
-  /** Grows by the sampling rate for each event; an event is recorded when it reaches 1, so the share is exact. */
+  /** Grows by the sampling rate for each event. When it reaches 1, the event is recorded, so the share is exact. */
   #sampledShare = 0;
   #closing: Promise<void> | undefined;
 

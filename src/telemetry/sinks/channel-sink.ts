@@ -6,8 +6,8 @@ import type { Sink } from "../sink.ts";
 type ChannelSubscriber = (event: TelemetryEvent, name: string | symbol) => unknown;
 
 /**
- * Publishes each event on the `node:diagnostics_channel` of its type, such as `docstokg:http_request`. An event
- * that no channel has a subscriber for is not built. A subscriber that throws does not affect requests or other subscribers.
+ * Publishes each event on the `node:diagnostics_channel` of its type, such as `docstokg:http_request`. If the
+ * channel has no subscriber, the event is not built. A subscriber that throws does not affect requests or other subscribers.
  */
 export function channelSink(): Sink {
   const channels = new Map<EventType, Channel>();
@@ -23,8 +23,8 @@ export function channelSink(): Sink {
 }
 
 /**
- * `Channel.publish` turns the error of a subscriber into an uncaught exception, which ends the process. Node has no public
- * list of subscribers. If a version of Node has no private list either, `Channel.publish` is called.
+ * Calls the subscribers itself, because `Channel.publish` turns the error of a subscriber into an uncaught exception, which
+ * ends the process. Node has only a private list of subscribers. In a version without it, `Channel.publish` is called.
  */
 function publish(to: Channel, event: TelemetryEvent): Promise<unknown> | undefined {
   const subscribers = (to as { readonly _subscribers?: unknown })._subscribers;
