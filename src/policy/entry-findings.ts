@@ -1,5 +1,5 @@
 import { notice, type PolicyFinding, warning } from "./finding.ts";
-import { type Assignment, standsAlone } from "./layer.ts";
+import { standsAlone } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { memberText } from "./member.ts";
 import { CIRCUIT_FIELDS } from "./precedence.ts";
@@ -9,7 +9,7 @@ import { isShippedSource } from "./shipped-policy.ts";
 /** Entries and overrides that have no effect, or another one than their author may expect. */
 export function entryFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   return [
-    ...standAlone(policy),
+    ...extendsNone(policy),
     ...shadowModes(policy),
     ...orphanedMembers(policy),
     ...similarNames(policy),
@@ -20,7 +20,7 @@ export function entryFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   ];
 }
 
-function standAlone({ shipped, breakers }: LoadedPolicy): readonly PolicyFinding[] {
+function extendsNone({ shipped, breakers }: LoadedPolicy): readonly PolicyFinding[] {
   return [
     ...(shipped === undefined
       ? [notice("extends-none", "extends: none: the shipped limits of hosts and services do not apply")]
@@ -31,10 +31,13 @@ function standAlone({ shipped, breakers }: LoadedPolicy): readonly PolicyFinding
   ];
 }
 
+type AssignedValues = Pick<LoadedPolicy["ratelimits"], "assignments" | "index">;
+
 function shadowModes({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFinding[] {
-  const found = (section: string, assignments: readonly Assignment[], what: string) =>
+  const found = (section: string, { assignments, index }: AssignedValues, what: string) =>
     assignments
       .filter(({ path, value }) => path.at(-1) === "mode" && value === "shadow")
+      .filter(assignment => index.at(assignment.path).at(-1) === assignment)
       .map(({ where, path }) => {
         const scope = path.slice(0, -1).join(".") || "all hosts";
         return warning(
@@ -42,10 +45,7 @@ function shadowModes({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFin
           `${where}: ${section}: ${what} of ${scope} only report, because mode is shadow; set mode: enforce to apply them`,
         );
       });
-  return [
-    ...found("ratelimits", ratelimits.assignments, "limits"),
-    ...found("breakers", breakers.assignments, "breakers"),
-  ];
+  return [...found("ratelimits", ratelimits, "limits"), ...found("breakers", breakers, "breakers")];
 }
 
 /** Hosts and paths of a shipped service that do not belong to it any more. */

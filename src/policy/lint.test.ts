@@ -203,6 +203,12 @@ test("a number whose comment is older than 180 days is reported, with its line",
   );
 });
 
+test("a shadow mode that a stronger layer replaces is not reported", async () => {
+  const ratelimits = { hosts: { "a.example": { metadata: { mode: "shadow" } } } } as const;
+  const overrides = { rate: ["a.example:metadata=mode:enforce"] };
+  assert.deepEqual(await found({ ratelimits, overrides }, "shadow-mode"), []);
+});
+
 test("a key that is set selects its tier, and is no longer offered", async () => {
   const gains = await found({}, "key-gain");
   assert.ok(
