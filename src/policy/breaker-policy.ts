@@ -5,10 +5,11 @@ import type { SlowCallPolicy } from "../core/breaker/slow-call-window.ts";
 import { NO_THROTTLE_RULES, type ThrottleRule } from "../core/breaker/throttle-rule.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import type { ThrottleRuleOptions } from "./breaker-options.ts";
-import { type BreakersOptions, parseBreakers } from "./breaker-schema.ts";
+import { type BreakersOptions, type ParsedBreakers, parseBreakers } from "./breaker-schema.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
 import { commonName } from "./partition-name.ts";
 import {
+  breakerEntryPaths,
   breakerModePaths,
   circuitPaths,
   effectiveValue,
@@ -16,7 +17,6 @@ import {
   type LimitScope,
   resolverPaths,
   scopePlaces,
-  unitPaths,
   valueAt,
 } from "./precedence.ts";
 import type { Role } from "./roles.ts";
@@ -88,6 +88,16 @@ function throttleRuleOf({ status, header, body, retry_after_s }: ThrottleRuleOpt
   };
 }
 
+function rollingWindowPolicy(options: ParsedBreakers["advanced"]["rolling_window"]): RollingWindowPolicy {
+  const { enabled, window_s, threshold_failures, cooldown_s, slow_call_ms, slow_call_share, slow_call_min } = options;
+  const windowUs = window_s * 1e6;
+  const slowCalls =
+    enabled && slow_call_ms !== undefined
+      ? { slowUs: slow_call_ms * 1000, share: slow_call_share, minCalls: slow_call_min, windowUs }
+      : undefined;
+  return { enabled, windowUs, threshold: threshold_failures, cooldownMs: cooldown_s * 1000, slowCalls };
+}
+
 /** A resolver's calls go to many hosts, so one trial call decides for all of them. */
 const RESOLVER_TRIAL_CALLS = 1;
 
@@ -118,13 +128,6 @@ export function breakerPoliciesFrom(
   const document = parseBreakers(options, where, routing !== NO_SERVICES);
   const { defaults, advanced, hosts } = document;
   const { trial_calls, success_threshold, jitter_ms } = defaults.half_open;
-  const { enabled, window_s, threshold_failures, cooldown_s } = advanced.rolling_window;
-  const { slow_call_ms, slow_call_share, slow_call_min } = advanced.rolling_window;
-  const windowUs = window_s * 1e6;
-  const slowCalls =
-    enabled && slow_call_ms !== undefined
-      ? { slowUs: slow_call_ms * 1000, share: slow_call_share, minCalls: slow_call_min, windowUs }
-      : undefined;
   const isAdaptive = advanced.adaptive_reset.enabled;
   const numberAt = (paths: readonly KeyPath[], builtIn: number) => effectiveValue(document, paths, builtIn);
   const circuitPolicyOf = (failMax: number, resetS: number, trialCalls: number, resetCapMs: number): CircuitPolicy =>
@@ -160,8 +163,8 @@ export function breakerPoliciesFrom(
       return unlisted;
     }
     const mode = effectiveValue<string>(document, breakerModePaths(scope), DEFAULT_BREAKERS.mode);
-    const retryAfterCapS = numberAt(unitPaths("retry_after_cap_s", scope), DEFAULT_BREAKERS.retry_after_cap_s);
-    const per = effectiveValue<string>(document, unitPaths("per", scope), DEFAULT_BREAKERS.per);
+    const retryAfterCapS = numberAt(breakerEntryPaths("retry_after_cap_s", scope), DEFAULT_BREAKERS.retry_after_cap_s);
+    const per = effectiveValue<string>(document, breakerEntryPaths("per", scope), DEFAULT_BREAKERS.per);
     const settings = {
       isShadow: mode === "shadow",
       isPerPartition: per === "partition",
@@ -177,7 +180,7 @@ export function breakerPoliciesFrom(
       failureStatuses: new Set(defaults.classify.failure_statuses),
       neutralStatuses: new Set(defaults.classify.neutral_statuses),
     },
-    rollingWindow: { enabled, windowUs, threshold: threshold_failures, cooldownMs: cooldown_s * 1000, slowCalls },
+    rollingWindow: rollingWindowPolicy(advanced.rolling_window),
     jitterMs: jitter_ms,
     isAdaptive,
     throttleRules: unit => settingsOf(unit).throttleRules,

@@ -273,14 +273,12 @@ export const breakersSchema = s.object({
 
 true satisfies Exact<s.InputOf<typeof breakersSchema>, BreakersOptions>;
 
+export type ParsedBreakers = s.OutputOf<typeof breakersSchema>;
+
 /**
  * Parses the breakers. Throws a ConfigError that lists every problem.
  * @param isMerged the options were assembled from layers that were checked
  */
-export function parseBreakers(
-  options: BreakersOptions,
-  where: string,
-  isMerged = false,
-): s.OutputOf<typeof breakersSchema> {
+export function parseBreakers(options: BreakersOptions, where: string, isMerged = false): ParsedBreakers {
   return (isMerged ? parseMerged : parseOptions)(breakersSchema, options, where);
 }

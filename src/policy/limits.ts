@@ -240,7 +240,7 @@ class PolicyLimits implements ConfiguredLimits {
       ]);
       const costs = effectiveMap(document, totalPaths("costs", place, scope));
       if (values.every(([, value]) => value === undefined) && !hasKeys(costs)) return [];
-      const name = tierName(place.name, this.#tiers.under(place, scope));
+      const name = tierName(place.name, this.#tiers.ofEntry(place, scope));
       const policy = this.#totals.get(name) ?? budgetPolicy({ ...Object.fromEntries(values), costs });
       this.#totals.set(name, policy);
       return [{ name, policy }];
@@ -252,12 +252,14 @@ class PolicyLimits implements ConfiguredLimits {
     const hosts = Object.keys(this.#document.hosts).flatMap(host => {
       const { service, listed } = this.routing.find(host);
       return this.#tiers
-        .sets({ service, listed }, [host])
+        .possibleSets({ service, listed }, [host])
         .map(tiers => ({ scope: { service, listed, tiers }, members: [] }));
     });
     const services = [...this.#members].flatMap(([service, ofService]) => {
       const names = ofService.filter(({ isSuffix }) => !isSuffix).map(({ host }) => host);
-      return this.#tiers.sets({ service }, names).map(tiers => ({ scope: { service, tiers }, members: ofService }));
+      return this.#tiers
+        .possibleSets({ service }, names)
+        .map(tiers => ({ scope: { service, tiers }, members: ofService }));
     });
     return [{ scope: DEFAULTS, members: [] }, ...hosts, ...services].map(entry => ({
       ...entry,

@@ -128,7 +128,7 @@ export function policyFromAssignments(
 
 /** Whether limits or breakers name this canonical host. A port counts only where the policy names it. */
 export function namesHost({ ratelimits, breakers }: LoadedPolicy, host: string): boolean {
-  return ratelimits.resolved.routing.names(host) || Object.hasOwn(breakers.options.hosts ?? {}, host);
+  return ratelimits.resolved.routing.isNamed(host) || Object.hasOwn(breakers.options.hosts ?? {}, host);
 }
 
 /** A service that does not exist has no members, so its key would be sent nowhere. */

@@ -174,7 +174,7 @@ function chargedBudgets({ name, roleBudget, above }: Route, role: Role) {
       name,
       policy: roleBudget as BudgetPolicy,
       isTotal: false,
-      // Each partition has the whole limit, so it does not hold for all of them together.
+      // Each partition may use the whole limit, so the limit does not hold for all partitions together.
       isSplit: roleBudget.isPerPartition,
     },
     ...above.map(total => ({

@@ -2,7 +2,14 @@ import { NO_UNIT } from "./breaker-policy.ts";
 import { type PolicyFinding, warning } from "./finding.ts";
 import type { Assignment, SectionName } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
-import { CIRCUIT_FIELDS, circuitPaths, type KeyPath, type LimitScope, scopePlaces, unitPaths } from "./precedence.ts";
+import {
+  breakerEntryPaths,
+  CIRCUIT_FIELDS,
+  circuitPaths,
+  type KeyPath,
+  type LimitScope,
+  scopePlaces,
+} from "./precedence.ts";
 import { ROLES } from "./roles.ts";
 import { serviceName } from "./service-name.ts";
 import { isShippedSource } from "./shipped-policy.ts";
@@ -70,7 +77,7 @@ function settingsOf(scope: LimitScope): readonly OrderedSetting[] {
   const section = "breakers";
   const places: readonly KeyPath[] = [["defaults"], ...scopePlaces(scope).map(({ path }) => path)];
   return [
-    { section, paths: unitPaths("retry_after_cap_s", scope), isLooser: isLower },
+    { section, paths: breakerEntryPaths("retry_after_cap_s", scope), isLooser: isLower },
     // The rules of all places apply together, so each list is compared with itself.
     ...places.map(path => commonSetting(section, [...path, "throttles"], lacksSome)),
     ...CIRCUIT_FIELDS.flatMap(field =>

@@ -85,7 +85,7 @@ export class Routing {
   }
 
   /** Whether the policy names this canonical host, under `hosts` or as a member. */
-  names(host: string): boolean {
+  isNamed(host: string): boolean {
     return this.#listed.has(host) || this.#hosts.has(host);
   }
 
@@ -126,7 +126,7 @@ export class Routing {
   #route(name: string, tables: readonly ServicesByPath[], match: Match | undefined): RoutedRequest {
     const bare = withoutPort(name);
     // If the policy does not name the host at all, its ports are different servers, so the port is kept.
-    const keepsPort = this.names(name) || (tables.length === 0 && !this.#listed.has(bare));
+    const keepsPort = this.isNamed(name) || (tables.length === 0 && !this.#listed.has(bare));
     const { service, path: memberPath = "", table } = match ?? {};
     const isPortMember = name !== bare && table !== undefined && table === this.#hosts.get(name);
     const names = memberPath !== "" ? [] : name === bare || isPortMember ? [name] : [bare, name];

@@ -24,7 +24,8 @@ interface NamedHost {
 export function similarHostFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   const { shipped, ratelimits, breakers } = policy;
   const own = [...ownHosts(ratelimits.assignments), ...ownHosts(breakers.assignments)];
-  const isShipped = (host: string) => shipped?.routing.find(host).service !== undefined || shipped?.routing.names(host);
+  const isShipped = (host: string) =>
+    shipped?.routing.find(host).service !== undefined || shipped?.routing.isNamed(host);
   const shippedNames = new SimilarNames(shipped?.routing.hostNames() ?? []);
   const inFiles = own.filter(({ where }) => !isOverride(where)).map(({ host }) => host);
   const knownInFiles = new Set(inFiles);

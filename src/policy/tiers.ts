@@ -25,7 +25,7 @@ export class Tiers {
   }
 
   /** Each set of tiers that can apply to requests to these hosts, the empty one first. */
-  sets(scope: LimitScope, hosts: readonly string[]): readonly (readonly string[])[] {
+  possibleSets(scope: LimitScope, hosts: readonly string[]): readonly (readonly string[])[] {
     const names = this.#namesIn(scope);
     const sets = new Map<string, readonly string[]>([["", []]]);
     if (names.length > 0) {
@@ -39,7 +39,7 @@ export class Tiers {
   }
 
   /** The tiers of a scope that are set in this entry. */
-  under(place: ScopePlace, { tiers = [] }: LimitScope): readonly string[] {
+  ofEntry(place: ScopePlace, { tiers = [] }: LimitScope): readonly string[] {
     const names = this.#namesAt(place);
     return tiers.filter(tier => names.includes(tier));
   }

@@ -85,8 +85,8 @@ class YamlReader implements PolicyLayer {
 
   /** @param key the key of the node; undefined for the whole document */
   read(node: unknown, path: readonly string[], key?: Node, outerNote?: string): void {
-    const offset = offsetOf(key) ?? 0;
-    const at = offsetOf(node) ?? offset;
+    const keyOffset = offsetOf(key) ?? 0;
+    const at = offsetOf(node) ?? keyOffset;
     if (!this.#count(at, path)) return;
     const target = this.#resolveAlias(node, path, at);
     if (path.length === 0 && !isMap(target)) {
@@ -96,7 +96,7 @@ class YamlReader implements PolicyLayer {
     }
     const note = this.#noteOf(node, key, path.length) ?? outerNote;
     // A map is recorded too, so that a problem of the map itself has a line.
-    const where = this.#sourceAt(isMap(target) ? offset : at);
+    const where = this.#sourceAt(isMap(target) ? keyOffset : at);
     if (path.length > 0) {
       const value = isMap(target) ? {} : this.#valueOf(target, path, at);
       const isReplacing = isSeq(target) && target.tag === REPLACE_TAG.tag;
