@@ -37,7 +37,7 @@ function shadowModes({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFin
   const found = (section: string, { assignments, index }: AssignedValues, what: string) =>
     assignments
       .filter(({ path, value }) => path.at(-1) === "mode" && value === "shadow")
-      .filter(assignment => index.at(assignment.path).at(-1) === assignment)
+      .filter(assignment => index.isInEffect(assignment))
       .map(({ where, path }) => {
         const scope = path.slice(0, -1).join(".") || "all hosts";
         return warning(
@@ -132,7 +132,7 @@ function repeatedValues({ ratelimits, breakers }: LoadedPolicy): readonly Policy
       if (isShippedSource(where) || typeof value === "object") return [];
       const all = index.at(path);
       const before = all[all.indexOf(assignment) - 1];
-      if (before === undefined || before.value !== value || all.at(-1) !== assignment) return [];
+      if (before === undefined || before.value !== value || !index.isInEffect(assignment)) return [];
       return [
         warning("dead-override", `${where}: ${path.join(".")} has no effect: ${before.where} sets the same value`),
       ];

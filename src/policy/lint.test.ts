@@ -209,6 +209,19 @@ test("a shadow mode that a stronger layer replaces is not reported", async () =>
   assert.deepEqual(await found({ ratelimits, overrides }, "shadow-mode"), []);
 });
 
+test("an old number and a breaker per partition that a stronger layer replaces are not reported", async () => {
+  const ratelimits = await yaml("hosts:\n  a.example:\n    metadata: { rates: 1/s } # their page, 2026-05-01\n");
+  const rate = ["a.example:metadata=rates:2/s"];
+  const stale = await found({ ratelimits, overrides: { rate } }, "stale-number");
+  assert.deepEqual(
+    stale.filter(message => message.includes("a.example")),
+    [],
+  );
+  const breakers = { hosts: { "arxiv.org": { per: "partition" } } } as const;
+  const breaker = ["host:arxiv.org=per:all"];
+  assert.deepEqual(await found({ breakers, overrides: { breaker } }, "looser-than-shipped"), []);
+});
+
 test("a key that is set selects its tier, and is no longer offered", async () => {
   const gains = await found({}, "key-gain");
   assert.ok(

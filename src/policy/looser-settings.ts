@@ -128,7 +128,9 @@ function neutralFailures({ breakers: { index } }: LoadedPolicy): readonly Policy
 
 /** Each partition has circuits and cooldowns of its own, so that a Retry-After holds back one of them only. */
 function partitionedBreakers(policy: LoadedPolicy): readonly PolicyFinding[] {
-  return policy.breakers.assignments
+  const { assignments, index } = policy.breakers;
+  return assignments
+    .filter(own => index.isInEffect(own))
     .filter(({ path, value, where }) => path.at(-1) === "per" && value === "partition" && !isShippedSource(where))
     .filter(({ path: [key, name = ""] }) => key === "defaults" || isShipped(policy, key as "hosts", name))
     .map(own =>

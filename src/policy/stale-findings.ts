@@ -9,9 +9,11 @@ const SHOWN_MAX = 5;
 
 /** Rates whose comment names only dates of more than 180 days ago. Shipped rates give one notice together. */
 export function staleFindings({ ratelimits }: LoadedPolicy, nowMs: number): readonly PolicyFinding[] {
-  const stale = ratelimits.assignments.filter(({ path, note }) => {
+  const stale = ratelimits.assignments.filter(assignment => {
+    const { path, note } = assignment;
     const dateMs = path.at(-1) === "rates" && note !== undefined ? latestDateMs(note) : undefined;
-    return dateMs !== undefined && nowMs - dateMs > MAX_AGE_DAYS * DAY_MS;
+    const isOld = dateMs !== undefined && nowMs - dateMs > MAX_AGE_DAYS * DAY_MS;
+    return isOld && ratelimits.index.isInEffect(assignment);
   });
   const shipped = stale.filter(({ where }) => isShippedSource(where));
   const own = stale.filter(({ where }) => !isShippedSource(where));
