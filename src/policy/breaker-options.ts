@@ -45,8 +45,8 @@ export interface ThrottleRuleOptions {
 /** The circuits of one host or service. */
 export interface HostBreakerOptions extends CircuitOptions {
   /**
-   * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A reset timeout that
-   * grows is at most as long as this value, and as that of defaults. @default inherited; otherwise 900
+   * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset
+   * timeout is limited by this value and by that of defaults. @default inherited; otherwise 900
    */
   readonly retry_after_cap_s?: number | undefined;
   /**
@@ -55,14 +55,14 @@ export interface HostBreakerOptions extends CircuitOptions {
    */
   readonly per?: "all" | "partition" | undefined;
   /**
-   * enforce refuses calls while a circuit is open or in cooldown; shadow only reports which calls would have been
-   * refused, and sends them. The mode of a host wins over that of its service, and both over the top-level one.
+   * enforce refuses calls while a circuit is open or a host is in cooldown; shadow only reports which calls would have
+   * been refused, and sends them. The mode of a host wins over that of its service, and both over the top-level one.
    * @default enforce
    */
   readonly mode?: "enforce" | "shadow" | undefined;
   /**
-   * Rules that recognise throttles, in addition to 429, 403 without quota and 503 with Retry-After. Those of defaults, of
-   * the service and of the host apply together. @default none
+   * Rules that recognise throttles, in addition to 429, 403 with Retry-After or without remaining quota, and 503 with
+   * Retry-After. Those of defaults, of the service and of the host apply together. @default none
    */
   readonly throttles?: readonly ThrottleRuleOptions[] | undefined;
   /** Numbers by role; a role wins over the numbers of its host. @default none */
@@ -103,8 +103,8 @@ export interface HalfOpenOptions {
 /** The defaults of all circuits. */
 export interface BreakerDefaults extends CircuitOptions {
   /**
-   * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A reset timeout that
-   * grows is at most as long as this value, and as that of defaults. @default inherited; otherwise 900
+   * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset
+   * timeout is limited by this value and by that of defaults. @default inherited; otherwise 900
    */
   readonly retry_after_cap_s?: number | undefined;
   /**
@@ -115,8 +115,8 @@ export interface BreakerDefaults extends CircuitOptions {
   /** Which HTTP statuses are failures. @default built-in lists */
   readonly classify?: ClassifyOptions | undefined;
   /**
-   * Rules that recognise throttles, in addition to 429, 403 without quota and 503 with Retry-After. Those of defaults, of
-   * the service and of the host apply together. @default none
+   * Rules that recognise throttles, in addition to 429, 403 with Retry-After or without remaining quota, and 503 with
+   * Retry-After. Those of defaults, of the service and of the host apply together. @default none
    */
   readonly throttles?: readonly ThrottleRuleOptions[] | undefined;
   /** Numbers by role; a role wins over the numbers of its host. @default none */
@@ -196,8 +196,8 @@ export interface BreakersOptions {
    */
   readonly extends?: "default" | "none" | undefined;
   /**
-   * enforce refuses calls while a circuit is open or in cooldown; shadow only reports which calls would have been
-   * refused, and sends them. The mode of a host wins over that of its service, and both over the top-level one.
+   * enforce refuses calls while a circuit is open or a host is in cooldown; shadow only reports which calls would have
+   * been refused, and sends them. The mode of a host wins over that of its service, and both over the top-level one.
    * @default enforce
    */
   readonly mode?: "enforce" | "shadow" | undefined;

@@ -5,10 +5,11 @@ import type { SlowCallPolicy } from "../core/breaker/slow-call-window.ts";
 import { NO_THROTTLE_RULES, type ThrottleRule } from "../core/breaker/throttle-rule.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import type { ThrottleRuleOptions } from "./breaker-options.ts";
-import { type BreakersOptions, parseBreakers } from "./breaker-schema.ts";
+import { type BreakersOptions, type ParsedBreakers, parseBreakers } from "./breaker-schema.ts";
 import { DEFAULT_BREAKERS } from "./defaults.ts";
 import { commonName } from "./partition-name.ts";
 import {
+  breakerEntryPaths,
   breakerModePaths,
   circuitPaths,
   effectiveValue,
@@ -16,7 +17,6 @@ import {
   type LimitScope,
   resolverPaths,
   scopePlaces,
-  unitPaths,
   valueAt,
 } from "./precedence.ts";
 import type { Role } from "./roles.ts";
@@ -88,10 +88,20 @@ function throttleRuleOf({ status, header, body, retry_after_s }: ThrottleRuleOpt
   };
 }
 
+function rollingWindowPolicy(options: ParsedBreakers["advanced"]["rolling_window"]): RollingWindowPolicy {
+  const { enabled, window_s, threshold_failures, cooldown_s, slow_call_ms, slow_call_share, slow_call_min } = options;
+  const windowUs = window_s * 1e6;
+  const slowCalls =
+    enabled && slow_call_ms !== undefined
+      ? { slowUs: slow_call_ms * 1000, share: slow_call_share, minCalls: slow_call_min, windowUs }
+      : undefined;
+  return { enabled, windowUs, threshold: threshold_failures, cooldownMs: cooldown_s * 1000, slowCalls };
+}
+
 /** A resolver's calls go to many hosts, so one trial call decides for all of them. */
 const RESOLVER_TRIAL_CALLS = 1;
 
-/** The name of no host and no service: its settings are the defaults. */
+/** Not the name of a host or service: stands for the defaults. */
 export const NO_UNIT = "";
 const NO_SERVICES = new Routing([], []);
 /** Bounds the memory for a crawler that calls very many hosts. */
@@ -101,7 +111,7 @@ const UNLISTED_MAX = 16_384;
 interface ScopeSettings {
   readonly isShadow: boolean;
   readonly isPerPartition: boolean;
-  readonly capMs: number;
+  readonly retryAfterCapMs: number;
   readonly throttleRules: readonly ThrottleRule[];
   readonly circuits: Map<Role, CircuitPolicy>;
 }
@@ -118,13 +128,6 @@ export function breakerPoliciesFrom(
   const document = parseBreakers(options, where, routing !== NO_SERVICES);
   const { defaults, advanced, hosts } = document;
   const { trial_calls, success_threshold, jitter_ms } = defaults.half_open;
-  const { enabled, window_s, threshold_failures, cooldown_s } = advanced.rolling_window;
-  const { slow_call_ms, slow_call_share, slow_call_min } = advanced.rolling_window;
-  const windowUs = window_s * 1e6;
-  const slowCalls =
-    enabled && slow_call_ms !== undefined
-      ? { slowUs: slow_call_ms * 1000, share: slow_call_share, minCalls: slow_call_min, windowUs }
-      : undefined;
   const isAdaptive = advanced.adaptive_reset.enabled;
   const numberAt = (paths: readonly KeyPath[], builtIn: number) => effectiveValue(document, paths, builtIn);
   const circuitPolicyOf = (failMax: number, resetS: number, trialCalls: number, resetCapMs: number): CircuitPolicy =>
@@ -145,31 +148,31 @@ export function breakerPoliciesFrom(
     const { service: ofHost, names } = routing.find(unit);
     return { service: ofHost, listed: listedHosts(names) };
   };
-  const known = new Map<string, ScopeSettings>();
+  const settingsByUnit = new Map<string, ScopeSettings>();
   const routes = new WeakMap<RoutedRequest, BreakerRoute>();
   // Every call reads these, so they are resolved once for each entry. Units without an entry share the defaults.
   const settingsOf = (unitOrPartition: string): ScopeSettings => {
     const unit = commonName(unitOrPartition);
-    const found = known.get(unit);
+    const found = settingsByUnit.get(unit);
     if (found !== undefined) return found;
     const scope = scopeOf(unit);
     const isListed = scope.service !== undefined || (scope.listed?.length ?? 0) > 0;
     if (!isListed && unit !== NO_UNIT) {
-      const defaults = settingsOf(NO_UNIT);
-      if (known.size < UNLISTED_MAX) known.set(unit, defaults);
-      return defaults;
+      const unlisted = settingsOf(NO_UNIT);
+      if (settingsByUnit.size < UNLISTED_MAX) settingsByUnit.set(unit, unlisted);
+      return unlisted;
     }
     const mode = effectiveValue<string>(document, breakerModePaths(scope), DEFAULT_BREAKERS.mode);
-    const capS = numberAt(unitPaths("retry_after_cap_s", scope), DEFAULT_BREAKERS.retry_after_cap_s);
-    const per = effectiveValue<string>(document, unitPaths("per", scope), DEFAULT_BREAKERS.per);
+    const retryAfterCapS = numberAt(breakerEntryPaths("retry_after_cap_s", scope), DEFAULT_BREAKERS.retry_after_cap_s);
+    const per = effectiveValue<string>(document, breakerEntryPaths("per", scope), DEFAULT_BREAKERS.per);
     const settings = {
       isShadow: mode === "shadow",
       isPerPartition: per === "partition",
-      capMs: 1000 * capS,
+      retryAfterCapMs: 1000 * retryAfterCapS,
       throttleRules: throttleRulesAt(document, scope),
       circuits: new Map(),
     };
-    known.set(unit, settings);
+    settingsByUnit.set(unit, settings);
     return settings;
   };
   return {
@@ -177,12 +180,12 @@ export function breakerPoliciesFrom(
       failureStatuses: new Set(defaults.classify.failure_statuses),
       neutralStatuses: new Set(defaults.classify.neutral_statuses),
     },
-    rollingWindow: { enabled, windowUs, threshold: threshold_failures, cooldownMs: cooldown_s * 1000, slowCalls },
+    rollingWindow: rollingWindowPolicy(advanced.rolling_window),
     jitterMs: jitter_ms,
     isAdaptive,
     throttleRules: unit => settingsOf(unit).throttleRules,
     hasRampUp: advanced.ramp_up.enabled,
-    // Without a ramp-up it is over before it begins.
+    // With `maxCalls` 0, a ramp-up ends before it begins.
     rampUp: role => ({
       trialCalls: trial_calls[role],
       maxCalls: advanced.ramp_up.enabled ? advanced.ramp_up.max_calls : 0,
@@ -206,9 +209,9 @@ export function breakerPoliciesFrom(
     scopeOf,
     isShadow: unit => settingsOf(unit).isShadow,
     isPerPartition: unit => settingsOf(unit).isPerPartition,
-    retryAfterCapMs: unit => settingsOf(unit).capMs,
+    retryAfterCapMs: unit => settingsOf(unit).retryAfterCapMs,
     circuit(unit, role) {
-      const { circuits, capMs } = settingsOf(unit);
+      const { circuits, retryAfterCapMs } = settingsOf(unit);
       const found = circuits.get(role);
       if (found !== undefined) return found;
       const scope = scopeOf(unit);
@@ -218,7 +221,7 @@ export function breakerPoliciesFrom(
         numberAt(circuitPaths("reset_timeout_s", role, scope), builtIn.reset_timeout_s),
         trial_calls[role],
         // A provider may ask for a wait of an hour or a day; an outage must not cause such a reset.
-        Math.min(capMs, settingsOf(NO_UNIT).capMs),
+        Math.min(retryAfterCapMs, settingsOf(NO_UNIT).retryAfterCapMs),
       );
       circuits.set(role, policy);
       return policy;
@@ -228,7 +231,7 @@ export function breakerPoliciesFrom(
         numberAt(resolverPaths("fail_max", name), DEFAULT_BREAKERS.fail_max),
         numberAt(resolverPaths("reset_timeout_s", name), DEFAULT_BREAKERS.reset_timeout_s),
         RESOLVER_TRIAL_CALLS,
-        settingsOf(NO_UNIT).capMs,
+        settingsOf(NO_UNIT).retryAfterCapMs,
       ),
   };
 }

@@ -27,7 +27,7 @@ const modeSchema = s
   .oneOf("enforce", "shadow")
   .optional()
   .describe(
-    "enforce refuses calls while a circuit is open or in cooldown; shadow only reports which calls would have been refused, and sends them. The mode of a host wins over that of its service, and both over the top-level one. Default: enforce",
+    "enforce refuses calls while a circuit is open or a host is in cooldown; shadow only reports which calls would have been refused, and sends them. The mode of a host wins over that of its service, and both over the top-level one. Default: enforce",
   );
 
 const circuit = {
@@ -52,7 +52,7 @@ const ROLES_TEXT = "Numbers by role; a role wins over the numbers of its host. D
 const retryAfterCapSchema = seconds
   .optional()
   .describe(
-    "Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A reset timeout that grows is at most as long as this value, and as that of defaults. Default: inherited; otherwise 900",
+    "Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset timeout is limited by this value and by that of defaults. Default: inherited; otherwise 900",
   );
 
 const perSchema = s
@@ -69,7 +69,7 @@ const throttlesSchema = s
         status: s.list(status).optional().describe("Statuses (100 to 599) that the rule applies to. Default: all"),
         header: s
           .string()
-          .regex(/^[!#$%&'*+.^`|~\w-]+(?::.*)?$/)
+          .regex(/^[!#$%&'*+.^`|~\w-]+(?::.*)?$/, "expected the name of a response header, or `name: text`")
           .optional()
           .describe(
             "A header field that the response must have: its name, or `name: text` if its value must contain a text. Default: none",
@@ -96,7 +96,7 @@ const throttlesSchema = s
   )
   .optional()
   .describe(
-    "Rules that recognise throttles, in addition to 429, 403 without quota and 503 with Retry-After. Those of defaults, of the service and of the host apply together. Default: none",
+    "Rules that recognise throttles, in addition to 429, 403 with Retry-After or without remaining quota, and 503 with Retry-After. Those of defaults, of the service and of the host apply together. Default: none",
   );
 
 const classifySchema = s.object({
@@ -273,14 +273,12 @@ export const breakersSchema = s.object({
 
 true satisfies Exact<s.InputOf<typeof breakersSchema>, BreakersOptions>;
 
+export type ParsedBreakers = s.OutputOf<typeof breakersSchema>;
+
 /**
  * Parses the breakers. Throws a ConfigError that lists every problem.
  * @param isMerged the options were assembled from layers that were checked
  */
-export function parseBreakers(
-  options: BreakersOptions,
-  where: string,
-  isMerged = false,
-): s.OutputOf<typeof breakersSchema> {
+export function parseBreakers(options: BreakersOptions, where: string, isMerged = false): ParsedBreakers {
   return (isMerged ? parseMerged : parseOptions)(breakersSchema, options, where);
 }

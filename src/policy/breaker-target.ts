@@ -18,8 +18,8 @@ export function parseTargetText(text: string): TargetText {
   const [, prefix, rest = text] = /^(service|resolver|host)[: ](.+)$/i.exec(text) ?? [];
   const colon = rest.lastIndexOf(":");
   const last = rest.slice(colon + 1).toLowerCase();
-  const hasRole = colon > 0 && isLimitPart(last) && (last !== "total" || !isOtherColon(rest));
-  if (colon > 0 && !hasRole && /^[a-z_]+$/.test(last) && !isOtherColon(rest)) throw unknownRole(text, last);
+  const hasRole = colon > 0 && isLimitPart(last) && (last !== "total" || !hasOtherColon(rest));
+  if (colon > 0 && !hasRole && /^[a-z_]+$/.test(last) && !hasOtherColon(rest)) throw unknownRole(text, last);
   return {
     prefix: prefix?.toLowerCase() as TargetText["prefix"],
     name: hasRole ? rest.slice(0, colon) : rest,
@@ -27,8 +27,8 @@ export function parseTargetText(text: string): TargetText {
   };
 }
 
-/** The colon of a path, as in `api.example.org/x:y`, or of an IPv6 address without brackets. */
-function isOtherColon(text: string): boolean {
+/** Whether its colons may be those of a path, as in `api.example.org/x:y`, or of an IPv6 address without brackets. */
+function hasOtherColon(text: string): boolean {
   return text.includes("/") || /^[\da-f:.]+$/i.test(text);
 }
 

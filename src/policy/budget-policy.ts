@@ -78,7 +78,7 @@ export function roleBudgetPolicy(options: ParsedRoleLimits, isAdaptive = false):
   });
 }
 
-/** A budget that keeps the rates and caps of both. The wait bound is that of the first. */
+/** A budget that keeps the rates and caps of both. Its `maxDelayMs` is that of the first. */
 export function strictestPolicy(first: RoleBudgetPolicy, second: RoleBudgetPolicy): RoleBudgetPolicy {
   const rates = bindingRates([...first.rates, ...second.rates]);
   const guardUs = Math.max(first.guardUs, second.guardUs);

@@ -44,22 +44,26 @@ export function pickOverrides(options: Readonly<Record<string, unknown>>): Polic
  */
 export function checkSources(sources: PolicySources): ConfigProblem[] {
   if (!isObject(sources))
-    return [{ where: "loadPolicy", path: "", message: `expected an object, found ${shown(sources)}` }];
+    return [{ where: "loadPolicy", path: "", message: `expected an object, found ${kindText(sources)}` }];
   const problems = unknownOptions(sources, SOURCES, "");
   const { env, overrides } = sources;
   if (env !== undefined && !isObject(env))
-    problems.push({ where: "env", path: "", message: `expected an object such as process.env, found ${shown(env)}` });
+    problems.push({
+      where: "env",
+      path: "",
+      message: `expected an object such as process.env, found ${kindText(env)}`,
+    });
   return [...problems, ...(overrides === undefined ? [] : checkOverrides(overrides))];
 }
 
 function checkOverrides(overrides: PolicyOverrides): ConfigProblem[] {
   if (!isObject(overrides))
-    return [{ where: "overrides", path: "", message: `expected an object, found ${shown(overrides)}` }];
+    return [{ where: "overrides", path: "", message: `expected an object, found ${kindText(overrides)}` }];
   const problems = unknownOptions(overrides, OVERRIDES, "overrides");
   for (const [key, kind] of Object.entries(OVERRIDES)) {
     const value: unknown = overrides[key as keyof PolicyOverrides];
-    if (value === undefined || isOf(kind, value)) continue;
-    problems.push({ where: "overrides", path: key, message: `expected ${EXPECTED[kind]}, found ${shown(value)}` });
+    if (value === undefined || isOfKind(kind, value)) continue;
+    problems.push({ where: "overrides", path: key, message: `expected ${EXPECTED[kind]}, found ${kindText(value)}` });
   }
   return problems;
 }
@@ -75,13 +79,13 @@ function unknownOptions(given: object, known: Readonly<Record<string, unknown>>,
     });
 }
 
-function isOf(kind: ValueKind, value: unknown): boolean {
+function isOfKind(kind: ValueKind, value: unknown): boolean {
   if (kind === "texts") return Array.isArray(value) && value.every(item => typeof item === "string");
   return typeof value === "string" || (kind === "number" && typeof value === "number");
 }
 
 /** The kind of a value and not the value itself, which may be a secret. */
-function shown(value: unknown): string {
+function kindText(value: unknown): string {
   if (value === null) return "null";
   return Array.isArray(value) ? "a list" : `a ${typeof value}`;
 }

@@ -21,11 +21,11 @@ function canonical(value: unknown, key = ""): string {
       .map(([name, held]) => `${JSON.stringify(name)}:${canonical(held, name)}`)
       .join(",")}}`;
   }
-  return JSON.stringify(key === "dsn" && typeof value === "string" ? withoutCredentials(value) : value);
+  return JSON.stringify(key === "dsn" && typeof value === "string" ? withoutUserInfo(value) : value);
 }
 
 /** A password may contain any character, so everything between the first `//` and the last `@` is left out. */
-function withoutCredentials(address: string): string {
+function withoutUserInfo(address: string): string {
   const [from, to] = [address.indexOf("//") + 2, address.lastIndexOf("@") + 1];
   return from >= 2 && to > from ? address.slice(0, from) + address.slice(to) : address;
 }

@@ -2,7 +2,7 @@ import type { Constraint, DecidedBy, LimitChanges } from "../errors.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { decidedByOf, type ExplainedRequest } from "./provenance.ts";
 
-/** Bounds the memory. Beyond this, settings are searched for again. */
+/** Bounds the memory. When it is full, all settings are dropped and searched for again. */
 const KNOWN_MAX = 1000;
 
 /** The settings behind the waits and refusals of one policy. Each is found once, because the search takes some 60 µs. */
@@ -26,9 +26,11 @@ export class DecidedBySettings {
     const orders = [order, totalOrder].flatMap(each => [each?.rates, each?.maxConcurrent, each?.reason, each?.by]);
     const changes = [learnedFrom?.source, learnedFrom?.wallMs, ...orders];
     const key = JSON.stringify([kind, owner, limit, host, role, ownPath, ...changes]);
-    const known = this.#known.get(key) ?? decidedByOf(this.#policy, constraint, request, limitChanges);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const found = decidedByOf(this.#policy, constraint, request, limitChanges);
     if (this.#known.size >= this.#knownMax) this.#known.clear();
-    this.#known.set(key, known);
-    return known;
+    this.#known.set(key, found);
+    return found;
   }
 }

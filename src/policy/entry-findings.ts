@@ -1,5 +1,5 @@
 import { notice, type PolicyFinding, warning } from "./finding.ts";
-import { type Assignment, standsAlone } from "./layer.ts";
+import { standsAlone } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { memberText } from "./member.ts";
 import { CIRCUIT_FIELDS } from "./precedence.ts";
@@ -9,7 +9,7 @@ import { isShippedSource } from "./shipped-policy.ts";
 /** Entries and overrides that have no effect, or another one than their author may expect. */
 export function entryFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   return [
-    ...standAlone(policy),
+    ...extendsNone(policy),
     ...shadowModes(policy),
     ...orphanedMembers(policy),
     ...similarNames(policy),
@@ -20,7 +20,7 @@ export function entryFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   ];
 }
 
-function standAlone({ shipped, breakers }: LoadedPolicy): readonly PolicyFinding[] {
+function extendsNone({ shipped, breakers }: LoadedPolicy): readonly PolicyFinding[] {
   return [
     ...(shipped === undefined
       ? [notice("extends-none", "extends: none: the shipped limits of hosts and services do not apply")]
@@ -31,18 +31,21 @@ function standAlone({ shipped, breakers }: LoadedPolicy): readonly PolicyFinding
   ];
 }
 
+type AssignedValues = Pick<LoadedPolicy["ratelimits"], "assignments" | "index">;
+
 function shadowModes({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFinding[] {
-  const found = (section: string, assignments: readonly Assignment[], what: string) =>
+  const found = (section: string, { assignments, index }: AssignedValues, what: string) =>
     assignments
       .filter(({ path, value }) => path.at(-1) === "mode" && value === "shadow")
+      .filter(assignment => index.isInEffect(assignment))
       .map(({ where, path }) => {
-        const scope = path.slice(0, -1).join(".") || "everything";
-        return warning("shadow-mode", `${where}: ${section}: ${what} of ${scope} only report, and are not enforced`);
+        const scope = path.slice(0, -1).join(".") || "all hosts";
+        return warning(
+          "shadow-mode",
+          `${where}: ${section}: ${what} of ${scope} only report, because mode is shadow; set mode: enforce to apply them`,
+        );
       });
-  return [
-    ...found("ratelimits", ratelimits.assignments, "limits"),
-    ...found("breakers", breakers.assignments, "breakers"),
-  ];
+  return [...found("ratelimits", ratelimits, "limits"), ...found("breakers", breakers, "breakers")];
 }
 
 /** Hosts and paths of a shipped service that do not belong to it any more. */
@@ -73,7 +76,7 @@ function similarNames({ ratelimits: { options } }: LoadedPolicy): readonly Polic
     );
 }
 
-/** A user's entry of a host whose paths belong to services: they do not follow it. */
+/** A user's entry of a host does not change the paths of that host that belong to services. */
 function partialOverrides({ ratelimits: { assignments, resolved } }: LoadedPolicy): readonly PolicyFinding[] {
   const sources = new Map<string, string>();
   for (const { path, where } of assignments)
@@ -105,7 +108,7 @@ function unusedBreakers({ ratelimits, breakers }: LoadedPolicy): readonly Policy
   );
 }
 
-/** A user's default of all circuits that the defaults of every role replace. Only resolvers still use it. */
+/** A user's default of all circuits that has no effect on hosts, because every role has a default. Only resolvers use it. */
 function maskedDefaults({ breakers: { index } }: LoadedPolicy): readonly PolicyFinding[] {
   return CIRCUIT_FIELDS.flatMap(field => {
     const own = index.at(["defaults", field]).at(-1);
@@ -129,7 +132,7 @@ function repeatedValues({ ratelimits, breakers }: LoadedPolicy): readonly Policy
       if (isShippedSource(where) || typeof value === "object") return [];
       const all = index.at(path);
       const before = all[all.indexOf(assignment) - 1];
-      if (before === undefined || before.value !== value || all.at(-1) !== assignment) return [];
+      if (before === undefined || before.value !== value || !index.isInEffect(assignment)) return [];
       return [
         warning("dead-override", `${where}: ${path.join(".")} has no effect: ${before.where} sets the same value`),
       ];

@@ -6,6 +6,7 @@ import type { LoadedPolicy } from "./load.ts";
 import { commonName } from "./partition-name.ts";
 import {
   adaptsPaths,
+  breakerEntryPaths,
   breakerModePaths,
   CIRCUIT_FIELDS,
   circuitPaths,
@@ -19,7 +20,6 @@ import {
   TOTAL_FIELDS,
   totalPaths,
   totalPlaces,
-  unitPaths,
 } from "./precedence.ts";
 import type { Role } from "./roles.ts";
 import { isServiceName, serviceOfName, withoutTier } from "./service-name.ts";
@@ -66,19 +66,19 @@ export function explainPolicy(
 }
 
 /**
- * The same for a name as snapshots and events have it: a host, `service <name>` or `resolver <name>`, also of a tier or
- * partition; or for a URL. Throws a RangeError for any other text.
+ * The same for a URL, or for a name from a snapshot or event: a host, `service <name>` or `resolver <name>`, with or
+ * without a tier or partition. Throws a RangeError for any other text.
  */
 export function explainTarget(policy: LoadedPolicy, target: string | URL, role: Role): readonly ExplainedValue[] {
-  const unit = typeof target === "string" ? withoutTier(commonName(withoutTier(target))) : target;
-  if (typeof unit === "string") {
-    if (unit.startsWith(RESOLVER)) return explainResolver(policy, unit.slice(RESOLVER.length));
+  const name = typeof target === "string" ? withoutTier(commonName(withoutTier(target))) : target;
+  if (typeof name === "string") {
+    if (name.startsWith(RESOLVER)) return explainResolver(policy, name.slice(RESOLVER.length));
     // A service with `per_host` has a budget for each host, named `service <name>:<host>`.
-    const service = serviceOfName(unit)?.split(":", 1)[0];
+    const service = serviceOfName(name)?.split(":", 1)[0];
     if (service !== undefined)
       return [...explainLimits(policy, { service }, role), ...explainCircuit(policy, { service }, role)];
   }
-  const { host, path } = policyTarget(policy, unit);
+  const { host, path } = policyTarget(policy, name);
   return explainPolicy(policy, host, role, path);
 }
 
@@ -100,9 +100,9 @@ export function explainLimits(policy: LoadedPolicy, scope: LimitScope, role: Rol
       ...explainedUnits(policy, `${shown}.costs`, totalPaths("costs", place, scope)),
     ];
   });
-  // Without an entry of its own, `explainSettings` has the value.
+  // If no entry sets it, `explainSettings` shows `aimd.enabled`.
   const adapts = explained(policy, "ratelimits", "aimd", adaptsPaths(scope).slice(1));
-  return setValues([...roleValues, ...costValues, adapts, ...totals]);
+  return withSources([...roleValues, ...costValues, adapts, ...totals]);
 }
 
 /** The breaker of one entry of the policy and a role; with an empty scope, of every host that is not listed. */
@@ -110,18 +110,18 @@ export function explainCircuit(policy: LoadedPolicy, scope: LimitScope, role: Ro
   const value = (field: string, paths: readonly KeyPath[], builtIn: unknown) =>
     explained(policy, "breakers", `breaker.${field}`, paths, builtIn);
   const trialCalls: KeyPath = ["defaults", "half_open", "trial_calls", role];
-  return setValues([
+  return withSources([
     value("mode", breakerModePaths(scope), DEFAULT_BREAKERS.mode),
     ...CIRCUIT_FIELDS.map(field => value(field, circuitPaths(field, role, scope), DEFAULT_BREAKERS.roles[role][field])),
-    value("retry_after_cap_s", unitPaths("retry_after_cap_s", scope), DEFAULT_BREAKERS.retry_after_cap_s),
-    value("per", unitPaths("per", scope), DEFAULT_BREAKERS.per),
+    value("retry_after_cap_s", breakerEntryPaths("retry_after_cap_s", scope), DEFAULT_BREAKERS.retry_after_cap_s),
+    value("per", breakerEntryPaths("per", scope), DEFAULT_BREAKERS.per),
     value("trial_calls", [trialCalls], DEFAULT_BREAKERS.half_open.trial_calls[role]),
   ]);
 }
 
 /** The circuit of a resolver. */
 export function explainResolver(policy: LoadedPolicy, resolver: string): readonly ExplainedValue[] {
-  return setValues(
+  return withSources(
     CIRCUIT_FIELDS.map(field =>
       explained(policy, "breakers", `resolver.${field}`, resolverPaths(field, resolver), DEFAULT_BREAKERS[field]),
     ),
@@ -137,20 +137,25 @@ export function explainSettings(policy: LoadedPolicy): readonly ExplainedValue[]
     neutral_statuses: [...defaultClassifyRules.neutralStatuses],
   };
   const { jitter_ms, success_threshold } = half_open;
-  const below = (section: SectionName, shown: string, path: KeyPath, builtIn: Readonly<Record<string, unknown>>) =>
+  const valuesBelow = (
+    section: SectionName,
+    shown: string,
+    path: KeyPath,
+    builtIn: Readonly<Record<string, unknown>>,
+  ) =>
     Object.entries(builtIn).map(([field, value]) =>
       explained(policy, section, `${shown}.${field}`, [[...path, field]], value),
     );
-  return setValues([
-    ...below("ratelimits", "backend", ["backend"], DEFAULT_BACKEND),
-    ...below("ratelimits", "global", ["global"], { max_inflight: undefined }),
-    ...below("ratelimits", "aimd", ["aimd"], DEFAULT_AIMD),
-    ...below("breakers", "breaker", ["defaults", "half_open"], { jitter_ms, success_threshold }),
-    ...below("breakers", "breaker.rolling_window", ["advanced", "rolling_window"], rolling_window),
-    ...below("breakers", "breaker.adaptive_reset", ["advanced", "adaptive_reset"], adaptive_reset),
-    ...below("breakers", "breaker.ramp_up", ["advanced", "ramp_up"], ramp_up),
-    ...below("breakers", "breaker.classify", ["defaults", "classify"], classify),
-    ...below("breakers", "breaker.cooldown_store", ["advanced", "cooldown_store"], cooldown_store),
+  return withSources([
+    ...valuesBelow("ratelimits", "backend", ["backend"], DEFAULT_BACKEND),
+    ...valuesBelow("ratelimits", "global", ["global"], { max_inflight: undefined }),
+    ...valuesBelow("ratelimits", "aimd", ["aimd"], DEFAULT_AIMD),
+    ...valuesBelow("breakers", "breaker", ["defaults", "half_open"], { jitter_ms, success_threshold }),
+    ...valuesBelow("breakers", "breaker.rolling_window", ["advanced", "rolling_window"], rolling_window),
+    ...valuesBelow("breakers", "breaker.adaptive_reset", ["advanced", "adaptive_reset"], adaptive_reset),
+    ...valuesBelow("breakers", "breaker.ramp_up", ["advanced", "ramp_up"], ramp_up),
+    ...valuesBelow("breakers", "breaker.classify", ["defaults", "classify"], classify),
+    ...valuesBelow("breakers", "breaker.cooldown_store", ["advanced", "cooldown_store"], cooldown_store),
   ]);
 }
 
@@ -183,7 +188,7 @@ function explained(
   paths: readonly KeyPath[],
   builtIn?: unknown,
 ): ExplainedValue {
-  const set = paths.flatMap(path =>
+  const found = paths.flatMap(path =>
     policy[section].index.at(path).map(({ where, value, note }) => ({
       where,
       path: path.join("."),
@@ -191,7 +196,7 @@ function explained(
       ...(note === undefined ? {} : { note }),
     })),
   );
-  const sources = builtIn === undefined ? set : [{ where: BUILT_IN, path: "", value: builtIn }, ...set];
+  const sources = builtIn === undefined ? found : [{ where: BUILT_IN, path: "", value: builtIn }, ...found];
   return { field, value: sources.at(-1)?.value, sources };
 }
 
@@ -200,6 +205,6 @@ function shownDsn(value: unknown): unknown {
 }
 
 /** Without the values that no source sets and that have no default, such as max_concurrent. */
-function setValues(values: readonly ExplainedValue[]): readonly ExplainedValue[] {
+function withSources(values: readonly ExplainedValue[]): readonly ExplainedValue[] {
   return values.filter(({ sources }) => sources.length > 0);
 }

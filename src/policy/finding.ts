@@ -19,7 +19,7 @@ export type FindingRule =
   | "unused-breaker"
   | "unused-tier";
 
-/** A setting that is valid, and probably does not do what its author wants, or a hint. */
+/** A valid setting that probably does not have the intended effect, or a hint. */
 export interface PolicyFinding {
   readonly rule: FindingRule;
   /** `--strict` fails on warnings; a notice needs no change of your policy. */

@@ -115,7 +115,7 @@ export class Identities {
   /** The placeholders whose values requests to a host carry, on some path. */
   sentTo(host: string, service: string | undefined): ReadonlySet<string> {
     return new Set(
-      this.#of(host, service)
+      this.#ofHostAndService(host, service)
         .flatMap(fieldsOf)
         .flatMap(field => field.placeholders),
     );
@@ -129,7 +129,7 @@ export class Identities {
 
   /** The placeholders in the templates of a host and its service, also those without a value. */
   wantedBy(host: string, service: string | undefined): ReadonlySet<string> {
-    return new Set(this.#of(host, service).flatMap(identity => identity.placeholders));
+    return new Set(this.#ofHostAndService(host, service).flatMap(identity => identity.placeholders));
   }
 
   /** True when the identification of a host depends on the path. */
@@ -142,7 +142,7 @@ export class Identities {
     return memberPath !== "" && this.#ofService(service) !== undefined;
   }
 
-  #of(host: string, service: string | undefined): readonly Identity[] {
+  #ofHostAndService(host: string, service: string | undefined): readonly Identity[] {
     return [this.#ofService(service), this.#byHost.get(host)].filter(identity => identity !== undefined);
   }
 
@@ -173,13 +173,12 @@ function holdsAt(path: string, prefix: string): boolean {
 }
 
 /**
- * Whether a path is the prefix or lies below it. A path that is a whole URL goes to a proxy, which may pass it to any
- * host, so it is below nothing. A path with dots or escaped slashes is below nothing but the root, because servers
+ * Whether a path is the prefix or lies below it; the prefix is not `/`. A path that is a whole URL goes to a proxy, which
+ * may pass it to any host, so it is below no prefix. Neither is a path with dots or escaped slashes, because servers
  * resolve such a path differently.
  */
 function isBelowPath(path: string, prefix: string): boolean {
   if (!path.startsWith("/")) return false;
-  if (prefix === "/") return true;
   const base = prefix.endsWith("/") ? prefix.slice(0, -1) : prefix;
   const [plain = ""] = path.split(/[?#]/, 1);
   return (plain === base || plain.startsWith(`${base}/`)) && !/\/\.|%2e|%2f|\\/i.test(plain);

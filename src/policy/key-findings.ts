@@ -14,7 +14,7 @@ export interface KeyGain {
   readonly gain: string;
 }
 
-/** The gains of keys and email addresses that are not set, and tiers whose key is sent to no host. */
+/** Warnings of tiers whose key is sent to no host, and notices of keys and email addresses that would raise limits. */
 export function keyFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   return [
     ...unsentTiers(policy)
@@ -31,7 +31,7 @@ export function keyFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   ];
 }
 
-/** The limits that would apply if a key or an email address were set that is not. */
+/** The limits that would apply if a missing key or email address were set. */
 export function keyGains(policy: LoadedPolicy): readonly KeyGain[] {
   return unsentTiers(policy).flatMap(({ name, entry, tier, isWanted }) => {
     const gain = isWanted ? gainText(policy, entry, tier) : "";

@@ -119,7 +119,7 @@ export function canonicalHostIfValid(name: string): string {
 export function isMap(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
-  // Nearly all maps. The general test takes ten times as long.
+  // Nearly all maps have one of these prototypes. The general test takes ten times as long.
   if (prototype === EmptyMap.prototype || (prototype === Object.prototype && !(Symbol.toStringTag in value)))
     return true;
   return Object.prototype.toString.call(value) === "[object Object]";

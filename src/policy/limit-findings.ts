@@ -13,7 +13,7 @@ import { isShippedSource } from "./shipped-policy.ts";
 const TYPICAL_LATENCY_MS = 300;
 const MINUTE_US = 60_000_000;
 
-/** Limits that are valid, and probably do not do what their author wants. */
+/** Valid limits that probably do not have the intended effect. */
 export function limitFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   const { resolved } = policy.ratelimits;
   const found = resolved.entries.flatMap(entry =>
@@ -60,15 +60,15 @@ function roleFindings(
     }
   }
   const cap = Math.min(...budgets.map(budget => budget.maxConcurrent));
-  const perSecond = Math.min(
+  const ratePerSecond = Math.min(
     ...budgets.flatMap(budget => budget.rates.map(({ limit, windowUs }) => (limit * 1e6) / windowUs)),
   );
-  const reachable = (cap * 1000) / TYPICAL_LATENCY_MS;
-  if (reachable < perSecond) {
+  const reachablePerSecond = (cap * 1000) / TYPICAL_LATENCY_MS;
+  if (reachablePerSecond < ratePerSecond) {
     warnings.push(
       warning(
         "slots-below-rate",
-        `${name}: max_concurrent ${cap} limits this to about ${reachable.toFixed(1)} calls/s (at ${TYPICAL_LATENCY_MS} ms per call), below its rate of ${perSecond.toFixed(1)}/s`,
+        `${name}: max_concurrent ${cap} limits this to about ${reachablePerSecond.toFixed(1)} calls/s (at ${TYPICAL_LATENCY_MS} ms per call), below its rate of ${ratePerSecond.toFixed(1)}/s`,
       ),
     );
   }

@@ -78,7 +78,7 @@ function stricterRoles(
   });
 }
 
-/** The roles in which the order allows more than the policy in at least one window or in slots, with what the policy has. */
+/** The roles in which the order allows more than the policy, in a window or in slots, with the limits of the policy. */
 export function looserRoles(
   policy: LoadedPolicy,
   targets: readonly LimitTarget[],
@@ -104,7 +104,7 @@ export function isShadowTarget(policy: LoadedPolicy, targets: readonly LimitTarg
 /**
  * The roles that keep a limit of the policy, because it is stricter than an ordered one. Throws a RangeError if all roles
  * do so.
- * @param hint the end of the error: how the order can be given all the same
+ * @param hint the end of the error message: how to give the order anyway
  */
 export function checkWithinPolicy(
   policy: LoadedPolicy,

@@ -19,7 +19,7 @@ export interface Route {
   readonly above: readonly TotalBudget[];
 }
 
-/** Where requests go. */
+/** A host or path that requests go to. */
 export interface RequestPlace {
   readonly host: string;
   /** Undefined for all paths. */

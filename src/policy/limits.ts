@@ -73,7 +73,7 @@ class PolicyLimits implements ConfiguredLimits {
   readonly #document: ParsedRatelimits;
   readonly #tiers: Tiers;
   readonly #budgets = new Map<string, ScopeBudgets>();
-  /** Most requests are routed like one before. */
+  /** Kept, because most requests have the same route as an earlier one. */
   readonly #routes = new WeakMap<RoutedRequest, Map<Role, Route>>();
   /** One policy for each total, so that all scopes below it share the same object. */
   readonly #totals = new Map<string, BudgetPolicy>();
@@ -105,7 +105,7 @@ class PolicyLimits implements ConfiguredLimits {
     const found = known.get(role);
     if (found !== undefined) return found;
     const route = routeIn(this.#budgetsOf(this.#roleScope(this.#scopeOf(routed, path), role)), role, routed.host);
-    // Where the identification depends on the path, so does the tier.
+    // If the tier depends on the path, requests with the same entries can have different routes.
     if (!this.#tiers.dependOnPath(routed)) this.#routes.set(routed, known.set(role, route));
     return route;
   }
@@ -121,14 +121,14 @@ class PolicyLimits implements ConfiguredLimits {
     const routed = this.routing.find(host, path);
     const scope = this.#scopeOf(routed, path);
     const isUnlisted = routed.service === undefined && routed.listed.length === 0;
-    const below = this.#budgetsOf(this.#roleScope(scope, role));
+    const ofHost = this.#budgetsOf(this.#roleScope(scope, role));
     const own = this.#budgetsOf({ service });
-    if (!entry.per_host) return routeIn(isUnlisted ? own : below, role, routed.host);
+    if (!entry.per_host) return routeIn(isUnlisted ? own : ofHost, role, routed.host);
     const name = tierName(`${serviceName(service)}:${routed.host}${routed.memberPath}`, scope.tiers ?? []);
     return {
       name,
-      roleBudget: this.#combine(own.rolePolicies[role], below.rolePolicies[role]),
-      above: [...own.above.map(({ policy }) => ({ name, policy })), ...below.above],
+      roleBudget: this.#combine(own.rolePolicies[role], ofHost.rolePolicies[role]),
+      above: [...own.above.map(({ policy }) => ({ name, policy })), ...ofHost.above],
     };
   }
 
@@ -240,7 +240,7 @@ class PolicyLimits implements ConfiguredLimits {
       ]);
       const costs = effectiveMap(document, totalPaths("costs", place, scope));
       if (values.every(([, value]) => value === undefined) && !hasKeys(costs)) return [];
-      const name = tierName(place.name, this.#tiers.under(place, scope));
+      const name = tierName(place.name, this.#tiers.ofEntry(place, scope));
       const policy = this.#totals.get(name) ?? budgetPolicy({ ...Object.fromEntries(values), costs });
       this.#totals.set(name, policy);
       return [{ name, policy }];
@@ -252,12 +252,14 @@ class PolicyLimits implements ConfiguredLimits {
     const hosts = Object.keys(this.#document.hosts).flatMap(host => {
       const { service, listed } = this.routing.find(host);
       return this.#tiers
-        .sets({ service, listed }, [host])
+        .possibleSets({ service, listed }, [host])
         .map(tiers => ({ scope: { service, listed, tiers }, members: [] }));
     });
     const services = [...this.#members].flatMap(([service, ofService]) => {
       const names = ofService.filter(({ isSuffix }) => !isSuffix).map(({ host }) => host);
-      return this.#tiers.sets({ service }, names).map(tiers => ({ scope: { service, tiers }, members: ofService }));
+      return this.#tiers
+        .possibleSets({ service }, names)
+        .map(tiers => ({ scope: { service, tiers }, members: ofService }));
     });
     return [{ scope: DEFAULTS, members: [] }, ...hosts, ...services].map(entry => ({
       ...entry,

@@ -33,7 +33,7 @@ describe("limits that are looser than shipped are reported with the documented n
     const [first = ""] = await found({ overrides }, "looser-than-shipped");
     assert.match(
       first,
-      /^api\.crossref\.org \(metadata\): the shipped limit 4\/SECOND \(a fifth below the public 5\/s; .*\) of api\.crossref\.org metadata does not hold; limits now, as api\.crossref\.org: 50\/SECOND/,
+      /^api\.crossref\.org \(metadata\): the shipped limit 4\/SECOND \(a fifth below the public 5\/s; .*\) of api\.crossref\.org metadata does not hold; the limits of api\.crossref\.org apply: 50\/SECOND/,
     );
   });
 
@@ -178,7 +178,7 @@ test("services that differ only in case, shadow mode, a file that stands alone a
     "services arxiv and Arxiv differ only in case: are they one service?",
   ]);
   assert.deepEqual(await found({ breakers: { mode: "shadow" } }, "shadow-mode"), [
-    "policy.breakers: breakers: breakers of everything only report, and are not enforced",
+    "policy.breakers: breakers: breakers of all hosts only report, because mode is shadow; set mode: enforce to apply them",
   ]);
   assert.equal((await found({ ratelimits: { extends: "none" } }, "extends-none")).length, 1);
   assert.deepEqual(await found({ ratelimits: { extends: "none" } }, "unused-breaker"), []);
@@ -198,9 +198,28 @@ test("a number whose comment is older than 180 days is reported, with its line",
   assert.deepEqual(
     (await found({ ratelimits }, "stale-number")).filter(message => message.includes("a.example")),
     [
-      `${ratelimits}:3: hosts.a.example.metadata.rates: the source of this number is older than 180 days (their page, 2026-05-01)`,
+      `${ratelimits}:3: hosts.a.example.metadata.rates: the source of this number is older than 180 days (their page, 2026-05-01); check the number, and update the date in its comment`,
     ],
   );
+});
+
+test("a shadow mode that a stronger layer replaces is not reported", async () => {
+  const ratelimits = { hosts: { "a.example": { metadata: { mode: "shadow" } } } } as const;
+  const overrides = { rate: ["a.example:metadata=mode:enforce"] };
+  assert.deepEqual(await found({ ratelimits, overrides }, "shadow-mode"), []);
+});
+
+test("an old number and a breaker per partition that a stronger layer replaces are not reported", async () => {
+  const ratelimits = await yaml("hosts:\n  a.example:\n    metadata: { rates: 1/s } # their page, 2026-05-01\n");
+  const rate = ["a.example:metadata=rates:2/s"];
+  const stale = await found({ ratelimits, overrides: { rate } }, "stale-number");
+  assert.deepEqual(
+    stale.filter(message => message.includes("a.example")),
+    [],
+  );
+  const breakers = { hosts: { "arxiv.org": { per: "partition" } } } as const;
+  const breaker = ["host:arxiv.org=per:all"];
+  assert.deepEqual(await found({ breakers, overrides: { breaker } }, "looser-than-shipped"), []);
 });
 
 test("a key that is set selects its tier, and is no longer offered", async () => {

@@ -9,8 +9,7 @@ import { similarHostFindings } from "./similar-host-findings.ts";
 import { staleFindings } from "./stale-findings.ts";
 
 /**
- * Settings that are valid, and probably do not do what their author wants, and hints: what `policy check` reports beside
- * errors.
+ * What `policy check` reports beside errors: valid settings that probably do not have the intended effect, and hints.
  * @param nowMs the time, to judge the age of the numbers; without it their age is not judged
  */
 export function lintPolicy(policy: LoadedPolicy, nowMs?: number): readonly PolicyFinding[] {

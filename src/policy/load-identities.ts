@@ -73,8 +73,8 @@ function filled(
 }
 
 /**
- * The assignments in one spelling, so that layers can be merged by key: header names in lower case, and null for the
- * false that removes a host, a service or a field.
+ * The assignments in one spelling, so that layers can be merged by key: header names are in lower case, and a false that
+ * removes a host, a service or a field is null.
  */
 function normalized(assignments: readonly Assignment[]): readonly Assignment[] {
   return assignments.map(({ path, value, where }) => {

@@ -314,7 +314,7 @@ test("a bad unit, cost or header is an error that says what is valid", async () 
         "defaults.metadata.costs.Credits: expected a unit in lower case, such as",
         "defaults.metadata.costs.requests: expected a unit in lower case, such as",
         'defaults.metadata.costs.tokens: "1e3/s" is not a rate; write <count>/<',
-        "defaults.metadata.call_costs.credits: expected int, found 1.5",
+        "defaults.metadata.call_costs.credits: expected a whole number, found 1.5",
         "defaults.metadata.cost_headers.credits: expected the name of a response header",
       ],
     );

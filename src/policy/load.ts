@@ -128,7 +128,7 @@ export function policyFromAssignments(
 
 /** Whether limits or breakers name this canonical host. A port counts only where the policy names it. */
 export function namesHost({ ratelimits, breakers }: LoadedPolicy, host: string): boolean {
-  return ratelimits.resolved.routing.names(host) || Object.hasOwn(breakers.options.hosts ?? {}, host);
+  return ratelimits.resolved.routing.isNamed(host) || Object.hasOwn(breakers.options.hosts ?? {}, host);
 }
 
 /** A service that does not exist has no members, so its key would be sent nowhere. */
@@ -157,8 +157,8 @@ async function collect<Value>(problems: ConfigProblem[], load: () => Promise<Val
 }
 
 /**
- * Merges the layers of a section and resolves the values. If only the merged values are invalid, the problem names the
- * source that set the key last.
+ * Resolves the merged values of a section. If they are invalid although each layer is valid, the problem names the source
+ * that set the key last.
  */
 function resolve<Options, Resolved>(
   assignments: readonly Assignment[],

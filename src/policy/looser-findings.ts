@@ -41,7 +41,7 @@ export function looserFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   const probes = probesOf(shipped, limits);
   return budgetsOf(shipped, probes).flatMap(budget => {
     const routes = budget.charged.map(({ probe, role }) => ({ role, route: routeAt(limits, probe, role) }));
-    const lost = lostLimits(budget.policy, routes);
+    const lost = firstLostLimit(budget.policy, routes);
     return [
       ...(lost === undefined ? [] : [finding(policy, budget, lost)]),
       ...(budget.countsHead && routes.some(({ route }) => !route.roleBudget.countsHead)
@@ -54,11 +54,11 @@ export function looserFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
 interface LostLimit {
   /** The shipped limit that no longer holds: `5/SECOND`, or `max_concurrent 1`. */
   readonly limit: string;
-  /** The index of the first request for which it does not hold; undefined if it holds for each one, but not for all. */
+  /** The index of the first request for which it does not hold; undefined if it holds for each one, but not for all together. */
   readonly at: number | undefined;
 }
 
-function lostLimits(
+function firstLostLimit(
   budget: BudgetPolicy,
   routes: readonly { readonly role: Role; readonly route: Route }[],
 ): LostLimit | undefined {
@@ -120,7 +120,7 @@ function finding(policy: LoadedPolicy, budget: ProbedBudget, { limit, at }: Lost
   });
   return warning(
     "looser-than-shipped",
-    `${probeText(probe)} (${role}): the shipped limit ${documented} of ${shown} does not hold; limits now, as ${name}: ${now.filter(text => text !== "").join("; ")}`,
+    `${probeText(probe)} (${role}): the shipped limit ${documented} of ${shown} does not hold; the limits of ${name} apply: ${now.filter(text => text !== "").join("; ")}`,
   );
 }
 
@@ -174,7 +174,7 @@ function chargedBudgets({ name, roleBudget, above }: Route, role: Role) {
       name,
       policy: roleBudget as BudgetPolicy,
       isTotal: false,
-      // Each partition has the whole limit, so it does not hold for all of them together.
+      // Each partition may use the whole limit, so the limit does not hold for all partitions together.
       isSplit: roleBudget.isPerPartition,
     },
     ...above.map(total => ({

@@ -2,7 +2,14 @@ import { NO_UNIT } from "./breaker-policy.ts";
 import { type PolicyFinding, warning } from "./finding.ts";
 import type { Assignment, SectionName } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
-import { CIRCUIT_FIELDS, circuitPaths, type KeyPath, type LimitScope, scopePlaces, unitPaths } from "./precedence.ts";
+import {
+  breakerEntryPaths,
+  CIRCUIT_FIELDS,
+  circuitPaths,
+  type KeyPath,
+  type LimitScope,
+  scopePlaces,
+} from "./precedence.ts";
 import { ROLES } from "./roles.ts";
 import { serviceName } from "./service-name.ts";
 import { isShippedSource } from "./shipped-policy.ts";
@@ -34,20 +41,20 @@ const CIRCUIT_ORDER: Readonly<Record<(typeof CIRCUIT_FIELDS)[number], IsLooser>>
 
 /** The settings that hold for all hosts. */
 const COMMON: readonly OrderedSetting[] = [
-  common("ratelimits", ["global", "max_inflight"], isHigher),
-  common("breakers", ["defaults", "classify", "failure_statuses"], lacksSome),
-  ...ROLES.map(role => common("breakers", ["defaults", "half_open", "trial_calls", role], isHigher)),
-  common("breakers", ["advanced", "rolling_window", "enabled"], isOff),
-  common("breakers", ["advanced", "rolling_window", "threshold_failures"], isHigher),
-  common("breakers", ["advanced", "rolling_window", "window_s"], isLower),
-  common("breakers", ["advanced", "rolling_window", "cooldown_s"], isLower),
-  common("breakers", ["advanced", "adaptive_reset", "enabled"], isOff),
-  common("breakers", ["advanced", "ramp_up", "enabled"], isOff),
-  common("breakers", ["advanced", "ramp_up", "max_calls"], isHigher),
+  commonSetting("ratelimits", ["global", "max_inflight"], isHigher),
+  commonSetting("breakers", ["defaults", "classify", "failure_statuses"], lacksSome),
+  ...ROLES.map(role => commonSetting("breakers", ["defaults", "half_open", "trial_calls", role], isHigher)),
+  commonSetting("breakers", ["advanced", "rolling_window", "enabled"], isOff),
+  commonSetting("breakers", ["advanced", "rolling_window", "threshold_failures"], isHigher),
+  commonSetting("breakers", ["advanced", "rolling_window", "window_s"], isLower),
+  commonSetting("breakers", ["advanced", "rolling_window", "cooldown_s"], isLower),
+  commonSetting("breakers", ["advanced", "adaptive_reset", "enabled"], isOff),
+  commonSetting("breakers", ["advanced", "ramp_up", "enabled"], isOff),
+  commonSetting("breakers", ["advanced", "ramp_up", "max_calls"], isHigher),
 ];
 
 /**
- * Settings that are looser than the shipped ones: circuits that open later or close earlier, shorter penalties, more
+ * Settings that are looser than the shipped ones: circuits that open later or close earlier, shorter cooldowns, more
  * requests in flight. Each key of the user is reported once, with the first shipped value that it loosens.
  */
 export function looserSettings(policy: LoadedPolicy): readonly PolicyFinding[] {
@@ -62,7 +69,7 @@ export function looserSettings(policy: LoadedPolicy): readonly PolicyFinding[] {
   return [...found.values(), ...neutralFailures(policy), ...partitionedBreakers(policy)];
 }
 
-function common(section: SectionName, path: KeyPath, isLooser: IsLooser): OrderedSetting {
+function commonSetting(section: SectionName, path: KeyPath, isLooser: IsLooser): OrderedSetting {
   return { section, paths: [path], isLooser };
 }
 
@@ -70,9 +77,9 @@ function settingsOf(scope: LimitScope): readonly OrderedSetting[] {
   const section = "breakers";
   const places: readonly KeyPath[] = [["defaults"], ...scopePlaces(scope).map(({ path }) => path)];
   return [
-    { section, paths: unitPaths("retry_after_cap_s", scope), isLooser: isLower },
+    { section, paths: breakerEntryPaths("retry_after_cap_s", scope), isLooser: isLower },
     // The rules of all places apply together, so each list is compared with itself.
-    ...places.map(path => common(section, [...path, "throttles"], lacksSome)),
+    ...places.map(path => commonSetting(section, [...path, "throttles"], lacksSome)),
     ...CIRCUIT_FIELDS.flatMap(field =>
       ROLES.map(
         role => ({ section, paths: circuitPaths(field, role, scope), isLooser: CIRCUIT_ORDER[field] }) as const,
@@ -102,7 +109,10 @@ function isShipped({ ratelimits, breakers, shipped }: LoadedPolicy, key: "hosts"
 
 function finding(own: Assignment, shipped: Assignment): PolicyFinding {
   const note = shipped.note === undefined ? "" : ` (${shipped.note})`;
-  return looser(own, `is ${text(own.value)}; the shipped ${shipped.path.join(".")} is ${text(shipped.value)}${note}`);
+  return looser(
+    own,
+    `is ${valueText(own.value)}; the shipped ${shipped.path.join(".")} is ${valueText(shipped.value)}${note}`,
+  );
 }
 
 /** Statuses that are shipped as failures. The list of neutral ones wins over the list of failures. */
@@ -118,7 +128,9 @@ function neutralFailures({ breakers: { index } }: LoadedPolicy): readonly Policy
 
 /** Each partition has circuits and cooldowns of its own, so that a Retry-After holds back one of them only. */
 function partitionedBreakers(policy: LoadedPolicy): readonly PolicyFinding[] {
-  return policy.breakers.assignments
+  const { assignments, index } = policy.breakers;
+  return assignments
+    .filter(own => index.isInEffect(own))
     .filter(({ path, value, where }) => path.at(-1) === "per" && value === "partition" && !isShippedSource(where))
     .filter(({ path: [key, name = ""] }) => key === "defaults" || isShipped(policy, key as "hosts", name))
     .map(own =>
@@ -130,6 +142,6 @@ function looser({ where, path }: Assignment, how: string): PolicyFinding {
   return warning("looser-than-shipped", `${where}: ${path.join(".")} ${how}`);
 }
 
-function text(value: unknown): string {
+function valueText(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -3,21 +3,25 @@ import type { Assignment } from "./layer.ts";
 const REPLACE = "replace";
 
 /**
- * The assignments of several layers as one list, weakest layer first. A later value replaces an earlier one when the list
- * is assembled, with two exceptions: the members of a service are added to those of the layers before, and a value that
- * a layer sets for an entry itself also replaces the values of the entry's tiers in the layers before. Otherwise a limit
- * that the user lowers would have no effect for requests with a key.
+ * The assignments of several layers as one list, weakest layer first. When the list is assembled, a later value replaces
+ * an earlier one, with two exceptions:
+ *
+ * 1. The members of a service are added to those of weaker layers.
+ * 2. A value of an entry also replaces the same value of the entry's tiers in weaker layers. Otherwise a limit that the
+ *    user lowers would have no effect for requests with a key.
  */
 export function mergeLayers(layers: readonly (readonly Assignment[])[]): readonly Assignment[] {
-  const tiered = new Set<string>();
-  for (const assignments of layers) for (const { path } of assignments) if (isTier(path)) tiered.add(path[1] ?? "");
-  const lastLayerOf = new Map<string, number>();
+  const namesWithTiers = new Set<string>();
+  for (const assignments of layers)
+    for (const { path } of assignments) if (isTier(path)) namesWithTiers.add(path[1] ?? "");
+  const lastLayerByPath = new Map<string, number>();
   for (const [layer, assignments] of layers.entries())
     for (const { path } of assignments)
-      if (path.length >= 4 && path[2] !== "with" && tiered.has(path[1] ?? "")) lastLayerOf.set(path.join(" "), layer);
+      if (path.length >= 4 && path[2] !== "with" && namesWithTiers.has(path[1] ?? ""))
+        lastLayerByPath.set(path.join(" "), layer);
   const kept = layers.flatMap((assignments, layer) =>
     assignments.filter(
-      ({ path }) => !isMembers(path) && !(isTier(path) && (lastLayerOf.get(tierBase(path)) ?? 0) > layer),
+      ({ path }) => !isMembers(path) && !(isTier(path) && (lastLayerByPath.get(tierBase(path)) ?? 0) > layer),
     ),
   );
   return [...kept, ...mergedMembers(layers)];

@@ -139,8 +139,8 @@ function splitPrefix(target: string): readonly string[] {
 }
 
 /**
- * A host that no file lists. A name that is nearly a service, or a key of the file, is probably not meant as a host; nor
- * is a listed host with underscores in place of its dots, which shells cannot export.
+ * A host that no file lists. Throws a RangeError for a name that probably means something else: a key of the file, a
+ * misspelled service, or a listed host with underscores in place of its dots, which shells cannot export.
  */
 function newHost(target: string, hosts: ReadonlySet<string>, services: ReadonlySet<string>): string {
   const [, key, name = ""] = /^(groups|services|hosts|defaults)\.(.+)$/i.exec(target) ?? [];
@@ -169,7 +169,7 @@ function splitEntry(text: string): { readonly name: string; readonly fields: str
     throw new RangeError(`${JSON.stringify(text)} has ${missing}; expected <name>=<key>:<value>,...`);
   }
   const name = text.slice(0, equals).trim();
-  // Not split: a part of a URL, quoted alone in a later message, may be a password.
+  // A URL is refused before it is split: a later message could quote a part of it that is a password.
   if (name.includes("://")) throw new RangeError(`${quote(text)} begins with a URL; expected <name>=<key>:<value>,...`);
   return { name, fields: text.slice(equals + 1) };
 }

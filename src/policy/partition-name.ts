@@ -11,7 +11,7 @@ export function partitionName(name: string, partition: string): string {
 
 /** The common name; undefined when the name is not that of a partition. */
 export function nameWithoutPartition(name: string): string | undefined {
-  // Nearly every name ends here: this runs for each call.
+  // Runs for each call, and few names have a partition: `includes` is faster than the expression.
   return name.includes("#") ? PARTITION.exec(name)?.[1] : undefined;
 }
 

@@ -142,7 +142,7 @@ function unitOf({ breakers }: LoadedPolicy, { scope, members }: ScopeEntry): str
   return members.length === 0 ? undefined : serviceName(scope.service);
 }
 
-/** @param shown the name of all rows; undefined for the names of the budgets */
+/** @param shown the name in all rows; if undefined, each row has the name of its budget */
 function rowsOf(
   policy: LoadedPolicy,
   shown: string | undefined,
@@ -167,9 +167,9 @@ function rowsOf(
       aimd: roleBudget.isAdaptive ?? resolved.aimd.enabled,
     };
   });
-  const { name: first, above } = routeOf("metadata");
+  const { name: metadataName, above } = routeOf("metadata");
   const totals = above.map(({ name, policy: total }, index) => ({
-    host: shown ?? first,
+    host: shown ?? metadataName,
     role: index === 0 ? "total" : `total of ${name}`,
     ...budgetCells(total),
     backend,

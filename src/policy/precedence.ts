@@ -116,7 +116,7 @@ export function breakerModePaths(scope: LimitScope): readonly KeyPath[] {
 }
 
 /** Defaults < service < host < host with port. */
-export function unitPaths(field: "retry_after_cap_s" | "per", scope: LimitScope): readonly KeyPath[] {
+export function breakerEntryPaths(field: "retry_after_cap_s" | "per", scope: LimitScope): readonly KeyPath[] {
   return [["defaults", field], ...scopePlaces(scope).map(({ path }) => [...path, field])];
 }
 

@@ -61,19 +61,19 @@ function limitSetting(
     return settingOf(policy, "backend.when_store_away", limit, "when_store_away");
   if (kind === "cooldown")
     return { value: limit, where: limit.startsWith(HOLD) ? "an operator's order" : "a response of the server" };
-  const number = /^max_(?:concurrent|inflight) (\d+)$/.exec(limit)?.[1];
-  if (limit.startsWith("max_inflight")) return settingOf(policy, "global.max_inflight", Number(number));
-  const decisive = [order, totalOrder].find(each => each && isOrderedLimit(each, limit, number));
+  const cap = /^max_(?:concurrent|inflight) (\d+)$/.exec(limit)?.[1];
+  if (limit.startsWith("max_inflight")) return settingOf(policy, "global.max_inflight", Number(cap));
+  const decisive = [order, totalOrder].find(each => each && isOrderedLimit(each, limit, cap));
   if (decisive !== undefined)
     return {
-      value: number === undefined ? decisive.rates : decisive.maxConcurrent,
+      value: cap === undefined ? decisive.rates : decisive.maxConcurrent,
       where: `an operator's order: ${decisive.reason} (${decisive.by})`,
     };
   // The limit of another unit than requests: `credits 100000/DAY`.
   const unit = /^([a-z][a-z0-9_]*) \d+\//.exec(limit)?.[1];
   const rates = unit === undefined ? "rates" : `costs.${unit}`;
-  const field = number === undefined ? rates : "max_concurrent";
-  const wanted = number ?? (unit === undefined ? limit : limit.replaceAll(`${unit} `, ""));
+  const field = cap === undefined ? rates : "max_concurrent";
+  const wanted = cap ?? (unit === undefined ? limit : limit.replaceAll(`${unit} `, ""));
   const same = limitValues(policy, request)
     .filter(value => value.field === field || value.field.endsWith(`.${field}`))
     .filter(({ value }) => [value].flat().some(each => isSameLimit(String(each), wanted)));
@@ -132,9 +132,9 @@ function whereOf({ sources }: ExplainedValue): string {
   return sources.at(-1)?.where ?? "built-in default";
 }
 
-/** @param number the slots, if the limit is `max_concurrent` */
-function isOrderedLimit({ rates, maxConcurrent }: OrderedRate, limit: string, number: string | undefined): boolean {
-  return number === undefined ? rates !== "" && isSameLimit(rates, limit) : Number(number) === maxConcurrent;
+/** @param cap the number of `max_concurrent`, if that is the limit */
+function isOrderedLimit({ rates, maxConcurrent }: OrderedRate, limit: string, cap: string | undefined): boolean {
+  return cap === undefined ? rates !== "" && isSameLimit(rates, limit) : Number(cap) === maxConcurrent;
 }
 
 /** Whether a rate of the policy is among the limits of a constraint, which may join several by `+`. */

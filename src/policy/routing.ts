@@ -19,7 +19,7 @@ export interface RoutedRequest {
    * that is a member of a service by itself does not belong to the entry of its host.
    */
   readonly names: readonly string[];
-  /** Those of them that are under `hosts`. */
+  /** The `names` that are listed under `hosts`. */
   readonly listed: readonly string[];
   readonly service: string | undefined;
   /** The path of the member that contains the request; empty for the whole host. */
@@ -55,7 +55,7 @@ export class Routing {
   readonly #listed: ReadonlySet<string>;
   readonly #hosts = new Map<string, Map<string, string>>();
   readonly #suffixes = new Map<string, Map<string, string>>();
-  /** What is known about a host, by its text. */
+  /** By the text of the host, which may not be canonical. */
   readonly #known = new Map<string, KnownHost>();
 
   /** @param listed the canonical hosts under `hosts` */
@@ -69,7 +69,7 @@ export class Routing {
    * the same entries usually get the same object.
    */
   find(text: string, path = ""): RoutedRequest {
-    const { name, tables, isSplit, parts } = this.#known.get(text) ?? this.#look(text);
+    const { name, tables, isSplit, parts } = this.#known.get(text) ?? this.#lookUp(text);
     const match = isSplit ? firstMatch(tables, normalizedPath(path)) : undefined;
     const part = match?.path ?? "";
     const found = parts.get(part);
@@ -81,11 +81,11 @@ export class Routing {
 
   /** True when paths of this host belong to services of their own. */
   hasPaths(text: string): boolean {
-    return (this.#known.get(text) ?? this.#look(text)).isSplit;
+    return (this.#known.get(text) ?? this.#lookUp(text)).isSplit;
   }
 
   /** Whether the policy names this canonical host, under `hosts` or as a member. */
-  names(host: string): boolean {
+  isNamed(host: string): boolean {
     return this.#listed.has(host) || this.#hosts.has(host);
   }
 
@@ -114,7 +114,7 @@ export class Routing {
     return tables;
   }
 
-  #look(text: string): KnownHost {
+  #lookUp(text: string): KnownHost {
     const name = canonicalHost(text);
     const tables = this.#tablesOf(name, withoutPort(name));
     const known = { name, tables, isSplit: tables.some(hasPaths), parts: new Map() };
@@ -126,12 +126,12 @@ export class Routing {
   #route(name: string, tables: readonly ServicesByPath[], match: Match | undefined): RoutedRequest {
     const bare = withoutPort(name);
     // If the policy does not name the host at all, its ports are different servers, so the port is kept.
-    const isNamed = this.names(name) || (tables.length === 0 && !this.#listed.has(bare));
+    const keepsPort = this.isNamed(name) || (tables.length === 0 && !this.#listed.has(bare));
     const { service, path: memberPath = "", table } = match ?? {};
-    const isPort = name !== bare && table !== undefined && table === this.#hosts.get(name);
-    const names = memberPath !== "" ? [] : name === bare || isPort ? [name] : [bare, name];
+    const isPortMember = name !== bare && table !== undefined && table === this.#hosts.get(name);
+    const names = memberPath !== "" ? [] : name === bare || isPortMember ? [name] : [bare, name];
     return {
-      host: isNamed ? name : bare,
+      host: keepsPort ? name : bare,
       names,
       listed: names.filter(host => this.#listed.has(host)),
       service,

@@ -74,7 +74,7 @@ test("issues say what was expected", () => {
   assert.deepEqual(issuesOf(ours, { name: "", share: 0, count: 1.5, isOn: "yes", mode: "c", rates: 1, rate: 1 }), [
     "name value: expected >=1 characters",
     "share value: expected >0",
-    "count value: expected int",
+    "count value: expected a whole number",
     "isOn value: expected boolean",
     'mode value: expected one of "a", "b"',
     "rates value: expected a rate",

@@ -15,7 +15,7 @@ export type CheckResult<Value> =
   | { readonly value: Value; readonly issues: readonly [] }
   | { readonly value?: undefined; readonly issues: readonly SchemaIssue[] };
 
-/** The result for a value of a wrong type: what depends on the value is not checked. */
+/** The result for a value of a wrong type. Checks that depend on the value are skipped. */
 const WRONG_TYPE = Symbol("wrong type");
 
 /** Checks a value by a schema, and finds every issue. */
@@ -75,14 +75,14 @@ class Check {
 
   #number({ isInteger, bounds }: NodeOf<"number">, value: unknown): unknown {
     if (typeof value !== "number" || !Number.isFinite(value)) return this.#wrongType("expected number");
-    if (isInteger && !Number.isInteger(value)) return this.#wrongType("expected int");
+    if (isInteger && !Number.isInteger(value)) return this.#wrongType("expected a whole number");
     for (const bound of isInteger ? [...bounds, ...SAFE_INTEGERS] : bounds)
       if (!isWithin(bound, value)) this.#add(`expected ${bound.sign}${bound.limit}`);
     return value;
   }
 
   #list({ items, min, max }: NodeOf<"list">, value: unknown): unknown {
-    if (!Array.isArray(value)) return this.#wrongType("expected array");
+    if (!Array.isArray(value)) return this.#wrongType("expected a list");
     if (value.length < min) this.#add(`expected >=${min} items`);
     if (value.length > max) this.#add(`expected <=${max} items`);
     const output = value.map((item, index) => this.#readAt(String(index), items, item));

@@ -58,7 +58,7 @@ type WithOptional<Types> = { readonly [Key in Exclude<keyof Types, OptionalKeys<
 };
 type Flat<Type> = { [Key in keyof Type]: Type[Key] };
 
-/** Accepts values of the type `Input` and makes values of the type `Output` from them. Never changes. */
+/** Accepts values of the type `Input` and makes values of the type `Output` from them. Immutable. */
 export class Schema<Output, Input = Output> {
   declare readonly output: Output;
   declare readonly input: Input;

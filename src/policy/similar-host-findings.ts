@@ -6,7 +6,7 @@ import { memberList, parseMember } from "./member.ts";
 import { withoutPort } from "./routing.ts";
 import { isShippedSource } from "./shipped-policy.ts";
 
-/** A list of thousands of similar hosts is no list of typing errors. */
+/** Thousands of similar hosts are not typing errors, so only the first ones are reported. */
 const SHOWN_MAX = 20;
 
 /** A host that the user names. */
@@ -18,23 +18,24 @@ interface NamedHost {
 }
 
 /**
- * Hosts of the user that are nearly a shipped host, or, in a variable or flag, nearly a host of the user's files: probably
- * mistyped, so that the settings do not reach the host that is meant.
+ * Hosts of the user that are probably mistyped, so that their settings do not reach the intended host. Such a host is
+ * similar to a shipped one. In a variable or flag, it may also be similar to a host of the user's files.
  */
 export function similarHostFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   const { shipped, ratelimits, breakers } = policy;
   const own = [...ownHosts(ratelimits.assignments), ...ownHosts(breakers.assignments)];
-  const isShipped = (host: string) => shipped?.routing.find(host).service !== undefined || shipped?.routing.names(host);
+  const isShipped = (host: string) =>
+    shipped?.routing.find(host).service !== undefined || shipped?.routing.isNamed(host);
   const shippedNames = new SimilarNames(shipped?.routing.hostNames() ?? []);
   const inFiles = own.filter(({ where }) => !isOverride(where)).map(({ host }) => host);
-  const isInFile = new Set(inFiles);
-  const allNames = own.some(({ where }) => isOverride(where)) ? new SimilarNames(inFiles) : undefined;
+  const knownInFiles = new Set(inFiles);
+  const fileNames = own.some(({ where }) => isOverride(where)) ? new SimilarNames(inFiles) : undefined;
   const findings = new Map<string, PolicyFinding>();
   for (const { host, where, path } of own) {
     if (findings.size >= SHOWN_MAX) break;
     if (isShipped(host) || findings.has(host)) continue;
-    const isNew = isOverride(where) && !isInFile.has(host);
-    const meant = shippedNames.find(host) ?? (isNew ? allNames?.find(host) : undefined);
+    const isNew = isOverride(where) && !knownInFiles.has(host);
+    const meant = shippedNames.find(host) ?? (isNew ? fileNames?.find(host) : undefined);
     if (meant === undefined) continue;
     const message = `${where}: ${path}: ${host} is a new host of your policy; did you mean ${meant}?`;
     findings.set(host, warning("similar-host", message));

@@ -27,6 +27,11 @@ export class SourceIndex {
     return this.#exact.get(path.join(SEPARATOR)) ?? [];
   }
 
+  /** False if a stronger layer sets the same path. */
+  isInEffect(assignment: Assignment): boolean {
+    return this.at(assignment.path).at(-1) === assignment;
+  }
+
   /** The source of a path; otherwise of the first path below it, or of the nearest path above it. */
   whereOf(path: readonly string[]): string | undefined {
     const found = this.at(path).at(-1) ?? this.#below.get(path.join(SEPARATOR));

@@ -7,11 +7,13 @@ const DAY_MS = 86_400_000;
 const DATE = /\b(\d{4})-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?\b/g;
 const SHOWN_MAX = 5;
 
-/** Rates whose comment has only dates of more than 180 days ago. Shipped ones are one notice: the user cannot change them. */
+/** Rates whose comment names only dates of more than 180 days ago. Shipped rates give one notice together. */
 export function staleFindings({ ratelimits }: LoadedPolicy, nowMs: number): readonly PolicyFinding[] {
-  const stale = ratelimits.assignments.filter(({ path, note }) => {
+  const stale = ratelimits.assignments.filter(assignment => {
+    const { path, note } = assignment;
     const dateMs = path.at(-1) === "rates" && note !== undefined ? latestDateMs(note) : undefined;
-    return dateMs !== undefined && nowMs - dateMs > MAX_AGE_DAYS * DAY_MS;
+    const isOld = dateMs !== undefined && nowMs - dateMs > MAX_AGE_DAYS * DAY_MS;
+    return isOld && ratelimits.index.isInEffect(assignment);
   });
   const shipped = stale.filter(({ where }) => isShippedSource(where));
   const own = stale.filter(({ where }) => !isShippedSource(where));
@@ -21,7 +23,7 @@ export function staleFindings({ ratelimits }: LoadedPolicy, nowMs: number): read
     ...own.map(({ path, where, note }) =>
       warning(
         "stale-number",
-        `${where}: ${path.join(".")}: the source of this number is older than ${MAX_AGE_DAYS} days (${note})`,
+        `${where}: ${path.join(".")}: the source of this number is older than ${MAX_AGE_DAYS} days (${note}); check the number, and update the date in its comment`,
       ),
     ),
     ...(shipped.length === 0

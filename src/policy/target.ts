@@ -29,7 +29,7 @@ function explicitPort(target: string | URL): string | undefined {
 }
 
 function parsed(text: string): URL {
-  // The second one is for an IPv6 address without brackets.
+  // The last form is for an IPv6 address without brackets.
   const url = hasScheme(text) ? URL.parse(text) : (URL.parse(`http://${text}`) ?? URL.parse(`http://[${text}]`));
   if (url !== null) return url;
   throw new RangeError(`${JSON.stringify(withoutCredentials(text))} is neither a host nor a URL`);

@@ -17,36 +17,37 @@ export class Tiers {
     this.#identities = identities;
   }
 
-  /** The tiers of an entry that requests to the host and path carry, weakest first. */
+  /** The tiers of an entry that apply to requests to the host and path, weakest first. */
   of(scope: LimitScope, request: OwningService & { readonly host: string }, path = ""): readonly string[] {
     if (this.#identities === undefined) return [];
     const names = this.#namesIn(scope);
     return names.length === 0 ? [] : names.filter(name => this.#identities?.sends(request.host, path, request, name));
   }
 
-  /** Each set of tiers that requests to these hosts can carry, the empty one first. */
-  sets(scope: LimitScope, hosts: readonly string[]): readonly (readonly string[])[] {
+  /** Each set of tiers that can apply to requests to these hosts, the empty one first. */
+  possibleSets(scope: LimitScope, hosts: readonly string[]): readonly (readonly string[])[] {
     const names = this.#namesIn(scope);
     const sets = new Map<string, readonly string[]>([["", []]]);
     if (names.length > 0) {
       for (const host of hosts) {
         const sent = this.#identities?.sentTo(host, scope.service) ?? new Set();
-        const carried = names.filter(name => sent.has(name));
-        sets.set(carried.join(" "), carried);
+        const applied = names.filter(name => sent.has(name));
+        sets.set(applied.join(" "), applied);
       }
     }
     return [...sets.values()];
   }
 
-  /** The tiers of a scope that one of its entries has. */
-  under(place: ScopePlace, { tiers = [] }: LimitScope): readonly string[] {
+  /** The tiers of a scope that are set in this entry. */
+  ofEntry(place: ScopePlace, { tiers = [] }: LimitScope): readonly string[] {
     const names = this.#namesAt(place);
     return tiers.filter(tier => names.includes(tier));
   }
 
   /** True when the identification, and with it the tier, depends on the path. */
   hasPaths(host: string): boolean {
-    return this.#identities?.isSplit(withoutPort(host)) ?? false;
+    const identities = this.#identities;
+    return identities !== undefined && (identities.isSplit(host) || identities.isSplit(withoutPort(host)));
   }
 
   /** True when the tier depends on the path within one member. */

@@ -43,3 +43,12 @@ test("an unknown key has a suggestion or the keys of its place, and so has a kno
     "kind: this key is not allowed at this place; the keys here are name, key, backend",
   ]);
 });
+
+test("the keys of a map in a list are suggested too", () => {
+  const rules = s.object({ rules: s.list(s.object({ header: s.string().optional() })) });
+  const { assignments } = objectLayer({ rules: [{ headr: "x" }] }, "test.yaml:1");
+  assert.deepEqual(
+    problemsOf(rules, assignments, "test").map(({ message }) => message),
+    ["unknown key; did you mean header?"],
+  );
+});

@@ -69,6 +69,8 @@ function keysOf(schema: AnySchema, keys = new Set<string>()): Set<string> {
   const { node } = schema;
   if ("inner" in node) keysOf(node.inner, keys);
   else if (node.kind === "map") keysOf(node.values, keys);
+  else if (node.kind === "list") keysOf(node.items, keys);
+  else if (node.kind === "union") for (const option of node.options) keysOf(option, keys);
   else if (node.kind === "object") {
     for (const [key, inner] of Object.entries(node.shape)) {
       keys.add(key);

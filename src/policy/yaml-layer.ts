@@ -27,7 +27,7 @@ const MAX_SYNTAX_PROBLEMS = 5;
 /** `members: !replace [...]` replaces the members of the shipped service; without the tag they are added. */
 const REPLACE_TAG: CollectionTag = { tag: "!replace", collection: "seq", resolve: list => list };
 
-/** Our messages, by the codes of the parser, for errors whose own message names its functions and limits. */
+/** Messages by error code of the parser, in place of its own ones, which name functions and limits of the parser. */
 const PLAIN_MESSAGES: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: "a second document begins here; a policy file has one, so remove the line ---",
   RESOURCE_EXHAUSTION: `nested more than ${MAX_DEPTH} levels deep`,
@@ -85,8 +85,8 @@ class YamlReader implements PolicyLayer {
 
   /** @param key the key of the node; undefined for the whole document */
   read(node: unknown, path: readonly string[], key?: Node, outerNote?: string): void {
-    const offset = offsetOf(key) ?? 0;
-    const at = offsetOf(node) ?? offset;
+    const keyOffset = offsetOf(key) ?? 0;
+    const at = offsetOf(node) ?? keyOffset;
     if (!this.#count(at, path)) return;
     const target = this.#resolveAlias(node, path, at);
     if (path.length === 0 && !isMap(target)) {
@@ -96,7 +96,7 @@ class YamlReader implements PolicyLayer {
     }
     const note = this.#noteOf(node, key, path.length) ?? outerNote;
     // A map is recorded too, so that a problem of the map itself has a line.
-    const where = this.#sourceAt(isMap(target) ? offset : at);
+    const where = this.#sourceAt(isMap(target) ? keyOffset : at);
     if (path.length > 0) {
       const value = isMap(target) ? {} : this.#valueOf(target, path, at);
       const isReplacing = isSeq(target) && target.tag === REPLACE_TAG.tag;

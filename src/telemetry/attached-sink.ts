@@ -8,16 +8,16 @@ import type { EventType } from "./events.ts";
 import type { Sink } from "./sink.ts";
 import { UnconfirmedEvents } from "./unconfirmed-events.ts";
 
-/** A sink of a telemetry: contains its errors and bounds its close, and counts the events that it lost. */
+/** A sink of a telemetry. Its errors become a warning, its close has a time limit, and the events that it lost are counted. */
 export class AttachedSink {
   readonly id: string;
   readonly sink: Sink;
   readonly #unconfirmed = new UnconfirmedEvents();
-  /** Whether the sink queues events: one that it takes without a promise is written later. */
+  /** Whether the sink queues events: then an event for which `take` returns no promise is written later. */
   readonly #isQueue: boolean;
-  /** Events that it refused, or had not written when it was given up, and does not count itself. */
+  /** Events that the sink refused or had not written at the close timeout, and that `sink.dropped` does not count. */
   #lost = 0;
-  /** Number of events that it had dropped itself before those that are not confirmed. */
+  /** `sink.dropped` before the last flush that succeeded. Later drops are among the events that are not confirmed. */
   #droppedBefore = 0;
   #hasWarned = false;
 
@@ -54,10 +54,10 @@ export class AttachedSink {
     try {
       const taken = takesParts(sink) ? sink.takeParts(emitted) : sink.take(emitted.event);
       // Not `instanceof`: promises of other libraries and realms may reject too.
-      if (isThenable(taken)) this.#unconfirmed.addPending(taken, error => this.#refused(error));
+      if (isThenable(taken)) this.#unconfirmed.addPending(taken, error => this.#countRefused(error));
       else if (this.#isQueue) this.#unconfirmed.add();
     } catch (error) {
-      this.#refused(error);
+      this.#countRefused(error);
     }
   }
 
@@ -86,9 +86,9 @@ export class AttachedSink {
     const { sink } = this;
     const abort = new AbortController();
     const { promise: givenUp, resolve: giveUp } = Promise.withResolvers<"given up">();
-    let droppedInTime = 0;
+    let droppedAtTimeout = 0;
     const timer = time.setTimer(timeoutMs, () => {
-      droppedInTime = this.dropped;
+      droppedAtTimeout = this.dropped;
       abort.abort(new Error(`closing took longer than ${timeoutMs} ms`));
       // A sink that obeys the signal settles at once, and has counted what it drops.
       void nextTurn().then(() => giveUp("given up"));
@@ -102,10 +102,10 @@ export class AttachedSink {
       const counted = (sink.dropped ?? 0) - this.#droppedBefore;
       this.#lost += Math.max(0, this.#unconfirmed.count - counted);
     }
-    if (abort.signal.aborted) this.#reportUnclosed(timeoutMs, this.dropped - droppedInTime);
+    if (abort.signal.aborted) this.#reportUnclosed(timeoutMs, this.dropped - droppedAtTimeout);
   }
 
-  #refused(error: unknown): void {
+  #countRefused(error: unknown): void {
     this.#lost += 1;
     this.#warn(error);
   }

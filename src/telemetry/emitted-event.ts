@@ -1,8 +1,8 @@
 import type { Envelope, EventBody, TelemetryEvent } from "./events.ts";
 
 /**
- * An event on its way to the sinks, as its two parts. The object that has both is built for the first sink that needs it:
- * the sinks of this package that only encode an event do not.
+ * An event for the sinks, as two parts: body and envelope. The object with both is built when the first sink needs it.
+ * Sinks of this package that only encode an event do not need it.
  */
 export class EmittedEvent {
   readonly body: EventBody;

@@ -34,8 +34,8 @@ function flushAll(): void {
 
 /**
  * A signal with a handler no longer ends the process. So this handler removes itself and sends the signal again, unless
- * the program has handlers of its own. Those run after the removal, so a library that ends the process only when its
- * handler is the only one still ends it.
+ * the program has handlers of its own. These run after the removal: a library that ends the process only when its handler
+ * is the only one still ends it.
  */
 function onSignal(signal: NodeJS.Signals): void {
   flushAll();
@@ -44,7 +44,7 @@ function onSignal(signal: NodeJS.Signals): void {
   else setImmediate(listenAgain, signal).unref();
 }
 
-/** Adds the handler again, because the program continues after the signal. */
+/** Adds the handler again, because the program continues after the signal. `install` may have added it since. */
 function listenAgain(signal: NodeJS.Signals): void {
-  if (flushes.size > 0) process.prependListener(signal, onSignal);
+  if (flushes.size > 0 && !process.listeners(signal).includes(onSignal)) process.prependListener(signal, onSignal);
 }

@@ -8,8 +8,8 @@ const HOSTS_MAX = 1000;
 const OTHER = "(other)";
 
 /**
- * The only place that derives numbers from events. Prometheus, OpenTelemetry and the report record the counts that it
- * makes, so their numbers cannot differ.
+ * The only place that derives metrics from events. Prometheus, OpenTelemetry and the report record the same metrics, so
+ * their numbers cannot differ.
  */
 export class MetricCollector {
   readonly #recorder: MetricRecorder;

@@ -7,7 +7,7 @@ export interface MetricSpec {
   readonly about: string;
 }
 
-/** Exported metrics begin with it, so that they cannot be mistaken for those of the program itself. */
+/** The default prefix of exported names, so that they differ from those of the program's own metrics. */
 const METRIC_PREFIX = "docstokg_";
 
 /** The name under which a metric is exported. Durations are recorded in milliseconds and exported in seconds. */
@@ -111,8 +111,7 @@ export type CountedMetric = Exclude<MetricOf<"counter">, "telemetry_dropped_tota
 
 export interface MetricRecorder {
   count(name: CountedMetric, labels: MetricLabels): void;
-  /** @param value in milliseconds */
-  observe(name: MetricOf<"histogram">, value: number, labels: MetricLabels): void;
+  observe(name: MetricOf<"histogram">, ms: number, labels: MetricLabels): void;
 }
 
 /** The labels that the metric has, in their order. */

@@ -60,7 +60,7 @@ export class Telemetry implements AsyncDisposable {
   readonly #stopExitFlush: () => void;
   /** The hash of the policy that was loaded last, for the end of the run. */
   #lastHash = "";
-  /** Grows by the sampling rate for each event; an event is recorded when it reaches 1, so the share is exact. */
+  /** Grows by the sampling rate for each event. When it reaches 1, the event is recorded, so the share is exact. */
   #sampledShare = 0;
   #closing: Promise<void> | undefined;
 
@@ -86,7 +86,7 @@ export class Telemetry implements AsyncDisposable {
     this.listener = this.#listener();
     for (const { sink, id } of this.#sinks) sink.attach?.({ id, dropped: () => this.dropped });
     this.#stopExitFlush = flushAtExit(() => {
-      for (const to of this.#sinks) to.flushSync();
+      for (const sink of this.#sinks) sink.flushSync();
     });
     this.#emit({ event_type: "run_started", program, version: PACKAGE_VERSION }, "");
   }
@@ -106,7 +106,7 @@ export class Telemetry implements AsyncDisposable {
 
   /** Resolves when the events so far are written or dropped. Unlike `close`, it has no time limit. */
   async flush(): Promise<void> {
-    await Promise.all(this.#sinks.map(to => to.flush()));
+    await Promise.all(this.#sinks.map(sink => sink.flush()));
   }
 
   /**
@@ -116,7 +116,7 @@ export class Telemetry implements AsyncDisposable {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       this.#emit({ event_type: "run_ended" }, this.#lastHash);
-      this.#closing = Promise.all(this.#sinks.map(to => to.close(this.#time, this.#closeTimeoutMs))).then(() =>
+      this.#closing = Promise.all(this.#sinks.map(sink => sink.close(this.#time, this.#closeTimeoutMs))).then(() =>
         this.#stopExitFlush(),
       );
     }
@@ -174,7 +174,7 @@ export class Telemetry implements AsyncDisposable {
     const hash = body.event_type === "policy_loaded" ? body.config_hash : config_hash;
     const envelope = { ts: this.#time.wallMs(), run_id: this.runId, config_hash: hash };
     const emitted = new EmittedEvent(redacted(body), envelope);
-    for (const to of this.#sinks) if (to.listensTo(event_type)) to.take(emitted);
+    for (const sink of this.#sinks) if (sink.listensTo(event_type)) sink.take(emitted);
   }
 }
 

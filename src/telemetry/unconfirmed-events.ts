@@ -7,12 +7,12 @@ class EventGroup {
   #isComplete = false;
   readonly #settled = Promise.withResolvers<void>();
 
-  begin(): void {
+  beginPending(): void {
     this.unconfirmed += 1;
     this.#pending += 1;
   }
 
-  end(): void {
+  endPending(): void {
     this.unconfirmed -= 1;
     this.#pending -= 1;
     this.#resolveIfSettled();
@@ -31,11 +31,12 @@ class EventGroup {
 }
 
 /**
- * The events that a sink has taken and not confirmed as written: neither has the promise of its `take` been fulfilled, nor
- * a later flush. Events are counted in groups, so that a sink that never settles its promises costs no memory.
+ * The events that a sink has taken and not confirmed as written. A promise of `take` confirms its event when it settles,
+ * and a flush that succeeds confirms all events before it. Events are counted in groups, so that a sink that never settles
+ * its promises costs no memory.
  */
 export class UnconfirmedEvents {
-  /** Groups that running flushes are about, the oldest first. */
+  /** Groups that running flushes wait for, the oldest first. */
   readonly #flushing = new Set<EventGroup>();
   /** Flushes that have not ended. */
   #running = 0;
@@ -53,11 +54,11 @@ export class UnconfirmedEvents {
   /** The sink has taken an event, and has returned a promise. */
   addPending(taken: PromiseLike<unknown>, onRejected: (error: unknown) => void): void {
     const group = this.#current;
-    group.begin();
+    group.beginPending();
     let isPending = true;
     // Promises of other libraries may call back more than once.
     const end = () => {
-      if (isPending) group.end();
+      if (isPending) group.endPending();
       isPending = false;
     };
     taken.then(end, error => {
@@ -85,7 +86,7 @@ export class UnconfirmedEvents {
     if (flushed.status === "rejected") throw flushed.reason;
   }
 
-  /** The next flush is about the groups that no flush has confirmed. */
+  /** Adds the events that no flush has confirmed to the current group, so that the next flush can confirm them. */
   #joinGroups(): void {
     this.#current.unconfirmed = this.count;
     this.#flushing.clear();

@@ -141,7 +141,7 @@ export class CallerIdentity {
     if (known !== undefined) return known;
     const { host, port, isHttps } = hostOf(origin);
     const withPort = `${host}:${port}`;
-    const name = this.#routing?.names(withPort) ? withPort : host;
+    const name = this.#routing?.isNamed(withPort) ? withPort : host;
     const isPlain = host === "" || (this.#routing === undefined && this.#identities.of(host, port) === undefined);
     const created = { host, port, isHttps, name, isPlain, variants: [] };
     if (this.#origins.size >= ORIGINS_MAX) {

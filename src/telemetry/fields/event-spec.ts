@@ -35,7 +35,7 @@ export type EventSpecs = { readonly [Type in EventType]: SpecOf<Type> };
 // Fields that several events have.
 export const callId = [
   "text",
-  "id of the call, unique among all processes; the events of one call have the same",
+  "id of the call, unique among all processes; the same in all events of the call",
 ] as const;
 export const host = ["text", "canonical host"] as const;
 export const key = ["text", "the host, or the service whose limits apply"] as const;

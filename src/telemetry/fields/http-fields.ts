@@ -39,7 +39,7 @@ export const HTTP_SPECS = {
       breaker_open_remaining_ms: ["number", "time until the circuit or cooldown ends, in ms; 0 when closed"],
       breaker_recorded: [
         "text?",
-        "outcome of the last attempt: `success`, `failure` or `neutral`; absent without one, and when it has not ended",
+        "outcome of the last attempt: `success`, `failure` or `neutral`; absent without an attempt, and when it has not ended",
       ],
       elapsed_ms: ["number", "from the call to the end of the body, waits included, in ms"],
       url_hash: ["text", "hash of the URL"],
@@ -77,7 +77,7 @@ export const HTTP_SPECS = {
       retry_after_s: ["number?", "Retry-After of the response, in s"],
       request_bytes: ["number", "bytes of the request's body that were sent"],
       response_bytes: ["number", "bytes of the response's body that were received, before decoding"],
-      connect_ms: ["number?", "until the request was written: time to connect, in ms; absent without a connection"],
+      connect_ms: ["number?", "time to connect, until the request was written, in ms; absent without a connection"],
       first_byte_ms: [
         "number?",
         "from writing the request to the head of the response, in ms; absent without a response",

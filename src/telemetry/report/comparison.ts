@@ -38,7 +38,7 @@ export interface RunComparison {
   readonly hosts: readonly ComparedRow[];
 }
 
-const NOTHING: ComparedNumbers = Object.freeze({
+const ZEROS: ComparedNumbers = Object.freeze({
   attempts: 0,
   rate429: 0,
   rate503: 0,
@@ -54,8 +54,8 @@ export function compareRuns(before: RunSummary, after: RunSummary): RunCompariso
   const [first, second] = [numbersByHost(before), numbersByHost(after)];
   const hosts = [...new Set([...first.keys(), ...second.keys()])].map(host => ({
     host,
-    before: first.get(host) ?? NOTHING,
-    after: second.get(host) ?? NOTHING,
+    before: first.get(host) ?? ZEROS,
+    after: second.get(host) ?? ZEROS,
   }));
   const requests = ({ before: one, after: other }: ComparedRow) => one.attempts + other.attempts;
   return {

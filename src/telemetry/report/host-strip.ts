@@ -5,11 +5,11 @@ import { html, type Markup } from "./markup.ts";
 import { clockOf, countOf, durationOf } from "./number-text.ts";
 import { type Axis, bars, round } from "./steps-chart.ts";
 
-const BARS = 46;
+const BARS_HEIGHT = 46;
 const GAP = 6;
-const WAITS = 26;
-const BAND = 7;
-const HEIGHT = BARS + GAP + WAITS + GAP + BAND;
+const WAITS_HEIGHT = 26;
+const BAND_HEIGHT = 7;
+const HEIGHT = BARS_HEIGHT + GAP + WAITS_HEIGHT + GAP + BAND_HEIGHT;
 
 const PERIOD_LABELS: Readonly<Record<BreakerPeriod["kind"], string>> = {
   open: "circuit open",
@@ -35,17 +35,17 @@ export function hostStrip(host: HostTimeline, axis: Axis, summary: RunSummary): 
   ].filter(fact => fact !== "");
   return html`<div class="host"><div><h3>${host.host}</h3>${facts.map(fact => html`<p>${fact}</p>`)}</div>
 <svg role="img" aria-label="${host.host} over time: ${facts.join(", ")}" viewBox="0 0 ${axis.steps} ${HEIGHT}" height="${HEIGHT}" preserveAspectRatio="none">
-<line class="rule" x1="0" x2="${axis.steps}" y1="${BARS}" y2="${BARS}"/>${waits(host.waitMs, longestMs, axis)}
-<rect class="well" x="0" y="${HEIGHT - BAND}" width="${axis.steps}" height="${BAND}"/>${host.periods.map(period => band(period, axis))}${bars(host.outcomes, axis, BARS, host.waitMs)}</svg></div>`;
+<line class="rule" x1="0" x2="${axis.steps}" y1="${BARS_HEIGHT}" y2="${BARS_HEIGHT}"/>${waitArea(host.waitMs, longestMs, axis)}
+<rect class="well" x="0" y="${HEIGHT - BAND_HEIGHT}" width="${axis.steps}" height="${BAND_HEIGHT}"/>${host.periods.map(period => band(period, axis))}${bars(host.outcomes, axis, BARS_HEIGHT, host.waitMs)}</svg></div>`;
 }
 
 /** Scaled to the longest wait of the host. */
-function waits(waitMs: readonly number[], longestMs: number, { steps }: Axis): Markup | undefined {
+function waitArea(waitMs: readonly number[], longestMs: number, { steps }: Axis): Markup | undefined {
   if (longestMs === 0) return undefined;
-  const foot = BARS + GAP + WAITS;
+  const foot = BARS_HEIGHT + GAP + WAITS_HEIGHT;
   const points: string[] = [];
   for (let step = 0; step < steps; step += 1) {
-    const y = round(foot - ((waitMs[step] ?? 0) / longestMs) * WAITS);
+    const y = round(foot - ((waitMs[step] ?? 0) / longestMs) * WAITS_HEIGHT);
     points.push(`${step},${y}`, `${step + 1},${y}`);
   }
   const line = points.join(" ");
@@ -60,5 +60,5 @@ function band(
   // At least wide enough to be seen.
   const width = Math.max(Math.min(steps, (toMs - startMs) / stepMs) - x, steps / 400);
   const tip = `${PERIOD_LABELS[kind]} (${about})\n${clockOf(fromMs, 1000)} UTC, for ${durationOf(toMs - fromMs)}`;
-  return html`<g class="step"><title>${tip}</title><rect class="${kind}" x="${round(x)}" y="${HEIGHT - BAND}" width="${round(width)}" height="${BAND}"/></g>`;
+  return html`<g class="step"><title>${tip}</title><rect class="${kind}" x="${round(x)}" y="${HEIGHT - BAND_HEIGHT}" width="${round(width)}" height="${BAND_HEIGHT}"/></g>`;
 }

@@ -6,7 +6,7 @@ import { delayChart } from "./delay-chart.ts";
 import { hostStrip } from "./host-strip.ts";
 import { html, Markup } from "./markup.ts";
 import { clockOf, countOf, durationOf, momentOf, percentOf } from "./number-text.ts";
-import { type Axis, clock, OUTCOME_LABELS, type OutcomeCounts, stepsChart } from "./steps-chart.ts";
+import { type Axis, axisLabels, OUTCOME_LABELS, type OutcomeCounts, stepsChart } from "./steps-chart.ts";
 import { STYLE } from "./style.ts";
 import { decisionsTable, hostsTable, keysTable, stepsTable } from "./tables.ts";
 
@@ -48,7 +48,7 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: 
 <details><summary>The same as a table</summary>${stepsTable(overall, axis)}</details></section>
 <section><h2>Hosts over time</h2><p class="note">Calls, longest wait (scaled per host), and periods with an open circuit or a cooldown. ${
     more > 0 ? `Showing the ${STRIPS_MAX} hosts with the most calls; ${countOf(more)} more in the table below.` : ""
-  }</p>${legend()}${bandLegend()}${strips.map(host => hostStrip(host, axis, summary))}<div class="host"><div></div>${clock(axis)}</div></section>
+  }</p>${legend()}${bandLegend()}${strips.map(host => hostStrip(host, axis, summary))}<div class="host"><div></div>${axisLabels(axis)}</div></section>
 <section><h2>Wait times</h2><p class="note">Time in the queue before each attempt, and waits that ended without one: for rate limits, concurrency slots and open circuits together. ${
     summary.delayMs.isExact ? "" : "Percentiles are accurate to 1 %."
   }</p>${delayChart(summary.hosts)}</section>
@@ -99,7 +99,7 @@ function tiles({ calls, cache, throttles, delayMs, breaker, limiter, outcomes, d
       countOf(breaker.opens),
       `openings, ${breaker.opensPerHour.toFixed(breaker.opensPerHour < 10 ? 1 : 0)} per hour${tried > 0 ? `; ${percentOf(breaker.afterOpen.successRate)} of first calls afterwards succeeded` : ""}`,
     ],
-    [durationOf(breaker.timeSavedMs), "saved by not calling hosts with an open circuit"],
+    [durationOf(breaker.timeSavedMs), "saved by not calling hosts with an open circuit or a cooldown"],
   ];
   return html`<ul class="tiles">${figures.map(([figure, label]) => html`<li><b>${figure}</b><span>${label}</span></li>`)}</ul>`;
 }
@@ -126,7 +126,7 @@ function refusals({ breaker, limiter, topByBlocks }: RunSummary): Markup {
   return html`<section><h2>Calls refused locally</h2><p class="note">${
     all === 0
       ? "None."
-      : `${countOf(breaker.denied)} calls because the circuit was open, ${countOf(limiter.blocked)} because they would have waited longer than max_delay_ms or maxWaitMs.`
+      : `${countOf(breaker.denied)} calls because a circuit was open or the host was in cooldown, ${countOf(limiter.blocked)} because they would have waited longer than max_delay_ms or maxWaitMs.`
   }</p>${
     topByBlocks.length === 0
       ? undefined

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clock, type OutcomeCounts, stepsChart } from "./steps-chart.ts";
+import { axisLabels, type OutcomeCounts, stepsChart } from "./steps-chart.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -17,7 +17,7 @@ test("the marks of the time axis are all different, whatever the span", () => {
     96 * HOUR_MS,
     400 * HOUR_MS,
   ]) {
-    const marks = clock({ fromMs, stepMs: spanMs / 100, steps: 100 }).text.match(/<span>[^<]*/g) ?? [];
+    const marks = axisLabels({ fromMs, stepMs: spanMs / 100, steps: 100 }).text.match(/<span>[^<]*/g) ?? [];
     // A span of few milliseconds cannot be shown more exactly.
     if (spanMs >= 20) assert.equal(new Set(marks).size, 5, `${spanMs}: ${marks}`);
   }

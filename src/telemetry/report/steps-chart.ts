@@ -75,10 +75,10 @@ export function stepsChart(counts: OutcomeCounts, axis: Axis): Markup {
     peak >= 4 && peak % 2 === 0
       ? html`<div class="scale" style="top:50%"><span>${countOf(peak / 2)}</span></div>`
       : undefined
-  }<svg role="img" aria-label="${label}" viewBox="0 0 ${axis.steps} ${height}" height="${height}" preserveAspectRatio="none">${bars(counts, axis, height)}</svg></div>${clock(axis)}`;
+  }<svg role="img" aria-label="${label}" viewBox="0 0 ${axis.steps} ${height}" height="${height}" preserveAspectRatio="none">${bars(counts, axis, height)}</svg></div>${axisLabels(axis)}`;
 }
 
-export function clock({ fromMs, stepMs, steps }: Axis): Markup {
+export function axisLabels({ fromMs, stepMs, steps }: Axis): Markup {
   const marks = [0, 0.25, 0.5, 0.75, 1].map(share => fromMs + share * steps * stepMs);
   const spanMs = steps * stepMs;
   // The precision that makes all marks different.

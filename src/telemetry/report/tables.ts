@@ -63,14 +63,16 @@ export function decisionsTable(rows: readonly DecisionSummary[]): Markup {
 
 /** The steps of the chart; several steps per row when there are many. */
 export function stepsTable(counts: OutcomeCounts, { fromMs, stepMs, steps }: Axis): Markup {
-  const each = Math.ceil(steps / STEP_ROWS_MAX);
-  const cells = Array.from({ length: Math.ceil(steps / each) }, (_, row) => {
-    const from = row * each;
-    const sums = CALL_OUTCOMES.map(outcome => counts[outcome].slice(from, from + each).reduce((a, b) => a + b, 0));
+  const stepsPerRow = Math.ceil(steps / STEP_ROWS_MAX);
+  const cells = Array.from({ length: Math.ceil(steps / stepsPerRow) }, (_, row) => {
+    const from = row * stepsPerRow;
+    const sums = CALL_OUTCOMES.map(outcome =>
+      counts[outcome].slice(from, from + stepsPerRow).reduce((a, b) => a + b, 0),
+    );
     return [clockOf(fromMs + from * stepMs, stepMs), ...sums.map(countOf)];
   });
   return table(
-    `Calls per ${durationOf(each * stepMs)}`,
+    `Calls per ${durationOf(stepsPerRow * stepMs)}`,
     ["from", ...CALL_OUTCOMES.map(outcome => OUTCOME_LABELS[outcome])],
     cells,
   );

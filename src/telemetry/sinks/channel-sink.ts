@@ -6,8 +6,8 @@ import type { Sink } from "../sink.ts";
 type ChannelSubscriber = (event: TelemetryEvent, name: string | symbol) => unknown;
 
 /**
- * Publishes each event on the `node:diagnostics_channel` of its type, such as `docstokg:http_request`. An event
- * that no channel has a subscriber for is not built. A subscriber that throws does not affect requests or other subscribers.
+ * Publishes each event on the `node:diagnostics_channel` of its type, such as `docstokg:http_request`. If the
+ * channel has no subscriber, the event is not built. A subscriber that throws does not affect requests or other subscribers.
  */
 export function channelSink(): Sink {
   const channels = new Map<EventType, Channel>();
@@ -16,27 +16,27 @@ export function channelSink(): Sink {
     name: "channel",
     listensTo: type => channels.get(type)?.hasSubscribers === true,
     take: event => {
-      const to = channels.get(event.event_type);
-      return to?.hasSubscribers ? publish(to, event) : undefined;
+      const target = channels.get(event.event_type);
+      return target?.hasSubscribers ? publish(target, event) : undefined;
     },
   };
 }
 
 /**
- * `Channel.publish` turns the error of a subscriber into an uncaught exception, which ends the process. Node has no public
- * list of subscribers. If a version of Node has no private list either, `Channel.publish` is called.
+ * Calls the subscribers itself, because `Channel.publish` turns the error of a subscriber into an uncaught exception, which
+ * ends the process. Node has only a private list of subscribers. In a version without it, `Channel.publish` is called.
  */
-function publish(to: Channel, event: TelemetryEvent): Promise<unknown> | undefined {
-  const subscribers = (to as { readonly _subscribers?: unknown })._subscribers;
+function publish(target: Channel, event: TelemetryEvent): Promise<unknown> | undefined {
+  const subscribers = (target as { readonly _subscribers?: unknown })._subscribers;
   if (!Array.isArray(subscribers)) {
-    to.publish(event);
+    target.publish(event);
     return undefined;
   }
   const pending: Promise<unknown>[] = [];
   let failure: { readonly error: unknown } | undefined;
   for (const subscriber of [...subscribers] as ChannelSubscriber[]) {
     try {
-      const returned = subscriber(event, to.name);
+      const returned = subscriber(event, target.name);
       if (returned instanceof Promise) pending.push(returned);
     } catch (error) {
       failure ??= { error };

@@ -6,8 +6,9 @@ import { LineTemplate } from "./line-template.ts";
 const TEMPLATE_BYTES = 4096;
 
 /**
- * Encodes events as lines of JSON, with the envelope first. The result is the same as that of `JSON.stringify`. Each event
- * type has the bytes of its last line: most fields of the next one are equal, and only the others are written.
+ * Encodes events as lines of JSON, with the envelope first. The result is the same as that of `JSON.stringify`. The
+ * bytes of the last line of each event type are kept: most fields of the next line are equal, and only the others are
+ * written.
  */
 export class EventEncoder {
   readonly #templates = new Map<string, LineTemplate>();

@@ -10,8 +10,9 @@ const PRINTED_MIN = 0x20;
 const PRINTED_MAX = 0x7e;
 const TRUE = utf8("true");
 const FALSE = utf8("false");
-/** A character becomes at most six bytes: `\u001f`. A number has at most 25. */
+/** A control character is written as `\u001f`. */
 const BYTES_PER_CHARACTER_MAX = 6;
+/** The longest number has 25 bytes. */
 export const NUMBER_BYTES_MAX = 32;
 /** Larger numbers lose digits when they are divided by 10. */
 const WHOLE_NUMBERS_MAX = 1e15;
@@ -22,24 +23,24 @@ const THOUSANDTHS_MAX = 1e9;
 /** Returned when there is not enough space. */
 export const NO_SPACE = -1;
 
-/** A number or a boolean may exceed `capacity`, by at most NUMBER_BYTES_MAX bytes. */
-export function valueEnd(value: unknown, into: Uint8Array, at: number, capacity: number): number {
-  if (typeof value === "number") return at > capacity ? NO_SPACE : numberEnd(value, into, at);
-  if (typeof value === "string") return textEnd(value, into, at, capacity);
-  if (typeof value === "boolean") return at > capacity ? NO_SPACE : copied(value ? TRUE : FALSE, into, at);
+/** May write up to NUMBER_BYTES_MAX bytes beyond `capacity`. */
+export function writeValue(value: unknown, into: Uint8Array, at: number, capacity: number): number {
+  if (typeof value === "number") return at > capacity ? NO_SPACE : writeNumber(value, into, at);
+  if (typeof value === "string") return writeText(value, into, at, capacity);
+  if (typeof value === "boolean") return at > capacity ? NO_SPACE : writeBytes(value ? TRUE : FALSE, into, at);
   // No event has such a field.
   const json = utf8(JSON.stringify(value) ?? "null");
-  return at + json.length > capacity ? NO_SPACE : copied(json, into, at);
+  return at + json.length > capacity ? NO_SPACE : writeBytes(json, into, at);
 }
 
-function textEnd(text: string, into: Uint8Array, start: number, capacity: number): number {
+function writeText(text: string, into: Uint8Array, start: number, capacity: number): number {
   if (start + text.length * BYTES_PER_CHARACTER_MAX > capacity) return NO_SPACE;
   let at = start;
   into[at++] = QUOTE;
   for (let index = 0; index < text.length; index += 1) {
     const code = text.charCodeAt(index);
     if (code < PRINTED_MIN || code > PRINTED_MAX || code === QUOTE || code === BACKSLASH)
-      return copied(utf8(JSON.stringify(text)), into, start);
+      return writeBytes(utf8(JSON.stringify(text)), into, start);
     into[at++] = code;
   }
   into[at++] = QUOTE;
@@ -47,15 +48,15 @@ function textEnd(text: string, into: Uint8Array, start: number, capacity: number
 }
 
 /** Writes up to NUMBER_BYTES_MAX bytes. */
-export function numberEnd(value: number, into: Uint8Array, start: number): number {
-  if (Number.isInteger(value) && value >= 0 && value < WHOLE_NUMBERS_MAX) return digitsEnd(value, into, start);
+export function writeNumber(value: number, into: Uint8Array, start: number): number {
+  if (Number.isInteger(value) && value >= 0 && value < WHOLE_NUMBERS_MAX) return writeInteger(value, into, start);
   // Times in ms are whole microseconds. This decimal is the shortest that gives the same number.
   const thousandths = Math.round(value * 1000);
   if (thousandths <= 0 || thousandths >= THOUSANDTHS_MAX || thousandths / 1000 !== value)
-    return copied(utf8(JSON.stringify(value)), into, start);
+    return writeBytes(utf8(JSON.stringify(value)), into, start);
   const whole = Math.trunc(thousandths / 1000);
   let rest = thousandths - whole * 1000;
-  let at = digitsEnd(whole, into, start);
+  let at = writeInteger(whole, into, start);
   into[at++] = DOT;
   for (let unit = 100; rest > 0; unit /= 10) {
     const digit = Math.trunc(rest / unit);
@@ -65,10 +66,10 @@ export function numberEnd(value: number, into: Uint8Array, start: number): numbe
   return at;
 }
 
-function digitsEnd(value: number, into: Uint8Array, start: number): number {
+function writeInteger(value: number, into: Uint8Array, start: number): number {
   if (value >= BILLION) {
     const billions = Math.trunc(value / BILLION);
-    const at = digitsEnd(billions, into, start);
+    const at = writeInteger(billions, into, start);
     writeDigits(value - billions * BILLION, into, at, at + 9);
     return at + 9;
   }
@@ -88,7 +89,7 @@ function writeDigits(value: number, into: Uint8Array, start: number, end: number
   }
 }
 
-export function copied(bytes: Uint8Array, into: Uint8Array, start: number): number {
+export function writeBytes(bytes: Uint8Array, into: Uint8Array, start: number): number {
   const { length } = bytes;
   for (let index = 0; index < length; index += 1) into[start + index] = bytes[index] as number;
   return start + length;

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { acquire, at, call, readJsonl } from "../../../test/telemetry/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { StoreError } from "../../errors.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
 import { jsonlFiles } from "../reading/jsonl-events.ts";
 import { createTelemetry } from "../telemetry.ts";
 import { jsonlSink } from "./jsonl-sink.ts";
@@ -44,6 +45,23 @@ test("a file that is too large is rotated, and only `keep` files are kept", asyn
   );
   assert.equal(skipped.unreadable, 0);
   assert.ok(events.length > 4 && events.length < 24);
+});
+
+test("files that are rotated within one millisecond are read in their order", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
+  const sink = await jsonlSink(file, { maxBytes: 1024, keep: 100, time: new FakeTime() });
+  for (let i = 0; i < 60; i += 1) {
+    sink.take(acquire(i, `host-${i}.example`, "granted"));
+    await sink.flush?.();
+  }
+  await sink.close?.();
+  assert.ok((await jsonlFiles(file)).length > 5);
+  const times = (await readJsonl(file)).events.map(({ ts }) => ts);
+  assert.equal(times.length, 60);
+  assert.deepEqual(
+    times,
+    times.toSorted((a, b) => a - b),
+  );
 });
 
 test("two sinks on one file lose nothing when it is rotated", async () => {

@@ -38,7 +38,7 @@ export async function jsonlSink(file: string, options: JsonlSinkOptions = {}): P
     const reason = messageOf(cause);
     throw new StoreError(`telemetry cannot be written to ${file}: ${reason}`, { cause });
   }
-  return new QueuedSink("jsonl", writer, { ...options, batch: BATCH_EVENTS });
+  return new QueuedSink("jsonl", writer, { ...options, batchEvents: BATCH_EVENTS });
 }
 
 /** The items of the queue are the lengths of the encoded lines in bytes. */
@@ -49,7 +49,7 @@ class JsonlWriter implements BatchWriter<number> {
   readonly #time: Time;
   #file: FileHandle | undefined;
   /** The inode of the open file: the path may later lead to another file. */
-  #identity: bigint | undefined;
+  #inode: bigint | undefined;
   #bytes = 0;
   readonly #lines = new LineBuffer();
   #isWriting = false;
@@ -57,6 +57,8 @@ class JsonlWriter implements BatchWriter<number> {
   #notWritten: Buffer | undefined;
   /** The file ends within a line, because a process was killed or the disk was full. The next write begins a new line. */
   #isTorn = false;
+  /** The time in the name of the last file that was rotated. */
+  #rotatedMs = 0;
 
   constructor(path: string, maxBytes: number, keep: number, time: Time) {
     this.#path = path;
@@ -72,7 +74,7 @@ class JsonlWriter implements BatchWriter<number> {
     this.#file = file;
     const { size: bigSize, ino } = await file.stat({ bigint: true });
     const size = Number(bigSize);
-    this.#identity = ino;
+    this.#inode = ino;
     const last = Buffer.alloc(1);
     if (size > 0) await file.read(last, 0, 1, size - 1);
     this.#bytes = size;
@@ -96,7 +98,7 @@ class JsonlWriter implements BatchWriter<number> {
   async #writeLines(lines: Buffer): Promise<void> {
     this.#notWritten = lines;
     // Another process may have rotated the file, or a user deleted it.
-    if (this.#file !== undefined && (await identity(this.#path)) !== this.#identity) await this.close();
+    if (this.#file !== undefined && (await inodeOf(this.#path)) !== this.#inode) await this.close();
     if (this.#file === undefined) await this.open();
     if (this.#bytes > 0 && this.#bytes + lines.length > this.#maxBytes) await this.#rotate();
     // `writeSync` has written them while the file was opened or renamed.
@@ -109,7 +111,7 @@ class JsonlWriter implements BatchWriter<number> {
     try {
       while (written < bytes.length) written += (await file.write(bytes, written)).bytesWritten;
     } catch (error) {
-      throw new PartialWriteError(linesIn(bytes, written), error);
+      throw new PartialWriteError(completeLines(bytes, written), error);
     } finally {
       this.#countWritten(bytes, written);
     }
@@ -157,22 +159,24 @@ class JsonlWriter implements BatchWriter<number> {
   /** Renames the file. The new name is unique, so several processes can rotate at once without losing events. */
   async #rotate(): Promise<void> {
     await this.close();
-    await ifExists(rename(this.#path, rotatedName(this.#path, this.#time.wallMs())));
+    // Names of the same millisecond would sort by their random digits.
+    this.#rotatedMs = Math.max(this.#time.wallMs(), this.#rotatedMs + 1);
+    await ifExists(rename(this.#path, rotatedName(this.#path, this.#rotatedMs)));
     const rotated = await rotatedFiles(this.#path);
     for (const old of rotated.slice(0, Math.max(0, rotated.length - this.#keep))) await ifExists(unlink(old));
     await this.open();
   }
 }
 
-/** The number of lines that were written completely. */
-function linesIn(bytes: Buffer, written: number): number {
+/** The number of lines in the written part. */
+function completeLines(bytes: Buffer, written: number): number {
   let lines = 0;
   for (let at = 0; at < written; at += 1) if (bytes[at] === NEWLINE) lines += 1;
   // The first newline only ends a torn line.
   return bytes[0] === NEWLINE && written > 0 ? lines - 1 : lines;
 }
 
-async function identity(path: string): Promise<bigint | undefined> {
+async function inodeOf(path: string): Promise<bigint | undefined> {
   return (await ifExists(stat(path, { bigint: true })))?.ino;
 }
 

@@ -1,6 +1,6 @@
 import { EVENT_SPECS } from "../event-fields.ts";
 import type { Envelope, EventBody } from "../events.ts";
-import { copied, NO_SPACE, NUMBER_BYTES_MAX, numberEnd, utf8, valueEnd } from "./json-bytes.ts";
+import { NO_SPACE, NUMBER_BYTES_MAX, utf8, writeBytes, writeNumber, writeValue } from "./json-bytes.ts";
 
 const START = utf8('{"ts":');
 const END = utf8("}\n");
@@ -13,8 +13,8 @@ const NAMES = new Map(
 export class LineTemplate {
   /** The line begins at 0. */
   readonly bytes: Buffer;
-  /** Holds a new field until its length was compared with that of the old one. */
-  readonly #field: Uint8Array;
+  /** Holds a new value until its length was compared with that of the old one. */
+  readonly #scratch: Uint8Array;
   readonly #capacity: number;
   #ts = 0;
   #tsEnd = 0;
@@ -25,12 +25,12 @@ export class LineTemplate {
   /** Where each field ends. A field that is not shown is empty. */
   readonly #ends: number[] = [];
   /** Where the first field begins, behind the envelope. */
-  #start = 0;
+  #fieldsStart = 0;
   #length = 0;
 
   constructor(size: number) {
     this.bytes = Buffer.alloc(size);
-    this.#field = new Uint8Array(size);
+    this.#scratch = new Uint8Array(size);
     this.#capacity = size - NUMBER_BYTES_MAX - END.length;
   }
 
@@ -54,20 +54,20 @@ export class LineTemplate {
   #setEnvelope({ ts, run_id, config_hash }: Envelope): boolean {
     if (run_id !== this.#runId || config_hash !== this.#configHash || this.#length === 0) return false;
     if (ts === this.#ts) return true;
-    const length = numberEnd(ts, this.#field, 0);
+    const length = writeNumber(ts, this.#scratch, 0);
     if (length !== this.#tsEnd - START.length) return false;
-    for (let at = 0; at < length; at += 1) this.bytes[START.length + at] = this.#field[at] as number;
+    for (let at = 0; at < length; at += 1) this.bytes[START.length + at] = this.#scratch[at] as number;
     this.#ts = ts;
     return true;
   }
 
   /** False if there is no space. */
   #replace(index: number, name: string, value: unknown): boolean {
-    const field = this.#field;
+    const field = this.#scratch;
     const bytes = this.bytes;
-    const length = fieldEnd(name, value, field, this.#capacity);
+    const length = writeField(name, value, field, this.#capacity);
     if (length === NO_SPACE) return false;
-    const from = index === 0 ? this.#start : (this.#ends[index - 1] as number);
+    const from = index === 0 ? this.#fieldsStart : (this.#ends[index - 1] as number);
     const end = this.#ends[index] as number;
     const added = length - (end - from);
     if (added !== 0) {
@@ -89,19 +89,19 @@ export class LineTemplate {
     this.#ts = ts;
     this.#runId = run_id;
     this.#configHash = config_hash;
-    this.#tsEnd = numberEnd(ts, bytes, copied(START, bytes, 0));
-    this.#start = copied(envelope, bytes, this.#tsEnd);
-    let end = this.#start;
+    this.#tsEnd = writeNumber(ts, bytes, writeBytes(START, bytes, 0));
+    this.#fieldsStart = writeBytes(envelope, bytes, this.#tsEnd);
+    let end = this.#fieldsStart;
     for (const [name, value] of Object.entries(body)) {
-      const length = fieldEnd(name, value, this.#field, this.#capacity);
+      const length = writeField(name, value, this.#scratch, this.#capacity);
       if (length === NO_SPACE || end + length > this.#capacity) return this.#forget();
-      for (let at = 0; at < length; at += 1) bytes[end + at] = this.#field[at] as number;
+      for (let at = 0; at < length; at += 1) bytes[end + at] = this.#scratch[at] as number;
       end += length;
       this.#names.push(name);
       this.#values.push(value);
       this.#ends.push(end);
     }
-    this.#length = copied(END, bytes, end);
+    this.#length = writeBytes(END, bytes, end);
     return this.#length;
   }
 
@@ -116,10 +116,10 @@ export class LineTemplate {
 }
 
 /** Writes a name and its value. Returns 0 for a field that is not shown, and NO_SPACE for one that is too long. */
-function fieldEnd(name: string, value: unknown, into: Uint8Array, capacity: number): number {
+function writeField(name: string, value: unknown, into: Uint8Array, capacity: number): number {
   if (value === undefined || isEnvelope(name)) return 0;
   const before = NAMES.get(name) ?? nameBytes(name);
-  return before.length > capacity ? NO_SPACE : valueEnd(value, into, copied(before, into, 0), capacity);
+  return before.length > capacity ? NO_SPACE : writeValue(value, into, writeBytes(before, into, 0), capacity);
 }
 
 function nameBytes(name: string): Uint8Array {

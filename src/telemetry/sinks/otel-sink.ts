@@ -36,7 +36,7 @@ export async function otelSink({ propagate = true, prefix }: OtelSinkOptions = {
   const meter = api.metrics.getMeter("docstokg");
   const counters = new Map<MetricName, { add(by: number, labels: Attributes): void }>();
   const histograms = new Map<MetricName, { record(value: number, labels: Attributes): void }>();
-  const stops: (() => void)[] = [];
+  const removeCallbacks: (() => void)[] = [];
   let hub: GaugeSource | undefined;
   let owner: SinkOwner | undefined;
   const gauges = { http_in_flight: "inFlight", http_waiting: "waiting" } as const;
@@ -49,7 +49,7 @@ export async function otelSink({ propagate = true, prefix }: OtelSinkOptions = {
         for (const [sink, dropped] of Object.entries(owner?.dropped() ?? {})) result.observe(dropped, { sink });
       };
       counter.addCallback(read);
-      stops.push(() => counter.removeCallback(read));
+      removeCallbacks.push(() => counter.removeCallback(read));
     } else if (kind === "counter") counters.set(name, meter.createCounter(exported, { description }));
     else if (kind === "histogram") {
       const advice = { explicitBucketBoundaries: DELAY_BUCKETS_S };
@@ -61,12 +61,12 @@ export async function otelSink({ propagate = true, prefix }: OtelSinkOptions = {
         if (hub !== undefined) result.observe(hub.snapshot()[field]);
       };
       gauge.addCallback(read);
-      stops.push(() => gauge.removeCallback(read));
+      removeCallbacks.push(() => gauge.removeCallback(read));
     }
   }
   const recorder: MetricRecorder = {
     count: (name, labels) => counters.get(name)?.add(1, labelsOf(name, labels)),
-    observe: (name, value, labels) => histograms.get(name)?.record(value / 1000, labelsOf(name, labels)),
+    observe: (name, ms, labels) => histograms.get(name)?.record(ms / 1000, labelsOf(name, labels)),
   };
   const collector = new MetricCollector(recorder);
   const spans = new OtelSpans(api, propagate);
@@ -85,7 +85,7 @@ export async function otelSink({ propagate = true, prefix }: OtelSinkOptions = {
     },
     close: async () => {
       spans.close();
-      for (const stop of stops.splice(0)) stop();
+      for (const remove of removeCallbacks.splice(0)) remove();
     },
   };
 }

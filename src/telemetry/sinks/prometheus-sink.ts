@@ -74,15 +74,16 @@ export async function prometheusSink(options: PrometheusSinkOptions = {}): Promi
   });
   /** The trace of the event that is being counted. */
   let exemplarLabels: ExemplarLabels | undefined;
-  const observe = (histogram: Histogram, labels: ReturnType<typeof labelsOf>, value: number) => {
-    if (!enableExemplars) histogram.observe(labels, value);
-    else histogram.observe({ labels, value, ...(exemplarLabels && { exemplarLabels: { ...exemplarLabels } }) });
+  const observe = (histogram: Histogram, labels: ReturnType<typeof labelsOf>, seconds: number) => {
+    if (!enableExemplars) histogram.observe(labels, seconds);
+    else
+      histogram.observe({ labels, value: seconds, ...(exemplarLabels && { exemplarLabels: { ...exemplarLabels } }) });
   };
   const recorder: MetricRecorder = {
     count: (name, labels) => counters.get(name)?.inc(labelsOf(name, labels)),
-    observe: (name, value, labels) => {
+    observe: (name, ms, labels) => {
       const histogram = histograms.get(name);
-      if (histogram !== undefined) observe(histogram, labelsOf(name, labels), value / 1000);
+      if (histogram !== undefined) observe(histogram, labelsOf(name, labels), ms / 1000);
     },
   };
   const collector = new MetricCollector(recorder);

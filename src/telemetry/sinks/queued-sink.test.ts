@@ -164,7 +164,7 @@ test("a full batch does not wait for the delay", async () => {
   const time = new FakeTime();
   const written: number[] = [];
   const write = async (batch: readonly unknown[]) => void written.push(batch.length);
-  const sink = new QueuedSink("quick", { encode, write, close: async () => undefined }, { time, batch: 10 });
+  const sink = new QueuedSink("quick", { encode, write, close: async () => undefined }, { time, batchEvents: 10 });
   for (let i = 0; i < 9; i += 1) sink.take(call(i, "a.example"));
   await time.advance(49);
   assert.deepEqual(written, []);

@@ -21,7 +21,7 @@ export interface BatchWriter<Item> {
   close(): Promise<void>;
 }
 
-/** A part of the queue. */
+/** Items that are written together. */
 interface SinkBatch<Item> {
   readonly items: readonly Item[];
   /** Drops that the last item, a telemetry_dropped event, reports; 0 when it is another event. */
@@ -70,23 +70,23 @@ export class QueuedSink<Item> implements Sink {
   readonly #time: Time;
   readonly #maxQueued: number;
   readonly #delayMs: number;
-  readonly #batch: number;
+  readonly #batchEvents: number;
   #id: string;
   #queue: Item[] = [];
   #timer: Timer | undefined;
   #draining: Promise<void> | undefined;
   #dropped = 0;
   #unreportedDrops = 0;
-  #last: Envelope | undefined;
+  #lastEnvelope: Envelope | undefined;
   #isClosed = false;
   /** Events in the batch that is being written. */
-  #writing = 0;
+  #writingEvents = 0;
   /** `close` was aborted: the batch that was being written then counts as dropped until its write ends. */
   #isGivenUp = false;
   #hasWarned = false;
 
-  constructor(name: string, writer: BatchWriter<Item>, options: QueueOptions & { readonly batch?: number } = {}) {
-    const { time = systemTime, maxQueued = 50_000, delayMs = 50, batch = BATCH_EVENTS } = options;
+  constructor(name: string, writer: BatchWriter<Item>, options: QueueOptions & { readonly batchEvents?: number } = {}) {
+    const { time = systemTime, maxQueued = 50_000, delayMs = 50, batchEvents = BATCH_EVENTS } = options;
     if (!(Number.isInteger(maxQueued) && maxQueued >= 1))
       throw new RangeError(`maxQueued must be a whole number of at least 1, not ${maxQueued}`);
     if (!(delayMs >= 0 && delayMs <= 60_000)) throw new RangeError(`delayMs must be from 0 to 60000, not ${delayMs}`);
@@ -96,7 +96,7 @@ export class QueuedSink<Item> implements Sink {
     this.#time = time;
     this.#maxQueued = maxQueued;
     this.#delayMs = delayMs;
-    this.#batch = batch;
+    this.#batchEvents = batchEvents;
   }
 
   get dropped(): number {
@@ -117,7 +117,7 @@ export class QueuedSink<Item> implements Sink {
     const isFull =
       length >= this.#maxQueued &&
       (length >= this.#maxQueued + RESERVED_SLOTS || !REQUIRED_EVENTS.has(emitted.body.event_type));
-    this.#last = emitted.envelope;
+    this.#lastEnvelope = emitted.envelope;
     if (this.#isClosed || isFull) {
       this.#drop(1);
       return;
@@ -125,9 +125,9 @@ export class QueuedSink<Item> implements Sink {
     this.#queue.push(this.#writer.encode(emitted));
     if (this.#draining !== undefined) return;
     // A full batch need not wait for more events.
-    if (this.#queue.length === this.#batch) this.#timer?.cancel();
+    if (this.#queue.length === this.#batchEvents) this.#timer?.cancel();
     else if (this.#timer !== undefined) return;
-    this.#timer = this.#arm();
+    this.#timer = this.#startTimer();
   }
 
   async flush(): Promise<void> {
@@ -140,11 +140,11 @@ export class QueuedSink<Item> implements Sink {
     if (this.#writer.writeSync === undefined) return;
     // An empty batch too: the writer may hold one that it has not begun to write.
     do {
-      const batch = this.#next();
+      const batch = this.#nextBatch();
       try {
         this.#writer.writeSync(batch.items);
       } catch (error) {
-        this.#lost(batch, error);
+        this.#countLost(batch, error);
       }
     } while (this.#queue.length > 0);
   }
@@ -164,7 +164,7 @@ export class QueuedSink<Item> implements Sink {
     if (!isGivenUp) return;
     closed.catch(error => this.#warn(error));
     this.#isGivenUp = true;
-    this.#drop(this.#queue.splice(0).length + this.#writing);
+    this.#drop(this.#queue.splice(0).length + this.#writingEvents);
   }
 
   #drainSoon(): Promise<void> {
@@ -173,47 +173,47 @@ export class QueuedSink<Item> implements Sink {
     this.#draining ??= this.#drain().finally(() => {
       this.#draining = undefined;
       // An event may have been queued since the last batch was taken.
-      if (this.#queue.length > 0) this.#timer ??= this.#arm();
+      if (this.#queue.length > 0) this.#timer ??= this.#startTimer();
     });
     return this.#draining;
   }
 
-  #arm(): Timer {
-    return this.#time.setTimer(this.#queue.length < this.#batch ? this.#delayMs : 0, () => this.#drainSoon());
+  #startTimer(): Timer {
+    return this.#time.setTimer(this.#queue.length < this.#batchEvents ? this.#delayMs : 0, () => this.#drainSoon());
   }
 
   async #drain(): Promise<void> {
     while (this.#queue.length > 0 || this.#unreportedDrops > 0) {
-      const batch = this.#next();
-      this.#writing = batch.items.length - (batch.reported > 0 ? 1 : 0);
+      const batch = this.#nextBatch();
+      this.#writingEvents = batch.items.length - (batch.reported > 0 ? 1 : 0);
       try {
         await this.#writer.write(batch.items);
       } catch (error) {
-        this.#lost(batch, error);
+        this.#countLost(batch, error);
         // Otherwise a full disk would cause an endless loop: a lost telemetry_dropped event makes another one.
         if (this.#queue.length === 0) return;
       } finally {
-        if (this.#isGivenUp) this.#drop(-this.#writing);
-        this.#writing = 0;
+        if (this.#isGivenUp) this.#drop(-this.#writingEvents);
+        this.#writingEvents = 0;
       }
       await nextTurn();
     }
   }
 
   /** The next batch. A telemetry_dropped event is added once the events before it have been written. */
-  #next(): SinkBatch<Item> {
-    const items = this.#queue.splice(0, this.#batch);
-    if (this.#unreportedDrops === 0 || this.#last === undefined || this.#queue.length > 0)
+  #nextBatch(): SinkBatch<Item> {
+    const items = this.#queue.splice(0, this.#batchEvents);
+    if (this.#unreportedDrops === 0 || this.#lastEnvelope === undefined || this.#queue.length > 0)
       return { items, reported: 0 };
     const reported = this.#unreportedDrops;
     this.#unreportedDrops = 0;
     const report = { event_type: "telemetry_dropped", sink: this.#id, dropped: reported } as const;
-    items.push(this.#writer.encode(new EmittedEvent(report, this.#last)));
+    items.push(this.#writer.encode(new EmittedEvent(report, this.#lastEnvelope)));
     return { items, reported };
   }
 
   /** The drops that a lost telemetry_dropped event has reported are reported again. */
-  #lost({ items, reported }: SinkBatch<Item>, error: unknown): void {
+  #countLost({ items, reported }: SinkBatch<Item>, error: unknown): void {
     const lost = items.length - (error instanceof PartialWriteError ? error.written : 0);
     if (reported > 0 && lost > 0) {
       this.#unreportedDrops += reported;

@@ -36,7 +36,7 @@ export async function sqliteSink(file: string, options: QueueOptions = {}): Prom
   const onTrouble = (error: Error) => process.emitWarning(redactedText(error.message), "DocstokgWarning");
   const opening = { path: file, format: TELEMETRY_FORMAT, time, random: Math.random, onTrouble };
   const { db } = await openWhenFree(opening, OPENING_MS_MAX);
-  return new QueuedSink("sqlite", new SqliteWriter(db, time), { ...options, batch: BATCH_EVENTS });
+  return new QueuedSink("sqlite", new SqliteWriter(db, time), { ...options, batchEvents: BATCH_EVENTS });
 }
 
 class SqliteWriter implements BatchWriter<TelemetryEvent> {

@@ -12,9 +12,9 @@ const HOSTS_MAX = 20_000;
 /** Counts openings, refusals by breakers, and the first calls after an opening. */
 export class BreakerTally {
   readonly #opens = Object.fromEntries(REASONS.map(reason => [reason, 0])) as Record<OpenReasonKind, number>;
-  /** Durations of requests that were sent. */
-  readonly #durations = new Map<string, Mean>();
-  readonly #overall = new Mean();
+  /** Durations of requests that were sent, by host. */
+  readonly #durationMs = new Map<string, Mean>();
+  readonly #overallDurationMs = new Mean();
   readonly #opensByHost = new Map<string, { opens: number }>();
   #denied = 0;
   /** Remaining open time at each call that a breaker refused, by host. */
@@ -23,7 +23,7 @@ export class BreakerTally {
   readonly #deniedChecks = new Map<string, Distribution>();
   #hasCalls = false;
   /** End of the last cooldown in epoch ms, by `cooldownKey`, until the first call after it. */
-  readonly #cooldownEnds = new Map<string, number>();
+  readonly #cooldownEndMs = new Map<string, number>();
   #succeeded = 0;
   #failed = 0;
 
@@ -35,13 +35,13 @@ export class BreakerTally {
     else if (name === "http_requests_total") this.#hasCalls = true;
   }
 
-  observe(name: MetricOf<"histogram">, value: number, { host }: MetricLabels): void {
+  observe(name: MetricOf<"histogram">, ms: number, { host }: MetricLabels): void {
     if (name !== "http_attempt_ms") return;
-    this.#overall.add(value);
-    entryOf(this.#durations, host, () => new Mean()).add(value);
+    this.#overallDurationMs.add(ms);
+    entryOf(this.#durationMs, host, () => new Mean()).add(ms);
   }
 
-  /** Takes what no metric has: the order of events around an opening, and the remaining time of each refusal. */
+  /** Counts what no metric contains: the first calls after an opening, and the remaining time of each refusal. */
   take(event: TelemetryEvent): void {
     switch (event.event_type) {
       case "http_request":
@@ -56,12 +56,12 @@ export class BreakerTally {
         return;
       case "breaker_cooldown_set": {
         const key = cooldownKey(event);
-        if (this.#cooldownEnds.size < HOSTS_MAX || this.#cooldownEnds.has(key))
-          this.#cooldownEnds.set(key, event.until);
+        if (this.#cooldownEndMs.size < HOSTS_MAX || this.#cooldownEndMs.has(key))
+          this.#cooldownEndMs.set(key, event.until);
         return;
       }
       case "breaker_cooldown_ended":
-        if (this.#cooldownEnds.delete(cooldownKey(event)) && event.by === "success") this.#countTrial(true);
+        if (this.#cooldownEndMs.delete(cooldownKey(event)) && event.by === "success") this.#countTrial(true);
         return;
       case "breaker_success":
       case "breaker_failure":
@@ -76,7 +76,7 @@ export class BreakerTally {
     const hosts = [...new Set([...this.#opensByHost.keys(), ...refused.keys()])].map(host => {
       const remaining = refused.get(host);
       const hostOpens = this.#opensByHost.get(host)?.opens ?? 0;
-      const meanMs = this.#durations.get(host)?.value ?? this.#overall.value ?? 0;
+      const meanMs = this.#durationMs.get(host)?.value ?? this.#overallDurationMs.value ?? 0;
       return {
         host,
         opens: hostOpens,
@@ -85,14 +85,14 @@ export class BreakerTally {
         timeSavedMs: remaining?.sumUpTo(meanMs) ?? 0,
       };
     });
-    const checks = hosts.reduce((sum, row) => sum + row.denied, 0);
+    const deniedSum = hosts.reduce((sum, row) => sum + row.denied, 0);
     const timeSavedMs = hosts.reduce((sum, row) => sum + row.timeSavedMs, 0);
     const tried = this.#succeeded + this.#failed;
     return {
       opens,
       opensPerHour: perHour(opens),
       opensByReason: { ...this.#opens },
-      denied: this.#hasCalls ? this.#denied : checks,
+      denied: this.#hasCalls ? this.#denied : deniedSum,
       timeSavedMs,
       afterOpen: {
         succeeded: this.#succeeded,
@@ -106,9 +106,9 @@ export class BreakerTally {
   #firstAfterCooldown({ event_type, host, role, ts }: EventOf<"breaker_success"> | EventOf<"breaker_failure">): void {
     // A request that was in flight when a cooldown began is not the first call after it.
     const ended = [cooldownKey({ host }), cooldownKey({ host, role })].filter(
-      key => (this.#cooldownEnds.get(key) ?? Number.POSITIVE_INFINITY) <= ts,
+      key => (this.#cooldownEndMs.get(key) ?? Number.POSITIVE_INFINITY) <= ts,
     );
-    for (const key of ended) this.#cooldownEnds.delete(key);
+    for (const key of ended) this.#cooldownEndMs.delete(key);
     if (ended.length > 0) this.#countTrial(event_type === "breaker_success");
   }
 

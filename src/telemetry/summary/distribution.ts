@@ -1,9 +1,9 @@
 /** Number of values above 0 that are stored exactly. */
 const EXACT_MAX = 65_536;
 /** Beyond that values are counted in bins that grow by 2 %, which makes percentiles accurate to 1 %. */
-const GROWTH = Math.log(1.02);
+const LOG_GROWTH = Math.log(1.02);
 /** Smaller values are counted as this one. */
-const LEAST = 1e-3;
+const BINNED_MIN = 1e-3;
 
 /**
  * Percentiles of numbers from 0. They are exact for up to 65,536 values above 0, and any number of zeros; beyond that they
@@ -74,7 +74,7 @@ export class Distribution {
 
   #addToBin(value: number): void {
     this.#bins ??= new Map();
-    const bin = Math.ceil(Math.log(Math.max(value, LEAST)) / GROWTH);
+    const bin = Math.ceil(Math.log(Math.max(value, BINNED_MIN)) / LOG_GROWTH);
     this.#bins.set(bin, (this.#bins.get(bin) ?? 0) + 1);
   }
 
@@ -85,5 +85,5 @@ export class Distribution {
 
 /** The value with the same relative distance to both ends of its bin. */
 function middleOf(bin: number): number {
-  return (2 * Math.exp(bin * GROWTH)) / (1 + Math.exp(GROWTH));
+  return (2 * Math.exp(bin * LOG_GROWTH)) / (1 + Math.exp(LOG_GROWTH));
 }

@@ -7,7 +7,7 @@ export class HostRow {
   readonly host: string;
   readonly role: string;
   readonly outcomes = noOutcomes();
-  readonly delay = new Distribution();
+  readonly delayMs = new Distribution();
   refreshes = 0;
   attempts = 0;
   connectFailures = 0;
@@ -36,7 +36,7 @@ export class HostRow {
       connectFailures,
       answers429,
       answers503,
-      delayMs: delaySummary(this.delay),
+      delayMs: delaySummary(this.delayMs),
       slotWaitMs: this.slotWaitMs,
     };
   }

@@ -46,9 +46,9 @@ export class HostTally {
     }
   }
 
-  observe(name: MetricOf<"histogram">, value: number, { host, role }: MetricLabels): void {
-    if (name === "rate_delay_ms") this.#host(host, role).delay.add(value);
-    else if (name === "rate_concurrency_wait_ms") this.#host(host, role).slotWaitMs += value;
+  observe(name: MetricOf<"histogram">, ms: number, { host, role }: MetricLabels): void {
+    if (name === "rate_delay_ms") this.#host(host, role).delayMs.add(ms);
+    else if (name === "rate_concurrency_wait_ms") this.#host(host, role).slotWaitMs += ms;
   }
 
   setMultiplier(key: string, role: string, multiplier: number): void {

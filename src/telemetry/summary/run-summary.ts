@@ -24,7 +24,7 @@ export interface HostSummary {
   readonly host: string;
   /** `metadata`, `landing` or `artifact`. */
   readonly role: string;
-  /** Finished calls that ended at this host: after redirects that is not the host that was called. */
+  /** Finished calls that ended at this host: after redirects this may be another host than the one that was called. */
   readonly calls: number;
   /** The same calls by outcome. */
   readonly outcomes: Readonly<Record<CallOutcome, number>>;

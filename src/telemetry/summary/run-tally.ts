@@ -27,7 +27,7 @@ export class RunTally {
   readonly #shadow = new ShadowTally();
   readonly #decisions = new DecisionTally();
   readonly #timeline = new TimelineTally();
-  readonly #delay = new Distribution();
+  readonly #delayMs = new Distribution();
   readonly #hashes = new Set<string>();
   readonly #cache = Object.fromEntries(CACHE_RESULTS.map(result => [result, 0])) as Record<CacheResult, number>;
   readonly #collector = new MetricCollector(
@@ -37,10 +37,10 @@ export class RunTally {
         this.#breaker.count(name, labels);
         if (name === "http_cache_total") this.#cache[labels.result as CacheResult] += 1;
       },
-      observe: (name, value, labels) => {
-        this.#hosts.observe(name, value, labels);
-        this.#breaker.observe(name, value, labels);
-        if (name === "rate_delay_ms") this.#delay.add(value);
+      observe: (name, ms, labels) => {
+        this.#hosts.observe(name, ms, labels);
+        this.#breaker.observe(name, ms, labels);
+        if (name === "rate_delay_ms") this.#delayMs.add(ms);
       },
     },
     // The tallies bound their own memory.
@@ -131,7 +131,7 @@ export class RunTally {
       cache: { hits, stale, afterRequest: after_request, revalidated, coalesced, hitRate: share(hits, calls) },
       connectFailures,
       throttles: { attempts, answers429, answers503, rate: share(answers429 + answers503, attempts) },
-      delayMs: delaySummary(this.#delay),
+      delayMs: delaySummary(this.#delayMs),
       limiter,
       breaker: this.#breaker.summary(durationMs),
       shadow: this.#shadow.summary(),

@@ -50,11 +50,11 @@ export class TimelineTally {
         const step = this.#stepOf(ts);
         track.calls += 1;
         counts[step] = (counts[step] ?? 0) + 1;
-        this.#wait(event.final_host, ts, event.unsent_wait_ms);
+        this.#addWait(event.final_host, ts, event.unsent_wait_ms);
         return;
       }
       case "http_attempt":
-        this.#wait(event.host, ts, queueWaitMs(event));
+        this.#addWait(event.host, ts, queueWaitMs(event));
         return;
       case "breaker_cooldown_set": {
         const blocker = cooldownBlocker(event);
@@ -69,7 +69,8 @@ export class TimelineTally {
         this.#track(event.host).end(cooldownBlocker(event), ts);
         return;
       case "breaker_state_change":
-        if (event.host !== undefined) this.#changed(event.host, event.role ?? "", event.new, ts, event.reset_timeout_s);
+        if (event.host !== undefined)
+          this.#circuitChanged(event.host, event.role ?? "", event.new, ts, event.reset_timeout_s);
     }
   }
 
@@ -91,7 +92,7 @@ export class TimelineTally {
   }
 
   /** An open circuit changes its state only at the next call; the chart shows it as open until its reset time. */
-  #changed(host: string, role: string, state: CircuitState, ts: number, resetS: number): void {
+  #circuitChanged(host: string, role: string, state: CircuitState, ts: number, resetS: number): void {
     const track = this.#track(host);
     const blocker = `circuit ${host} ${role}`;
     if (state === "closed") track.end(blocker, ts);
@@ -101,7 +102,7 @@ export class TimelineTally {
     }
   }
 
-  #wait(host: string, ts: number, ms: number): void {
+  #addWait(host: string, ts: number, ms: number): void {
     const { waitMs } = this.#track(host);
     const step = this.#stepOf(ts);
     waitMs[step] = Math.max(waitMs[step] ?? 0, ms);
