@@ -104,7 +104,7 @@ export function isShadowTarget(policy: LoadedPolicy, targets: readonly LimitTarg
 /**
  * The roles that keep a limit of the policy, because it is stricter than an ordered one. Throws a RangeError if all roles
  * do so.
- * @param hint the end of the error: how the order can be given all the same
+ * @param hint the end of the error: how the order can be given anyway
  */
 export function checkWithinPolicy(
   policy: LoadedPolicy,
