@@ -38,7 +38,7 @@ export interface RevalidationDeps {
   readonly withAge: (stored: StoredResponse) => StoredHead;
 }
 
-/** When the stored response may be served although the server did not confirm it. */
+/** Whether the stored response may be served although the server did not confirm it. */
 export interface FallbackRules {
   /** After any failure (`stale-if-error`). */
   readonly mayServeOnError: boolean;
