@@ -55,7 +55,7 @@ function pmidOf({ number }: ScenarioDraft): string {
   return String(number + 30_000_000);
 }
 
-/** Not in the bucket of PMC, but Europe PMC names a copy in a repository. */
+/** The work is not in the bucket of PMC, but Europe PMC names a copy in a repository. */
 export function inEuropePmc(draft: ScenarioDraft): ScenarioWork {
   const base = inRepository(draft, REPOSITORIES[0], n => `/id/eprint/${n}/1/accepted.pdf`, ["europe_pmc"]);
   return { ...base, ids: { ...base.ids, pmid: pmidOf(draft) } };
