@@ -77,11 +77,11 @@ export function zenodo(draft: ScenarioDraft): ScenarioWork {
   };
 }
 
-/** The file at Zenodo does not have the checksum that its API reports, and no other service names a copy. */
+/** The file at Zenodo does not have the checksum that its API reports, and neither a service nor a page names a copy. */
 export function wrongChecksum(draft: ScenarioDraft): ScenarioWork {
   const base = zenodo(draft);
   const bad = base.copies.map(each => ({ ...each, isGood: false }));
-  return { ...base, copies: bad, pages: base.pages.filter(([url]) => url.includes("/api/")) };
+  return { ...base, copies: bad, pages: base.pages.filter(([url]) => url !== base.landing) };
 }
 
 export function figshare(draft: ScenarioDraft): ScenarioWork {
