@@ -45,8 +45,15 @@ test("a known option with an invalid value is an error", () => {
     "mailto: expected a text, found a function",
   ]);
   assert.deepEqual(problems({ dispatcher: {} }), ["dispatcher: expected an undici Dispatcher, found object"]);
+  assert.deepEqual(problems({ retry: false }), []);
+  assert.deepEqual(problems({ policy: false, network: false, defaults: false }), [
+    "policy: expected an object, found false",
+    "network: expected an object, found false",
+    "defaults: expected an object, found false",
+  ]);
   assert.deepEqual(problems({ retry: true }), ["retry: expected an object, found true"]);
   assert.deepEqual(problems("x"), [': expected an object, found "x"']);
+  assert.deepEqual(problems(false), [": expected an object, found false"]);
   assert.deepEqual(problems(null), [": expected an object, found null"]);
 });
 

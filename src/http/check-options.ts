@@ -94,7 +94,7 @@ export function checkHubOptions(options: HubOptions): void {
   const problems = [
     ...unknownKeys(options, HUB_KEYS, "createHub"),
     ...unknownKeys(options.policy, POLICY_KEYS, "createHub", "policy"),
-    ...unknownKeys(options.retry, RETRY_KEYS, "createHub", "retry"),
+    ...unknownKeys(options.retry === false ? undefined : options.retry, RETRY_KEYS, "createHub", "retry"),
     ...unknownKeys(options.network, NETWORK_KEYS, "createHub", "network"),
     ...callProblemsOf(options.defaults ?? {}, "createHub", "defaults"),
   ];
@@ -198,7 +198,7 @@ function throwIfAny(problems: readonly ConfigProblem[]): void {
 }
 
 function unknownKeys(given: unknown, known: readonly string[], where: string, path = ""): ConfigProblem[] {
-  if (given === undefined || given === false) return [];
+  if (given === undefined) return [];
   if (typeof given !== "object" || given === null)
     return [{ where, path, message: `expected an object, found ${shownValue(given)}` }];
   return Object.keys(given)

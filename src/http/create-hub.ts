@@ -62,12 +62,14 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   const stores = { store: storeFor(options.store, storeDeps), breakerStore: breakerStoreFor(storeDeps) };
   const opening = await Promise.allSettled([stores.store?.openUnlessAway(), stores.breakerStore?.openUnlessAway()]);
   const failed = opening.find(({ status }) => status === "rejected");
-  if (failed?.status === "rejected") {
-    await Promise.all([stores.store?.close(), stores.breakerStore?.close()]);
-    throw failed.reason;
-  }
   const warn = (message: string) => process.emitWarning(message, "DocstokgWarning");
-  return assembleHub(options, { policy, breakers, warn, ...stores });
+  try {
+    if (failed?.status === "rejected") throw failed.reason;
+    return await assembleHub(options, { policy, breakers, warn, ...stores });
+  } catch (error) {
+    await Promise.all([stores.store?.close(), stores.breakerStore?.close()]);
+    throw error;
+  }
 }
 
 /** The parts that `assembleHub` does not build itself. The simulator passes in stores that fail on purpose. */
