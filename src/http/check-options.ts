@@ -210,7 +210,7 @@ function unknownKeys(given: unknown, known: readonly string[], where: string, pa
     });
 }
 
-/** JSON writes NaN as null, and neither a bigint nor a function. */
+/** JSON writes NaN as null, and cannot write a bigint or a function. */
 function shownValue(value: unknown): string {
   if (typeof value === "bigint") return `${value}n`;
   if (typeof value === "function") return "a function";

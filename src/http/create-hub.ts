@@ -47,8 +47,9 @@ const IDLE_KEYS_MAX = 1024;
 
 /**
  * Loads the policy and makes a hub. Rejects with a ConfigError that lists every problem of the options and the policy,
- * and with a StoreError if the shared store can never work: a wrong password, a file of another program. A store that is
- * only unreachable does not stop the hub: `when_store_away` says what it does meanwhile (law S4).
+ * and with a RangeError for an invalid `retry`, `cache`, `userAgent` or `network.connectTo`. Rejects with a StoreError if
+ * the shared store can never work: a wrong password, a file of another program. A store that is only unreachable does not
+ * stop the hub: `when_store_away` says what calls do in the meantime (law S4).
  */
 export async function createHub(options: HubOptions = {}): Promise<Hub> {
   checkHubOptions(options);

@@ -13,7 +13,7 @@ export class FetchCall {
   readonly cacheMode: CacheMode;
   /** The signal of the call, which fetch does not pass to a dispatcher. */
   readonly signal: unknown;
-  /** The body of an idempotent call, which may be sent twice; undefined for the stream that fetch makes of a body. */
+  /** The body of an idempotent call, which may be sent twice; undefined if the body is sent as a stream. */
   bodyBytes: Uint8Array | undefined;
   #origin: string | undefined;
   #hasLeftOrigin = false;

@@ -210,7 +210,7 @@ export class HttpHub implements Hub {
 
   async reload(options?: PolicyOptions): Promise<readonly PolicyChange[]> {
     if (options !== undefined) checkPolicyOptions(options);
-    // One after the other: of two reloads the later one must stay in force.
+    // Reloads run one after the other, so that the policy of the last call stays in force.
     const reloaded = this.#reloading.then(() => this.#reload(options));
     this.#reloading = reloaded.catch(() => undefined);
     return reloaded;
@@ -244,7 +244,7 @@ export class HttpHub implements Hub {
     const { callDeps, shutDown } = this.#parts;
     this.#closing ??= callDeps.activeRequests.whenEmpty();
     callDeps.activeRequests.abortAll(reason);
-    // Does not wait for a close() in progress: that one waits for connections which are aborted here.
+    // Does not wait for a close() in progress, because that waits for connections which are aborted here.
     await shutDown(true);
   }
 

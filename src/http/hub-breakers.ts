@@ -21,9 +21,9 @@ export interface OpenCircuitOptions {
   readonly replace?: boolean | undefined;
 }
 
-/** The state of a host, a service, one role of the two, or a resolver. */
+/** The state of a host, a service, one role of either, or a resolver. */
 export interface BreakerStatus {
-  /** What it is the state of. */
+  /** Whether this is the state of a host, a service or a resolver. */
   readonly kind: "host" | "service" | "resolver";
   /** The canonical name of the host, or the name of the service or resolver. */
   readonly name: string;
@@ -59,7 +59,7 @@ export interface HubBreakers {
   halfOpen(target: string): BreakerStatus;
   /** The state now. A target that was never called is closed. */
   state(target: string): BreakerStatus;
-  /** The state of every host, service and resolver in memory. Those without failures may be forgotten. */
+  /** The state of every host, service and resolver in memory. Those without failures may be missing. */
   list(): readonly BreakerStatus[];
 }
 

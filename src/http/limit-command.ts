@@ -67,7 +67,7 @@ export async function giveLimitOrder(
   const policies = new Map(
     running.flatMap(({ policy: own, processes }) => processes.map(each => [each.processId, own])),
   );
-  // The shadow mode of circuits, which processes report, does not concern rates.
+  // Processes report whether circuits are in shadow mode. For rates, the shadow mode of their limits counts instead.
   const acknowledgements = found.map(({ process, effect }) => {
     const isShadow = effect !== "silent" && isShadowTarget(policies.get(process.processId) ?? policy, targets);
     return { process, effect: effect === "silent" ? effect : isShadow ? ("shadow" as const) : ("applied" as const) };

@@ -103,7 +103,7 @@ export class CacheFile {
     return { entries: Number(row?.["entries"] ?? 0), bytes: Number(row?.["bytes"] ?? 0) };
   }
 
-  /** Number of times of use that are not written yet. */
+  /** How many times of use are not written yet. */
   get pendingUses(): number {
     return this.#usedMs.size;
   }

@@ -4,7 +4,7 @@ import { hash } from "node:crypto";
 export interface StoredResponse {
   readonly status: number;
   readonly statusText: string;
-  /** Lower-case names. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string | string[]>>;
   /** Wall-clock time when the request was sent, and when the response headers arrived. */
   readonly requestedMs: number;

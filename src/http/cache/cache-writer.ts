@@ -27,7 +27,7 @@ const SUSPEND_US = 30_000_000;
 
 /**
  * Writes changes to the cache file at once, or queues them while another process writes. SQLite's busy timeout is not
- * used, because it would block the event loop. A timer is set only while changes are queued.
+ * used, because it would block the event loop. A timer is set only while changes are queued or entries must be evicted.
  */
 export class CacheWriter {
   readonly #options: CacheWriterOptions;

@@ -101,6 +101,8 @@ const DISCONNECTED: Fallback = {
   cacheStatus: "disconnected",
   served: {
     stored: { status: 504, statusText: "Gateway Timeout", headers: { "content-type": "text/plain" } },
-    body: Buffer.from("docstokg: the host cannot be reached, and the stored response must be revalidated\n"),
+    body: Buffer.from(
+      "docstokg: the host cannot be reached, and staleOnDisconnect does not apply to a response that must be revalidated\n",
+    ),
   },
 };

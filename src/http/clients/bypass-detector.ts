@@ -27,7 +27,7 @@ const HOSTS_MAX = 100;
 export class BypassDetector {
   readonly #onBypass: (request: BypassedRequest) => void;
   readonly #hosts = new Set<string>();
-  /** The stacks in which requests of undici were made; undefined after the first report, which is the only one with a stack. */
+  /** The stacks in which requests of undici were made; undefined after the first report. */
   #stacks: WeakMap<object, string> | undefined = new WeakMap();
 
   constructor(onBypass: (request: BypassedRequest) => void) {

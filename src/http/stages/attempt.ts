@@ -259,7 +259,7 @@ class RequestAttempt
     return this.#sink === undefined;
   }
 
-  /** Also true when the request is sent again after its HTTP/2 session ended: without `maxWaitMs`, it waits until then. */
+  /** Also true after an HTTP/2 session has ended: without `maxWaitMs`, the second sending may wait until the deadline. */
   protected get isBoundByDeadline(): boolean {
     return this.request.call.deadlineMs !== undefined || this.#unprocessedCount > 0;
   }

@@ -149,7 +149,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     this.#enterGate(nowUs);
   }
 
-  /** On a busy event loop the request may get its slot before the timer of its deadline fires. */
+  /** Sends the request unless its deadline has passed: on a busy event loop, the timer of the deadline may be late. */
   #sendInTime(jitterMs: number, nowUs: number): void {
     const { call, record } = this.request;
     const deadlineExceeded = call.deadlineMs === undefined ? undefined : deadlineError(this.request, nowUs);
