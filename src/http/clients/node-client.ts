@@ -65,7 +65,10 @@ function offlineError(): ConfigError {
   return new ConfigError([{ where: "node:http", path: "offline", message }]);
 }
 
-/** Refuses private addresses. If the agent has a `lookup` of its own, Node uses that one, and names are not checked. */
+/**
+ * Refuses private addresses. Names are not checked if the agent has a `lookup` of its own, which Node then uses instead of
+ * this one, or if the request opens its own connection (`createConnection`).
+ */
 function refusePrivate(request: ClientRequest, options: NodeRequestOptions): void {
   const host = request.host.replace(/^\[|\]$/g, "");
   if (isIP(host) !== 0 && isPrivateAddress(host)) throw new PrivateAddressError({ host, address: host });
