@@ -5,7 +5,7 @@ import type { OrderedChange } from "../limiter/ordered-change.ts";
 import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import type { Peers } from "../sharing/peers.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { unreferenced } from "../time/unreferenced.ts";
+import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 import type { GateQueues } from "./gate-queues.ts";
 
 export interface LimitOrdersDeps {
@@ -58,7 +58,7 @@ export class LimitOrders {
     this.#timer?.cancel();
     const endUs = roleBudgets.nextOrderEndUs;
     if (endUs === undefined) return;
-    this.#timer = unreferenced(time, (endUs - time.monotonicUs()) / 1000, () => {
+    this.#timer = setUnreferencedTimer(time, (endUs - time.monotonicUs()) / 1000, () => {
       // A timer may fire early: then nothing has ended, and it is armed again.
       this.#change(() => roleBudgets.endOrders(time.monotonicUs()), TIME_IS_OVER);
     });

@@ -60,8 +60,8 @@ export class AttemptLog {
     this.#time = time;
     this.#grant = grant;
     this.#cause = grant.isProbe ? "probe" : isResent ? "retry" : request.cause;
-    // A coalesced request may be handed over to another call before this attempt ends. It stays with the call that was
-    // credited when it was sent.
+    // A coalesced request may be handed over to another call before this attempt ends. The attempt stays with the call
+    // that was credited when it was sent.
     this.#account = request.record.account;
     this.#number = this.#account.tries;
     this.#dispatchedUs = time.monotonicUs();
@@ -92,7 +92,7 @@ export class AttemptLog {
     this.#responseBytes += bytes;
   }
 
-  eventAt({ outcome, error, isAborted, isUnprocessed }: AttemptEnd, retryAfterMs: number | undefined): AttemptEvent {
+  endEvent({ outcome, error, isAborted, isUnprocessed }: AttemptEnd, retryAfterMs: number | undefined): AttemptEvent {
     const { host, role, method, call } = this.#request;
     const { wait, jitterMs, host: key } = this.#grant;
     const { waitedMs, slotWaitMs, breakerWaitMs, decidedBy } = wait;
@@ -137,7 +137,7 @@ export class AttemptLog {
     };
   }
 
-  /** A failure status counts, also when the rest of the body was not wanted or did not arrive. */
+  /** A failure status decides, also when the caller aborted the body or its rest did not arrive. */
   #outcome(error: unknown, isAborted: boolean): AttemptOutcome {
     const byStatus = this.#status === undefined ? "answered" : statusOutcome(this.#status);
     if (byStatus !== "answered") return byStatus;

@@ -24,14 +24,16 @@ export interface CallOptions {
    */
   readonly costs?: Readonly<Record<string, number>> | undefined;
   /**
-   * Returns what an attempt really used, once its response has begun: the difference to `costs` is returned or charged.
-   * Undefined keeps the estimate. Names of headers are in lower case. An error becomes a warning of the process.
+   * Called when the response of an attempt begins; returns what the attempt really used. The difference to `costs` is
+   * refunded or charged. Undefined keeps the estimate. Names of headers are in lower case. An error that it throws becomes
+   * a process warning.
    * @default the response headers that the policy names (`cost_headers`)
    */
   readonly settleCosts?: ((response: CostResponse) => Readonly<Record<string, number>> | undefined) | undefined;
   /**
-   * The longest wait before each attempt is sent, in ms; it is refused at once when it would have to wait longer. 0 never
-   * waits for limits, Infinity waits without limit. The pause before a retry is not part of it. @default the rest of `deadlineMs` if given, else the policy's `max_delay_ms`
+   * The longest wait before each attempt is sent, in ms. An attempt that would have to wait longer is refused at once. 0
+   * never waits for limits, Infinity waits without limit. The delay before a retry does not count.
+   * @default the rest of `deadlineMs` if given, else the policy's `max_delay_ms`
    */
   readonly maxWaitMs?: number | undefined;
   /** The longest wait for open circuits and cooldowns together, in ms: 0 or more, Infinity allowed. @default `maxWaitMs` */
@@ -64,7 +66,7 @@ export interface CallOptions {
   readonly maxRedirections?: number | undefined;
   /**
    * Judges a response by its status and headers, for retries and circuits; undefined leaves it to the policy. An error
-   * that it throws becomes a warning. @default the policy's classification
+   * that it throws becomes a process warning. @default the policy's classification
    */
   readonly outcome?: ((response: CostResponse) => JudgedOutcome | undefined) | undefined;
   /** True when the request may be sent twice. @default true for GET, HEAD and OPTIONS, false for other methods */
@@ -95,7 +97,7 @@ export interface InnerCallOptions extends CallOptions {
   readonly fetchCall?: FetchCall | undefined;
 }
 
-/** The type makes a new option that is missing here a compile error. */
+/** If an option is missing here, the type makes that a compile error. */
 export const CALL_KEYS = Object.keys({
   role: 0,
   resolver: 0,
@@ -121,7 +123,7 @@ const CALL_KEY_SET: ReadonlySet<string> = new Set(CALL_KEYS);
 /** The call options among other options; undefined, and nothing allocated, when there are none. */
 export function pickCallOptions(options: object): CallOptions | undefined {
   let own: Record<string, unknown> | undefined;
-  // Over the options that are given: a request has fewer of them than there are call options.
+  // A loop over the given options, because a request has fewer options than there are call options.
   for (const key in options) {
     if (!CALL_KEY_SET.has(key)) continue;
     const value: unknown = Reflect.get(options, key);
@@ -134,7 +136,7 @@ export function pickCallOptions(options: object): CallOptions | undefined {
 
 export const NO_OPTIONS: InnerCallOptions = Object.freeze({});
 
-/** Both together; `first` has priority. Nothing is copied when only one is given. */
+/** The options of both; those of `first` have priority. Nothing is copied when only one is given. */
 export function mergeCallOptions(
   first: InnerCallOptions | undefined,
   second: InnerCallOptions | undefined,

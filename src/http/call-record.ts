@@ -17,7 +17,7 @@ type Waits = Pick<GrantedWait, "waitedMs" | "slotWaitMs" | "breakerWaitMs">;
 
 /** Makes call ids unique among the processes that write to one file. */
 const PROCESS_ID = randomBytes(6).toString("hex");
-let calls = 0;
+let callCount = 0;
 
 /** What the stages record about a call, for the outer stages and for the events about it. */
 export class CallRecord {
@@ -51,13 +51,14 @@ export class CallRecord {
   longestWait: GrantedWait | undefined = undefined;
   /** When the current attempt was queued, in monotonic microseconds; undefined while none is queued. */
   queuedSinceUs: number | undefined = undefined;
-  /** Outcome and Retry-After of the last attempt. */
+  /** Outcome of the last attempt. */
   outcome: Outcome | undefined = undefined;
+  /** Retry-After of the last attempt. */
   retryAfterMs: number | undefined = undefined;
   /** The refusal that was answered with a response of the hub (`refusals: "respond"`). */
   refusal: RejectedError | undefined = undefined;
-  readonly #number = ++calls;
-  /** Made when it is first asked for: only events and traces have it. */
+  readonly #number = ++callCount;
+  /** Made on first use: only events and traces contain it. */
   #callId: string | undefined;
   /** The part of the current wait that another call has been credited with. */
   #creditedMs = 0;
@@ -101,7 +102,7 @@ export class CallRecord {
     account.#grantedMs = 0;
   }
 
-  /** The attempt has waited for its jitter, and enters the queue again. */
+  /** The attempt has waited for its jitter, but is not sent: it enters the queue again, or its deadline has passed. */
   jitterLost(jitterMs: number): void {
     this.account.waitedMs += jitterMs;
   }

@@ -43,7 +43,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   #onBodyError: ((error: Error) => void) | undefined;
   #status: number | undefined;
   #isOver = false;
-  /** The caller has ended the call, or the hub is being destroyed. */
+  /** True when the caller has ended the call, or the hub is being destroyed. */
   #isEndedByCaller = false;
   /** Bytes that are still delivered while the caller pauses. */
   #unpausableBytes = 0;
@@ -129,7 +129,8 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     this.#unpausableBytes -= chunk.length;
     try {
       this.#handler.onResponseData?.(this, chunk);
-      if (this.paused && this.#unpausableBytes > -chunk.length) this.pause();
+      // While `#unpausableBytes` was above 0, a pause of the handler was not passed on.
+      if (this.paused && this.#unpausableBytes + chunk.length > 0) this.pause();
     } catch (error) {
       this.abort(error);
     }

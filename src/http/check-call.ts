@@ -5,7 +5,7 @@ import { CALL_KEYS, type CallOptions } from "./call-options.ts";
 interface ValueRule {
   readonly isValid: (value: unknown) => boolean;
   readonly expected: string;
-  /** The value may be a key: it is not quoted. */
+  /** The value may be a secret: messages do not quote it. */
   readonly isSecret?: boolean;
 }
 
@@ -18,7 +18,7 @@ const aName: ValueRule = {
   expected: "a text that is not empty",
 };
 
-/** The values of call options. Which roles, services and weights there are depends on the policy: the gate checks that. */
+/** The valid values of call options. Whether the policy has a service, or allows a weight, is checked by the gate. */
 const RULES: Readonly<Record<keyof CallOptions, ValueRule>> = {
   role: {
     isValid: value => (ROLES as readonly unknown[]).includes(value),
@@ -48,7 +48,7 @@ const RULES: Readonly<Record<keyof CallOptions, ValueRule>> = {
   idempotent: aFlag,
 };
 
-/** Throws a RangeError that names the option, for the first invalid value. Only given options cost time. */
+/** Throws a RangeError that names the option, for the first invalid value. Options that are not given cost no time. */
 export function checkCall(call: CallOptions): void {
   for (const key in call) {
     const problem = problemOf(key as keyof CallOptions, Reflect.get(call, key));

@@ -39,9 +39,21 @@ test("a known option with an invalid value is an error", () => {
     "telemetry: expected a list of functions, found function",
   ]);
   assert.deepEqual(problems({ unreadBodyMs: "60" }), ['unreadBodyMs: expected a number above 0, found "60"']);
+  assert.deepEqual(problems({ unreadBodyMs: Number.NaN }), ["unreadBodyMs: expected a number above 0, found NaN"]);
+  assert.deepEqual(problems({ fleetSize: 2n, mailto: () => "me" }), [
+    "fleetSize: expected a whole number of at least 1, found 2n",
+    "mailto: expected a text, found a function",
+  ]);
   assert.deepEqual(problems({ dispatcher: {} }), ["dispatcher: expected an undici Dispatcher, found object"]);
+  assert.deepEqual(problems({ retry: false }), []);
+  assert.deepEqual(problems({ policy: false, network: false, defaults: false }), [
+    "policy: expected an object, found false",
+    "network: expected an object, found false",
+    "defaults: expected an object, found false",
+  ]);
   assert.deepEqual(problems({ retry: true }), ["retry: expected an object, found true"]);
   assert.deepEqual(problems("x"), [': expected an object, found "x"']);
+  assert.deepEqual(problems(false), [": expected an object, found false"]);
   assert.deepEqual(problems(null), [": expected an object, found null"]);
 });
 

@@ -7,8 +7,8 @@ import { callProblems } from "./check-call.ts";
 import type { FetchOptions } from "./hub.ts";
 import type { HubOptions, NetworkOptions, PolicyOptions, RetryOptions } from "./hub-options.ts";
 
-/** The type of `keysOf` makes a new option that is missing here a compile error. */
-const HUB = keysOf<HubOptions>({
+/** If an option is missing in these lists, the type of `keysOf` makes that a compile error. */
+const HUB_KEYS = keysOf<HubOptions>({
   policy: 0,
   env: 0,
   overrides: 0,
@@ -29,9 +29,9 @@ const HUB = keysOf<HubOptions>({
   random: 0,
   dispatcher: 0,
 });
-const POLICY = keysOf<PolicyOptions>({ ratelimits: 0, breakers: 0, identities: 0 });
-const RETRY = keysOf<RetryOptions>({ attempts: 0, baseMs: 0, capMs: 0, deadlineMs: 0 });
-const NETWORK = keysOf<NetworkOptions>({
+const POLICY_KEYS = keysOf<PolicyOptions>({ ratelimits: 0, breakers: 0, identities: 0 });
+const RETRY_KEYS = keysOf<RetryOptions>({ attempts: 0, baseMs: 0, capMs: 0, deadlineMs: 0 });
+const NETWORK_KEYS = keysOf<NetworkOptions>({
   allowPrivate: 0,
   proxy: 0,
   connectTo: 0,
@@ -43,7 +43,7 @@ const NETWORK = keysOf<NetworkOptions>({
 });
 
 /** The options of WHATWG fetch, and `dispatcher`, which undici adds. */
-const FETCH = keysOf<RequestInit & { readonly priority?: unknown } & Pick<FetchOptions, "cache">>({
+const FETCH_KEYS = keysOf<RequestInit & { readonly priority?: unknown } & Pick<FetchOptions, "cache">>({
   method: 0,
   headers: 0,
   body: 0,
@@ -62,7 +62,7 @@ const FETCH = keysOf<RequestInit & { readonly priority?: unknown } & Pick<FetchO
   dispatcher: 0,
 });
 /** The options of `undici.request`. */
-const REQUEST = keysOf<NonNullable<Parameters<typeof undiciRequest>[1]>>({
+const REQUEST_KEYS = keysOf<NonNullable<Parameters<typeof undiciRequest>[1]>>({
   method: 0,
   headers: 0,
   body: 0,
@@ -82,20 +82,20 @@ const REQUEST = keysOf<NonNullable<Parameters<typeof undiciRequest>[1]>>({
   expectContinue: 0,
   typeOfService: 0,
 });
-const FETCH_AND_CALL: ReadonlySet<string> = new Set([...FETCH, ...CALL_KEYS]);
-const REQUEST_AND_CALL: ReadonlySet<string> = new Set([...REQUEST, ...CALL_KEYS]);
+const FETCH_AND_CALL: ReadonlySet<string> = new Set([...FETCH_KEYS, ...CALL_KEYS]);
+const REQUEST_AND_CALL: ReadonlySet<string> = new Set([...REQUEST_KEYS, ...CALL_KEYS]);
 
 /**
  * Throws a ConfigError that lists every unknown or invalid option. A mistyped option must not be ignored:
  * `allowprivate: false` would protect nothing, and mistyped limits would not apply.
  */
 export function checkHubOptions(options: HubOptions): void {
-  if (typeof options !== "object" || options === null) throwIfAny(unknownKeys(options, HUB, "createHub"));
+  if (typeof options !== "object" || options === null) throwIfAny(unknownKeys(options, HUB_KEYS, "createHub"));
   const problems = [
-    ...unknownKeys(options, HUB, "createHub"),
-    ...unknownKeys(options.policy, POLICY, "createHub", "policy"),
-    ...unknownKeys(options.retry, RETRY, "createHub", "retry"),
-    ...unknownKeys(options.network, NETWORK, "createHub", "network"),
+    ...unknownKeys(options, HUB_KEYS, "createHub"),
+    ...unknownKeys(options.policy, POLICY_KEYS, "createHub", "policy"),
+    ...unknownKeys(options.retry === false ? undefined : options.retry, RETRY_KEYS, "createHub", "retry"),
+    ...unknownKeys(options.network, NETWORK_KEYS, "createHub", "network"),
     ...callProblemsOf(options.defaults ?? {}, "createHub", "defaults"),
   ];
   const { telemetry, unreadBodyMs, dispatcher, network, refusals, whenStoreAway, fleetSize } = options;
@@ -106,13 +106,13 @@ export function checkHubOptions(options: HubOptions): void {
       `expected a list of functions, found ${Array.isArray(telemetry) ? "a list with another value" : typeof telemetry}`,
     );
   if (unreadBodyMs !== undefined && !(typeof unreadBodyMs === "number" && unreadBodyMs > 0))
-    add("unreadBodyMs", `expected a number above 0, found ${JSON.stringify(unreadBodyMs)}`);
+    add("unreadBodyMs", `expected a number above 0, found ${shownValue(unreadBodyMs)}`);
   if (refusals !== undefined && refusals !== "throw" && refusals !== "respond")
-    add("refusals", `expected "throw" or "respond", found ${JSON.stringify(refusals)}`);
+    add("refusals", `expected "throw" or "respond", found ${shownValue(refusals)}`);
   if (whenStoreAway !== undefined && !["share", "wait", "refuse"].includes(whenStoreAway))
-    add("whenStoreAway", `expected "share", "wait" or "refuse", found ${JSON.stringify(whenStoreAway)}`);
+    add("whenStoreAway", `expected "share", "wait" or "refuse", found ${shownValue(whenStoreAway)}`);
   if (fleetSize !== undefined && !(Number.isSafeInteger(fleetSize) && fleetSize >= 1))
-    add("fleetSize", `expected a whole number of at least 1, found ${JSON.stringify(fleetSize)}`);
+    add("fleetSize", `expected a whole number of at least 1, found ${shownValue(fleetSize)}`);
   if (dispatcher !== undefined && typeof dispatcher?.dispatch !== "function")
     add("dispatcher", `expected an undici Dispatcher, found ${dispatcher === null ? "null" : typeof dispatcher}`);
   for (const [path, value] of [
@@ -120,18 +120,15 @@ export function checkHubOptions(options: HubOptions): void {
     ["crawlDelay", options.crawlDelay],
   ] as const)
     if (value !== undefined && typeof value !== "boolean")
-      add(path, `expected true or false, found ${JSON.stringify(value)}`);
+      add(path, `expected true or false, found ${shownValue(value)}`);
   for (const key of ["headersTimeoutMs", "bodyTimeoutMs", "connectTimeoutMs"] as const) {
     const value = network?.[key];
     if (value !== undefined && !(typeof value === "number" && value >= 0))
-      add(
-        `network.${key}`,
-        `expected a number of at least 0, found ${typeof value === "number" ? value : JSON.stringify(value)}`,
-      );
+      add(`network.${key}`, `expected a number of at least 0, found ${shownValue(value)}`);
   }
   for (const key of ["userAgent", "mailto"] as const) {
     const value = options[key];
-    if (value !== undefined && typeof value !== "string") add(key, `expected a text, found ${JSON.stringify(value)}`);
+    if (value !== undefined && typeof value !== "string") add(key, `expected a text, found ${shownValue(value)}`);
   }
   if (network?.proxy !== undefined && network.proxy !== "env")
     add("network.proxy", `expected "env", found ${quote(String(network.proxy))}`);
@@ -142,7 +139,7 @@ export function checkHubOptions(options: HubOptions): void {
 
 /** Throws a ConfigError for an unknown option of `hub.reload`. */
 export function checkPolicyOptions(options: PolicyOptions): void {
-  throwIfAny(unknownKeys(options, POLICY, "hub.reload"));
+  throwIfAny(unknownKeys(options, POLICY_KEYS, "hub.reload"));
 }
 
 /** Throws a ConfigError for an unknown option of an order, such as those of `hub.limits.set`. */
@@ -156,8 +153,8 @@ export function checkCallOptions(options: object, where: string): void {
 }
 
 /**
- * Throws a ConfigError for an unknown option that is probably a mistyped one of `CallOptions`. Others have no effect, as
- * for WHATWG fetch: libraries pass their own options on to the fetch that they are given.
+ * Throws a ConfigError for an unknown option that is probably a mistyped option of `CallOptions`. Other unknown options
+ * have no effect, as for WHATWG fetch: libraries pass their own options on to the fetch that they are given.
  */
 export function checkFetchOptions(options: object): void {
   checkKeys(options, FETCH_AND_CALL, "hub.fetch", key => nearest(key, CALL_KEYS) === undefined);
@@ -201,9 +198,9 @@ function throwIfAny(problems: readonly ConfigProblem[]): void {
 }
 
 function unknownKeys(given: unknown, known: readonly string[], where: string, path = ""): ConfigProblem[] {
-  if (given === undefined || given === false) return [];
+  if (given === undefined) return [];
   if (typeof given !== "object" || given === null)
-    return [{ where, path, message: `expected an object, found ${JSON.stringify(given)}` }];
+    return [{ where, path, message: `expected an object, found ${shownValue(given)}` }];
   return Object.keys(given)
     .filter(key => !known.includes(key))
     .map(key => {
@@ -211,6 +208,13 @@ function unknownKeys(given: unknown, known: readonly string[], where: string, pa
       const hint = meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${meant}?`;
       return { where, path: path === "" ? key : `${path}.${key}`, message: `unknown option: ${hint}` };
     });
+}
+
+/** JSON writes NaN as null, and cannot write a bigint or a function. */
+function shownValue(value: unknown): string {
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "function") return "a function";
+  return typeof value === "string" || typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 function keysOf<Options>(keys: Record<keyof Options, 0>): readonly string[] {

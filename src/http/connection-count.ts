@@ -1,24 +1,24 @@
 /** Counts the connections that the wire opens, and knows which request is the first one of its connection. */
 export class ConnectionCount {
-  readonly #isKnown: boolean;
+  readonly #isReported: boolean;
   #total = 0;
   #isNew = false;
 
-  /** @param isKnown false for connections behind a proxy, which nothing reports */
-  constructor(isKnown: boolean) {
-    this.#isKnown = isKnown;
+  /** @param isReported false with a proxy: then undici does not report the connections that it opens */
+  constructor(isReported: boolean) {
+    this.#isReported = isReported;
   }
 
   get total(): number {
     return this.#total;
   }
 
-  /** Whether a connection may have been opened since there were `total`. */
+  /** Whether a connection may have been opened since the count was `total`. */
   hasGrownFrom(total: number): boolean {
-    return !this.#isKnown || this.#total !== total;
+    return !this.#isReported || this.#total !== total;
   }
 
-  /** undici writes the first request of a connection in the same turn, after it has reported the connection. */
+  /** undici reports a connection, and then writes its first request in the same turn of the event loop. */
   readonly onOpened = (): void => {
     this.#total += 1;
     this.#isNew = true;
@@ -27,7 +27,7 @@ export class ConnectionCount {
     });
   };
 
-  /** True once after each connection, and only while its first request is written. */
+  /** True once for each connection, and only while its first request is written. */
   takeNew(): boolean {
     const isNew = this.#isNew;
     this.#isNew = false;

@@ -44,12 +44,13 @@ import { makeProxyWire, makeWire } from "./wire/wire.ts";
 const UNREAD_BODY_MS = 60_000;
 
 /** How many idle keys of each role a snapshot still lists. */
-const KEPT_KEYS = 1024;
+const IDLE_KEYS_MAX = 1024;
 
 /**
  * Loads the policy and makes a hub. Rejects with a ConfigError that lists every problem of the options and the policy,
- * and with a StoreError if the shared store can never work: a wrong password, a file of another program. A store that is
- * only unreachable does not stop the hub: `when_store_away` says what it does meanwhile (law S4).
+ * and with a RangeError for an invalid `retry`, `cache`, `userAgent` or `network.connectTo`. Rejects with a StoreError if
+ * the shared store can never work: a wrong password, a file of another program. A store that is only unreachable does not
+ * stop the hub: `when_store_away` says what calls do in the meantime (law S4).
  */
 export async function createHub(options: HubOptions = {}): Promise<Hub> {
   checkHubOptions(options);
@@ -63,12 +64,14 @@ export async function createHub(options: HubOptions = {}): Promise<Hub> {
   const stores = { store: storeFor(options.store, storeDeps), breakerStore: breakerStoreFor(storeDeps) };
   const opening = await Promise.allSettled([stores.store?.openUnlessAway(), stores.breakerStore?.openUnlessAway()]);
   const failed = opening.find(({ status }) => status === "rejected");
-  if (failed?.status === "rejected") {
-    await Promise.all([stores.store?.close(), stores.breakerStore?.close()]);
-    throw failed.reason;
-  }
   const warn = (message: string) => process.emitWarning(message, "DocstokgWarning");
-  return assembleHub(options, { policy, breakers, warn, ...stores });
+  try {
+    if (failed?.status === "rejected") throw failed.reason;
+    return await assembleHub(options, { policy, breakers, warn, ...stores });
+  } catch (error) {
+    await Promise.all([stores.store?.close(), stores.breakerStore?.close()]);
+    throw error;
+  }
 }
 
 /** The parts that `assembleHub` does not build itself. The simulator passes in stores that fail on purpose. */
@@ -76,7 +79,7 @@ export interface HubInputs {
   readonly policy: HubPolicy;
   readonly breakers: BreakerRegistry;
   readonly store: Store | undefined;
-  /** The store of the breakers, when it is not the one of the limits. */
+  /** The store of the breakers; undefined if they use that of the limits. */
   readonly breakerStore?: Store | undefined;
   /** Called with one sentence when a store goes away, and when it is back. */
   readonly warn?: ((message: string) => void) | undefined;
@@ -89,7 +92,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const crawlDelays = options.crawlDelay ? new CrawlDelays() : undefined;
   const withCrawlDelays = (limits: LimitPolicies) => crawlDelays?.applyTo(limits) ?? limits;
   const gate = new Gate(withCrawlDelays(policy.loaded.ratelimits.resolved), time, {
-    keptKeys: KEPT_KEYS,
+    keptKeys: IDLE_KEYS_MAX,
     breakers,
     store,
     breakerStore,
@@ -135,7 +138,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     return (end: CallEnd) => telemetry.emitRequest(request, end);
   };
   const callerIdentity = () => policy.callerIdentity;
-  // Innermost stage first: each stage sends through the ones above it.
+  // Innermost stage first: each stage sends through the stage before it in this list.
   const chain: readonly ((next: SendRequest) => SendRequest)[] = [
     next => retryStage({ policy: retry, budget: new RetryBudget(), breakers, time, random, telemetry }, next),
     artifactStage,
@@ -146,22 +149,22 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   ];
   const connections = new ConnectionCount(proxies === undefined);
   // A dispatcher given by the caller may have no events.
-  const events: Partial<Pick<Dispatcher, "on" | "off">> = wire;
-  events.on?.("connect", connections.onOpened);
+  const wireEvents: Partial<Pick<Dispatcher, "on" | "off">> = wire;
+  wireEvents.on?.("connect", connections.onOpened);
   const deferredStamps = new DeferredStamps(time);
   const unreadBodies = new UnreadBodies(time, unreadBodyMs);
-  const gated = { gate, breakers, time, deferredStamps, unreadBodies, telemetry };
-  const attempt = attemptStage({ ...gated, wire, connections });
+  const gatedDeps = { gate, breakers, time, deferredStamps, unreadBodies, telemetry };
+  const attempt = attemptStage({ ...gatedDeps, wire, connections });
   const innermost = identifyStage(callerIdentity, attempt);
   const send = chain.reduce((next, stage) => stage(next), innermost);
 
-  let destroyed: Promise<void> | undefined;
-  let closed: Promise<unknown> | undefined;
-  const shared = breakerStore ?? store;
+  let destroyingWire: Promise<void> | undefined;
+  let closingStores: Promise<unknown> | undefined;
+  const statusStore = breakerStore ?? store;
   const statusPublisher: StatusPublisher | undefined =
-    shared &&
+    statusStore &&
     new StatusPublisher({
-      store: shared,
+      store: statusStore,
       time,
       snapshot: () => hub.snapshot(),
       resolvers: () => breakersOf(breakers).table.resolverNames(),
@@ -178,7 +181,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     listeners,
     tracers,
     callDeps: {
-      send: statusPublisher === undefined ? send : publishedSend(statusPublisher, send),
+      send: statusPublisher === undefined ? send : publishingSend(statusPublisher, send),
       time,
       activeRequests,
       telemetry,
@@ -187,7 +190,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     retryDeadlineMs: retry.deadlineMs,
     cacheStats: () => cache?.store.stats,
     nodeRequestDeps: {
-      ...gated,
+      ...gatedDeps,
       activeRequests,
       callerIdentity,
       tracers,
@@ -199,12 +202,12 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     storeNames: loaded => storeNamesOf(options.store, { policy: loaded, env: options.env ?? process.env }),
     shutDown: async isForced => {
       // A dispatcher given by the caller is not closed.
-      events.off?.("connect", connections.onOpened);
-      if (isForced && dispatcher === undefined) destroyed ??= wire.destroy();
+      wireEvents.off?.("connect", connections.onOpened);
+      if (isForced && dispatcher === undefined) destroyingWire ??= wire.destroy();
       deferredStamps.stampAll();
-      closed ??= Promise.all([closeShared(), cache?.close()]);
-      await closed;
-      if (dispatcher === undefined) await (destroyed ?? wire.close());
+      closingStores ??= Promise.all([closeShared(), cache?.close()]);
+      await closingStores;
+      if (dispatcher === undefined) await (destroyingWire ?? wire.close());
     },
   });
   const closeShared = async () => {
@@ -216,15 +219,15 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   return hub;
 }
 
-/** Sends the request, and schedules a write of the status of the process. */
-function publishedSend(statusPublisher: StatusPublisher, send: SendRequest): SendRequest {
+/** Sends each request, and schedules a write of the status of the process. */
+function publishingSend(statusPublisher: StatusPublisher, send: SendRequest): SendRequest {
   return (request, sink) => {
     statusPublisher.scheduleWrite();
     return send(request, sink);
   };
 }
 
-/** The name that robots.txt knows a program by: the first word of its User-Agent. */
+/** The name under which robots.txt addresses a program: the first word of its User-Agent. */
 function productOf(userAgent = "docstokg"): string {
   return userAgent.split(/[/\s]/, 1)[0] ?? "";
 }

@@ -4,8 +4,8 @@ import { withoutHeaders } from "./headers.ts";
 import type { FetchInput } from "./hub.ts";
 
 /**
- * One call of `fetch`, which sends each redirect as a new request to the dispatcher. It holds facts that
- * a dispatcher does not get: when the call began, its cache mode, and whether a redirect has left the first origin.
+ * One call of `fetch`. fetch passes each redirect to the dispatcher as a new request. This object holds facts that a
+ * dispatcher does not get: when the call began, its cache mode, and whether a redirect has left the first origin.
  */
 export class FetchCall {
   /** When the call began, in monotonic microseconds: its deadline covers all redirects. */
@@ -13,7 +13,7 @@ export class FetchCall {
   readonly cacheMode: CacheMode;
   /** The signal of the call, which fetch does not pass to a dispatcher. */
   readonly signal: unknown;
-  /** The body of an idempotent call, which may be sent twice; undefined for the stream that fetch makes of a body. */
+  /** The body of an idempotent call, which may be sent twice; undefined if the body is sent as a stream. */
   bodyBytes: Uint8Array | undefined;
   #origin: string | undefined;
   #hasLeftOrigin = false;
@@ -38,7 +38,7 @@ export class FetchCall {
   }
 }
 
-/** Any object with this property, because a library may bring its own class `Request`. */
+/** Reads any object with this property, because a library may have its own class `Request`. */
 function requestField(input: FetchInput, field: "cache" | "signal"): unknown {
   return typeof input === "object" && field in input ? Reflect.get(input, field) : undefined;
 }

@@ -7,12 +7,12 @@ interface WrappedFetch {
 }
 
 /** In the order of installation. */
-const wrapped: WrappedFetch[] = [];
+const wrappers: WrappedFetch[] = [];
 
 /**
- * Replaces the global fetch by one that calls `around` with a function that calls the previous fetch. Returns a function
- * that restores the previous one. Several wrappers may be removed in any order. If other code has replaced the global
- * fetch since then, its function stays in place; when it calls this wrapper, `around` is skipped.
+ * Replaces the global fetch by a wrapper that calls `around`. The first argument of `around` calls the previous fetch.
+ * Returns a function that restores the previous fetch. Several wrappers may be removed in any order. If other code has
+ * replaced the global fetch since then, its function stays in place; when it calls this wrapper, `around` is skipped.
  */
 export function wrapGlobalFetch(
   around: (call: () => Promise<Response>, ...args: Parameters<Fetch>) => Promise<Response>,
@@ -25,13 +25,13 @@ export function wrapGlobalFetch(
       return isRemoved ? call() : around(call, ...args);
     },
   };
-  wrapped.push(entry);
+  wrappers.push(entry);
   globalThis.fetch = entry.wrapper;
   return () => {
     if (isRemoved) return;
     isRemoved = true;
-    wrapped.splice(wrapped.indexOf(entry), 1);
-    const above = wrapped.find(({ previous }) => previous === entry.wrapper);
+    wrappers.splice(wrappers.indexOf(entry), 1);
+    const above = wrappers.find(({ previous }) => previous === entry.wrapper);
     if (above !== undefined) above.previous = entry.previous;
     if (globalThis.fetch === entry.wrapper) globalThis.fetch = entry.previous;
   };

@@ -61,7 +61,7 @@ export function fieldLine(value: string | readonly string[] | undefined): string
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const UNPRINTABLE = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** Name and value are checked before the request is queued: undici would refuse them only after the grant was used. */
+/** Checks name and value before the request is queued: undici would refuse them only after the grant was used. */
 function add(flat: string[], name: string, value: unknown): void {
   if (value === undefined) return;
   const key = LOWER_CASE.get(name) ?? lowerCase(name);
@@ -77,7 +77,7 @@ function addOne(flat: string[], key: string, value: unknown): void {
   flat.push(key, text);
 }
 
-/** Names that were checked, in lower case: a program uses few of them, and each again and again. */
+/** The names that were checked, with their form in lower case. A program uses few names, each of them many times. */
 const LOWER_CASE = new Map<string, string>();
 const LOWER_CASE_MAX = 512;
 const LOWER_CASE_LENGTH_MAX = 64;

@@ -4,7 +4,7 @@ import type { Role } from "../policy/roles.ts";
 /**
  * Why a request was sent. `call`: for a caller, the first time. `retry`: again, after a failure. `redirect`: to the
  * target of a redirect that the hub follows. `revalidation`: to confirm a stored response. `refresh`: the same in the
- * background. `probe`: as a trial call of a half-open circuit, whatever else it is.
+ * background. `probe`: as a trial call of a half-open circuit; this cause replaces every other one.
  */
 export type AttemptCause = "call" | "retry" | "redirect" | "revalidation" | "refresh" | "probe";
 

@@ -58,7 +58,7 @@ export interface HubParts {
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
   readonly nodeRequestDeps: NodeRequestDeps;
-  /** False when the caller gave the dispatcher that sends the requests. */
+  /** False when a dispatcher of the caller or a proxy agent opens the connections, which are then not marked as own. */
   readonly ownsWire: boolean;
   /** Whether requests to private addresses are allowed. */
   readonly allowsPrivate: boolean;
@@ -67,8 +67,8 @@ export interface HubParts {
   /** The stores that a policy names. The hub has opened those of its first policy. */
   readonly storeNames: (policy: LoadedPolicy) => StoreNames;
   /**
-   * Closes the connections, stores and cache of the hub. Called when no request is active, or with `isForced` while
-   * requests end.
+   * Closes the connections, stores and cache of the hub. Without `isForced`, it is called when no request is active; with
+   * it, right after all requests were aborted.
    */
   readonly shutDown: (isForced: boolean) => Promise<void>;
 }
@@ -76,7 +76,7 @@ export interface HubParts {
 /** Read when this module is loaded: a global fetch that was later replaced by `hub.fetch` would call itself forever. */
 const builtInFetch = globalThis.fetch;
 
-/** A program that does not know the hub cannot handle refusals: it waits for rate limits, but not through an outage. */
+/** A program that does not know the hub cannot handle refusals. So it waits for rate limits, but not for a long outage. */
 const INSTALL_DEFAULTS: CallOptions = { maxWaitMs: Number.POSITIVE_INFINITY, maxBreakerWaitMs: 60_000 };
 
 /** Bounds the events of a reload that replaces a policy of thousands of hosts. */
@@ -102,7 +102,7 @@ export class HttpHub implements Hub {
     this.#parts = parts;
     this.#requestDispatcher = this.#createDispatcher(undefined);
     const { breakers, gate, time, policy, retryDeadlineMs } = parts;
-    this.#outgoing = { policy, signalAges: new SignalAges(), time, deadlineMs: retryDeadlineMs };
+    this.#outgoing = { policy, signalAges: new SignalAges(), time, defaultDeadlineMs: retryDeadlineMs };
     this.breakers = new RegistryHubBreakers(breakers, time, () => policy.loaded);
     this.limits = new GateHubLimits(gate, breakers, () => policy.loaded);
   }
@@ -116,7 +116,7 @@ export class HttpHub implements Hub {
     const mayBeResent = given && this.#withDefaults(call, undefined)?.idempotent;
     const body = mayBeResent ? await replayableBody(given) : undefined;
     fetchCall.bodyBytes = body?.bytes;
-    const init = body === undefined ? { ...options, dispatcher } : { ...options, body: body.given, dispatcher };
+    const init = body === undefined ? { ...options, dispatcher } : { ...options, body: body.fetchBody, dispatcher };
     try {
       return await builtInFetch(input, init as unknown as RequestInit);
     } catch (error) {
@@ -210,7 +210,7 @@ export class HttpHub implements Hub {
 
   async reload(options?: PolicyOptions): Promise<readonly PolicyChange[]> {
     if (options !== undefined) checkPolicyOptions(options);
-    // One after the other: of two reloads the later one must stay in force.
+    // Reloads run one after the other, so that the policy of the last call stays in force.
     const reloaded = this.#reloading.then(() => this.#reload(options));
     this.#reloading = reloaded.catch(() => undefined);
     return reloaded;
@@ -244,7 +244,7 @@ export class HttpHub implements Hub {
     const { callDeps, shutDown } = this.#parts;
     this.#closing ??= callDeps.activeRequests.whenEmpty();
     callDeps.activeRequests.abortAll(reason);
-    // Does not wait for a close() in progress: that one waits for connections which are aborted here.
+    // Does not wait for a close() in progress, because that waits for connections which are aborted here.
     await shutDown(true);
   }
 
@@ -258,8 +258,8 @@ export class HttpHub implements Hub {
     this.#hasWarnedOfBypass = true;
     const message =
       `a request to ${host} bypasses the installed hub, so no limit applies to it: it was sent with ${client}, by a ` +
-      "client with a dispatcher or agent of its own. Pass it hub.dispatcher(), hub.agents() or hub.fetch. Further " +
-      "hosts are reported by the event bypassed only";
+      "client with a dispatcher or agent of its own. Pass hub.dispatcher(), hub.agents() or hub.fetch to that client. " +
+      "Requests to further hosts only emit the event bypassed";
     process.emitWarning(message, { type: "DocstokgWarning", ...(stack === undefined ? {} : { detail: stack }) });
   }
 
@@ -274,7 +274,7 @@ export class HttpHub implements Hub {
     return nodeInterceptor(deps, () => this.#withDefaults(call, fallback) ?? NO_OPTIONS);
   }
 
-  /** `given` has priority over the options of `with`, these over `fallback`, and that over the defaults of the hub. */
+  /** In order of priority: `given`, the options of `with`, `fallback`, the defaults of the hub. */
   #withDefaults(given: InnerCallOptions | undefined, fallback: CallOptions | undefined): InnerCallOptions | undefined {
     const call = mergeCallOptions(given, this.#context.getStore());
     return mergeCallOptions(mergeCallOptions(call, fallback), this.#parts.defaults);
@@ -289,7 +289,7 @@ export class HttpHub implements Hub {
     });
   }
 
-  /** For `fetch`, whose call options are not among those of the requests that it sends. */
+  /** For `fetch`, which does not pass its call options on to the dispatcher. */
   readonly #dispatchFetch = (
     options: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler,
@@ -315,7 +315,7 @@ export class HttpHub implements Hub {
   }
 }
 
-/** After dispatch has returned: callers do not expect their handler to be called before. */
+/** Fails after dispatch has returned, because callers do not expect a call of their handler before that. */
 function failLater(handler: Dispatcher.DispatchHandler, error: Error): void {
   queueMicrotask(() => handler.onResponseError?.(NO_CONTROLLER, error));
 }
@@ -342,7 +342,7 @@ function emitReload(listeners: Listeners<HttpEvent>, configHash: string, changes
     listeners.emit({ event_type: "policy_changed", setting, old, new: now, source, changes: changes.length });
 }
 
-/** One listener may listen to several hubs: each event comes with its hub. */
+/** One listener may listen to several hubs, so each event is passed with the hub that it comes from. */
 function withSource(listener: HubListener, source: EventOrigin): Listener<HubEvent> {
   const sourced = (event: HubEvent) => listener(event, source);
   // Bound, and not called by a second function, because it runs several times for each request.

@@ -21,9 +21,9 @@ export interface OpenCircuitOptions {
   readonly replace?: boolean | undefined;
 }
 
-/** The state of a host, a service, one role of the two, or a resolver. */
+/** The state of a host, a service, one role of either, or a resolver. */
 export interface BreakerStatus {
-  /** What it is the state of. */
+  /** Whether this is the state of a host, a service or a resolver. */
   readonly kind: "host" | "service" | "resolver";
   /** The canonical name of the host, or the name of the service or resolver. */
   readonly name: string;
@@ -45,15 +45,21 @@ export interface BreakerStatus {
  * processes, like an order of `docstokg breaker`; without one, to this hub.
  */
 export interface HubBreakers {
-  /** Forces the circuit open: calls are refused until the time is over or `close` is called. Of two orders the later end counts. */
+  /**
+   * Forces the circuit open: calls are refused until the time is over or `close` is called. Of two orders, the one that
+   * ends later applies.
+   */
   open(target: string, options: OpenCircuitOptions): BreakerStatus;
-  /** Closes the circuits: calls flow again. Cooldowns and failure counts are cleared; of a host, also those of its service. */
+  /**
+   * Closes the circuits: calls flow again. Cooldowns and failure counts are cleared; for a host, those of its service
+   * too.
+   */
   close(target: string): BreakerStatus;
-  /** Ends an open circuit, also an order: the next calls are trial calls, and their results decide. */
+  /** Makes a circuit half-open, also one that an order opened: the next calls are trial calls, and their results decide. */
   halfOpen(target: string): BreakerStatus;
   /** The state now. A target that was never called is closed. */
   state(target: string): BreakerStatus;
-  /** The state of every host, service and resolver in memory. Those without failures may be forgotten. */
+  /** The state of every host, service and resolver in memory. Those without failures may be missing. */
   list(): readonly BreakerStatus[];
 }
 
@@ -75,17 +81,17 @@ export class RegistryHubBreakers implements HubBreakers {
     const ms = orderMs(seconds);
     const { target } = circuitTargetOf(this.#policy(), text);
     const order = { kind: "open", ms, reason: operatorReason(reason), isReplacing: replace } as const;
-    return this.#give([target], target, order);
+    return this.#giveOrder([target], target, order);
   }
 
   close(text: string): BreakerStatus {
     const { target, others } = circuitTargetOf(this.#policy(), text);
-    return this.#give([...others, target], target, { kind: "close" });
+    return this.#giveOrder([...others, target], target, { kind: "close" });
   }
 
   halfOpen(text: string): BreakerStatus {
     const { target, others } = circuitTargetOf(this.#policy(), text);
-    return this.#give([...others, target], target, { kind: "half-open" });
+    return this.#giveOrder([...others, target], target, { kind: "half-open" });
   }
 
   state(text: string): BreakerStatus {
@@ -98,7 +104,7 @@ export class RegistryHubBreakers implements HubBreakers {
     return [...Array.from(this.#registry.statuses(), toStatus), ...resolvers];
   }
 
-  #give(targets: readonly BreakerTarget[], target: BreakerTarget, order: OrderRequest): BreakerStatus {
+  #giveOrder(targets: readonly BreakerTarget[], target: BreakerTarget, order: OrderRequest): BreakerStatus {
     for (const each of targets) breakersOf(this.#registry).giveOrder(each, order);
     return this.#statusOf(target);
   }

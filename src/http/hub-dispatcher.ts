@@ -60,7 +60,7 @@ export class FetchDispatcher {
   }
 }
 
-/** The functions of undici 5 to 7 pass their option `dispatcher` on to the dispatcher, and undici 8 refuses it there. */
+/** The functions of undici 5 to 7 pass their option `dispatcher` on to the dispatcher, where undici 8 refuses it. */
 function withoutDispatcher(options: Dispatcher.DispatchOptions): Dispatcher.DispatchOptions {
   if (!("dispatcher" in options)) return options;
   const { dispatcher: _, ...rest } = options as Dispatcher.DispatchOptions & { readonly dispatcher: unknown };

@@ -47,7 +47,7 @@ export type ResetLimitOptions = Pick<SetLimitOptions, "reason" | "by">;
 export interface HubLimits {
   /**
    * Sends nothing to the target for a while: its calls wait, or are refused with a RateLimitExceeded if they may not wait
-   * that long. Also where the policy is in shadow mode. Of two holds the later end counts.
+   * that long. A hold also applies in shadow mode. Of two holds, the one that ends later applies.
    * @param seconds greater than 0 and at most a year
    */
   hold(target: string, seconds: number, options?: HoldOptions): void;
@@ -55,13 +55,13 @@ export interface HubLimits {
   release(target: string): void;
   /**
    * Changes the limits of the target for a while: of each of its roles, of the one that it names, or of all roles together
-   * (`<host>:total`). Each role counts for itself. Windows keep what they have counted. A new order replaces the one
-   * before, rates and `maxConcurrent` together. Without `force`, a limit of the policy that is stricter stays in force; if
+   * (`<host>:total`). Each role counts its own requests. Windows keep what they have counted. A new order replaces the
+   * earlier one, rates and `maxConcurrent` together. Without `force`, a stricter limit of the policy stays in force; if
    * each of these roles has one, `set` throws a RangeError.
    * @param rates as in the policy: `2/SECOND`, or several windows, `2/SECOND+100/HOUR`; `[]` for `maxConcurrent` alone
    */
   set(target: string, rates: string | readonly string[], options?: SetLimitOptions): void;
-  /** Ends orders of `set`: the limits of the policy apply again. A target without a role also ends that of its total. */
+  /** Ends orders of `set`: the limits of the policy apply again. Without a role, the order for the total ends too. */
   reset(target: string, options?: ResetLimitOptions): void;
   /**
    * The state of every key (a host or service, and a role) that has been used, is held (`hold`), has changed rates (`set`),
@@ -85,11 +85,11 @@ export class GateHubLimits implements HubLimits {
   hold(text: string, seconds: number, options: HoldOptions = {}): void {
     checkOrderOptions(options, ["reason"], "hub.limits.hold");
     const { reason = "operator" } = options;
-    this.#give(text, { kind: "hold", ms: orderMs(seconds), reason: operatorReason(reason) });
+    this.#orderHold(text, { kind: "hold", ms: orderMs(seconds), reason: operatorReason(reason) });
   }
 
   release(text: string): void {
-    this.#give(text, { kind: "release" });
+    this.#orderHold(text, { kind: "release" });
   }
 
   set(text: string, rates: string | readonly string[], options: SetLimitOptions = {}): void {
@@ -100,7 +100,7 @@ export class GateHubLimits implements HubLimits {
     const wanted = { rates: rates.length === 0 ? [] : parseRates(rates), maxConcurrent };
     checkWantedLimits(wanted);
     const targets = this.#limitTargets(text);
-    if (!isForced) checkWithinPolicy(this.#policy(), targets, wanted, "pass force to set it all the same");
+    if (!isForced) checkWithinPolicy(this.#policy(), targets, wanted, "pass force to set it anyway");
     const order = { ...wanted, isForced, reason: redactedText(reason), by: redactedText(by) };
     for (const target of targets) this.#order(target, { kind: "set-limit", ms, ...order });
   }
@@ -116,7 +116,7 @@ export class GateHubLimits implements HubLimits {
     return this.#gate.keySnapshots();
   }
 
-  #give(text: string, order: LimitRequest): void {
+  #orderHold(text: string, order: LimitRequest): void {
     this.#order(limitTarget(circuitTargetOf(this.#policy(), text), text), order);
   }
 

@@ -19,7 +19,7 @@ export type HubEvent = HttpEvent | LimiterEvent | BreakerEvent;
 
 /** Receives the events of a hub. `telemetry.listener` is one; a plain function is one too. */
 export interface HubListener extends Listener<HubEvent> {
-  /** Traces the calls of the hub. Of several listeners with a tracer, the first one counts. @default none */
+  /** Traces the calls of the hub. Of several listeners with a tracer, only the first one traces. @default none */
   readonly tracer?: Tracer | undefined;
 }
 
@@ -37,11 +37,14 @@ export interface PolicyOptions {
 export interface RetryOptions {
   /** Attempts in all, the first one included: a whole number of at least 1. @default 4 */
   readonly attempts?: number | undefined;
-  /** The longest delay before the second attempt, in ms, from 0. It doubles for each further attempt. @default 500 */
+  /** The longest delay before the second attempt, in ms, 0 or more. It doubles for each further one. @default 500 */
   readonly baseMs?: number | undefined;
-  /** The longest delay before any attempt, in ms, from 0. A longer Retry-After is obeyed. @default 30_000 */
+  /** The longest delay before any attempt, in ms, 0 or more. A longer Retry-After is obeyed. @default 30_000 */
   readonly capMs?: number | undefined;
-  /** No attempt begins later than this after the call, in ms, from 0; `deadlineMs` of a call wins. @default 120_000 */
+  /**
+   * No attempt begins later than this after the call, in ms, 0 or more. `deadlineMs` of a call has priority.
+   * @default 120_000
+   */
   readonly deadlineMs?: number | undefined;
 }
 

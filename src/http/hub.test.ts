@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
 import { assertNothingLeft, hubFor, only, recordEvents, serve, settles, until } from "../../test/http/kit.ts";
 import { exampleAt, silentTlsServer } from "../../test/http/tls-servers.ts";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { ConfigError } from "../errors.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { createHub } from "./create-hub.ts";
 
 test("hub.fetch returns Node's own Response", async t => {
   const server = await serve(t, (_, response) => response.setHeader("x-a", "b").end("hello"));
@@ -18,6 +22,17 @@ test("hub.fetch returns Node's own Response", async t => {
   assert.equal(server.requests[0]?.url, "/x?y=1");
   const { calls, inFlight, waiting } = hub.snapshot();
   assert.deepEqual({ calls, inFlight, waiting }, { calls: 0, inFlight: 0, waiting: 0 });
+});
+
+test("createHub closes its store when another option is invalid", async () => {
+  const folder = temporaryFolder("invalid-option");
+  const invalid = [{ cache: "none" as never }, { network: { connectTo: ["x"] } }, { retry: { attempts: 0 } }];
+  for (const [index, options] of invalid.entries()) {
+    const file = join(folder, `${index}.db`);
+    await assert.rejects(createHub({ env: {}, store: `sqlite:${file}`, ...options }), RangeError);
+    // SQLite deletes the write-ahead log when the last connection is closed.
+    assert.deepEqual([existsSync(file), existsSync(`${file}-wal`)], [true, false]);
+  }
 });
 
 test("hub.request returns what undici.request returns", async t => {

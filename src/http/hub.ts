@@ -19,7 +19,7 @@ export type FetchInput = Parameters<typeof fetch>[0];
 
 /**
  * The options of WHATWG fetch and those of `CallOptions`. A mistyped call option is a ConfigError; other unknown options
- * have no effect, as for WHATWG fetch. Nor has `dispatcher`, because the hub is the dispatcher.
+ * have no effect, as for WHATWG fetch. `dispatcher` has no effect either, because the hub is the dispatcher.
  */
 export interface FetchOptions extends RequestInit, CallOptions {
   /**
@@ -36,13 +36,13 @@ export type RequestOptions = NonNullable<Parameters<typeof undiciRequest>[1]> & 
 export interface CacheSnapshot {
   /** Stored responses. A URL has one for each variant that the server's `Vary` makes. */
   readonly entries: number;
-  /** Bodies, and an estimate for their headers. */
+  /** Size of the bodies, plus an estimate for the headers. */
   readonly bytes: number;
 }
 
 /** The state of a hub at one instant. */
 export interface HubSnapshot {
-  /** Calls that have not ended: queued, sent, or with a body that is still being read. Background refreshes are not. */
+  /** Calls that have not ended: queued, sent, or with a body that is still being read. Without background refreshes. */
   readonly calls: number;
   /** Requests that hold a slot: sent, and their body has not ended. */
   readonly inFlight: number;
@@ -61,7 +61,7 @@ export interface Hub extends AsyncDisposable {
   /**
    * WHATWG fetch through the hub. It is a plain function, so it fits every library that accepts a `fetch`.
    * Rejects with the hub's own errors themselves (RateLimitExceeded, BreakerOpenError, ...), and not with a TypeError
-   * that has them as its `cause`: libraries take such a TypeError for a network failure and retry.
+   * that has them as its `cause`: libraries treat such a TypeError as a network failure and retry.
    */
   readonly fetch: (input: FetchInput, options?: FetchOptions | null) => Promise<Response>;
 
@@ -76,9 +76,9 @@ export interface Hub extends AsyncDisposable {
   dispatcher(call?: CallOptions): Dispatcher;
 
   /**
-   * Agents of node:http and node:https that send through the hub, for axios, got, node-fetch, the AWS SDK and others:
-   * limits, circuits, cooldowns, slots until the body ends, identification and events. Responses are neither cached nor
-   * requested again, because these clients own the stream of their request.
+   * Agents of node:http and node:https that send through the hub, for axios, got, node-fetch, the AWS SDK and others.
+   * Limits, circuits, cooldowns and identification apply, requests hold their slot until the body ends, and events are
+   * emitted. Responses are not cached and requests are not retried, because these clients own the stream of their request.
    * @param call options for every request that is sent with them. @default `{}`
    * @param options of the agents, as for `https.Agent`. @default `{ keepAlive: true }`
    */
@@ -93,7 +93,7 @@ export interface Hub extends AsyncDisposable {
    */
   install(call?: CallOptions): () => void;
 
-  /** Runs `work`. Requests that it sends, also through a library, get these options where they give none themselves. */
+  /** Runs `work`. Requests that it sends, also through a library, get the options in `call` that they do not set. */
   with<Result>(call: CallOptions, work: () => Result): Result;
 
   /**
@@ -124,15 +124,16 @@ export interface Hub extends AsyncDisposable {
 
   /**
    * The effective values behind `policyFor`, each with every place that sets it: file and line, variable or flag.
-   * Also for names as snapshots have them: `service <name>`, `resolver <name>`. Throws a RangeError for other texts.
+   * The target may also be a name from a snapshot: `service <name>`, `resolver <name>`. Throws a RangeError for other
+   * texts.
    * @param role @default "metadata"
    */
   explain(target: string | URL, role?: Role): readonly ExplainedValue[];
 
   /**
-   * Reads the policy again, or another one, which later reloads read again. Usage of windows, open circuits, cooldowns
-   * and queued requests are kept. Rejects with a ConfigError, and changes nothing, when the policy is invalid or names
-   * another store (`backend`, `advanced.cooldown_store`): a hub cannot change its store.
+   * Reads the policy again. With `options`, reads that policy instead, and so do later reloads. Usage of windows, open
+   * circuits, cooldowns and queued requests are kept. Rejects with a ConfigError, and changes nothing, when the policy is
+   * invalid or names another store (`backend`, `advanced.cooldown_store`): a hub cannot change its store.
    * @returns every value that changed; empty when none did
    */
   reload(options?: PolicyOptions): Promise<readonly PolicyChange[]>;

@@ -22,7 +22,7 @@ export interface LimitCommandOptions {
   readonly time: Time;
   /** How long to wait until the processes have applied the order. */
   readonly timeoutMs: number;
-  /** The end of the error for looser rates: how to order them all the same. */
+  /** The end of the error for looser limits: how the operator can set them anyway. */
   readonly hint: string;
 }
 
@@ -30,7 +30,7 @@ export interface LimitCommandOptions {
 export interface GivenLimit {
   /** The budgets that it is for: those of the host, or of its service. */
   readonly targets: readonly LimitTarget[];
-  /** Roles whose policy is stricter than an ordered limit, which has no effect there. */
+  /** Roles whose policy is stricter than an ordered limit: the order has no effect on them. */
   readonly kept: readonly StricterRole[];
   /** Roles in which a forced order allows more than their policy. */
   readonly looser: readonly LooserRole[];
@@ -50,12 +50,12 @@ export async function giveLimitOrder(
   { policy, time, timeoutMs, hint }: LimitCommandOptions,
 ): Promise<GivenLimit> {
   const running = await operator.policies();
-  const inUse = running[0]?.policy ?? policy;
-  const targets = limitTargetsOf(inUse, target);
+  const policyInUse = running[0]?.policy ?? policy;
+  const targets = limitTargetsOf(policyInUse, target);
   const isSet = request.kind === "set-limit";
   if (isSet) checkWantedLimits(request);
-  const kept = isSet && !request.isForced ? checkWithinPolicy(inUse, targets, request, hint) : [];
-  const looser = isSet && request.isForced ? looserRoles(inUse, targets, request) : [];
+  const kept = isSet && !request.isForced ? checkWithinPolicy(policyInUse, targets, request, hint) : [];
+  const looser = isSet && request.isForced ? looserRoles(policyInUse, targets, request) : [];
   let remainingMs = 0;
   const sequences: number[] = [];
   for (const each of targets) {
@@ -67,7 +67,7 @@ export async function giveLimitOrder(
   const policies = new Map(
     running.flatMap(({ policy: own, processes }) => processes.map(each => [each.processId, own])),
   );
-  // The shadow mode of circuits, which processes report, does not concern rates.
+  // Processes report whether circuits are in shadow mode. For rates, the shadow mode of their limits counts instead.
   const acknowledgements = found.map(({ process, effect }) => {
     const isShadow = effect !== "silent" && isShadowTarget(policies.get(process.processId) ?? policy, targets);
     return { process, effect: effect === "silent" ? effect : isShadow ? ("shadow" as const) : ("applied" as const) };

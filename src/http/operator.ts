@@ -26,9 +26,9 @@ import { Observer, type RunningProcess } from "./observer.ts";
 export interface GivenOrder {
   /** The host or resolver after the order. */
   readonly status: SharedBreakerStatus;
-  /** False for an order to open or hold that changes nothing: a running one ends later, and is not to be replaced. */
+  /** False if an order to open or hold changed nothing: a running order ends later, and was not to be replaced. */
   readonly isChanged: boolean;
-  /** Milliseconds until what was ordered ends, also if a longer order was running; 0 for an order that ends others. */
+  /** Milliseconds until the order in force ends, which may be a longer earlier one; 0 after an order that ends others. */
   readonly remainingMs: number;
   /** Its number in the log of orders. */
   readonly sequence: number;
@@ -65,28 +65,28 @@ export class Operator extends Observer {
    * applies to its partitions too.
    */
   async order(target: OrderTarget, request: OrderRequest): Promise<GivenOrder> {
-    const given = await this.#give(recordNameOf(target), target, request);
-    const isWhole = "unit" in target && target.role === undefined;
-    if (isWhole && (request.kind === "close" || request.kind === "half-open")) {
+    const given = await this.#writeOrder(recordNameOf(target), target, request);
+    const isForAllRoles = "unit" in target && target.role === undefined;
+    if (isForAllRoles && (request.kind === "close" || request.kind === "half-open")) {
       const unit = canonicalUnit(target.unit);
       const names = (await this.#store.list<BreakerRecord>(HOST_RECORDS)).map(({ name }) => hostOfRecord(name) ?? "");
       const partitions = names.filter(name => nameWithoutPartition(name) === unit);
-      await Promise.all(partitions.map(name => this.#give(hostRecordName(name), target, request)));
+      await Promise.all(partitions.map(name => this.#writeOrder(hostRecordName(name), target, request)));
     }
     return { ...given, sequence: await announceOrder(this.#store, recordNameOf(target)).catch(unconfirmed) };
   }
 
   /**
    * Asks the running processes to publish what they know about these hosts and services, also those that they do not list
-   * by themselves, and waits for them. Changes nothing else. A process that has read the log only after many orders had
-   * displaced the question is asked again, and is `silent` if the time is over.
+   * by themselves, and waits for them. Changes nothing else. The log of orders is short: if later orders displaced the
+   * question before a process read it, the process is asked again. It is `silent` if the time is over.
    */
   async ask(units: readonly string[], time: Time, timeoutMs: number): Promise<readonly Acknowledgement[]> {
     const deadlineUs = time.monotonicUs() + timeoutMs * 1000;
     for (;;) {
       const sequences: number[] = [];
       for (const unit of units) sequences.push(await announceOrder(this.#store, hostRecordName(unit)));
-      const found = await this.#await(sequences, time, (deadlineUs - time.monotonicUs()) / 1000);
+      const found = await this.#waitForProcesses(sequences, time, (deadlineUs - time.monotonicUs()) / 1000);
       const answers = found.map(({ process, effect }) => {
         const { sequence = 0 } = process.orders ?? {};
         return { process, effect: sequences.every(asked => isInLog(asked, sequence)) ? effect : ("silent" as const) };
@@ -100,22 +100,26 @@ export class Operator extends Observer {
    * UnconfirmedOrderError if the store fails meanwhile.
    */
   acknowledgements(sequences: readonly number[], time: Time, timeoutMs: number): Promise<readonly Acknowledgement[]> {
-    return this.#await(sequences, time, timeoutMs).catch(unconfirmed);
+    return this.#waitForProcesses(sequences, time, timeoutMs).catch(unconfirmed);
   }
 
-  async #await(sequences: readonly number[], time: Time, timeoutMs: number): Promise<readonly Acknowledgement[]> {
+  async #waitForProcesses(
+    sequences: readonly number[],
+    time: Time,
+    timeoutMs: number,
+  ): Promise<readonly Acknowledgement[]> {
     const deadlineUs = time.monotonicUs() + timeoutMs * 1000;
     let wake: () => void = () => undefined;
     const subscription = this.#store.signals?.listen("acks", () => wake());
     try {
       for (;;) {
-        const { promise: isWoken, resolve } = Promise.withResolvers<void>();
+        const { promise: woken, resolve } = Promise.withResolvers<void>();
         wake = resolve;
         const found = (await this.processes()).map(process => ({ process, effect: effectOf(process, sequences) }));
         const leftUs = deadlineUs - time.monotonicUs();
         if (leftUs <= 0 || found.every(({ effect }) => effect !== "silent")) return found;
         const timer = time.setTimer(leftUs / 1000, resolve);
-        await isWoken;
+        await woken;
         timer.cancel();
       }
     } finally {
@@ -123,7 +127,11 @@ export class Operator extends Observer {
     }
   }
 
-  #give(name: BreakerRecordName, target: OrderTarget, request: OrderRequest): Promise<Omit<GivenOrder, "sequence">> {
+  #writeOrder(
+    name: BreakerRecordName,
+    target: OrderTarget,
+    request: OrderRequest,
+  ): Promise<Omit<GivenOrder, "sequence">> {
     return this.#store.change<BreakerRecord, Omit<GivenOrder, "sequence">>(
       name,
       ({ record = EMPTY_BREAKER_RECORD, nowUs }) => {
@@ -147,7 +155,7 @@ function recordNameOf(target: OrderTarget): BreakerRecordName {
   return "resolver" in target ? resolverRecordName(target.resolver) : hostRecordName(canonicalUnit(target.unit));
 }
 
-/** When the order ends that the record has for the same target; 0 if it has none. */
+/** When the recorded order for the same target ends; 0 if the record has none. */
 function orderedUntilUs(record: BreakerRecord, order: OperatorOrder): number {
   if ("roles" in order) {
     const isHold = order.kind === "hold" || order.kind === "release";

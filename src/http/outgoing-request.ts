@@ -14,8 +14,8 @@ export interface OutgoingRequestDeps {
   readonly policy: { readonly hostNames: HostNames };
   readonly signalAges: SignalAges;
   readonly time: Time;
-  /** Used for calls without `deadlineMs`. */
-  readonly deadlineMs: number;
+  /** For calls without `deadlineMs`. */
+  readonly defaultDeadlineMs: number;
 }
 
 /** Converts undici's options into the form that the stages use. Throws for an invalid option, header or URL. */
@@ -23,7 +23,7 @@ export function toOutgoingRequest(
   options: Dispatcher.DispatchOptions,
   handler: Dispatcher.DispatchHandler,
   call: InnerCallOptions,
-  { policy: { hostNames }, signalAges, time, deadlineMs }: OutgoingRequestDeps,
+  { policy: { hostNames }, signalAges, time, defaultDeadlineMs }: OutgoingRequestDeps,
 ): OutgoingRequest {
   checkCall(call);
   const nowUs = time.monotonicUs();
@@ -47,7 +47,7 @@ export function toOutgoingRequest(
     call,
     startedUs: nowUs,
     signalSinceUs: signalAges.sinceUs(signal, nowUs),
-    deadlineUs: (fetchCall?.sinceUs ?? nowUs) + Math.round((call.deadlineMs ?? deadlineMs) * 1000),
+    deadlineUs: (fetchCall?.sinceUs ?? nowUs) + Math.round((call.deadlineMs ?? defaultDeadlineMs) * 1000),
     cacheMode: fetchCall?.cacheMode ?? "default",
     isSingleAttempt: false,
     callerContext: callerContextOf(handler),
@@ -70,8 +70,8 @@ function callerContextOf(handler: Dispatcher.DispatchHandler): AsyncResource {
 const MANUAL_DESTROY = { requireManualDestroy: true };
 
 /**
- * When the hub first saw each AbortSignal. A signal does not say when its timeout began; one that several calls share
- * is older than the last of them.
+ * When the hub first saw each AbortSignal. A signal does not say when its timeout began. If several calls share a signal,
+ * it is older than the last of them.
  */
 export class SignalAges {
   readonly #sinceUs = new WeakMap<object, number>();
@@ -86,7 +86,7 @@ export class SignalAges {
   }
 }
 
-/** Added before the stages read the path. undici refuses `query` for a path that has a query; here it is appended. */
+/** Adds `query` before the stages read the path. undici refuses it for a path that has a query; here it is appended. */
 function withQuery(path: string, query: object): string {
   const text = stringify(query as Record<string, string>);
   return text === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${text}`;

@@ -43,7 +43,7 @@ export function processRow(
 function keyDecidedBy(snapshot: KeySnapshot, settings: DecidedBySettings): DecidedBy | null {
   const { key, role, constraint } = snapshot;
   if (constraint === undefined) return null;
-  // A partition has the limits of its host or service. The tier of a host is that of the keys which are set.
+  // A partition has the limits of its host or service. `settings` finds the tier of a host by the keys that are set.
   const name = commonName(key);
   return settings.of(constraint, { host: isServiceName(name) ? name : withoutTier(name), role }, snapshot);
 }

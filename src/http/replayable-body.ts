@@ -1,9 +1,9 @@
 type FetchBody = NonNullable<RequestInit["body"]>;
 
-/** The body of an idempotent call of fetch, which turns every body into a stream that can be read once. */
+/** The body of an idempotent call of fetch. fetch itself turns every body into a stream that can be read only once. */
 export interface ReplayableBody {
-  /** The body to pass to fetch: a form is encoded already, because each encoding has another boundary. */
-  readonly given: FetchBody;
+  /** The body to pass to fetch. A form is already encoded, because each encoding has another boundary. */
+  readonly fetchBody: FetchBody;
   /** The bytes that each attempt sends. */
   readonly bytes: Uint8Array;
 }
@@ -13,9 +13,9 @@ export async function replayableBody(body: FetchBody): Promise<ReplayableBody | 
   if (!isRereadable(body)) return undefined;
   // Copies the bytes at once: the caller may change its buffer after the call.
   const encoded = new Response(body);
-  if (!(body instanceof FormData)) return { given: body, bytes: new Uint8Array(await encoded.arrayBuffer()) };
+  if (!(body instanceof FormData)) return { fetchBody: body, bytes: new Uint8Array(await encoded.arrayBuffer()) };
   const form = await encoded.blob();
-  return { given: form, bytes: new Uint8Array(await form.arrayBuffer()) };
+  return { fetchBody: form, bytes: new Uint8Array(await form.arrayBuffer()) };
 }
 
 function isRereadable(body: FetchBody): boolean {

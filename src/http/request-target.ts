@@ -12,11 +12,11 @@ export interface RequestTarget {
 const UNCHANGED = /^(?:\/(?!\.|%2[Ee])[\w!$&()*+,;=:@.~%-]*)+(?:\?[\w!$&()*+,;=:@.~%/?-]+)?$/;
 
 /**
- * Splits the URLs of requests. Parsing a URL takes longer than the decision of limiter and breakers together, so a URL
- * in normal form with the origin of the one before is only compared.
+ * Splits the URLs of requests into origin and path. Parsing a URL takes longer than the decisions of limiter and breakers
+ * together. So a URL in normal form that begins with the last origin is not parsed.
  */
 export class RequestTargets {
-  /** Of the last URL that was parsed, in normal form. */
+  /** The origin of the last URL that was parsed, in normal form. */
   #lastOrigin = "";
 
   /** Undefined for anything that is not an http or https URL. */

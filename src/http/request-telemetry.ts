@@ -95,7 +95,7 @@ export class RequestTelemetry {
   }
 
   emitAttempt(log: AttemptLog, retryAfterMs: number | undefined, end: AttemptEnd): void {
-    this.#listeners.emit(log.eventAt(end, retryAfterMs));
+    this.#listeners.emit(log.endEvent(end, retryAfterMs));
   }
 
   emitRetry(

@@ -13,7 +13,7 @@ import {
 } from "../stores/process-record.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { unreferenced } from "../time/unreferenced.ts";
+import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 import type { HubSnapshot } from "./hub.ts";
 import { isWorthShowing } from "./process-row.ts";
 
@@ -86,7 +86,7 @@ export class StatusPublisher {
       this.#hasStarted = true;
       void this.#orders.ensureListening();
     }
-    this.#timer ??= unreferenced(this.#time, delayMs, () => {
+    this.#timer ??= setUnreferencedTimer(this.#time, delayMs, () => {
       this.#timer = undefined;
       void this.#orders.ensureListening();
       const snapshot = this.#snapshot();

@@ -7,7 +7,7 @@ import type { StoreNames } from "../stores/open-store.ts";
 
 /**
  * One problem for each store that a reload would change. A hub does not change its store: leases, cooldowns and peers
- * of the old one would be lost, and the limits with them.
+ * of the old store would be lost, so the shared limits would be exceeded.
  */
 export function storeProblems(
   before: StoreNames,
@@ -15,8 +15,8 @@ export function storeProblems(
   { ratelimits, breakers }: LoadedPolicy,
 ): readonly ConfigProblem[] {
   return [
-    ...problemOf(["backend"], ratelimits.assignments, before.limits, after.limits),
-    ...problemOf(
+    ...problemsOf(["backend"], ratelimits.assignments, before.limits, after.limits),
+    ...problemsOf(
       ["advanced", "cooldown_store"],
       breakers.assignments,
       before.breakers ?? "none",
@@ -25,7 +25,7 @@ export function storeProblems(
   ];
 }
 
-function problemOf(
+function problemsOf(
   path: readonly string[],
   assignments: readonly Assignment[],
   before: string,

@@ -1,9 +1,10 @@
 /**
- * Imported first by every entry with a hub, and imports nothing itself. On another runtime the hub would fail with a
- * stack trace, or limit nothing: Deno ignores the dispatcher of a fetch.
+ * Throws on a runtime that the hub does not support. Every entry with a hub imports this module first, and it imports
+ * nothing itself. On another runtime the hub would fail with a stack trace, or limit nothing: Deno ignores the dispatcher
+ * of a fetch.
  */
 
-/** The oldest Node, as `engines` in package.json. */
+/** The oldest supported version of Node, as in `engines` of package.json. */
 const OLDEST_NODE = [22, 19] as const;
 
 /** Why the hub cannot work here; undefined when it can. */

@@ -60,7 +60,7 @@ for (const [when, tracer] of Object.entries(BROKEN))
   test(`a tracer that throws ${when} fails no call and keeps no slot; one warning without secrets is printed`, async t => {
     const { warnings } = await sendWith(t, tracer);
     assert.deepEqual(warnings, [
-      "a tracer failed: api_key=… was refused; calls are sent without it, and its further errors are not reported",
+      "a tracer failed: api_key=… was refused; its calls are sent anyway, and its further errors are not reported",
     ]);
   });
 

@@ -39,7 +39,7 @@ export class Tracers {
     if (this.#broken.has(tracer)) return;
     this.#broken.add(tracer);
     process.emitWarning(
-      `a tracer failed: ${redactedText(messageOf(error))}; calls are sent without it, and its further errors are not reported`,
+      `a tracer failed: ${redactedText(messageOf(error))}; its calls are sent anyway, and its further errors are not reported`,
       "DocstokgWarning",
     );
   }

@@ -14,7 +14,7 @@ export interface StartedCall {
   readonly isBackground: boolean;
 }
 
-/** An attempt that begins: its waits are over, except for node:http, whose headers are fixed before them. */
+/** An attempt that begins. Its waits are over, except for node:http: its headers are fixed before the waits. */
 export interface StartedAttempt {
   /** The `attempt` of its event. */
   readonly attempt: number;
@@ -35,8 +35,8 @@ export interface AttemptTrace {
   /** Header fields to send: name, value, name, value, names in lower case. Fields of the request are not replaced. */
   readonly headers: readonly string[];
   /**
-   * The attempt is credited to another call, because the caller that led a coalesced request left before it was sent: its
-   * event has this `callId` and `attempt`.
+   * The attempt is credited to another call, because the caller that led a coalesced request left before it was sent. The
+   * event of the attempt has this `callId` and `attempt`.
    */
   movedTo(callId: string, attempt: number): void;
   /** The attempt was not sent, and has no event. */

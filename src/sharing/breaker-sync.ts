@@ -25,7 +25,7 @@ import {
 } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { unreferenced } from "../time/unreferenced.ts";
+import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 import { BreakerPublisher, type BreakerStep, circuitName, recordNameOf } from "./breaker-publisher.ts";
 import { FailurePublisher } from "./failure-publisher.ts";
 import type { PeerChange } from "./peer-change.ts";
@@ -254,7 +254,7 @@ export class BreakerSync implements ProbePermissions {
   }
 
   #returnUnused(circuit: CircuitHolder, id: string): Timer {
-    return unreferenced(this.#time, UNUSED_MS, () => {
+    return setUnreferencedTimer(this.#time, UNUSED_MS, () => {
       this.#probes.setPermission(circuit, undefined);
       this.#returnProbe(circuit, id);
     });

@@ -2,7 +2,7 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import { UnitLease } from "../limiter/unit-lease.ts";
 import { LEASE_MS, type Settlement } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { unreferenced } from "../time/unreferenced.ts";
+import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 
 /** A settlement, and the lease that it is part of. */
 export interface LeaseSettlement extends Settlement {
@@ -101,7 +101,7 @@ export class LeasedUnits {
 
   /** Renews the leases well before they expire, and returns unused units. */
   #renewLater(): Timer {
-    return unreferenced(this.#time, LEASE_MS / 3, () => {
+    return setUnreferencedTimer(this.#time, LEASE_MS / 3, () => {
       this.#renewal = undefined;
       for (const roleBudget of this.#roleBudgets) {
         const { unitLease } = roleBudget;

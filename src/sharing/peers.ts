@@ -12,7 +12,7 @@ import type { BreakerRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import { Suspension } from "../time/suspension.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { unreferenced } from "../time/unreferenced.ts";
+import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 import { BreakerSync } from "./breaker-sync.ts";
 import { CostLeases } from "./cost-leases.ts";
 import { DeadProcesses } from "./dead-processes.ts";
@@ -260,7 +260,7 @@ export class Peers {
     const nowUs = this.#time.monotonicUs();
     const ms = (roleBudget.earliestUs(ONE_UNIT, nowUs) - nowUs - aheadUs) / 1000;
     if (ms <= 0) return;
-    const timer = unreferenced(this.#time, ms, () => {
+    const timer = setUnreferencedTimer(this.#time, ms, () => {
       this.#readTimers.delete(roleBudget);
       if (roleBudget.waiting > 0) this.#breakerSync?.refreshAhead(call);
     });

@@ -2,7 +2,7 @@ import type { Budget } from "../limiter/budget.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { LeaseReply } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { unreferenced } from "../time/unreferenced.ts";
+import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 
 /** A store that answers within this time is near: it is asked only when units are needed. */
 const NEAR_US = 5000;
@@ -84,7 +84,7 @@ export class RequestPace {
     if (pace === undefined || pace.isOnlyUser || !this.isFar) return;
     const ms = pace.waitMs - this.#roundTripUs / 1000;
     if (ms <= 0) return;
-    const timer = unreferenced(this.#time, ms, () => {
+    const timer = setUnreferencedTimer(this.#time, ms, () => {
       this.#timers.delete(timer);
       ask();
     });

@@ -4,7 +4,7 @@ import type { Budget } from "../limiter/budget.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { LEASE_MS, type Store } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { unreferenced } from "../time/unreferenced.ts";
+import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 import type { DeadProcesses } from "./dead-processes.ts";
 import type { PeerChange } from "./peer-change.ts";
 
@@ -174,7 +174,7 @@ export class SlotLeases {
 
   /** Renews the leases of this process well before they expire. */
   #renewLater(): Timer {
-    return unreferenced(this.#time, LEASE_MS / 3, () => {
+    return setUnreferencedTimer(this.#time, LEASE_MS / 3, () => {
       this.#renewal = undefined;
       for (const [budget, lease] of this.#leases) {
         if (lease.leased === 0) continue;

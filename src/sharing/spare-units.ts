@@ -1,7 +1,7 @@
 import type { Budget } from "../limiter/budget.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { unreferenced } from "../time/unreferenced.ts";
+import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 
 /** All processes together keep at most one of this many parts of a limit. */
 const SPARE_PARTS = 64;
@@ -52,7 +52,7 @@ export class SpareUnits {
   /** Whether the unused units of this budget are kept a moment longer, and its settlements wait for the next request. */
   keeps(roleBudget: RoleBudget): boolean {
     if (!this.#spare.has(roleBudget) || this.#isOver(roleBudget)) return false;
-    this.#timer ??= unreferenced(this.#options.time, keepUs(roleBudget) / 1000, () => {
+    this.#timer ??= setUnreferencedTimer(this.#options.time, keepUs(roleBudget) / 1000, () => {
       this.#timer = undefined;
       this.#options.onKept();
     });

@@ -33,12 +33,12 @@ export class FakeTime implements Time {
     this.#earlyUs = earlyUs;
   }
 
-  /** Microseconds since this object was made; never goes back. */
+  /** Microseconds since this object was made. Never decreases. */
   monotonicUs(): number {
     return this.#nowUs;
   }
 
-  /** The same as `monotonicUs`: users of one FakeTime are on one machine. */
+  /** The same as `monotonicUs`: all users of one FakeTime count as processes of one machine. */
   machineUs(): number {
     return this.#nowUs;
   }

@@ -1,12 +1,12 @@
 import type { Time, Timer } from "./time.ts";
 
-/** Timers of a busy machine are late by this much without a stall. */
+/** On a busy machine, timers are late by up to this much although nothing blocks the event loop. */
 const USUAL_LATENESS_US = 10_000;
 
 /**
- * A time limit for a reply from outside. `fire` is called after `ms` milliseconds. If the event loop was blocked so long
- * that the timer of the last quarter is late by more than a quarter, the loop gets another quarter first: after a stall
- * Node runs its timers before it reads the replies that have arrived meanwhile.
+ * A time limit for a reply from another process or host. `fire` is called after `ms` milliseconds. After a stall of the
+ * event loop, Node runs its timers before it reads the replies that arrived in the meantime. So the last quarter of `ms`
+ * has a timer of its own: if this timer is late by more than a quarter, `fire` waits for another quarter.
  */
 export function setStallTolerantTimer(time: Time, ms: number, fire: () => void): Timer {
   const quarterMs = ms / 4;

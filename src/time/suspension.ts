@@ -1,11 +1,11 @@
 import type { Time } from "./time.ts";
 
-/** A wall clock that gains more than this on the monotonic one was set, or the machine was suspended. */
-const GAIN_MS = 1000;
+/** If the wall clock gains more than this on the monotonic clock, it was set forward, or the machine was suspended. */
+const MAX_GAIN_MS = 1000;
 
 /**
- * Detects that the machine was suspended: its monotonic clock stops then, and the wall clock does not. A wall clock that
- * is set forward looks the same, so the answer may only be used where a wrong yes does no harm.
+ * Detects that the machine was suspended: then its monotonic clock stops, and its wall clock does not. A wall clock that
+ * is set forward looks the same, so use the answer only where a false positive does no harm.
  */
 export class Suspension {
   readonly #time: Time;
@@ -18,12 +18,13 @@ export class Suspension {
 
   /** Whether the machine was suspended since the last call. */
   wasSuspended(): boolean {
-    const before = this.#offsetMs;
+    const beforeMs = this.#offsetMs;
     this.#offsetMs = offsetMs(this.#time);
-    return this.#offsetMs - before > GAIN_MS;
+    return this.#offsetMs - beforeMs > MAX_GAIN_MS;
   }
 }
 
+/** How far the wall clock is ahead of the monotonic clock. */
 function offsetMs(time: Time): number {
   return time.wallMs() - time.monotonicUs() / 1000;
 }

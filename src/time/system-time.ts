@@ -25,7 +25,7 @@ export class SystemTime implements Time {
 
   /** Calls `fire` once, about `delayMs` milliseconds from now. Delays of more than 24 days are possible. */
   setTimer(delayMs: number, fire: () => void): Timer {
-    // The delay may be negative by now, and Node prints a warning for delays below 0.
+    // A delay that a caller has computed may be negative, and Node prints a warning for delays below 0.
     let leftMs = Math.max(0, Math.ceil(delayMs));
     let handle: NodeJS.Timeout;
     let keepsAlive = true;

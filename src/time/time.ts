@@ -21,10 +21,10 @@ export interface Time {
 
 /** A timer that was set with `Time.setTimer`. */
 export interface Timer {
-  /** Prevents the call. No effect after it. */
+  /** Prevents the call of `fire`. Has no effect after the call. */
   cancel(): void;
-  /** Lets the process end before the call, as `unref` of Node's timers. @default the timer keeps the process alive */
+  /** Lets the process end before the call, like `unref` of Node's timers. @default the timer keeps the process alive */
   unref?(): void;
-  /** Keeps the process alive until the call, after `unref`. */
+  /** Undoes `unref`: the timer keeps the process alive until the call. */
   ref?(): void;
 }

@@ -66,7 +66,7 @@ async function sendOrder(text: string, request: RateRequest, flags: Flags, io: I
   const { operator, policy, storeName } = connection;
   const { time = systemTime } = io;
   const timeoutMs = ACKNOWLEDGED_WITHIN_MS;
-  const options = { policy, time, timeoutMs, hint: "--force sets it all the same" };
+  const options = { policy, time, timeoutMs, hint: "--force sets it anyway" };
   const given = await giveLimitOrder(operator, target, request, options).catch(error => {
     const command = request.kind === "set-limit" ? "limits set" : "limits reset";
     throw error instanceof RangeError ? usageError(command, error.message) : error;

@@ -11,7 +11,7 @@ const PENDING_USES_MAX = 1000;
 const EVICTED_AT_ONCE = 256;
 const EVICTED_BYTES_AT_ONCE = 4 * 2 ** 20;
 
-/** The row of a body, and its checksum. */
+/** The row id of a body, and its checksum. */
 export interface BodyKey {
   readonly id: number;
   readonly crc: number;
@@ -22,7 +22,7 @@ export class CacheFile {
   readonly #db: DatabaseSync;
   readonly #maxBytes: number;
   /** Times of use by entry, written with the next transaction. */
-  readonly #used = new Map<number, number>();
+  readonly #usedMs = new Map<number, number>();
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #heads: StatementSync;
@@ -82,16 +82,16 @@ export class CacheFile {
     if (rows.length === 0) return NONE;
     return rows.flatMap(({ id, head, requested_ms, received_ms, body_bytes, body_crc, used_ms }) => {
       const key = { id: Number(id), crc: Number(body_crc) };
-      if (nowMs - Number(used_ms) > USE_WRITE_INTERVAL_MS && this.#used.size < PENDING_USES_MAX)
-        this.#used.set(key.id, nowMs);
-      const response = parsed(String(head));
+      if (nowMs - Number(used_ms) > USE_WRITE_INTERVAL_MS && this.#usedMs.size < PENDING_USES_MAX)
+        this.#usedMs.set(key.id, nowMs);
+      const response = parseHead(String(head));
       if (response === undefined) return [];
       const times = { requestedMs: Number(requested_ms), receivedMs: Number(received_ms) };
       return [{ ...response, ...times, bodyBytes: Number(body_bytes), body: () => bodyOf(key) }];
     });
   }
 
-  /** Undefined also when the checksum does not match: after a power failure a page may hold other data. */
+  /** Undefined if it is missing or its checksum does not match: after a power failure a page may hold other data. */
   body({ id, crc }: BodyKey): Buffer | undefined {
     const body = this.#body.get(id)?.["body"];
     if (!(body instanceof Uint8Array) || crc32(body) !== crc) return undefined;
@@ -103,9 +103,9 @@ export class CacheFile {
     return { entries: Number(row?.["entries"] ?? 0), bytes: Number(row?.["bytes"] ?? 0) };
   }
 
-  /** Number of times of use that are not written yet. */
+  /** How many times of use are not written yet. */
   get pendingUses(): number {
-    return this.#used.size;
+    return this.#usedMs.size;
   }
 
   /**
@@ -115,11 +115,11 @@ export class CacheFile {
   write(writes: readonly CacheWrite[], nowMs: number): number {
     this.#begin.run();
     try {
-      for (const [id, usedMs] of this.#used) this.#updateUse.run(usedMs, id);
+      for (const [id, usedMs] of this.#usedMs) this.#updateUse.run(usedMs, id);
       for (const write of writes) this.#apply(write, nowMs);
       const surplusBytes = this.#evict();
       this.#commit.run();
-      this.#used.clear();
+      this.#usedMs.clear();
       return surplusBytes;
     } catch (error) {
       // SQLite rolls back itself after some errors.
@@ -144,10 +144,10 @@ export class CacheFile {
     const head = JSON.stringify({ ...response, requestedMs: undefined, receivedMs: undefined });
     if (write.kind === "freshen") {
       const { old } = write;
-      const was = [url, variantId(old), old.requestedMs, old.receivedMs, old.status] as const;
+      const oldEntry = [url, variantId(old), old.requestedMs, old.receivedMs, old.status] as const;
       // A 304 may change `Vary`: the response then replaces the variant that already has the new id.
-      if (variant !== variantId(old) && this.#exists.get(...was)) this.#removeVariant.run(url, variant);
-      this.#renew.run(variant, head, status, requestedMs, receivedMs, bytes, nowMs, ...was);
+      if (variant !== variantId(old) && this.#exists.get(...oldEntry)) this.#removeVariant.run(url, variant);
+      this.#renew.run(variant, head, status, requestedMs, receivedMs, bytes, nowMs, ...oldEntry);
       return;
     }
     const { body } = write;
@@ -176,7 +176,7 @@ const NONE: readonly FoundResponse[] = Object.freeze([]);
 type Head = Omit<StoredResponse, "requestedMs" | "receivedMs">;
 
 /** Undefined for an invalid head: the entry is skipped, and replaced by the next response. */
-function parsed(text: string): Head | undefined {
+function parseHead(text: string): Head | undefined {
   try {
     const head: Head = JSON.parse(text);
     return Array.isArray(head.varyNames) && typeof head.headers === "object" ? head : undefined;

@@ -17,13 +17,13 @@ export interface CacheInspection {
   readonly varies: readonly string[];
 }
 
-const ANY_REQUEST = requestControl(undefined, undefined);
+const NO_CACHE_CONTROL = requestControl(undefined, undefined);
 
 /** All stored variants of a URL, most recently stored first. */
 export function inspectCache(store: Pick<CacheStore, "find">, url: URL, nowMs: number): readonly CacheInspection[] {
   return store.find(`${url.origin}${url.pathname}${url.search}`).map(found => {
     const facts = entryFacts(found);
-    const verdict = decideReuse(facts, ANY_REQUEST, nowMs);
+    const verdict = decideReuse(facts, NO_CACHE_CONTROL, nowMs);
     const age = ageMs(nowMs, facts);
     return {
       status: found.status,

@@ -4,7 +4,7 @@ import { hash } from "node:crypto";
 export interface StoredResponse {
   readonly status: number;
   readonly statusText: string;
-  /** Lower-case names. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string | string[]>>;
   /** Wall-clock time when the request was sent, and when the response headers arrived. */
   readonly requestedMs: number;
@@ -14,7 +14,7 @@ export interface StoredResponse {
   readonly varyKey: string;
 }
 
-/** Its `varyKey` may be a digest of the stored one: compare with `isVariant`. */
+/** A response that a store has found. Its `varyKey` may be a digest of the key, so compare it with `isVariant`. */
 export interface FoundResponse extends StoredResponse {
   readonly bodyBytes: number;
   /** Must not be changed: several callers share the buffer. Undefined when the entry has been evicted. */

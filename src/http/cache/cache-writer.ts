@@ -11,29 +11,30 @@ export interface CacheWriterOptions {
   readonly queue: WriteQueueLimits;
   /** The file to write to; undefined while none is open. */
   readonly file: () => CacheFile | undefined;
-  /** A write failed, and not only because the file is busy for a short time. True if another file is being opened. */
+  /** Called when a write failed for another reason than a short lock. Returns true if another file is being opened. */
   readonly onFailure: (error: unknown) => boolean;
 }
 
 /** One transaction writes at most this many changes and bytes, so that the event loop is not blocked for long. */
 const BATCH_WRITES = 64;
 const BATCH_BYTES = 2 ** 20;
-/** The write of another process takes about a millisecond. */
+/** For a locked file: a write of another process takes about a millisecond. */
 const BACKOFF = { baseMs: 2, capMs: 100 };
-/** A file that is locked for longer is not being written: another program holds a lock that it does not release. */
+/** If a file is locked for longer, another program holds a lock that it does not release. */
 const LOCKED_US_MAX = 30_000_000;
 /** No write is tried for this time after one that failed (full disk, lock that is not released). */
 const SUSPEND_US = 30_000_000;
 
 /**
  * Writes changes to the cache file at once, or queues them while another process writes. SQLite's busy timeout is not
- * used, because it would block the event loop. A timer is set only while changes are queued.
+ * used, because it would block the event loop. A timer is set only while changes are queued or entries must be evicted.
  */
 export class CacheWriter {
   readonly #options: CacheWriterOptions;
   readonly #queue: WriteQueue;
   #timer: Timer | undefined;
-  #failed = 0;
+  /** How often the write failed because the file was locked. */
+  #busyFailures = 0;
   #busySinceUs: number | undefined;
   #suspendedUntilUs = Number.NEGATIVE_INFINITY;
   #surplusBytes = 0;
@@ -73,7 +74,7 @@ export class CacheWriter {
     this.flushSoon();
   }
 
-  /** Writes at once, unless a timer is set already: more changes do not mean more attempts. */
+  /** Writes at once, unless a timer is set already: more changes must not cause more attempts. */
   flushSoon(): void {
     if (this.#timer === undefined) this.#flush();
   }
@@ -107,7 +108,7 @@ export class CacheWriter {
     if (file !== undefined && !isIdle && !this.isSuspended) {
       try {
         this.#writeBatch(file);
-        this.#failed = 0;
+        this.#busyFailures = 0;
         this.#busySinceUs = undefined;
         if (this.#queue.size > 0 || this.#surplusBytes > 0) this.#flushIn(1);
       } catch (error) {
@@ -128,12 +129,12 @@ export class CacheWriter {
     const nowUs = time.monotonicUs();
     this.#busySinceUs ??= nowUs;
     if (isBusy(error) && nowUs - this.#busySinceUs < LOCKED_US_MAX) {
-      this.#failed += 1;
-      this.#flushIn(backoffMs(BACKOFF, this.#failed, random(), 1));
+      this.#busyFailures += 1;
+      this.#flushIn(backoffMs(BACKOFF, this.#busyFailures, random(), 1));
       return;
     }
     this.#busySinceUs = undefined;
-    this.#failed = 0;
+    this.#busyFailures = 0;
     this.#surplusBytes = 0;
     if (onFailure(error)) return;
     this.#suspendedUntilUs = nowUs + SUSPEND_US;

@@ -22,15 +22,15 @@ export interface CoalescedRequestDeps {
   readonly maxBytes: number;
   readonly isStorable: (head: ResponseHead) => boolean;
   readonly store: (head: ResponseHead, body: readonly Buffer[]) => void;
-  /** Sends a follower again. With `isUnshared` its response is for it alone. */
+  /** Sends the request of a follower on its own. With `isUnshared`, its response is not shared with other requests. */
   readonly requestAgain: (request: OutgoingRequest, sink: ResponseSink, isUnshared: boolean) => RequestHandle;
-  /** Whether the response can be shared with followers; false may follow true, when the body becomes too long. */
+  /** Called with whether followers can share the response. False may follow true, when the body becomes too long. */
   readonly onShareable: (isShareable: boolean, head: ResponseHead) => void;
-  /** No further request may join. */
+  /** Called when no further request may join. */
   readonly onJoinClosed: () => void;
-  /** The leader has left, and this follower leads now, if there is one. */
+  /** Called when the leader has left. `leader` is the follower that leads now, if there is one. */
   readonly onLeaderLeft: (leader: OutgoingRequest | undefined) => void;
-  /** The request has ended, with a complete response or an error. */
+  /** Called when the request has ended, with a complete response or an error. */
   readonly onOver: (status: number | undefined, error: unknown) => void;
 }
 
@@ -38,9 +38,9 @@ export interface CoalescedRequestDeps {
  * One request in flight for all callers that send an identical one before it ends.
  *
  * The leader, which came first, gets the response while it arrives. The followers get it when it is complete, so a slow
- * reader delays no other caller, and the memory is bounded by the largest body that the cache stores. A response that
- * cannot be shared is for the leader alone; the followers are sent again. An abort by one caller does not end the
- * request while another one waits for it.
+ * reader delays no other caller, and the memory is bounded by the largest body that the cache stores. If a response cannot
+ * be shared, only the leader gets it, and each follower sends its own request. An abort by one caller does not end the
+ * request while another caller waits for it.
  */
 export class CoalescedRequest implements ResponseSink, ActiveRequest, SubscribedRequest {
   readonly isCall = false;
@@ -57,10 +57,10 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   /** The body so far; undefined when the response cannot be shared. */
   #chunks: Buffer[] | undefined;
   #bytes = 0;
-  /** The response is not needed any more; the rest of its body is read to keep the connection. */
+  /** True when the response is not needed any more: the rest of its body is read only to keep the connection. */
   #isDiscarding = false;
   #isOver = false;
-  /** A background revalidation: it goes on without subscribers. */
+  /** True for a background revalidation, which continues without subscribers. */
   readonly #isBackground: boolean;
 
   constructor(
@@ -86,8 +86,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   }
 
   /**
-   * A request may join when this one has been sent, or cannot wait longer than the bounds of the other allow. It does not
-   * join one that judges responses differently, or whose deadline ends the retries earlier.
+   * Whether another request may join this one: when this one has been sent, or cannot wait longer than the other allows.
+   * Not if the two judge responses differently (`outcome`), or if the deadline of this one ends the retries earlier.
    */
   mayJoin({ call, deadlineUs }: OutgoingRequest): boolean {
     const { record, call: own, deadlineUs: ownDeadlineUs } = this.#request;
@@ -117,7 +117,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     else this.abort(reason);
   }
 
-  /** Pauses the response for a slow leader, but only one that is not stored: a stored body is bounded anyway. */
+  /** Pauses the response for a slow leader, unless its body is collected to be stored or shared: that is bounded anyway. */
   updateBackpressure(): void {
     if (this.#head === undefined || this.#chunks !== undefined || this.#isDiscarding) return;
     if (this.#leader?.isPaused) this.#handle?.pause();
@@ -141,7 +141,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     const length = Number(fieldLine(head.headers["content-length"]) ?? 0);
     const isShared = this.#isStorable || this.#request.record.outcome?.kind === "failure";
     if (isShared && !(length > this.#deps.maxBytes)) this.#chunks = [];
-    // A failure says nothing about the next response.
+    // A failure does not tell whether the next response can be shared.
     if (this.#isStorable || this.#chunks === undefined) this.#deps.onShareable(this.#chunks !== undefined, head);
     if (this.#chunks === undefined) this.#releaseFollowers(true);
     if (this.#leader === undefined) {
@@ -243,7 +243,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   #serve(cacheStatus: CacheStatus, answer: ServedResponse | undefined): boolean {
     if (answer === undefined) return false;
     const { stored, body } = answer;
-    // A background revalidation serves no caller: only its success is of interest.
+    // A background revalidation serves no caller, so its record shows only whether it succeeded.
     if (this.#isBackground && cacheStatus === "revalidated") this.#request.record.cacheStatus = cacheStatus;
     const leader = this.#leader;
     this.#leader = undefined;
@@ -260,7 +260,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     return true;
   }
 
-  /** Sends the followers again. */
+  /** Sends the request of each follower on its own. */
   #releaseFollowers(isUnshared: boolean): void {
     this.#deps.onJoinClosed();
     this.#handOverFollowers(follower => this.#deps.requestAgain(follower.request, follower.sink, isUnshared));

@@ -15,9 +15,9 @@ interface Beginning {
 }
 
 /**
- * Sends a request for a representation whose beginning is stored: it asks only for the missing bytes, and the response
- * that it passes on is complete. If the stored response is no such beginning, or the request asks for a range itself,
- * the request is passed on unchanged.
+ * Wraps `next` for a representation whose beginning is stored: requests ask only for the missing bytes, and the response
+ * that is passed on is complete. If the stored response is not such a beginning, or a request asks for a range itself, the
+ * request is passed on unchanged.
  */
 export function completing(found: FoundResponse, next: SendRequest): SendRequest {
   const beginning = beginningOf(found);
@@ -40,8 +40,8 @@ function beginningOf(found: FoundResponse): Beginning | undefined {
 class CompletingRequest extends ResendingRequest {
   readonly #request: OutgoingRequest;
   readonly #beginning: Beginning;
-  /** The request was sent again, for all bytes. */
-  #isForAll = false;
+  /** True when the request was sent again, for all bytes. */
+  #isForAllBytes = false;
 
   constructor(next: SendRequest, request: OutgoingRequest, sink: ResponseSink, beginning: Beginning) {
     super(next, sink);
@@ -52,14 +52,14 @@ class CompletingRequest extends ResendingRequest {
   }
 
   override started(head: ResponseHead): void {
-    const complete = this.#isForAll ? undefined : this.#completed(head);
+    const complete = this.#isForAllBytes ? undefined : this.#completed(head);
     super.started(complete ?? head);
     if (complete !== undefined && !this.isOver) this.sink.data(this.#beginning.body);
   }
 
   /** A part that does not follow the stored one is of no use, and a 416 says that the representation is shorter now. */
   protected withholds({ status }: ResponseHead): boolean {
-    return !this.#isForAll && (status === 206 || status === 416);
+    return !this.#isForAllBytes && (status === 206 || status === 416);
   }
 
   protected withholdsFailure(): boolean {
@@ -67,8 +67,8 @@ class CompletingRequest extends ResendingRequest {
   }
 
   protected onWithheldEnd(): void {
-    if (this.isOver || this.#isForAll) return;
-    this.#isForAll = true;
+    if (this.isOver || this.#isForAllBytes) return;
+    this.#isForAllBytes = true;
     this.dispatch(this.#request);
   }
 

@@ -6,14 +6,14 @@ import { FakeTime } from "../../testing/fake-time.ts";
 import type { CallOptions } from "../call-options.ts";
 
 /** Options that decide what becomes of a response: two calls that differ in one of them are two requests. */
-const SHAPING: Readonly<Record<string, CallOptions>> = {
+const KEY_OPTIONS: Readonly<Record<string, CallOptions>> = {
   cacheLifetimeMs: { cacheLifetimeMs: 60_000 },
   staleOnDisconnect: { staleOnDisconnect: true },
   idempotent: { idempotent: false },
   resolver: { resolver: "other" },
 };
 
-for (const [name, options] of Object.entries(SHAPING))
+for (const [name, options] of Object.entries(KEY_OPTIONS))
   test(`a call does not join a request that differs in ${name}, and joins one that does not`, async t => {
     const { held, get, arrived, hub } = await heldServer(t);
     const answers = [get(), get(options), get(), get(options)];

@@ -37,9 +37,9 @@ export class MemoryCache implements CacheStore {
   #isClosed = false;
 
   constructor(options: MemoryCacheOptions = {}) {
-    this.#maxBytes = limit("maxBytes", options.maxBytes ?? 100 * 2 ** 20);
-    this.#maxEntries = limit("maxEntries", options.maxEntries ?? 10_000);
-    this.maxEntryBytes = limit("maxEntryBytes", options.maxEntryBytes ?? 5 * 2 ** 20);
+    this.#maxBytes = checkedLimit("maxBytes", options.maxBytes ?? 100 * 2 ** 20);
+    this.#maxEntries = checkedLimit("maxEntries", options.maxEntries ?? 10_000);
+    this.maxEntryBytes = checkedLimit("maxEntryBytes", options.maxEntryBytes ?? 5 * 2 ** 20);
   }
 
   get stats(): CacheStats {
@@ -114,13 +114,14 @@ export class MemoryCache implements CacheStore {
 
   #drop(url: string, entry: MemoryEntry): void {
     const rest = this.#byUrl.get(url)?.filter(variant => variant !== entry) ?? NONE;
-    // Keeps its place in the Map: losing a variant is not a use of the URL.
+    // The URL keeps its position in the Map: the removal of a variant is not a use.
     if (rest.length > 0) this.#byUrl.set(url, rest);
     else this.#byUrl.delete(url);
     this.#entries -= 1;
     this.#bytes -= entry.bytes;
   }
 
+  /** Also moves the URL to the end of the Map: it is the most recently used one. */
   #set(url: string, variants: Variants): void {
     this.#byUrl.delete(url);
     this.#byUrl.set(url, variants);
@@ -165,7 +166,7 @@ class MemoryEntry implements FoundResponse {
 type StoredBody = Buffer | string;
 const STRING_BODY_BYTES_MAX = 4096;
 
-/** Copies the chunks: one from the network may be a small view of a large buffer, which it would keep in memory. */
+/** Copies the chunks: a chunk may be a small view of a large network buffer, which it would keep in memory. */
 function storedBody(chunks: readonly Buffer[], bytes: number): StoredBody {
   const [first] = chunks;
   if (bytes <= STRING_BODY_BYTES_MAX) {
@@ -179,7 +180,7 @@ function storedBody(chunks: readonly Buffer[], bytes: number): StoredBody {
   return body;
 }
 
-function limit(name: string, value: number): number {
+function checkedLimit(name: string, value: number): number {
   if (!(value >= 0)) throw new RangeError(`${name} must be 0 or more, not ${value}`);
   return value;
 }

@@ -15,7 +15,7 @@ export interface OpenedCacheFile {
 /** Processes that create one file at the same time need milliseconds; a longer lock is held by a stuck program. */
 const OPEN_WAIT_MS_MAX = 5000;
 
-/** Undefined when the file cannot be opened; then `onTrouble` has been called. */
+/** Undefined when the file cannot be opened; then `onTrouble` was called with the reason. */
 export async function openCacheFile({
   maxBytes,
   ...options

@@ -21,13 +21,13 @@ export interface ResponseCacheDeps {
   readonly time: Time;
   readonly activeRequests: ActiveRequests;
   readonly next: SendRequest;
-  /** Identifies requests after the cache: what it adds selects stored responses too. A reload replaces it. */
+  /** Identifies requests after the cache stage. What it adds also selects stored responses. A reload replaces it. */
   readonly callerIdentity: () => CallerIdentity;
-  /** A background refresh begins: a call of the hub itself. The returned function is called at its end. */
+  /** Called when a background refresh begins, which is a call of the hub itself. The returned function is called at its end. */
   readonly onRefresh: (request: OutgoingRequest) => (end: CallEnd) => void;
 }
 
-/** The stored responses that a request which is sent can use. */
+/** The stored responses that can be used for a request that is sent. */
 interface Known {
   /** A stored response that the server is asked to confirm. */
   readonly revalidation?: Revalidation | undefined;
@@ -55,7 +55,7 @@ export class ResponseCache {
   readonly #onRefresh: ResponseCacheDeps["onRefresh"];
   /** Requests in flight that identical requests may join, by coalescing key. */
   readonly #coalesced = new Map<string, CoalescedRequest>();
-  /** Keys whose last response could not be shared: the next requests do not wait for each other. */
+  /** Keys whose last response could not be shared: their next requests do not wait for each other. */
   readonly #unshareableKeys = new Set<string>();
 
   constructor({ store, time, activeRequests, next, callerIdentity, onRefresh }: ResponseCacheDeps) {
@@ -156,7 +156,7 @@ export class ResponseCache {
     onBackgroundEnd?: (end: CallEnd) => void,
   ): CoalescedRequest {
     const requestedMs = this.#time.wallMs();
-    const sent = revalidation?.conditional ?? shared(request);
+    const sent = revalidation?.conditional ?? withOwnRecord(request);
     const coalesced = new CoalescedRequest(
       {
         next: part === undefined ? this.#next : completing(part, this.#next),
@@ -171,8 +171,8 @@ export class ResponseCache {
         },
         onShareable: (isShareable, head) => {
           this.#markShareable(key, isShareable);
-          const mayBeStored = revalidation !== undefined || part !== undefined || control.ignoresStored;
-          if (!isShareable && mayBeStored) this.#stored.supersede(sent, head);
+          const mayHaveStored = revalidation !== undefined || part !== undefined || control.ignoresStored;
+          if (!isShareable && mayHaveStored) this.#stored.supersede(sent, head);
         },
         onJoinClosed: () => {
           if (mayBeJoined && this.#coalesced.get(key) === coalesced) this.#coalesced.delete(key);
@@ -223,7 +223,7 @@ export class ResponseCache {
     return revalidationOf(
       { store: this.#store, time: this.#time, withAge },
       urlOf(request),
-      shared(request),
+      withOwnRecord(request),
       found,
       rules,
     );
@@ -236,7 +236,7 @@ const NOTHING: Known = Object.freeze({});
  * The shared request has a record of its own, because it may outlive the call of its first leader. Waits and attempts are
  * credited to the call that leads it.
  */
-function shared(request: OutgoingRequest): OutgoingRequest {
+function withOwnRecord(request: OutgoingRequest): OutgoingRequest {
   // A refresh has no caller.
   if (request.cause === "refresh") return request;
   const record = new CallRecord();

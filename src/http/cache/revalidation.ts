@@ -38,7 +38,7 @@ export interface RevalidationDeps {
   readonly withAge: (stored: StoredResponse) => StoredHead;
 }
 
-/** When the stored response may be served although the server did not confirm it. */
+/** Whether the stored response may be served although the server did not confirm it. */
 export interface FallbackRules {
   /** After any failure (`stale-if-error`). */
   readonly mayServeOnError: boolean;
@@ -101,6 +101,8 @@ const DISCONNECTED: Fallback = {
   cacheStatus: "disconnected",
   served: {
     stored: { status: 504, statusText: "Gateway Timeout", headers: { "content-type": "text/plain" } },
-    body: Buffer.from("docstokg: the host cannot be reached, and the stored response must be revalidated\n"),
+    body: Buffer.from(
+      "docstokg: the host cannot be reached, and staleOnDisconnect does not apply to a response that must be revalidated\n",
+    ),
   },
 };

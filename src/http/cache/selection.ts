@@ -15,20 +15,20 @@ export class Selection {
    * The names that keep responses apart, also when the server sends no `Vary` (law L13): headers with credentials,
    * `PARTITION` for a call with a partition, `IDENTITY` for a URL to which identification adds parameters.
    */
-  readonly separating: readonly string[];
+  readonly separatingNames: readonly string[];
   readonly #request: OutgoingRequest;
   readonly #sent: SentFields;
 
   constructor(request: OutgoingRequest, identity: CallerIdentity) {
     this.#request = request;
     this.#sent = identity.apply(request);
-    this.separating = this.#separating(identity.secretHeaders(request));
+    this.separatingNames = this.#separatingNames(identity.secretHeaders(request));
   }
 
   /** One text for all requests that select the same variant by these names. */
   keyOf(names: readonly string[]): string {
     return varyKeyOf(names, name => {
-      // As JSON it is a quoted string, which is compared exactly.
+      // As JSON, the text is a quoted string, which is compared exactly.
       if (name === PARTITION) return this.#request.call.partition && JSON.stringify(this.#request.call.partition);
       if (name === IDENTITY) return this.#hasIdentityQuery ? JSON.stringify(this.#sent.path) : undefined;
       return joinedHeader(this.#sent.headers, name);
@@ -39,7 +39,7 @@ export class Selection {
     return this.#sent.path !== this.#request.path;
   }
 
-  #separating(secretHeaders: readonly string[]): readonly string[] {
+  #separatingNames(secretHeaders: readonly string[]): readonly string[] {
     let names: string[] | undefined = this.#request.call.partition === undefined ? undefined : [PARTITION];
     if (this.#hasIdentityQuery) names = [...(names ?? NO_NAMES), IDENTITY];
     const { headers } = this.#sent;
@@ -54,7 +54,7 @@ export class Selection {
 }
 
 const NO_NAMES: readonly string[] = Object.freeze([]);
-/** Headers of most requests, whose names need no closer look: this runs for every request. */
+/** Headers of most requests, whose names are skipped quickly, because this runs for every request. */
 const ORDINARY_NAMES: ReadonlySet<string> = new Set(
   "host connection accept accept-language accept-encoding sec-fetch-mode user-agent".split(" "),
 );
@@ -68,13 +68,13 @@ export function coalescingKey(request: OutgoingRequest, identity: CallerIdentity
   const { role, origin, call } = request;
   const { path, headers } = identity.apply(request);
   const key = `${role} ${origin}${path}\n${headers.join("\n")}`;
-  const options = SHAPING_OPTIONS.filter(name => call[name] !== undefined);
+  const options = KEY_OPTIONS.filter(name => call[name] !== undefined);
   if (options.length === 0) return key;
   return `${key}\n\n${JSON.stringify(options.map(name => [name, String(call[name])]))}`;
 }
 
-/** `outcome`, a function, is compared when a request joins, like the bounds in time. */
-const SHAPING_OPTIONS = [
+/** The options in the key. `outcome`, a function, and the time limits are compared when a request joins another one. */
+const KEY_OPTIONS = [
   "partition",
   "resolver",
   "service",

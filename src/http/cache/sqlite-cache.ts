@@ -41,8 +41,8 @@ const NONE: readonly FoundResponse[] = Object.freeze([]);
 /**
  * Stores responses in one SQLite file for several processes. The event loop never waits for another process: reading
  * needs no lock, and a change is queued while another process writes. `find` also returns queued changes.
- * The file holds digests of URLs and of selecting headers, because both may contain keys. Heads and bodies are stored in
- * clear; only the owner may read the file.
+ * The file holds digests of URLs and of selecting headers, because both may contain keys. Heads and bodies are not
+ * encrypted; only the owner may read the file.
  */
 export class SqliteCache implements CacheStore {
   readonly maxEntryBytes: number;
@@ -95,7 +95,7 @@ export class SqliteCache implements CacheStore {
   find(url: string): readonly FoundResponse[] {
     const key = digest(url);
     const opened = this.#opened;
-    // The same id in a file that was opened later is another body.
+    // In a file that was opened later, the same id belongs to another body.
     const bodyOf = (bodyKey: BodyKey) => (this.#opened === opened ? this.#read(file => file.body(bodyKey)) : undefined);
     const found = this.#read(file => file.find(key, this.#time.wallMs(), bodyOf)) ?? NONE;
     if ((opened?.file.pendingUses ?? 0) >= FLUSH_AT_PENDING_USES) this.#writer.flushSoon();
@@ -121,7 +121,10 @@ export class SqliteCache implements CacheStore {
     if (this.#hasFile()) this.#writer.add(removeWrite(url));
   }
 
-  /** Resolves when no change is queued. Await it before `close`, which drops the changes if another process is writing. */
+  /**
+   * Resolves when no change is queued, or writing is suspended. Await it before `close`, which drops the queued changes if
+   * another process is writing.
+   */
   settled(): Promise<void> {
     return this.#writer.settled();
   }
@@ -182,6 +185,7 @@ export class SqliteCache implements CacheStore {
     }
   }
 
+  /** True if another file is being opened. */
   #onFailure(done: "read" | "written", error: unknown): boolean {
     if (this.#opened !== undefined && (isDamage(error) || isMoved(error))) {
       this.#reopen(this.#opened, error);

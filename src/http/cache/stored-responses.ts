@@ -43,7 +43,7 @@ export class StoredResponses {
     const selection = new Selection(request, this.#callerIdentity());
     return stored.find(
       found =>
-        selection.separating.every(name => found.varyNames.includes(name)) &&
+        selection.separatingNames.every(name => found.varyNames.includes(name)) &&
         isVariant(found, selection.keyOf(found.varyNames)),
     );
   }
@@ -77,8 +77,8 @@ export class StoredResponses {
   }
 
   /**
-   * Removes the stored responses of a URL after a newer response that is not stored itself: it has no lifetime, or is too
-   * long. A response that says nothing about the resource (a failure, a missing permission) removes none.
+   * Removes the stored responses of a URL after a newer response that is not stored itself, because it has no lifetime or
+   * its body is too long. A response that says nothing about the resource (a failure, a missing permission) removes none.
    */
   supersede(request: OutgoingRequest, { status }: ResponseHead): void {
     if (status === 206 || !HEURISTICALLY_CACHEABLE.has(status) || request.record.outcome?.kind === "failure") return;
@@ -103,9 +103,9 @@ export class StoredResponses {
   #storedOf(request: OutgoingRequest, head: StoredHead, { identity, requestedMs }: SendingFacts): StoredResponse {
     const { status, statusText, headers } = head;
     const selection = new Selection(request, identity ?? this.#callerIdentity());
-    const { separating } = selection;
+    const { separatingNames } = selection;
     const varied = varyNames(headers["vary"]);
-    const names = separating.length === 0 ? varied : [...new Set([...varied, ...separating])].sort();
+    const names = separatingNames.length === 0 ? varied : [...new Set([...varied, ...separatingNames])].sort();
     return {
       status,
       statusText,
@@ -124,7 +124,7 @@ export function urlOf({ origin, path }: OutgoingRequest): string {
 
 /**
  * True for a throttle, and for a failure that only a rule or the caller recognises: its status and headers may look like
- * those of a response that is stored. A failure by its status alone is stored if the server gives it a lifetime.
+ * those of a response that may be stored. Another failure, known by its status, is stored if the server gives it a lifetime.
  */
 function isMarkedFailure({ record: { outcome }, call }: OutgoingRequest, status: number): boolean {
   return outcome?.kind === "failure" && (outcome.throttled || status < 400 || call.outcome !== undefined);

@@ -27,14 +27,14 @@ const HOSTS_MAX = 100;
 export class BypassDetector {
   readonly #onBypass: (request: BypassedRequest) => void;
   readonly #hosts = new Set<string>();
-  /** Where requests of undici were made, until the first one was reported. */
+  /** The stacks in which requests of undici were made; undefined after the first report. */
   #stacks: WeakMap<object, string> | undefined = new WeakMap();
 
   constructor(onBypass: (request: BypassedRequest) => void) {
     this.#onBypass = onBypass;
   }
 
-  /** @param watchesUndici false when the hub sends with a dispatcher of the caller, whose connections are not known */
+  /** @param watchesUndici false when the hub sends with a dispatcher or proxy agent whose connections are not marked */
   start(watchesUndici: boolean): () => void {
     const channels: readonly (readonly [string, (message: unknown) => void])[] = [
       ["http.client.request.start", this.#onNodeRequest],
@@ -51,7 +51,7 @@ export class BypassDetector {
     };
   }
 
-  /** Called in the stack of the program that sends, unlike `sendHeaders`. */
+  /** This channel publishes in the stack of the program that sends, unlike `sendHeaders`. */
   readonly #onCreate = (message: unknown): void => {
     if (this.#stacks === undefined || ownDispatch.isRunning) return;
     const { request } = message as { readonly request: UndiciRequest };
@@ -72,13 +72,13 @@ export class BypassDetector {
     const host = hostOf(origin);
     if (host === undefined || this.#hosts.has(host) || this.#hosts.size >= HOSTS_MAX) return;
     this.#hosts.add(host);
-    // Only the first stack is shown, and one for each request would cost time.
+    // Only the first stack is shown, and collecting one for each request would cost time.
     this.#stacks = undefined;
     this.#onBypass({ host, client, stack });
   }
 }
 
-/** Deeper than Node's ten frames, which undici uses up itself. */
+/** More than Node's default of ten frames, which are all frames of undici. */
 const STACK_FRAMES = 40;
 const FRAMES_SHOWN = 8;
 const UNINTERESTING =

@@ -1,8 +1,8 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 
 /**
- * Calls `count` with the bytes of the body as the client writes them. It replaces methods instead of listening, because
- * a body has no event for what was written.
+ * Calls `count` with the number of body bytes that the client writes. It replaces methods instead of listening, because a
+ * request has no event for what was written.
  */
 export function countSent(request: ClientRequest, count: (bytes: number) => void): void {
   const { write, end } = request;
@@ -21,7 +21,7 @@ export function countSent(request: ClientRequest, count: (bytes: number) => void
 }
 
 /**
- * Calls `count` with the bytes of the body as the parser delivers them. A listener for `data` would start the stream
+ * Calls `count` with the number of body bytes that the parser delivers. A listener for `data` would start the stream
  * before the client reads it.
  */
 export function countReceived(response: IncomingMessage, count: (bytes: number) => void): void {

@@ -17,7 +17,7 @@ export interface NodeClientDeps extends NodeRequestDeps {
   readonly isClosed: () => boolean;
 }
 
-/** Options that need a response of the hub, or another request, which the streams of node:http do not allow. */
+/** Options that need a response from the hub itself or a second request. The streams of node:http allow neither. */
 const UNSUPPORTED = [
   "offline",
   "staleOnDisconnect",
@@ -36,7 +36,7 @@ export function nodeInterceptor(deps: NodeClientDeps, callOf: () => CallOptions)
         send();
         return;
       }
-      // Its signal was aborted before: nothing is sent, and it must not wait for a slot.
+      // It was destroyed before, for example by its signal: nothing is sent, and it must not wait for a slot.
       if (request.destroyed) {
         end();
         return;
@@ -61,11 +61,14 @@ export function checkNodeCall(call: CallOptions, where: string): void {
 }
 
 function offlineError(): ConfigError {
-  const message = "a request of node:http cannot be served offline: it has no cache; use hub.fetch";
-  return new ConfigError([{ where: "hub.with", path: "offline", message }]);
+  const message = "requests of node:http have no cache, so they cannot be served offline; use hub.fetch";
+  return new ConfigError([{ where: "node:http", path: "offline", message }]);
 }
 
-/** Refuses private addresses, unless the agent has a `lookup` of its own, which Node then uses instead of this one. */
+/**
+ * Refuses private addresses. Names are not checked if the agent has a `lookup` of its own, which Node then uses instead of
+ * this one, or if the request opens its own connection (`createConnection`).
+ */
 function refusePrivate(request: ClientRequest, options: NodeRequestOptions): void {
   const host = request.host.replace(/^\[|\]$/g, "");
   if (isIP(host) !== 0 && isPrivateAddress(host)) throw new PrivateAddressError({ host, address: host });

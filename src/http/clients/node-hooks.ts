@@ -4,7 +4,7 @@ import type { NodeRequestOptions } from "./node-target.ts";
 
 /**
  * Takes a request before it gets a socket. `send` lets node:http continue. `end` ends a request that has no socket: with
- * the error, or without one as node:http does after `destroy`.
+ * an error, or without one, as node:http does after `destroy`.
  */
 export type NodeInterceptor = (
   request: ClientRequest,
@@ -39,7 +39,7 @@ const onSocket: OnSocket = function (socket, error) {
     return;
   }
   let failure: Error | undefined;
-  // Without a listener the error of a socket that waits would end the process.
+  // While the request waits, an error of its socket would end the process if there were no listener.
   const onError = (reason: Error) => {
     failure = reason;
   };
@@ -48,7 +48,7 @@ const onSocket: OnSocket = function (socket, error) {
     socket.off("error", onError);
     nodeOnSocket.call(this, socket, reason);
   };
-  // node:http waits forever for the close of a socket that has closed before.
+  // For a socket that is already closed, node:http would wait forever for its close event.
   const send = () => end(failure ?? (socket.destroyed ? connectionReset("socket hang up") : undefined));
   intercept(this, {}, send, end);
 };
@@ -67,7 +67,7 @@ function intercept(
   takeRequest(interceptor, request, options, send, end);
 }
 
-/** Passes a request to an interceptor; no other one sees it later. */
+/** Passes a request to an interceptor. No other interceptor gets it later. */
 export function takeRequest(
   interceptor: NodeInterceptor,
   request: ClientRequest,
@@ -104,7 +104,7 @@ export function hookNodeHttp(interceptor: NodeInterceptor): () => void {
     if (at === -1) return;
     interceptors.splice(at, 1);
     if (interceptors.length > 0) return;
-    // A library that has wrapped these methods keeps its wrappers. They call ours, which then do nothing.
+    // If a library has wrapped these methods, its wrappers stay. They call ours, which then only call those of Node.
     if (agentPrototype.addRequest === addRequest) agentPrototype.addRequest = nodeAddRequest;
     if (requestPrototype.onSocket === onSocket) requestPrototype.onSocket = nodeOnSocket;
   };

@@ -41,14 +41,14 @@ export interface NodeRequestPlan {
 }
 
 /**
- * Sockets that have carried a request. Node's `reusedSocket` is something else: it is true if the only earlier request
- * ended before it was written, and false if the request had to wait for a used socket.
+ * Sockets over which a request was sent. Node's `reusedSocket` differs: it is true if the only earlier request ended
+ * before it was written, and false if the request had to wait for a used socket.
  */
 const USED_SOCKETS = new WeakSet<Socket>();
 
 /**
- * A request of node:http on its way through the gate: it is held until it has a grant, and the grant is stamped when
- * its headers are written, reported when the response begins or fails, and released when the request is closed.
+ * A request of node:http that goes through the gate. It is held until it has a grant. The grant is stamped when the
+ * headers are written, gets the outcome when the response begins or fails, and is released when the request is closed.
  *
  * It watches the request by its own `emit` and `destroy`, and not by listeners: a listener for `response` or `upgrade`
  * would change what node:http does with a response that the client does not handle.
@@ -95,13 +95,13 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     }
   }
 
-  /** The hub is destroyed. */
+  /** Called when the hub is destroyed. */
   abort(reason: unknown): void {
     this.#isEndedByHub = true;
     this.#client.destroy(reason instanceof Error ? reason : new Error(String(reason)));
   }
 
-  /** Nothing of the body was read for a while: either the server has sent nothing, or the client does not read. */
+  /** Called when nothing of the body was read for a while: the server has sent nothing, or the client does not read. */
   abandon(unreadMs: number): void {
     const response = this.#response;
     if (response === undefined || this.isOver) return;
@@ -151,7 +151,7 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     return true;
   }
 
-  /** Before the wait: the client ends the request at once, and its headers are fixed then. */
+  /** Called before the wait: clients end their request at once, and then its headers are fixed. */
   #startTrace(): void {
     this.deps.tracers.start(this.request);
     const { origin, method } = this.request;
@@ -183,11 +183,12 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     });
   }
 
+  /** False when the client must not get the response, because its Location contains a key. */
   #answered(response: IncomingMessage): boolean {
     const { statusCode: status = 0, statusMessage: statusText = "", headers } = response;
     this.status = status;
     this.#response = response;
-    this.#watchDropped(response);
+    this.#watchDestroy(response);
     this.stamp?.stamp();
     this.log?.head(status);
     countReceived(response, bytes => this.log?.received(bytes));
@@ -206,8 +207,8 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     }
   }
 
-  /** A client that destroys its response has aborted; node:http itself does so only when the socket is closed. */
-  #watchDropped(response: IncomingMessage): void {
+  /** A client that destroys its response has aborted. node:http itself destroys it only when the socket is closed. */
+  #watchDestroy(response: IncomingMessage): void {
     const { destroy } = response;
     response.destroy = (error?: Error) => {
       if (!response.complete && this.#client.socket?.destroyed === false) this.#isAborted = true;
@@ -215,7 +216,7 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     };
   }
 
-  /** Reported before the client is notified: it may send the next request at once. */
+  /** Reports before the client is notified: the client may send its next request at once. */
   #failed(error: unknown): void {
     this.#error ??= error;
     if (this.#response === undefined && !this.#isAborted) this.grant?.report({ outcome: outcomeOfError(error), error });
@@ -244,12 +245,12 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     const leftMs = Math.max(0, (this.request.deadlineUs - time.monotonicUs()) / 1000);
     this.#deadline = time.setTimer(leftMs, () => {
       // A timer may fire up to 1 ms early.
-      if (!this.#expired()) this.#armDeadline();
+      if (!this.#endIfExpired()) this.#armDeadline();
     });
   }
 
-  /** Ends the request if its deadline has passed. A client that reads the body gets the error there. */
-  #expired(): boolean {
+  /** Ends the request if its deadline has passed, else returns false. A client that reads the body gets the error there. */
+  #endIfExpired(): boolean {
     const error = deadlineError(this.request, this.deps.time.monotonicUs());
     if (error === undefined) return false;
     this.#isEndedByHub = true;
@@ -263,7 +264,8 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     if (this.#isCut()) this.#error ??= connectionReset("the connection was closed before the response was complete");
     const outcome = this.#outcome();
     this.request.record.outcome = outcome;
-    // After the agent has got the socket back: a request that got the slot earlier would open a second connection.
+    // Releases the slot after the agent has got the socket back: a request that got the slot earlier would open a second
+    // connection.
     this.#finish(outcome, work => queueMicrotask(work));
   }
 
@@ -275,7 +277,7 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     return this.outcomeOfAbort(this.#error, !this.#isWritten) ?? NEUTRAL;
   }
 
-  /** The connection ended in the middle of the response. */
+  /** Whether the connection ended in the middle of the response. */
   #isCut(): boolean {
     if (this.#response === undefined || this.#response.complete) return false;
     return !this.#client.destroyed || (!this.#isAborted && this.status !== 101);

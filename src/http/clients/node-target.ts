@@ -15,8 +15,8 @@ export interface NodeTarget {
 }
 
 /**
- * Where a request of node:http goes. Undefined for a request that the limits of a host do not concern: over a socket of
- * this machine, and CONNECT, which only opens a connection for other requests.
+ * Where a request of node:http goes. Undefined for a request to which no limits of a host apply: over a Unix socket or
+ * named pipe, and CONNECT, which only opens a connection for other requests.
  */
 export function nodeTarget(request: ClientRequest, options: NodeRequestOptions): NodeTarget | undefined {
   const { method, path, protocol, host } = request;

@@ -8,7 +8,7 @@ import type { TLSSocket } from "node:tls";
  */
 export function onHeadersWritten(request: ClientRequest, socket: Socket, written: () => void): void {
   const { write } = socket;
-  // Another module may have replaced the method of this socket too.
+  // Another module may have replaced the `write` of this socket before.
   const isReplaced = Object.hasOwn(socket, "write");
   const restore = () => {
     if (socket.write !== watched) return;
@@ -24,7 +24,7 @@ export function onHeadersWritten(request: ClientRequest, socket: Socket, written
   request.once("close", restore);
 }
 
-/** node:net keeps what is written while the connection is not yet open. */
+/** node:net buffers what is written until the connection is open. */
 function whenOpen(socket: Socket, written: () => void): void {
   const { encrypted, secureConnecting } = socket as TLSSocket & { readonly secureConnecting?: boolean };
   if (encrypted && (socket.connecting || secureConnecting)) socket.once("secureConnect", written);

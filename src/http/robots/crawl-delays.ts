@@ -9,8 +9,8 @@ const CRAWL_DELAY_S_MAX = 60;
 const HOSTS_MAX = 4096;
 
 /**
- * The Crawl-delays of hosts, as limits: one request within the delay, over the roles landing and artifact together. It
- * is a budget above those of the policy, so it can only tighten them.
+ * The Crawl-delays of hosts, as limits: one request within the delay, over the roles landing and artifact together. A
+ * delay is a total above the budgets of the policy, so it can only tighten them.
  */
 export class CrawlDelays {
   readonly #totals = new Map<string, TotalBudget>();

@@ -20,7 +20,7 @@ const ROBOTS_BYTES_MAX = 512_000;
 const REDIRECTS_MAX = 5;
 /** Requests to the host wait for its robots.txt, so a slow one must not hold them for long. */
 const DEADLINE_MS = 10_000;
-/** Bounds the memory for a crawler that calls very many origins; the oldest is deleted, and read again when it is needed. */
+/** Bounds the memory for a crawler that calls very many origins. The oldest is deleted, and read again if needed. */
 const ORIGINS_MAX = 4096;
 
 /**
@@ -44,7 +44,7 @@ export class RobotsReader {
     return role !== "metadata" && call.service === undefined && !this.#deps.isListed(host, path);
   }
 
-  /** Undefined when the robots.txt of this origin was read; else it is being read until the promise resolves. */
+  /** Reads the robots.txt of this origin, and resolves when that is done. Undefined if it was read before. */
   read({ origin, host }: Pick<OutgoingRequest, "origin" | "host">): Promise<void> | undefined {
     if (this.#origins.has(origin)) return this.#origins.get(origin);
     const reading = this.#fetch(origin, host)
@@ -55,7 +55,7 @@ export class RobotsReader {
     return reading;
   }
 
-  /** A sink that reads the robots.txt that a caller has requested, so that it is not requested twice. */
+  /** A sink for a caller that requests robots.txt itself: it also reads the text, so that it is not requested twice. */
   observe({ origin, host }: Pick<OutgoingRequest, "origin" | "host">, sink: ResponseSink): ResponseSink {
     if (this.#origins.has(origin)) return sink;
     let text: TextCollector | undefined;

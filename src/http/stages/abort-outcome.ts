@@ -5,9 +5,9 @@ import { DeadlineExceededError } from "../../errors.ts";
 export interface AbortedAfter {
   /** Time since the request was passed to the wire, in ms, the time to connect included. */
   readonly silentMs: number;
-  /** Time since the hub first saw the signal of the call, or since the call began if that is longer, in ms. */
+  /** Time since the hub first saw the signal of the call, or since the call began if it has no signal, in ms. */
   readonly timeoutMs: number;
-  /** The request had no connection yet. @default false */
+  /** True when the request had no connection yet. @default false */
   readonly isUnreached?: boolean;
 }
 

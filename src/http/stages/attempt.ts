@@ -9,7 +9,7 @@ import { withMissingHeaders } from "../headers.ts";
 import { ownDispatch } from "../wire/own-sockets.ts";
 import { BodySample } from "./body-sample.ts";
 import { GatedRequest, type GatedRequestDeps } from "./gated-request.ts";
-import { type HostFeedback, hostFeedback, throttled } from "./host-feedback.ts";
+import { asThrottled, type HostFeedback, hostFeedback } from "./host-feedback.ts";
 import { isReplayableBody } from "./resending-request.ts";
 import type {
   OutgoingRequest,
@@ -35,13 +35,13 @@ export function attemptStage(deps: AttemptDeps): SendIdentified {
 }
 
 const RESOLVED = Promise.resolve();
-/** A server that ends more HTTP/2 sessions than this under one request has failed. */
+/** A server that ends more HTTP/2 sessions than this during one request has failed. */
 const UNPROCESSED_RESENDS_MAX = 3;
 
 /**
  * One attempt over undici: takes a grant, sends the request, stamps the grant when the headers are written, reports the
- * outcome once, and releases the grant when the body has ended. All of this holds whatever the caller, the server and the
- * connection do in between.
+ * outcome once, and releases the grant when the body has ended. It does so whatever the caller, the server and the
+ * connection do in the meantime.
  */
 class RequestAttempt
   extends GatedRequest<OutgoingRequest, AttemptDeps>
@@ -58,10 +58,11 @@ class RequestAttempt
   #isWatched = false;
   /** The beginning of a response whose body may say that the host throttles. */
   #heldBack: { readonly sample: BodySample; readonly feedback: HostFeedback } | undefined;
-  /** How often the HTTP/2 session ended before the server processed the request, and whether it has just done so. */
-  #unprocessed = 0;
+  /** How often the HTTP/2 session ended before the server processed the request. */
+  #unprocessedCount = 0;
+  /** True while such a request is aborted, until its error arrives. */
   #isUnprocessed = false;
-  #reason: unknown;
+  #abortReason: unknown;
 
   constructor(deps: AttemptDeps, request: OutgoingRequest, sink: ResponseSink, sent: SentFields) {
     super(deps, request);
@@ -85,12 +86,12 @@ class RequestAttempt
   abort(reason: unknown): void {
     if (this.#sink === undefined) return;
     this.#sink = undefined;
-    this.#reason = reason ?? new errors.RequestAbortedError();
-    this.leaveQueue(this.#reason);
+    this.#abortReason = reason ?? new errors.RequestAbortedError();
+    this.leaveQueue(this.#abortReason);
     // Without a controller the request may still be connecting. Nothing is written, so the grant is given back at once
     // (law L5), and onRequestStart aborts the request before it is written.
-    if (this.#controller === undefined) this.#end(this.outcomeOfAbort(this.#reason, true), this.#reason);
-    else this.#controller.abort(this.#asError(this.#reason));
+    if (this.#controller === undefined) this.#end(this.outcomeOfAbort(this.#abortReason, true), this.#abortReason);
+    else this.#controller.abort(this.#asError(this.#abortReason));
   }
 
   abandon(unreadMs: number): void {
@@ -104,7 +105,7 @@ class RequestAttempt
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#sink === undefined) {
-      controller.abort(this.#asError(this.#reason));
+      controller.abort(this.#asError(this.#abortReason));
       return;
     }
     if (this.#controller !== undefined) {
@@ -159,7 +160,7 @@ class RequestAttempt
     this.#deliverHeldBack();
     const sink = this.#sink;
     this.#sink = undefined;
-    // The outcome that the head gave: a response that is not a failure is reported when it is complete.
+    // The outcome was decided by the head. One that is not a failure is reported only now, when the response is complete.
     const outcome = this.request.record.outcome ?? SUCCESS;
     this.endLog(outcome, undefined, false);
     // undici reuses the connection only in the turn of the event loop that it schedules when this method returns. A
@@ -178,7 +179,7 @@ class RequestAttempt
     if (this.#isUnprocessed && this.#sendAgain()) return;
     const isAborted = this.#sink === undefined;
     const outcome = isAborted
-      ? (this.outcomeOfAbort(this.#reason, this.#controller === undefined) ?? NEUTRAL)
+      ? (this.outcomeOfAbort(this.#abortReason, this.#controller === undefined) ?? NEUTRAL)
       : outcomeOfError(error);
     const { record } = this.request;
     record.settled(outcome, record.retryAfterMs);
@@ -217,13 +218,13 @@ class RequestAttempt
     this.request.observer?.onResponseStarted?.();
   }
 
-  /** Ending a session is not a failure of the host. A request that was not processed may be resent, whatever its method. */
+  /** The end of a session is not a failure of the host. A request that was not processed may be resent with any method. */
   #sendAgain(): boolean {
     this.#isUnprocessed = false;
-    this.#unprocessed += 1;
+    this.#unprocessedCount += 1;
     if (
       this.#sink === undefined ||
-      this.#unprocessed > UNPROCESSED_RESENDS_MAX ||
+      this.#unprocessedCount > UNPROCESSED_RESENDS_MAX ||
       !isReplayableBody(this.request.body)
     ) {
       return false;
@@ -235,7 +236,7 @@ class RequestAttempt
     return true;
   }
 
-  /** Later, because the sink must not be called before `SendRequest` has returned, nor undici from its own callbacks. */
+  /** Enters the gate later: the sink must not be called before `SendRequest` has returned, nor undici from its callbacks. */
   #scheduleEnter(): void {
     // Cheaper than queueMicrotask, which creates an AsyncResource for each call.
     RESOLVED.then(() => {
@@ -258,16 +259,16 @@ class RequestAttempt
     return this.#sink === undefined;
   }
 
-  /** Also for a request that is sent again, because its HTTP/2 session ended: it has no bound of its own for that. */
+  /** Also true after an HTTP/2 session has ended: without `maxWaitMs`, the second sending may wait until the deadline. */
   protected get isBoundByDeadline(): boolean {
-    return this.request.call.deadlineMs !== undefined || this.#unprocessed > 0;
+    return this.request.call.deadlineMs !== undefined || this.#unprocessedCount > 0;
   }
 
   protected send(): void {
     const { options, origin, method, body, record } = this.request;
     const { path, headers } = this.#sent;
     const trace = record.account.trace?.attemptStarted({ attempt: record.account.tries, method, origin });
-    const isResent = this.#unprocessed > 0;
+    const isResent = this.#unprocessedCount > 0;
     if (this.grant !== undefined)
       this.log = this.deps.telemetry.beginAttempt(this.request, this.grant, isResent, trace);
     const sent = {
@@ -284,7 +285,7 @@ class RequestAttempt
     this.#connectionsBefore = this.deps.connections.total;
     ownDispatch.isRunning = true;
     try {
-      if (this.request.needsCallerContext || this.#unprocessed > 0)
+      if (this.request.needsCallerContext || isResent)
         this.request.callerContext.runInAsyncScope(this.deps.wire.dispatch, this.deps.wire, sent, this);
       else this.deps.wire.dispatch(sent, this);
     } catch (error) {
@@ -302,14 +303,14 @@ class RequestAttempt
     this.#sink?.started(head);
   }
 
-  /** The beginning of the body is known, and decides what the response says about the host. */
+  /** Delivers the head and the beginning of the body, which decides whether the host throttles. */
   #deliverHeldBack(): void {
     if (this.#heldBack === undefined) return;
     const { sample, feedback } = this.#heldBack;
     this.#heldBack = undefined;
     const text = sample.text();
     const rule = feedback.bodyRules.find(each => matchesBody(each, text));
-    this.#deliverHead(sample.head, rule === undefined ? feedback : throttled(feedback, rule));
+    this.#deliverHead(sample.head, rule === undefined ? feedback : asThrottled(feedback, rule));
     for (const chunk of sample.chunks) this.#sink?.data(chunk);
   }
 

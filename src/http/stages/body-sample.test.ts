@@ -141,7 +141,7 @@ test("an error of the call option outcome is a warning, and another value than a
       throw new Error("a bug");
     },
   });
-  assert.match((await first).message, /outcome failed: a bug; the policy classifies the response/);
+  assert.match((await first).message, /^the call option outcome failed: a bug; the policy classifies the response/);
   const second = warned();
   await get({ outcome: () => "great" as "success" });
   assert.match((await second).message, /expected "success", "failure".*found "great"/);

@@ -29,8 +29,8 @@ export function cacheStage({ store, ...deps }: CacheStageDeps, next: SendRequest
   return (request, sink) => {
     const { headers, call, cacheMode } = request;
     const directives = requestControl(joinedHeader(headers, "cache-control"), joinedHeader(headers, "pragma"));
-    const given = cacheMode === "default" ? directives : withCacheMode(directives, cacheMode);
-    const control = withCallOptions(given, call);
+    const requested = cacheMode === "default" ? directives : withCacheMode(directives, cacheMode);
+    const control = withCallOptions(requested, call);
     if (cache !== undefined && mayUseCache(request, control)) return cache.send(request, control, sink);
     if (control.onlyIfCached) return deliverNotCached(request, sink);
     return next(request, cache === undefined ? sink : cache.sinkFor(request, control, sink));

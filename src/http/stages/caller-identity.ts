@@ -41,8 +41,8 @@ interface Origin {
   readonly isHttps: boolean;
   /** The host as the policy names it. */
   readonly name: string;
-  /** No identity can apply. */
-  readonly isPlain: boolean;
+  /** True when no identity can apply. */
+  readonly hasNoIdentity: boolean;
   /** At most one for each service of its paths, with and without the identity of the host. */
   readonly variants: { readonly identities: readonly Identity[]; readonly added: AddedFields }[];
 }
@@ -53,8 +53,8 @@ interface QueryField extends Parameter {
 
 /**
  * Adds to each request the identification that its host wants (User-Agent, address, API key), and only for that host.
- * It is applied after the cache and for each redirect hop again, so what it adds is in no URL of a cache entry, no event
- * and no URL that the caller sees. The cache selects stored responses by it (cache/selection.ts).
+ * It is applied after the cache, and again for each redirect hop. So what it adds is not in the URLs of cache entries, in
+ * events or in URLs that the caller sees. The cache selects stored responses by it (cache/selection.ts).
  */
 export class CallerIdentity {
   readonly #identities: Identities;
@@ -111,7 +111,7 @@ export class CallerIdentity {
     const added = this.#fieldsFor(request);
     if (added === this.#userAgent) return head;
     const given = typeof location === "string" ? [location] : location;
-    const clean = given.map(text => withoutParameters(text, (name, value) => isOurs(name, value, added)));
+    const clean = given.map(text => withoutParameters(text, (name, value) => isAddedOrSecret(name, value, added)));
     if (clean.some(text => containsSecret(text, added.secrets))) {
       throw new RedirectError(
         `${hostOf(request.origin).host} redirects to a URL that contains the key sent to this host; ` +
@@ -126,7 +126,7 @@ export class CallerIdentity {
   #fieldsFor({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): AddedFields {
     const known = this.#originOf(origin);
     // A path that is a whole URL goes to a proxy, which may pass it to any host.
-    if (known.isPlain || !path.startsWith("/")) return this.#userAgent;
+    if (known.hasNoIdentity || !path.startsWith("/")) return this.#userAgent;
     const identities = this.#identities.at(known.host, known.port, path, this.#routing?.find(known.name, path));
     if (identities.length === 0) return this.#userAgent;
     const same = known.variants.find(variant => isSameList(variant.identities, identities));
@@ -142,8 +142,8 @@ export class CallerIdentity {
     const { host, port, isHttps } = hostOf(origin);
     const withPort = `${host}:${port}`;
     const name = this.#routing?.isNamed(withPort) ? withPort : host;
-    const isPlain = host === "" || (this.#routing === undefined && this.#identities.of(host, port) === undefined);
-    const created = { host, port, isHttps, name, isPlain, variants: [] };
+    const hasNoIdentity = host === "" || (this.#routing === undefined && this.#identities.of(host, port) === undefined);
+    const created = { host, port, isHttps, name, hasNoIdentity, variants: [] };
     if (this.#origins.size >= ORIGINS_MAX) {
       for (const oldest of this.#origins.keys()) {
         this.#origins.delete(oldest);
@@ -156,10 +156,12 @@ export class CallerIdentity {
 
   #merge(identities: readonly Identity[], { host, port, isHttps }: Origin): AddedFields {
     // Another port of the host may belong to another service, which must not get the key.
-    const safe = (identity: Identity) => isLoopback(host) || (isHttps && (port === 443 || identity.namesPort));
-    const sent = (part: "query" | "headers") =>
-      mergedByName(identities.map(identity => identity[part].filter(field => !field.isSecret || safe(identity))));
-    const [query, headers] = [sent("query"), sent("headers")];
+    const maySendSecrets = ({ namesPort }: Identity) => isLoopback(host) || (isHttps && (port === 443 || namesPort));
+    const merged = (part: "query" | "headers") =>
+      mergedByName(
+        identities.map(identity => identity[part].filter(field => !field.isSecret || maySendSecrets(identity))),
+      );
+    const [query, headers] = [merged("query"), merged("headers")];
     return {
       query: query.map(field => {
         const value = field.reveal();
@@ -220,7 +222,7 @@ function indexOfName(fields: readonly string[], name: string): number {
 }
 
 /** True for a parameter that `apply` added, and for any parameter that contains a secret, also in a nested URL. */
-function isOurs(name: string, value: string, { query, secrets }: AddedFields): boolean {
+function isAddedOrSecret(name: string, value: string, { query, secrets }: AddedFields): boolean {
   if (query.some(field => field.name === name && field.value === value)) return true;
   const text = `${name}=${value}`;
   const inner = unescaped(text);
@@ -232,7 +234,7 @@ function isOurs(name: string, value: string, { query, secrets }: AddedFields): b
   );
 }
 
-/** Host names are in lower case, and a server may encode a URL several times. */
+/** Ignores case, because host names are in lower case. Decodes twice, because a server may encode a URL several times. */
 function containsSecret(location: string, secrets: readonly string[]): boolean {
   const once = unescaped(location);
   const texts = [location, once, unescaped(once)].map(text => text.toLowerCase());
@@ -266,21 +268,21 @@ interface Parameter {
 function withParameters(url: string, parameters: readonly Parameter[]): string {
   if (parameters.length === 0) return url;
   const { start, end } = queryRange(url);
-  const present = parsed(start === undefined ? "" : url.slice(start, end));
+  const present = parseQuery(start === undefined ? "" : url.slice(start, end));
   const added = parameters.filter(({ name }) => !present.has(name)).map(({ text }) => text);
   if (added.length === 0) return url;
   const before = url.slice(0, end);
-  const glue = start === undefined ? "?" : start === end || before.endsWith("&") ? "" : "&";
-  return `${before}${glue}${added.join("&")}${url.slice(end)}`;
+  const separator = start === undefined ? "?" : start === end || before.endsWith("&") ? "" : "&";
+  return `${before}${separator}${added.join("&")}${url.slice(end)}`;
 }
 
-/** Removes parameters. `isUnwanted` gets them decoded. */
+/** Removes parameters. `isUnwanted` gets their decoded names and values. */
 function withoutParameters(url: string, isUnwanted: (name: string, value: string) => boolean): string {
   const { start, end } = queryRange(url);
   if (start === undefined) return url;
   const parts = url.slice(start, end).split("&");
   const kept = parts.filter(part => {
-    for (const [name, value] of parsed(part)) if (isUnwanted(name, value)) return false;
+    for (const [name, value] of parseQuery(part)) if (isUnwanted(name, value)) return false;
     return true;
   });
   if (kept.length === parts.length) return url;
@@ -297,6 +299,6 @@ function queryRange(url: string): { readonly start: number | undefined; readonly
 }
 
 /** URLSearchParams drops a leading question mark, but here it is part of the first name: `/a??b=1`. */
-function parsed(query: string): URLSearchParams {
+function parseQuery(query: string): URLSearchParams {
   return new URLSearchParams(`&${query}`);
 }

@@ -23,13 +23,13 @@ export interface GatedRequestDeps extends WriteStampDeps {
 export type GatedFields = ReportedRequest & Pick<OutgoingRequest, "deadlineUs" | "signalSinceUs">;
 
 const notBlocked = () => 0;
-/** Of nearly every response. */
+/** The feedback of nearly every response. */
 const NO_FEEDBACK: ServerFeedback = Object.freeze({ isThrottled: false });
 
 /**
- * The way of one request through the gate, whichever client sends it: it waits for a grant and for the jitter of a trial
- * call, reports what the response says about the host, and gives the grant back. The subclass sends the request, and says
- * when its headers are written (`stamp`), when its response begins and when it ends.
+ * Takes one request through the gate, for every client. It waits for a grant and for the jitter of a trial call, reports
+ * what the response says about the host, and releases the grant. The subclass sends the request. It reports when the
+ * headers are written (`stamp`), when the response begins and when it ends.
  */
 export abstract class GatedRequest<Request extends GatedFields, Deps extends GatedRequestDeps> implements QueuedCaller {
   protected readonly deps: Deps;
@@ -48,9 +48,9 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
   /** The part of the wait in the queue in which a circuit or cooldown blocked the request, in ms. */
   #breakerWaitMs = notBlocked;
   #jitter: Timer | undefined;
-  /** When it came to the gate, in monotonic microseconds. */
+  /** When the request first entered the gate, in monotonic microseconds. */
   #enteredUs = 0;
-  /** Its waits before a new cooldown sent it back to the gate. */
+  /** Its waits in the queue before a new cooldown sent it back to the gate; undefined without such a wait. */
   #earlierWait: EarlierWait | undefined;
 
   constructor(deps: Deps, request: Request) {
@@ -58,9 +58,9 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     this.request = request;
   }
 
-  /** The caller has ended the request, so a grant that comes now is given back. */
+  /** True when the caller has ended the request, so that a grant that comes now is released unused. */
   protected abstract readonly isOver: boolean;
-  /** The deadline also bounds the wait in the queue: a request that cannot be sent in time is refused at once. */
+  /** True when the deadline also bounds the wait in the queue: a request that cannot be sent in time is refused at once. */
   protected abstract readonly isBoundByDeadline: boolean;
   /** Sends the request. It has a grant. */
   protected abstract send(): void;
@@ -78,7 +78,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     const { host, role, path, method, call, record } = this.request;
     record.queued(nowUs);
     const ownMs = call.maxWaitMs;
-    // Counted from its first arrival at the gate, like all bounds.
+    // All bounds count from the first time that the request entered the gate.
     const leftMs = this.isBoundByDeadline ? Math.max(0, (this.request.deadlineUs - this.#enteredUs) / 1000) : undefined;
     const isDeadlineFirst = leftMs !== undefined && (ownMs === undefined || leftMs < ownMs);
     try {
@@ -127,7 +127,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     this.grant = grant;
     this.stamp = new WriteStamp(this.deps, grant);
     this.request.record.granted(grant.wait);
-    // Ended in the moment between the grant and this call.
+    // The caller has ended the request between the grant and this call.
     if (this.isOver) this.releaseGrant(false);
     else if (grant.jitterMs === 0) this.#sendInTime(0, nowUs);
     else this.#jitter = this.deps.time.setTimer(grant.jitterMs, () => this.#afterJitter(grant.jitterMs));
@@ -149,11 +149,11 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     this.#enterGate(nowUs);
   }
 
-  /** On a busy event loop the request may get its slot before the timer of its deadline fires. */
+  /** Sends the request unless its deadline has passed: on a busy event loop, the timer of the deadline may be late. */
   #sendInTime(jitterMs: number, nowUs: number): void {
     const { call, record } = this.request;
-    const late = call.deadlineMs === undefined ? undefined : deadlineError(this.request, nowUs);
-    if (late === undefined) {
+    const deadlineExceeded = call.deadlineMs === undefined ? undefined : deadlineError(this.request, nowUs);
+    if (deadlineExceeded === undefined) {
       this.passedUs = nowUs;
       record.tried(jitterMs);
       this.send();
@@ -161,7 +161,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     }
     record.jitterLost(jitterMs);
     this.releaseGrant(false);
-    this.refused(late);
+    this.refused(deadlineExceeded);
   }
 
   /** A failure and its cooldown are reported at once, every other response only when its body is complete. */
@@ -198,7 +198,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     if (log === undefined) return;
     const { outcome: reported, retryAfterMs } = this.request.record;
     this.deps.telemetry.emitAttempt(log, retryAfterMs, {
-      // The head of a response that failed was reported when it arrived.
+      // A failure in the head of a response was reported when the head arrived.
       outcome: outcome !== undefined && this.status !== undefined ? (reported ?? outcome) : outcome,
       error,
       isAborted,
@@ -208,7 +208,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
 
   /**
    * Frees the slots of the grant, and its units too if nothing was written.
-   * @param isCut the other side has ended the connection
+   * @param isCut true when the other side has ended the connection
    */
   protected releaseGrant(isCut: boolean): void {
     this.#jitter?.cancel();

@@ -259,7 +259,7 @@ test("settleCosts gets the head of the response, and its error becomes a warning
   assert.equal(await (await hub.fetch(url, { costs: { credits: 5 }, settleCosts: fail })).text(), "ok");
   assert.match(
     (await warned)[0].message,
-    /^settleCosts failed: costs\.credits must be an integer of at least 0, got -1/,
+    /^the call option settleCosts failed: costs\.credits must be an integer of at least 0, got -1/,
   );
   assert.equal(credits(), 47);
   await assert.rejects(

@@ -45,36 +45,36 @@ export function hostFeedback(
 ): HostFeedback {
   const { status, headers } = head;
   const retryAfter = headers["retry-after"];
-  const waitMs =
+  const retryAfterMs =
     retryAfter === undefined
       ? undefined
       : parseRetryAfterMs(retryAfter, { responseDate: fieldLine(headers["date"]), wallMs: time.wallMs() });
   const announced = announcements(headers, time);
   const outcome = breakers.classify({
     status,
-    retryAfterMs: waitMs,
+    retryAfterMs,
     remaining: announced && leastRemaining(announced),
     isMemento: headers["memento-datetime"] !== undefined,
   });
   const judgement = call.outcome && judgementOf(head, call.outcome);
   const rules =
     judgement === undefined ? matchingRules(breakersOf(breakers).throttleRules(host, path), head) : NO_THROTTLE_RULES;
-  // Nearly every response.
-  if (outcome.kind === "success" && (waitMs ?? announced ?? judgement) === undefined && rules.length === 0)
+  // True for nearly every response.
+  if (outcome.kind === "success" && (retryAfterMs ?? announced ?? judgement) === undefined && rules.length === 0)
     return PLAIN_SUCCESS;
-  const feedback = { outcome, retryAfterMs: waitMs, announced, bodyRules: NO_THROTTLE_RULES };
+  const feedback = { outcome, retryAfterMs, announced, bodyRules: NO_THROTTLE_RULES };
   if (judgement !== undefined) return { ...feedback, ...judgement };
   // An archive replays the response of another server.
   if (rules.length === 0 || headers["memento-datetime"] !== undefined) return feedback;
   if (outcome.kind === "failure" && outcome.throttled) return feedback;
-  const certain = rules.find(({ body }) => body === undefined);
-  return certain === undefined ? { ...feedback, bodyRules: rules } : throttled(feedback, certain);
+  const headRule = rules.find(({ body }) => body === undefined);
+  return headRule === undefined ? { ...feedback, bodyRules: rules } : asThrottled(feedback, headRule);
 }
 
 /** Nothing is allocated for a response whose status no rule names: the policy has rules for every host. */
 function matchingRules(rules: readonly ThrottleRule[], { status, headers }: ResponseHead): readonly ThrottleRule[] {
-  for (const named of rules) {
-    if (!matchesStatus(named, status)) continue;
+  for (const first of rules) {
+    if (!matchesStatus(first, status)) continue;
     return rules.filter(rule => matchesStatus(rule, status) && matchesHeader(rule, name => fieldLine(headers[name])));
   }
   return NO_THROTTLE_RULES;
@@ -88,7 +88,7 @@ const PLAIN_SUCCESS: HostFeedback = Object.freeze({
 });
 
 /** The feedback of a response that a rule has recognised as a throttle. */
-export function throttled(feedback: HostFeedback, { retryAfterMs }: ThrottleRule): HostFeedback {
+export function asThrottled(feedback: HostFeedback, { retryAfterMs }: ThrottleRule): HostFeedback {
   const pauseMs = feedback.retryAfterMs ?? retryAfterMs;
   return { ...feedback, outcome: THROTTLED, retryAfterMs: pauseMs, bodyRules: NO_THROTTLE_RULES };
 }
@@ -119,8 +119,8 @@ function leastRemaining(announced: readonly AnnouncedLimit[]): number | undefine
 }
 
 /**
- * Settles what an attempt really used, when its response has begun: by the headers that the policy names, then by the
- * option of the call. An error of the caller's function becomes a warning: the response itself is not affected.
+ * Settles the costs of an attempt, when its response has begun: by the headers that the policy names, then by the option
+ * of the call. An error of the caller's function becomes a process warning; the response is not affected.
  */
 export function settleCosts(grant: Grant, { status, headers }: ResponseHead, settle: CallOptions["settleCosts"]): void {
   const { costHeaders } = grant;
@@ -133,9 +133,8 @@ export function settleCosts(grant: Grant, { status, headers }: ResponseHead, set
     const used = settle({ status, headers });
     if (used !== undefined) grant.settle(used);
   } catch (error) {
-    process.emitWarning(`settleCosts failed: ${redactedText(messageOf(error))}; the call keeps its estimated costs`, {
-      type: "DocstokgWarning",
-    });
+    const message = `the call option settleCosts failed: ${redactedText(messageOf(error))}; the call keeps its estimated costs`;
+    process.emitWarning(message, { type: "DocstokgWarning" });
   }
 }
 

@@ -10,7 +10,7 @@ import type {
   SentFields,
 } from "./stage.ts";
 
-/** Adds the identification of the caller that each host wants. A reload may replace `current()` at any time. */
+/** Adds the identification of the caller that each host wants. `current` is read for each request: a reload replaces it. */
 export function identifyStage(current: () => CallerIdentity, next: SendIdentified): SendRequest {
   return (request, sink) => {
     const callerIdentity = current();

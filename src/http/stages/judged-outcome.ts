@@ -20,15 +20,15 @@ export function judgementOf(
 ): Judgement | undefined {
   try {
     const judged = judge({ status, headers });
-    return judged === undefined ? undefined : parsed(judged);
+    return judged === undefined ? undefined : toJudgement(judged);
   } catch (error) {
-    const message = `outcome failed: ${redactedText(messageOf(error))}; the policy classifies the response`;
+    const message = `the call option outcome failed: ${redactedText(messageOf(error))}; the policy classifies the response`;
     process.emitWarning(message, { type: "DocstokgWarning" });
     return undefined;
   }
 }
 
-function parsed(judged: JudgedOutcome): Judgement {
+function toJudgement(judged: JudgedOutcome): Judgement {
   if (judged === "success") return { outcome: SUCCESS };
   if (judged === "neutral") return { outcome: NEUTRAL };
   if (judged === "failure") return { outcome: FAILED };

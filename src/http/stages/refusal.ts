@@ -4,7 +4,7 @@ import { RateLimitExceeded, RejectedError } from "../../errors.ts";
 import type { Time } from "../../time/time.ts";
 import type { OutgoingRequest, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 
-/** Retry-After of a refusal whose end is not known, in ms. */
+/** Retry-After of a refusal whose duration is not known, in ms. */
 const UNKNOWN_WAIT_MS = 1000;
 
 /** `detail` of `Cache-Status`, and `type` in the body. */
@@ -15,8 +15,8 @@ const DETAILS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Answers refused requests with a 429 or 503 when the call has `refusals: "respond"`. SDKs take a rejected fetch for a
- * broken connection and repeat it at once; they obey the Retry-After of a response.
+ * Answers refused requests with a 429 or 503 when the call has `refusals: "respond"`. SDKs treat a rejected fetch as a
+ * broken connection and retry at once, but they obey the Retry-After of a response.
  */
 export function refusalStage(time: Time, next: SendRequest): SendRequest {
   return (request, sink) =>

@@ -22,12 +22,12 @@ interface WithheldResponse {
  */
 export abstract class ResendingRequest implements RequestHandle, ResponseSink {
   protected readonly sink: ResponseSink;
-  /** The call was aborted or has failed: no response is delivered any more. */
+  /** True when the call was aborted or has failed: no response is delivered any more. */
   protected isOver = false;
   readonly #next: SendRequest;
   #handle: RequestHandle | undefined;
   #isPaused = false;
-  /** The caller has got the head of this response, so it can no longer be replaced. */
+  /** True when the caller has got the head of this response, so that it can no longer be replaced. */
   #isDelivered = false;
   /** Bytes received of the withheld response; undefined while no response is withheld. */
   #withheldBytes: number | undefined;

@@ -81,7 +81,7 @@ class RetryingRequest extends ResendingRequest {
       resolver: call.resolver,
       partition: call.partition,
     });
-    // Traffic that resumes after a cooldown delays the attempt in the queue, like a rate limit.
+    // During the ramp-up after a cooldown, the attempt is delayed in the queue, as by a rate limit.
     if (denial !== undefined && !denial.isRampUp) {
       // Wait for the end of a cooldown, but not for a circuit that failures opened: the caller gets the failed response.
       if (!outcome.throttled || denial.reason === "failures") return false;
@@ -95,7 +95,7 @@ class RetryingRequest extends ResendingRequest {
     return true;
   }
 
-  /** @param failedUs when the attempt before has failed, in monotonic microseconds */
+  /** @param failedUs when the previous attempt failed, in monotonic microseconds */
   #arm(dueUs: number, failedUs: number): void {
     const leftMs = (dueUs - this.#deps.time.monotonicUs()) / 1000;
     this.#timer = this.#deps.time.setTimer(leftMs, () => {
@@ -127,7 +127,7 @@ class RetryingRequest extends ResendingRequest {
     this.dispatch(this.#request);
   }
 
-  /** A retry may wait until its deadline instead of `max_delay_ms`: it has waited for the server already. */
+  /** A retry may wait in the queue until its deadline, and not only for `max_delay_ms`: it has waited for the server before. */
   #withDeadlineAsMaxWait(): OutgoingRequest {
     const { call, deadlineUs } = this.#request;
     if (call.maxWaitMs !== undefined) return this.#request;
@@ -136,7 +136,7 @@ class RetryingRequest extends ResendingRequest {
   }
 }
 
-/** Tokens of a new host, and the most that it can have. One retry costs one token. */
+/** The tokens of a new host, and the maximum. One retry costs one token. */
 const BUCKET_TOKENS_MAX = 3;
 /** Five calls allow one retry. */
 const TOKENS_PER_CALL = 0.2;

@@ -37,11 +37,11 @@ export interface OutgoingRequest {
   readonly deadlineUs: number;
   /** The `cache` option of fetch. */
   readonly cacheMode: CacheMode;
-  /** Never retried, because a stored response can be served instead. */
+  /** True when it is never retried, because a stored response can be served instead. */
   readonly isSingleAttempt: boolean;
   /** The asynchronous context of the caller (AsyncLocalStorage). */
   readonly callerContext: AsyncResource;
-  /** Sent from another asynchronous context than the caller's: of a timer, an earlier response or another caller. */
+  /** True when it is sent from another asynchronous context than the caller's: of a timer, a response or another caller. */
   readonly needsCallerContext: boolean;
   /** Filled in by the stages. */
   readonly record: CallRecord;

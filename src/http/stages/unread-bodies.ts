@@ -13,7 +13,7 @@ export interface PausedBody {
 export class UnreadBodies {
   readonly #time: Time;
   readonly #limitMs: number;
-  readonly #sinceUs = new Map<PausedBody, number>();
+  readonly #pausedSinceUs = new Map<PausedBody, number>();
   #timer: Timer | undefined;
 
   constructor(time: Time, limitMs: number) {
@@ -23,15 +23,15 @@ export class UnreadBodies {
 
   paused(body: PausedBody): void {
     if (this.#limitMs === Number.POSITIVE_INFINITY) return;
-    this.#sinceUs.delete(body);
-    this.#sinceUs.set(body, this.#time.monotonicUs());
+    this.#pausedSinceUs.delete(body);
+    this.#pausedSinceUs.set(body, this.#time.monotonicUs());
     this.#timer ??= this.#arm(this.#limitMs);
   }
 
   /** The body is read again, or has ended. */
   resumed(body: PausedBody): void {
-    this.#sinceUs.delete(body);
-    if (this.#sinceUs.size > 0) return;
+    this.#pausedSinceUs.delete(body);
+    if (this.#pausedSinceUs.size > 0) return;
     this.#timer?.cancel();
     this.#timer = undefined;
   }
@@ -43,14 +43,14 @@ export class UnreadBodies {
   #abandonExpired(): void {
     this.#timer = undefined;
     const nowUs = this.#time.monotonicUs();
-    for (const [body, sinceUs] of this.#sinceUs) {
+    for (const [body, sinceUs] of this.#pausedSinceUs) {
       const leftMs = this.#limitMs - (nowUs - sinceUs) / 1000;
       if (leftMs > 0) {
         // If `abandon` has added a slow body again, the timer is set already.
         this.#timer ??= this.#arm(leftMs);
         return;
       }
-      this.#sinceUs.delete(body);
+      this.#pausedSinceUs.delete(body);
       body.abandon(this.#limitMs);
     }
   }

@@ -11,7 +11,7 @@ export interface WriteStampDeps {
 
 /**
  * How long a request over a new connection counts as being written, unless its response begins earlier. On a busy machine
- * a server may notice it much later than it was sent: 100 ms were not enough.
+ * a server may notice the request much later than it was sent; 100 ms were too short.
  */
 const NEW_CONNECTION_WRITE_MS = 5000;
 
@@ -19,7 +19,7 @@ const NEW_CONNECTION_WRITE_MS = 5000;
  * Decides when the headers of one attempt count as written, and stamps the grant at that instant (law L1).
  *
  * Over a connection that was open before, they are written when undici has passed them to the system. Over a new
- * connection the server may notice the request later, most of all in the first burst of a program. There the request
+ * connection the server may notice the request later, mostly in the first burst of a program. There the request
  * counts as being written until the first byte of the response, or for NEW_CONNECTION_WRITE_MS.
  */
 export class WriteStamp {
@@ -69,7 +69,7 @@ export class WriteStamp {
     this.#timer = undefined;
   }
 
-  /** How long the request goes on counting as being written. */
+  /** How long the request still counts as being written. */
   #unstampedMs(): number {
     const sinceMs = (this.#deps.time.monotonicUs() - this.#startedUs) / 1000;
     return Math.max(0, NEW_CONNECTION_WRITE_MS - sinceMs);

@@ -10,7 +10,7 @@ import { quote } from "../../core/text/quote.ts";
 export interface DialTarget {
   readonly hostname: string;
   readonly port: number;
-  /** True when the entry names the address. Only then may it be private; an entry that changes just the port may not. */
+  /** True when the entry names the address: only then may it be private. False when the entry changes only the port. */
   readonly isNamed: boolean;
 }
 
@@ -77,7 +77,7 @@ function parsePort(text: string, part: string): number | undefined {
   return port;
 }
 
-/** The reason quotes a part of the text, and a part of an address may be its password. */
+/** A text with `@` may contain a password. Its parts are not quoted, so the reason is left out. */
 function notAMapping(text: string, why: string, options?: ErrorOptions): RangeError {
   const isSafe = !text.includes("@");
   return new RangeError(

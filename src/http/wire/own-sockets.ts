@@ -3,7 +3,7 @@ import type { buildConnector } from "undici";
 /** The connections of all hubs. */
 const sockets = new WeakSet<object>();
 
-/** A connector whose connections are known as those of a hub. */
+/** A connector that registers its connections as those of a hub, for `isOwnSocket`. */
 export function markingSockets(connector: buildConnector.connector): buildConnector.connector {
   return (dial, callback) =>
     connector(dial, (...result) => {

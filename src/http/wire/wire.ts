@@ -80,8 +80,10 @@ function makeConnector(options: WireOptions): Connector {
   // Parsing the certificates of `ca` takes up to 40 ms, so it is done once and not for each connection.
   const secureContext = tls?.ca === undefined ? {} : { secureContext: createSecureContext(tls) };
   const settings = { ...tls, ...secureContext, timeout: connectTimeoutMs, lookup };
-  const open = bothProtocols(settings);
-  const guarded = allowPrivate ? open : refusingLiterals(bothProtocols({ ...settings, lookup: guardedLookup(lookup) }));
+  const unguarded = bothProtocols(settings);
+  const guarded = allowPrivate
+    ? unguarded
+    : refusingLiterals(bothProtocols({ ...settings, lookup: guardedLookup(lookup) }));
 
   return (dial: Dial, callback) => {
     const target = connectTo.target(dial.hostname, portOf(dial));
@@ -91,15 +93,15 @@ function makeConnector(options: WireOptions): Connector {
     }
     const mapped = { ...dial, hostname: target.hostname, port: String(target.port) };
     if (!target.isNamed) guarded(mapped, callback);
-    else if (hasTlsName(dial)) open(mapped, callback);
+    else if (hasTlsName(dial)) unguarded(mapped, callback);
     else bothProtocols({ ...settings, ...identityOf(dial.hostname) })(mapped, callback);
   };
 }
 
 /**
- * Until undici knows whether an https origin supports HTTP/2, it connects for one queued request after the other. Fifty
- * requests to a silent host would time out one by one, over eight minutes. undici starts the next connection inside the
- * callback that reports the time-out, so every connection that is started there fails with the same time-out.
+ * Until undici knows whether an https origin supports HTTP/2, it opens connections for queued requests one after the
+ * other. Fifty requests to a silent host would time out one by one, over eight minutes. undici starts the next connection
+ * inside the callback that reports the timeout, so every connection that is started there fails with the same timeout.
  */
 function sharingTimeouts(connector: Connector): Connector {
   const timedOut = new Map<string, Error>();
@@ -119,9 +121,9 @@ function sharingTimeouts(connector: Connector): Connector {
         if (isFirst) timedOut.delete(key);
       }
     };
-    const timeOut = timedOut.get(key);
-    if (timeOut === undefined) connector(dial, settle);
-    else settle(timeOut, null);
+    const sharedError = timedOut.get(key);
+    if (sharedError === undefined) connector(dial, settle);
+    else settle(sharedError, null);
   };
 }
 
@@ -132,7 +134,7 @@ function bothProtocols(settings: buildConnector.BuildOptions): Connector {
   return (dial: Dial, callback) => (dial.allowH2 === false ? h1 : h2)(dial, callback);
 }
 
-/** An address instead of a name needs no lookup, so it is checked before connecting. */
+/** If the URL has an address instead of a name, there is no lookup, so the address is checked before connecting. */
 function refusingLiterals(connector: Connector): Connector {
   return (dial, callback) => {
     const { hostname } = dial;

@@ -28,19 +28,19 @@ const OID = {
   serverAuth: "1.3.6.1.5.5.7.3.1",
 } as const;
 
-/** Valid for a week, from yesterday on because clocks differ. */
+/** Makes a certificate for these hosts. It is valid for a week, and since yesterday, because clocks differ. */
 export function makeIdentity(hosts: readonly string[], nowWallMs: number): TlsIdentity {
   const authority = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const server = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const validity = sequence(utcTime(nowWallMs - DAY_MS), utcTime(nowWallMs + VALID_DAYS * DAY_MS));
-  const issuer = { name: named("docstokg simulated internet"), key: authority.privateKey, validity };
+  const issuer = { name: distinguishedName("docstokg simulated internet"), key: authority.privateKey, validity };
   const authorityId = keyId(authority.publicKey);
   const ca = issue(issuer, issuer.name, authority.publicKey, [
     extension(OID.basicConstraints, sequence(TRUE), true),
     extension(OID.keyUsage, bitString(Buffer.of(0b0000_0100), 2), true), // keyCertSign
     extension(OID.subjectKeyId, octetString(authorityId)),
   ]);
-  const cert = issue(issuer, named(hosts[0] ?? "localhost"), server.publicKey, [
+  const cert = issue(issuer, distinguishedName(hosts[0] ?? "localhost"), server.publicKey, [
     extension(OID.basicConstraints, sequence(), true),
     extension(OID.keyUsage, bitString(Buffer.of(0b1000_0000), 7), true), // digitalSignature
     extension(OID.extendedKeyUsage, sequence(objectId(OID.serverAuth))),
@@ -71,7 +71,7 @@ function issue(issuer: Issuer, subject: Buffer, publicKey: KeyObject, extensions
   return pem(sequence(toBeSigned, algorithm, bitString(sign("sha256", toBeSigned, issuer.key))));
 }
 
-function named(commonName: string): Buffer {
+function distinguishedName(commonName: string): Buffer {
   return sequence(set(sequence(objectId(OID.commonName), utf8(commonName))));
 }
 

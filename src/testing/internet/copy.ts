@@ -1,4 +1,4 @@
-/** A service, under its name in `--resolvers` and in the policy. */
+/** A service, by its name in `--resolvers` and in the policy. */
 export type ServiceName =
   | "crossref"
   | "openalex"

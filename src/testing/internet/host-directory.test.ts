@@ -168,9 +168,24 @@ test("viewer pages, challenges and cookie loops look like real ones", () => {
   assert.deepEqual([challenge.status, challenge.headers["cf-mitigated"]], [403, "challenge"]);
   const { hops } = follow(workOf("cookie-loop").copies[0]?.url ?? "");
   assert.equal(hops.length, 9);
-  const wrong = workOf("wrong-checksum");
-  const [file] = bodyOf(ask(`https://zenodo.org/api/records/${wrong.record}`)).files;
-  assert.notEqual(file.checksum, `md5:${wrong.file.md5}`);
+});
+
+test("a record with wrong-checksum has another checksum than the file that both of its URLs return", () => {
+  const { record, file } = workOf("wrong-checksum");
+  const [paper] = bodyOf(ask(`https://zenodo.org/api/records/${record}`)).files;
+  assert.notEqual(paper.checksum, `md5:${file.md5}`);
+  for (const url of [paper.links.self, `https://zenodo.org/records/${record}/files/paper.pdf`]) {
+    const { status, body } = ask(url);
+    assert.ok(status === 200 && body instanceof Uint8Array && digest("md5", body) === file.md5, url);
+  }
+  assert.equal(ask(`https://zenodo.org/records/${record}`).status, 404);
+});
+
+test("both URLs of the table in a record of Zenodo return the table with its checksum", () => {
+  const { record } = workOf("zenodo");
+  const [, table] = bodyOf(ask(`https://zenodo.org/api/records/${record}`)).files;
+  for (const url of [table.links.self, `https://zenodo.org/records/${record}/files/table.csv`])
+    assert.equal(`md5:${digest("md5", textOf(ask(url)))}`, table.checksum, url);
 });
 
 test("a missing work gets the error response of each service", () => {

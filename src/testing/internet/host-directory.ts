@@ -63,20 +63,20 @@ export function makeHostDirectory({ seed, works, bigOntologyBytes }: HostDirecto
 }
 
 function servicesOf(catalogue: CatalogueIndex): [pattern: string, service: SimulatedService][] {
-  const atPages = pages(catalogue);
-  const atArxiv = arxiv(catalogue);
-  const atDoi = doiOrg(catalogue);
+  const pageService = pages(catalogue);
+  const arxivService = arxiv(catalogue);
+  const doiService = doiOrg(catalogue);
   return [
     ["api.crossref.org", crossref(catalogue)],
-    ["doi.org", atDoi],
-    ["dx.doi.org", atDoi],
-    ["www.doi.org", atDoi],
+    ["doi.org", doiService],
+    ["dx.doi.org", doiService],
+    ["www.doi.org", doiService],
     ["api.openalex.org", openalex(catalogue)],
     ["content.openalex.org", openalexContent(catalogue)],
     ["api.unpaywall.org", unpaywall(catalogue)],
-    ["export.arxiv.org", atArxiv],
-    ["arxiv.org", atArxiv],
-    ["www.arxiv.org", atArxiv],
+    ["export.arxiv.org", arxivService],
+    ["arxiv.org", arxivService],
+    ["www.arxiv.org", arxivService],
     ["pmc.ncbi.nlm.nih.gov", pmcTools(catalogue)],
     ["eutils.ncbi.nlm.nih.gov", eutils(catalogue)],
     ["pmc-oa-opendata.s3.amazonaws.com", pmcFiles(catalogue)],
@@ -94,24 +94,24 @@ function servicesOf(catalogue: CatalogueIndex): [pattern: string, service: Simul
     ["api.datacite.org", datacite(catalogue)],
     ["web.archive.org", wayback(catalogue)],
     ["archive.org", availability(catalogue)],
-    ...[...PAGE_HOSTS, ...REPOSITORY_FILES].map((host): [string, SimulatedService] => [host, atPages]),
+    ...[...PAGE_HOSTS, ...REPOSITORY_FILE_HOSTS].map((host): [string, SimulatedService] => [host, pageService]),
   ];
 }
 
 function ontologyServicesOf(catalogue: OntologyCatalogue): [pattern: string, service: SimulatedService][] {
-  const atFiles = ontologyFiles(catalogue);
+  const fileService = ontologyFiles(catalogue);
   return [
     ["obofoundry.org", oboFoundry(catalogue)],
     ["www.ebi.ac.uk/ols4", ols(catalogue)],
     ["data.bioontology.org", bioportal(catalogue)],
     ["bioregistry.io", bioregistry(catalogue)],
     ["lov.linkeddata.es", lov(catalogue)],
-    ...ONTOLOGY_FILES.map((host): [string, SimulatedService] => [host, atFiles]),
+    ...ONTOLOGY_FILE_HOSTS.map((host): [string, SimulatedService] => [host, fileService]),
   ];
 }
 
 /** Hosts that serve ontology files, or redirect to them. */
-const ONTOLOGY_FILES = [
+const ONTOLOGY_FILE_HOSTS = [
   "purl.obolibrary.org",
   "current.geneontology.org",
   "github.com",
@@ -122,7 +122,7 @@ const ONTOLOGY_FILES = [
 ];
 
 /** Hosts that serve pages and files of repositories. */
-const REPOSITORY_FILES = [
+const REPOSITORY_FILE_HOSTS = [
   "europepmc.org",
   "figshare.com",
   "s3-eu-west-1.amazonaws.com",

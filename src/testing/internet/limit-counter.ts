@@ -15,7 +15,7 @@ export interface EnforcedLimit {
   readonly maxConcurrent?: number;
   /** Credits for a day that ends at midnight UTC, and the cost of a request. */
   readonly dailyCredits?: { readonly credits: number; readonly cost: (request: SimulatedRequest) => number };
-  /** A client that continues for `afterMs` after a refusal is blocked for `forMs`, each time twice as long. */
+  /** A client that ignores refusals for `afterMs` is blocked for `forMs`. Each further block is twice as long. */
   readonly firewall?: { readonly afterMs: number; readonly forMs: number };
   /** Header fields of every response. */
   readonly announce?: (state: LimitState) => Readonly<Record<string, string>>;

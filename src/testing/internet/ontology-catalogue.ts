@@ -6,7 +6,7 @@ import { completeFile, filledTo, type OntologyFormat, type OntologyPlan, ontolog
 import { SeededRandom } from "./seeded-random.ts";
 import { makeZip } from "./zip.ts";
 
-/** A service that lists ontologies, under its name as a resolver in `sources.yaml`. */
+/** A service that lists ontologies, by its name as a resolver in `sources.yaml`. */
 export type OntologyServiceName = "obo" | "ols" | "bioportal" | "bioregistry" | "lov";
 
 /** A file of an ontology, and the redirects that lead to it. */
@@ -184,7 +184,7 @@ function makeOntology(
   const { id, via, noFileReason } = fixture;
   const version = `2026-${String(random.between(1, 9)).padStart(2, "0")}-${random.between(10, 28)}`;
   const isObo = via.includes("obo");
-  const base = isObo ? PURL : `${FILES.replace("https", "http")}`;
+  const base = isObo ? PURL : FILES.replace("https", "http");
   const plan: OntologyPlan = {
     id,
     title: `An ontology of ${id}`,

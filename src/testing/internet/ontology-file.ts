@@ -23,7 +23,7 @@ export interface OntologyPlan {
   readonly terms: number;
 }
 
-/** `count` texts of the same length. */
+/** `count` texts with the same number of bytes, `width`. */
 interface TextRun {
   readonly count: number;
   readonly width: number;
@@ -57,11 +57,11 @@ function* blocks(runs: readonly TextRun[], start: number, end: number): Iterable
     const perBlock = Math.max(1, Math.floor(BLOCK_BYTES / width));
     let index = Math.max(0, Math.floor((start - runStart) / width));
     while (index < count && runStart + index * width < end && start < runEnd) {
-      const some = Math.min(perBlock, count - index);
-      const block = Buffer.from(Array.from({ length: some }, (_, offset) => at(index + offset)).join(""));
+      const blockCount = Math.min(perBlock, count - index);
+      const block = Buffer.from(Array.from({ length: blockCount }, (_, offset) => at(index + offset)).join(""));
       const blockStart = runStart + index * width;
       yield block.subarray(Math.max(0, start - blockStart), Math.max(0, Math.min(block.length, end - blockStart)));
-      index += some;
+      index += blockCount;
     }
     runStart = runEnd;
   }

@@ -17,7 +17,7 @@ export type Page =
   | { readonly kind: "challenge" }
   /** The empty 202 of a web application firewall. */
   | { readonly kind: "empty-202" }
-  /** Redirects a client without its cookie in a loop. */
+  /** Redirects in a loop, as some sites do with a client that sends no cookies. */
   | { readonly kind: "cookie-loop" }
   | { readonly kind: "gone" };
 

@@ -55,7 +55,7 @@ function pmidOf({ number }: ScenarioDraft): string {
   return String(number + 30_000_000);
 }
 
-/** Not in the bucket of PMC, but Europe PMC names a copy in a repository. */
+/** The work is not in the bucket of PMC, but Europe PMC names a copy in a repository. */
 export function inEuropePmc(draft: ScenarioDraft): ScenarioWork {
   const base = inRepository(draft, REPOSITORIES[0], n => `/id/eprint/${n}/1/accepted.pdf`, ["europe_pmc"]);
   return { ...base, ids: { ...base.ids, pmid: pmidOf(draft) } };
@@ -77,11 +77,11 @@ export function zenodo(draft: ScenarioDraft): ScenarioWork {
   };
 }
 
-/** The file at Zenodo does not have the checksum that its API reports, and no other service names a copy. */
+/** The file at Zenodo does not have the checksum that its API reports, and neither a service nor a page names a copy. */
 export function wrongChecksum(draft: ScenarioDraft): ScenarioWork {
   const base = zenodo(draft);
   const bad = base.copies.map(each => ({ ...each, isGood: false }));
-  return { ...base, copies: bad, pages: base.pages.filter(([url]) => url.includes("/api/")) };
+  return { ...base, copies: bad, pages: base.pages.filter(([url]) => url !== base.landing) };
 }
 
 export function figshare(draft: ScenarioDraft): ScenarioWork {

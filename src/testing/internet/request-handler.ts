@@ -1,6 +1,4 @@
-/**
- * One request from its arrival to its last byte: counted, checked against the limits, changed by the script, answered.
- */
+/** Serves one request: counts it, checks it against the limits, applies the script, and sends the reply. */
 import { setImmediate } from "node:timers/promises";
 import type { Time } from "../../time/time.ts";
 import { type SimulatedReply, type SimulatedRequest, text } from "./exchange.ts";
@@ -66,7 +64,7 @@ export class RequestHandler {
       // All requests that arrived in this turn of the event loop are counted before one is answered, so that answering
       // one does not delay the arrival of the next.
       await setImmediate();
-      const complete = { ...simulated, earlierRequests: this.#earlier(simulated), body: await bodyOf(request) };
+      const complete = { ...simulated, earlierRequests: this.#countEarlier(simulated), body: await bodyOf(request) };
       const scripted = this.script.apply(complete, nowMs, inner => withHeaders(this.#answer(inner), decision.headers));
       this.#recorder.ended(
         simulated.host,
@@ -99,7 +97,8 @@ export class RequestHandler {
     }
   }
 
-  #earlier({ method, host, path, search }: SimulatedRequest): number {
+  /** How many GET requests for the same URL came before. */
+  #countEarlier({ method, host, path, search }: SimulatedRequest): number {
     if (method !== "GET") return 0;
     const url = `${host}${path}${search}`;
     const earlier = this.#requestsByUrl.get(url) ?? 0;

@@ -72,7 +72,7 @@ export class ScriptRunner {
   }
 }
 
-/** Stands for "not answered yet"; compared by identity and never sent. */
+/** Means "no reply yet". It is compared by identity and never sent. */
 const NO_REPLY: SimulatedReply = reply("", "text/plain", 503, {});
 
 function isActive(

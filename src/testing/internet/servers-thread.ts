@@ -8,7 +8,7 @@ interface PendingCommand {
   readonly reject: (reason: Error) => void;
 }
 
-const FILE = join(
+const WORKER_FILE = join(
   packageFolder(),
   import.meta.filename.endsWith(".ts") ? "src/testing/internet/worker.ts" : "dist/testing/internet/worker.js",
 );
@@ -25,7 +25,7 @@ export class ServersThread {
   #endReason: Error | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(options: WorkerOptions, file: string | URL = FILE) {
+  constructor(options: WorkerOptions, file: string | URL = WORKER_FILE) {
     // An empty list, so that the thread does not inherit flags of the process such as `--import` or `--input-type`.
     this.#worker = new Worker(file, { workerData: options, execArgv: [] });
     const { promise, resolve, reject } = Promise.withResolvers<ServersReady>();
@@ -37,7 +37,7 @@ export class ServersThread {
     const ended = (error: Error) => {
       this.#endReason ??= error;
       reject(this.#endReason);
-      for (const { reject: refuse } of this.#pending.values()) refuse(this.#endReason);
+      for (const { reject: rejectCommand } of this.#pending.values()) rejectCommand(this.#endReason);
       this.#pending.clear();
     };
     this.#worker.once("error", cause => ended(new Error("the thread of the simulated internet has failed", { cause })));
@@ -49,7 +49,7 @@ export class ServersThread {
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
-      // Sent before the command is added to the map: `postMessage` throws if it cannot be cloned, and no entry may stay.
+      // Sent before it is added to the map: if the command cannot be cloned, `postMessage` throws, and no entry may stay.
       this.#worker.postMessage({ ...command, id });
       this.#pending.set(id, { resolve, reject });
     });

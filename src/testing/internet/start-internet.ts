@@ -52,7 +52,7 @@ export interface Internet {
  * @throws RangeError or TypeError for an invalid option.
  */
 export async function startInternet(options: InternetOptions = {}): Promise<Internet> {
-  const servers = new ServersThread(checked(options));
+  const servers = new ServersThread(checkedOptions(options));
   const { tlsPort, plainPort, ca, hosts, works, ontologies } = await servers.ready;
   return {
     network: { connectTo: [`:443:127.0.0.1:${tlsPort}`, `:80:127.0.0.1:${plainPort}`], tls: { ca } },
@@ -69,20 +69,20 @@ export async function startInternet(options: InternetOptions = {}): Promise<Inte
   };
 }
 
-function checked({
+function checkedOptions({
   seed = 1,
   works = 60,
   bigOntologyBytes = 500_000_000,
   script = [],
 }: InternetOptions): WorkerOptions {
-  wholeNumber("seed", seed, 0, 0xffff_ffff);
-  wholeNumber("works", works, 0, 100_000);
-  wholeNumber("bigOntologyBytes", bigOntologyBytes, 10_000, 4_000_000_000);
+  checkWholeNumber("seed", seed, 0, 0xffff_ffff);
+  checkWholeNumber("works", works, 0, 100_000);
+  checkWholeNumber("bigOntologyBytes", bigOntologyBytes, 10_000, 4_000_000_000);
   for (const step of script) checkStep(step);
   return { seed, works, bigOntologyBytes, script };
 }
 
-function wholeNumber(name: string, value: number, least: number, most: number): void {
+function checkWholeNumber(name: string, value: number, least: number, most: number): void {
   if (Number.isInteger(value) && value >= least && value <= most) return;
   throw new RangeError(`${name} is ${value}; expected a whole number from ${least} to ${most}`);
 }

@@ -5,14 +5,14 @@ import { pages } from "./pages.ts";
 
 /** api.figshare.com: articles by DOI, an article with its files, and the redirects to the files. */
 export function figshare(catalogue: CatalogueIndex): SimulatedService {
-  const atPages = pages(catalogue);
+  const pageService = pages(catalogue);
   return request => {
     if (request.path === "/v2/articles" || request.path === "/v2/articles/search") {
-      const work = catalogue.byDoi(askedDoi(request));
+      const work = catalogue.byDoi(requestedDoi(request));
       return json(work !== undefined && isKnownTo(work, "figshare") ? [summary(work)] : []);
     }
     const [, id] = /^\/v2\/articles\/(\d+)$/.exec(request.path) ?? [];
-    if (id === undefined) return atPages(request);
+    if (id === undefined) return pageService(request);
     const work = catalogue.by("record", id);
     if (work === undefined || !isKnownTo(work, "figshare")) {
       return json({ message: "Entity not found: article", code: "EntityNotFound" }, 404);
@@ -21,7 +21,7 @@ export function figshare(catalogue: CatalogueIndex): SimulatedService {
   };
 }
 
-function askedDoi({ method, query, body }: SimulatedRequest): string {
+function requestedDoi({ method, query, body }: SimulatedRequest): string {
   if (method !== "POST") return query.get("doi") ?? "";
   const [, doi = ""] = /"doi"\s*:\s*"([^"]+)"/.exec(body) ?? [];
   return doi;

@@ -125,11 +125,11 @@ export function bioregistry(catalogue: OntologyCatalogue): SimulatedService {
 
 /** lov.linkeddata.es: vocabularies with their versions, newest first, and a dump of all. */
 export function lov(catalogue: OntologyCatalogue): SimulatedService {
-  const files = ontologyFiles(catalogue);
+  const fileService = ontologyFiles(catalogue);
   return request => {
     if (request.path === "/dataset/lov/api/v2/vocabulary/info") return vocabulary(catalogue, request);
     if (request.path === "/lov.n3.gz") return reply(gzipSync("# nothing\n"), "application/gzip", 200, {});
-    return files(request);
+    return fileService(request);
   };
 }
 

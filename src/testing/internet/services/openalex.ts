@@ -16,7 +16,7 @@ export function openalex(catalogue: CatalogueIndex): SimulatedService {
   return request => {
     const [, name] = /^\/works\/(.+)$/.exec(request.path) ?? [];
     if (name === undefined) return request.path === "/works" ? list(catalogue, request) : notFound();
-    const work = named(catalogue, decoded(name) ?? "");
+    const work = findWork(catalogue, decoded(name) ?? "");
     return work === undefined || work.registrar === "none" ? notFound() : json(selected(record(work), request));
   };
 }
@@ -43,7 +43,7 @@ function notFound(): SimulatedReply {
   return html("404 Not Found", "<h1>Not Found</h1>", 404);
 }
 
-function named(catalogue: CatalogueIndex, name: string): SimulatedWork | undefined {
+function findWork(catalogue: CatalogueIndex, name: string): SimulatedWork | undefined {
   const [, kind, id = ""] = /^(pmid|pmcid|openalex):(.+)$/i.exec(name) ?? [];
   if (kind !== undefined) return catalogue.by(kind.toLowerCase() as "pmid" | "pmcid" | "openalex", id);
   const [, openalexId] = /^(?:https:\/\/openalex\.org\/)?(W\d+)$/i.exec(name) ?? [];
@@ -54,12 +54,12 @@ const PER_PAGE_MAX = 200;
 
 function list(catalogue: CatalogueIndex, request: SimulatedRequest): SimulatedReply {
   const { query } = request;
-  const tests = (query.get("filter") ?? "")
+  const filters = (query.get("filter") ?? "")
     .split(",")
     .filter(part => part !== "")
     .map(filterOf);
-  const bad = tests.find(test => typeof test === "string");
-  if (bad !== undefined) return json({ error: "Invalid query parameters error.", message: bad }, 403);
+  const problem = filters.find(filter => typeof filter === "string");
+  if (problem !== undefined) return json({ error: "Invalid query parameters error.", message: problem }, 403);
   const perPage = Number(query.get("per-page") ?? query.get("per_page") ?? 25);
   if (!(perPage >= 1 && perPage <= PER_PAGE_MAX)) {
     return json(
@@ -72,7 +72,7 @@ function list(catalogue: CatalogueIndex, request: SimulatedRequest): SimulatedRe
     work =>
       work.registrar !== "none" &&
       words.every(word => work.title.toLowerCase().includes(word)) &&
-      tests.every(test => typeof test === "function" && test(work)),
+      filters.every(filter => typeof filter === "function" && filter(work)),
   );
   const cursor = query.get("cursor");
   const page = Number(query.get("page") ?? 1);
@@ -92,10 +92,10 @@ function offsetOf(cursor: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-type WorkTest = (work: SimulatedWork) => boolean;
+type WorkPredicate = (work: SimulatedWork) => boolean;
 
 /** The predicate of the filter, or the error message. */
-function filterOf(filter: string): WorkTest | string {
+function filterOf(filter: string): WorkPredicate | string {
   const colon = filter.indexOf(":");
   const name = filter.slice(0, colon);
   const value = filter.slice(colon + 1);

@@ -14,7 +14,7 @@ export function semanticScholar(catalogue: CatalogueIndex): SimulatedService {
     if (request.path === "/graph/v1/paper/batch") return batch(catalogue, request, fields);
     const [, name] = /^\/graph\/v1\/paper\/(.+)$/.exec(request.path) ?? [];
     const id = decoded(name ?? "") ?? "";
-    const work = named(catalogue, id);
+    const work = findWork(catalogue, id);
     return work === undefined
       ? json({ error: `Paper with id ${id} not found` }, 404)
       : json(picked(record(work), fields));
@@ -31,7 +31,7 @@ function batch(
   if (ids === undefined || ids.length > 500) return json({ error: "ids: from 1 to 500 are allowed" }, 400);
   return json(
     ids.map(id => {
-      const work = named(catalogue, id);
+      const work = findWork(catalogue, id);
       return work === undefined ? null : picked(record(work), fields);
     }),
   );
@@ -46,13 +46,13 @@ function idsOf(body: string): readonly string[] | undefined {
   }
 }
 
-function named(catalogue: CatalogueIndex, id: string): SimulatedWork | undefined {
+function findWork(catalogue: CatalogueIndex, id: string): SimulatedWork | undefined {
   const [, kind = "", name = ""] = /^(DOI|ARXIV|PMID|PMCID):(.+)$/i.exec(id) ?? [];
-  const work = find(catalogue, kind.toLowerCase(), name);
+  const work = findByKind(catalogue, kind.toLowerCase(), name);
   return work?.registrar === "none" ? undefined : work;
 }
 
-function find(catalogue: CatalogueIndex, kind: string, name: string): SimulatedWork | undefined {
+function findByKind(catalogue: CatalogueIndex, kind: string, name: string): SimulatedWork | undefined {
   switch (kind) {
     case "doi":
       return catalogue.byDoi(name);

@@ -14,7 +14,7 @@ export function zenodo(catalogue: CatalogueIndex): SimulatedService {
   const pageService = pages(catalogue);
   return request => {
     if (request.path.replace(/\/$/, "") === "/api/records") return search(catalogue, request);
-    const [, tableId = ""] = /^\/records\/(\d+)\/files\/table\.csv$/.exec(request.path) ?? [];
+    const [, tableId = ""] = /^(?:\/api)?\/records\/(\d+)\/files\/table\.csv(?:\/content)?$/.exec(request.path) ?? [];
     const tableWork = catalogue.by("record", tableId);
     if (tableWork !== undefined && isKnownTo(tableWork, "zenodo"))
       return fileReply(request, { body: supplementTable(tableWork), type: "text/csv", takesRanges: true });
