@@ -121,13 +121,8 @@ export class Pipeline {
   }
 
   /** Works in memory. */
-  get open(): number {
+  get openWorks(): number {
     return this.#open.count;
-  }
-
-  /** Works of this run in the manifest that wait for their turn. */
-  get waiting(): number {
-    return this.#open.backlog.works;
   }
 
   /** Resolvers that have refused this program, with their message. They are not queried any more. */
@@ -171,7 +166,7 @@ export class Pipeline {
     if (!this.#isDraining && !this.#isPaused) {
       hasMore = await this.#open.load();
       this.#startTasks();
-      // No request is in flight whose end could add a query to a batch that waits.
+      // No request is in flight, so no result can add a query to a batch that waits.
       if (!hasMore && this.#inFlight.total === 0 && this.#open.queues.isOnlyLingering(this.#nowUs)) {
         this.#open.queues.endLinger();
         this.#startTasks();
@@ -189,11 +184,11 @@ export class Pipeline {
     }
     if (this.#isPaused) return;
     const isIdle = this.#open.count === 0 && !this.#expectsMoreWorks;
-    if (isIdle && !this.#isDraining && (await this.#open.endPatience())) setImmediate(() => this.#advanceAll());
+    if (isIdle && !this.#isDraining && (await this.#open.failQuotaWaits())) setImmediate(() => this.#advanceAll());
     else this.#armTimer();
   }
 
-  /** Works that other processes have may come back: then `worksChanged` is called. */
+  /** Other processes may give works back. Then `worksChanged` is called. */
   async #isFinished(): Promise<boolean> {
     const { manifest, run } = this.#options;
     if (await manifest.queue.isFinished(run)) return true;

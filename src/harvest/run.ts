@@ -35,8 +35,8 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly storage?: FileStorage | undefined;
   /** Path of the manifest file, or a PostgreSQL URL. */
   readonly manifest: string;
-  /** The run of a PostgreSQL manifest to take part in. @default a new run */
-  readonly joins?: number | undefined;
+  /** Id of the run of a PostgreSQL manifest to take part in. @default a new run */
+  readonly joinedRun?: number | undefined;
   /** Settings for the processes that join the run, stored in a PostgreSQL manifest. @default no process can join */
   readonly sharedSettings?: string | undefined;
   /** The command line, recorded in the manifest. */
@@ -96,7 +96,7 @@ export class HarvestRun {
   readonly id: number;
   readonly manifest: Manifest;
   readonly pipeline: Pipeline;
-  /** Number of files that a killed run had received and that this run has moved to their paths. */
+  /** Number of works whose file a killed run had received, and this run has moved to its path. */
   readonly recovered: number;
   readonly #fileStore: FileStore;
   readonly #secretUrls: SecretUrls;
@@ -145,13 +145,16 @@ export class HarvestRun {
   }
 
   /**
-   * Adds unfinished works of earlier runs and those that failed because a quota was spent, which continue where they
-   * stopped; with `failed` also works that failed for one reason or any, which start again. Returns their number.
+   * Adds the unfinished works of earlier runs, and failed works. Returns their number.
+   * @param failed works that failed for this reason, or for any, start again. @default works that failed because a quota
+   * was spent continue where they stopped
    */
   async addUnfinished(failed?: { readonly reason?: Reason | undefined }): Promise<number> {
     const { works } = this.manifest;
-    const reasons = failed === undefined ? QUOTA_REASONS : failed.reason === undefined ? "all" : [failed.reason];
-    const count = await works.addUnfinished(this.id, reasons, failed === undefined);
+    const reasons = failed?.reason === undefined ? "all" : [failed.reason];
+    const count = await (failed === undefined
+      ? works.addUnfinished(this.id, QUOTA_REASONS, true)
+      : works.addUnfinished(this.id, reasons, false));
     this.pipeline.worksAdded();
     return count;
   }
@@ -181,7 +184,7 @@ export class HarvestRun {
     this.manifest.stopWaiting();
   }
 
-  /** Works of one shape start at the same host. A wrong guess only sends a work to another queue first. */
+  /** Works of one shape start at the same host. If that is wrong for a work, it only moves to another queue later. */
   #firstQueue(work: Work): string {
     const shape = shapeOf(work);
     const known = this.#queueByShape.get(shape);
@@ -212,12 +215,12 @@ export class HarvestRun {
     }
   }
 
-  /** A worker that has lost its lease may have begun files after another one had taken over its works. */
+  /** A worker that has lost its lease may have begun files after another worker had taken over its works. */
   async #removeAbandonedParts(): Promise<void> {
     try {
       await removeAbandonedParts(this.manifest, this.#fileStore);
     } catch {
-      // The manifest or the folder cannot be reached: the next worker removes them.
+      // The manifest or the folder cannot be reached: the next worker removes the files.
     }
   }
 }
@@ -229,14 +232,14 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
   let lock: ManifestLock | undefined;
   let fileStore: FileStore | undefined;
   try {
-    // Processes that share a run share its limits too. Any other run must be the only one.
-    const isShared = options.joins !== undefined || options.sharedSettings !== undefined;
-    if (!isShared) lock = await lockedBy(manifest);
+    // The processes of a shared run share its limits. Any other run must be the only one that uses the manifest.
+    const isShared = options.joinedRun !== undefined || options.sharedSettings !== undefined;
+    if (!isShared) lock = await lockManifest(manifest);
     const release = () => lock?.release();
     fileStore = await fileStoreFor(folder, manifest.name, time, options.storage);
-    await prepared(fileStore);
-    const run = options.joins ?? (await manifest.beginRun(command, options.sharedSettings));
-    if (options.joins !== undefined) await manifest.joinRun(run);
+    await prepareFileStore(fileStore);
+    const run = options.joinedRun ?? (await manifest.beginRun(command, options.sharedSettings));
+    if (options.joinedRun !== undefined) await manifest.joinRun(run);
     const collectsAll = options.formats === "all";
     const formats = options.formats === "all" ? COLLECTED_FORMATS : (options.formats ?? RUN_DEFAULTS.formats);
     const layout = layoutFor(options);
@@ -244,7 +247,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const minSpeed = { bytes: (minBytesPerSecond * SPEED_PERIOD_MS) / 1000, periodMs: SPEED_PERIOD_MS, time };
     const settings = {
       ...RUN_DEFAULTS,
-      ...defined(options),
+      ...withoutUndefined(options),
       minSpeed,
       layout,
       formats,
@@ -261,7 +264,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     await manifest.recover(async parts => {
       recovered += await recoverParts(parts, manifest, store, run, options.metadata);
     });
-    const named = (name: string) => resolvers.find(resolver => resolver.name === name);
+    const resolverNamed = (name: string) => resolvers.find(resolver => resolver.name === name);
     const secretUrls = new SecretUrls();
     const settled = { done: 0, failed: 0, bytes: 0 };
     const pipeline = new Pipeline({
@@ -279,8 +282,8 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       downloads,
       cookies,
       robots: new RobotsGuard({ hub, maxWaitMs: MAX_WAIT_MS, minSpeed }),
-      pageReader: named("landing_page"),
-      archive: named("wayback"),
+      pageReader: resolverNamed("landing_page"),
+      archive: resolverNamed("wayback"),
     });
     manifest.watch(
       () => pipeline.worksChanged(),
@@ -306,13 +309,13 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
   }
 }
 
-/** The callers refuse another layout for S3 and a `storage`. */
+/** With S3 or a `storage` the callers have refused any layout but `content-addressed`. */
 function layoutFor({ folder, layout, storage }: RunOptions): Layout {
-  const isOther = storage !== undefined || isS3Url(folder);
-  return layout ?? (isOther ? "content-addressed" : RUN_DEFAULTS.layout);
+  const isContentAddressed = storage !== undefined || isS3Url(folder);
+  return layout ?? (isContentAddressed ? "content-addressed" : RUN_DEFAULTS.layout);
 }
 
-async function lockedBy(manifest: Manifest): Promise<ManifestLock> {
+async function lockManifest(manifest: Manifest): Promise<ManifestLock> {
   const lock = await manifest.tryLock();
   if (lock !== undefined) return lock;
   const message = `another docstokg run uses the manifest ${manifest.name}; wait until it ends or choose another with --manifest`;
@@ -323,13 +326,13 @@ async function estimatorFor(
   limits: LimitPolicies,
   manifest: Manifest,
   order: RunOptions["order"],
-  patienceMs: number,
+  maxBreakerWaitMs: number,
 ): Promise<ListEstimator> {
   const yields = learnedYields(await manifest.reports.resolverCounts());
-  return new ListEstimator({ limits, order, yields, patienceMs });
+  return new ListEstimator({ limits, order, yields, maxBreakerWaitMs });
 }
 
-async function prepared(fileStore: FileStore): Promise<void> {
+async function prepareFileStore(fileStore: FileStore): Promise<void> {
   try {
     await fileStore.prepare();
   } catch (error) {
@@ -338,8 +341,8 @@ async function prepared(fileStore: FileStore): Promise<void> {
   }
 }
 
-/** Without undefined members, which would replace defaults. */
-function defined<Options extends object>(
+/** An undefined member would replace a default. */
+function withoutUndefined<Options extends object>(
   options: Options,
 ): { [Key in keyof Options]: Exclude<Options[Key], undefined> } {
   const entries = Object.entries(options).filter(([, value]) => value !== undefined);

@@ -50,11 +50,11 @@ export interface PendingStep {
 export type NextStep =
   | { readonly kind: "step"; readonly pending: PendingStep }
   | { readonly kind: "wait"; readonly pending: PendingStep }
-  /** The work has no article. */
-  | { readonly kind: "finished"; readonly reason: Reason; readonly message: string | undefined }
+  /** The work has no article, and nothing is left to try. */
+  | { readonly kind: "failed"; readonly reason: Reason; readonly message: string | undefined }
   /** The article is stored. Further files are stored too, or could not be downloaded. */
   | {
-      readonly kind: "complete";
+      readonly kind: "done";
       readonly reason: DoneReason;
       readonly message: string | undefined;
       readonly bytes: number;
