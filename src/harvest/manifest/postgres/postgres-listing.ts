@@ -33,13 +33,13 @@ interface KnownWork {
 
 type BatchWork = NewWork | KnownWork;
 
-/** What the batch changes, by key and by identifier. */
+/** The works of the batch, by key and by identifier. */
 interface Batch {
   readonly byKey: Map<string, BatchWork>;
   readonly byName: Map<string, BatchWork>;
 }
 
-/** Adds the works in the transaction of the caller, which calls it again if the transaction must be repeated. */
+/** A function that adds the works in the transaction of the caller, and again if the transaction is repeated. */
 export function batchAdder(
   run: number,
   works: readonly Work[],
@@ -76,8 +76,10 @@ async function addBatch(
 }
 
 /**
- * The works of the batch that the manifest has, locked in the order of their ids: workers may change them. A work is listed
- * together with its identifiers, so a key that is one of them needs no second look-up if no work has the identifier.
+ * The works of the batch that the manifest has, locked in the order of their ids: workers may change them. A work is
+ * inserted together with its identifiers. So if the key is one of them and no work has that identifier, no work has the
+ * key.
+ * @param readsAllKeys also looks up such keys, because another process has inserted one of them meanwhile
  */
 async function readKnown(client: Queryable, works: readonly Work[], readsAllKeys: boolean): Promise<Batch> {
   const names = works.flatMap(({ ids }) => idNames(ids));
@@ -104,7 +106,7 @@ async function readKnown(client: Queryable, works: readonly Work[], readsAllKeys
     const sql = `SELECT ${columns} FROM works WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
     rows = (await client.query(sql, [targets])).rows;
   }
-  // Again: a work may have been merged before it was locked.
+  // Read again: a work may have been merged before it was locked.
   const owners = await ownersOfNames();
   const files = await client.query("SELECT sha256, path, bytes, media_type, flag FROM files WHERE sha256 = ANY($1)", [
     [...byId.values()].flatMap(({ sha256 }) => (typeof sha256 === "string" ? [sha256] : [])),
@@ -198,7 +200,7 @@ async function updateKnown(client: Queryable, run: number, { byKey }: Batch): Pr
   );
   const changed = [...known].filter(({ next }) => next !== undefined);
   if (changed.length === 0) return;
-  // A work that a worker has stays with it: only its run changes.
+  // A work that a worker has taken stays with that worker: only its run changes.
   await client.query(
     `UPDATE works SET run = $1, state = next.state,
        queue = CASE WHEN taken_by IS NULL THEN next.queue ELSE works.queue END,

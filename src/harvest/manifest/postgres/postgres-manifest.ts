@@ -115,7 +115,7 @@ export class PostgresManifest implements Manifest {
   }
 
   async beginRun(command: string, settings?: string): Promise<number> {
-    // Runs that were stopped and whose works have moved to a later run have nothing left to do.
+    // A stopped run whose works have moved to a later run has nothing left to do.
     const { rows } = await this.#connection.transaction(async client => {
       await client.query(
         `UPDATE runs SET state = 'interrupted', ended_ms = ${NOW_MS} WHERE state = 'running'
@@ -156,7 +156,7 @@ export class PostgresManifest implements Manifest {
   async endRun(run: number, state: Exclude<RunPhase, "running">): Promise<void> {
     await this.#list.rollback();
     await this.#worker.end();
-    // While works are pending or added, the run goes on: other workers have them, or will.
+    // While works are pending or still being added, the run goes on: other workers have these works, or will take them.
     await this.#connection.write(
       `UPDATE runs SET state = $2, ended_ms = ${NOW_MS} WHERE id = $1 AND state = 'running'
          AND NOT EXISTS (SELECT 1 FROM works WHERE run = $1 AND state = 'pending')

@@ -39,7 +39,7 @@ export class PostgresResults {
     attempt: AttemptRecord | undefined,
   ): Promise<FinishedFile> {
     const rows = await this.#worker.apply(work, ...finishStatement(run, reason, downloaded, attempt));
-    // The reply was lost. Partial files of this worker are deleted after its end.
+    // The reply was lost. The partial files of this worker are deleted when it has ended.
     if (rows === undefined) return { file: (await this.#files.file(downloaded.sha256)) ?? downloaded, parts: [] };
     const [row = {}] = rows;
     return { file: fileOfRow(row), parts: row["parts"] as readonly string[] };
