@@ -95,7 +95,8 @@ export interface Manifest {
   complete(work: number, reason: DoneReason, message?: string): Promise<void>;
   /**
    * @param progress kept for `docstokg retry`, which then continues there. @default none
-   * @param keepsProgress keeps the progress that the manifest has, because the work is not in memory. @default false
+   * @param keepsProgress keeps the progress and the message that the manifest has, because the work is not in memory.
+   * @default false
    */
   fail(
     work: number,

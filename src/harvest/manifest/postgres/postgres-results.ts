@@ -66,8 +66,8 @@ export class PostgresResults {
   ): Promise<void> {
     await this.#worker.changeTaken(
       work,
-      `state = 'failed', reason = $3, message = coalesce($4, message), sha256 = NULL, ended_ms = ${NOW_MS},
-         taken_by = NULL, progress = CASE WHEN $5 THEN progress ELSE $6 END`,
+      `state = 'failed', reason = $3, message = coalesce($4, CASE WHEN $5 THEN message END), sha256 = NULL,
+         ended_ms = ${NOW_MS}, taken_by = NULL, progress = CASE WHEN $5 THEN progress ELSE $6 END`,
       [reason, message ?? null, keepsProgress, progress ?? null],
     );
   }

@@ -84,8 +84,8 @@ export class SqliteManifest implements Manifest {
     );
     this.#removeFile = db.prepare("DELETE FROM work_files WHERE work = ? AND sha256 = ?");
     this.#failed = db.prepare(
-      `UPDATE works SET state = 'failed', reason = ?, message = coalesce(?, message), sha256 = NULL, ended_ms = ?,
-         taken_by = NULL, progress = CASE WHEN ? THEN progress ELSE ? END WHERE id = ?`,
+      `UPDATE works SET state = 'failed', reason = ?, message = coalesce(?, CASE WHEN ? THEN message END), sha256 = NULL,
+         ended_ms = ?, taken_by = NULL, progress = CASE WHEN ? THEN progress ELSE ? END WHERE id = ?`,
     );
   }
 
@@ -185,7 +185,8 @@ export class SqliteManifest implements Manifest {
     keepsProgress = false,
   ): Promise<void> {
     const wallMs = this.#time.wallMs();
-    this.#failed.run(reason, message ?? null, wallMs, keepsProgress ? 1 : 0, progress ?? null, work);
+    const keeps = keepsProgress ? 1 : 0;
+    this.#failed.run(reason, message ?? null, keeps, wallMs, keeps, progress ?? null, work);
   }
 
   async recover(recoverParts: (parts: readonly PartialDownload[]) => Promise<void>): Promise<void> {
