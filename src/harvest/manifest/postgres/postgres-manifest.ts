@@ -97,7 +97,7 @@ export class PostgresManifest implements Manifest {
         void this.#worker.setSession(session);
       },
     });
-    this.files = new PostgresFiles(connection, this.#worker);
+    this.files = new PostgresFiles(connection, this.#worker, name);
     const texts = new KnownTexts();
     this.works = new PostgresWorks(connection, this.#list, this.#worker, texts);
     this.queue = new PostgresQueue(connection, this.#worker, texts, time);
