@@ -56,8 +56,8 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   /** Largest file that is downloaded. @default 500 MiB */
   readonly maxBytes?: number | undefined;
   /**
-   * How long a work waits for open circuits when it has nothing else to try, and how long the run waits for spent quotas
-   * when it has nothing else to do. @default 15 minutes
+   * How long a work waits for open circuits when it has nothing else to try. The run waits as long for spent quotas when it
+   * has nothing else to do. @default 15 minutes
    */
   readonly maxBreakerWaitMs?: number | undefined;
   /** Works that are wanted. @default all */
@@ -227,7 +227,7 @@ export class HarvestRun {
 
 /** Rejects with a ConfigError if the manifest cannot be used or another process holds it. */
 export async function openRun(options: RunOptions): Promise<HarvestRun> {
-  const { hub, time, folder, command, random = Math.random, resolvers } = options;
+  const { hub, time, folder, command, resolvers } = options;
   const manifest = await openManifest(options.manifest, time);
   let lock: ManifestLock | undefined;
   let fileStore: FileStore | undefined;
@@ -240,23 +240,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     await prepareFileStore(fileStore);
     const run = options.joinedRun ?? (await manifest.beginRun(command, options.sharedSettings));
     if (options.joinedRun !== undefined) await manifest.joinRun(run);
-    const collectsAll = options.formats === "all";
-    const formats = options.formats === "all" ? COLLECTED_FORMATS : (options.formats ?? RUN_DEFAULTS.formats);
-    const layout = layoutFor(options);
-    const { minBytesPerSecond = RUN_DEFAULTS.minBytesPerSecond } = options;
-    const minSpeed = { bytes: (minBytesPerSecond * SPEED_PERIOD_MS) / 1000, periodMs: SPEED_PERIOD_MS, time };
-    const settings = {
-      ...RUN_DEFAULTS,
-      ...withoutUndefined(options),
-      minSpeed,
-      layout,
-      formats,
-      collectsAll,
-      random,
-      run,
-      manifest,
-      maxWaitMs: MAX_WAIT_MS,
-    };
+    const settings = { ...settingsFor(options), run, manifest };
     const cookies = new Cookies(time);
     const downloads = new Downloads({ ...settings, cookies, metadata: options.metadata, hub, fileStore, time });
     let recovered = 0;
@@ -281,7 +265,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       time,
       downloads,
       cookies,
-      robots: new RobotsGuard({ hub, maxWaitMs: MAX_WAIT_MS, minSpeed }),
+      robots: new RobotsGuard({ hub, maxWaitMs: settings.maxWaitMs, minSpeed: settings.minSpeed }),
       pageReader: resolverNamed("landing_page"),
       archive: resolverNamed("wayback"),
     });
@@ -307,6 +291,22 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     lock?.release();
     throw manifest.errorFrom(error);
   }
+}
+
+/** The settings that the pipeline and the downloads share. */
+function settingsFor(options: RunOptions) {
+  const { time, random = Math.random, minBytesPerSecond = RUN_DEFAULTS.minBytesPerSecond } = options;
+  const minBytes = (minBytesPerSecond * SPEED_PERIOD_MS) / 1000;
+  return {
+    ...RUN_DEFAULTS,
+    ...withoutUndefined(options),
+    layout: layoutFor(options),
+    formats: options.formats === "all" ? COLLECTED_FORMATS : (options.formats ?? RUN_DEFAULTS.formats),
+    collectsAll: options.formats === "all",
+    minSpeed: { bytes: minBytes, periodMs: SPEED_PERIOD_MS, time },
+    maxWaitMs: MAX_WAIT_MS,
+    random,
+  };
 }
 
 /** With S3 or a `storage` the callers have refused any layout but `content-addressed`. */

@@ -9,8 +9,8 @@ type Statement = readonly [parts: readonly string[], result: string, parameters:
 
 /**
  * A statement for `PostgresWorker.apply` that records a file with its source and its request. If the work has no further
- * files, it also records that the work is done. The result is the file with these bytes in the manifest, because another
- * worker may have stored them first, and the names of the partial files that are no longer needed. All parts see the rows
+ * files, it also records that the work is done. The result has the file with these bytes in the manifest: another worker
+ * may have stored them first. It also has the names of the partial files that are no longer needed. All parts see the rows
  * from before the statement, and no two of them change the same row.
  */
 export function finishStatement(

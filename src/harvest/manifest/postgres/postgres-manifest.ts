@@ -227,7 +227,7 @@ export class PostgresManifest implements Manifest {
     if (isDocstokgError(error)) return error;
     const isOfServer = error instanceof Error && "severity" in error;
     return isOfServer
-      ? new StoreError(`cannot write the manifest ${this.name}: ${messageOf(error)}`, { cause: error })
+      ? new StoreError(`cannot read or write the manifest ${this.name}: ${messageOf(error)}`, { cause: error })
       : error;
   }
 

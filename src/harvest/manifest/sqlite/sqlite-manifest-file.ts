@@ -93,8 +93,8 @@ const ADD_TOTAL_BYTES = "ALTER TABLE parts ADD COLUMN total_bytes INTEGER";
 
 /**
  * A work gets all its identifiers, its metadata, several files, and the state of its wait. `queue` is the host queue of its
- * next step, `not_before_ms` when that step may start, `taken_by` the run that has it in memory, and `progress`
- * what the search for a copy has done so far. A work with `merged_into` was merged into that work, and has state `done`.
+ * next step. That step may start at `not_before_ms`. `taken_by` is the run that has the work in memory. `progress` is what
+ * the search for a copy has done so far. A work with `merged_into` was merged into that work, and has state `done`.
  */
 const WORK_RECORDS = `
   ALTER TABLE works ADD COLUMN metadata TEXT;
@@ -224,7 +224,7 @@ export async function isManifestLocked(path: string): Promise<boolean> {
 export function manifestError(path: string, error: unknown): unknown {
   const isOfSqlite = error instanceof Error && "errcode" in error && "errstr" in error;
   if (!isOfSqlite) return error;
-  return new DownloadError(`cannot write the manifest ${path}: ${error.message}`, { cause: error });
+  return new DownloadError(`cannot read or write the manifest ${path}: ${error.message}`, { cause: error });
 }
 
 function cannotOpen(path: string, cause: unknown): ConfigError {
