@@ -23,7 +23,7 @@ export interface FetchStep {
 
 export type ResolutionStep = ResolverStep | FetchStep;
 
-/** What a step waits for, apart from its own time: an open circuit, or a spent quota. */
+/** What a step waits for, apart from `notBeforeUs`: an open circuit, or a spent quota. */
 export type WaitReason = "breaker-open" | "rate-limited";
 
 /** A step that has not ended, with its history. */
