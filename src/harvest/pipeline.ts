@@ -162,22 +162,12 @@ export class Pipeline {
   async #runTurn(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    let hasMore = false;
-    if (!this.#isDraining && !this.#isPaused) {
-      hasMore = await this.#open.load();
-      this.#startTasks();
-      // No request is in flight, so no result can add a query to a batch that waits.
-      if (!hasMore && this.#inFlight.total === 0 && this.#open.queues.isOnlyLingering(this.#nowUs)) {
-        this.#open.queues.endLinger();
-        this.#startTasks();
-      }
-    }
-    if (hasMore) {
+    const mayStart = !this.#isDraining && !this.#isPaused;
+    if (mayStart && (await this.#loadAndStart())) {
       setImmediate(() => this.#advanceAll());
       return;
     }
-    const isEmpty = this.#open.isEmpty && !this.#expectsMoreWorks;
-    if (this.#isDraining ? this.#inFlight.total === 0 : isEmpty && (await this.#isFinished())) {
+    if (await this.#isAtEnd()) {
       this.#isOver = true;
       this.#ended.resolve();
       return;
@@ -186,6 +176,24 @@ export class Pipeline {
     const isIdle = this.#open.count === 0 && !this.#expectsMoreWorks;
     if (isIdle && !this.#isDraining && (await this.#open.failQuotaWaits())) setImmediate(() => this.#advanceAll());
     else this.#armTimer();
+  }
+
+  /** True if more works can be loaded, in the next turn. */
+  async #loadAndStart(): Promise<boolean> {
+    const { queues } = this.#open;
+    const hasMore = await this.#open.load();
+    this.#startTasks();
+    // No request is in flight, so no result can add a query to a batch that waits.
+    if (!hasMore && this.#inFlight.total === 0 && queues.isOnlyLingering(this.#nowUs)) {
+      queues.endLinger();
+      this.#startTasks();
+    }
+    return hasMore;
+  }
+
+  async #isAtEnd(): Promise<boolean> {
+    if (this.#isDraining) return this.#inFlight.total === 0;
+    return this.#open.isEmpty && !this.#expectsMoreWorks && (await this.#isFinished());
   }
 
   /** Other processes may give works back. Then `worksChanged` is called. */
