@@ -146,14 +146,8 @@ export class Downloads {
         return source === undefined
           ? responseFailure({ ...result, beginning: "" })
           : this.#reuseFile(request, source, "not-modified", result.status);
-      case "response": {
-        const { status, headers } = result;
-        const target = redirectTarget(status, plainHeaders(headers)["location"], url);
-        if (target === undefined) return responseFailure(result);
-        if ("problem" in target)
-          return { kind: "failed", reason: "redirects", message: target.problem, status, bytes: 0, mayRetry: false };
-        return { kind: "redirect", url: target.url, status, setsCookies };
-      }
+      case "response":
+        return redirectOrFailure(result, url, setsCookies);
       case "too-large":
         return tooLargeFailure(result, maxBytes);
       case "incomplete":
@@ -306,4 +300,17 @@ export class Downloads {
     const origin = { urlHash: sha256Of(url), url: redactedUrl(url), resolver, licence, version, role, ofSeveral };
     return this.#recordFile(request, reason, { ...file, ...origin, etag, lastModified }, status);
   }
+}
+
+function redirectOrFailure(
+  result: ResumableDownload & { readonly kind: "response" },
+  url: string,
+  setsCookies: boolean,
+): DownloadResult {
+  const { status, headers } = result;
+  const target = redirectTarget(status, plainHeaders(headers)["location"], url);
+  if (target === undefined) return responseFailure(result);
+  if ("problem" in target)
+    return { kind: "failed", reason: "redirects", message: target.problem, status, bytes: 0, mayRetry: false };
+  return { kind: "redirect", url: target.url, status, setsCookies };
 }

@@ -90,22 +90,7 @@ async function readKnown(client: Queryable, works: readonly Work[], readsAllKeys
     readsAllKeys || isOwned.has(key) || !idNames(ids).includes(key) ? [key] : [],
   );
   if (keys.length === 0 && named.rows.length === 0) return { byKey: new Map(), byName: new Map() };
-  const columns = "works.id, key, state, sha256, run, taken_by, merged_into";
-  // Not `id IN (SELECT …)`: PostgreSQL would read all works for each batch.
-  const found = await client.query(
-    `SELECT ${columns} FROM works WHERE key = ANY($1) OR id = ANY($2) ORDER BY id FOR UPDATE`,
-    [keys, [...new Set(named.rows.map(({ work }) => Number(work)))]],
-  );
-  const byId = new Map<unknown, Row>();
-  for (let rows = found.rows; rows.length > 0; ) {
-    for (const row of rows) byId.set(row["id"], row);
-    const targets = rows.flatMap(({ merged_into: target }) =>
-      target === null || byId.has(target) ? [] : [Number(target)],
-    );
-    if (targets.length === 0) break;
-    const sql = `SELECT ${columns} FROM works WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
-    rows = (await client.query(sql, [targets])).rows;
-  }
+  const byId = await lockWorks(client, keys, [...new Set(named.rows.map(({ work }) => Number(work)))]);
   // Read again: a work may have been merged before it was locked.
   const owners = await ownersOfNames();
   const files = await client.query("SELECT sha256, path, bytes, media_type, flag FROM files WHERE sha256 = ANY($1)", [
@@ -127,6 +112,31 @@ async function readKnown(client: Queryable, works: readonly Work[], readsAllKeys
     if (target !== undefined) byName.set(String(owner["id"]), target);
   }
   return { byKey, byName };
+}
+
+/** Locks the works with these keys or ids, and the works that they were merged into. Returns the rows by their ids. */
+async function lockWorks(
+  client: Queryable,
+  keys: readonly string[],
+  ids: readonly number[],
+): Promise<ReadonlyMap<unknown, Row>> {
+  const columns = "works.id, key, state, sha256, run, taken_by, merged_into";
+  // Not `id IN (SELECT …)`: PostgreSQL would read all works for each batch.
+  const found = await client.query(
+    `SELECT ${columns} FROM works WHERE key = ANY($1) OR id = ANY($2) ORDER BY id FOR UPDATE`,
+    [keys, ids],
+  );
+  const byId = new Map<unknown, Row>();
+  for (let rows = found.rows; rows.length > 0; ) {
+    for (const row of rows) byId.set(row["id"], row);
+    const targets = rows.flatMap(({ merged_into: target }) =>
+      target === null || byId.has(target) ? [] : [Number(target)],
+    );
+    if (targets.length === 0) break;
+    const sql = `SELECT ${columns} FROM works WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
+    rows = (await client.query(sql, [targets])).rows;
+  }
+  return byId;
 }
 
 /** Adds a work to the batch. Returns what the run does with it; undefined if the list has named it before. */
