@@ -25,7 +25,7 @@ import { startServices } from "./simulated-services.ts";
 const { values } = parseArgs({
   options: { works: { type: "string", default: "1000" }, patience: { type: "string", default: "86400" } },
 });
-const patienceMs = Number(values.patience) * 1000;
+const maxBreakerWaitMs = Number(values.patience) * 1000;
 const resolvers = RESOLVERS.filter(({ needs }) => needs.every(name => name === "DOCSTOKG_MAILTO"));
 const order = (work: Work) => orderFor(work, resolvers);
 using services = await startServices(Number(values.works));
@@ -39,16 +39,16 @@ const virtual = await virtualHub({ time, answer: request => services.answer(requ
 const folder = mkdtempSync(join(tmpdir(), "docstokg-figures-"));
 const settled = new Map<string, number>();
 const limits = ratelimits.resolved;
-const estimator = new ListEstimator({ limits, order, yields: learnedYields([]), patienceMs });
+const estimator = new ListEstimator({ limits, order, yields: learnedYields([]), maxBreakerWaitMs });
 let mostMemory = 0;
 const memoryBefore = process.memoryUsage().rss;
 let mostOpen = 0;
 const run = await openRun({
   ...{ hub: virtual.hub, time, folder, manifest: join(folder, "manifest.sqlite"), command: "figures" },
-  ...{ order, resolvers, limits, maxBreakerWaitMs: patienceMs },
+  ...{ order, resolvers, limits, maxBreakerWaitMs },
   onSettled: (_, __, reason) => {
     settled.set(reason, (settled.get(reason) ?? 0) + 1);
-    mostOpen = Math.max(mostOpen, run.pipeline.open);
+    mostOpen = Math.max(mostOpen, run.pipeline.openWorks);
     mostMemory = Math.max(mostMemory, process.memoryUsage().rss);
   },
 });

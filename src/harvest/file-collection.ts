@@ -70,7 +70,7 @@ export class FileCollection {
     return released;
   }
 
-  /** True if the failure concerns a file that the work can do without. */
+  /** Records the failure of a file that the work can do without. False if it cannot, because it has no article yet. */
   addFailure({ step }: PendingStep, { message }: AttemptFailure): boolean {
     if (!this.hasArticle) return false;
     const what = step.kind === "ask" ? step.resolver.name : roleOf(step) === "article" ? kindOf(step) : roleOf(step);
@@ -99,7 +99,7 @@ export class FileCollection {
     return roleOf(step) !== "article" || !this.#has(kindOf(step));
   }
 
-  /** Whether a file is the one by which the work is known, or a further one. */
+  /** Whether a file would be the main file of the work, whose URL and licence are those of the work, or a further one. */
   placeOf(step: ResolutionStep): "main" | "further" {
     if (step.kind === "ask") return "main";
     if (roleOf(step) !== "article") return "further";

@@ -60,10 +60,10 @@ export interface HarvestOptions {
   readonly time?: Time | undefined;
 }
 
-/** What is expected of a value; undefined if it is valid. */
+/** Returns what is expected of the value; undefined if the value is valid. */
 type OptionCheck = (value: unknown) => string | undefined;
 
-const text: OptionCheck = value => (typeof value === "string" && value !== "" ? undefined : "a text");
+const text: OptionCheck = value => (typeof value === "string" && value !== "" ? undefined : "a text that is not empty");
 const anything: OptionCheck = () => undefined;
 const wholeFrom =
   (min: number): OptionCheck =>
@@ -73,7 +73,7 @@ const oneOf = (names: readonly string[]): OptionCheck => {
   return value => (names.includes(String(value)) ? undefined : `one of ${names.join(", ")}`);
 };
 
-/** The type makes a new option that is missing here a compile error. */
+/** Because of this type, an option without a check is a compile error. */
 const CHECKS: Readonly<Record<keyof HarvestOptions, OptionCheck>> = {
   folder: text,
   manifest: text,
@@ -127,7 +127,10 @@ export function checkHarvestOptions(options: HarvestOptions): void {
     add("storage", "needs a local folder for partial files, not s3://");
   const { storage, layout = "content-addressed" } = given as Partial<HarvestOptions>;
   if ((storage !== undefined || isS3Url(String(given["folder"]))) && layout !== "content-addressed")
-    add("layout", `files in ${storage?.name ?? "S3"} are content-addressed`);
+    add(
+      "layout",
+      `expected content-addressed, the only layout in ${storage?.name ?? "S3"}, found ${shownValue(layout)}`,
+    );
   if (problems.length > 0) throw new ConfigError(problems);
 }
 

@@ -155,7 +155,7 @@ test("every invalid option is named before anything is created, and so is an ite
   const storage = memoryStorage(new Map());
   assert.match(
     await failureOf([], { folder, storage, layout: "flat" }),
-    /layout: files in memory are content-addressed/,
+    /layout: expected content-addressed, the only layout in memory, found "flat"/,
   );
   assert.equal(existsSync(folder), false);
 

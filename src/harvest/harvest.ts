@@ -44,12 +44,12 @@ export interface HarvestResult {
 const WORKS_PER_ADD = 200;
 
 /**
- * Downloads the files of works and yields a result for each, in the order in which they are settled. Works that the
- * manifest has as done, with their file, yield nothing. Leaving the loop ends the harvest. Works that are done stay done;
- * results that were not read are in the manifest (`docstokg export`).
+ * Downloads the files of works and yields a result for each, in the order in which they are settled. A work that
+ * the manifest has as done, and whose file is present, yields nothing. Leaving the loop ends the harvest. Works that are
+ * done stay done. Results that were not read are in the manifest (`docstokg export`).
  * @param works identifiers in any spelling that `identify` reads, or works
- * @throws TypeError for an item that is no identifier and no work, ConfigError for an invalid option or if folder or
- * manifest cannot be used, DownloadError if the disk is full.
+ * @throws TypeError for an item that is neither an identifier nor a work. ConfigError for an invalid option, or if the
+ * folder or the manifest cannot be used. DownloadError if the disk is full.
  */
 export async function* harvest(
   works: Iterable<Work | string> | AsyncIterable<Work | string>,
@@ -74,7 +74,7 @@ export async function* harvest(
         wake.resolve();
       },
     });
-    let state: "ended" | "interrupted" = "interrupted";
+    let endState: "ended" | "interrupted" = "interrupted";
     const stopping = new AbortController();
     const stop = () => {
       stopping.abort();
@@ -94,9 +94,9 @@ export async function* harvest(
       for (;;) {
         const batch = settled;
         settled = [];
-        for (const next of batch) {
-          const record = await run.manifest.reports.workRecord(next.id);
-          yield resultOf(record, next.state, next.reason, run);
+        for (const { id, state, reason } of batch) {
+          const record = await run.manifest.reports.workRecord(id);
+          yield resultOf(record, state, reason, run);
         }
         if (batch.length > 0) continue;
         if (isOver) break;
@@ -104,15 +104,15 @@ export async function* harvest(
         wake = Promise.withResolvers<void>();
       }
       await ended;
-      if (signal?.aborted !== true) state = "ended";
+      if (signal?.aborted !== true) endState = "ended";
     } finally {
       signal?.removeEventListener("abort", stop);
-      if (state === "interrupted") {
+      if (endState === "interrupted") {
         stop();
         await run.pipeline.run().catch(() => undefined);
         await listing.catch(() => undefined);
       }
-      await run.close(state);
+      await run.close(endState);
     }
   } finally {
     if (options.hub === undefined) await hub.destroy();
@@ -142,7 +142,7 @@ async function addAll(
   }
 }
 
-/** The items until the signal is aborted, also while the source has no next item. Then the source is closed. */
+/** Yields the items of the source. If the signal is aborted, it ends without the next item and closes the source. */
 async function* itemsUntil<Item>(
   signal: AbortSignal,
   source: Iterable<Item> | AsyncIterable<Item>,

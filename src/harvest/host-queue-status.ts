@@ -15,14 +15,14 @@ export interface HostQueueStatus {
 /** Every queue with requests in flight or waiting works, the busiest first. */
 export function hostQueueStatuses(
   hostQueues: Pick<HostQueues<unknown>, "queues" | "delayedQueues">,
-  inFlightRequests: ReadonlyMap<string, number>,
+  inFlightByQueue: ReadonlyMap<string, number>,
   backlog: Pick<Backlog, "queues">,
   nowUs: number,
 ): readonly HostQueueStatus[] {
   const statuses = new Map<string, HostQueueStatus>();
-  for (const [queue, inFlight] of inFlightRequests)
-    statuses.set(queue, { ...parseHostQueueKey(queue), inFlightRequests: inFlight, waiting: 0, freeInMs: 0 });
-  // The works that may start first come first: a later group does not change when the next request may be sent.
+  for (const [queue, inFlightRequests] of inFlightByQueue)
+    statuses.set(queue, { ...parseHostQueueKey(queue), inFlightRequests, waiting: 0, freeInMs: 0 });
+  // Called in the order in which works may start: a later group does not change when the next request may be sent.
   const add = ({ queue, waiting, notBeforeUs }: WaitingTasks) => {
     const known = statuses.get(queue) ?? { ...parseHostQueueKey(queue), inFlightRequests: 0, waiting: 0, freeInMs: 0 };
     const freeInMs = known.waiting > 0 ? known.freeInMs : Math.max(0, Math.ceil((notBeforeUs - nowUs) / 1000));

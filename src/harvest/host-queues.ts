@@ -15,7 +15,7 @@ interface HostQueue<Task> {
   readonly tasks: Task[];
   /** Tasks of this queue that are not due yet. */
   delayed: number;
-  /** While fewer tasks wait, none is taken before `lingerUntilUs`: others may join them in one request. */
+  /** While fewer than this many tasks wait, none is taken before `lingerUntilUs`: one request may serve several tasks. */
   fullAt: number;
   lingerUntilUs: number;
   /** No task is taken before this time. */
@@ -90,7 +90,7 @@ export class HostQueues<Task> {
     if (queue.lingerUntilUs <= nowUs) queue.lingerUntilUs = untilUs;
   }
 
-  /** Whether every task waits for further tasks of its queue. Then no task can end and add one to another queue. */
+  /** Whether every task waits for further tasks of its queue. Then no task starts, and none can add a further one. */
   isOnlyLingering(nowUs: number): boolean {
     for (const queue of this.#queues.values()) {
       const { tasks, delayed, fullAt, lingerUntilUs } = queue;

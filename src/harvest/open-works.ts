@@ -40,8 +40,8 @@ const LINGER = [
   { works: 200, us: 20_000_000 },
   { works: 50, us: 3_000_000 },
 ] as const;
-const ENDED_PER_TURN = 500;
-/** After this time the manifest is asked again for works that it has left to other processes: these may have ended. */
+const FAILED_PER_TURN = 500;
+/** The pause before the manifest is asked again for works that it has left to other processes, which may have ended. */
 const OTHERS_PAUSE_MS = 5000;
 
 /**
@@ -54,7 +54,7 @@ export class OpenWorks {
   readonly backlog = new Backlog();
   readonly #options: OpenWorksOptions;
   readonly #resolutionOptions: ResolutionOptions;
-  /** How many works one request may name, by queue: so many must be in memory to fill a request. */
+  /** How many works one request may name, by queue. As many must be in memory to fill a request. */
   readonly #batchSizes = new Map<string, number>();
   #count = 0;
   #isBacklogKnown = true;
@@ -107,25 +107,29 @@ export class OpenWorks {
     );
   }
 
-  /** True if more works can be loaded; they are left to the next turn, so that the event loop is not blocked. */
+  /** Loads works from the manifest. True if more can be loaded, in the next turn: one turn must not block the event loop. */
   async load(): Promise<boolean> {
     const { manifest, run, maxOpen, time } = this.#options;
     if (!this.#isBacklogKnown || this.#count <= this.#askAgainAt) await this.readBacklog();
     for (let loaded = 0; loaded < WORKS_PER_TURN; ) {
-      const isWanted = (name: string) => this.queues.count(name) <= this.#mostIn(name) / 2;
+      const isWanted = (name: string) => this.queues.count(name) <= this.#maxOpenIn(name) / 2;
       const queue = this.#count < maxOpen ? this.backlog.take(this.#nowUs, isWanted) : undefined;
       if (queue === undefined) return false;
-      const capacity = Math.min(WORKS_PER_LOAD, maxOpen - this.#count, this.#mostIn(queue) - this.queues.count(queue));
+      const capacity = Math.min(
+        WORKS_PER_LOAD,
+        maxOpen - this.#count,
+        this.#maxOpenIn(queue) - this.queues.count(queue),
+      );
       const taken = await manifest.queue.take(run, queue, time.wallMs(), capacity);
       this.#count += taken.length;
       if (taken.length === capacity) this.backlog.add(queue, -capacity);
       else {
         const { works, notBeforeMs } = await manifest.queue.waitingIn(run, queue);
         const dueUs = this.#usOfWall(notBeforeMs);
-        const isForOthers = works > 0 && dueUs <= this.#nowUs && this.#count > 0;
-        if (isForOthers) this.#askAgainAt = Math.floor(this.#count / 2);
+        const isLeftToOthers = works > 0 && dueUs <= this.#nowUs && this.#count > 0;
+        if (isLeftToOthers) this.#askAgainAt = Math.floor(this.#count / 2);
         // A clock that was set back must not make the pipeline ask the manifest without a pause.
-        const pauseMs = isForOthers ? OTHERS_PAUSE_MS : SLOT_PAUSE_MS;
+        const pauseMs = isLeftToOthers ? OTHERS_PAUSE_MS : SLOT_PAUSE_MS;
         this.backlog.set(queue, works, Math.max(this.#nowUs + pauseMs * 1000, dueUs));
       }
       loaded += taken.length;
@@ -149,14 +153,14 @@ export class OpenWorks {
   }
 
   /**
-   * Only works that wait for a quota are left. If none of them may start within `maxBreakerWaitMs`, some of them fail
-   * now. True if some have failed: the caller calls again for the others.
+   * Called when only works are left that wait for a spent quota. If none of them may start within `maxBreakerWaitMs`,
+   * some of them fail now. True if some have failed: the caller calls again for the others.
    */
-  async endPatience(): Promise<boolean> {
+  async failQuotaWaits(): Promise<boolean> {
     const { manifest, run, maxBreakerWaitMs, onSettled } = this.#options;
     const nextUs = this.backlog.nextUsAfter(this.#nowUs);
     if (nextUs === undefined || nextUs - this.#nowUs <= maxBreakerWaitMs * 1000) return false;
-    const works = await manifest.queue.takeAny(run, ENDED_PER_TURN);
+    const works = await manifest.queue.takeAny(run, FAILED_PER_TURN);
     for (const { work, message, queue } of works) {
       await manifest.fail(work.id, "rate-limited", message ?? this.backlog.messageOf(queue), undefined, true);
       onSettled?.(work, "failed", "rate-limited", 0);
@@ -174,14 +178,14 @@ export class OpenWorks {
 
   /**
    * Queues the next step of a work, or settles the work.
-   * @param savesProgress a step has ended. The manifest keeps that, so that no process repeats the step if this one dies:
-   * otherwise works with many steps would never end where processes die often.
+   * @param savesProgress records in the manifest that a step has ended. If this process dies, another one does not repeat
+   * the step: otherwise works with many steps would never end where processes die often.
    */
   async advance(resolution: Resolution, savesProgress = false): Promise<void> {
     const nowUs = this.#nowUs;
     const next = resolution.next(nowUs);
-    if (next.kind === "finished") return this.#settle(resolution, next.reason, next.message);
-    if (next.kind === "complete") {
+    if (next.kind === "failed") return this.#settle(resolution, next.reason, next.message);
+    if (next.kind === "done") {
       await this.#options.manifest.complete(resolution.work.id, next.reason, next.message);
       this.closed(resolution.work, "done", next.reason, next.bytes);
       return;
@@ -190,7 +194,7 @@ export class OpenWorks {
     const queue = hostQueueKey(next.pending);
     const { notBeforeUs } = next.pending;
     const isLong = notBeforeUs - nowUs > LONG_WAIT_MS * 1000;
-    if (isLong || this.queues.count(queue) >= this.#mostIn(queue)) return this.#putOff(task, queue);
+    if (isLong || this.queues.count(queue) >= this.#maxOpenIn(queue)) return this.#putOff(task, queue);
     const progress = savesProgress ? resolution.progress(this.clock(), next.pending) : undefined;
     if (progress !== undefined) await this.#options.manifest.saveProgress(resolution.work.id, queue, progress);
     this.queues.add(task, queue, notBeforeUs, nowUs);
@@ -225,7 +229,7 @@ export class OpenWorks {
   }
 
   /** How many works of a queue may be in memory. */
-  #mostIn(queue: string): number {
+  #maxOpenIn(queue: string): number {
     const { maxOpen } = this.#options;
     const share = Math.floor(maxOpen / Math.max(1, this.queues.queueCount));
     const batches = Math.min(maxOpen, 2 * (this.#batchSizes.get(queue) ?? 0));

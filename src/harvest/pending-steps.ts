@@ -24,9 +24,9 @@ export class PendingSteps {
   /** Removes the queries of a resolver. True if there were any. */
   removeQueries(resolver: string): boolean {
     const kept = this.#steps.filter(({ step }) => step.kind !== "ask" || resolverNameOf(step) !== resolver);
-    const isLess = kept.length < this.#steps.length;
+    const hasRemoved = kept.length < this.#steps.length;
     this.#steps = kept;
-    return isLess;
+    return hasRemoved;
   }
 
   /** Removes the steps for which the predicate is false. It gets the other steps too. */

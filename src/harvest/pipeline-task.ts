@@ -16,7 +16,7 @@ export interface QueryBatch {
   readonly group: string;
 }
 
-/** With which other queries a task may share a request; undefined if with none. */
+/** The batch in which a task may share a request; undefined if its query needs a request of its own. */
 export function batchOf({ pending: { step, round, isAlone } }: PipelineTask): QueryBatch | undefined {
   if (step.kind !== "ask" || round > 0 || isAlone === true || step.url !== step.request.url) return undefined;
   const { resolver } = step;

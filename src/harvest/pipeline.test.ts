@@ -191,7 +191,7 @@ test("requests in flight never exceed workers, and open works never exceed maxOp
   let mostOpen = 0;
   let run: HarvestRun | undefined;
   const { hub, most } = fakeHub(time, sent, () => {
-    mostOpen = Math.max(mostOpen, run?.pipeline.open ?? 0);
+    mostOpen = Math.max(mostOpen, run?.pipeline.openWorks ?? 0);
   });
   const resolvers = [resolverAt("one", ({ key }) => `h${key.length}.example`), resolverAt("two", () => "two.example")];
   const made = await runToEnd(t, time, works(200), { hub, resolvers, workers: 3, maxOpen: 7 }, opened => {
@@ -199,7 +199,7 @@ test("requests in flight never exceed workers, and open works never exceed maxOp
   });
   assert.equal(made.settled.size, 200);
   assert.equal(most.inFlight, 3);
-  assert.equal(made.run.pipeline.open, 0);
+  assert.equal(made.run.pipeline.openWorks, 0);
   assert.equal(mostOpen, 7);
 });
 

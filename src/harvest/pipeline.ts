@@ -121,13 +121,8 @@ export class Pipeline {
   }
 
   /** Works in memory. */
-  get open(): number {
+  get openWorks(): number {
     return this.#open.count;
-  }
-
-  /** Works of this run in the manifest that wait for their turn. */
-  get waiting(): number {
-    return this.#open.backlog.works;
   }
 
   /** Resolvers that have refused this program, with their message. They are not queried any more. */
@@ -167,33 +162,41 @@ export class Pipeline {
   async #runTurn(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    let hasMore = false;
-    if (!this.#isDraining && !this.#isPaused) {
-      hasMore = await this.#open.load();
-      this.#startTasks();
-      // No request is in flight whose end could add a query to a batch that waits.
-      if (!hasMore && this.#inFlight.total === 0 && this.#open.queues.isOnlyLingering(this.#nowUs)) {
-        this.#open.queues.endLinger();
-        this.#startTasks();
-      }
-    }
-    if (hasMore) {
+    const mayStart = !this.#isDraining && !this.#isPaused;
+    if (mayStart && (await this.#loadAndStart())) {
       setImmediate(() => this.#advanceAll());
       return;
     }
-    const isEmpty = this.#open.isEmpty && !this.#expectsMoreWorks;
-    if (this.#isDraining ? this.#inFlight.total === 0 : isEmpty && (await this.#isFinished())) {
+    if (await this.#isAtEnd()) {
       this.#isOver = true;
       this.#ended.resolve();
       return;
     }
     if (this.#isPaused) return;
     const isIdle = this.#open.count === 0 && !this.#expectsMoreWorks;
-    if (isIdle && !this.#isDraining && (await this.#open.endPatience())) setImmediate(() => this.#advanceAll());
+    if (isIdle && !this.#isDraining && (await this.#open.failQuotaWaits())) setImmediate(() => this.#advanceAll());
     else this.#armTimer();
   }
 
-  /** Works that other processes have may come back: then `worksChanged` is called. */
+  /** True if more works can be loaded, in the next turn. */
+  async #loadAndStart(): Promise<boolean> {
+    const { queues } = this.#open;
+    const hasMore = await this.#open.load();
+    this.#startTasks();
+    // No request is in flight, so no result can add a query to a batch that waits.
+    if (!hasMore && this.#inFlight.total === 0 && queues.isOnlyLingering(this.#nowUs)) {
+      queues.endLinger();
+      this.#startTasks();
+    }
+    return hasMore;
+  }
+
+  async #isAtEnd(): Promise<boolean> {
+    if (this.#isDraining) return this.#inFlight.total === 0;
+    return this.#open.isEmpty && !this.#expectsMoreWorks && (await this.#isFinished());
+  }
+
+  /** Other processes may give works back. Then `worksChanged` is called. */
   async #isFinished(): Promise<boolean> {
     const { manifest, run } = this.#options;
     if (await manifest.queue.isFinished(run)) return true;

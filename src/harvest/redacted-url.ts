@@ -3,7 +3,7 @@ import { isPrivateName } from "../core/text/credentials.ts";
 /** A long text of letters and digits without words: a token, a signature, or an encoded policy. */
 const OPAQUE = /^(?=.*\d)(?=.*[a-z])[\w+/=.~-]{32,}$/i;
 
-/** URLs within URLs that are searched for secrets. A URL that is nested more deeply is hidden as a whole. */
+/** How many levels of nested URLs are searched for secrets. A URL that is nested more deeply is hidden as a whole. */
 const NESTED_MAX = 5;
 
 /**
@@ -70,6 +70,6 @@ function isSecret(name: string, value: string): boolean {
 }
 
 function isOpaque(value: string): boolean {
-  // DOIs and paths have words between slashes.
+  // A long DOI matches too, but is no secret.
   return OPAQUE.test(value) && !/^10\.\d{4,9}\//.test(value);
 }

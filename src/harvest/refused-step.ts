@@ -1,9 +1,9 @@
 import { BreakerOpenError, BusyError, describeConstraint, type OpenReason, type RejectedError } from "../errors.ts";
 import type { PipelineTask } from "./pipeline-task.ts";
 
-/** A quota that is spent for longer is not waited for in memory: the step is skipped, or the work is put off. */
+/** If a quota is spent for longer, its works do not wait in memory: the step is skipped, or the work is put off. */
 export const LONG_WAIT_MS = 30_000;
-/** How often to try again while every slot is in use: other users of the hub do not report when they free one. */
+/** The pause between tries while every slot is in use: other users of the hub do not report when they free a slot. */
 export const SLOT_PAUSE_MS = 250;
 
 /**
@@ -12,7 +12,7 @@ export const SLOT_PAUSE_MS = 250;
  * - `wait`: its queue waits until `untilUs`.
  * - `circuit-open`: the circuit is open until `untilUs`; the work tries other steps meanwhile.
  * - `quota-spent`: the quota of the queue is spent until `untilUs`; the work tries other steps meanwhile.
- * - `skip`: the work continues without it.
+ * - `skip`: the work continues without the step.
  */
 export type RefusedStep =
   | { readonly kind: "wait-for-slot"; readonly untilUs: number }

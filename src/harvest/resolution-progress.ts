@@ -21,8 +21,9 @@ export interface ResolutionState {
   readonly seenUrls: readonly string[];
   readonly reasons: readonly (readonly [Reason, string | undefined])[];
   readonly blockedSinceUs: number | undefined;
-  /** Steps of sources and supplements that wait for the article, and the files that are stored: with all formats. */
+  /** With all formats: the steps of sources and supplements that wait for the article. */
   readonly held: readonly PendingStep[];
+  /** With all formats: the files that are stored. */
   readonly collected: CollectedFiles | undefined;
 }
 
@@ -86,7 +87,10 @@ export function storedProgress(state: ResolutionState, work: Work, clock: RunClo
   });
 }
 
-/** Undefined if the text is not one of `storedProgress`, or is that of other formats. Steps of resolvers that are not enabled any more are left out. */
+/**
+ * Undefined if the text is not from `storedProgress`, or if it was written for other formats. Steps of resolvers that are
+ * no longer enabled are left out.
+ */
 export function parsedProgress(
   text: string,
   work: Work,

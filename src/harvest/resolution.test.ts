@@ -72,7 +72,7 @@ test("candidates of a resolver are fetched before the next resolver is queried",
   const other = stepOf(resolution.next(0));
   assert.equal(other.step.url, "https://two.example/10.1%2Fa");
   resolution.applyFinding(other, { kind: "none", reason: "unknown-work" });
-  assert.deepEqual(resolution.next(0), { kind: "finished", reason: "not-a-pdf", message: "text" });
+  assert.deepEqual(resolution.next(0), { kind: "failed", reason: "not-a-pdf", message: "text" });
 });
 
 test("a step with an open circuit is deferred, and other steps go first", () => {
@@ -95,7 +95,7 @@ test("if every step has an open circuit, the work waits up to maxBreakerWaitMs a
   assert.ok("pending" in waiting);
   resolution.defer(waiting.pending, 90 * SECOND_US, "breaker-open");
   assert.deepEqual(resolution.next(50 * SECOND_US), {
-    kind: "finished",
+    kind: "failed",
     reason: "breaker-open",
     message: `circuit open or in cooldown for more than 60 s (--patience): ${waitMessage}`,
   });
@@ -118,7 +118,7 @@ test("a temporary failure is tried five times over at least 15 s, and other step
     const pauseS = pausesS[index] ?? 0;
     assert.ok(pauseS >= leastS && pauseS <= 2 * leastS + 0.1, `${pauseS} s`);
   }
-  assert.deepEqual(resolution.next(nowUs), { kind: "finished", reason: "http-status", message: "status 503" });
+  assert.deepEqual(resolution.next(nowUs), { kind: "failed", reason: "http-status", message: "status 503" });
 });
 
 test("identifiers that a resolver adds enable other resolvers", () => {
@@ -221,9 +221,9 @@ test("the time in which no run has a work does not count as its wait for an open
     return restored.next(clock.nowUs).kind;
   };
   assert.equal(kindAfter(40, 60), "wait");
-  assert.equal(kindAfter(40, 61), "finished");
+  assert.equal(kindAfter(40, 61), "failed");
   assert.equal(kindAfter(86_400, 86_420), "wait");
-  assert.equal(kindAfter(86_400, 86_421), "finished");
+  assert.equal(kindAfter(86_400, 86_421), "failed");
 });
 
 test("redirects are followed, and fail after a loop or too many hops", () => {

@@ -59,6 +59,7 @@ export class Resolution {
   readonly #queriedResolvers = new Set<string>();
   /** URLs that have been added as steps, each once. */
   readonly #seenUrls = new Set<string>();
+  /** Steps that are left out because a quota is spent. */
   readonly #skipped: PendingStep[] = [];
   /** Undefined if the first valid file is enough. */
   readonly #collection: FileCollection | undefined;
@@ -126,8 +127,8 @@ export class Resolution {
     const collection = this.#collection;
     if (collection !== undefined) this.#pending.keep((pending, others) => collection.needs(pending, others));
     const ready = this.#pending.best(nowUs);
-    const fresh = ready === undefined || ready.rank > RANK.resolver ? this.#nextResolver() : undefined;
-    if (fresh !== undefined) return { kind: "step", pending: fresh };
+    const query = ready === undefined || ready.rank > RANK.resolver ? this.#nextResolver() : undefined;
+    if (query !== undefined) return { kind: "step", pending: query };
     // `#nextResolver` may have added steps that need no query.
     const pending = this.#pending.best(nowUs) ?? this.#pending.soonest();
     if (pending === undefined) return this.#finish();
@@ -142,7 +143,7 @@ export class Resolution {
     this.#pending.add({ ...pending, notBeforeUs: untilUs, waitsFor });
   }
 
-  /** Whether the file of a step is one of several; undefined if it is the only one. */
+  /** Whether the file of a step would be the main file of its work or a further one; undefined if only one is wanted. */
   placeOf({ step }: PendingStep): "main" | "further" | undefined {
     return this.#collection?.placeOf(step);
   }
@@ -159,12 +160,12 @@ export class Resolution {
     this.#addReason("rate-limited", message);
   }
 
-  /** The resolver of the step has refused this program. */
+  /** Leaves the step out, because its resolver has refused this program. */
   drop({ step }: PendingStep): void {
     if (step.kind === "ask") this.#addReason("refused", this.#options.refusalOf?.(step.resolver.name));
   }
 
-  /** The step is sent again without other works. */
+  /** Sends the query again, in a request without other works. */
   repeatAlone(pending: PendingStep): void {
     this.#pending.addFirst({ ...pending, isAlone: true });
   }
@@ -189,7 +190,10 @@ export class Resolution {
     return undefined;
   }
 
-  /** @param page the HTML page that was sent instead of the file. True if the work has got further facts by it. */
+  /**
+   * Retries the step later, or records its reason and leaves it out. Returns true if `page` has added facts to the work.
+   * @param page the HTML page that was sent instead of the file
+   */
   failed(pending: PendingStep, failure: AttemptFailure, nowUs: number, page?: ResolverResponse): boolean {
     const tries = pending.tries + 1;
     if (failure.mayRetry && tries < TRIES_MAX) {
@@ -259,11 +263,12 @@ export class Resolution {
       return;
     }
     const isArticle = (candidate.role ?? "article") === "article" && candidate.kind !== "file";
-    const format = isArticle ? this.#options.formats.indexOf(candidate.kind) : this.#collection === undefined ? -1 : 0;
-    if (format === -1 || this.#seenUrls.has(candidate.url) || this.#seenUrls.size >= SEEN_MAX) return;
+    const formatIndex = isArticle ? this.#options.formats.indexOf(candidate.kind) : 0;
+    const isWanted = isArticle ? formatIndex !== -1 : this.#collection !== undefined;
+    if (!isWanted || this.#seenUrls.has(candidate.url) || this.#seenUrls.size >= SEEN_MAX) return;
     this.#seenUrls.add(candidate.url);
     const step: FetchStep = { kind: "fetch", resolver, candidate, url: candidate.url };
-    const pending = newStep(step, format === 0 ? RANK.best : RANK.lessPreferred + format, 0);
+    const pending = newStep(step, formatIndex === 0 ? RANK.best : RANK.lessPreferred + formatIndex, 0);
     const ready = isArticle ? pending : this.#collection?.hold(pending);
     if (ready !== undefined) this.#pending.add(ready);
   }
@@ -295,23 +300,26 @@ export class Resolution {
     this.#pending.add(newStep(step, rank, round));
   }
 
-  /** The query of the next resolver; candidates that a resolver infers from ids alone are added without a query. */
+  /**
+   * The query of the next resolver that can handle the work. If the resolver infers candidates from the ids alone, these
+   * are added without a query, and the download of the best one is returned.
+   */
   #nextResolver(): PendingStep | undefined {
     for (const resolver of this.#options.order(this.#work)) {
       if (!this.#isUntried(resolver)) continue;
       this.#queriedResolvers.add(resolver.name);
-      const known = resolver.inferred?.(this.#work);
+      const inferred = resolver.inferred?.(this.#work);
       const request = resolver.requestFor(this.#work);
       const isSeen = request?.role === "landing" && this.#seenUrls.has(pageKey(request.url));
       const step =
         request && !isSeen && ({ kind: "ask", resolver, about: this.#work, request, url: request.url } as const);
-      if (known !== undefined && known.kind !== "follow-up") {
-        this.#apply(known, resolver.name);
+      if (inferred !== undefined && inferred.kind !== "follow-up") {
+        this.#apply(inferred, resolver.name);
         if (step) this.#addStep(step, RANK.afterInferred, 0);
-        const better = this.#pending.best(0);
-        if (better?.rank !== RANK.best) continue;
-        this.#pending.remove(better);
-        return better;
+        const download = this.#pending.best(0);
+        if (download?.rank !== RANK.best) continue;
+        this.#pending.remove(download);
+        return download;
       }
       if (step) return newStep(step, RANK.resolver, 0);
     }
@@ -352,14 +360,14 @@ export class Resolution {
 
   #finish(known?: Reason): NextStep {
     const collected = this.#collection?.result();
-    if (collected !== undefined) return { kind: "complete", ...collected };
+    if (collected !== undefined) return { kind: "done", ...collected };
     for (const { name } of this.#options.order(this.#work)) {
       const refusal = this.#options.refusalOf?.(name);
       if (refusal !== undefined && !this.#queriedResolvers.has(name)) this.#addReason("refused", refusal);
     }
     const reason = known ?? mainReason(this.#reasons.keys());
     const message = reason === "breaker-open" ? this.#describeBlocked() : this.#reasons.get(reason);
-    return { kind: "finished", reason, message };
+    return { kind: "failed", reason, message };
   }
 
   #describeBlocked(): string {
@@ -369,8 +377,8 @@ export class Resolution {
 }
 
 /**
- * Since when the circuits of a stored work are open. The time after its first step could have been tried does not count:
- * the circuits may have closed, and no run may have had the work.
+ * Since when the circuits of a stored work count as open. The time since its first step could have been tried does not
+ * count: the circuits may have closed since then, and perhaps no run had the work in memory.
  */
 function blockedSince({ steps, blockedSinceUs }: ResolutionState, nowUs: number): number | undefined {
   if (blockedSinceUs === undefined) return undefined;

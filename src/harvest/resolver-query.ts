@@ -79,7 +79,6 @@ export async function queryResolver(
     request.maxBytes ?? RESPONSE_BYTES_MAX,
     options.minSpeed,
   );
-
   // A page may be cut: its metadata is at its beginning.
   if (!isComplete && !isPage) return tooLarge(request, status, bytes);
   const parsed = { url, status, headers, body: text };

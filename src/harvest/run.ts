@@ -36,8 +36,8 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly storage?: FileStorage | undefined;
   /** Path of the manifest file, or a PostgreSQL URL. */
   readonly manifest: string;
-  /** The run of a PostgreSQL manifest to take part in. @default a new run */
-  readonly joins?: number | undefined;
+  /** Id of the run of a PostgreSQL manifest to take part in. @default a new run */
+  readonly joinedRun?: number | undefined;
   /** Settings for the processes that join the run, stored in a PostgreSQL manifest. @default no process can join */
   readonly sharedSettings?: string | undefined;
   /** The command line, recorded in the manifest. */
@@ -57,8 +57,8 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   /** Largest file that is downloaded. @default 500 MiB */
   readonly maxBytes?: number | undefined;
   /**
-   * How long a work waits for open circuits when it has nothing else to try, and how long the run waits for spent quotas
-   * when it has nothing else to do. @default 15 minutes
+   * How long a work waits for open circuits when it has nothing else to try. The run waits as long for spent quotas when it
+   * has nothing else to do. @default 15 minutes
    */
   readonly maxBreakerWaitMs?: number | undefined;
   /** Works that are wanted. @default all */
@@ -97,7 +97,7 @@ export class HarvestRun {
   readonly id: number;
   readonly manifest: Manifest;
   readonly pipeline: Pipeline;
-  /** Number of files that a killed run had received and that this run has moved to their paths. */
+  /** Number of works whose file a killed run had received, and this run has moved to its path. */
   readonly recovered: number;
   readonly #fileStore: FileStore;
   readonly #secretUrls: SecretUrls;
@@ -146,13 +146,16 @@ export class HarvestRun {
   }
 
   /**
-   * Adds unfinished works of earlier runs and those that failed because a quota was spent, which continue where they
-   * stopped; with `failed` also works that failed for one reason or any, which start again. Returns their number.
+   * Adds the unfinished works of earlier runs, and failed works. Returns their number.
+   * @param failed works that failed for this reason, or for any, start again. @default works that failed because a quota
+   * was spent continue where they stopped
    */
   async addUnfinished(failed?: { readonly reason?: Reason | undefined }): Promise<number> {
     const { works } = this.manifest;
-    const reasons = failed === undefined ? QUOTA_REASONS : failed.reason === undefined ? "all" : [failed.reason];
-    const count = await works.addUnfinished(this.id, reasons, failed === undefined);
+    const reasons = failed?.reason === undefined ? "all" : [failed.reason];
+    const count = await (failed === undefined
+      ? works.addUnfinished(this.id, QUOTA_REASONS, true)
+      : works.addUnfinished(this.id, reasons, false));
     this.pipeline.worksAdded();
     return count;
   }
@@ -182,7 +185,7 @@ export class HarvestRun {
     this.manifest.stopWaiting();
   }
 
-  /** Works of one shape start at the same host. A wrong guess only sends a work to another queue first. */
+  /** Works of one shape start at the same host. If that is wrong for a work, it only moves to another queue later. */
   #firstQueue(work: Work): string {
     const shape = shapeOf(work);
     const known = this.#queueByShape.get(shape);
@@ -213,51 +216,35 @@ export class HarvestRun {
     }
   }
 
-  /** A worker that has lost its lease may have begun files after another one had taken over its works. */
+  /** A worker that has lost its lease may have begun files after another worker had taken over its works. */
   async #removeAbandonedParts(): Promise<void> {
     try {
       await removeAbandonedParts(this.manifest, this.#fileStore);
     } catch {
-      // The manifest or the folder cannot be reached: the next worker removes them.
+      // The manifest or the folder cannot be reached: the next worker removes the files.
     }
   }
 }
 
 /** Rejects with a ConfigError if the manifest cannot be used or another process holds it. */
 export async function openRun(options: RunOptions): Promise<HarvestRun> {
-  const { hub, time, folder, command, random = Math.random, resolvers } = options;
+  const { hub, time, folder, command, resolvers } = options;
   const manifest = await openManifest(options.manifest, time);
   let lock: ManifestLock | undefined;
   let fileStore: FileStore | undefined;
   try {
-    // Processes that share a run share its limits too. Any other run must be the only one.
-    const isShared = options.joins !== undefined || options.sharedSettings !== undefined;
-    if (!isShared) lock = await lockedBy(manifest);
+    // The processes of a shared run share its limits. Any other run must be the only one that uses the manifest.
+    const isShared = options.joinedRun !== undefined || options.sharedSettings !== undefined;
+    if (!isShared) lock = await lockManifest(manifest);
     const release = () => lock?.release();
     fileStore = await fileStoreFor(folder, manifest.name, time, options.storage);
-    await prepared(fileStore);
+    await prepareFileStore(fileStore);
     const peers = peersOf(hub);
     if (peers?.processId !== undefined)
       manifest.shareLimits(peers.processId, storeIds => peers.processesEnded(storeIds));
-    const run = options.joins ?? (await manifest.beginRun(command, options.sharedSettings));
-    if (options.joins !== undefined) await manifest.joinRun(run);
-    const collectsAll = options.formats === "all";
-    const formats = options.formats === "all" ? COLLECTED_FORMATS : (options.formats ?? RUN_DEFAULTS.formats);
-    const layout = layoutFor(options);
-    const { minBytesPerSecond = RUN_DEFAULTS.minBytesPerSecond } = options;
-    const minSpeed = { bytes: (minBytesPerSecond * SPEED_PERIOD_MS) / 1000, periodMs: SPEED_PERIOD_MS, time };
-    const settings = {
-      ...RUN_DEFAULTS,
-      ...defined(options),
-      minSpeed,
-      layout,
-      formats,
-      collectsAll,
-      random,
-      run,
-      manifest,
-      maxWaitMs: MAX_WAIT_MS,
-    };
+    const run = options.joinedRun ?? (await manifest.beginRun(command, options.sharedSettings));
+    if (options.joinedRun !== undefined) await manifest.joinRun(run);
+    const settings = { ...settingsFor(options), run, manifest };
     const cookies = new Cookies(time);
     const downloads = new Downloads({ ...settings, cookies, metadata: options.metadata, hub, fileStore, time });
     let recovered = 0;
@@ -265,7 +252,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     await manifest.recover(async parts => {
       recovered += await recoverParts(parts, manifest, store, run, options.metadata);
     });
-    const named = (name: string) => resolvers.find(resolver => resolver.name === name);
+    const resolverNamed = (name: string) => resolvers.find(resolver => resolver.name === name);
     const secretUrls = new SecretUrls();
     const settled = { done: 0, failed: 0, bytes: 0 };
     const pipeline = new Pipeline({
@@ -282,9 +269,9 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       time,
       downloads,
       cookies,
-      robots: new RobotsGuard({ hub, maxWaitMs: MAX_WAIT_MS, minSpeed }),
-      pageReader: named("landing_page"),
-      archive: named("wayback"),
+      robots: new RobotsGuard({ hub, maxWaitMs: settings.maxWaitMs, minSpeed: settings.minSpeed }),
+      pageReader: resolverNamed("landing_page"),
+      archive: resolverNamed("wayback"),
     });
     manifest.watch(
       () => pipeline.worksChanged(),
@@ -310,13 +297,29 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
   }
 }
 
-/** The callers refuse another layout for S3 and a `storage`. */
-function layoutFor({ folder, layout, storage }: RunOptions): Layout {
-  const isOther = storage !== undefined || isS3Url(folder);
-  return layout ?? (isOther ? "content-addressed" : RUN_DEFAULTS.layout);
+/** The settings that the pipeline and the downloads share. */
+function settingsFor(options: RunOptions) {
+  const { time, random = Math.random, minBytesPerSecond = RUN_DEFAULTS.minBytesPerSecond } = options;
+  const minBytes = (minBytesPerSecond * SPEED_PERIOD_MS) / 1000;
+  return {
+    ...RUN_DEFAULTS,
+    ...withoutUndefined(options),
+    layout: layoutFor(options),
+    formats: options.formats === "all" ? COLLECTED_FORMATS : (options.formats ?? RUN_DEFAULTS.formats),
+    collectsAll: options.formats === "all",
+    minSpeed: { bytes: minBytes, periodMs: SPEED_PERIOD_MS, time },
+    maxWaitMs: MAX_WAIT_MS,
+    random,
+  };
 }
 
-async function lockedBy(manifest: Manifest): Promise<ManifestLock> {
+/** With S3 or a `storage` the callers have refused any layout but `content-addressed`. */
+function layoutFor({ folder, layout, storage }: RunOptions): Layout {
+  const isContentAddressed = storage !== undefined || isS3Url(folder);
+  return layout ?? (isContentAddressed ? "content-addressed" : RUN_DEFAULTS.layout);
+}
+
+async function lockManifest(manifest: Manifest): Promise<ManifestLock> {
   const lock = await manifest.tryLock();
   if (lock !== undefined) return lock;
   const message = `another docstokg run uses the manifest ${manifest.name}; wait until it ends or choose another with --manifest`;
@@ -327,13 +330,13 @@ async function estimatorFor(
   limits: LimitPolicies,
   manifest: Manifest,
   order: RunOptions["order"],
-  patienceMs: number,
+  maxBreakerWaitMs: number,
 ): Promise<ListEstimator> {
   const yields = learnedYields(await manifest.reports.resolverCounts());
-  return new ListEstimator({ limits, order, yields, patienceMs });
+  return new ListEstimator({ limits, order, yields, maxBreakerWaitMs });
 }
 
-async function prepared(fileStore: FileStore): Promise<void> {
+async function prepareFileStore(fileStore: FileStore): Promise<void> {
   try {
     await fileStore.prepare();
   } catch (error) {
@@ -342,8 +345,8 @@ async function prepared(fileStore: FileStore): Promise<void> {
   }
 }
 
-/** Without undefined members, which would replace defaults. */
-function defined<Options extends object>(
+/** An undefined member would replace a default. */
+function withoutUndefined<Options extends object>(
   options: Options,
 ): { [Key in keyof Options]: Exclude<Options[Key], undefined> } {
   const entries = Object.entries(options).filter(([, value]) => value !== undefined);

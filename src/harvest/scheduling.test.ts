@@ -129,7 +129,7 @@ test("a long queue of a slow host at the head of the list delays no work behind 
     t,
     works,
     request => {
-      mostOpen = Math.max(mostOpen, opened?.pipeline.open ?? 0);
+      mostOpen = Math.max(mostOpen, opened?.pipeline.openWorks ?? 0);
       return openCopies(request);
     },
     {

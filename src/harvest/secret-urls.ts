@@ -26,8 +26,8 @@ export class SecretUrls {
   }
 
   /**
-   * The work with its complete URL. If this process does not know the secret, the work without a URL, or undefined if it
-   * has no other identifier.
+   * The work with its complete URL. If this process does not know the secret, the work is returned without a URL, or
+   * undefined if it has no other identifier.
    */
   restored(work: ListedWork): ListedWork | undefined {
     const { url, ...ids } = work.ids;

@@ -40,7 +40,7 @@ export class StepResults {
     this.#switchedOff = switchedOff;
   }
 
-  /** @param otherWorks works that the same request has asked for. @default 0 */
+  /** @param otherWorks number of other works that the same request was about. @default 0 */
   async apply(
     task: PipelineTask,
     outcome: Exclude<StepOutcome, UnsentOutcome>,
@@ -57,7 +57,7 @@ export class StepResults {
       }
       case "redirect": {
         const failure = resolution.redirected(pending, outcome);
-        if (failure === undefined) await this.#open.advance(resolution, !hasCookies(pending, outcome));
+        if (failure === undefined) await this.#open.advance(resolution, !needsCookies(pending, outcome));
         else await this.#failed(task, { ...failure, status: outcome.status }, 0, startedUs);
         return;
       }
@@ -105,8 +105,8 @@ export class StepResults {
   }
 
   /**
-   * The hub has refused the request of these tasks. Each step waits for its host, unless its work can do without it or has
-   * another step to try meanwhile.
+   * The hub has refused the request of these tasks. Each step waits for its host, unless its work can do without the step
+   * or has another one to try meanwhile.
    */
   async refused(tasks: readonly PipelineTask[], queue: string, error: RejectedError): Promise<void> {
     this.#options.onDeferred?.(error.host, error.retryAfterMs ?? 0);
@@ -144,10 +144,10 @@ export class StepResults {
    */
   async #update(resolution: Resolution, attempt?: AttemptRecord): Promise<void> {
     const { manifest, run, onAttempt } = this.#options;
-    const same = await manifest.works.update(resolution.work, attempt && { run, attempt });
+    const sameWork = await manifest.works.update(resolution.work, attempt && { run, attempt });
     if (attempt !== undefined) onAttempt?.(resolution.work, attempt);
-    if (same === undefined) return this.#open.advanceIfWanted(resolution, true);
-    if (!(await manifest.works.merge(resolution.work, same))) return this.#update(resolution);
+    if (sameWork === undefined) return this.#open.advanceIfWanted(resolution, true);
+    if (!(await manifest.works.merge(resolution.work, sameWork))) return this.#update(resolution);
     this.#open.closed(resolution.work, "merged", "merged", 0);
   }
 
@@ -189,6 +189,6 @@ export class StepResults {
 }
 
 /** The manifest does not keep cookies: another process could not continue behind a redirect that needs them. */
-function hasCookies({ visitedWithOtherCookies = 0 }: PendingStep, { setsCookies }: Redirect): boolean {
+function needsCookies({ visitedWithOtherCookies = 0 }: PendingStep, { setsCookies }: Redirect): boolean {
   return setsCookies || visitedWithOtherCookies > 0;
 }

@@ -38,7 +38,7 @@ export type StepOutcome =
 /**
  * Sends the request of one step. Failures of hosts and networks are outcomes. Rejects only with errors that end the run: a
  * disk or manifest that cannot be written, a closed hub, a bug.
- * @param ofSeveral the place of its file among those of the work. @default it is the only file
+ * @param ofSeveral see `DownloadedFile`. @default the file is the only one of the work
  */
 export async function runStep(
   options: StepRunnerOptions,
@@ -64,14 +64,14 @@ export async function runStep(
   } catch (error) {
     const outcome = outcomeOf(error, signal);
     const isPage = step.kind === "ask" && step.request.role === "landing";
-    // A page cannot be resumed, so it would be as slow again. Services are known, and may only be busy.
+    // A page cannot be resumed, so it would be as slow again. A service may only be busy, so its query is retried.
     return isPage && outcome.kind === "failed" && outcome.reason === "too-slow"
       ? { ...outcome, mayRetry: false }
       : outcome;
   }
 }
 
-/** Sends one request about several works: one outcome for each, or one for all if nothing was answered. */
+/** Sends one request about several works: one outcome for each work, or one for all if the request failed. */
 export async function runBatch(
   options: StepRunnerOptions,
   resolver: Resolver & { readonly batch: NonNullable<Resolver["batch"]> },

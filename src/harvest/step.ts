@@ -23,7 +23,7 @@ export interface FetchStep {
 
 export type ResolutionStep = ResolverStep | FetchStep;
 
-/** What a step waits for, apart from its own time: an open circuit, or a spent quota. */
+/** What a step waits for, apart from `notBeforeUs`: an open circuit, or a spent quota. */
 export type WaitReason = "breaker-open" | "rate-limited";
 
 /** A step that has not ended, with its history. */
@@ -50,11 +50,11 @@ export interface PendingStep {
 export type NextStep =
   | { readonly kind: "step"; readonly pending: PendingStep }
   | { readonly kind: "wait"; readonly pending: PendingStep }
-  /** The work has no article. */
-  | { readonly kind: "finished"; readonly reason: Reason; readonly message: string | undefined }
+  /** The work has no article, and nothing is left to try. */
+  | { readonly kind: "failed"; readonly reason: Reason; readonly message: string | undefined }
   /** The article is stored. Further files are stored too, or could not be downloaded. */
   | {
-      readonly kind: "complete";
+      readonly kind: "done";
       readonly reason: DoneReason;
       readonly message: string | undefined;
       readonly bytes: number;

@@ -11,8 +11,9 @@ test("a work is excluded by what its metadata says, and never by what it does no
   );
   assert.equal(filterProblem(filter, { year: 2009 }), "published in 2009, before 2010");
   assert.equal(filterProblem(filter, { year: 2021 }), "published in 2021, after 2020");
-  assert.equal(filterProblem(filter, { openAccess: "closed" }), "not open access");
-  assert.equal(filterProblem(filter, { type: "book" }), "type is book");
+  assert.equal(filterProblem(filter, { openAccess: "closed" }), "open access status is closed");
+  assert.equal(filterProblem(filter, { type: "book" }), "type is book, not article-journal");
+  assert.equal(filterProblem({ licences: ["cc-by", "cc0"] }, { licence: "x" }), "licence is x, not cc-by or cc0");
   assert.equal(filterProblem({}, { year: 1, openAccess: "closed" }), undefined);
 });
 

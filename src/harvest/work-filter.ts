@@ -8,7 +8,7 @@ export interface WorkFilter {
   readonly toYear?: number | undefined;
   /** Excludes works that a service reports as closed. @default false */
   readonly isOpenOnly?: boolean | undefined;
-  /** Licences without regard to their version: `cc-by` wants `cc-by-4.0` and the URL of that licence, not `cc-by-nc`. */
+  /** Licences without their version: `cc-by` matches `cc-by-4.0` and the URL of that licence, but not `cc-by-nc`. */
   readonly licences?: readonly string[] | undefined;
   /** Types of CSL: `article-journal`, `chapter`. */
   readonly types?: readonly string[] | undefined;
@@ -21,11 +21,12 @@ export function filterProblem(filter: WorkFilter, metadata: WorkMetadata = {}): 
     return `published in ${year}, before ${filter.fromYear}`;
   if (year !== undefined && filter.toYear !== undefined && year > filter.toYear)
     return `published in ${year}, after ${filter.toYear}`;
-  if (filter.isOpenOnly === true && openAccess === "closed") return "not open access";
-  if (type !== undefined && filter.types !== undefined && !filter.types.includes(type)) return `type is ${type}`;
+  if (filter.isOpenOnly === true && openAccess === "closed") return "open access status is closed";
+  if (type !== undefined && filter.types !== undefined && !filter.types.includes(type))
+    return `type is ${type}, not ${filter.types.join(" or ")}`;
   const { licences } = filter;
   if (licence !== undefined && licences !== undefined && !licences.some(wanted => isLicence(licence, wanted)))
-    return `licence is ${licence}`;
+    return `licence is ${licence}, not ${licences.join(" or ")}`;
   return undefined;
 }
 

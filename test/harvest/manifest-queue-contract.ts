@@ -99,6 +99,8 @@ export function queueContract(open: OpenManifest): void {
     const [again] = await manifest.queue.take(retried, "", systemTime.wallMs(), 1);
     assert.equal(again?.progress, "stored");
     await manifest.fail(id, "no-copy", undefined);
+    // The message explained the wait for the quota, not this failure.
+    assert.equal((await manifest.reports.failedWorks(1))[0]?.message, undefined);
     const last = await manifest.beginRun("retry");
     await manifest.works.addUnfinished(last, "all", true);
     assert.equal((await manifest.queue.take(last, "", systemTime.wallMs(), 1))[0]?.progress, undefined);

@@ -42,7 +42,7 @@ export async function dryRun(
       limits: policy.ratelimits.resolved,
       order: work => orderFor(work, resolvers),
       yields: learnedYields(manifest === undefined ? [] : await manifest.reports.resolverCounts()),
-      patienceMs: settings.maxBreakerWaitMs,
+      maxBreakerWaitMs: settings.maxBreakerWaitMs,
     });
     const counts = await addList(list, estimator, manifest, io);
     const estimate = estimator.total;

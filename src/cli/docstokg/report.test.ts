@@ -267,7 +267,7 @@ test("two runs are said to have used the same policy only if the policy of both 
   );
 });
 
-test("the report has the works of the manifest beside the telemetry: results, files, resolvers, and put-offs by host", async () => {
+test("the report has the works of the manifest beside the telemetry: results, files, resolvers, and deferred requests", async () => {
   const folder = temporaryFolder("telemetry");
   writeRun(join(folder, "telemetry.jsonl"), [
     ...small,

@@ -44,8 +44,8 @@ export interface SessionOptions {
   readonly feed: (feed: Feed) => Promise<boolean>;
   /** Sends no request before all works are listed. @default false */
   readonly isListedFirst?: boolean | undefined;
-  /** The run of the manifest to take part in. @default a new run */
-  readonly joins?: number | undefined;
+  /** Id of the run of the manifest to take part in. @default a new run */
+  readonly joinedRun?: number | undefined;
   /** What workers need to take part in the run. @default no worker can join it */
   readonly sharedSettings?: string | undefined;
   /** Aborted if an interrupt came before the session could listen for one: then it ends at once. @default never */
@@ -90,7 +90,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
         time,
         command,
         resolvers,
-        joins: session.joins,
+        joinedRun: session.joinedRun,
         sharedSettings: session.sharedSettings,
         limits: ratelimits.resolved,
         filter: filterOf(session.flags),

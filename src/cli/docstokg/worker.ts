@@ -83,7 +83,7 @@ async function joinRun(run: UnfinishedRun, flags: Flags, io: Io, signal: AbortSi
     flags: allFlags,
     io,
     command: recordedCommand("worker", own),
-    joins: run.id,
+    joinedRun: run.id,
     signal,
     hub: { policy: shared.policy },
     reloadedPolicy: () => reloadedPolicy(shared.policy, io.env),

@@ -88,7 +88,7 @@ const DEADLINE_MS = 60 * 60_000;
 /** Downloads the files of works: to a partial file first, then checked, moved to its path and recorded in the manifest. */
 export class Downloads {
   readonly #options: DownloadOptions;
-  /** Files with the same bytes are stored one after the other, so that they become one file; so are those of one path. */
+  /** Files with the same bytes are stored one after the other, to become one file. So are files with the same path. */
   readonly #storing = new ExclusiveActions();
 
   constructor(options: DownloadOptions) {
@@ -103,7 +103,7 @@ export class Downloads {
   async fetch(request: DownloadRequest, received?: DownloadResponse): Promise<DownloadResult> {
     const { hub, manifest, fileStore, cookies, run, maxWaitMs, maxBytes, minSpeed } = this.#options;
     const { url, work, candidate, signal } = request;
-    let first = received;
+    let unusedResponse = received;
     let setsCookies = false;
     const urlHash = sha256Of(url);
     const known = await manifest.files.knownDownload(urlHash, work.id);
@@ -113,10 +113,10 @@ export class Downloads {
       received?.body.destroy();
       return this.#reuseFile(request, source, "duplicate", undefined);
     }
-    const file = await this.#partFor(known.part);
-    const record = this.#resumeRecord(urlHash, work.id, file, known.part);
+    const part = await this.#partFor(known.part);
+    const record = this.#resumeRecord(urlHash, work.id, part, known.part);
     const result = await downloadFile({
-      path: fileStore.parts.pathOf(file),
+      path: fileStore.parts.pathOf(part),
       record,
       knownValidators: source,
       maxBytes,
@@ -126,8 +126,8 @@ export class Downloads {
       signal,
       minSpeed,
       send: async headers => {
-        const response = first;
-        first = undefined;
+        const response = unusedResponse;
+        unusedResponse = undefined;
         if (response !== undefined) return response;
         const accept = acceptFor(candidate);
         const call = { role: "artifact", maxWaitMs, deadlineMs: DEADLINE_MS, signal } as const;
@@ -141,19 +141,13 @@ export class Downloads {
     });
     switch (result.kind) {
       case "saved":
-        return this.#checkAndStore(request, result, file, record, known.ofWork);
+        return this.#checkAndStore(request, result, part, record, known.ofWork);
       case "unchanged":
         return source === undefined
           ? responseFailure({ ...result, beginning: "" })
           : this.#reuseFile(request, source, "not-modified", result.status);
-      case "response": {
-        const { status, headers } = result;
-        const target = redirectTarget(status, plainHeaders(headers)["location"], url);
-        if (target === undefined) return responseFailure(result);
-        if ("problem" in target)
-          return { kind: "failed", reason: "redirects", message: target.problem, status, bytes: 0, mayRetry: false };
-        return { kind: "redirect", url: target.url, status, setsCookies };
-      }
+      case "response":
+        return redirectOrFailure(result, url, setsCookies);
       case "too-large":
         return tooLargeFailure(result, maxBytes);
       case "incomplete":
@@ -161,21 +155,21 @@ export class Downloads {
     }
   }
 
-  /** The name of the partial file. One that another process has begun is continued in a copy. */
+  /** The name of the partial file. If another process has begun the file, this process continues in a copy of it. */
   async #partFor(begun: PartialDownload | undefined): Promise<string> {
     const { manifest, fileStore } = this.#options;
     const { files } = manifest;
     if (begun === undefined) return files.newPartName();
     if (files.isOwnPart(begun.file)) return begun.file;
-    const file = files.newPartName();
-    await withDiskErrors(fileStore.parts.pathOf(file), () => fileStore.parts.copy(begun.file, file));
-    await files.savePart({ ...begun, file });
+    const part = files.newPartName();
+    await withDiskErrors(fileStore.parts.pathOf(part), () => fileStore.parts.copy(begun.file, part));
+    await files.savePart({ ...begun, file: part });
     await fileStore.parts.delete(begun.file);
-    return file;
+    return part;
   }
 
   /** Keeps the resume record of a partial file in the manifest. A record that was read already is not read again. */
-  #resumeRecord(urlHash: string, work: number, file: string, begun: PartialDownload | undefined): ResumeRecordStore {
+  #resumeRecord(urlHash: string, work: number, part: string, begun: PartialDownload | undefined): ResumeRecordStore {
     const { files } = this.#options.manifest;
     let isKept = begun !== undefined;
     return {
@@ -185,7 +179,7 @@ export class Downloads {
       },
       save: async record => {
         isKept = true;
-        await files.savePart({ urlHash, work, file, ...record, destination: undefined });
+        await files.savePart({ urlHash, work, file: part, ...record, destination: undefined });
       },
       delete: async () => {
         if (isKept) await files.deletePart(urlHash, work);
@@ -197,13 +191,13 @@ export class Downloads {
   async #checkAndStore(
     request: DownloadRequest,
     saved: SavedDownload,
-    file: string,
+    part: string,
     record: ResumeRecordStore,
-    ofWork: readonly StoredFile[],
+    filesOfWork: readonly StoredFile[],
   ): Promise<DownloadResult> {
     const { fileStore, layout } = this.#options;
     const { status, bytes } = saved;
-    const path = fileStore.parts.pathOf(file);
+    const path = fileStore.parts.pathOf(part);
     const check = await withDiskErrors(path, () => checkDownload(request.candidate, path, saved));
     if ("failure" in check) {
       const page =
@@ -214,15 +208,15 @@ export class Downloads {
     }
     const { work, candidate } = request;
     const target = filePathFor(layout, work, check.fileKind, saved.sha256, candidate.role);
-    const store = () => this.#store(request, saved, file, ofWork, check, target);
+    const store = () => this.#store(request, saved, part, filesOfWork, check, target);
     return fileStore.isContentAddressed ? store() : this.#storing.run([saved.sha256, target], store);
   }
 
   async #store(
     request: DownloadRequest,
     { sha256, bytes, headers, status }: SavedDownload,
-    file: string,
-    ofWork: readonly StoredFile[],
+    part: string,
+    filesOfWork: readonly StoredFile[],
     { fileKind: kind, flag }: { readonly fileKind: StoredKind; readonly flag: FileFlag | undefined },
     target: string,
   ): Promise<StoredDownload> {
@@ -237,28 +231,28 @@ export class Downloads {
     return withDiskErrors(fileStore.name, async () => {
       const isArticle = (role ?? "article") === "article";
       const mayDisplace = isArticle && !fileStore.isContentAddressed;
-      const others = ofWork.filter(other => other.sha256 !== sha256);
+      const others = filesOfWork.filter(other => other.sha256 !== sha256);
       const displaced = mayDisplace ? await this.#displacedBy(others, target) : undefined;
       let replaces: string | undefined;
       for (;;) {
         const path = displaced === undefined ? await fileStore.availablePath(target, stored) : target;
         const downloaded: DownloadedFile = { ...stored, path, displaced, replaces };
         // If the process dies from here on, `recoverParts` completes the move.
-        const part = { urlHash, work: work.id, file, validator: undefined, totalBytes: undefined };
-        const sameBytes = await manifest.files.savePart({ ...part, destination: downloaded });
+        const complete = { urlHash, work: work.id, file: part, validator: undefined, totalBytes: undefined };
+        const sameBytes = await manifest.files.savePart({ ...complete, destination: downloaded });
         if (sameBytes !== undefined && (await fileStore.has(sameBytes))) {
-          await fileStore.parts.delete(file);
+          await fileStore.parts.delete(part);
           return this.#recordFile(request, "duplicate", { ...sameBytes, ...origin, ...validators }, status);
         }
         if (sameBytes?.path !== replaces) {
-          // The manifest has these bytes, but their file is missing: `finish` must know which path it replaces.
+          // The manifest has these bytes, but their file is missing. `Manifest.finish` must know which path is replaced.
           replaces = sameBytes?.path;
           continue;
         }
         try {
-          await moveDownload(fileStore, file, downloaded);
+          await moveDownload(fileStore, part, downloaded);
         } catch (error) {
-          // Another process has taken the path for another work in this moment.
+          // Another process may have used the path for another work meanwhile. Then another path is tried.
           const isTaken = displaced === undefined && (await fileStore.availablePath(target, stored)) !== path;
           if (isTaken && error instanceof DownloadError) continue;
           throw error;
@@ -268,15 +262,15 @@ export class Downloads {
     });
   }
 
-  /** The earlier file of the work if it has this path: it moves to a numbered one, so that the newest file has no number. */
-  async #displacedBy(ofWork: readonly StoredFile[], target: string): Promise<DownloadedFile["displaced"]> {
+  /** The earlier file of the work, if it has this path: it gets a numbered path, so that the newest has no number. */
+  async #displacedBy(filesOfWork: readonly StoredFile[], target: string): Promise<DownloadedFile["displaced"]> {
     const { fileStore } = this.#options;
-    const earlier = ofWork.find(({ path }) => path === target);
+    const earlier = filesOfWork.find(({ path }) => path === target);
     if (earlier === undefined || !(await fileStore.has(earlier))) return undefined;
     return { sha256: earlier.sha256, path: await fileStore.availablePath(target, earlier, 2) };
   }
 
-  /** Records the file in the manifest. */
+  /** Records the file in the manifest, and writes its metadata file. */
   async #recordFile(
     { work, step, resolver, url, startedUs }: DownloadRequest,
     reason: DoneReason,
@@ -294,6 +288,7 @@ export class Downloads {
     return { kind: "stored", reason, downloaded: recorded, attempt };
   }
 
+  /** Records a stored file as the file of the work. No bytes were downloaded. */
   async #reuseFile(
     request: DownloadRequest,
     { file, etag, lastModified }: KnownSource,
@@ -305,4 +300,17 @@ export class Downloads {
     const origin = { urlHash: sha256Of(url), url: redactedUrl(url), resolver, licence, version, role, ofSeveral };
     return this.#recordFile(request, reason, { ...file, ...origin, etag, lastModified }, status);
   }
+}
+
+function redirectOrFailure(
+  result: ResumableDownload & { readonly kind: "response" },
+  url: string,
+  setsCookies: boolean,
+): DownloadResult {
+  const { status, headers } = result;
+  const target = redirectTarget(status, plainHeaders(headers)["location"], url);
+  if (target === undefined) return responseFailure(result);
+  if ("problem" in target)
+    return { kind: "failed", reason: "redirects", message: target.problem, status, bytes: 0, mayRetry: false };
+  return { kind: "redirect", url: target.url, status, setsCookies };
 }

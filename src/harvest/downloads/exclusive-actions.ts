@@ -1,4 +1,4 @@
-/** Runs actions that have a key in common one after the other, in the order of the calls, and all others at the same time. */
+/** Actions with a common key run one after the other, in the order of the calls. All others run at the same time. */
 export class ExclusiveActions {
   /** The end of the last action with a key. */
   readonly #ends = new Map<string, Promise<void>>();

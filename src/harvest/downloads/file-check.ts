@@ -84,7 +84,7 @@ export function checkFile(wanted: FileKind, sample: FileSample): FileCheckResult
     return wanted === "html" ? checkHtml(sample) : bad("html-instead", titleOf(head));
   }
   if (wanted === "xml" && !isPdf) return checkXml(head, sample);
-  return bad(NOT_WANTED[wanted], `file begins with ${beginning(head)}`);
+  return bad(NOT_WANTED[wanted], `the file begins with ${beginning(head)}`);
 }
 
 /** Checks a source or supplement, which may have any format except that of an error page. */
@@ -103,7 +103,7 @@ export function checkOtherFile(role: FileRole, name: string, sample: FileSample)
   return isCut ? bad("truncated", "end of file missing: no zip directory") : { kind: "good", fileKind };
 }
 
-/** Decided by the first bytes. The name decides which zip format it is, and the format if the bytes show none. */
+/** The first bytes decide. For a zip archive and for unknown bytes, the extension of the name decides. */
 function otherKind(name: string, head: string): StoredKind {
   const [, extension = ""] = /\.([a-z0-9]{2,4})$/i.exec(name) ?? [];
   const named = Object.keys(MEDIA_TYPES).find(kind => kind === extension.toLowerCase());
@@ -138,7 +138,7 @@ function afterByteOrderMark(text: string): number {
 }
 
 function checkPdf({ bytes, isFullLength, pdf }: FileSample): FileCheckResult {
-  if (bytes < PDF_BYTES_MIN) return bad("truncated", `PDF has only ${bytes} bytes`);
+  if (bytes < PDF_BYTES_MIN) return bad("truncated", `the PDF has only ${bytes} bytes`);
   const { hasPages, hasXref, hasEof } = pdf ?? NO_FACTS;
   if (!hasPages && (hasEof || isFullLength)) return bad("not-a-pdf", "the file has a PDF header, but no pages");
   if (!hasPages || !hasXref) return bad("truncated", "end of file missing: no cross-references");
@@ -160,7 +160,7 @@ const ERROR_ROOTS: ReadonlySet<string> = new Set(["error", "errorbean", "oai-pmh
 
 function checkXml(head: string, { tail }: FileSample): FileCheckResult {
   const [, root] = /^<([A-Za-z_][\w.:-]*)[\s/>]/.exec(head.slice(afterProlog(head, afterByteOrderMark(head)))) ?? [];
-  if (root === undefined) return bad("not-xml", `file begins with ${beginning(head)}`);
+  if (root === undefined) return bad("not-xml", `the file begins with ${beginning(head)}`);
   if (ERROR_ROOTS.has(root.toLowerCase())) return bad("not-xml", `the service returned an error document <${root}>`);
   const end = latin1(tail).trimEnd();
   if (!end.endsWith(">") || !end.includes(`</${root}`)) return bad("truncated", `end of file missing: no </${root}>`);

@@ -92,7 +92,7 @@ function templatePath(
   });
 }
 
-/** The same name with a number, for when another file has that name: `a.pdf`, `a~2.pdf`. */
+/** The path with a number, for a file whose path another file has: `a~2.pdf` for `a.pdf`. */
 export function numberedPath(target: string, number: number): string {
   return target.replace(/(\.[a-z0-9]+)$/, `~${number}$1`);
 }

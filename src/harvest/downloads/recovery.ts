@@ -6,8 +6,8 @@ import type { FileStore } from "../storage/file-store.ts";
 import { type MetadataFormat, writeMetadata } from "./metadata-file.ts";
 
 /**
- * Completes what a process that died has left: moves complete files to their path, and deletes partial files that cannot
- * be resumed. Returns the number of works that are done now.
+ * Recovers the partial files of a process that died: moves complete files to their path, and deletes those that cannot be
+ * resumed. Returns the number of works that are done now.
  * @param metadata the metadata of each work is written beside its file in this format. @default it is not written
  */
 export async function recoverParts(
@@ -17,20 +17,20 @@ export async function recoverParts(
   run: number,
   metadata?: MetadataFormat,
 ): Promise<number> {
-  let finished = 0;
+  let doneWorks = 0;
   for (const { urlHash, work, file, validator, destination } of parts) {
     if (destination !== undefined && (await finishMove(fileStore, file, destination))) {
       const { path, ofSeveral } = await finishDownload(manifest, fileStore, run, work, "ok", destination);
       if (metadata !== undefined && ofSeveral !== "further")
         await writeMetadata(fileStore, path, await manifest.reports.workRecord(work), metadata);
-      if (ofSeveral === undefined) finished += 1;
+      if (ofSeveral === undefined) doneWorks += 1;
     } else if (validator === undefined) {
       await manifest.files.deletePart(urlHash, work);
       await fileStore.parts.delete(file);
     }
   }
   await removeAbandonedParts(manifest, fileStore);
-  return finished;
+  return doneWorks;
 }
 
 /** Deletes the partial files of processes that have ended and that the manifest does not know. */
@@ -38,7 +38,7 @@ export async function removeAbandonedParts(manifest: Manifest, fileStore: FileSt
   for (const file of await manifest.files.abandoned(await fileStore.parts.list())) await fileStore.parts.delete(file);
 }
 
-/** False if the file is gone or another file has its path: then it is downloaded again. */
+/** False if the file is gone, or if another file has its path. Then the file is downloaded again. */
 async function finishMove(fileStore: FileStore, file: string, destination: DownloadedFile): Promise<boolean> {
   if (fileStore.parts.bytesOf(file) !== destination.bytes && !(await fileStore.has(destination))) return false;
   try {

@@ -73,8 +73,8 @@ export function plannedCalls(work: Work, order: readonly Resolver[], yields: Res
   for (const resolver of order) {
     const isDispensable = resolver.isRepository !== true;
     const share = Math.min(1, Math.max(0, yields[resolver.name] ?? 0));
-    const known = resolver.inferred?.(work);
-    const candidate = known?.kind === "found" ? known.candidates[0] : undefined;
+    const inferred = resolver.inferred?.(work);
+    const candidate = inferred?.kind === "found" ? inferred.candidates[0] : undefined;
     if (candidate !== undefined) {
       calls.push(callTo(candidate.url, "artifact", reach, false));
       reach *= 1 - share;
@@ -83,15 +83,15 @@ export function plannedCalls(work: Work, order: readonly Resolver[], yields: Res
     const request = resolver.requestFor(work);
     if (request === undefined) continue;
     const isShared = resolver.batch?.groupOf(work) !== undefined;
-    const together = isShared ? (resolver.batch?.maxWorks ?? 1) * BATCH_FILL : 1;
+    const worksPerRequest = isShared ? (resolver.batch?.maxWorks ?? 1) * BATCH_FILL : 1;
     const sent = isShared ? (resolver.batch?.requestFor([work]) ?? request) : request;
-    const asked = reach * (ASKED_SHARE[resolver.name] ?? 1);
-    calls.push(callTo(sent.url, sent.role, (asked * (sent.weight ?? 1)) / together, isDispensable));
+    const askedShare = reach * (ASKED_SHARE[resolver.name] ?? 1);
+    calls.push(callTo(sent.url, sent.role, (askedShare * (sent.weight ?? 1)) / worksPerRequest, isDispensable));
     const followUp = FOLLOW_UPS[resolver.name];
     if (followUp !== undefined) {
-      // A work with a PMCID needs no conversion: its first request goes there already, and one more follows.
-      const isThereFirst = sent.url.startsWith(followUp.url);
-      calls.push(callTo(followUp.url, "metadata", isThereFirst ? reach : reach * share * followUp.calls, false));
+      // A work with a PMCID needs no conversion: its first request already goes to this host, and one more follows.
+      const isFirstThere = sent.url.startsWith(followUp.url);
+      calls.push(callTo(followUp.url, "metadata", isFirstThere ? reach : reach * share * followUp.calls, false));
     }
     calls.push(callTo(`https://${FILE_HOSTS[resolver.name] ?? publisherOf(work)}/`, "artifact", reach * share, false));
     reach *= 1 - share;

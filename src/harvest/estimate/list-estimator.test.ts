@@ -16,10 +16,10 @@ function workNamed(token: string): Work {
   return named.work;
 }
 
-async function estimatorOf(tokens: readonly string[], patienceMs = 900_000): Promise<ListEstimator> {
+async function estimatorOf(tokens: readonly string[], maxBreakerWaitMs = 900_000): Promise<ListEstimator> {
   const { ratelimits } = await loadPolicy({ env: {} });
   const order = (work: Work) => orderFor(work, KEYLESS);
-  const estimator = new ListEstimator({ limits: ratelimits.resolved, order, yields: TYPICAL_YIELDS, patienceMs });
+  const estimator = new ListEstimator({ limits: ratelimits.resolved, order, yields: TYPICAL_YIELDS, maxBreakerWaitMs });
   for (const token of tokens)
     estimator.add(workNamed(token), token.startsWith("24") ? "arxiv.org artifact" : "x metadata");
   return estimator;

@@ -11,7 +11,7 @@ export interface EstimateOptions {
   readonly order: (work: Work) => readonly Resolver[];
   readonly yields: ResolverYields;
   /** See `RunOptions.maxBreakerWaitMs`. */
-  readonly patienceMs: number;
+  readonly maxBreakerWaitMs: number;
 }
 
 /** Works that are expected to cost the same. */
@@ -22,12 +22,12 @@ interface WorkGroup {
   works: number;
 }
 
-/** Beyond this number, a work of a new shape counts in the last group of its queue. */
+/** If there are so many groups, a work of a new shape counts in the last group of its queue. */
 const GROUPS_MAX = 5000;
 
 /**
- * Estimates a run before it starts, and the rest of it while it runs: the limits take a certain time for the requests that
- * are expected, and the service that takes longest decides.
+ * Estimates how long a run takes, before it starts, and how much time is left, while it runs. For each service, the rate
+ * limits give the time for the expected requests. The longest of these times is the estimate.
  */
 export class ListEstimator {
   readonly #options: EstimateOptions;
@@ -57,12 +57,12 @@ export class ListEstimator {
   get total(): RunEstimate {
     const estimator = new RunEstimator(this.#options.limits);
     for (const { kind, calls, works } of this.#groups.values()) estimator.add(kind, works, calls);
-    return estimator.estimate(this.#options.patienceMs);
+    return estimator.estimate(this.#options.maxBreakerWaitMs);
   }
 
   /** How long the works that wait in these queues take. */
   leftMs(queues: readonly HostQueueStatus[]): number {
-    const { limits, patienceMs } = this.#options;
+    const { limits, maxBreakerWaitMs } = this.#options;
     const rest = new RunEstimator(limits);
     const listed = new Map<string, number>();
     for (const { queue, works } of this.#groups.values()) listed.set(queue, (listed.get(queue) ?? 0) + works);
@@ -74,13 +74,13 @@ export class ListEstimator {
       const all = listed.get(queue);
       if (all === undefined) rest.add("", works, [{ ...callAt(host, role), units: 1 }]);
       else shares.set(queue, works / all);
-      if (waiting > 0 && freeInMs <= patienceMs) blockedMs = Math.max(blockedMs, freeInMs);
+      if (waiting > 0 && freeInMs <= maxBreakerWaitMs) blockedMs = Math.max(blockedMs, freeInMs);
     }
     for (const { queue, calls, works } of this.#groups.values()) {
       const share = shares.get(queue);
       if (share !== undefined) rest.add("", works * share, calls);
     }
-    return Math.max(rest.estimate(patienceMs).ms, blockedMs);
+    return Math.max(rest.estimate(maxBreakerWaitMs).ms, blockedMs);
   }
 }
 

@@ -40,10 +40,10 @@ interface BudgetUse {
 
 /** A service with a longer wait is skipped if other services may know the work: see `LONG_WAIT_MS` in refused-step.ts. */
 const SHORT_WINDOW_MS = 30_000;
-/** Each round lets one more quota be renewed; a run over days is estimated well enough by then. */
+/** Each round adds the time until a quota is renewed once more. A run over days is estimated well enough by then. */
 const ROUNDS_MAX = 100;
 
-/** Collects the expected requests of works and says how long the limits take for them: the longest service decides. */
+/** Collects the expected requests of works, and computes how long the limits take for them. The slowest service decides. */
 export class RunEstimator {
   readonly #limits: LimitPolicies;
   readonly #budgets = new Map<string, BudgetUse>();
@@ -68,18 +68,19 @@ export class RunEstimator {
     }
   }
 
-  /** @param patienceMs how long the run waits for a spent quota when nothing else is left */
-  estimate(patienceMs: number): RunEstimate {
+  /** @param maxBreakerWaitMs how long the run waits for a spent quota when nothing else is left */
+  estimate(maxBreakerWaitMs: number): RunEstimate {
     const plans = [...this.#budgets.values()]
       .filter(({ windows }) => windows.length > 0)
       .map(use => {
-        const longestMs = use.isDispensable ? SHORT_WINDOW_MS : Math.max(SHORT_WINDOW_MS, patienceMs);
-        const waited = use.windows.filter(({ windowMs }) => windowMs <= longestMs);
-        const notWaited = use.windows.filter(({ windowMs }) => windowMs > longestMs);
-        const sentIn = (runMs: number) => Math.min(use.units, unitsIn(runMs, notWaited));
-        return { use, timeIn: (runMs: number) => timeFor(sentIn(runMs), waited), sentIn };
+        const longestMs = use.isDispensable ? SHORT_WINDOW_MS : Math.max(SHORT_WINDOW_MS, maxBreakerWaitMs);
+        // The run waits for the short windows. When a long window is full, further calls are not sent.
+        const short = use.windows.filter(({ windowMs }) => windowMs <= longestMs);
+        const long = use.windows.filter(({ windowMs }) => windowMs > longestMs);
+        const sentIn = (runMs: number) => Math.min(use.units, unitsIn(runMs, long));
+        return { use, timeIn: (runMs: number) => timeFor(sentIn(runMs), short), sentIn };
       });
-    // While the run lasts, quotas are renewed, and what they permit may make the run longer.
+    // While the run lasts, quotas are renewed. The calls that they then permit may make the run longer.
     let ms = 0;
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       const next = Math.max(0, ...plans.map(({ timeIn }) => timeIn(ms)));

@@ -40,14 +40,14 @@ export function doiInUrl(url: URL): string | undefined {
 }
 
 function withoutPageSuffix(text: string): string {
-  let now = text;
+  let current = text;
   // `/full/html` and `.full.pdf` have two suffixes. The part after the first slash of the DOI is never removed.
   for (let round = 0; round < 3; round += 1) {
-    const next = now.replace(PAGE_SUFFIX, "");
-    if (next === now || !/^[^/]+\/./.test(next)) break;
-    now = next;
+    const next = current.replace(PAGE_SUFFIX, "");
+    if (next === current || !/^[^/]+\/./.test(next)) break;
+    current = next;
   }
-  return now;
+  return current;
 }
 
 const PAIRS: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{", ">": "<" };

@@ -20,8 +20,8 @@ const VALID =
   "a DOI (10.1234/abc), an arXiv id (2401.00001), pmid:12345678, PMC1234567, an OpenAlex id (W1234567890) or an http(s) URL";
 
 /**
- * Parses one identifier. Digits alone are ambiguous: they are a PubMed id only as `pmid:12345678`, or if the caller says
- * so because of the name of the column.
+ * Parses one identifier. Digits alone are ambiguous: they are a PubMed id only as `pmid:12345678`, or with `digitsAre`.
+ * @param digitsAre what digits alone are, known from the name of their column. @default an unknown identifier
  */
 export function identify(token: string, digitsAre?: "pmid"): IdentifyResult {
   const text = unwrapped(withoutInvisible(token.slice(0, 2 * TOKEN_CHARS_MAX)));
@@ -54,7 +54,7 @@ export function urlKey(url: string): string {
   return key.length <= KEY_CHARS_MAX ? key : `${key.slice(0, LONG_KEY_CHARS)}~${sha256Of(url).slice(0, 32)}`;
 }
 
-/** A DOI may contain `#` and `?`, and old ones end in `#`; only a text like a query or an anchor is removed. */
+/** Removes a query or an anchor only if it looks like one: a DOI may contain `#` and `?`, and old ones end in `#`. */
 const DOI_ORG_URL = /^https?:\/\/(?:www\.|dx\.)?doi\.org\/(.*?)(?:\?[\w-]+=.*|#\w.*)?$/is;
 
 /** The identifiers in a URL, or the URL itself if there are none. A string is an error message. */

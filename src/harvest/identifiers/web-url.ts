@@ -42,11 +42,11 @@ export function kindByUrl(url: string): "pdf" | "xml" | "landing" {
  * Undefined if five rounds are not enough, which happens only in hostile input.
  */
 export function percentDecoded(text: string): string | undefined {
-  let now = text;
+  let current = text;
   for (let round = 0; round < 5; round += 1) {
-    const next = percentDecodedOnce(now);
-    if (next === now) return now;
-    now = next;
+    const next = percentDecodedOnce(current);
+    if (next === current) return current;
+    current = next;
   }
   return undefined;
 }

@@ -16,7 +16,7 @@ export interface BibtexProblem {
 const OTHER_KINDS: ReadonlySet<string> = new Set(["string", "comment", "preamble"]);
 const START = /@([a-z]{1,30})\s{0,20}[{(]/i;
 
-/** An entry longer than `charsMax` is a problem, and so is one that does not end: reading continues at the next `@`. */
+/** Yields a problem for an entry that exceeds `charsMax` or does not end, and continues at the next `@`. */
 export async function* bibtexEntries(
   texts: AsyncIterable<string>,
   charsMax: number,
@@ -32,7 +32,7 @@ export async function* bibtexEntries(
   };
   function* complete(isEnd: boolean): Generator<BibtexEntry | BibtexProblem> {
     let closings: { readonly ends: Int32Array; readonly droppedChars: number } | undefined;
-    // After an entry without an end, those within it are looked up: reading the text for each would take quadratic time.
+    // After an entry without an end, the ends of all brackets are computed once: a search for each takes quadratic time.
     const endOf = (open: number) => {
       if (closings === undefined) {
         const end = closingOf(rest, open);
@@ -111,7 +111,7 @@ function closingsIn(text: string): Int32Array {
     if (character === "\\") at += 1;
     else if (character === "{" || character === "(") opened.push(at);
     else if (character === ")" || character === "}") {
-      // Parentheses within an entry do not count, so the first closing one ends every entry that one has opened.
+      // Parentheses within an entry do not count, so this bracket ends every entry that a parenthesis has opened.
       while (close("(", at));
       if (character === "}") close("{", at);
     }

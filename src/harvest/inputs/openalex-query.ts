@@ -95,12 +95,12 @@ export function parsePage(response: ResolverResponse, query: OpenAlexQuery, work
   const wanted = Math.max(0, (query.max ?? QUERY_WORKS_DEFAULT) - worksSoFar);
   const works = results.flatMap(workIn).slice(0, wanted);
   // An empty page is the last one, even if it has a cursor.
-  const at = results.length > 0 && works.length < wanted ? nextOf(response.url, meta, query) : undefined;
+  const at = results.length > 0 && works.length < wanted ? nextPageOf(response.url, meta, query) : undefined;
   return { works, count: meta.count, ...(at ? { next: pageRequest(query, at) } : {}) };
 }
 
 /** The number or cursor of the page after the one at this URL. */
-function nextOf(url: string, meta: z.infer<typeof page>["meta"], query: OpenAlexQuery): string | null | undefined {
+function nextPageOf(url: string, meta: z.infer<typeof page>["meta"], query: OpenAlexQuery): string | null | undefined {
   if (!isNumbered(query)) return meta.next_cursor;
   const number = Number(new URL(url).searchParams.get("page"));
   return number * pageSizeOf(query) < Math.min(meta.count, NUMBERED_WORKS_MAX) ? String(number + 1) : undefined;

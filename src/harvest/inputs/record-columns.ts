@@ -91,18 +91,18 @@ function notText(record: Fields, name: string): RecordProblem {
   return { text, message: `${shortened(name)} is not a string` };
 }
 
-/** A message if the text is not one identifier. */
+/** The identifiers of the text; a message if the text is not one identifier. */
 function idsOf(text: string, kind: IdColumn): WorkIds | string {
   const tokens = splitIdentifiers(text);
   if (tokens.length > 1) return `${quotedInput(text)} has ${tokens.length} identifiers; write one work per record`;
-  const prefixed =
-    kind === "pmcid" && /^\d+$/.test(text)
-      ? `PMC${text}`
-      : kind === "arxiv" && !text.includes(":")
-        ? `arxiv:${text}`
-        : text;
-  const read = identify(prefixed, kind === "pmid" ? "pmid" : undefined);
+  const read = identify(withPrefix(text, kind), kind === "pmid" ? "pmid" : undefined);
   return "work" in read ? read.work.ids : read.message;
+}
+
+/** In a column of PMC or arXiv ids, an id may lack its prefix. */
+function withPrefix(text: string, kind: IdColumn): string {
+  if (kind === "pmcid" && /^\d+$/.test(text)) return `PMC${text}`;
+  return kind === "arxiv" && !text.includes(":") ? `arxiv:${text}` : text;
 }
 
 function metadataIn(record: Fields, names: readonly string[]): Work["metadata"] {

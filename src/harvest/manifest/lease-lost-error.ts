@@ -1,8 +1,8 @@
 import { StoreError } from "../../errors.ts";
 
 /**
- * The lease of this worker has ended because it could not renew it in time; its works belong to other workers now. What it
- * does for them must stop, and a worker that continues joins the run again.
+ * The lease of this worker has ended, because the worker could not renew it in time. Its works belong to other workers
+ * now, so it must stop their requests. To continue, it joins the run again.
  */
 export class LeaseLostError extends StoreError {
   constructor(leaseMs: number) {

@@ -51,7 +51,7 @@ test("a copy that is refused leaves no manifest locked", async t => {
   t.after(() => Promise.all([from.close(), to.close()]));
   const lock = await to.tryLock();
   assert.ok(lock);
-  await assert.rejects(copyManifest(from, to), /a run uses .*2\.sqlite; wait until it ends/);
+  await assert.rejects(copyManifest(from, to), /a run uses the manifest .*2\.sqlite; wait until the run ends/);
   assert.equal(await from.isInUse(), false);
   lock.release();
 });
@@ -96,7 +96,7 @@ describe("copying a manifest", { skip: whyNoPostgres() }, () => {
       assert.equal(added.pending, 1);
       await manifest.endRun(run, "interrupted");
     }
-    await assert.rejects(copyManifest(file, postgres), /has works already; copy to an empty manifest/);
+    await assert.rejects(copyManifest(file, postgres), /already has works or runs; copy to an empty manifest/);
   });
 
   test("a manifest that a run uses is not copied", async t => {
@@ -105,6 +105,9 @@ describe("copying a manifest", { skip: whyNoPostgres() }, () => {
     await from.beginRun("run", "{}");
     const to = await openManifest(join(temporaryFolder("harvest"), "m.sqlite"), systemTime);
     t.after(() => to.close());
-    await assert.rejects(copyManifest(from, to), /a run uses postgres:\/\/127\.0\.0\.1:\d+\/postgres\?schema=/);
+    await assert.rejects(
+      copyManifest(from, to),
+      /a run uses the manifest postgres:\/\/127\.0\.0\.1:\d+\/postgres\?schema=/,
+    );
   });
 });

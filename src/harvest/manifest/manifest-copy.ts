@@ -12,7 +12,7 @@ export async function copyManifest(from: Manifest, to: Manifest): Promise<Copied
     for (const manifest of [from, to]) locks.push(await lockFor(manifest));
     const { works, runs } = await to.reports.report();
     if (works.total + works.merged + runs.length > 0)
-      throw problem(`${to.name} has works already; copy to an empty manifest`);
+      throw problem(`the manifest ${to.name} already has works or runs; copy to an empty manifest`);
     const copied = Object.fromEntries(TABLE_NAMES.map(table => [table, 0])) as Record<TableName, number>;
     await to.tables.write(counted(pagesOf(from), copied));
     return copied;
@@ -21,7 +21,7 @@ export async function copyManifest(from: Manifest, to: Manifest): Promise<Copied
   }
 }
 
-/** An error of the source must name the source: the caller takes any other error of a backend for one of the target. */
+/** An error of the source must name the source: the caller reports all other errors of backends as those of the target. */
 async function* pagesOf(from: Manifest): AsyncIterable<TablePage> {
   try {
     yield* from.tables.read();
@@ -46,7 +46,7 @@ function stateInCopy(state: string | number | null | undefined): string {
 
 async function lockFor(manifest: Manifest): Promise<ManifestLock> {
   const lock = await manifest.tryLock();
-  if (lock === undefined) throw problem(`a run uses ${manifest.name}; wait until it ends`);
+  if (lock === undefined) throw problem(`a run uses the manifest ${manifest.name}; wait until the run ends`);
   return lock;
 }
 

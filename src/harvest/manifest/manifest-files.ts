@@ -71,7 +71,7 @@ export interface KnownDownload {
 
 /** What the manifest has recorded of a file. */
 export interface FinishedFile {
-  /** The file that the manifest has with these bytes: its path is another one if another process was first. */
+  /** The file with these bytes in the manifest. If another process has stored them first, its path is another one. */
   readonly file: StoredFile;
   /** Names of partial files that the work no longer needs. */
   readonly parts: readonly string[];
@@ -82,15 +82,18 @@ export interface FinishedFile {
  * tokens.
  */
 export interface ManifestFiles {
-  /** Read together, because each exchange with a server costs time. */
+  /** One call for all of it, because each exchange with a server costs time. */
   knownDownload(urlHash: string, work: number): Promise<KnownDownload>;
   /** The file with these bytes. */
   file(sha256: string): Promise<StoredFile | undefined>;
   /** A name for a new partial file, which no other process uses. */
   newPartName(): string;
-  /** Whether this process has named the partial file. Another one may still write to the file. */
+  /** Whether this process has named the partial file. If not, another process may still write to the file. */
   isOwnPart(file: string): boolean;
-  /** Returns the stored file that has the bytes of the destination, which saves an exchange; undefined if there is none. */
+  /**
+   * Records a partial file. Returns the stored file that already has the bytes of `destination`; undefined if there is
+   * none. One call does both, because each exchange with a server costs time.
+   */
   savePart(part: PartialDownload): Promise<StoredFile | undefined>;
   deletePart(urlHash: string, work: number): Promise<void>;
   /** Returns the partial files of this list that no process uses and no work can resume. */

@@ -30,8 +30,8 @@ export interface PutOff {
 }
 
 /**
- * The works that wait, by the queue of their next step. A work is taken by one process at a time; a work that cannot
- * continue is put off with a time, and nothing of it stays in memory.
+ * The works that wait, by the queue of their next step. One process at a time takes a work. A work that cannot continue
+ * is put off until a time, and leaves the memory of the process.
  */
 export interface ManifestQueue {
   waiting(run: number): Promise<readonly WaitingWorks[]>;
@@ -49,7 +49,7 @@ export interface ManifestQueue {
   isFinished(run: number): Promise<boolean>;
 }
 
-/** Of a row with the columns `works` and `not_before_ms`. */
+/** The waiting works of a row with the columns `works` and `not_before_ms`. */
 export function waitingOfRow(row: Row): Omit<WaitingWorks, "queue"> {
   return { works: Number(row["works"] ?? 0), notBeforeMs: Number(row["not_before_ms"] ?? 0) };
 }

@@ -48,7 +48,7 @@ export interface StoredFileRow {
 
 export interface ResolverCount {
   readonly resolver: string;
-  /** Works for which it was asked, or one of its candidates was requested. */
+  /** Works about which it was asked, or for which one of its candidates was requested. */
   readonly asked: number;
   /** Works whose article is one of its candidates. */
   readonly stored: number;

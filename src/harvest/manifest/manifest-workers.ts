@@ -1,12 +1,12 @@
 /** What a worker has done so far. */
 export interface WorkerStatus {
-  /** Works. */
+  /** Number of works. */
   readonly done: number;
-  /** Works. */
+  /** Number of works. */
   readonly failed: number;
-  /** Of downloaded files. */
+  /** Size of the downloaded files. */
   readonly bytes: number;
-  /** Requests. */
+  /** Number of requests. */
   readonly inFlight: number;
 }
 

@@ -42,8 +42,8 @@ export interface ManifestWorks {
   /** Adds works to a run. Works that are done stay done if their file is present. */
   add(run: number, works: readonly Work[], options: AddOptions): Promise<AddedWorks>;
   /**
-   * Adds unfinished works to a run, and failed works: those of a reason, or all. Returns their number.
-   * @param isContinued whether failed works continue where they stopped
+   * Adds all unfinished works to a run, and the failed works of some reasons, or of all. Returns their number.
+   * @param isContinued whether failed works continue where they stopped, or start again
    */
   addUnfinished(run: number, reasons: readonly Reason[] | "all", isContinued: boolean): Promise<number>;
   /** Adds the failed works of a reason to a run that is in progress, from their first step. Returns their number. */
@@ -51,13 +51,14 @@ export interface ManifestWorks {
   /** Makes the works of files pending again, because the files are missing or damaged. Returns their number. */
   reopen(sha256s: readonly string[]): Promise<number>;
   /**
-   * Stores what resolvers have added. Returns the id of another work that has one of the identifiers.
-   * @param request the request that has given it, which is recorded too. @default none
+   * Stores the identifiers and metadata that resolvers have added. Returns the id of another work that has one of the
+   * identifiers; undefined if there is none.
+   * @param request the attempt that has found them, which is recorded too. @default none
    */
   update(work: ListedWork, request?: AttemptOfRun): Promise<number | undefined>;
   /**
-   * Merges a work into another one, which gets its identifiers. False if the other one was merged with a third one
-   * meanwhile, or with this one: then nothing is changed, and `update` says which work has the identifiers.
+   * Merges a work into another one, which gets its identifiers. False if the other work was merged meanwhile, with a
+   * third work or with this one. Then nothing is changed, and `update` returns which work has the identifiers.
    */
   merge(work: ListedWork, into: number): Promise<boolean>;
   /** `done`, `failed`, `pending`, or undefined if the manifest does not have the work. */
@@ -93,15 +94,15 @@ export function idNames(ids: WorkIds): readonly string[] {
 }
 
 /**
- * The id of the work that stands for a work: works may have been merged several times. Works that are merged in a circle,
- * as earlier versions could do, stand for themselves.
+ * The id of the work that a work was merged into, through any number of merges; its own id if it was not merged. Earlier
+ * versions could merge works in a circle: these count as not merged.
  */
 export function mergeTarget(id: unknown, mergedInto: (id: unknown) => unknown): unknown {
-  const passed = new Set<unknown>();
+  const visited = new Set<unknown>();
   let target = id;
   for (let next = mergedInto(target); typeof next === "number"; next = mergedInto(target)) {
-    if (passed.has(target)) return target;
-    passed.add(target);
+    if (visited.has(target)) return target;
+    visited.add(target);
     target = next;
   }
   return target;

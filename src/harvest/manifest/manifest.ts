@@ -62,7 +62,7 @@ export interface Manifest {
   nextRun(): Promise<UnfinishedRun | undefined>;
   /** Works on a run that another process has begun. Rejects for a file, which one process uses at a time. */
   joinRun(run: number): Promise<void>;
-  /** The works of the run are listed: other processes need not wait for more. */
+  /** This process adds no more works to the run: other processes need not wait for more. */
   endListing(): Promise<void>;
   /** Gives back the works of this process. The run ends, unless works are pending or another process still adds works. */
   endRun(run: number, state: Exclude<RunPhase, "running">): Promise<void>;
@@ -72,8 +72,8 @@ export interface Manifest {
   rollbackList(): Promise<void>;
   recordAttempt(run: number, work: number, attempt: AttemptRecord): Promise<void>;
   /**
-   * Records in one transaction that the work is done, its file, and the source of the file. A work with several files
-   * stays pending until `complete`.
+   * Records in one transaction the file, its source, and that the work is done. A work with several files stays pending
+   * until `complete`.
    * @param attempt the request that has given the file. @default none is recorded
    */
   finish(
@@ -95,7 +95,8 @@ export interface Manifest {
   complete(work: number, reason: DoneReason, message?: string): Promise<void>;
   /**
    * @param progress kept for `docstokg retry`, which then continues there. @default none
-   * @param keepsProgress keeps the progress that the manifest has, because the work is not in memory. @default false
+   * @param keepsProgress keeps the progress and the message that the manifest has, because the work is not in memory.
+   * @default false
    */
   fail(
     work: number,
@@ -105,8 +106,8 @@ export interface Manifest {
     keepsProgress?: boolean,
   ): Promise<void>;
   /**
-   * Calls the action with the partial files of processes that died, and again whenever the works of a process are taken
-   * over. The works belong to this process meanwhile.
+   * Calls `recoverParts` with the partial files of processes that died, and again whenever the works of a dead process
+   * are taken over. During the call the works belong to this process.
    */
   recover(recoverParts: (parts: readonly PartialDownload[]) => Promise<void>): Promise<void>;
   /**
@@ -154,7 +155,7 @@ async function postgresManifest() {
   return (await import("./postgres/postgres-manifest.ts")).PostgresManifest;
 }
 
-/** The path or URL of a manifest to print, without a password. */
+/** The path or URL of a manifest, without a password, for output. */
 export function manifestName(manifest: string): string {
   return isPostgresUrl(manifest) ? parsePostgresUrl(manifest).name : manifest;
 }

@@ -14,7 +14,7 @@ export function worksSection(
     [countOf(works.total), `works, ${countOf(works.pending)} unfinished`],
     [percentOf(settled === 0 ? 0 : works.done / settled), `of ${countOf(settled)} settled works have a file`],
     [countOf(files.count), `files, ${bytesOf(files.bytes)}`],
-    [countOf(putOffsOf(run)), "put-offs: requests that a limit, cooldown or circuit refused, to be sent later"],
+    [countOf(deferredOf(run)), "requests deferred by a rate limit, an open circuit or a cooldown"],
   ];
   return html`<section><h2>Works</h2><p class="note">The whole manifest, over all its runs.</p>
 <ul class="tiles">${figures.map(([figure, label]) => html`<li><b>${figure}</b><span>${label}</span></li>`)}</ul>
@@ -44,8 +44,8 @@ ${table(
   ]),
 )}
 ${table(
-  "Requests and put-offs of this run by host: calls do not include put-offs",
-  ["host", "role", "calls", "put-offs", "wait p50", "wait p95"],
+  "Requests of this run by host: calls do not include deferred requests",
+  ["host", "role", "calls", "deferred", "wait p50", "wait p95"],
   run.hosts.map(({ host, role, calls, outcomes, delayMs }) => [
     ...[host, role, countOf(calls - outcomes.refused), countOf(outcomes.refused)],
     ...[durationOf(delayMs.p50), durationOf(delayMs.p95)],
@@ -62,8 +62,8 @@ ${
 }</section>`;
 }
 
-/** Calls that the hub refused: the work was queued again. */
-function putOffsOf({ hosts }: Pick<RunSummary, "hosts">): number {
+/** Requests that the hub refused. Their works were queued again. */
+function deferredOf({ hosts }: Pick<RunSummary, "hosts">): number {
   return hosts.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
 }
 

@@ -97,7 +97,7 @@ export class CustomStore implements FileStore {
     return this.#use(`find ${path} in`, storage => storage.bytesOf(path));
   }
 
-  /** An error of the storage is no failure of the host that has sent the file. */
+  /** A DownloadError ends the run: an error of the storage must not count as a failure of the host that sent the file. */
   async #use<Result>(action: string, use: (storage: FileStorage) => Promise<Result>): Promise<Result> {
     try {
       return await use(this.#storage);

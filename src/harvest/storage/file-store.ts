@@ -1,4 +1,7 @@
-/** Where finished files are: an output folder, or a bucket of an S3 service. Partial files are on a local disk. */
+/**
+ * Where finished files are: an output folder, a bucket of an S3 service, or a storage of the caller. Partial files are
+ * on a local disk.
+ */
 
 import { join, resolve } from "node:path";
 import { isS3Url } from "../../files/s3/s3-url.ts";
@@ -36,9 +39,9 @@ export interface FileStore {
   damageOf(file: Pick<StoredFile, "path" | "bytes" | "sha256">): Promise<FileDamage | undefined>;
   /**
    * The first free path for a file: the target, or a numbered one. A path with the same bytes counts as free.
-   * @param first 2 to leave the target out
+   * @param firstNumber 2 to leave the target out. @default 1
    */
-  availablePath(target: string, file: Pick<StoredFile, "sha256" | "bytes">, first?: number): Promise<string>;
+  availablePath(target: string, file: Pick<StoredFile, "sha256" | "bytes">, firstNumber?: number): Promise<string>;
   /**
    * Stores a file that was downloaded completely, and removes its partial file. The file is never visible before it is
    * complete. May be repeated after a crash. Rejects with a DownloadError if the path has another file.

@@ -43,9 +43,9 @@ export class FolderStore implements FileStore {
   async availablePath(
     target: string,
     { sha256, bytes }: Pick<StoredFile, "sha256" | "bytes">,
-    first = 1,
+    firstNumber = 1,
   ): Promise<string> {
-    for (let number = first; ; number += 1) {
+    for (let number = firstNumber; ; number += 1) {
       const path = number === 1 ? target : numberedPath(target, number);
       const found = statSync(this.locationOf(path), { throwIfNoEntry: false });
       if (found === undefined) return path;
@@ -61,8 +61,8 @@ export class FolderStore implements FileStore {
 
   async displace(from: string, to: string, sha256: string): Promise<void> {
     const source = this.locationOf(from);
-    const isThere = statSync(source, { throwIfNoEntry: false })?.isFile() === true;
-    if (isThere && (await hashFile(source)) === sha256) await moveToNewPath(source, this.locationOf(to), sha256);
+    const isFile = statSync(source, { throwIfNoEntry: false })?.isFile() === true;
+    if (isFile && (await hashFile(source)) === sha256) await moveToNewPath(source, this.locationOf(to), sha256);
   }
 
   async setAside(path: string): Promise<void> {

@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import type { Queryable, SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 
-/** A number in a row, by which a committed transaction is recognised. */
+/** The number that a transaction writes to a row (`slot`). If the row has it, the transaction was committed. */
 export interface CommitMark {
   readonly slot: number;
   readonly number: number;
 }
 
-/** Marks of processes that ended are deleted after this time; no operation is repeated for so long. */
+/** Marks of ended processes are deleted after this time. No operation is repeated for so long. */
 const KEPT_MS = 24 * 3_600_000;
 
 /**
@@ -40,11 +40,12 @@ export class CommitMarks {
 
   /**
    * A part of a `WITH` clause that writes the mark if the part `changed` has a row.
-   * @param first the number of the first of its parameters
+   * @param firstParameter the position of the first of its three parameters
    */
-  partFor(first: number): string {
+  partFor(firstParameter: number): string {
     return `mark AS (INSERT INTO commits (client, slot, number, at_ms)
-      SELECT $${first}::uuid, $${first + 1}::integer, $${first + 2}::bigint, ${NOW_MS} FROM changed LIMIT 1
+      SELECT $${firstParameter}::uuid, $${firstParameter + 1}::integer, $${firstParameter + 2}::bigint, ${NOW_MS}
+      FROM changed LIMIT 1
       ON CONFLICT (client, slot) DO UPDATE SET number = excluded.number, at_ms = excluded.at_ms)`;
   }
 
@@ -52,7 +53,7 @@ export class CommitMarks {
     return [this.#client, slot, number];
   }
 
-  /** Waits for the transaction if the server has not ended it yet, because both write the same row. */
+  /** Writes the same row as the transaction, so that it waits if the server has not ended the transaction yet. */
   async isCommitted(client: Queryable, { slot, number }: CommitMark): Promise<boolean> {
     const { rows } = await client.query(
       `INSERT INTO commits (client, slot, number, at_ms) VALUES ($1, $2, 0, ${NOW_MS})

@@ -8,10 +8,10 @@ import { NOW_MS } from "./postgres-clock.ts";
 type Statement = readonly [parts: readonly string[], result: string, parameters: readonly SqlParameter[]];
 
 /**
- * A statement for `PostgresWorker.apply` that records a file with its source and its request, and the end of the work if it
- * has no further files. The result is the file that has these bytes, because another worker may have stored them first, and
- * the names of the partial files that are not needed any more. All parts see the rows from before the statement, and no two
- * of them change the same row.
+ * A statement for `PostgresWorker.apply` that records a file with its source and its request. If the work has no further
+ * files, it also records that the work is done. The result has the file with these bytes in the manifest: another worker
+ * may have stored them first. It also has the names of the partial files that are no longer needed. All parts see the rows
+ * from before the statement, and no two of them change the same row.
  */
 export function finishStatement(
   run: number,
@@ -25,8 +25,8 @@ export function finishStatement(
   /** Adds a parameter. `$1` and `$2` are those of `apply`. */
   const bind = (value: SqlParameter | undefined, type = "text") => `$${parameters.push(value ?? null) + 2}::${type}`;
   const [file, place, address, name] = [bind(sha256), bind(urlHash), bind(url), bind(resolver)];
-  // A parameter that is in no part is an error of PostgreSQL, so the parameters are added where they are used.
-  const result = () =>
+  // PostgreSQL refuses a parameter that no part uses, so each is added where it is used.
+  const mainFileColumns = () =>
     `sha256 = ${file}, url = ${address}, resolver = ${name}, licence = ${bind(licence)}, version = ${bind(version)}`;
   const ofWork = "work IN (SELECT id FROM changed)";
   const parts = [
@@ -56,7 +56,7 @@ export function finishStatement(
   if (ofSeveral === undefined)
     parts.push(
       `gone AS (DELETE FROM parts WHERE ${ofWork} RETURNING file)`,
-      `done AS (UPDATE works SET state = 'done', reason = ${bind(reason)}, message = NULL, ${result()},
+      `done AS (UPDATE works SET state = 'done', reason = ${bind(reason)}, message = NULL, ${mainFileColumns()},
          ended_ms = ${NOW_MS}, taken_by = NULL, progress = NULL WHERE id IN (SELECT id FROM changed))`,
     );
   else {
@@ -67,7 +67,8 @@ export function finishStatement(
          AND role <> 'article'${kept})`,
       `gone AS (DELETE FROM parts WHERE ${ofWork} AND place = ${place} RETURNING file)`,
     );
-    if (ofSeveral === "main") parts.push(`main AS (UPDATE works SET ${result()} WHERE id IN (SELECT id FROM changed))`);
+    if (ofSeveral === "main")
+      parts.push(`main AS (UPDATE works SET ${mainFileColumns()} WHERE id IN (SELECT id FROM changed))`);
   }
   return [parts, "SELECT *, ARRAY(SELECT file FROM gone) AS parts FROM stored", parameters];
 }

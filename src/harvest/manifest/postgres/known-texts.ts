@@ -1,6 +1,6 @@
 import type { Row } from "../manifest-row.ts";
 
-/** The identifiers and metadata of a work, as its row has them. */
+/** The identifiers and metadata of a work, as the JSON texts in its row. */
 export interface WorkTexts {
   readonly ids: string;
   readonly metadata: string | null;
@@ -10,8 +10,8 @@ export interface WorkTexts {
 const WORKS_MAX = 4096;
 
 /**
- * The texts of works that this process has read or written last. They may be out of date: a statement that builds on them
- * must compare them with the row. They save the exchange that would read the row first.
+ * The texts of works as this process has read or written them last. They save the exchange that would read the row first.
+ * They may be out of date: a statement that changes a row by them must compare them with the row.
  */
 export class KnownTexts {
   readonly #texts = new Map<number, WorkTexts>();
@@ -34,7 +34,7 @@ export class KnownTexts {
   }
 }
 
-/** Of a row with the columns `ids` and `metadata`. */
+/** The texts of a row with the columns `ids` and `metadata`. */
 export function textsOfRow({ ids, metadata }: Row): WorkTexts {
   return { ids: String(ids), metadata: metadata === null ? null : String(metadata) };
 }

@@ -18,10 +18,10 @@ import type { Row } from "../manifest-row.ts";
 import { type CommitMark, CommitMarks } from "./commit-marks.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
 
-/** A machine needs few connections: its requests wait for servers, not for the database. */
-const CONNECTIONS = 4;
+/** A process needs few connections: its works wait for servers, not for the database. */
+const CONNECTIONS_MAX = 4;
 /** How long an operation is repeated while the server restarts or cannot be reached. */
-const PATIENCE_MS = 10 * 60_000;
+const REPEAT_MS = 10 * 60_000;
 const BACKOFF = { baseMs: 50, capMs: 2000 };
 
 /**
@@ -39,7 +39,7 @@ export class PostgresConnection {
   static async open(address: PostgresAddress, time: Time): Promise<PostgresConnection> {
     const { url, schema, leaseMs } = address;
     const driver = await loadPgDriver({ url, schema, idleInTransactionMs: leaseMs });
-    return new PostgresConnection(driver.pool(CONNECTIONS), driver.client, address.name, time);
+    return new PostgresConnection(driver.pool(CONNECTIONS_MAX), driver.client, address.name, time);
   }
 
   private constructor(pool: PgPool, newClient: () => PgSingleClient, name: string, time: Time) {
@@ -47,7 +47,7 @@ export class PostgresConnection {
     this.#newClient = newClient;
     this.#name = name;
     this.#time = time;
-    // A broken connection makes the query that uses it fail, or the next one; without a listener it would end the process.
+    // The query that uses a broken connection fails, or the next one. Without a listener the event would end the process.
     pool.on("error", () => undefined);
     pool.on("connect", client => client.on("error", () => undefined));
   }
@@ -86,12 +86,12 @@ export class PostgresConnection {
 
   /** Runs a transaction, exactly once. The action is called again if the transaction was not committed. */
   transaction<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
-    let unknown: { readonly mark: CommitMark; readonly value: Value } | undefined;
+    let inDoubt: { readonly mark: CommitMark; readonly value: Value } | undefined;
     return this.#repeated(async () => {
-      if (unknown !== undefined) {
-        const { mark, value } = unknown;
+      if (inDoubt !== undefined) {
+        const { mark, value } = inDoubt;
         const isCommitted = await this.#wasCommitted(mark);
-        unknown = undefined;
+        inDoubt = undefined;
         if (isCommitted) return value;
       }
       return this.#withClient(async client => {
@@ -102,12 +102,12 @@ export class PostgresConnection {
           try {
             await client.query("COMMIT");
           } catch (error) {
-            if (isConnectionError(error)) unknown = { mark, value };
+            if (isConnectionError(error)) inDoubt = { mark, value };
             throw error;
           }
           return value;
         } finally {
-          if (unknown === undefined) this.#marks.release(mark);
+          if (inDoubt === undefined) this.#marks.release(mark);
         }
       });
     });
@@ -116,36 +116,38 @@ export class PostgresConnection {
   /**
    * Runs one statement that changes rows, exactly once, in one exchange with the server: a transaction needs three. The
    * server parses and plans it once for a connection.
-   * @param parts of its `WITH` clause. The part `changed` has a row if the statement is to be applied.
-   * @returns what `result` selects; undefined if the statement was applied and its reply was lost.
+   * @param parts its `WITH` clause. If the part `changed` has no row, the statement changes nothing
+   * @param result the SELECT after the `WITH` clause
+   * @returns the rows of `result`; undefined if the statement was applied and its reply was lost
    */
   apply(parts: string, result: string, parameters: readonly SqlParameter[]): Promise<readonly Row[] | undefined> {
-    let unknown: CommitMark | undefined;
+    let inDoubt: CommitMark | undefined;
     const sql = `WITH ${parts}, ${this.#marks.partFor(parameters.length + 1)} ${result}`;
     return this.#repeated(async () => {
-      if (unknown !== undefined && (await this.#wasCommitted(unknown))) return undefined;
-      unknown = undefined;
+      if (inDoubt !== undefined && (await this.#wasCommitted(inDoubt))) return undefined;
+      inDoubt = undefined;
       return this.#withClient(async client => {
         const mark = this.#marks.next();
         try {
           return (await client.prepared(sql, [...parameters, ...this.#marks.parametersOf(mark)])).rows;
         } catch (error) {
-          if (isConnectionError(error)) unknown = mark;
+          if (isConnectionError(error)) inDoubt = mark;
           throw error;
         } finally {
-          if (unknown === undefined) this.#marks.release(mark);
+          if (inDoubt === undefined) this.#marks.release(mark);
         }
       });
     });
   }
 
+  /** For a transaction whose connection broke before the reply. Releases the mark. */
   async #wasCommitted(mark: CommitMark): Promise<boolean> {
     const isCommitted = await this.#withClient(client => this.#marks.isCommitted(client, mark));
     this.#marks.release(mark);
     return isCommitted;
   }
 
-  /** Runs an action while the manifest is opened: an error is not repeated, and becomes a ConfigError. */
+  /** Runs an action while the manifest is opened. It is not repeated: an error becomes a ConfigError. */
   async check<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
     try {
       return await this.#withClient(action);
@@ -192,7 +194,7 @@ export class PostgresConnection {
   }
 
   async #repeated<Value>(action: () => Promise<Value>): Promise<Value> {
-    const untilUs = this.#time.monotonicUs() + PATIENCE_MS * 1000;
+    const untilUs = this.#time.monotonicUs() + REPEAT_MS * 1000;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await action();
@@ -214,7 +216,7 @@ export class PostgresConnection {
   }
 }
 
-/** If a name has several addresses and none answers, the error has a code and an empty message. */
+/** If a host has several addresses and none answers, the error has a code and an empty message. */
 function reasonOf(error: unknown): string {
   const message = messageOf(error);
   if (message !== "") return message;

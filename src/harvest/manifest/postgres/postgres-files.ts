@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { sha256Of } from "../../../files/file-hash.ts";
 import {
   fileOfRow,
   type KnownDownload,
@@ -21,10 +22,14 @@ const FILE_COLUMNS = "files.sha256, files.path, files.bytes, files.media_type, f
 export class PostgresFiles implements ManifestFiles {
   readonly #connection: PostgresConnection;
   readonly #worker: PostgresWorker;
+  /** The prefix of all partial files of this manifest: runs with other manifests may use the same folder at a time. */
+  readonly #partPrefix: string;
 
-  constructor(connection: PostgresConnection, worker: PostgresWorker) {
+  /** @param name of the manifest */
+  constructor(connection: PostgresConnection, worker: PostgresWorker, name: string) {
     this.#connection = connection;
     this.#worker = worker;
+    this.#partPrefix = `p${sha256Of(name).slice(0, 12)}`;
   }
 
   async file(sha256: string): Promise<StoredFile | undefined> {
@@ -51,11 +56,11 @@ export class PostgresFiles implements ManifestFiles {
   }
 
   newPartName(): string {
-    return `w${this.#worker.id}-${randomBytes(12).toString("hex")}.part`;
+    return `${this.#partPrefix}w${this.#worker.id}-${randomBytes(12).toString("hex")}.part`;
   }
 
   isOwnPart(file: string): boolean {
-    return file.startsWith(`w${this.#worker.id}-`);
+    return file.startsWith(`${this.#partPrefix}w${this.#worker.id}-`);
   }
 
   async savePart(part: PartialDownload): Promise<StoredFile | undefined> {
@@ -88,10 +93,12 @@ export class PostgresFiles implements ManifestFiles {
   }
 
   async abandoned(files: readonly string[]): Promise<readonly string[]> {
+    // Earlier versions named partial files without the prefix.
+    const workerOfName = `^(?:${this.#partPrefix})?w([0-9]{1,15})-`;
     const rows = await this.#connection.read(
       `SELECT name FROM unnest($1::text[]) AS name WHERE name NOT IN (SELECT file FROM parts)
-         AND substring(name FROM '^w([0-9]{1,15})-')::bigint NOT IN (SELECT id FROM workers)`,
-      [files],
+         AND substring(name FROM $2)::bigint NOT IN (SELECT id FROM workers)`,
+      [files, workerOfName],
     );
     return rows.map(({ name }) => String(name));
   }

@@ -19,11 +19,11 @@ export class PostgresList {
   }
 
   /**
-   * Runs an action in the transaction of the list, again if another process has added one of its works meanwhile. The
-   * savepoint of the batch before is released, because the server keeps a lock for each savepoint.
+   * Runs an action in the transaction of the list, and again if another process has added one of its works meanwhile. The
+   * savepoint of the previous batch is released, because the server keeps a lock for each savepoint.
    */
   async add<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
-    if (this.#client === undefined) throw new TypeError("no list is open");
+    if (this.#client === undefined) throw new TypeError("no list is open: call beginList first");
     const client = queryableOf(this.#client);
     await client.query("RELEASE SAVEPOINT batch; SAVEPOINT batch");
     for (;;) {

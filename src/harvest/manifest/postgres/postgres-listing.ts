@@ -33,13 +33,13 @@ interface KnownWork {
 
 type BatchWork = NewWork | KnownWork;
 
-/** What the batch changes, by key and by identifier. */
+/** The works of the batch, by key and by identifier. */
 interface Batch {
   readonly byKey: Map<string, BatchWork>;
   readonly byName: Map<string, BatchWork>;
 }
 
-/** Adds the works in the transaction of the caller, which calls it again if the transaction must be repeated. */
+/** A function that adds the works in the transaction of the caller, and again if the transaction is repeated. */
 export function batchAdder(
   run: number,
   works: readonly Work[],
@@ -76,8 +76,10 @@ async function addBatch(
 }
 
 /**
- * The works of the batch that the manifest has, locked in the order of their ids: workers may change them. A work is listed
- * together with its identifiers, so a key that is one of them needs no second look-up if no work has the identifier.
+ * The works of the batch that the manifest has, locked in the order of their ids: workers may change them. A work is
+ * inserted together with its identifiers. So if the key is one of them and no work has that identifier, no work has the
+ * key.
+ * @param readsAllKeys also looks up such keys, because another process has inserted one of them meanwhile
  */
 async function readKnown(client: Queryable, works: readonly Work[], readsAllKeys: boolean): Promise<Batch> {
   const names = works.flatMap(({ ids }) => idNames(ids));
@@ -88,23 +90,8 @@ async function readKnown(client: Queryable, works: readonly Work[], readsAllKeys
     readsAllKeys || isOwned.has(key) || !idNames(ids).includes(key) ? [key] : [],
   );
   if (keys.length === 0 && named.rows.length === 0) return { byKey: new Map(), byName: new Map() };
-  const columns = "works.id, key, state, sha256, run, taken_by, merged_into";
-  // Not `id IN (SELECT …)`: PostgreSQL would read all works for each batch.
-  const found = await client.query(
-    `SELECT ${columns} FROM works WHERE key = ANY($1) OR id = ANY($2) ORDER BY id FOR UPDATE`,
-    [keys, [...new Set(named.rows.map(({ work }) => Number(work)))]],
-  );
-  const byId = new Map<unknown, Row>();
-  for (let rows = found.rows; rows.length > 0; ) {
-    for (const row of rows) byId.set(row["id"], row);
-    const targets = rows.flatMap(({ merged_into: target }) =>
-      target === null || byId.has(target) ? [] : [Number(target)],
-    );
-    if (targets.length === 0) break;
-    const sql = `SELECT ${columns} FROM works WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
-    rows = (await client.query(sql, [targets])).rows;
-  }
-  // Again: a work may have been merged before it was locked.
+  const byId = await lockWorks(client, keys, [...new Set(named.rows.map(({ work }) => Number(work)))]);
+  // Read again: a work may have been merged before it was locked.
   const owners = await ownersOfNames();
   const files = await client.query("SELECT sha256, path, bytes, media_type, flag FROM files WHERE sha256 = ANY($1)", [
     [...byId.values()].flatMap(({ sha256 }) => (typeof sha256 === "string" ? [sha256] : [])),
@@ -125,6 +112,31 @@ async function readKnown(client: Queryable, works: readonly Work[], readsAllKeys
     if (target !== undefined) byName.set(String(owner["id"]), target);
   }
   return { byKey, byName };
+}
+
+/** Locks the works with these keys or ids, and the works that they were merged into. Returns the rows by their ids. */
+async function lockWorks(
+  client: Queryable,
+  keys: readonly string[],
+  ids: readonly number[],
+): Promise<ReadonlyMap<unknown, Row>> {
+  const columns = "works.id, key, state, sha256, run, taken_by, merged_into";
+  // Not `id IN (SELECT …)`: PostgreSQL would read all works for each batch.
+  const found = await client.query(
+    `SELECT ${columns} FROM works WHERE key = ANY($1) OR id = ANY($2) ORDER BY id FOR UPDATE`,
+    [keys, ids],
+  );
+  const byId = new Map<unknown, Row>();
+  for (let rows = found.rows; rows.length > 0; ) {
+    for (const row of rows) byId.set(row["id"], row);
+    const targets = rows.flatMap(({ merged_into: target }) =>
+      target === null || byId.has(target) ? [] : [Number(target)],
+    );
+    if (targets.length === 0) break;
+    const sql = `SELECT ${columns} FROM works WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
+    rows = (await client.query(sql, [targets])).rows;
+  }
+  return byId;
 }
 
 /** Adds a work to the batch. Returns what the run does with it; undefined if the list has named it before. */
@@ -198,7 +210,7 @@ async function updateKnown(client: Queryable, run: number, { byKey }: Batch): Pr
   );
   const changed = [...known].filter(({ next }) => next !== undefined);
   if (changed.length === 0) return;
-  // A work that a worker has stays with it: only its run changes.
+  // A work that a worker has taken stays with that worker: only its run changes.
   await client.query(
     `UPDATE works SET run = $1, state = next.state,
        queue = CASE WHEN taken_by IS NULL THEN next.queue ELSE works.queue END,

@@ -39,6 +39,22 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     for (const url of [server.url(), server.url()]) await Promise.all([1, 2, 3].map(() => manifestFor(t, url)));
   });
 
+  test("a partial file is abandoned when its worker has ended, and never one of another manifest", async t => {
+    const first = await manifestFor(t);
+    const other = await manifestFor(t);
+    await first.joinRun(await first.beginRun("run"));
+    await other.beginRun("run");
+    const file = first.files.newPartName();
+    assert.ok(first.files.isOwnPart(file));
+    assert.deepEqual(await other.files.abandoned([file]), []);
+    assert.deepEqual(await first.files.abandoned([file]), []);
+    await first.beginRun("run");
+    assert.ok(!first.files.isOwnPart(file));
+    // Earlier versions named the worker only.
+    assert.deepEqual(await first.files.abandoned([file, "w1-00.part", "x.part"]), [file, "w1-00.part"]);
+    assert.deepEqual(await other.files.abandoned([file]), []);
+  });
+
   test("several processes take different works, and a run ends when the last of them has no more", async t => {
     const url = server.url();
     const first = await manifestFor(t, url);

@@ -99,7 +99,7 @@ export class PostgresManifest implements Manifest {
         void this.#worker.setSession(session);
       },
     });
-    this.files = new PostgresFiles(connection, this.#worker);
+    this.files = new PostgresFiles(connection, this.#worker, name);
     const texts = new KnownTexts();
     this.works = new PostgresWorks(connection, this.#list, this.#worker, texts);
     this.queue = new PostgresQueue(connection, this.#worker, texts, time);
@@ -117,7 +117,7 @@ export class PostgresManifest implements Manifest {
   }
 
   async beginRun(command: string, settings?: string): Promise<number> {
-    // Runs that were stopped and whose works have moved to a later run have nothing left to do.
+    // A stopped run whose works have moved to a later run has nothing left to do.
     const { rows } = await this.#connection.transaction(async client => {
       await client.query(
         `UPDATE runs SET state = 'interrupted', ended_ms = ${NOW_MS} WHERE state = 'running'
@@ -158,7 +158,7 @@ export class PostgresManifest implements Manifest {
   async endRun(run: number, state: Exclude<RunPhase, "running">): Promise<void> {
     await this.#list.rollback();
     await this.#worker.end();
-    // While works are pending or added, the run goes on: other workers have them, or will.
+    // While works are pending or still being added, the run goes on: other workers have these works, or will take them.
     await this.#connection.write(
       `UPDATE runs SET state = $2, ended_ms = ${NOW_MS} WHERE id = $1 AND state = 'running'
          AND NOT EXISTS (SELECT 1 FROM works WHERE run = $1 AND state = 'pending')
@@ -234,7 +234,7 @@ export class PostgresManifest implements Manifest {
     if (isDocstokgError(error)) return error;
     const isOfServer = error instanceof Error && "severity" in error;
     return isOfServer
-      ? new StoreError(`cannot write the manifest ${this.name}: ${messageOf(error)}`, { cause: error })
+      ? new StoreError(`cannot read or write the manifest ${this.name}: ${messageOf(error)}`, { cause: error })
       : error;
   }
 

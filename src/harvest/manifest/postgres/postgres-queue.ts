@@ -15,15 +15,16 @@ import type { PostgresConnection } from "./postgres-connection.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
 const IS_WAITING = "run = $1 AND state = 'pending' AND taken_by IS NULL";
-/** A worker may have this many works of a short list, however many workers there are: one query asks about many works. */
+/** A worker may take this many works of a short list, however many workers there are: one query is about many works. */
 const SHARE_MIN = 25;
 /** As `SHARE_MIN`, for works that wait for a download: no request is about several of them. */
 const DOWNLOADS_MIN = 4;
-/** If so many works are left for each worker, none of them can take so many that another one has nothing to do. */
+/** While so many works are left for each worker, shares are not needed: no worker can leave another one without works. */
 const WORKS_ENOUGH = 512;
 /**
- * How many works this worker (`$6`) may take of the run (`$1`): an equal share of those that are left, at least `$5`, less
- * those that it has. So all machines work on a short list and on the last works of a long one.
+ * SQL: how many works of the run (`$1`) this worker (`$6`) may take. With `WORKS_ENOUGH`: the limit of the call (`$4`).
+ * Otherwise: an equal share of the works that are left, at least `$5`, less the works that it has. So all workers have
+ * works of a short list, and of the end of a long list.
  */
 const SHARE = `(
   SELECT CASE WHEN count(*) = max(size.workers) * ${WORKS_ENOUGH} THEN $4::bigint

@@ -153,7 +153,7 @@ export class PostgresReports implements ManifestReports {
     );
   }
 
-  /** Rows with a column `work`, by that column, which is left out of them. */
+  /** The rows of each work, without their column `work`. */
   async #byWork(sql: string, works: readonly Row[]): Promise<ReadonlyMap<unknown, readonly Row[]>> {
     const byWork = new Map<unknown, Row[]>();
     for (const { work, ...row } of await this.#connection.read(sql, [works.map(({ id }) => Number(id))])) {

@@ -39,7 +39,7 @@ export class PostgresResults {
     attempt: AttemptRecord | undefined,
   ): Promise<FinishedFile> {
     const rows = await this.#worker.apply(work, ...finishStatement(run, reason, downloaded, attempt));
-    // The reply was lost. Partial files of this worker are deleted after its end.
+    // The reply was lost. The partial files of this worker are deleted when it has ended.
     if (rows === undefined) return { file: (await this.#files.file(downloaded.sha256)) ?? downloaded, parts: [] };
     const [row = {}] = rows;
     return { file: fileOfRow(row), parts: row["parts"] as readonly string[] };
@@ -66,8 +66,8 @@ export class PostgresResults {
   ): Promise<void> {
     await this.#worker.changeTaken(
       work,
-      `state = 'failed', reason = $3, message = coalesce($4, message), sha256 = NULL, ended_ms = ${NOW_MS},
-         taken_by = NULL, progress = CASE WHEN $5 THEN progress ELSE $6 END`,
+      `state = 'failed', reason = $3, message = coalesce($4, CASE WHEN $5 THEN message END), sha256 = NULL,
+         ended_ms = ${NOW_MS}, taken_by = NULL, progress = CASE WHEN $5 THEN progress ELSE $6 END`,
       [reason, message ?? null, keepsProgress, progress ?? null],
     );
   }

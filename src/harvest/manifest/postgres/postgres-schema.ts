@@ -136,7 +136,8 @@ export async function manifestVersion(client: Queryable, schema: string): Promis
   const version = Number(rows[0]?.["version"]);
   if (version > MIGRATIONS.length)
     throw schemaError(
-      `the manifest has format version ${version}, but this version of docstokg reads up to ${MIGRATIONS.length}`,
+      `the manifest in schema ${schema} has format version ${version}, ` +
+        `but this version of docstokg reads up to ${MIGRATIONS.length}`,
     );
   return version;
 }
@@ -161,7 +162,7 @@ export async function migrate(client: Queryable, schema: string): Promise<void> 
   await client.query(`UPDATE ${schema}.${FORMAT_TABLE} SET version = $1`, [MIGRATIONS.length]);
 }
 
-/** The tables of another program must not be mixed with ours. */
+/** The tables of another program must not be mixed with those of a manifest. */
 async function checkEmpty(client: Queryable, schema: string): Promise<void> {
   const sql = "SELECT count(*) AS tables FROM information_schema.tables WHERE table_schema = $1";
   const { rows } = await client.query(sql, [schema]);

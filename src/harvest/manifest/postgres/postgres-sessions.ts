@@ -2,10 +2,10 @@ import type { Time, Timer } from "../../../time/time.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
-/** Whether no connection holds the lock of a worker. Shared, so that several processes can check at the same time. */
+/** SQL: whether no connection holds the lock of a worker. The lock is shared, so that several processes can check. */
 export const SESSION_ENDED = "pg_try_advisory_xact_lock_shared(session)";
 
-/** A process that is alive replaces a connection that broke, or says that it has none, within this time. */
+/** Within this time a live process replaces a broken connection, or records that it has none. */
 const ENDED_MS = 2000;
 /** After a restart of the server all workers connect again. Until then they have no sessions, though they are alive. */
 const SETTLED_MS = 10_000;
@@ -22,8 +22,8 @@ export interface PostgresSessionsOptions {
 }
 
 /**
- * Finds workers whose process has died long before their lease ends: the server closes the connections of a dead process
- * at once, and with them ends the lock of its session. A process that is suspended or cannot be reached keeps its session.
+ * Finds workers whose process has died, long before their lease ends. The server closes the connections of a dead process
+ * at once, which releases the lock of its session. A process that is suspended or cannot be reached keeps its session.
  */
 export class PostgresSessions {
   readonly #options: PostgresSessionsOptions;

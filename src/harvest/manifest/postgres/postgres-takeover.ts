@@ -36,9 +36,10 @@ export class PostgresTakeover {
   }
 
   /**
-   * The works belong to this worker until their files are recovered, and are given back then: if it dies in between,
-   * another worker takes over from it. A worker without works may have left files too. True if a worker had died.
-   * @param suspects workers that are dead if their session has ended
+   * Takes over the works of dead workers. The works belong to this worker until their files are recovered, and are then
+   * given back. If this worker dies in between, another worker takes over from it. True if a worker had died, with or
+   * without works: it may have left files.
+   * @param suspects workers that are dead if their session has ended. Any worker is dead if its lease has ended
    */
   async takeOver(suspects: readonly number[] = []): Promise<boolean> {
     const taken = await this.#takeWorks(suspects);
@@ -61,8 +62,8 @@ export class PostgresTakeover {
 
   /**
    * Takes the works of dead workers and removes these workers. Undefined if no worker has died.
-   * While the server was away no lease could be renewed, so none counts as ended until the server has been up for the
-   * length of a lease.
+   * While the server was down, no lease could be renewed. So no lease counts as ended until the server has been up for
+   * the length of a lease.
    */
   #takeWorks(suspects: readonly number[]): Promise<TakenWorks | undefined> {
     const me = this.#worker.id;

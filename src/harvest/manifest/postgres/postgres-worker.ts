@@ -39,7 +39,7 @@ export class PostgresWorker {
   #lost: LeaseLostError | undefined;
   #announcement: Timer | undefined;
   #session: number | undefined;
-  /** One write after the other, so that the row never has an earlier session. */
+  /** Writes of the session run one after the other, so that an earlier session never replaces a later one. */
   #publishing: Promise<void> = Promise.resolve();
   /** The id of this process in the store of the limits. Other workers end its leases there when it dies. */
   storeId: string | undefined;
@@ -78,12 +78,12 @@ export class PostgresWorker {
   }
 
   /**
-   * A connection of this process holds the lock with this key: other workers notice its end. Undefined if there is no such
-   * connection now; then only the lease counts.
+   * Publishes the key of the advisory lock that a connection of this process holds: other workers notice when it ends.
+   * @param session undefined if there is no such connection now; then only the lease counts
    */
   setSession(session: number | undefined): Promise<void> {
     this.#session = session;
-    // If it cannot be written, only the lease counts.
+    // If the key cannot be written, only the lease counts.
     this.#publishing = this.#publishing.then(() => this.#publishSession()).catch(() => undefined);
     return this.#publishing;
   }
@@ -110,7 +110,7 @@ export class PostgresWorker {
     await this.announce();
   }
 
-  /** Throws a LeaseLostError if this worker does not have the work. Locks the work. */
+  /** Locks the work. Throws a LeaseLostError if this worker does not have it. */
   async check(client: Queryable, work: number): Promise<void> {
     const { rowCount } = await client.query("SELECT 1 FROM works WHERE id = $1 AND taken_by = $2 FOR UPDATE", [
       work,
@@ -121,8 +121,8 @@ export class PostgresWorker {
 
   /**
    * Applies a statement to a work of this worker, in one exchange (see `PostgresConnection.apply`).
-   * @param parts of its `WITH` clause; `$1` is the work and `$2` this worker. Each must use the part `changed`, which has
-   * the work if this worker has it.
+   * @param parts the parts of its `WITH` clause; `$1` is the work and `$2` this worker. Each part must select from
+   * `changed`, which has a row only if this worker has the work
    */
   async apply(
     work: number,
@@ -188,7 +188,7 @@ export class PostgresWorker {
     const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
     this.#expiry = time.setTimer(Math.max(0, leaseMs - elapsedMs), () => this.#lose());
     this.#renewal = time.setTimer(leaseMs / RENEWALS_PER_LEASE, () => {
-      // An error of the server that does not pass ends the lease at its time, and is reported by the next operation.
+      // If the error persists, the lease ends at its time, and the next operation reports the error.
       this.#renew().catch(() => undefined);
     });
   }

@@ -20,9 +20,9 @@ import { batchAdder } from "./postgres-listing.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
 
 /**
- * Changes a work if its texts are those that the new ones were made from, because another work may be merged into it at
- * the same time. All parts see the rows from before the statement: a name that another process adds meanwhile is neither
- * inserted nor found, so `owned` is too small.
+ * Changes a work only if its row still has the texts that the new ones were made from: another work may be merged into
+ * it at the same time. All parts see the rows from before the statement. A name that another process adds meanwhile is
+ * neither inserted nor found, so `owned` is less than the number of names.
  */
 const UPDATE_PARTS = [
   `updated AS (UPDATE works SET ids = $3, metadata = $4, title = coalesce($5, title), year = coalesce($6, year)
@@ -59,7 +59,7 @@ export class PostgresWorks implements ManifestWorks {
 
   async addUnfinished(run: number, reasons: readonly Reason[] | "all", isContinued: boolean): Promise<number> {
     const count = await this.#connection.transaction(async client => {
-      // A work that a worker has stays with it: only its run changes.
+      // A work that a worker has taken stays with that worker: only its run changes.
       const pending = await client.query(
         `UPDATE works SET run = $1, not_before_ms = CASE WHEN taken_by IS NULL THEN 0 ELSE not_before_ms END
          WHERE state = 'pending'`,
@@ -99,8 +99,8 @@ export class PostgresWorks implements ManifestWorks {
       const parameters: SqlParameter[] = [
         ...[texts.ids, texts.metadata, title, year, before.ids, before.metadata, names],
       ];
-      const attempted = unrecorded === undefined ? [] : [attemptPart(unrecorded, parameters)];
-      const rows = await this.#worker.apply(id, [...UPDATE_PARTS, ...attempted], UPDATE_RESULT, parameters);
+      const attemptParts = unrecorded === undefined ? [] : [attemptPart(unrecorded, parameters)];
+      const rows = await this.#worker.apply(id, [...UPDATE_PARTS, ...attemptParts], UPDATE_RESULT, parameters);
       const [row] = rows ?? [];
       if (row?.["updated"] === true) {
         this.#texts.set(id, texts);
@@ -120,7 +120,7 @@ export class PostgresWorks implements ManifestWorks {
       );
       await this.#worker.check(client, work.id);
       const other = rows.find(row => row["id"] === into);
-      // The other one was merged meanwhile: the identifiers that it had say where to.
+      // The other work was merged meanwhile: its identifiers now belong to the work that it was merged into.
       if (other === undefined || other["merged_into"] !== null) return false;
       await client.query("UPDATE work_ids SET work = $1 WHERE work = $2", [into, work.id]);
       const ids = mergedJson(String(other["ids"]), storedIds(work.ids));

@@ -17,7 +17,7 @@ import {
 /** The tables `files`, `sources` and `parts`. The column `place` has the hash of the URL. */
 export class SqliteFiles implements ManifestFiles {
   readonly #time: Time;
-  /** Begins the names of partial files: runs with other manifests may use the same folder at the same time. */
+  /** The prefix of all partial files of this manifest: runs with other manifests may use the same folder at a time. */
   readonly #partPrefix: string;
   readonly #file: StatementSync;
   readonly #ofWork: StatementSync;
@@ -87,7 +87,7 @@ export class SqliteFiles implements ManifestFiles {
     return true;
   }
 
-  /** Of all works: no other process uses the manifest. */
+  /** The partial files of all works: no other process uses the manifest. */
   async parts(): Promise<readonly PartialDownload[]> {
     return this.#parts.all().map(partOfRow);
   }
@@ -105,7 +105,7 @@ export class SqliteFiles implements ManifestFiles {
 
   async abandoned(files: readonly string[]): Promise<readonly string[]> {
     const known = new Set(this.#parts.all().map(row => row["file"]));
-    return files.filter(file => (file.startsWith(this.#partPrefix) || isUnmarked(file)) && !known.has(file));
+    return files.filter(file => (file.startsWith(this.#partPrefix) || hasNoPrefix(file)) && !known.has(file));
   }
 
   /** Records a file and its source. The caller opens the transaction. */
@@ -127,7 +127,7 @@ export class SqliteFiles implements ManifestFiles {
   }
 }
 
-/** Earlier versions have named partial files without a prefix. */
-function isUnmarked(file: string): boolean {
+/** Earlier versions named partial files without a prefix. */
+function hasNoPrefix(file: string): boolean {
   return !file.includes("-");
 }

@@ -1,6 +1,6 @@
 /**
- * The tables of the manifest file, and how it is opened. Collecting its content may have taken days, so a file that is
- * damaged or belongs to another program is never changed or moved; opening it is an error.
+ * The tables of the manifest file, and how it is opened. Collecting its content may have taken days. So a file that is
+ * damaged or belongs to another program is never changed or moved: opening it is an error.
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -93,8 +93,8 @@ const ADD_TOTAL_BYTES = "ALTER TABLE parts ADD COLUMN total_bytes INTEGER";
 
 /**
  * A work gets all its identifiers, its metadata, several files, and the state of its wait. `queue` is the host queue of its
- * next step, `not_before_ms` when that step may start, `taken_by` the run that has it in memory, and `progress`
- * what the search for a copy has done so far. A work with `merged_into` has state `done`: the other work stands for it.
+ * next step. That step may start at `not_before_ms`. `taken_by` is the run that has the work in memory. `progress` is what
+ * the search for a copy has done so far. A work with `merged_into` was merged into that work, and has state `done`.
  */
 const WORK_RECORDS = `
   ALTER TABLE works ADD COLUMN metadata TEXT;
@@ -139,7 +139,7 @@ const BACKOFF = { baseMs: 5, capMs: 50 };
 const OPEN_TIMEOUT_MS = 5000;
 /** Only one process writes, but a reader may delay a checkpoint. */
 const BUSY_TIMEOUT_MS = 2000;
-/** Files are looked up by their hashes, which are on pages all over the table: the default of 2 MiB has few of them. */
+/** Each look-up of a file by its hash reads another page of the table. The default of 2 MiB holds few of them. */
 const PAGE_CACHE_KIB = 16 * 1024;
 
 /** Opens or creates the manifest. Rejects with a ConfigError and leaves the file unchanged if it is not a manifest. */
@@ -224,7 +224,7 @@ export async function isManifestLocked(path: string): Promise<boolean> {
 export function manifestError(path: string, error: unknown): unknown {
   const isOfSqlite = error instanceof Error && "errcode" in error && "errstr" in error;
   if (!isOfSqlite) return error;
-  return new DownloadError(`cannot write the manifest ${path}: ${error.message}`, { cause: error });
+  return new DownloadError(`cannot read or write the manifest ${path}: ${error.message}`, { cause: error });
 }
 
 function cannotOpen(path: string, cause: unknown): ConfigError {

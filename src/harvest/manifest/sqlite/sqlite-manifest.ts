@@ -84,8 +84,8 @@ export class SqliteManifest implements Manifest {
     );
     this.#removeFile = db.prepare("DELETE FROM work_files WHERE work = ? AND sha256 = ?");
     this.#failed = db.prepare(
-      `UPDATE works SET state = 'failed', reason = ?, message = coalesce(?, message), sha256 = NULL, ended_ms = ?,
-         taken_by = NULL, progress = CASE WHEN ? THEN progress ELSE ? END WHERE id = ?`,
+      `UPDATE works SET state = 'failed', reason = ?, message = coalesce(?, CASE WHEN ? THEN message END), sha256 = NULL,
+         ended_ms = ?, taken_by = NULL, progress = CASE WHEN ? THEN progress ELSE ? END WHERE id = ?`,
     );
   }
 
@@ -98,7 +98,7 @@ export class SqliteManifest implements Manifest {
   }
 
   async beginRun(command: string): Promise<number> {
-    // A killed run could not record its end, and has its works no longer in memory.
+    // A killed run could not record its end or give back its works.
     this.db.exec("UPDATE runs SET state = 'interrupted' WHERE state = 'running'");
     this.db.exec("UPDATE works SET taken_by = NULL WHERE taken_by IS NOT NULL");
     const insert = this.db.prepare("INSERT INTO runs (command, started_ms, state) VALUES (?, ?, 'running')");
@@ -185,7 +185,8 @@ export class SqliteManifest implements Manifest {
     keepsProgress = false,
   ): Promise<void> {
     const wallMs = this.#time.wallMs();
-    this.#failed.run(reason, message ?? null, wallMs, keepsProgress ? 1 : 0, progress ?? null, work);
+    const keeps = keepsProgress ? 1 : 0;
+    this.#failed.run(reason, message ?? null, keeps, wallMs, keeps, progress ?? null, work);
   }
 
   async recover(recoverParts: (parts: readonly PartialDownload[]) => Promise<void>): Promise<void> {

@@ -25,7 +25,7 @@ type ListedState =
 
 interface FoundWork {
   readonly row: Row;
-  /** The key or identifier of the work that the manifest has. A key is one of its identifiers, unless it is a URL. */
+  /** The key or identifier by which the work was found. It is in the manifest already. */
   readonly foundBy: string;
 }
 
@@ -60,13 +60,13 @@ export class SqliteWorks implements ManifestWorks {
     this.#byId = db.prepare(`${known} JOIN work_ids ON works.id = work WHERE work_ids.id = ?`);
     this.#addId = db.prepare("INSERT INTO work_ids (id, work) VALUES (?, ?) ON CONFLICT (id) DO NOTHING");
     this.#moveIds = db.prepare("UPDATE work_ids SET work = ? WHERE work = ?");
-    // Works that are merged in a circle are resolved again: see `mergeTarget`.
+    // Works that were merged in a circle are resolved again: see `mergeTarget`.
     this.#reopen = db.prepare(
       `UPDATE works SET run = ?, state = 'pending', queue = ?, not_before_ms = 0, taken_by = NULL, ended_ms = NULL,
          merged_into = NULL WHERE id = ?`,
     );
     this.#keep = db.prepare("UPDATE works SET run = ?, ended_ms = ? WHERE id = ?");
-    // Patched, because another work may have been merged into this one meanwhile.
+    // A patch, because another work may have been merged into this one meanwhile.
     this.#update = db.prepare(
       `UPDATE works SET ids = json_patch(ids, ?), title = coalesce(?, title), year = coalesce(?, year),
          metadata = json_patch(coalesce(metadata, '{}'), ?) WHERE id = ?`,
@@ -147,8 +147,8 @@ export class SqliteWorks implements ManifestWorks {
 
   async merge(work: ListedWork, into: number): Promise<boolean> {
     return inTransaction(this.#db, "BEGIN IMMEDIATE", () => {
-      const other = this.#standing(this.#byRow.get(into));
-      // The other one was merged meanwhile: the identifiers that it had now belong to the work that it was merged into.
+      const other = this.#mergeTargetOf(this.#byRow.get(into));
+      // The other work was merged meanwhile: its identifiers now belong to the work that it was merged into.
       if (other === undefined || Number(other["id"]) !== into) return false;
       this.#moveIds.run(into, work.id);
       this.#update.run(storedIds(work.ids), null, null, "{}", into);
@@ -158,12 +158,12 @@ export class SqliteWorks implements ManifestWorks {
   }
 
   async stateOf(work: Work): Promise<string | undefined> {
-    const state = this.#known(work)?.row["state"];
+    const state = this.#find(work)?.row["state"];
     return state === undefined ? undefined : String(state);
   }
 
   #add(run: number, work: Work, options: AddOptions): ListedState | undefined {
-    const known = this.#known(work);
+    const known = this.#find(work);
     return known === undefined ? this.#addNew(run, work, options) : this.#addKnown(run, work, known, options);
   }
 
@@ -192,8 +192,8 @@ export class SqliteWorks implements ManifestWorks {
     return { state: "pending", queue };
   }
 
-  #known({ key, ids }: Work): FoundWork | undefined {
-    const row = this.#standing(this.#byKey.get(key));
+  #find({ key, ids }: Work): FoundWork | undefined {
+    const row = this.#mergeTargetOf(this.#byKey.get(key));
     if (row !== undefined) return { row, foundBy: key };
     for (const name of idNames(ids)) {
       const owner = this.#ownerOf(name);
@@ -204,11 +204,11 @@ export class SqliteWorks implements ManifestWorks {
 
   /** The work that has an identifier. */
   #ownerOf(name: string): Row | undefined {
-    return this.#standing(this.#byId.get(name));
+    return this.#mergeTargetOf(this.#byId.get(name));
   }
 
-  /** The work that stands for a work, if that was merged into another one. */
-  #standing(row: Row | undefined): Row | undefined {
+  /** The work that this one was merged into; the same row if it was not merged. */
+  #mergeTargetOf(row: Row | undefined): Row | undefined {
     if (row === undefined || row["merged_into"] === null) return row;
     const target = mergeTarget(row["id"], id => this.#byRow.get(Number(id))?.["merged_into"]);
     return this.#byRow.get(Number(target));
