@@ -172,6 +172,16 @@ test("a store that can never work fails the calls with its own error", async () 
   await one.gate.close();
 });
 
+test("the warning about a store that can never work names its error, and no setting that was not made", async () => {
+  const one = new OutageGate({ mode: "share", fleetSize: 2 }, true);
+  one.error = new StoreError("WRONGPASS", { isPermanent: true });
+  await assert.rejects(one.send({ maxWaitMs: 1000 }), { name: "StoreError" });
+  assert.deepEqual(one.warnings, [
+    "the shared store cannot be used: WRONGPASS; calls are refused until the store or its configuration is corrected",
+  ]);
+  await one.gate.close();
+});
+
 test("a store that is away is tried every quarter to half a second until it is back or the gate is closed", async () => {
   const one = new OutageGate({ mode: "wait", fleetSize: undefined });
   await one.send();
