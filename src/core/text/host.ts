@@ -80,8 +80,8 @@ function portColon(text: string): number {
 function parsedHost(text: string): string | undefined {
   const isBareIpv6 = text.includes(":") && !text.startsWith("[");
   const parsed = URL.parse(`http://${isBareIpv6 ? `[${text}]` : text}`);
-  if (parsed === null || parsed.hostname.startsWith("["))
-    return parsed === null ? undefined : mappedIpv4(parsed.hostname);
+  if (parsed === null) return undefined;
+  if (parsed.hostname.startsWith("[")) return mappedIpv4(parsed.hostname);
   const name = parsed.hostname.endsWith(".") ? parsed.hostname.slice(0, -1) : parsed.hostname;
   return name.length <= NAME_CHARS_MAX && CANONICAL_NAME.test(name) ? name : undefined;
 }
