@@ -8,8 +8,8 @@ import type { Admission } from "./admission.ts";
 import type { GateQueues } from "./gate-queues.ts";
 
 /**
- * Every process has tried the store again within this time. It tries at least every 1.5 s: a try takes a second at
- * most, and the next one follows half a second later.
+ * Within this time after the store is back, every process has reached it. Each process tries the store at least every
+ * 1.5 s: a try takes at most a second, and the next one follows half a second later.
  */
 const SETTLING_MS = 1600;
 
