@@ -42,8 +42,9 @@ export class Waiter {
   #isBlockedLikeSlot = false;
   /** How long circuits and cooldowns have blocked it before. */
   #blockedUs = 0;
-  /** The circuit or cooldown that blocks it, and the one that did so longest. */
+  /** The circuit or cooldown that blocks it, or has last blocked it. */
   #blockedBy: Constraint | undefined = undefined;
+  /** The circuit or cooldown that has blocked it longest. */
   #longestBlock: Constraint | undefined = undefined;
   #longestBlockUs = 0;
   /** Number of the last request to the store that includes it. Later ones do not extend its wait. */
@@ -173,7 +174,7 @@ export class Waiter {
     this.#blockedSinceUs = undefined;
   }
 
-  /** Whether its own bound is over, by more than timers are late, and no reply of the store is to decide. */
+  /** Whether its own bound is over, by more than timers are late, and no reply of the store is awaited. */
   isOverdue(nowUs: number): boolean {
     return this.hasOwnBound && !this.isStoreAsked && nowUs > this.latestUs(nowUs) + LATE_TIMER_US;
   }
