@@ -8,9 +8,9 @@ import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type Stor
 import type { Time, Timer } from "../time/time.ts";
 import type { PeerChange } from "./peer-change.ts";
 
-/** As for units: an amount that is not used within this time is returned. */
+/** As for units: a leased amount that is not used within this time is returned. */
 const USE_WITHIN_US = 1_000_000;
-/** At most the costs of so many requests are leased at once. */
+/** At most the costs of this many requests are leased at once. */
 const MAX_REQUESTS_PER_LEASE = 16;
 
 /** One unit of a role budget, such as its credits. */
@@ -264,7 +264,7 @@ function leaseOf(cost: CostLog): UnitLease {
 function claimsOf({ roleBudget, cost: { unit } }: LeasedCost): readonly StoreClaim[] {
   const claims: StoreClaim[] = [];
   for (let at: Budget | undefined = roleBudget; at; at = at.above) {
-    const policy = at.policy.costs.find(one => one.unit === unit);
+    const policy = at.policy.costs.find(cost => cost.unit === unit);
     if (policy === undefined) continue;
     const windows = policy.windows.map(({ limit, spanUs }, index) => ({
       limit,
