@@ -7,12 +7,18 @@ import { limitPoliciesFrom } from "../policy/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import type { Timer } from "../time/time.ts";
 
 const HOST = "a.example";
 
 /** Several gates that share a store, as in separate processes, with these limits of costs. */
-function processesOf(count: number, costs: string, totalCosts?: string, wrap = (store: Store) => store) {
-  const time = new FakeTime();
+function processesOf(
+  count: number,
+  costs: string,
+  totalCosts?: string,
+  wrap = (store: Store) => store,
+  time = new FakeTime(),
+) {
   const store = new MemoryStore(time);
   const metadata = { rates: "100/s", costs: { credits: costs }, guard_ms: 0, max_delay_ms: 60_000 };
   const total = totalCosts === undefined ? {} : { total: { costs: { credits: totalCosts }, guard_ms: 0 } };
@@ -185,4 +191,39 @@ test("a debt that arises during an exchange is taken from the store right after 
   await time.advance(200);
   const [refused] = await Promise.all([call(1, 5, 1000).catch(error => error), time.advance(500)]);
   assert.ok(refused instanceof RateLimitExceeded, String(refused));
+});
+
+/** Counts the timers that would keep a program alive. */
+class ReferencedTime extends FakeTime {
+  readonly referenced = new Set<Timer>();
+
+  override setTimer(delayMs: number, fire: () => void): Timer {
+    const fake = super.setTimer(delayMs, () => {
+      this.referenced.delete(timer);
+      fire();
+    });
+    const timer: Timer = {
+      cancel: () => {
+        this.referenced.delete(timer);
+        fake.cancel();
+      },
+      unref: () => this.referenced.delete(timer),
+      ref: () => this.referenced.add(timer),
+    };
+    this.referenced.add(timer);
+    return timer;
+  }
+}
+
+test("after the last call, leases and debts do not keep a program alive", async () => {
+  const time = new ReferencedTime();
+  const { call } = processesOf(1, "10/DAY", undefined, store => store, time);
+  const called = call(0, 5).then(grant => {
+    grant.release();
+    grant.settle({ credits: 25 });
+  });
+  await time.advance(100);
+  await called;
+  assert.ok(time.armedTimers > 0);
+  assert.equal(time.referenced.size, 0);
 });

@@ -6,6 +6,7 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import { UnitLease } from "../limiter/unit-lease.ts";
 import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type StoreClaim } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
+import { unreferenced } from "../time/unreferenced.ts";
 import type { PeerChange } from "./peer-change.ts";
 
 /** As for units: a leased amount that is not used within this time is returned. */
@@ -233,7 +234,7 @@ export class CostLeases {
   }
 
   #payLater(ms: number): Timer {
-    return this.#time.setTimer(ms, () => {
+    return unreferenced(this.#time, ms, () => {
       this.#retry = undefined;
       this.#scheduleExchange();
     });
@@ -241,7 +242,7 @@ export class CostLeases {
 
   /** Renews the leases of this process well before they expire, and returns what is unused. */
   #renewLater(): Timer {
-    return this.#time.setTimer(LEASE_MS / 3, () => {
+    return unreferenced(this.#time, LEASE_MS / 3, () => {
       this.#renewal = undefined;
       for (const cost of this.#leased.keys()) {
         const lease = leaseOf(cost);
