@@ -258,16 +258,9 @@ export class UnitLeases {
         this.#requests.replied(request, replies[index]);
         this.#askAhead(request.roleBudget, request.least);
       }
-      // A reply that was under way when the store was lost grants nothing.
-      if (version !== this.#limitsVersion || this.#outage.away !== undefined)
-        for (const roleBudget of roleBudgets) this.#units.returnUnused(roleBudget);
-      for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
+      this.#dropOutdated(roleBudgets, sentUs, version);
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
-      if (this.#time.monotonicUs() - sentUs >= LATE_US) for (const roleBudget of lost) this.#dropReply(roleBudget);
-      else if (lost.length > 0) {
-        this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), sentUs, true), [], lost);
-        if (this.#outage.isProbeDue(this.#time.monotonicUs())) this.#scheduleExchange();
-      }
+      this.#handleLostData(lost, sentUs);
     } catch (error) {
       this.#exchanging -= 1;
       reports?.failed();
@@ -336,6 +329,24 @@ export class UnitLeases {
 
   #isOrderedSince(roleBudget: RoleBudget, sinceUs: number): boolean {
     return (this.#orderedUs.get(roleBudget) ?? Number.NEGATIVE_INFINITY) >= sinceUs;
+  }
+
+  /** Drops replies to requests that were sent before the limits changed, or were under way when the store was lost. */
+  #dropOutdated(roleBudgets: readonly RoleBudget[], sentUs: number, limitsVersion: number): void {
+    if (limitsVersion !== this.#limitsVersion || this.#outage.away !== undefined)
+      for (const roleBudget of roleBudgets) this.#units.returnUnused(roleBudget);
+    for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
+  }
+
+  /** The store has lost the use of these role budgets. After a long exchange it may only have dropped idle budgets. */
+  #handleLostData(lost: readonly RoleBudget[], sentUs: number): void {
+    if (lost.length === 0) return;
+    if (this.#time.monotonicUs() - sentUs >= LATE_US) {
+      for (const roleBudget of lost) this.#dropReply(roleBudget);
+      return;
+    }
+    this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), sentUs, true), [], lost);
+    if (this.#outage.isProbeDue(this.#time.monotonicUs())) this.#scheduleExchange();
   }
 
   /** What a reply says is no longer true: it grants nothing, and the store is asked again. */
