@@ -227,3 +227,22 @@ test("after the last call, leases and debts do not keep a program alive", async 
   assert.ok(time.armedTimers > 0);
   assert.equal(time.referenced.size, 0);
 });
+
+test("a debt is paid when its own window has capacity, whatever other debts wait for", async () => {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const costs = { credits: "10/DAY", pages: "10/MINUTE" };
+  const policy = limitPoliciesFrom({ hosts: { [HOST]: { metadata: { rates: "100/s", costs, guard_ms: 0 } } } }, "test");
+  const [first, second] = ["p0", "p1"].map(name => new Gate(policy, time, { store: store.member(name) }));
+  const entered = Promise.resolve(first?.enter({ host: HOST, role: "metadata", costs: { credits: 5, pages: 5 } }));
+  await time.advance(100);
+  const grant = (await entered) as Grant;
+  grant.written();
+  grant.release();
+  grant.settle({ credits: 25, pages: 25 });
+  await time.advance(61_000);
+  const refused = Promise.resolve(
+    second?.enter({ host: HOST, role: "metadata", costs: { credits: 0, pages: 1 }, maxWaitMs: 0 }),
+  );
+  await Promise.all([assert.rejects(refused, RateLimitExceeded), time.advance(100)]);
+});

@@ -45,6 +45,7 @@ export class CostLeases {
   #isDue = false;
   #renewal: Timer | undefined;
   #retry: Timer | undefined;
+  #retryUs = 0;
 
   /** `isAway`: the unit leases have found that the store does not answer, and try it again. */
   constructor(store: BudgetStore, time: Time, isAway: () => boolean, wake: () => void) {
@@ -230,11 +231,16 @@ export class CostLeases {
       debt.amount -= reply.units;
     }
     if (debt.amount === 0) this.#debts.delete(debt.cost);
-    else this.#retry ??= this.#payLater(reply?.kind === "wait" ? reply.waitMs : 1);
+    else this.#payLater(reply?.kind === "wait" ? reply.waitMs : 1);
   }
 
-  #payLater(ms: number): Timer {
-    return unreferenced(this.#time, ms, () => {
+  /** One timer for all debts: it fires when the first of them may be paid. */
+  #payLater(ms: number): void {
+    const retryUs = this.#time.monotonicUs() + ms * 1000;
+    if (this.#retry !== undefined && this.#retryUs <= retryUs) return;
+    this.#retry?.cancel();
+    this.#retryUs = retryUs;
+    this.#retry = unreferenced(this.#time, ms, () => {
       this.#retry = undefined;
       this.#scheduleExchange();
     });
