@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ReferencedTime } from "../../test/sharing/referenced-time.ts";
 import { RateLimitExceeded, StoreError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
 import type { Grant } from "../limiter/grant.ts";
@@ -7,7 +8,6 @@ import { limitPoliciesFrom } from "../policy/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import type { Timer } from "../time/time.ts";
 
 const HOST = "a.example";
 
@@ -192,28 +192,6 @@ test("a debt that arises during an exchange is taken from the store right after 
   const [refused] = await Promise.all([call(1, 5, 1000).catch(error => error), time.advance(500)]);
   assert.ok(refused instanceof RateLimitExceeded, String(refused));
 });
-
-/** Counts the timers that would keep a program alive. */
-class ReferencedTime extends FakeTime {
-  readonly referenced = new Set<Timer>();
-
-  override setTimer(delayMs: number, fire: () => void): Timer {
-    const fake = super.setTimer(delayMs, () => {
-      this.referenced.delete(timer);
-      fire();
-    });
-    const timer: Timer = {
-      cancel: () => {
-        this.referenced.delete(timer);
-        fake.cancel();
-      },
-      unref: () => this.referenced.delete(timer),
-      ref: () => this.referenced.add(timer),
-    };
-    this.referenced.add(timer);
-    return timer;
-  }
-}
 
 test("after the last call, leases and debts do not keep a program alive", async () => {
   const time = new ReferencedTime();
