@@ -1,6 +1,6 @@
 import type { Window } from "../core/limits/window-log.ts";
 
-/** So many windows after the first full one are tried: the second and the third. */
+/** This many windows after the first full one are tried: the second and the third. */
 const TRIED_WINDOWS = 2;
 /** A window of fewer units has no burst that a server could reject. */
 const MIN_LIMIT = 3;

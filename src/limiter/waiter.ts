@@ -96,8 +96,8 @@ export class Waiter {
   }
 
   /**
-   * The latest start that its bound permits. `max_delay_ms` bounds the wait for rates, so that the time in which a slot
-   * was missing, or a reply of the store, does not count (law L4).
+   * The latest start that its bound permits. `max_delay_ms` bounds only the wait for rates: the time in which a slot or
+   * a reply of the store was missing does not count (law L4).
    */
   latestUs(nowUs: number): number {
     return this.hasOwnBound ? this.#boundUs : this.#boundUs + this.#slotWaitUs + this.#slotWaitAtNodeUs(nowUs);

@@ -52,7 +52,7 @@ const RETRY_US = 1_000_000;
 type RecordedCall = Pick<EntryRequest, "host" | "path" | "partition" | "resolver" | "service">;
 
 /**
- * Keeps the breakers of this process and the records of its peers in step. It writes local changes to the store, reads
+ * Synchronises the breakers of this process with the records of its peers. It writes local changes to the store, reads
  * a record before a request is granted or refused by it, applies what it reads, and leases probes. When that changes
  * something for waiting requests, it calls `wake`, and `takeChanges` says what.
  */

@@ -5,8 +5,8 @@ import type { RoleRecords } from "./role-records.ts";
  * Pure: each function takes a record and returns the next one, or the same object when nothing changed.
  *
  * Every change of a part raises its serial. A process remembers the serials it has applied, so that it can tell new
- * records from known ones, and a change based on an older serial has no effect (law B3). Serials follow the store's
- * clock, so that a store that lost its data does not reuse one.
+ * records from known ones. A change based on an older serial has no effect (law B3). Serials follow the store's clock,
+ * so that a store that lost its data does not reuse one.
  * Instants are those of the store's clock, and their names end in `Us`: stores rely on that to shift them.
  */
 export interface BreakerRecord {
