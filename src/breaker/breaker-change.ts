@@ -11,10 +11,12 @@ import type { RampUp } from "./ramp-up.ts";
 export type Blocker = HostBreaker | CircuitHolder | RampUp;
 
 /**
- * What caused a change: a call or an operator of this process ("local"), a record of the peers, or the end of a timeout.
- * "counted": a failure of this process, together with those of its peers; the change is in the record already. "local-only":
- * failures that never reached the host, which may be a fault of this process's own network.
- * Only local changes are published to the peers. A timeout unblocks no waiting call: each has its own timer.
+ * What caused a change:
+ * - `local`: a call or an operator of this process. Only these changes are published to the peers.
+ * - `peer`: a record of the peers.
+ * - `timeout`: the end of a timeout. It unblocks no waiting call: each has its own timer.
+ * - `counted`: a failure of this process, together with those of its peers. The change is in the record already.
+ * - `local-only`: failures that never reached the host. They may be a fault of this process's own network.
  */
 export type ChangeOrigin = "local" | "peer" | "timeout" | "counted" | "local-only";
 
@@ -33,7 +35,10 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
       readonly untilUs: number;
       readonly order: OperatorOrder | undefined;
     }
-  /** An operator has changed the limits of these roles or of the total, or has ended such a change (`untilUs` 0). `order` as above. */
+  /**
+   * An operator has changed the limits of these roles or of the total, or has ended such a change (`untilUs` 0).
+   * `order` as above.
+   */
   | {
       readonly kind: "limit";
       readonly blocker: HostBreaker;

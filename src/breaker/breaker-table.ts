@@ -35,9 +35,9 @@ export class BreakerTable {
   constructor(policies: BreakerPolicies, time: Time, onChange: OnCircuitChange) {
     this.#policies = policies;
     this.#onChange = onChange;
-    const isForgettable = (host: HostBreaker) =>
-      host.isForgettable(time.monotonicUs(), this.#policies.rollingWindow.windowUs);
-    this.#hosts = new EvictingMap(isForgettable, KEPT_HOSTS);
+    const isEvictable = (host: HostBreaker) =>
+      host.isEvictable(time.monotonicUs(), this.#policies.rollingWindow.windowUs);
+    this.#hosts = new EvictingMap(isEvictable, KEPT_HOSTS);
   }
 
   get policies(): BreakerPolicies {
@@ -75,7 +75,7 @@ export class BreakerTable {
     if (partition !== undefined) return this.#findUnits(text, path, partition);
     const sole = this.#hosts.get(text)?.soleUnits;
     if (sole !== undefined) return sole;
-    // Calls to one host often follow each other. Forgotten when a host is added or evicted, and by a reload.
+    // Calls to one host often follow each other. `#last` is cleared when a host is added or evicted, and by a reload.
     const last = this.#last;
     if (last !== undefined && last.text === text && last.path === path) return last.units;
     const hostsAdded = this.#hostsAdded;
@@ -127,8 +127,8 @@ export class BreakerTable {
   }
 
   /**
-   * The hosts and services that decide about the calls of a key of the limits, and the owner of their circuits: the key
-   * itself first. A key may have a tier, a partition, or be a host of a service with `per_host`.
+   * `names`: the hosts and services that decide about the calls of a key of the limits, the key itself first. `circuit`:
+   * the owner of their circuits. A key may have a tier, a partition, or be a host of a service with `per_host`.
    */
   unitNamesOfKey(key: string): { readonly names: readonly string[]; readonly circuit: string } {
     const partition = key.slice(commonName(key).length);

@@ -79,7 +79,7 @@ export class Breakers implements PermitOwner {
   readonly #rampUps: RampUps;
   readonly #settler: CallSettler;
   readonly #applier: RecordApplier;
-  /** Kept only while a gate takes them. */
+  /** Changes that the gate has not taken yet. Empty if no gate watches. */
   readonly #changes: BreakerChange[] = [];
   #wake: (() => void) | undefined;
   #permitsIssued = 0;

@@ -145,9 +145,9 @@ export class CallSettler implements PermitOwner {
     const wasClosed = holder.isClosed;
     const isCurrent = holder.generation === generation;
     holder.fail(generation, policy, nowUs, this.#deps.random(), failure);
-    // A trial call that failed at the host has opened the circuit for all.
+    // A trial call that reached the host and failed has opened the circuit for all processes.
     if (!isCurrent || !(wasClosed || failure.isUnreached)) return;
-    // The record of a circuit that is open for all has no failures.
+    // The record of a circuit that is open for all processes has no failures.
     holder.hasSharedFailures = holder.isClosed || holder.isLocalOnly;
     if (!holder.hasSharedFailures) return;
     const now = holder.at(nowUs);

@@ -63,7 +63,7 @@ export class CircuitHolder {
     return this.#order !== undefined && this.#order.untilUs > nowUs ? this.#order : undefined;
   }
 
-  /** Open for a time that is not over, by failures or by an order. Unlike `at` it changes nothing. */
+  /** Whether failures or an order keep it open for a time that is not over. Unlike `at` it changes nothing. */
   isHeldOpen(nowUs: number): boolean {
     const isOpen = this.#circuit.kind === "open" && this.#circuit.untilUs > nowUs;
     return isOpen || this.orderAt(nowUs) !== undefined;
@@ -88,7 +88,7 @@ export class CircuitHolder {
     return this.#circuit.kind !== "closed" && this.#circuit.isLocalOnly === true;
   }
 
-  /** What a call that is no probe has passed now. One object for all calls of a generation. */
+  /** For a call that passes now and is no probe. One object for all calls of a generation. */
   get passed(): PassedCircuit {
     const { generation } = this.#circuit;
     if (this.#passed?.generation !== generation) this.#passed = { holder: this, generation, isProbe: false };

@@ -10,7 +10,7 @@ import type { HostBreaker } from "./host-breaker.ts";
 import type { IssuedCall } from "./permit.ts";
 import type { RampUps } from "./ramp-up.ts";
 
-/** Stored in shared records and printed in events, so it never changes. */
+/** Stored in shared records and printed in events, so this text must never change. */
 const PREFIX = "cli-open:";
 
 /**
@@ -55,7 +55,9 @@ export interface Cooldown {
  * latter (law B5).
  */
 export class Cooldowns {
+  /** Ordered by an operator. */
   #ordered: Cooldown | undefined;
+  /** Caused by responses: Retry-After, failures, slow calls. */
   #requested: Cooldown | undefined;
   /** The Retry-After that this process has received, even while one of a peer lasts longer. */
   #received: Cooldown | undefined;
@@ -63,8 +65,8 @@ export class Cooldowns {
   /** The later end counts. False if a cooldown of the same kind already ends later. */
   set(cooldown: Cooldown): boolean {
     const isOrder = isOperatorReason(cooldown.reason);
-    if (cooldown.receivedUs !== undefined && !(Number(this.#received?.untilUs) > cooldown.untilUs))
-      this.#received = cooldown;
+    const receivedUntilUs = this.#received?.untilUs ?? Number.NEGATIVE_INFINITY;
+    if (cooldown.receivedUs !== undefined && receivedUntilUs <= cooldown.untilUs) this.#received = cooldown;
     const known = isOrder ? this.#ordered : this.#requested;
     if (known !== undefined && known.untilUs >= cooldown.untilUs) return false;
     if (isOrder) this.#ordered = cooldown;
@@ -121,15 +123,20 @@ export class Cooldowns {
    */
   endRequested(nowUs: number, endedUs: number): boolean {
     const wasRunning = running(this.#requested, nowUs) !== undefined;
-    if (!(Number(this.#received?.receivedUs) > endedUs)) this.#received = undefined;
-    this.#requested = this.#received;
+    this.#keepReceivedAfter(endedUs);
     return wasRunning && this.#received === undefined;
   }
 
-  /** An operator has ended them at `orderedUs`. A Retry-After that was received later stays. */
+  /** An operator has ended all cooldowns at `orderedUs`. A Retry-After that was received later stays. */
   clear(orderedUs: number): void {
     this.#ordered = undefined;
-    if (!(Number(this.#received?.receivedUs) > orderedUs)) this.#received = undefined;
+    this.#keepReceivedAfter(orderedUs);
+  }
+
+  /** Ends the cooldown from responses, except a Retry-After that this process has received after that instant. */
+  #keepReceivedAfter(instantUs: number): void {
+    const receivedUs = this.#received?.receivedUs ?? Number.NEGATIVE_INFINITY;
+    if (receivedUs <= instantUs) this.#received = undefined;
     this.#requested = this.#received;
   }
 }

@@ -28,8 +28,8 @@ export interface BreakerDenial {
   readonly state: CircuitState;
   /**
    * Milliseconds from the denial to the end of the cooldown or of the open time. For `half_open` it is an estimate: the
-   * circuit admits calls as soon as the trial call in flight has ended, which is expected to take as long again as it
-   * has taken so far, and at least a second.
+   * circuit admits calls when the trial call in flight has ended. That call is expected to take as long again as it has
+   * taken so far, and at least a second.
    */
   readonly retryAfterMs: number;
   /** The circuit that decided, as errors and tables name it. */
@@ -124,7 +124,7 @@ export class Denial implements BreakerDenial {
   }
 }
 
-/** False if no cooldown of this call's units was ever set. Then the caller need not look further. */
+/** False if no cooldown or hold of the call's units was ever set. Then none of them needs to be checked. */
 export function mayHaveCooldown({ circuit, cooldown, host, common }: CallUnits): boolean {
   return (
     circuit.mayHaveCooldown ||
@@ -236,7 +236,7 @@ export function holdDenialOf(units: CallUnits, role: Role, nowUs: number): Denia
   return last;
 }
 
-/** The denial of a probe that this process admits and its peers do not, or not yet. */
+/** The denial of a probe that this process admits, but its peers refuse or have not permitted yet. */
 export function probeDenialOf(
   probes: ProbePermissions,
   host: HostBreaker,

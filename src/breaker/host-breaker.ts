@@ -8,8 +8,9 @@ import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
 import { type Cooldown, Cooldowns } from "./cooldowns.ts";
 import { NO_RAMP_UPS, RampUp } from "./ramp-up.ts";
 
-/** This many consecutive Retry-Afters longer than the reset timeout raise it. */
+/** This many consecutive values of Retry-After that are longer than the reset timeout raise it. */
 const RAISE_AFTER = 2;
+/** A host that is unused for this long may be evicted with its failures. */
 const IDLE_US = 3_600_000_000;
 
 /** The breaker state of one host: a circuit for each role that was used, its cooldowns, its recent failures. */
@@ -20,7 +21,7 @@ export class HostBreaker {
     landing: undefined,
     artifact: undefined,
   };
-  /** Created by the first cooldown or failure: most hosts never have one, and a million hosts must fit in memory. */
+  /** Created on first use: most hosts never have a cooldown or failure, and a million hosts must fit in memory. */
   #cooldowns: Cooldowns | undefined;
   #failures: FailureWindow | undefined;
   #throttles: ThrottleEvents | undefined;
@@ -29,8 +30,8 @@ export class HostBreaker {
   #holds: Partial<Record<Role, CircuitOrder>> | undefined;
   #limits: Partial<Record<LimitPart, OrderedLimit>> | undefined;
   /**
-   * The units of the calls to this host, if they are the same for all: the host alone, whatever the path. Undefined if they
-   * are not, or not known yet. Nearly every call needs only this.
+   * The units of the calls to this host, if the host alone decides about all of them, whatever the path. Undefined if it
+   * does not, or if that is not known yet. Nearly every call needs only this.
    */
   soleUnits: CallUnits | undefined = undefined;
   /** Permits that are neither reported nor released. */
@@ -42,7 +43,7 @@ export class HostBreaker {
   usedUs: number | undefined = undefined;
   /** How long the last permitted call waited for its rate limits; undefined without a gate. */
   lastRateDelayMs: number | undefined = undefined;
-  /** The Retry-After that replaces a shorter reset timeout for the run; 0 for none. */
+  /** The Retry-After that replaces a shorter reset timeout for the rest of the run; 0 for none. */
   learnedResetUs = 0;
   #longRetryAfters = 0;
 
@@ -164,8 +165,8 @@ export class HostBreaker {
     this.#longRetryAfters = 0;
   }
 
-  /** Whether it may be evicted. Sets `usedUs` if a plain call has cleared it. */
-  isForgettable(nowUs: number, windowUs: number): boolean {
+  /** Whether the host may be evicted (law L11). Sets `usedUs` if a plain call has cleared it. */
+  isEvictable(nowUs: number, windowUs: number): boolean {
     this.usedUs ??= nowUs;
     if (this.cooldownAt(nowUs) !== undefined) return false;
     if (ROLES.some(role => this.circuits[role]?.isHeldOpen(nowUs))) return false;

@@ -56,8 +56,8 @@ function circuitRoleOf(unit: string, role: LimitPart | undefined): Role | undefi
 }
 
 /**
- * The roles that an order for limits is for, or the total. The end of the orders for a whole host also ends that for
- * its total.
+ * The roles that an order for limits is for, or the total. An order that ends the changes of a whole host also ends the
+ * change of its total.
  */
 function limitPartsOf(role: LimitPart | undefined, kind: LimitRequest["kind"]): readonly LimitPart[] {
   if (role !== undefined) return [role];

@@ -52,7 +52,7 @@ export interface IssuedCall {
   readonly role: Role;
   readonly circuit: PassedCircuit;
   readonly resolver: PassedCircuit | undefined;
-  /** For slow calls; undefined when they do not count. */
+  /** Undefined if slow calls do not count. */
   readonly latency: CallLatency | undefined;
   /** The ramp-ups that have admitted the call. */
   readonly rampUps: readonly RampUp[];
@@ -118,7 +118,7 @@ export class Permit implements BreakerPermit, IssuedCall {
     this.host.lastRateDelayMs = waitedMs;
   }
 
-  /** The head of a response that is no failure has arrived. More calls may follow now; the body may take minutes. */
+  /** The headers of a response that is no failure have arrived. More calls may follow now; the body may take minutes. */
   answered(): void {
     if (!this.#isOver && (this.rampUps.length > 0 || this.latency !== undefined)) this.#owner.responseBegan(this);
   }

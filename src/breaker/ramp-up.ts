@@ -44,7 +44,7 @@ export class RampUp {
     this.#ramp = undefined;
   }
 
-  /** True when calls are no longer held back. */
+  /** True when the number of calls is no longer limited. */
   get isOver(): boolean {
     return this.#ramp === undefined;
   }

@@ -20,8 +20,8 @@ import type { CooldownStarter } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { Orders } from "./orders.ts";
 
-/** Deadlines that differ by less than this are the same one, converted between two clocks. */
-const SAME_US = 50_000;
+/** Deadlines that differ by less than this count as the same one: they were converted between two clocks. */
+const SAME_DEADLINE_US = 50_000;
 
 /** The host or the resolver of a record, the record, and what this process knew of it before. */
 export interface PeerRecord {
@@ -35,7 +35,7 @@ export interface PeerRecord {
   readonly storeUs: number;
   /** What a failure of this process has opened in the record, together with the failures that its peers had counted. */
   readonly openedByCount?: CountedChange | undefined;
-  /** Whether this process has written the state with this serial: it changes nothing. */
+  /** Whether this process has written the state with this serial. Such a state is not applied. */
   readonly isOwn: (blocker: Blocker, serial: number) => boolean;
 }
 
@@ -55,7 +55,7 @@ export interface RecordApplierDeps {
   readonly orders: Orders;
 }
 
-/** Applies a record of the peers to the hosts and circuits of this process. What it knew already changes nothing. */
+/** Applies a record of the peers to the hosts and circuits of this process. Known parts of it have no effect. */
 export class RecordApplier {
   readonly #deps: RecordApplierDeps;
 
@@ -76,7 +76,7 @@ export class RecordApplier {
     const local = table.find(name);
     const isReset = record.epoch !== before.epoch;
     if (isReset) orders.reset(name, "peer", this.#instantUs(record.epoch, read));
-    // After a reset nothing is left of what was known: the whole record applies.
+    // After a reset this process knows nothing of the host any more: the whole record applies.
     const peerRecord = isReset ? { ...read, known: EMPTY_BREAKER_RECORD, isOwn: () => false } : read;
     const { known } = peerRecord;
     if (record.serverCooldown.serial !== known.serverCooldown.serial) {
@@ -141,11 +141,11 @@ export class RecordApplier {
     const local = table.find(name);
     if (local !== undefined && peerRecord.isOwn(local, serial)) return;
     const current = local?.mayHaveCooldown ? local.cooldowns.requested(nowUs) : undefined;
-    if (local !== undefined && current?.reason === reason && current.untilUs >= untilUs - SAME_US) {
-      // Nearly the same one of another process: the later deadline counts, without an event.
+    if (local !== undefined && current?.reason === reason && current.untilUs >= untilUs - SAME_DEADLINE_US) {
+      // Another process has set nearly the same cooldown: the later deadline counts, without an event.
       if (untilUs > current.untilUs) local.cooldowns.set({ ...current, untilUs });
     } else if (untilUs > nowUs) {
-      const ms = Math.min((untilUs - nowUs) / 1000, longestMs(table, name));
+      const ms = Math.min((untilUs - nowUs) / 1000, longestCooldownMs(table, name));
       const host = table.host(name);
       // The failures of all processes are cleared with it (law B6).
       if (reason === "rolling-window") host.clearFailures();
@@ -170,11 +170,11 @@ export class RecordApplier {
     const isCounted = openedByCount?.circuits.has(name) === true;
     const current = holder.at(nowUs);
     const isOpened = current.kind !== "closed" && !current.isLocalOnly;
-    // The failures of this process that opened the circuit for all have opened it here before.
+    // The failures that opened the circuit for all processes have already opened it in this one.
     if (isCounted && isOpened) return;
-    // Nearly the same deadline of another process.
+    // Another process has opened the circuit with nearly the same deadline.
     const isOpen = current.kind === "open" && isOpened && !circuit.isClosed;
-    if (isOpen && Math.abs(current.untilUs - circuit.untilUs) <= SAME_US) return;
+    if (isOpen && Math.abs(current.untilUs - circuit.untilUs) <= SAME_DEADLINE_US) return;
     // Probes of peers have negative ids, which no local permit has. Their start is unknown.
     const probes = circuit.probes.map(({ expiresUs }, index) => ({ id: -1 - index, sentUs: nowUs, expiresUs }));
     holder.adopt({ ...circuit, probes }, nowUs, isCounted ? "counted" : "peer");
@@ -211,7 +211,7 @@ function orderedLimit(record: LimitOrderRecord, nowUs: number): OrderedLimit {
 /** False for our own order, converted from the clock of the store. */
 function isLimitChanged(current: OrderedLimit | undefined, next: OrderedLimit): boolean {
   if (current === undefined || next.untilUs === 0) return (current === undefined) !== (next.untilUs === 0);
-  if (Math.abs(current.untilUs - next.untilUs) > SAME_US || current.isForced !== next.isForced) return true;
+  if (Math.abs(current.untilUs - next.untilUs) > SAME_DEADLINE_US || current.isForced !== next.isForced) return true;
   const isSame = current.reason === next.reason && current.by === next.by;
   return (
     !isSame || current.maxConcurrent !== next.maxConcurrent || formatRates(current.rates) !== formatRates(next.rates)
@@ -221,10 +221,10 @@ function isLimitChanged(current: OrderedLimit | undefined, next: OrderedLimit): 
 /** False for our own order, converted from the clock of the store. */
 function isChanged(current: CircuitOrder | undefined, next: CircuitOrder | undefined): boolean {
   if (current === undefined || next === undefined) return current !== next;
-  return current.reason !== next.reason || Math.abs(current.untilUs - next.untilUs) > SAME_US;
+  return current.reason !== next.reason || Math.abs(current.untilUs - next.untilUs) > SAME_DEADLINE_US;
 }
 
-/** The longest cooldown by our policy. A stepped clock or another process's policy does not extend it (law B8). */
-function longestMs({ policies }: BreakerTable, host: string): number {
+/** The longest cooldown by this process's policy. A stepped clock or a peer's policy does not extend it (law B8). */
+function longestCooldownMs({ policies }: BreakerTable, host: string): number {
   return Math.max(policies.retryAfterCapMs(host), policies.rollingWindow.cooldownMs);
 }

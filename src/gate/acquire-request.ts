@@ -79,7 +79,7 @@ export function immediateEntryOf(request: ImmediateRequest, caller: "tryAcquire"
   return { host, role, path, method, weight, costs, signal: undefined, maxWaitMs: 0, stamp: "granted" };
 }
 
-/** A switch over literals takes half the time of a lookup in a Set, and every grant pays for it. */
+/** A switch over literals takes half the time of a lookup in a Set, and every grant calls this. */
 function isImmediateOption(option: string): boolean {
   switch (option) {
     case "host":

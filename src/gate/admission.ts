@@ -46,7 +46,7 @@ export class Admission {
     );
   }
 
-  /** Whether the budgets of this process admit the request now; leases of shared budgets are not looked at. */
+  /** Whether the budgets of this process admit the request now. Leases of shared budgets are not checked. */
   hasCapacity(roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
     return this.#root.hasSlot && roleBudget.hasCapacity(charge, nowUs);
   }
@@ -72,7 +72,7 @@ export class Admission {
     return "taken";
   }
 
-  /** A new request cannot start before this time, but perhaps later: it is judged again when it has joined its queue. */
+  /** A lower bound for the start of a new request. The request is judged again when it has joined its queue. */
   earliestStartUs(roleBudget: RoleBudget, charge: Charge, nowUs: number): number {
     return this.#queues.of(charge.units).estimates.earliestStartUs(roleBudget, charge, nowUs);
   }
@@ -84,7 +84,7 @@ export class Admission {
 
   /**
    * The same for a request of weight 1 with the usual costs; undefined if it could start now. Leases of shared budgets
-   * are not looked at.
+   * are not checked.
    */
   estimateUnlessFree(roleBudget: RoleBudget, nowUs: number): WaitEstimate | undefined {
     const charge = roleBudget.usualCharge;
@@ -116,7 +116,10 @@ export class Admission {
     );
   }
 
-  /** The error for a request that may not wait for the end of a denial. A hold of an operator refuses as a rate limit does. */
+  /**
+   * The error for a request that may not wait for the end of a denial. If an operator holds the calls, it is the error
+   * of a rate limit.
+   */
   rejectDenied(denial: Denial, { call, roleBudget, charge, boundMs }: WaiterDetails, waitedMs?: number): RejectedError {
     if (!denial.isHold) return denial.error();
     this.recordRefusal(roleBudget, charge, waitedMs);
@@ -124,7 +127,7 @@ export class Admission {
     return rejection(call, roleBudget, { constraint, retryAfterMs }, boundMs, waitedMs);
   }
 
-  /** The error for a request that is refused because the store is away; the error of a store that can never work. */
+  /** The error for a request that is refused because the store is away: the store's error if no retry can succeed. */
   rejectWithoutStore(roleBudget: RoleBudget, charge: Charge, { error }: StoreAway): RejectedError | StoreError {
     this.recordRefusal(roleBudget, charge);
     if (error.isPermanent) return error;
@@ -152,7 +155,7 @@ export class Admission {
  * - With `maxBreakerWaitMs`, an open circuit, a cooldown or the lease of a probe must end within what is left of it.
  * - Otherwise an open circuit or a cooldown must end within the bound. A half-open circuit whose probe is in flight has
  *   no known end: the request waits for it until its bound is over.
- * @param breakerWaitMs how long denials have blocked the request before
+ * @param breakerWaitMs how long denials have blocked the request before, in milliseconds
  */
 export function mayWaitFor(
   denial: Denial,

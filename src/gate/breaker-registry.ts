@@ -212,8 +212,8 @@ export class BreakerRegistry {
   }
 
   /**
-   * The state of a host or of `service <name>` by itself, without that of a service it belongs to. `cooldownMs` is the part of
-   * `remainingMs` that applies to every role.
+   * The state of a host or of `service <name>` by itself, without that of a service it belongs to. `cooldownMs` is the
+   * part of `remainingMs` that applies to every role.
    */
   unitStatus(name: string): HostStatus & { readonly cooldownMs: number } {
     const nowUs = this.#time.monotonicUs();
@@ -227,7 +227,7 @@ export class BreakerRegistry {
     return this.state(host, path).remainingMs;
   }
 
-  /** The state of every host in memory. Hosts without failures, and hosts unused for an hour, may be forgotten. */
+  /** The state of every host in memory. Hosts without failures, and hosts unused for an hour, may be evicted. */
   *statuses(): IterableIterator<HostStatus> {
     for (const host of this.#breakers.table.hosts()) yield this.#hostStatusOf(host);
   }

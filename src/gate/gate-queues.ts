@@ -72,7 +72,7 @@ export class GateQueues {
     for (const waiter of waiters) this.rejoin(waiter);
   }
 
-  /** Queues a request again. Its budget may be a new one, after a reload or because the old one was forgotten. */
+  /** Queues a request again. Its budget may be a new one, after a reload or because the old one was evicted. */
   rejoin(waiter: Waiter): void {
     const { roleBudgets, queues } = this.#deps;
     try {
@@ -88,7 +88,7 @@ export class GateQueues {
     queues.changed(waiter.roleBudget);
   }
 
-  /** Removes a request that ends without a grant. Its caller learns of that before those that it blocked are served. */
+  /** Removes a request that ends without a grant. The requests that it blocked are served later, by `serve`. */
   leave(waiter: Waiter): void {
     const { breakerQueue, queues } = this.#deps;
     if (breakerQueue?.has(waiter)) breakerQueue.leave(waiter);

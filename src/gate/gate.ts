@@ -146,7 +146,10 @@ export class Gate {
     }
   }
 
-  /** The store has replied. Its reply time counts in the call's own bound, as that of leases does, and not in the policy's. */
+  /**
+   * Enters again after a reply of the store. The wait for the reply counts against the call's own bound, as a wait for a
+   * lease does, but not against the policy's bound.
+   */
   #enterAgain(call: EntryRequest, arrivedUs: number): Grant | Promise<Grant> {
     const replyMs = (this.#time.monotonicUs() - arrivedUs) / 1000;
     const { waitedMs = 0, slotWaitMs = 0, breakerWaitMs = 0 } = call.earlier ?? {};
@@ -298,7 +301,7 @@ export class Gate {
     this.#tuner.tick();
   }
 
-  /** Creates the budget of a host and role before its first request. It is never forgotten. */
+  /** Creates the budget of a host and role before its first request. It is never evicted. */
   prepare(host: string, role: Role): void {
     this.#roleBudgets.pin(host, role);
   }
@@ -344,8 +347,8 @@ export class Gate {
     const ofRole = held.get(role) ?? [];
     if (ofRole.length === 0) return undefined;
     const names = this.#breakers?.table.unitNamesOfKey(name).names ?? [];
-    const whole = ofRole.filter(({ target }) => names.includes(target));
-    const [longest] = whole.toSorted((a, b) => b.remainingMs - a.remainingMs);
+    const matching = ofRole.filter(({ target }) => names.includes(target));
+    const [longest] = matching.toSorted((a, b) => b.remainingMs - a.remainingMs);
     if (longest !== undefined || !isServiceName(name)) return longest;
     return ofRole.find(
       ({ target }) => !isServiceName(target) && this.#roleBudgets.forHost(commonName(target), role).name === name,

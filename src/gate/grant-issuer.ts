@@ -56,7 +56,7 @@ export class GrantIssuer implements GrantOwner {
     permit: Permit | undefined,
   ): Grant {
     const { units } = charge;
-    // A listener that was called since it was found may have used other keys, so that it was replaced.
+    // Since the budget was found, a listener may have used other keys, so that the budget was evicted and replaced.
     const roleBudget = found.isDetached ? (this.#roleBudgets.current(found) ?? found) : found;
     const isStamped = stamp === "granted";
     // A grant that is stamped already needs no release, unless a slot or a permit has to be freed.
@@ -75,7 +75,7 @@ export class GrantIssuer implements GrantOwner {
     if (isStamped) this.#peers?.written(roleBudget, units);
     permit?.recordWait(wait.waitedMs);
     const state = isStamped ? (holdsSlots ? "settled" : "over") : "granted";
-    // Before the event: a listener may reload the limits, and the grant belongs to those before.
+    // Before the event: a listener may reload the limits, and the grant belongs to the former ones.
     const grant = new Grant(this, roleBudget, charge, wait, permit, state, nowUs);
     this.#emitter.granted(roleBudget, charge, wait, maxWaitMs !== 0);
     return grant;
@@ -139,7 +139,7 @@ export class GrantIssuer implements GrantOwner {
   settle(roleBudget: RoleBudget, generation: number, charged: Costs, used: Costs, stampedUs: number | undefined): void {
     const nowUs = this.#time.monotonicUs();
     const batch = this.#batchOf(roleBudget, generation);
-    // More is charged to the current budgets. Less is returned to those of the grant, which were charged.
+    // A larger amount is charged to the current budgets. A smaller one is returned to the budgets that were charged.
     const current = this.#roleBudgets.current(roleBudget);
     const isRefundable = stampedUs === undefined || this.#isRefundable(stampedUs);
     for (const [unit, amount] of used) {
@@ -156,7 +156,7 @@ export class GrantIssuer implements GrantOwner {
     this.#wake();
   }
 
-  /** After a reload the budgets of the grant may count other requests in its place: nothing is returned to them. */
+  /** After a reload the budgets of a grant may count other requests in its place, so nothing is returned to them. */
   #isRefundable(stampedUs: number): boolean {
     return stampedUs > this.#roleBudgets.reloadedUs;
   }

@@ -4,12 +4,13 @@ import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import type { Peers } from "../sharing/peers.ts";
 import { awayText, backText, type StoreAway } from "../sharing/store-outage.ts";
 import type { Time, Timer } from "../time/time.ts";
+import { unreferenced } from "../time/unreferenced.ts";
 import type { Admission } from "./admission.ts";
 import type { GateQueues } from "./gate-queues.ts";
 
 /**
- * Every process has tried the store again within this time. It tries at least every 1.5 s: a try takes a second at
- * most, and the next one follows half a second later.
+ * Within this time after the store is back, every process has reached it. Each process tries the store at least every
+ * 1.5 s: a try takes at most a second, and the next one follows half a second later.
  */
 const SETTLING_MS = 1600;
 
@@ -68,7 +69,7 @@ export class OutageLimits {
       return;
     }
     // The other processes return within this time and report what they sent: until then each keeps to its share.
-    this.#settling = time.setTimer(SETTLING_MS, () => this.#useFullLimits());
+    this.#settling = unreferenced(time, SETTLING_MS, () => this.#useFullLimits());
     this.#requeue(() => undefined);
   }
 

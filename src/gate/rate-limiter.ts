@@ -87,7 +87,7 @@ export interface LimiterSnapshot {
   readonly inFlight: number;
   /** Requests that are queued. */
   readonly waiting: number;
-  /** One entry for each host or service and role that was used and is not forgotten yet. */
+  /** One entry for each host or service and role that was used and is not evicted yet. */
   readonly keys: readonly KeySnapshot[];
 }
 
@@ -163,8 +163,9 @@ export class RateLimiter {
   }
 
   /**
-   * Records that the server answered 429 although the limits were kept: the guard of the key widens, the second one
-   * spaces its requests evenly, and with `aimd.enabled` its pace may slow down. `cooldownFor` also stops it for a while.
+   * Records that the server answered 429 although the limits were kept: the guard of the key widens, a second such 429
+   * spaces its requests evenly, and with `aimd.enabled` its pace may slow down. `cooldownFor` also stops the key for a
+   * while.
    */
   record429({ host, role = "metadata", path }: AnsweredRequest): void {
     this.#gate.record(host, role, true, path);

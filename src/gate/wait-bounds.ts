@@ -18,8 +18,8 @@ import type { GateQueues } from "./gate-queues.ts";
  */
 const STORE_REPLY_MS = 5;
 /**
- * The exact start of a late request takes time for each queued request. So many are looked at in one judgement; the late
- * requests that are left are refused with the earliest start that is known.
+ * Computing the exact start of a late request visits each queued request. One judgement visits at most this many; the
+ * other late requests are refused with the earliest start that is known.
  */
 const EXACT_WORK_MAX = 20_000;
 
@@ -39,9 +39,10 @@ export interface WaitBoundsDeps {
 export class WaitBounds {
   readonly #deps: WaitBoundsDeps;
   #isJudging = false;
-  /** The number of the request that has arrived last, and of the one that had at the last judgement. */
+  /** The number of the newest request. */
   #newest = 0;
-  #lastJudged = 0;
+  /** The number of the newest request at the last judgement. */
+  #newestJudged = 0;
 
   constructor(deps: WaitBoundsDeps) {
     this.#deps = deps;
@@ -64,7 +65,7 @@ export class WaitBounds {
     if (waiter.hasOwnBound || denial.state !== "half_open" || denial.isRampUp) return;
     const nowUs = this.#deps.time.monotonicUs();
     const leftMs = (waiter.latestUs(nowUs) - nowUs) / 1000;
-    // Without time left the peers are being asked for a probe, and their reply decides.
+    // If no time is left, the peers are being asked for a probe, and their reply decides.
     if (leftMs > 0) waiter.timer ??= this.#deps.time.setTimer(leftMs, () => this.#checkBlock(waiter));
   }
 
@@ -84,13 +85,13 @@ export class WaitBounds {
     const nowUs = time.monotonicUs();
     let late = queues.takeLate(nowUs);
     // Without the new requests that are refused, those that waited before may start in time.
-    const isNew = ({ waiter }: LateWaiter) => waiter.number > this.#lastJudged;
+    const isNew = ({ waiter }: LateWaiter) => waiter.number > this.#newestJudged;
     while (late.some(isNew) && !late.every(isNew)) {
       for (const { waiter } of late) queues.changed(waiter.roleBudget);
       this.#refuseLate(late.filter(isNew), nowUs);
       late = queues.takeLate(nowUs);
     }
-    this.#lastJudged = this.#newest;
+    this.#newestJudged = this.#newest;
     this.#refuseLate(late, nowUs);
     serve();
   }
@@ -136,12 +137,12 @@ export class WaitBounds {
 
   /** Refuses the request that has the turn if its own bound is over. False if it may be served. */
   refuseOverdue(waiter: Waiter, nowUs: number): boolean {
-    if (!waiter.isOverdue(nowUs) || this.#isStoreToBeAsked(waiter)) return false;
+    if (!waiter.isOverdue(nowUs) || this.#mustAskStore(waiter)) return false;
     this.#refuse(waiter, this.#lateRejection(waiter, nowUs));
     return true;
   }
 
-  /** The store is being asked for what this request needs: its reply decides. */
+  /** Whether the store is being asked for what this request needs: its reply decides. */
   isStoreAsked(waiter: Waiter): boolean {
     const { peers } = this.#deps;
     return peers?.isRequesting(waiter) === true && peers.requestCount(waiter.roleBudget) <= waiter.lastStoreRequest;
@@ -178,7 +179,7 @@ export class WaitBounds {
       this.#checkBoundIn(waiter, leftMs);
       return;
     }
-    // It may be due at this very instant, with the timer of its scheduler node firing next.
+    // It may be due at this instant, and the timer of its scheduler node fires next.
     this.#retry(waiter);
     if (waiter.isOver) return;
     // Only the store knows the shared capacity, so its reply decides.
@@ -203,7 +204,7 @@ export class WaitBounds {
   }
 
   /** Only the store knows the shared capacity: it is asked once for every request, even with `maxWaitMs` 0. */
-  #isStoreToBeAsked({ roleBudget, lastStoreRequest }: Waiter): boolean {
+  #mustAskStore({ roleBudget, lastStoreRequest }: Waiter): boolean {
     const { peers } = this.#deps;
     return peers !== undefined && peers.requestCount(roleBudget) < lastStoreRequest;
   }

@@ -151,9 +151,10 @@ export class WaitingRequests {
       if (change.kind === "limit") this.#limitOrders.apply(change);
     }
     if (this.size === 0) return;
-    // A circuit that opens again unblocks too: a call that waits for the lease of the failed probe would wait too long.
+    // A circuit that opens again unblocks too: its calls wait for the lease of the failed probe, which may end later
+    // than the new open time.
     for (const { origin, kind, blocker } of changes)
-      if (!UNBLOCKING_NONE.has(kind) && origin !== "timeout") breakerQueue?.unblock(blocker);
+      if (!NOT_UNBLOCKING.has(kind) && origin !== "timeout") breakerQueue?.unblock(blocker);
     if (changes.some(delaysCalls)) this.#bounds.judgeDenied();
   }
 
@@ -232,8 +233,8 @@ export class WaitingRequests {
   }
 }
 
-/** Changes that let no waiting call start. */
-const UNBLOCKING_NONE: ReadonlySet<BreakerChange["kind"]> = new Set([
+/** Kinds of changes that let no waiting call start. */
+const NOT_UNBLOCKING: ReadonlySet<BreakerChange["kind"]> = new Set([
   "cooldown",
   "failure",
   "recent-failure",

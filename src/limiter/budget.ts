@@ -158,8 +158,8 @@ export class Budget {
   }
 
   /**
-   * The units that this process must count as used, because other processes may have used them, when the store is lost
-   * and the limits are divided by `processes`. Call it before the limits are divided.
+   * For a store that is lost: the units that this process must count as used in its share of the limits, because other
+   * processes may have used them. Call it before the limits are divided by `processes`.
    */
   unknownUnits(processes: number, nowUs: number): number {
     const { windows, log } = this;

@@ -21,7 +21,7 @@ export class CarriedUse {
     this.#isShared = isShared;
   }
 
-  /** What was sent before counts in a new budget too, and so do requests in flight that may be of its partition. */
+  /** Counts in a new budget what its name has sent before, and requests in flight that may be of its partition. */
   created(roleBudget: RoleBudget, nowUs: number): void {
     const { name, role } = roleBudget;
     const former = this.history.of(name, role, nowUs);
@@ -52,7 +52,8 @@ export class CarriedUse {
   }
 
   /**
-   * What budgets have taken over from others, for a report to the store, which does not know it. Each is returned once.
+   * What budgets have taken over from others. The store does not know it, so it has to be reported. Each entry is
+   * returned once.
    */
   takeTakenOver(): readonly TakenOver[] {
     return this.#takenOver.splice(0);
@@ -64,8 +65,8 @@ export class CarriedUse {
 }
 
 /**
- * Whether the budgets of other names count what a budget has sent when it is gone. The hosts of a suffix are not known, and
- * requests that name a service with `per_host` have its budget again when the service comes back.
+ * Whether budgets of other names count what this budget has sent, when a reload has removed it. They do not for a suffix,
+ * whose hosts are not known, and for a service with `per_host`, whose budget is used again when the service comes back.
  */
 export function isCountedElsewhere(before: LimitPolicies, name: string): boolean {
   return before.placesOf(name).some(({ service }) => service === undefined);

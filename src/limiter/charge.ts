@@ -29,29 +29,29 @@ export function isSameCharge(one: Charge, other: Charge): boolean {
 
 /**
  * The amount of each unit that the budgets of a request count: the caller's, else the policy's `call_costs`, else 1.
- * Where no unit is counted, costs have no effect, as weights have none where there are no rates. If the budgets count
- * other units but not this one, it is probably mistyped: a RangeError. `shown` is the key, for that message.
+ * If the budgets count no unit, costs have no effect, as a weight has none without rates. If they count other units but
+ * not this one, it is probably mistyped: throws a RangeError. `keyText` names the key in that message.
  */
 export function costsOf(
   counted: readonly string[],
   given: Readonly<Record<string, number>>,
   callCosts: Readonly<Record<string, number>>,
-  shown: string,
+  keyText: string,
 ): Costs | undefined {
   for (const [unit, amount] of Object.entries(given)) {
     checkAmount(unit, amount);
-    if (counted.length > 0 && !counted.includes(unit)) throw unknownUnit(unit, counted, shown);
+    if (counted.length > 0 && !counted.includes(unit)) throw unknownUnit(unit, counted, keyText);
   }
   if (counted.length === 0) return undefined;
   return new Map(counted.map(unit => [unit, amountOf(given, unit) ?? amountOf(callCosts, unit) ?? 1]));
 }
 
 /** What a request really used, for the units that it was charged for. Throws a RangeError as `costsOf` does. */
-export function actualCosts(charged: Costs, given: Readonly<Record<string, number>>, shown: string): Costs {
+export function actualCosts(charged: Costs, given: Readonly<Record<string, number>>, keyText: string): Costs {
   const actual = new Map(charged);
   for (const [unit, amount] of Object.entries(given)) {
     checkAmount(unit, amount);
-    if (!charged.has(unit)) throw unknownUnit(unit, [...charged.keys()], shown);
+    if (!charged.has(unit)) throw unknownUnit(unit, [...charged.keys()], keyText);
     actual.set(unit, amount);
   }
   return actual;
@@ -71,8 +71,8 @@ function checkAmount(unit: string, amount: number): void {
     throw new RangeError(`costs.${unit} must be an integer of at least 0, got ${String(amount)}`);
 }
 
-function unknownUnit(unit: string, counted: readonly string[], shown: string): RangeError {
+function unknownUnit(unit: string, counted: readonly string[], keyText: string): RangeError {
   const meant = nearest(unit, counted);
   const hint = meant === undefined ? `its limits count ${counted.join(", ")}` : `did you mean ${meant}?`;
-  return new RangeError(`costs: no limit of ${shown} counts ${JSON.stringify(unit)}; ${hint}`);
+  return new RangeError(`costs: no limit of ${keyText} counts ${JSON.stringify(unit)}; ${hint}`);
 }

@@ -35,12 +35,12 @@ export class CostLog {
     return amount === 0 ? 0 : Math.max(this.leaseUs(amount), this.log.earliestUs(this.windows, 0, amount, nowUs));
   }
 
-  /** A reload may have added this log after the request was granted: then it was not reserved. */
+  /** If a reload has added this log after the request was granted, the amount was not reserved. */
   giveBack(amount: number): void {
     this.log.giveBack(Math.min(amount, this.log.pending));
   }
 
-  /** As `giveBack`: what was not reserved is written too. */
+  /** Writes the amount even if it was not reserved (see `giveBack`). */
   writeReserved(amount: number, nowUs: number): void {
     this.giveBack(amount);
     this.log.write(this.windows, amount, nowUs);

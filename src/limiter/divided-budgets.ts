@@ -9,7 +9,7 @@ import { type FormerBudget, isKept } from "./sent-history.ts";
  * begins with all of it.
  */
 export class DividedBudgets {
-  /** A budget without requests of its own for each name and role, with what a new partition has to count. */
+  /** By name and role: a budget that grants nothing and holds what a new partition has to count. */
   readonly #byKey = new Map<string, RoleBudget>();
 
   /** What the budget of a new partition counts; undefined if the name is not that of a partition, or nothing was sent. */

@@ -29,7 +29,7 @@ export function entryOf(
   return { charge, latestUs, waiter, joinedUs, startUs: undefined, isAsked: false, constraint: undefined };
 }
 
-/** Requests that follow each other in one queue, use the same and are all late: each would start at the same time. */
+/** Late requests that follow each other in one queue and have the same charge: each would start at the same time. */
 export interface LateGroup {
   readonly charge: Charge;
 }
@@ -45,7 +45,8 @@ export class EstimatedNode {
   skippedTurns = 0;
   isParked = false;
   untilUs = 0;
-  parking = 0;
+  /** As `SchedulerNode.timerNumber`. */
+  timerNumber = 0;
   /** The limit that its last wait was for; the wait ends at `untilUs`. */
   parkedLimit: Constraint | undefined = undefined;
   /** Of the last request of the queue that was decided; undefined if that one is not late. */
@@ -65,8 +66,8 @@ export class EstimatedNode {
   }
 
   /**
-   * The limit that delays the last request of the queue, or one above at which another request has the turn: the one
-   * whose wait ends last, after `sinceUs`.
+   * The limit that delays the last request of the queue: of the waits of this node and of those above, the limit whose
+   * wait ends last, after `sinceUs`. At a node above, another request may have the turn.
    */
   delayedBy(sinceUs: number): Constraint | undefined {
     let lastUs = sinceUs;
@@ -80,6 +81,6 @@ export class EstimatedNode {
   }
 
   isBefore(other: EstimatedNode): boolean {
-    return this.untilUs < other.untilUs || (this.untilUs === other.untilUs && this.parking < other.parking);
+    return this.untilUs < other.untilUs || (this.untilUs === other.untilUs && this.timerNumber < other.timerNumber);
   }
 }

@@ -1,21 +1,22 @@
 import type { Window } from "../core/limits/window-log.ts";
 
-/** After its first full window a key is tried in so many further ones. */
+/** This many windows after the first full one are tried: the second and the third. */
 const TRIED_WINDOWS = 2;
 /** A window of fewer units has no burst that a server could reject. */
 const MIN_LIMIT = 3;
-/** Requests are sent one at a time for one of this many parts of a window, at most for a second. */
+/** Requests are sent one at a time during the first 1/20 of a window, but for at most a second. */
 const ALONE_PART = 20;
 const MAX_ALONE_US = 1_000_000;
 
 /**
- * The second and the third window of a key. A server that counts with two buckets accepts the first burst, and rejects
- * most of the second although no window was exceeded (law L12). So these bursts begin with single requests, each sent
- * when the one before was answered: the first rejection is then the only one.
+ * Tries the second and the third window of a key. A server that counts with two buckets accepts the first burst, and
+ * rejects most of the second although no window was exceeded (law L12). So these bursts begin with single requests, each
+ * sent when the one before was answered: the first rejection is then the only one.
  */
 export class FirstWindows {
-  /** Number of the window by its units, from 1, and when its first unit was granted. */
+  /** Number of the present window, from 1, if each window is full. */
   #number = 0;
+  /** When the first unit of the present window was granted. */
   #sinceUs = 0;
   #spanUs = 0;
 

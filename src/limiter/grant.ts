@@ -69,7 +69,7 @@ export class Grant implements Disposable {
   #state: GrantState;
   /** It was stamped when it was granted, and may not have been used. */
   #isReturnable: boolean;
-  /** What was leased for it and not yet reported: the true cost may still come. */
+  /** The leased costs that are not reported yet: the true costs may still become known. */
   #leasedCosts: Costs | undefined;
 
   constructor(
@@ -91,7 +91,7 @@ export class Grant implements Disposable {
     this.#atUs = grantedUs;
     this.#isReturnable = state !== "granted";
     this.#leasedCosts = charge.costs;
-    // Such a grant may never be released.
+    // A grant that was stamped when it was issued may never be released.
     if (this.#isReturnable && charge.costs !== undefined) this.#reportCosts(charge.costs);
   }
 
@@ -134,7 +134,7 @@ export class Grant implements Disposable {
     this.#permit?.report(result);
   }
 
-  /** The head of a response that is no failure has arrived: after a cooldown, more calls may follow. */
+  /** The headers of a response that is no failure have arrived: after a cooldown, more calls may follow. */
   answered(): void {
     this.#permit?.answered();
   }

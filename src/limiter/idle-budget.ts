@@ -43,8 +43,8 @@ export class IdleBudget {
     return budget;
   }
 
-  /** As `RoleBudget.isForgettable`. */
-  isForgettable(nowUs: number): boolean {
+  /** As `RoleBudget.isEvictable`. */
+  isEvictable(nowUs: number): boolean {
     const { windows, spacingUs } = this.#policy;
     const quietUs = nowUs - this.#lastUs;
     return quietUs >= spacingUs && windows.every(({ spanUs }) => quietUs >= spanUs);

@@ -7,18 +7,18 @@ import type { RoleBudget, StoreState } from "./role-budget.ts";
 export interface KnownBudgetsDeps {
   readonly time: Time;
   readonly store: StoreState;
-  /** Up to this many nothing is forgotten, so that the counts in snapshots go on. */
+  /** Up to this many nothing is evicted, so that the counts in snapshots go on. */
   readonly keptKeys: number;
   /** Whether idle budgets may be kept in the smaller form. */
   readonly mayPack: () => boolean;
-  /** Whether a budget is never forgotten. */
+  /** Whether a budget is never evicted. */
   readonly isKept: (roleBudget: RoleBudget) => boolean;
-  /** Called for each budget that is forgotten. */
-  readonly onForget: (roleBudget: RoleBudget) => void;
+  /** Called for each budget that is evicted. */
+  readonly onEvict: (roleBudget: RoleBudget) => void;
 }
 
 /**
- * The budgets of one role by name. Each new one checks two others: those that behave like a new one are forgotten
+ * The budgets of one role by name. Each new one checks two others: those that behave like a new one are evicted
  * (law L11), and idle ones are kept in a smaller form until they are used again.
  */
 export class KnownBudgets {
@@ -33,8 +33,8 @@ export class KnownBudgets {
     this.#deps = deps;
     this.#live = new EvictingMap(roleBudget => this.#remove(roleBudget), deps.keptKeys);
     this.#idle = new EvictingMap(idle => {
-      if (!idle.isForgettable(deps.time.monotonicUs())) return false;
-      deps.onForget(this.#revived(idle));
+      if (!idle.isEvictable(deps.time.monotonicUs())) return false;
+      deps.onEvict(this.#revived(idle));
       return true;
     });
   }
@@ -82,14 +82,14 @@ export class KnownBudgets {
   }
 
   /**
-   * Forgets the budget or makes it idle; false if it stays. Responses to its requests may still arrive:
+   * Evicts the budget or makes it idle; false if it stays. Responses to its requests may still arrive:
    * `RoleBudgets.current` finds the object that replaced it.
    */
   #remove(roleBudget: RoleBudget): boolean {
-    const { time, mayPack, isKept, onForget } = this.#deps;
+    const { time, mayPack, isKept, onEvict } = this.#deps;
     if (isKept(roleBudget)) return false;
     const nowUs = time.monotonicUs();
-    if (roleBudget.isForgettable(nowUs)) onForget(roleBudget);
+    if (roleBudget.isEvictable(nowUs)) onEvict(roleBudget);
     else {
       const idle = this.#isChanging || !mayPack() ? undefined : IdleBudget.of(roleBudget, nowUs);
       if (idle === undefined) return false;

@@ -20,7 +20,7 @@ const WINDOWS_MAX = 4;
 
 /**
  * Learned limits of an idle key lapse when the server has not repeated them for an hour, so that idle keys can be
- * forgotten without a visible difference (law L11). While a key is in use nothing lapses.
+ * evicted without a visible difference (law L11). While a key is in use nothing lapses.
  */
 const KEPT_US = 3_600_000_000;
 
@@ -35,7 +35,7 @@ export class LearnedLimits {
   #rates: readonly Rate[] = [];
   #maxConcurrent = Number.POSITIVE_INFINITY;
   #announcedUs = Number.NEGATIVE_INFINITY;
-  /** When a limit was last tightened. Requests sent before did not keep it. */
+  /** When a limit was last tightened. Requests sent before that instant did not keep the new limit. */
   tightenedUs = Number.NEGATIVE_INFINITY;
 
   constructor(base: RoleBudgetPolicy) {
@@ -52,7 +52,7 @@ export class LearnedLimits {
       }
       if (concurrency !== undefined) {
         const old = this.#applyConcurrency(concurrency, nowUs);
-        if (old !== undefined) changes.push({ what: "concurrency", old, new: slots(concurrency), source });
+        if (old !== undefined) changes.push({ what: "concurrency", old, new: slotsText(concurrency), source });
       }
     }
     if (changes.length > 0) this.tightenedUs = nowUs;
@@ -76,13 +76,13 @@ export class LearnedLimits {
     const learned = rates.filter((rate, index) => rate !== this.base.rates[index]);
     const changes: LearnedChange[] = learned.map(rate => {
       const policy = tightest(this.base.rates, rate.windowUs);
-      return { what: "rate", old: label(rate), new: label(policy), source: "lapsed" };
+      return { what: "rate", old: rateText(rate), new: rateText(policy), source: "lapsed" };
     });
     if (maxConcurrent < this.base.maxConcurrent) {
       changes.push({
         what: "concurrency",
-        old: slots(maxConcurrent),
-        new: slots(this.base.maxConcurrent),
+        old: slotsText(maxConcurrent),
+        new: slotsText(this.base.maxConcurrent),
         source: "lapsed",
       });
     }
@@ -103,7 +103,7 @@ export class LearnedLimits {
     }
     this.#rates = [...this.#rates.filter(other => other !== known), rate];
     this.#announcedUs = nowUs;
-    return label(inForce);
+    return rateText(inForce);
   }
 
   #applyConcurrency(concurrency: number, nowUs: number): string | undefined {
@@ -112,7 +112,7 @@ export class LearnedLimits {
     if (inForce <= concurrency) return undefined;
     this.#maxConcurrent = concurrency;
     this.#announcedUs = nowUs;
-    return slots(inForce);
+    return slotsText(inForce);
   }
 }
 
@@ -123,10 +123,10 @@ function isImplied(rate: Rate, by: readonly Rate[]): boolean {
   return by.some(({ limit, windowUs }) => Math.ceil(rate.windowUs / windowUs) * limit <= rate.limit);
 }
 
-function label(rate: Rate | undefined): string {
+function rateText(rate: Rate | undefined): string {
   return rate === undefined ? "none" : formatRates([rate]);
 }
 
-function slots(maxConcurrent: number): string {
+function slotsText(maxConcurrent: number): string {
   return maxConcurrent === Number.POSITIVE_INFINITY ? "none" : `max_concurrent ${maxConcurrent}`;
 }

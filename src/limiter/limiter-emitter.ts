@@ -20,8 +20,8 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
   #lastLabels: readonly string[] = [];
   #lastRates = "";
 
-  /** `isPatient`: the call was allowed to wait. */
-  granted(roleBudget: RoleBudget, charge: Charge, wait: GrantedWait, isPatient: boolean): void {
+  /** `mayWait`: the call was allowed to wait. */
+  granted(roleBudget: RoleBudget, charge: Charge, wait: GrantedWait, mayWait: boolean): void {
     const { name: host, role } = roleBudget;
     if (charge.units === 0) this.emit({ event_type: "rate_head_skipped", host, role });
     if (!this.hasListener("ratelimit.acquire")) return;
@@ -29,7 +29,7 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
     this.#acquire(
       roleBudget,
       charge,
-      isPatient ? "block" : "fail",
+      mayWait ? "block" : "fail",
       waitedMs,
       "granted",
       decidedBy && decidedByText(decidedBy),
@@ -120,7 +120,7 @@ export class LimiterEmitter extends Listeners<LimiterEvent> {
   ): void {
     const rates = this.#ratesText(policy.labels);
     const event = { event_type: "ratelimit.acquire", key, role, rates, weight, mode, blocked_ms, outcome } as const;
-    // Nearly every event: a copy takes longer than the event itself.
+    // Nearly every event ends here: copying the object would take longer than emitting it.
     if (costs === undefined && decided_by === undefined) {
       this.emit(event);
       return;

@@ -9,7 +9,7 @@ export class LimitsInForce {
   /** The limits of the policy, undivided and without orders. */
   #configured: LimitPolicies;
   readonly #orders = new OrderedLimits();
-  /** The number of processes that they are divided by. */
+  /** The number of processes that the limits are divided by. */
   shareCount = 1;
   /** The limits that requests keep to now. */
   current: LimitPolicies;
@@ -23,7 +23,7 @@ export class LimitsInForce {
     this.#configured = limits;
   }
 
-  /** Applies what was configured, divided by `count`; 1 restores it. */
+  /** Applies the configured limits, divided by `count`; 1 restores them. */
   divide(count: number): void {
     this.shareCount = count;
     this.current = shareOf(this.#orders.applyTo(this.#configured), count);

@@ -4,8 +4,8 @@ import { bindingRates, implies } from "../policy/rate-order.ts";
 import { replacedPolicy, tightenedPolicy } from "./tightened-policy.ts";
 
 /**
- * The policies of budgets with the orders of operators. All partitions and tiers have the same object, so that a share
- * of it is made once.
+ * The policies of budgets with the orders of operators. All partitions and tiers of a budget get the same object, so that
+ * its share is computed only once.
  */
 export class OrderedPolicies {
   readonly #made = new WeakMap<BudgetPolicy, Map<string, BudgetPolicy>>();

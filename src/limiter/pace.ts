@@ -30,7 +30,7 @@ export interface ThrottleContext {
   readonly isSingle?: boolean;
 }
 
-/** So many throttles without a calm hour between them switch a key to even spacing. */
+/** This many throttles, each within an hour of the one before, switch a key to even spacing. */
 const SMOOTH_AFTER = 2;
 const CALM_US = 3_600_000_000;
 const NO_THROTTLES = "no throttled responses";
@@ -55,14 +55,15 @@ export class Pace {
   #widenedUs = Number.NEGATIVE_INFINITY;
   /** Time of the last throttled response, or of the last decay of the guard. */
   #calmSinceUs = Number.NEGATIVE_INFINITY;
-  /** Throttles that no announced limit and no outage explains, without a calm hour between them, and the time of the last. */
+  /** Throttles that no announced limit and no outage explains, each within an hour of the one before. */
   #unexplained = 0;
+  /** Time of the last one. */
   #unexplainedUs = Number.NEGATIVE_INFINITY;
 
   constructor(policy: PacedPolicy, aimd: AimdPolicy, nowUs: number) {
     this.#policy = policy;
     this.#aimd = aimdOf(policy, aimd);
-    this.multiplier = startOf(this.#aimd);
+    this.multiplier = startMultiplier(this.#aimd);
     this.guardUs = policy.guardUs;
     this.isSmooth = policy.spacingUs > 0;
     this.windows = policy.windows;
@@ -107,7 +108,7 @@ export class Pace {
 
   /** Evaluates a counting window that has ended, and narrows the guard after an hour without throttles. */
   tick(nowUs: number): readonly PaceChange[] {
-    const changes: PaceChange[] = [...this.#calmGuard(nowUs)];
+    const changes: PaceChange[] = [...this.#decayGuard(nowUs)];
     const elapsedUs = nowUs - this.#countingSinceUs;
     if (elapsedUs < this.#aimd.windowUs) return changes;
     const seen = { calls: this.#calls, throttled: this.#throttled, allowance: this.#allowance(elapsedUs) };
@@ -124,16 +125,16 @@ export class Pace {
     return [...changes, { what: "multiplier", old, new: this.multiplier, reason }];
   }
 
-  /** True if a new `Pace` would be the same, so that it may be forgotten (law L11). */
+  /** True if a new `Pace` would be the same, so that it may be evicted (law L11). */
   isNeutral(nowUs: number): boolean {
     const isAsPolicy =
-      this.multiplier === startOf(this.#aimd) &&
+      this.multiplier === startMultiplier(this.#aimd) &&
       this.guardUs === this.#policy.guardUs &&
       (this.isSmooth || this.#unexplainedAt(nowUs) === 0) &&
       this.isSmooth === this.#policy.spacingUs > 0;
-    const isCounted = this.#calls === 0 || nowUs - this.#countingSinceUs >= this.#aimd.windowUs;
+    const isNotCounting = this.#calls === 0 || nowUs - this.#countingSinceUs >= this.#aimd.windowUs;
     // A counting window that has ended and is not evaluated yet may still slow the key down.
-    return isAsPolicy && isCounted && !(this.#aimd.enabled && this.#throttled > 0 && !this.#isIdle(nowUs));
+    return isAsPolicy && isNotCounting && !(this.#aimd.enabled && this.#throttled > 0 && !this.#isIdle(nowUs));
   }
 
   #unexplainedAt(nowUs: number): number {
@@ -169,14 +170,14 @@ export class Pace {
     return changes;
   }
 
-  #calmGuard(nowUs: number): readonly PaceChange[] {
-    const calmed = decayedGuardUs(this.guardUs, this.#policy.guardUs, nowUs - this.#calmSinceUs);
-    if (calmed >= this.guardUs) return [];
+  #decayGuard(nowUs: number): readonly PaceChange[] {
+    const decayedUs = decayedGuardUs(this.guardUs, this.#policy.guardUs, nowUs - this.#calmSinceUs);
+    if (decayedUs >= this.guardUs) return [];
     const old = this.guardUs / 1000;
-    this.guardUs = calmed;
+    this.guardUs = decayedUs;
     this.#calmSinceUs = nowUs;
     this.#rebuild();
-    return [{ what: "guard_ms", old, new: calmed / 1000, reason: NO_THROTTLES }];
+    return [{ what: "guard_ms", old, new: decayedUs / 1000, reason: NO_THROTTLES }];
   }
 
   /** Calls that the rates allow in the counting windows that have ended, at this pace. */
@@ -200,6 +201,6 @@ function aimdOf(policy: PacedPolicy, aimd: AimdPolicy): AimdPolicy {
   return isAdaptive === aimd.enabled ? aimd : { ...aimd, enabled: isAdaptive };
 }
 
-function startOf({ enabled, maxMultiplier }: AimdPolicy): number {
+function startMultiplier({ enabled, maxMultiplier }: AimdPolicy): number {
   return enabled ? maxMultiplier : 1;
 }

@@ -21,9 +21,9 @@ export interface LateWaiter extends EstimatedStart {
 }
 
 /**
- * When the queued requests below one budget start if nothing else arrives: the rules of the `Scheduler`, run ahead on
- * numbers. A slot that is taken stays taken, because its release is unknown; a request that starts in the estimate takes
- * none. Units that are granted but not yet written count as written now.
+ * When the queued requests below one budget start if nothing else arrives: it simulates the rules of the `Scheduler`
+ * ahead of time. A slot that is taken stays taken, because its release is unknown; a request that starts in the
+ * estimate takes none. Units that are granted but not yet written count as written now.
  *
  * A request that cannot start within its bound is left out from then on, as if it were refused now.
  */
@@ -42,12 +42,12 @@ export class QueueEstimate {
   /** The instant up to which the estimate has run. */
   #atUs: number;
   /** Requests with a bound that are not decided yet. */
-  #bounded = 0;
-  #queues = 0;
+  #undecidedBounded = 0;
+  #queueCount = 0;
   /** When the budget that blocked the last search has capacity, and for which charge. */
   #blockedUntilUs = 0;
   #blockedCharge: Charge = NO_CHARGE;
-  #parkings = 0;
+  #timersSet = 0;
 
   /**
    * `top` is the node below the scheduler's root; undefined if nothing waits there. Slots of the budgets that requests of
@@ -77,7 +77,7 @@ export class QueueEstimate {
 
   /** Whether all its requests are in one queue. Then a request that joins it later delays none of them. */
   get isOneQueue(): boolean {
-    return this.#queues === 1;
+    return this.#queueCount === 1;
   }
 
   /**
@@ -85,8 +85,8 @@ export class QueueEstimate {
    * once.
    */
   takeLate(): readonly LateWaiter[] {
-    // The estimate of one queue is kept. It is made to the end at once: later the log has dropped stamps that it needs.
-    this.#run(() => this.#bounded === 0 && !this.isOneQueue);
+    // The estimate of one queue is kept. It is completed at once: later the log has dropped stamps that it needs.
+    this.#run(() => this.#undecidedBounded === 0 && !this.isOneQueue);
     return this.#late.splice(0);
   }
 
@@ -131,7 +131,7 @@ export class QueueEstimate {
   /** When a queued request starts, if no bound and no missing slot of its own budgets keeps it from starting. */
   startOfQueued(waiter: Waiter): EstimatedStart {
     const node = this.#nodeOf(waiter.roleBudget);
-    const entry = node.queue.find(one => one.waiter === waiter);
+    const entry = node.queue.find(queued => queued.waiter === waiter);
     if (entry === undefined) return { startUs: Number.POSITIVE_INFINITY, constraint: undefined };
     entry.latestUs = Number.POSITIVE_INFINITY;
     return this.#startOfEntry(node, entry);
@@ -148,7 +148,7 @@ export class QueueEstimate {
     const copy = new EstimatedNode(above, node.budget && this.#budgetOf(node.budget));
     this.#nodes.set(node.key, copy);
     copy.skippedTurns = node.skippedTurns;
-    if (node.queue !== undefined) this.#queues += 1;
+    if (node.queue !== undefined) this.#queueCount += 1;
     for (const waiter of node.queue?.all() ?? [])
       if (!this.#refused.has(waiter)) this.#push(copy, this.#entryOf(waiter));
     // Children that are ready have a turn, in their order; the others wait for their own budgets.
@@ -160,9 +160,9 @@ export class QueueEstimate {
     }
     copy.isParked = true;
     if (node.parkedFor === "time") {
-      this.#parkings = Math.max(this.#parkings, node.parking);
+      this.#timersSet = Math.max(this.#timersSet, node.timerNumber);
       copy.parkedLimit = node.timeParking?.limit;
-      this.#setTimer(copy, node.untilUs, node.parking);
+      this.#setTimer(copy, node.untilUs, node.timerNumber);
     } else if (copy.budget?.hasSlot !== false) {
       // It waits for a reply of the store, or for a slot that is ignored: in the estimate it has both now.
       this.#setTimer(copy, this.madeUs, 0);
@@ -179,7 +179,7 @@ export class QueueEstimate {
 
   #push(node: EstimatedNode, entry: EstimatedEntry): void {
     node.queue.push(entry);
-    if (entry.latestUs < Number.POSITIVE_INFINITY) this.#bounded += 1;
+    if (entry.latestUs < Number.POSITIVE_INFINITY) this.#undecidedBounded += 1;
   }
 
   #entryOf(waiter: Waiter): EstimatedEntry {
@@ -200,8 +200,9 @@ export class QueueEstimate {
     return node;
   }
 
-  #run(isEnough: () => boolean): void {
-    while (!isEnough()) {
+  /** Runs the simulation until `isDone` returns true, or until nothing more can start. */
+  #run(isDone: () => boolean): void {
+    while (!isDone()) {
       if (this.#root.children.size > 0) {
         this.#serve(this.#root);
         continue;
@@ -266,8 +267,8 @@ export class QueueEstimate {
   }
 
   /**
-   * Its budgets had capacity in time: it waits for a slot, for a reply of the store, or because this process was too late
-   * to use it. The rates do not make it late.
+   * Whether the rates do not make the request late: its budgets had capacity in time. It waits for a slot or for a reply
+   * of the store, or this process was too late to use the capacity.
    */
   #isDue(node: EstimatedNode, { charge, latestUs, waiter }: EstimatedEntry): boolean {
     if (waiter === undefined || this.#atUs > this.madeUs) return false;
@@ -306,7 +307,7 @@ export class QueueEstimate {
     entry.startUs = startUs;
     if (entry.isAsked) entry.constraint = blockedBy ?? node.delayedBy(entry.joinedUs);
     node.head += 1;
-    if (latestUs < Number.POSITIVE_INFINITY) this.#bounded -= 1;
+    if (latestUs < Number.POSITIVE_INFINITY) this.#undecidedBounded -= 1;
     if (startUs <= latestUs) this.slackUs = Math.min(this.slackUs, latestUs - startUs);
     const isLate = startUs > latestUs && !this.#isDue(node, entry);
     if (!isLate) node.lateGroup = undefined;
@@ -325,13 +326,13 @@ export class QueueEstimate {
     // Named now: once the request is charged, the windows give a later time.
     node.parkedLimit = node.budget?.constraint(this.#blockedCharge);
     if (node.untilUs === Number.POSITIVE_INFINITY) return;
-    this.#parkings += 1;
-    this.#setTimer(node, node.untilUs, this.#parkings);
+    this.#timersSet += 1;
+    this.#setTimer(node, node.untilUs, this.#timersSet);
   }
 
-  #setTimer(node: EstimatedNode, untilUs: number, parking: number): void {
+  #setTimer(node: EstimatedNode, untilUs: number, timerNumber: number): void {
     node.untilUs = untilUs;
-    node.parking = parking;
+    node.timerNumber = timerNumber;
     this.#parked.add(node);
   }
 

@@ -8,7 +8,7 @@ import type { CostLog } from "./cost-log.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import type { FormerBudget } from "./sent-history.ts";
 
-/** What a budget has taken over from others, which have sent it before a reload. */
+/** Units that other budgets have sent before a reload, and that this budget counts too since the reload. */
 export interface TakenOver {
   readonly budget: Budget;
   /** One of the role budgets whose requests pass it. */
@@ -49,17 +49,19 @@ export function routeAt(
 }
 
 /**
- * Counts what the budgets of the old limits have sent in those of the new ones. A service does not know which of its
- * members has sent what: each member that left it counts all of it. So does each partition, if its limits were common
- * before.
+ * Counts in the budgets of the new limits what the budgets of the old ones have sent. It is not known which member of a
+ * service has sent what: each member that has left the service counts all of it. So does each partition of limits that
+ * were common before.
  */
 export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded): TakenOver[] {
   const { before, now, budgetAt, dividedAt, nowUs } = reloaded;
   const partitionsOf = partitionsByName(reloaded);
   const takenOver: TakenOver[] = [];
+  /** Totals that are new for these senders. */
   const inTotals = new Map<Budget, Set<FormerBudget>>();
+  /** A role budget whose requests pass the total. */
   const passedBy = new Map<Budget, RoleBudget>();
-  /** The cost logs of totals that have counted the requests of these senders, but not this unit. */
+  /** Cost logs that are new in totals: those totals have counted the requests of these senders, but not this unit. */
   const inCosts = new Map<CostLog, Set<FormerBudget>>();
   // Common budgets first: a partition that is created in this loop counts what was divided until then.
   const commonFirst = senders.toSorted((a, b) => Number(isPartition(a)) - Number(isPartition(b)));

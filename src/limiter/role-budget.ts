@@ -30,15 +30,15 @@ export class RoleBudget extends Budget {
   learned: LearnedLimits | undefined = undefined;
   /** What announced the last learned limit; undefined if nothing was learned. */
   learnedFrom: LearnedFrom | undefined = undefined;
-  /** False once a reload changed the rates: requests sent before did not keep to the present ones. */
+  /** False once a reload changed the rates: requests sent before it did not keep the present rates. */
   hasUnchangedRates = true;
   /** Forgotten, or removed by a reload. The object only serves requests that are still in flight. */
   isDetached = false;
-  /** Number of reloads with requests in flight. A grant of an older one is settled with its `RequestBatch`. */
+  /** Number of reloads with requests in flight. A grant of an older generation is settled with its `RequestBatch`. */
   generation = 0;
   /** Units leased from a shared store. Undefined without a store, or before the first request to it. */
   unitLease: UnitLease | undefined = undefined;
-  /** Responses are recorded. Without them, requests cannot be sent one after the other. */
+  /** True once a response was recorded. Without responses, requests cannot be sent one after the other. */
   isAnswered = false;
   /** Undefined in the first window of a key, and after those that are tried. */
   #firstWindows: FirstWindows | undefined = undefined;
@@ -49,7 +49,7 @@ export class RoleBudget extends Budget {
   headSkipped = 0;
   /** Whether requests wait because the shared store does not answer. */
   readonly #store: StoreState;
-  /** Which kind of request gets the next free slot. It alternates, so that neither kind starves the other. */
+  /** Whether a request that no window counts (HEAD) gets the next free slot. It alternates: neither kind starves. */
   servesUncountedFirst = false;
 
   constructor(
@@ -84,7 +84,7 @@ export class RoleBudget extends Budget {
   }
 
   /** Whether no request waits for it and a new budget would behave the same (law L11). */
-  isForgettable(nowUs: number): boolean {
+  isEvictable(nowUs: number): boolean {
     const { pace, learned, unitLease } = this;
     return (
       this.waiting === 0 &&
@@ -146,7 +146,7 @@ export class RoleBudget extends Budget {
     this.reload(learned.base, aimd);
   }
 
-  /** Drops learned limits. Only for a budget that may be forgotten: it then behaves like a new one. */
+  /** Drops learned limits. Only for a budget that may be evicted: it then behaves like a new one. */
   unlearn(aimd: AimdPolicy): void {
     const { configured } = this;
     this.learned = undefined;

@@ -19,7 +19,7 @@ import { RoleBudget, type StoreState } from "./role-budget.ts";
 import { knownUse } from "./shared-use.ts";
 import { TotalBudgets } from "./total-budgets.ts";
 
-/** After a reload that all processes make at about the same time, each has reported to the store within this. */
+/** All processes reload at about the same time. Within this time after a reload, each has reported to the store. */
 const REPORTED_WITHIN_US = 1_600_000;
 
 /** The role budgets of a process, the shared budgets above them, and the global ceiling. */
@@ -35,17 +35,17 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #time: Time;
   readonly #byRole: Readonly<Record<Role, KnownBudgets>>;
   readonly #totals = new TotalBudgets(total => this.#holdAdded(this.#countUnknown(total)));
-  /** Hosts and roles whose budgets are never forgotten, and these budgets. */
+  /** Hosts and roles whose budgets are never evicted, and these budgets. */
   readonly #pins: { readonly host: string; readonly role: Role }[] = [];
   readonly #pinned = new Set<RoleBudget>();
   readonly #emitter: LimiterEmitter;
   readonly carried = new CarriedUse(() => this.isShared);
-  /** Nothing is forgotten while no budget counts the requests in flight. */
+  /** Nothing is evicted while no budget counts the requests in flight. */
   #isReloading = false;
   /** Whether the budgets are shared through a store. */
   isShared = false;
 
-  /** @param keptKeys of each role: up to this many nothing is forgotten, so that the counts in snapshots go on */
+  /** @param keptKeys of each role: up to this many nothing is evicted, so that the counts in snapshots go on */
   constructor(limits: LimitPolicies, time: Time, emitter: LimiterEmitter, keptKeys = 0) {
     this.root = new Budget("global", { ...UNLIMITED, maxConcurrent: limits.maxInFlight }, undefined);
     this.#inForce = new LimitsInForce(limits);
@@ -59,7 +59,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         // With a store, leases and reports refer to the object itself.
         mayPack: () => !this.isShared,
         isKept: roleBudget => this.#isReloading || this.#pinned.has(roleBudget),
-        onForget: roleBudget => this.carried.history.add(roleBudget, true),
+        onEvict: roleBudget => this.carried.history.add(roleBudget, true),
       });
     this.#byRole = { metadata: make("metadata"), landing: make("landing"), artifact: make("artifact") };
   }
@@ -143,10 +143,10 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     return roleBudget;
   }
 
-  /** A budget that may be forgotten must behave like a new one (law L11), so its learned limits lapse. */
+  /** A budget that may be evicted must behave like a new one (law L11), so its learned limits lapse. */
   #withoutLapsed(roleBudget: RoleBudget): RoleBudget {
     const { learned } = roleBudget;
-    if (learned === undefined || !roleBudget.isForgettable(this.#time.monotonicUs())) return roleBudget;
+    if (learned === undefined || !roleBudget.isEvictable(this.#time.monotonicUs())) return roleBudget;
     roleBudget.unlearn(this.aimd);
     this.#emitter.learned(roleBudget, learned.lapse());
     // A listener of the event may have made a call that evicted the budget.
@@ -225,7 +225,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     return ROLES.flatMap(role => this.#byRole[role].named(name => nameWithoutPartition(name) !== undefined));
   }
 
-  /** Drops the totals that no route has any more. A total whose role budgets were forgotten is still used. */
+  /** Drops the totals that no route has any more. A total whose role budgets were evicted is still used. */
   #dropRemovedTotals(totals: readonly Budget[], nowUs: number): void {
     const used = new Set(
       [...this, ...this.carried.history.all(nowUs)].flatMap(
@@ -288,7 +288,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     return new Map([...this].flatMap(budgetsAbove).map(({ name, policy }) => [name, policy]));
   }
 
-  /** Creates the budget before its first request. It is never forgotten. */
+  /** Creates the budget before its first request. It is never evicted. */
   pin(host: string, role: Role): void {
     this.#pins.push({ host, role });
     this.#pinned.add(this.forHost(host, role));

@@ -36,8 +36,9 @@ export class SchedulerNode {
   parkedFor: "slot" | "time" | undefined = undefined;
   /** The request that had the turn when it was parked. */
   parkedBy: Waiter | undefined = undefined;
-  /** When it was parked for a slot, and how long it was so in total before. */
+  /** When it was last parked for a slot. */
   #slotlessSinceUs = 0;
+  /** How long it was parked for slots before that, in total. */
   #slotlessUs = 0;
   /** The last waits for a slot and for time: they say what delayed the requests of this node. */
   slotParking: Parking | undefined = undefined;
@@ -49,9 +50,10 @@ export class SchedulerNode {
   /** Fires when the slack is used up. */
   judging: Timer | undefined = undefined;
   timer: Timer | undefined = undefined;
-  /** When the timer fires, and its place among all timers that were set: of equal times the earlier set fires first. */
+  /** When the timer fires. */
   untilUs = 0;
-  parking = 0;
+  /** The number of the timer, in the order in which timers were set: of equal times the lower number fires first. */
+  timerNumber = 0;
 
   constructor(key: Budget | string, above: SchedulerNode | undefined) {
     this.key = key;

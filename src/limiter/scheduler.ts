@@ -32,7 +32,7 @@ export class Scheduler {
   /** The request at which a budget blocked the last search, and when that budget has capacity for it. */
   #blocked: Waiter | undefined;
   #untilUs = 0;
-  #parkings = 0;
+  #timersSet = 0;
   readonly estimates: StartEstimates;
 
   constructor(root: Budget, time: Time, wake: () => void) {
@@ -235,8 +235,8 @@ export class Scheduler {
     }
     node.parkForTime(waiter, budget.constraint(waiter.charge, nowUs));
     node.untilUs = this.#untilUs;
-    this.#parkings += 1;
-    node.parking = this.#parkings;
+    this.#timersSet += 1;
+    node.timerNumber = this.#timersSet;
     node.timer = this.#time.setTimer((this.#untilUs - nowUs) / 1000, () => {
       this.#unpark(node);
       this.#wake();

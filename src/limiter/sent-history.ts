@@ -24,7 +24,7 @@ const KEPT_US = 24 * 3_600_000_000;
 const KEPT_MAX = 65_536;
 
 /**
- * What the role budgets have sent that were forgotten, or replaced by a reload. A later policy may count it again in a
+ * What role budgets have sent before they were evicted, or replaced by a reload. A later policy may count it again in a
  * longer window or in another budget (law L1). It is kept for a day, for at most 65,536 budgets.
  */
 export class SentHistory {

@@ -43,9 +43,9 @@ export function saidUse(windows: readonly Window[], use: SharedUse | undefined, 
 }
 
 /**
- * Units of the share of one of `processes` that must count as used when the store is lost, so that all processes
- * together send no more than was free: its share of the limit less its share of the free units, and less what it has
- * sent itself, which its own windows count.
+ * The units that one of `processes` must count as used in its share when the store is lost, so that all processes
+ * together send no more than was free. It is its share of the limit, less its share of the free units, less what it has
+ * sent itself, because its own windows count that.
  */
 export function assumedUnits(
   windows: readonly Window[],

@@ -8,12 +8,12 @@ import type { Waiter } from "./waiter.ts";
 
 /**
  * Timers fire late, so requests start later than estimated. If the difference is larger than this, a new estimate is
- * made; for a short queue already if it is smaller.
+ * made. For a short queue a smaller difference is enough.
  */
 const DRIFT_US = 5000;
 /**
- * For each waiting request an estimate may be wrong by this much more, or is kept this much longer, so that making
- * estimates takes a small part of the time.
+ * For each waiting request, an estimate may be wrong by this much more, and is kept this much longer: a longer queue
+ * takes longer to estimate.
  */
 const REBUILD_US = 20;
 /** How often an estimate is made again without the requests that it found to be late. */
@@ -158,7 +158,7 @@ export class StartEstimates {
   /** A request was granted. An estimate counts it as written now; until it is written, those behind it start later. */
   granted(roleBudget: RoleBudget): void {
     const top = roleBudget.hasPending ? topOf(this.#nodes, roleBudget) : undefined;
-    if (top !== undefined && top.judging === undefined) this.#judgeIn(top, Math.max(top.slackUs, remakeUs(top)));
+    if (top !== undefined && top.judging === undefined) this.#judgeIn(top, Math.max(top.slackUs, estimateKeptUs(top)));
   }
 
   /** The node has no request any more. */
@@ -173,11 +173,11 @@ export class StartEstimates {
  * it is made again; less often for a long queue, because that takes some time for each request.
  */
 function estimateAt({ estimate, waiting }: SchedulerNode, nowUs: number): QueueEstimate | undefined {
-  const isMoved = estimate?.hasPending === true && nowUs - estimate.madeUs > remakeUs({ waiting });
+  const isMoved = estimate?.hasPending === true && nowUs - estimate.madeUs > estimateKeptUs({ waiting });
   return isMoved ? undefined : estimate;
 }
 
-/** How long an estimate that moves is kept. */
-function remakeUs({ waiting }: Pick<SchedulerNode, "waiting">): number {
+/** How long an estimate is kept while units are granted and not written. */
+function estimateKeptUs({ waiting }: Pick<SchedulerNode, "waiting">): number {
   return DRIFT_US + REBUILD_US * waiting;
 }

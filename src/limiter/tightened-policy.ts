@@ -15,7 +15,7 @@ export function tightenedPolicy<Policy extends BudgetPolicy>(
   });
   const added = tighter.filter(rate => rate === tightest(tighter, rate.windowUs));
   const rates = [...own, ...added.filter(({ windowUs }) => tightest(base.rates, windowUs) === undefined)];
-  return policyWithRates(base, rates, evenOf(base.rates, rates));
+  return policyWithRates(base, rates, tightenedSpacingUs(base.rates, rates));
 }
 
 /** A policy with these rates instead of its own. Costs, slots and guard stay. */
@@ -47,8 +47,8 @@ export function tightest(rates: readonly Rate[], windowUs: number): Rate | undef
  * The spacing of a smooth key, which follows from the shortest window. A shorter window that is added may allow a smaller
  * spacing; then the larger one stays.
  */
-function evenOf(policy: readonly Rate[], rates: readonly Rate[]): number {
-  const shortestUs = Math.min(...(policy.length > 0 ? policy : rates).map(({ windowUs }) => windowUs));
+function tightenedSpacingUs(base: readonly Rate[], rates: readonly Rate[]): number {
+  const shortestUs = Math.min(...(base.length > 0 ? base : rates).map(({ windowUs }) => windowUs));
   const short = rates.filter(({ windowUs }) => windowUs <= shortestUs);
   return Math.max(0, ...short.map(rate => evenSpacingUs([rate])));
 }

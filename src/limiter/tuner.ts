@@ -8,13 +8,14 @@ import type { Queues } from "./queues.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import type { RoleBudgets } from "./role-budgets.ts";
 
+/** A throttled response holds a key without windows for this long. */
 const UNLIMITED_HOLD_MS = 1000;
 /** A key with hourly or daily windows only must not stop for hours because of one throttled response. */
 const MAX_HOLD_MS = 60_000;
 
 /**
  * Adjusts the pace of every key to its server: by its responses (laws L9, L12), by the limits that it announces (law
- * L10), by holds, and by the orders of operators. `wake` is called after each change, because waiting requests may be ready then.
+ * L10), and by holds. `wake` is called after each change, because waiting requests may be ready then.
  */
 export class Tuner {
   readonly #roleBudgets: RoleBudgets;

@@ -18,7 +18,7 @@ export class UnitLease {
   isRequesting = false;
   /** The store has no units for this budget before this instant; 0 if it may have some at any time. */
   notBeforeUs = 0;
-  /** So many units were requested when the store announced that instant. It may have fewer at any time. */
+  /** The number of units that were requested when the store announced that instant. Fewer may be free at any time. */
   refusedUnits = 1;
   /** True once `limit_overruled` was emitted for a stricter policy of another process. */
   isOverruled = false;
@@ -31,7 +31,7 @@ export class UnitLease {
     return this.#leasedUnits;
   }
 
-  /** When the store permits `units`: the leased ones, or else those that it may have then. */
+  /** When `units` can be used: leased ones, or else those that the store may have then. */
   readyUs(units: number): number {
     if (units === 0) return 0;
     if (units <= this.unusedUnits) return this.#usableUs;
@@ -53,7 +53,7 @@ export class UnitLease {
     this.#usableUs = delayUs === 0 ? 0 : this.leasedUs;
   }
 
-  /** Ends the lease of so many units, at most all, and says which budgets they were leased from. */
+  /** Ends the lease of this many units, or of all if there are fewer. Returns which budgets they were leased from. */
   end(units: number): readonly LeasedPart[] {
     const ended: LeasedPart[] = [];
     let left = Math.min(units, this.#leasedUnits);

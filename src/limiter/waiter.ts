@@ -42,8 +42,9 @@ export class Waiter {
   #isBlockedLikeSlot = false;
   /** How long circuits and cooldowns have blocked it before. */
   #blockedUs = 0;
-  /** The circuit or cooldown that blocks it, and the one that did so longest. */
+  /** The circuit or cooldown that blocks it, or has last blocked it. */
   #blockedBy: Constraint | undefined = undefined;
+  /** The circuit or cooldown that has blocked it longest. */
   #longestBlock: Constraint | undefined = undefined;
   #longestBlockUs = 0;
   /** Number of the last request to the store that includes it. Later ones do not extend its wait. */
@@ -95,8 +96,8 @@ export class Waiter {
   }
 
   /**
-   * The latest start that its bound permits. `max_delay_ms` bounds the wait for rates, so that the time in which a slot
-   * was missing, or a reply of the store, does not count (law L4).
+   * The latest start that its bound permits. `max_delay_ms` bounds only the wait for rates: the time in which a slot or
+   * a reply of the store was missing does not count (law L4).
    */
   latestUs(nowUs: number): number {
     return this.hasOwnBound ? this.#boundUs : this.#boundUs + this.#slotWaitUs + this.#slotWaitAtNodeUs(nowUs);
@@ -173,7 +174,7 @@ export class Waiter {
     this.#blockedSinceUs = undefined;
   }
 
-  /** Whether its own bound is over, by more than timers are late, and no reply of the store is to decide. */
+  /** Whether its own bound is over, by more than timers are late, and no reply of the store is awaited. */
   isOverdue(nowUs: number): boolean {
     return this.hasOwnBound && !this.isStoreAsked && nowUs > this.latestUs(nowUs) + LATE_TIMER_US;
   }

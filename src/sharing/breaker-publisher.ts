@@ -40,7 +40,7 @@ interface PendingOrder {
   readonly givenUs: number;
 }
 
-/** Most orders that wait to be written. Each is for another host or circuit, so only a faulty program gives more. */
+/** At most this many orders wait to be written, each for another host or circuit. Only a faulty program gives more. */
 const PENDING_ORDERS_MAX = 1000;
 
 /**
@@ -82,7 +82,7 @@ export class BreakerPublisher {
     this.#writeOrder({ name: recordNameOf(blocker), order, givenUs: this.#deps.time.monotonicUs() });
   }
 
-  /** Whether this process has written the state with this serial. What it knows itself is newer and more exact. */
+  /** Whether this process has written the state with this serial. Its own state is then newer and more exact. */
   isOwn(blocker: Blocker, serial: number): boolean {
     return this.#writtenSerials.get(blocker) === serial;
   }
@@ -122,7 +122,7 @@ export class BreakerPublisher {
    */
   #missing(blocker: Blocker, serialOf: (record: BreakerRecord) => number, receivedUs?: number): IsMissing {
     const knownSerial = serialOf(this.#deps.known(recordNameOf(blocker)));
-    // Of several that could not be written, the last one counts.
+    // If several cooldowns could not be written, the last one counts.
     const unwrittenUs = this.#unwrittenUs.has(blocker) ? (receivedUs ?? this.#unwrittenUs.get(blocker)) : undefined;
     if (unwrittenUs === undefined) return record => serialOf(record) < knownSerial;
     return (record, _, storeUs) => serialOf(record) <= storeUs(unwrittenUs);
@@ -152,7 +152,7 @@ export class BreakerPublisher {
     serial?: number,
   ): void {
     const sinceUs = receivedUs ?? this.#deps.time.monotonicUs();
-    // Of two that are running the later end counts, whichever is newer.
+    // Of two running cooldowns the later end counts, whichever is newer.
     const step: BreakerStep = (record, nowUs, storeUs) => {
       const isLater = serial === undefined && record.serverCooldown.untilUs > nowUs;
       if (!isLater && !isMissing(record, nowUs, storeUs)) return record;
@@ -166,8 +166,8 @@ export class BreakerPublisher {
 
   /**
    * Writes state of this process, unless the store holds an order that the process had not applied when it changed.
-   * @param receivedUs when the server has sent the Retry-After that is written; undefined for other state. It is
-   * written if the order is older
+   * @param receivedUs when the Retry-After that is written was received; undefined for other state. A Retry-After is
+   *   written if the order is older
    */
   #write(blocker: Blocker, step: BreakerStep, receivedUs?: number): void {
     const name = recordNameOf(blocker);

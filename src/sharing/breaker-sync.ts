@@ -33,26 +33,26 @@ import { type ApplyRecord, PeerRecords } from "./peer-records.ts";
 import { ProbeLeases } from "./probe-leases.ts";
 
 /**
- * The default time limit of a call (30 s) and a margin. A probe that takes longer loses its lease. The probe of a
- * process that died is free again after this.
+ * The default time limit of a call (30 s) and a margin. A probe that takes longer loses its lease. If the process of a
+ * probe has died, another process may probe after this time.
  */
 const PROBE_LEASE_US = 35_000_000;
 /** A probe permission that is not used within this time is returned. */
 const UNUSED_MS = 1000;
-/** A caller that asks again after this finds the permission, if the peers have given it, before it is returned. */
+/** A caller that asks again after this time finds the permission of the peers before it is returned unused. */
 const PENDING_US = 500_000;
-/** After a refusal the store is not asked for a probe again before this. */
+/** After a refusal the store is not asked for a probe again for this long. */
 const REFUSED_US = 50_000;
 /** How often records are re-read while requests wait for a circuit or cooldown, which another process may end early. */
 const POLL_MS = 500;
-/** A store that is away is not asked again before this. */
+/** A store that is away is not asked again for this long. */
 const RETRY_US = 1_000_000;
 
 /** The parts of a call that decide which records it needs. */
 type RecordedCall = Pick<EntryRequest, "host" | "path" | "partition" | "resolver" | "service">;
 
 /**
- * Keeps the breakers of this process and the records of its peers in step. It writes local changes to the store, reads
+ * Synchronises the breakers of this process with the records of its peers. It writes local changes to the store, reads
  * a record before a request is granted or refused by it, applies what it reads, and leases probes. When that changes
  * something for waiting requests, it calls `wake`, and `takeChanges` says what.
  */
@@ -236,8 +236,8 @@ export class BreakerSync implements ProbePermissions {
     this.#probesRequested += 1;
     const id = `${this.#ownProbes}${this.#probesRequested}`;
     let isRefused = false;
-    // If the store is away, the probe may be sent. So it may if the circuit is closed for the peers, which send any call:
-    // a store that has lost its last changes does not know that this process has opened it.
+    // If the store is away, the probe may be sent. It may also be sent if the record says that the circuit is closed:
+    // then the peers send any call, and the store has lost the change that opened the circuit.
     await this.#write(recordNameOf(circuit), (record, nowUs) => {
       const probe = { id, expiresUs: nowUs + PROBE_LEASE_US };
       const next = leaseProbe(record, circuitName(circuit), probe, circuit.policy.trialCalls, nowUs);
@@ -269,8 +269,8 @@ export class BreakerSync implements ProbePermissions {
   }
 
   /**
-   * The records of everything that may deny the call: its host, its service, its partition, its resolver. Of a service
-   * that the call names itself, the record has the rates that an operator has ordered.
+   * The records of everything that may deny the call: its host, its service, its partition, its resolver. If the call
+   * names a service, the record of that service has the rates that an operator has ordered for it.
    */
   #recordNamesOf(call: RecordedCall): readonly BreakerRecordName[] {
     const names = this.#breakers.table.unitNamesOf(call).map(hostRecordName);
@@ -308,7 +308,7 @@ export class BreakerSync implements ProbePermissions {
     };
   }
 
-  /** Never rejects: a failure of the store becomes a change. Resolves to false then. */
+  /** Never rejects: a failure of the store becomes a change, and the result is false. */
   async #reach(access: Promise<void>): Promise<boolean> {
     try {
       await access;
@@ -345,7 +345,7 @@ export class BreakerSync implements ProbePermissions {
   }
 }
 
-/** The record without some of its probes: a process knows its own better than the store does. */
+/** The record without the probes of this process, which it knows better than the store does. */
 function withoutProbes(record: BreakerRecord, isDropped: (id: string) => boolean): BreakerRecord {
   const circuits = Object.entries(record.circuits).map(([name, circuit]) => [
     name,

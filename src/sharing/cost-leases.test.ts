@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ReferencedTime } from "../../test/sharing/referenced-time.ts";
 import { RateLimitExceeded, StoreError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
 import type { Grant } from "../limiter/grant.ts";
@@ -11,8 +12,13 @@ import { FakeTime } from "../testing/fake-time.ts";
 const HOST = "a.example";
 
 /** Several gates that share a store, as in separate processes, with these limits of costs. */
-function processesOf(count: number, costs: string, totalCosts?: string, wrap = (store: Store) => store) {
-  const time = new FakeTime();
+function processesOf(
+  count: number,
+  costs: string,
+  totalCosts?: string,
+  wrap = (store: Store) => store,
+  time = new FakeTime(),
+) {
   const store = new MemoryStore(time);
   const metadata = { rates: "100/s", costs: { credits: costs }, guard_ms: 0, max_delay_ms: 60_000 };
   const total = totalCosts === undefined ? {} : { total: { costs: { credits: totalCosts }, guard_ms: 0 } };
@@ -185,4 +191,36 @@ test("a debt that arises during an exchange is taken from the store right after 
   await time.advance(200);
   const [refused] = await Promise.all([call(1, 5, 1000).catch(error => error), time.advance(500)]);
   assert.ok(refused instanceof RateLimitExceeded, String(refused));
+});
+
+test("after the last call, leases and debts do not keep a program alive", async () => {
+  const time = new ReferencedTime();
+  const { call } = processesOf(1, "10/DAY", undefined, store => store, time);
+  const called = call(0, 5).then(grant => {
+    grant.release();
+    grant.settle({ credits: 25 });
+  });
+  await time.advance(100);
+  await called;
+  assert.ok(time.armedTimers > 0);
+  assert.equal(time.referenced.size, 0);
+});
+
+test("a debt is paid when its own window has capacity, whatever other debts wait for", async () => {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const costs = { credits: "10/DAY", pages: "10/MINUTE" };
+  const policy = limitPoliciesFrom({ hosts: { [HOST]: { metadata: { rates: "100/s", costs, guard_ms: 0 } } } }, "test");
+  const [first, second] = ["p0", "p1"].map(name => new Gate(policy, time, { store: store.member(name) }));
+  const entered = Promise.resolve(first?.enter({ host: HOST, role: "metadata", costs: { credits: 5, pages: 5 } }));
+  await time.advance(100);
+  const grant = (await entered) as Grant;
+  grant.written();
+  grant.release();
+  grant.settle({ credits: 25, pages: 25 });
+  await time.advance(61_000);
+  const refused = Promise.resolve(
+    second?.enter({ host: HOST, role: "metadata", costs: { credits: 0, pages: 1 }, maxWaitMs: 0 }),
+  );
+  await Promise.all([assert.rejects(refused, RateLimitExceeded), time.advance(100)]);
 });

@@ -6,12 +6,13 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import { UnitLease } from "../limiter/unit-lease.ts";
 import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type StoreClaim } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
+import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 import type { DeadProcesses } from "./dead-processes.ts";
 import type { PeerChange } from "./peer-change.ts";
 
-/** As for units: an amount that is not used within this time is returned. */
+/** As for units: a leased amount that is not used within this time is returned. */
 const USE_WITHIN_US = 1_000_000;
-/** At most the costs of so many requests are leased at once. */
+/** At most the costs of this many requests are leased at once. */
 const MAX_REQUESTS_PER_LEASE = 16;
 
 /** One unit of a role budget, such as its credits. */
@@ -46,6 +47,7 @@ export class CostLeases {
   #isDue = false;
   #renewal: Timer | undefined;
   #retry: Timer | undefined;
+  #retryUs = 0;
 
   /** `isAway`: the unit leases have found that the store does not answer, and try it again. */
   constructor(store: BudgetStore, time: Time, dead: DeadProcesses, isAway: () => boolean, wake: () => void) {
@@ -243,11 +245,16 @@ export class CostLeases {
       debt.amount -= reply.units;
     }
     if (debt.amount === 0) this.#debts.delete(debt.cost);
-    else this.#retry ??= this.#payLater(reply?.kind === "wait" ? reply.waitMs : 1);
+    else this.#payLater(reply?.kind === "wait" ? reply.waitMs : 1);
   }
 
-  #payLater(ms: number): Timer {
-    return this.#time.setTimer(ms, () => {
+  /** One timer for all debts: it fires when the first of them may be paid. */
+  #payLater(ms: number): void {
+    const retryUs = this.#time.monotonicUs() + ms * 1000;
+    if (this.#retry !== undefined && this.#retryUs <= retryUs) return;
+    this.#retry?.cancel();
+    this.#retryUs = retryUs;
+    this.#retry = setUnreferencedTimer(this.#time, ms, () => {
       this.#retry = undefined;
       this.#scheduleExchange();
     });
@@ -255,7 +262,7 @@ export class CostLeases {
 
   /** Renews the leases of this process well before they expire, and returns what is unused. */
   #renewLater(): Timer {
-    return this.#time.setTimer(LEASE_MS / 3, () => {
+    return setUnreferencedTimer(this.#time, LEASE_MS / 3, () => {
       this.#renewal = undefined;
       for (const cost of this.#leased.keys()) {
         const lease = leaseOf(cost);
@@ -278,7 +285,7 @@ function leaseOf(cost: CostLog): UnitLease {
 function claimsOf({ roleBudget, cost: { unit } }: LeasedCost): readonly StoreClaim[] {
   const claims: StoreClaim[] = [];
   for (let at: Budget | undefined = roleBudget; at; at = at.above) {
-    const policy = at.policy.costs.find(one => one.unit === unit);
+    const policy = at.policy.costs.find(cost => cost.unit === unit);
     if (policy === undefined) continue;
     const windows = policy.windows.map(({ limit, spanUs }, index) => ({
       limit,

@@ -24,11 +24,11 @@ export interface FailurePublisherDeps {
   readonly known: (name: BreakerRecordName) => BreakerRecord;
   /** Resolves to false if the store could not be reached. */
   readonly write: (name: BreakerRecordName, step: BreakerStep) => Promise<boolean>;
-  /** The store is away and is not to be asked yet. This process then counts for itself. */
+  /** Whether the store is away and must not be asked yet. Then only this process counts its failures. */
   readonly isAway: () => boolean;
 }
 
-/** Results that are written together. More than these cannot change what the circuit does. */
+/** At most this many results are written together. After as many failures, further ones make no difference. */
 const BATCH_MAX = 100;
 
 /**
@@ -41,7 +41,7 @@ export class FailurePublisher {
   readonly #deps: FailurePublisherDeps;
   /** Results that wait for the write of their record. */
   readonly #batches = new Map<BreakerRecordName, BreakerStep[]>();
-  /** Circuits and cooldowns that a write of this process has started and this process has not applied yet. */
+  /** Circuits and cooldowns that a write of this process has opened or started, and that are not applied here yet. */
   readonly #counted = new Map<BreakerRecordName, CountedChange & { readonly batch: readonly BreakerStep[] }>();
 
   constructor(deps: FailurePublisherDeps) {
@@ -84,7 +84,7 @@ export class FailurePublisher {
     if (withoutUnreached(known) !== known) this.#add(recordNameOf(unit), withoutUnreached);
   }
 
-  /** The circuits and the cooldown that a write of this process has started. Each change is returned once. */
+  /** The circuits that a write of this process has opened, and whether it has started a cooldown. Returned once. */
   takeCounted(name: BreakerRecordName): CountedChange | undefined {
     const counted = this.#counted.get(name);
     this.#counted.delete(name);
@@ -103,7 +103,7 @@ export class FailurePublisher {
     const end = () => this.#batches.get(name) === batch && this.#batches.delete(name);
     const writing = this.#deps.write(name, (record, nowUs, storeUs) => {
       end();
-      const next = batch.reduce((at, one) => one(at, nowUs, storeUs), record);
+      const next = batch.reduce((before, each) => each(before, nowUs, storeUs), record);
       this.#recordOpened(name, batch, record, next);
       return next;
     });

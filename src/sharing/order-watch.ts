@@ -21,6 +21,7 @@ export class OrderWatch {
   #subscription: SignalSubscription | undefined;
   /** Undefined before the log was first read: the orders in it are older than everything this process knows. */
   #sequence: number | undefined;
+  /** Sequence numbers of the orders that have no effect in this process. */
   #shadowed: readonly number[] = [];
   #hosts: ReadonlySet<string> = new Set();
   #checking: Promise<void> | undefined;
@@ -96,9 +97,9 @@ export class OrderWatch {
     this.#sequence = log.sequence;
     this.#hosts = new Set(log.entries.flatMap(({ name }) => hostOfRecord(name) ?? []));
     if (entries.length === 0) return true;
-    const wasShadowed = this.#shadowed.filter(sequence => log.entries.some(entry => entry.sequence === sequence));
+    const stillListed = this.#shadowed.filter(sequence => log.entries.some(entry => entry.sequence === sequence));
     const shadowed = entries.filter(({ name }) => isShadow(name)).map(({ sequence }) => sequence);
-    this.#shadowed = [...new Set([...wasShadowed, ...shadowed])];
+    this.#shadowed = [...new Set([...stillListed, ...shadowed])];
     onApplied();
     return true;
   }

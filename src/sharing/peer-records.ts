@@ -10,8 +10,8 @@ export interface RecordKind<Value> {
   /** Until when the store keeps a record, on the same clock as its instants. */
   readonly expiryUs: (record: Value, nowUs: number) => number;
   /**
-   * Puts back what `record` must not lose and `known` still has; `record` itself if it lacks nothing. What it puts back
-   * is also written to the store. @default nothing is put back
+   * Adds to `record` what it must not lose and `known` still has; returns `record` itself if nothing is missing. The
+   * result is also written to the store. @default nothing is added
    */
   readonly restore?: ((record: Value, known: Value) => Value) | undefined;
 }
@@ -25,8 +25,8 @@ export type ApplyRecord<Value> = (record: Value, known: Value, storeUs: number) 
 
 /**
  * A change of a record, computed from the record in the store. `nowUs` is the time by the clock of the store. `storeUs`
- * converts an instant of this process to that clock, because a step may run long after what it reports. The result is
- * never too early. It is too late by at most the time that the message takes to the store.
+ * converts an instant of this process to that clock, because a step may run long after the event that it reports. The
+ * result is never too early. It is too late by at most the time that the message takes to the store.
  */
 export type RecordStep<Value> = (record: Value, nowUs: number, storeUs: (localUs: number) => number) => Value;
 

@@ -6,9 +6,15 @@ import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 
 /** A store that answers within this time is near: it is asked only when units are needed. */
 const NEAR_US = 5000;
-/** If a reply takes longer, the store or this process is overloaded. Leasing further ahead would only take units from the other processes. */
+/**
+ * If a reply takes longer, the store or this process is overloaded. Leasing further ahead would only take units from the
+ * other processes.
+ */
 const MAX_ROUND_TRIP_US = 500_000;
-/** The only user of a key leases the units of this many round trips: one for the reply, one for the report, one in reserve. */
+/**
+ * The only user of a key leases the units of this many round trips: one for the reply, one for the report, one in
+ * reserve.
+ */
 const ROUND_TRIPS_AHEAD = 3;
 /**
  * An announced wait is often exceeded a little. A unit that becomes free up to 1/20 of the announced wait later (at most
@@ -40,11 +46,11 @@ export class RequestPace {
 
   /** An exchange took this long. */
   replied(tookUs: number): void {
-    const us = Math.min(MAX_ROUND_TRIP_US, tookUs);
-    this.#roundTripUs = this.#roundTripUs === 0 ? us : (7 * this.#roundTripUs + us) / 8;
+    const boundedUs = Math.min(MAX_ROUND_TRIP_US, tookUs);
+    this.#roundTripUs = this.#roundTripUs === 0 ? boundedUs : (7 * this.#roundTripUs + boundedUs) / 8;
   }
 
-  /** What the store has replied. Remembered only while it matters. */
+  /** Adjusts the pace of a key to a reply of the store. */
   adjust(roleBudget: RoleBudget, reply: LeaseReply): void {
     const isOnlyUser = reply.kind === "granted" && reply.isOnlyUser === true;
     const waitMs = reply.kind === "wait" ? reply.waitMs : (reply.nextMs ?? 0);

@@ -33,8 +33,8 @@ export class SharedBreakers {
   #isClosed = false;
   #awaySinceUs: number | undefined;
   #wasReached = false;
-  /** The store was never reached, and no retry can succeed. */
-  #hopeless: StoreError | undefined;
+  /** Set if the store was never reached and no retry can succeed. */
+  #permanentError: StoreError | undefined;
   #listenedUs = Number.NEGATIVE_INFINITY;
   /** Ends when the orders were first read: from then on the process applies each new one. */
   #started: Promise<void> | undefined;
@@ -61,7 +61,7 @@ export class SharedBreakers {
 
   /**
    * Reads what the peers know about the request, and waits for their reply if it needs their permission to probe. If the
-   * store is away, the request goes by what this process knows. Rejects with a StoreError if the store can never work.
+   * store is away, only what this process knows decides. Rejects with a StoreError if the store can never work.
    */
   async refresh(request: AllowRequest): Promise<void> {
     if (this.#isClosed) return;
@@ -94,7 +94,7 @@ export class SharedBreakers {
 
   async #refreshed(reading: Promise<void> | undefined): Promise<void> {
     await reading;
-    if (this.#hopeless !== undefined) throw this.#hopeless;
+    if (this.#permanentError !== undefined) throw this.#permanentError;
     this.#wasReached ||= reading !== undefined && this.#awaySinceUs === undefined;
   }
 
@@ -107,7 +107,7 @@ export class SharedBreakers {
     this.#started ??= listening;
   }
 
-  /** What happens meanwhile is served by the same loop, as in the gate. */
+  /** Changes that occur while the loop runs are served by the same loop, as in the gate. */
   #serve(): void {
     if (this.#isServing) return;
     this.#isServing = true;
@@ -131,14 +131,14 @@ export class SharedBreakers {
     if (away === undefined) {
       const awayMs = (nowUs - (this.#awaySinceUs ?? nowUs)) / 1000;
       this.#awaySinceUs = undefined;
-      this.#hopeless = undefined;
+      this.#permanentError = undefined;
       emitter.emit({ event_type: "store_back", away_ms: awayMs });
       this.#warn(backText(awayMs));
       return;
     }
     const { processes, error } = away;
     this.#awaySinceUs = nowUs;
-    if (error.isPermanent && !this.#wasReached) this.#hopeless = error;
+    if (error.isPermanent && !this.#wasReached) this.#permanentError = error;
     emitter.emit({ event_type: "store_away", processes, mode: "share", message: error.message });
     this.#warn(awayText(away));
   }

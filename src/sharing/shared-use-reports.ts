@@ -4,7 +4,7 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import { knownUse, saidUse } from "../limiter/shared-use.ts";
 import type { ClaimUse, StoreClaim, UseReport } from "../stores/store.ts";
 
-/** At most this many role budgets are remembered whose use the store has reported. The oldest is dropped first. */
+/** The last reported use is remembered for at most this many role budgets. The oldest is dropped first. */
 const KNOWN_MAX = 4096;
 
 /** Units that were sent without a lease, and when the newest of them was written. */
@@ -33,7 +33,7 @@ export interface TakenReports {
  */
 export class SharedUseReports {
   #sent = new Map<RoleBudget, UnleasedUnits>();
-  /** Of budgets that a reload has added: units that others have counted before. */
+  /** Units that budgets have taken over from others since a reload, and that are not reported yet. */
   #takenOver: readonly TakenOver[] = [];
   readonly #known = new Set<RoleBudget>();
 
@@ -90,7 +90,7 @@ export class SharedUseReports {
     return {
       reports,
       delivered: atUs => {
-        // A store that had lost its data has it again. From now on the process can detect that it is lost once more.
+        // A store that had lost its data has it again. From now on the process can detect another loss.
         for (const [index, budget] of [...reported.keys()].entries()) {
           const { known = [], sent: units = 0 } = reports[index] ?? {};
           budget.sharedUse = { sentUs: nowUs, atUs, used: known.map(used => used + units) };
@@ -154,14 +154,14 @@ function claimOf(budget: Budget, nowUs: number): StoreClaim {
 /** A store keeps a budget for longer than this after the last contact, even if no unit of it is in use any more. */
 export const KEPT_US = 20_000_000;
 
-/** How old the knowledge of units in use is; undefined if none of them can still count. */
+/** How long ago the store last reported the use of a budget; undefined if none of the used units can still count. */
 function ageOfUse({ sharedUse, sharedContactUs, claimedWindows }: Budget, nowUs: number): number | undefined {
   const contactAgoUs = nowUs - sharedContactUs;
   if (contactAgoUs < KEPT_US) return contactAgoUs;
   if (sharedUse === undefined) return undefined;
   const ageUs = nowUs - sharedUse.atUs;
-  const counts = claimedWindows.some(({ spanUs }, index) => ageUs < spanUs && (sharedUse.used[index] ?? 0) > 0);
-  return counts ? ageUs : undefined;
+  const mayStillCount = claimedWindows.some(({ spanUs }, index) => ageUs < spanUs && (sharedUse.used[index] ?? 0) > 0);
+  return mayStillCount ? ageUs : undefined;
 }
 
 function isUseful(roleBudget: RoleBudget, nowUs: number): boolean {

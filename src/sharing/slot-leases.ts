@@ -28,9 +28,9 @@ interface SlotLease {
 
 /**
  * Leases slots of budgets whose `max_concurrent` is shared by all processes (`shared: true`). A slot is leased before a
- * request is sent and returned when it has ended, so that the store can give it to the waiting process with the fewest
- * slots. After each exchange it calls `wake`, and `takeChanges` says what has changed. Not asked while the store is
- * away.
+ * request is sent, and returned when the request has ended. The store then gives the slot to the waiting process with the
+ * fewest slots. After each exchange it calls `wake`, and `takeChanges` says what has changed. While the store is away no
+ * slots are requested.
  */
 export class SlotLeases {
   readonly #store: Store;

@@ -3,12 +3,12 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 
-/** All processes together keep at most one of this many parts of a limit. */
+/** All processes together keep at most 1/64 of a limit as spare units. */
 const SPARE_PARTS = 64;
-/** Units are kept for at most `KEEP_US`, and for at most one of `KEEP_PARTS` parts of the shortest window. */
+/** Spare units are kept for at most 50 ms, and for at most 1/20 of the shortest window. */
 const KEEP_US = 50_000;
 const KEEP_PARTS = 20;
-/** A lease that was used up quickly is followed by one of so many times its units. */
+/** After a lease that was used up quickly, the next one has this many times its units. */
 const GROWTH = 4;
 
 export interface SpareUnitsOptions {
@@ -34,11 +34,11 @@ export class SpareUnits {
     this.#options = options;
   }
 
-  /** The process requests units of this budget now: how many spare ones it requests with them. */
+  /** How many spare units the process requests with the units that it requests now. */
   grow(roleBudget: RoleBudget, nowUs: number): number {
     const before = this.#spare.get(roleBudget) ?? 0;
     const wasQuick = nowUs - (roleBudget.unitLease?.leasedUs ?? Number.NEGATIVE_INFINITY) <= keepUs(roleBudget);
-    const spare = wasQuick ? Math.min(GROWTH * (before + 1) - 1, this.#most(roleBudget)) : 0;
+    const spare = wasQuick ? Math.min(GROWTH * (before + 1) - 1, this.#maxSpare(roleBudget)) : 0;
     if (spare > 0) this.#spare.set(roleBudget, spare);
     else this.#spare.delete(roleBudget);
     return spare;
@@ -68,7 +68,7 @@ export class SpareUnits {
     return this.#options.time.monotonicUs() - leasedUs >= keepUs(roleBudget);
   }
 
-  #most(roleBudget: RoleBudget): number {
+  #maxSpare(roleBudget: RoleBudget): number {
     const parts = SPARE_PARTS * Math.max(1, this.#options.processes());
     let most = Number.POSITIVE_INFINITY;
     for (let at: Budget | undefined = roleBudget; at; at = at.above) {

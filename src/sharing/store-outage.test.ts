@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ReferencedTime } from "../../test/sharing/referenced-time.ts";
 import { RateLimitExceeded, StoreError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
@@ -13,7 +14,7 @@ const HOST = "a.example";
 
 /** A gate whose store can be away. */
 class OutageGate {
-  readonly time = new FakeTime();
+  readonly time = new ReferencedTime();
   readonly gate: Gate;
   readonly events: LimiterEvent[] = [];
   readonly warnings: string[] = [];
@@ -169,6 +170,35 @@ test("a store that can never work fails the calls with its own error", async () 
   one.error = new StoreError("WRONGPASS", { isPermanent: true });
   await assert.rejects(one.send({ maxWaitMs: 1000 }), { name: "StoreError", message: "WRONGPASS" });
   await assert.rejects(one.send(), { name: "StoreError" });
+  await one.gate.close();
+});
+
+test("a store that is back does not keep a program alive until the full limits apply", async () => {
+  const one = new OutageGate({ mode: "share", fleetSize: undefined });
+  await one.send();
+  await one.time.advance(100);
+  one.error = new StoreError("no connection");
+  const sent = one.sendAll(1);
+  await one.time.advance(5000);
+  await sent;
+  one.error = undefined;
+  await one.time.advance(600);
+  assert.deepEqual(
+    one.storeEvents.map(({ event_type }) => event_type),
+    ["store_away", "store_back"],
+  );
+  assert.ok(one.time.armedTimers > 0);
+  assert.equal(one.time.referenced.size, 0);
+  await one.gate.close();
+});
+
+test("the warning about a store that can never work names its error, and no setting that was not made", async () => {
+  const one = new OutageGate({ mode: "share", fleetSize: 2 }, true);
+  one.error = new StoreError("WRONGPASS", { isPermanent: true });
+  await assert.rejects(one.send({ maxWaitMs: 1000 }), { name: "StoreError" });
+  assert.deepEqual(one.warnings, [
+    "the shared store cannot be used: WRONGPASS; calls are refused until the store or its configuration is corrected",
+  ]);
   await one.gate.close();
 });
 

@@ -23,6 +23,8 @@ export interface StoreAway {
   readonly isUncounted?: boolean;
   /** True if the store answers, but has lost the use of a budget. */
   readonly hasLostData?: boolean;
+  /** True if the store was never reached and no retry can succeed: calls are refused, whatever the policy says. */
+  readonly isUnusable?: boolean;
   readonly error: StoreError;
 }
 
@@ -46,7 +48,7 @@ const QUIET_US = 500_000;
 /** Whether the store answers, how many processes share it, and when a store that is away is tried again. */
 export class StoreOutage {
   readonly #options: StoreOutageOptions;
-  readonly #count = new RecentMaximum();
+  readonly #processCount = new RecentMaximum();
   #away: StoreAway | undefined;
   #sinceUs = 0;
   #contactUs = Number.NEGATIVE_INFINITY;
@@ -69,7 +71,7 @@ export class StoreOutage {
     return this.#sinceUs;
   }
 
-  /** Whether requests are sent without leases, on this process's share of the limits. */
+  /** Whether requests are sent without leases, within this process's share of the limits. */
   get isSharing(): boolean {
     return this.#away?.mode === "share";
   }
@@ -77,7 +79,7 @@ export class StoreOutage {
   /** The store has answered an exchange. `processes` is the number that it has counted. */
   reached(processes: number): void {
     this.#contactUs = this.#options.time.monotonicUs();
-    this.#count.add(processes, this.#contactUs);
+    this.#processCount.add(processes, this.#contactUs);
   }
 
   /**
@@ -94,11 +96,11 @@ export class StoreOutage {
     const { mode, fleetSize } = policy();
     // The other processes count this one only within a lease: later, its share is not reserved.
     const isCounted = nowUs - this.#contactUs < LEASE_MS * 1000;
-    const processes = isCounted ? Math.max(this.#count.at(nowUs), fleetSize ?? 1) : fleetSize;
-    const isHopeless = error.isPermanent && this.#contactUs === Number.NEGATIVE_INFINITY;
+    const processes = isCounted ? Math.max(this.#processCount.at(nowUs), fleetSize ?? 1) : fleetSize;
+    const isUnusable = error.isPermanent && this.#contactUs === Number.NEGATIVE_INFINITY;
     const isUncounted = mode === "share" && processes === undefined;
-    const withoutStore = isHopeless ? "refuse" : isUncounted ? "wait" : mode;
-    this.#away = { mode: withoutStore, processes: processes ?? 1, isUncounted, hasLostData, error };
+    const modeInForce = isUnusable ? "refuse" : isUncounted ? "wait" : mode;
+    this.#away = { mode: modeInForce, processes: processes ?? 1, isUncounted, hasLostData, isUnusable, error };
     this.#sinceUs = nowUs;
     return true;
   }
@@ -142,7 +144,7 @@ export class StoreOutage {
     if (!keepsAlive) this.#timer.unref?.();
   }
 
-  /** The store has answered, but another call has failed a moment ago: it is asked again when that is long enough ago. */
+  /** The store has answered, but another call has failed a moment ago: the store is asked again `QUIET_US` after that. */
   probeWhenQuiet(): void {
     if (this.#isClosed) return;
     this.#probeUs = this.#failedUs + QUIET_US;
@@ -189,7 +191,13 @@ class RecentMaximum {
 }
 
 /** One sentence for people when an outage begins. */
-export function awayText({ mode, processes, isUncounted = false, hasLostData = false, error }: StoreAway): string {
+export function awayText(away: StoreAway): string {
+  const { mode, processes, isUncounted = false, hasLostData = false, isUnusable = false, error } = away;
+  if (isUnusable)
+    return (
+      `the shared store cannot be used: ${error.message}; ` +
+      "calls are refused until the store or its configuration is corrected"
+    );
   const what = hasLostData ? error.message : `the shared store does not answer: ${error.message}`;
   const until = hasLostData ? "until the processes have reported their use" : "until it is back";
   if (mode === undefined) return `${what}; circuits and cooldowns are not shared ${until}`;
@@ -200,7 +208,7 @@ export function awayText({ mode, processes, isUncounted = false, hasLostData = f
   return `${what}; calls wait ${until} (${reason})`;
 }
 
-/** One sentence for people when it ends. */
+/** One sentence for people when an outage ends. */
 export function backText(awayMs: number): string {
   return `the shared store is used again after ${formatWait(awayMs)}`;
 }

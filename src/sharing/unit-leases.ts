@@ -15,9 +15,9 @@ import { type UnitRequest, UnitRequests } from "./unit-requests.ts";
 
 /** After an order the store is asked again within this time, as long as another process claims stricter limits. */
 const OVERRULED_RETRY_MS = 1000;
-/** The process was stopped during a longer exchange. Meanwhile the store may have dropped a budget that was idle. */
+/** If an exchange takes longer, the process was stopped. Meanwhile the store may have dropped an idle budget. */
 const LATE_US = LEASE_MS * 1000 - KEPT_US;
-/** Exchanges in flight with a store far away. */
+/** Maximum number of exchanges in flight with a store far away. */
 const MAX_EXCHANGES = 4;
 
 export interface UnitLeasesOptions {
@@ -58,7 +58,7 @@ export class UnitLeases {
   #limitsVersion = 0;
   #exchanging = 0;
   #isScheduled = false;
-  /** A settlement is not to wait for the next request of units. */
+  /** Whether settlements must be sent without waiting for the next request of units. */
   #isDue = false;
 
   constructor({ store, time, dead, random, awayPolicy, wake, onRequest }: UnitLeasesOptions) {
@@ -271,16 +271,9 @@ export class UnitLeases {
         this.#requests.replied(request, replies[index]);
         this.#askAhead(request.roleBudget, request.least);
       }
-      // A reply that was under way when the store was lost grants nothing.
-      if (version !== this.#limitsVersion || this.#outage.away !== undefined)
-        for (const roleBudget of roleBudgets) this.#units.returnUnused(roleBudget);
-      for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
+      this.#dropOutdated(roleBudgets, sentUs, version);
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
-      if (this.#time.monotonicUs() - sentUs >= LATE_US) for (const roleBudget of lost) this.#dropReply(roleBudget);
-      else if (lost.length > 0) {
-        this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), sentUs, true), [], lost);
-        if (this.#outage.isProbeDue(this.#time.monotonicUs())) this.#scheduleExchange();
-      }
+      this.#handleLostData(lost, sentUs);
     } catch (error) {
       this.#exchanging -= 1;
       reports?.failed();
@@ -347,8 +340,26 @@ export class UnitLeases {
     return this.#isOrderedSince(roleBudget, nowUs - LEASE_MS * 1000) ? OVERRULED_RETRY_MS : LEASE_MS;
   }
 
-  #isOrderedSince(roleBudget: RoleBudget, us: number): boolean {
-    return (this.#orderedUs.get(roleBudget) ?? Number.NEGATIVE_INFINITY) >= us;
+  #isOrderedSince(roleBudget: RoleBudget, sinceUs: number): boolean {
+    return (this.#orderedUs.get(roleBudget) ?? Number.NEGATIVE_INFINITY) >= sinceUs;
+  }
+
+  /** Drops replies to requests that were sent before the limits changed, or were under way when the store was lost. */
+  #dropOutdated(roleBudgets: readonly RoleBudget[], sentUs: number, limitsVersion: number): void {
+    if (limitsVersion !== this.#limitsVersion || this.#outage.away !== undefined)
+      for (const roleBudget of roleBudgets) this.#units.returnUnused(roleBudget);
+    for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
+  }
+
+  /** The store has lost the use of these role budgets. After a long exchange it may only have dropped idle budgets. */
+  #handleLostData(lost: readonly RoleBudget[], sentUs: number): void {
+    if (lost.length === 0) return;
+    if (this.#time.monotonicUs() - sentUs >= LATE_US) {
+      for (const roleBudget of lost) this.#dropReply(roleBudget);
+      return;
+    }
+    this.#storeLost(this.#outage.failed(new StoreError(LOST_DATA), sentUs, true), [], lost);
+    if (this.#outage.isProbeDue(this.#time.monotonicUs())) this.#scheduleExchange();
   }
 
   /** What a reply says is no longer true: it grants nothing, and the store is asked again. */
@@ -366,9 +377,8 @@ export class UnitLeases {
     if (isFirstFailure) this.#changes.push({ kind: "store", shares: "limits", away: this.#outage.away });
     // Units that were not needed yet, or leased ahead, would be used when the store has long been away.
     this.#units.returnAllUnused();
-    // Requests that accumulated during the exchange are dropped too, so that no waiting request depends on a reply that
-    // will not come.
-    // Those that wait for the store are tried again too: if they still wait, the store is tried again.
+    // Requests to the store that were not sent yet are dropped too, so that no waiting request depends on a reply that
+    // will not come. Requests that wait for the store are tried again: if they still wait, the store is tried again.
     const requesting = new Set([...roleBudgets, ...this.#requests.drop(), ...this.#awaiting]);
     this.#awaiting.clear();
     for (const roleBudget of requesting) {

@@ -32,7 +32,7 @@ export class UnitRequests {
     return this.#wanted.size;
   }
 
-  /** At least `least` units, for `wanted` of the waiting requests, and spare ones. */
+  /** Requests at least `least` units, up to `wanted` for the waiting requests, and spare ones. */
   add(roleBudget: RoleBudget, least: number, wanted: number): void {
     this.#pace.asking(roleBudget);
     const most = wanted + this.#spare.grow(roleBudget, this.#time.monotonicUs());
@@ -50,7 +50,7 @@ export class UnitRequests {
     return requests;
   }
 
-  /** Drops all requests that were not sent, and says whose they were. */
+  /** Drops all requests that were not sent, and returns their role budgets. */
   drop(): readonly RoleBudget[] {
     const dropped = [...this.#wanted.keys()];
     this.#wanted.clear();

@@ -5,8 +5,8 @@ import type { RoleRecords } from "./role-records.ts";
  * Pure: each function takes a record and returns the next one, or the same object when nothing changed.
  *
  * Every change of a part raises its serial. A process remembers the serials it has applied, so that it can tell new
- * records from known ones, and a change based on an older serial has no effect (law B3). Serials follow the store's
- * clock, so that a store that lost its data does not reuse one.
+ * records from known ones. A change based on an older serial has no effect (law B3). Serials follow the store's clock,
+ * so that a store that lost its data does not reuse one.
  * Instants are those of the store's clock, and their names end in `Us`: stores rely on that to shift them.
  */
 export interface BreakerRecord {
@@ -18,9 +18,9 @@ export interface BreakerRecord {
   readonly operatorCooldown: BreakerCooldownRecord;
   /** Keyed by role; a resolver has one circuit. */
   readonly circuits: Readonly<Record<string, CircuitRecord>>;
-  /** An operator holds the calls of these roles, or has released them. Absent if none has. */
+  /** An operator holds the calls of these roles, or has released them. Absent without such an order. */
   readonly holds?: HoldRecords;
-  /** An operator has changed the limits of these roles or of `total`, or has ended such a change. Absent if none has. */
+  /** An operator has changed the limits of these roles or of `total`, or has ended such a change. Absent if not. */
   readonly limits?: LimitOrderRecords;
   /** Failures of the rolling window, over all roles. Absent if there are none. */
   readonly recentFailures?: readonly RecentFailures[];
@@ -60,9 +60,9 @@ export interface CircuitRecord {
   /** Failed probes since the circuit was last closed. */
   readonly reopened: number;
   readonly probes: readonly ProbeRecord[];
-  /** Raised when an operator closes or half-opens this circuit alone. Absent if none has. */
+  /** Raised when an operator closes or half-opens this circuit alone. Absent without such an order. */
   readonly epoch?: number;
-  /** An operator has opened this circuit alone. Absent if none has. */
+  /** An operator has opened this circuit alone. Absent without such an order. */
   readonly order?: BreakerCooldownRecord;
   /**
    * Failures since the last success of a closed circuit; of a half-open one, the trial calls that never reached the host.
@@ -137,7 +137,8 @@ export function circuitRecordOf({ circuits }: BreakerRecord, name: string): Circ
 /**
  * Keeps the later of two deadlines; one that is over has no effect. A cooldown of the rolling window clears its failures
  * (law B6).
- * @param sinceUs when it began: earlier than `nowUs` if the store was away then. An order that was given later ends it
+ * @param sinceUs when the cooldown began: earlier than `nowUs` if the store was away then. An order that was given after
+ *   this instant ends the cooldown
  */
 export function setCooldown(
   record: BreakerRecord,

@@ -12,7 +12,7 @@ export type Circuit =
       readonly generation: number;
       /** Consecutive failures that were not throttles. */
       readonly failures: number;
-      /** Those of them that never reached the host: a success of another process does not reset them. */
+      /** Failures among these that never reached the host: a success of another process does not reset them. */
       readonly unreached: number;
       /** Throttles since the last success. They are counted apart: a throttled host is not down (law B10). */
       readonly throttles: number;
@@ -45,7 +45,7 @@ export interface Probe {
 }
 
 export interface CircuitPolicy {
-  /** Consecutive failures that open the circuit, and consecutive throttles that do. */
+  /** This many consecutive failures, or this many throttles without a success, open the circuit. */
   readonly failMax: number;
   /** How long the circuit stays open the first time. */
   readonly resetUs: number;
@@ -223,7 +223,7 @@ export function firstLeaseEndUs(probes: readonly Probe[]): number {
 const LEAST_ESTIMATE_US = 1_000_000;
 
 /**
- * When the first of these calls is expected to end. So a caller that asks again at that instant doubles its pause each
+ * When the first of these calls is expected to end. A caller that asks again at that instant doubles its pause each
  * time.
  */
 export function estimatedEndUs(probes: readonly Probe[], nowUs: number): number {

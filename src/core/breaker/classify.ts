@@ -74,7 +74,10 @@ export function outcomeOfResponse(response: ResponseFacts, rules: ClassifyRules 
   return status >= 200 && status < 400 ? SUCCESS : NEUTRAL;
 }
 
-/** Connect, DNS, reset, timeout, a truncated body, and a head that is too large. Local shortages (EMFILE, EADDRNOTAVAIL) do not count. */
+/**
+ * Connect, DNS, reset, timeout, a truncated body, and response headers that are too large. Local shortages (EMFILE,
+ * EADDRNOTAVAIL) do not count.
+ */
 const NETWORK_CODES: ReadonlySet<string> = new Set(
   (
     "ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH EHOSTDOWN ENETDOWN ENETRESET EPROTO " +
@@ -159,12 +162,12 @@ function isCallerOrOwnError(link: unknown): boolean {
 
 function isNetworkFault(link: unknown): boolean {
   const code = property(link, "code");
-  // The answer is not HTTP. undici's errors of its parser have no code.
+  // The answer is not HTTP. Parser errors of undici have no code.
   if (property(link, "name") === "HTTPParserError") return true;
   if (typeof code !== "string") return false;
-  // undici uses this code for an HTTP/2 stream that ended early. It also uses it, with a cause, for a request that it
-  // could not open; then the cause decides.
-  // A server that closes a session normally (GOAWAY with code 0) has not failed.
+  // undici uses this code for an HTTP/2 stream that ended early, and also for a request that it could not open. The
+  // second error has a cause, and the cause decides. A server that closes a session normally (GOAWAY with code 0) has
+  // not failed.
   if (code === "UND_ERR_INFO") {
     return (
       property(link, "cause") === undefined && !/"GOAWAY" frame .* code 0$/.test(String(property(link, "message")))
@@ -173,7 +176,7 @@ function isNetworkFault(link: unknown): boolean {
   return NETWORK_CODES.has(code) || NETWORK_FAMILIES.test(code);
 }
 
-/** If the system refused a connection, or it timed out, the error names the system call `connect`. */
+/** If a connection was refused or timed out, the error names the system call `connect`. */
 function isUnreached(link: unknown): boolean {
   const code = String(property(link, "code"));
   return UNREACHED_CODES.has(code) || UNREACHED_FAMILIES.test(code) || property(link, "syscall") === "connect";

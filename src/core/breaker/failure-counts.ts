@@ -34,7 +34,7 @@ export interface WindowPolicy {
   readonly cooldownMs: number;
 }
 
-/** Bounds of a record. Failures beyond them are added to the last of the processes, or to the oldest of the instants. */
+/** Bounds of a record. Further failures are added to the last process, or to the oldest instant. */
 const PROCESSES_MAX = 8;
 const INSTANTS_MAX = 32;
 
@@ -48,10 +48,10 @@ const NO_COUNTS: FailureCounts = Object.freeze({
 });
 
 /**
- * Counts a failure of a closed circuit, and opens it when the processes have `failMax` failures together. Of a half-open
- * circuit it counts the trial calls that never reached the host, and opens it again for those of two processes. A
- * circuit whose open time is over when the failure is reported is half-open at once. A failure from before the circuit
- * was closed has no effect (law B3).
+ * Counts a failure of a closed circuit, and opens the circuit when the processes have `failMax` failures together. Of a
+ * half-open circuit, only trial calls that never reached the host are counted, and such calls of two processes open the
+ * circuit again. If the open time is over when the failure is reported, the circuit is half-open at once. A failure from
+ * before the circuit was closed has no effect (law B3).
  * @param knownThrottleSerial the newest throttle that the process had read when the call failed
  */
 export function countFailure(
@@ -72,7 +72,7 @@ export function countFailure(
   const isSameEvent = failure.isThrottled && known.throttleSerial > knownThrottleSerial;
   if (isSameEvent && known.throttledProcess !== failure.processId) return record;
   const lastUs = Math.min(nowUs, Math.max(known.lastUs ?? 0, failedUs));
-  const counts = { ...added(known, failure, nowUs), lastUs };
+  const counts = { ...withFailure(known, failure, nowUs), lastUs };
   const isOpened = isHalfOpen ? counts.unreached.length > 1 : sharedFailures(counts) >= failMax;
   const reopened = isHalfOpen ? circuit.reopened + 1 : 0;
   if (isOpened) return openCircuit(record, name, { untilUs: lastUs + resetUs, reopened }, nowUs);
@@ -130,28 +130,31 @@ function sharedRecentFailures(recent: readonly RecentFailures[]): number {
   return counted.reduce((sum, { failures }) => sum + failures, 0);
 }
 
-/** Joins the two oldest of one kind, at the earlier instant: no failure counts for longer than the window. */
+/**
+ * Joins the oldest entry with the next one of the same process, or of no process, at the earlier instant: no failure
+ * counts for longer than the window.
+ */
 function bounded(recent: readonly RecentFailures[]): readonly RecentFailures[] {
   if (recent.length <= INSTANTS_MAX) return recent;
   const [first, ...rest] = recent as readonly [RecentFailures, ...RecentFailures[]];
   const twin = rest.findIndex(({ unreachedProcess }) => unreachedProcess === first.unreachedProcess);
   const joined = { ...first, failures: first.failures + (rest[twin]?.failures ?? 0) };
-  // The oldest is dropped if it is the only one of its kind.
+  // Without such an entry, the oldest is dropped.
   return twin < 0 ? rest : [joined, ...rest.filter((_, index) => index !== twin)];
 }
 
-function added(counts: FailureCounts, { processId, isThrottled, isUnreached }: CountedFailure, nowUs: number) {
+function withFailure(counts: FailureCounts, { processId, isThrottled, isUnreached }: CountedFailure, nowUs: number) {
   if (isThrottled) {
     const throttleSerial = nextSerial(Math.max(counts.throttleSerial, counts.sinceSerial), nowUs);
     return { ...counts, throttles: counts.throttles + 1, throttleSerial, throttledProcess: processId };
   }
   if (!isUnreached) return { ...counts, reached: counts.reached + 1 };
-  return { ...counts, unreached: addedUnreached(counts.unreached, processId) };
+  return { ...counts, unreached: withUnreached(counts.unreached, processId) };
 }
 
-function addedUnreached(unreached: readonly UnreachedCount[], processId: string): readonly UnreachedCount[] {
-  const own = unreached.findIndex(one => one.processId === processId);
-  if (own < 0 && unreached.length < PROCESSES_MAX) return [...unreached, { processId, failures: 1 }];
-  const index = own < 0 ? unreached.length - 1 : own;
-  return unreached.map((one, at) => (at === index ? { ...one, failures: one.failures + 1 } : one));
+function withUnreached(unreached: readonly UnreachedCount[], processId: string): readonly UnreachedCount[] {
+  const ownIndex = unreached.findIndex(count => count.processId === processId);
+  if (ownIndex < 0 && unreached.length < PROCESSES_MAX) return [...unreached, { processId, failures: 1 }];
+  const changedIndex = ownIndex < 0 ? unreached.length - 1 : ownIndex;
+  return unreached.map((count, index) => (index === changedIndex ? { ...count, failures: count.failures + 1 } : count));
 }

@@ -41,7 +41,10 @@ export function enterRamp(ramp: Ramp, call: Probe): Ramp {
   return { ...ramp, calls: [...ramp.calls, call] };
 }
 
-/** A call was answered, not with a failure. Undefined when the ramp is over. A call that the ramp did not admit changes nothing. */
+/**
+ * A call was answered without a failure. Undefined when the ramp is over. A call that the ramp did not admit changes
+ * nothing.
+ */
 export function answerRamp(ramp: Ramp, { maxCalls }: RampPolicy, id: number): Ramp | undefined {
   const left = leaveRamp(ramp, id);
   if (left === ramp) return ramp;

@@ -3,7 +3,7 @@ export interface SlowCallPolicy {
   readonly slowUs: number;
   /** The share of slow calls that is too many, above 0 and at most 1. */
   readonly share: number;
-  /** Fewer calls within the window say nothing. */
+  /** With fewer calls in the window their share is not judged. */
   readonly minCalls: number;
   readonly windowUs: number;
 }
@@ -12,7 +12,7 @@ export interface SlowCallPolicy {
 const PARTS = 10;
 
 interface Part {
-  /** A time, not a number: a reload may change the length of the parts. */
+  /** A time, not an index: a reload may change the length of the parts. */
   readonly startUs: number;
   calls: number;
   slow: number;

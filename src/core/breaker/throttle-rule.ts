@@ -1,6 +1,6 @@
 /**
- * Recognises a throttle that its status does not show: a 200 with "API rate limit exceeded", a 403 of a firewall.
- * Every part that a rule has must match. Pure.
+ * Recognises a throttled response whose status does not show it: a 200 with "API rate limit exceeded", a 403 of a
+ * firewall. Every part that a rule has must match. Pure.
  */
 export interface ThrottleRule {
   /** Statuses that it applies to; undefined for all. */

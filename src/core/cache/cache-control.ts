@@ -79,14 +79,14 @@ export function responseControl(cacheControl: FieldValue): ResponseControl {
   if (known !== undefined) return known;
   const control = parsedResponse(cacheControl);
   if (KNOWN_RESPONSE_DIRECTIVES.size >= KNOWN_MAX) KNOWN_RESPONSE_DIRECTIVES.clear();
-  if (cacheControl.length <= KNOWN_LENGTH_MAX) KNOWN_RESPONSE_DIRECTIVES.set(cacheControl, control);
+  if (cacheControl.length <= KNOWN_CHARS_MAX) KNOWN_RESPONSE_DIRECTIVES.set(cacheControl, control);
   return control;
 }
 
 /** Servers send few different values, and each response is parsed. */
 const KNOWN_RESPONSE_DIRECTIVES = new Map<string, ResponseControl>();
 const KNOWN_MAX = 500;
-const KNOWN_LENGTH_MAX = 200;
+const KNOWN_CHARS_MAX = 200;
 
 function parsedResponse(cacheControl: FieldValue): ResponseControl {
   const parsed = directives(cacheControl);
@@ -141,8 +141,8 @@ interface Argument {
 
 /**
  * Undefined when no quoted string starts here, or when it has no end: then the quote is an ordinary character, so that
- * it cannot hide a `no-store` after it. The search for a missing end runs at most once over the text, because after it
- * no other quote has an end either; so parsing stays linear.
+ * it cannot hide a `no-store` after it. The search for a missing end runs at most once over the text, because after a
+ * quote without an end no later value begins with a quote: parsing takes linear time.
  */
 function quoted(text: string, start: number): Argument | undefined {
   if (text[start] !== '"') return undefined;
@@ -187,8 +187,7 @@ function asNoCache(pragma: FieldValue): FieldValue {
 const NO_REQUEST_DIRECTIVES = requestControl("");
 const NO_RESPONSE_DIRECTIVES = responseControl("");
 
-/** The `cache` option of WHATWG fetch, in terms of the directives of a request. */
-/** `default` follows the rules of HTTP. */
+/** The `cache` option of WHATWG fetch. `default` follows the rules of HTTP. */
 export type CacheMode = "default" | "no-store" | "reload" | "no-cache" | "force-cache" | "only-if-cached";
 
 const MODES: ReadonlySet<unknown> = new Set<CacheMode>([

@@ -78,7 +78,7 @@ export function ageMs(atMs: number, { requestedMs, receivedMs, dateMs, ageHeader
 /** Everything `decideReuse` needs to know about a stored response; computed once for each stored version. */
 export interface EntryFacts extends ResponseTiming {
   readonly lifetimeMs: number;
-  /** False if the server gives a lifetime, or none may be assumed. */
+  /** Whether `ownLifetimeMs` of a request applies: the server gives no lifetime, and one may be assumed. */
   readonly mayHaveOwnLifetime: boolean;
   readonly control: ResponseControl;
 }

@@ -55,11 +55,11 @@ const REVALIDATE_OR_SERVE: ReuseDecision = Object.freeze({
  */
 export function decideReuse(entry: EntryFacts, request: RequestControl, nowMs: number): ReuseDecision {
   const { control, mayHaveOwnLifetime } = entry;
-  const age = ageMs(nowMs, entry);
+  const currentAgeMs = ageMs(nowMs, entry);
   const ownLifetimeMs = mayHaveOwnLifetime ? request.ownLifetimeMs : undefined;
-  // From the receipt, and not from the server's `Date`: its clock may be behind by more than this lifetime.
+  // Counted from the receipt, not from the server's `Date`: its clock may be behind by more than this lifetime.
   const ownAgeMs = Math.abs(nowMs - entry.receivedMs);
-  const staleMs = ownLifetimeMs === undefined ? age - entry.lifetimeMs : ownAgeMs - ownLifetimeMs;
+  const staleMs = ownLifetimeMs === undefined ? currentAgeMs - entry.lifetimeMs : ownAgeMs - ownLifetimeMs;
   if (request.acceptsAnyAge) return staleMs < 0 ? FRESH : STALE;
   if (control.noCache || request.noCache) return MUST_REVALIDATE;
 
@@ -67,7 +67,7 @@ export function decideReuse(entry: EntryFacts, request: RequestControl, nowMs: n
   const onError = isWithin(staleMs, graceS) ? REVALIDATE_OR_SERVE : REVALIDATE;
   const revalidate = control.mustRevalidate ? MUST_REVALIDATE : onError;
   // A reload sends `max-age=0`, which must revalidate even within the millisecond of the response.
-  const isTooOld = age > request.maxAgeS * 1000 || request.maxAgeS === 0;
+  const isTooOld = currentAgeMs > request.maxAgeS * 1000 || request.maxAgeS === 0;
 
   if (staleMs < 0) {
     // An immutable response does not change while it is fresh (RFC 8246); only `no-cache` revalidates it.

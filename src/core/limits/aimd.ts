@@ -39,14 +39,14 @@ export function isUndecided({ calls, throttled }: AimdWindow): boolean {
 
 export function nextMultiplier(policy: AimdPolicy, multiplier: number, seen: AimdWindow): number {
   if (seen.calls >= MIN_CALLS && seen.throttled / seen.calls >= policy.highRatio) {
-    return Math.max(policy.minMultiplier, thousandths(multiplier * (1 - policy.decrease)));
+    return Math.max(policy.minMultiplier, toThousandths(multiplier * (1 - policy.decrease)));
   }
   // A key that used less than half of its allowance does not show that the server accepts more.
   const mayIncrease = seen.throttled === 0 && seen.calls > 0 && seen.calls >= seen.allowance / 2;
-  return mayIncrease ? Math.min(policy.maxMultiplier, thousandths(multiplier + policy.increase)) : multiplier;
+  return mayIncrease ? Math.min(policy.maxMultiplier, toThousandths(multiplier + policy.increase)) : multiplier;
 }
 
 /** Rounded, so that 0.8 x 0.8 is shown as 0.64. */
-function thousandths(value: number): number {
+function toThousandths(value: number): number {
   return Math.round(value * 1000) / 1000;
 }

@@ -11,8 +11,9 @@ export interface BudgetMember {
   pending: number;
   /** If the process has not contacted the store by then, its leased units count as written at this instant. */
   leaseUs: number;
-  /** The number of its entry in the list of leases, and when that entry is looked at. */
+  /** The number of its newest entry in the list of leases; 0 for none. */
   entry: number;
+  /** When that entry is checked. */
   entryUs: number;
   /** Its place in the queue. Undefined if it does not wait for units. */
   turn?: Turn | undefined;
@@ -21,13 +22,13 @@ export interface BudgetMember {
 /** A place in the queue of the processes that wait for units. */
 export interface Turn {
   readonly number: number;
-  /** Units that were promised to all earlier turns since the queue exists. */
+  /** Sum of the units that were promised to all earlier turns, since the queue was created. */
   readonly start: number;
   /** When the process is due to ask again. */
   dueUs: number;
 }
 
-/** When the lease of a process is to be looked at. */
+/** An entry of the list of leases: when the lease of a process is checked. */
 export interface LeaseEntry {
   readonly processId: string;
   readonly checkUs: number;

@@ -3,17 +3,17 @@ import { type BudgetMember, type BudgetTables, CLEANED_AT_ONCE, type LeaseEntry 
 export interface LeaseListState {
   readonly head: number;
   readonly tail: number;
-  /** When the first entry is to be looked at; -1 if there is none. */
+  /** When the first entry is checked; -1 if there is none. */
   readonly headUs: number;
 }
 
-/** A process gets a new entry when the end of its lease has moved by one of this many parts of its length. */
+/** A process gets a new entry when the end of its lease has moved by at least 1/32 of the length of the lease. */
 const ENTRY_PARTS = 32;
 
 /**
- * Finds the processes whose lease has ended without looking at the others. Each process has an entry in a list ordered
- * by time. A renewal of the lease leaves the entry where it is, unless it has become old; an entry that is looked at and
- * is not the last one of its process is dropped.
+ * Finds the processes whose lease has ended without checking the others. Each process has an entry in a list ordered by
+ * time. A renewal of the lease adds a new entry only if the old one has become too early. An entry that is checked and is
+ * not the newest one of its process is dropped.
  */
 export class LeaseList {
   readonly #tables: BudgetTables;
@@ -39,8 +39,8 @@ export class LeaseList {
   }
 
   /**
-   * Calls back with processes whose lease has ended. `onEnd` returns whether the process stays a member, because it has
-   * a turn: then it is looked at again after `lengthUs`.
+   * Calls `onEnd` with each process whose lease has ended. It returns true if the process stays a member because it has
+   * a turn: then the process is checked again after `lengthUs`.
    */
   expire(nowUs: number, lengthUs: number, onEnd: (processId: string, member: BudgetMember) => boolean): void {
     for (let step = 0; step < CLEANED_AT_ONCE && this.#head < this.#tail && this.#headUs <= nowUs; step += 1) {

@@ -31,7 +31,7 @@ const MAX_LIMIT = 1_000_000_000;
 /** Costs may be sums of money in millionths. */
 export const MAX_COST_LIMIT = 1_000_000_000_000;
 const MAX_WINDOW_US = 366 * UNITS_US.DAY;
-const MAX_TEXT = 1000;
+const MAX_TEXT_CHARS = 1000;
 
 const FORM = 'write <count>/<unit>, such as 10/SECOND, 1/3SECOND or 300/min, and join windows with "+"';
 
@@ -43,8 +43,8 @@ export function parseRates(texts: string | readonly string[], maxLimit = MAX_LIM
   const list = typeof texts === "string" ? [texts] : texts;
   if (list.length === 0) throw new RangeError(`no rate given: the list is empty; ${FORM}`);
   return list.flatMap(text => {
-    if (text.length > MAX_TEXT)
-      throw notARate(text, `it has ${text.length} characters, at most ${MAX_TEXT} are allowed`);
+    if (text.length > MAX_TEXT_CHARS)
+      throw notARate(text, `it has ${text.length} characters, at most ${MAX_TEXT_CHARS} are allowed`);
     return text.split("+").map(part => parseWindow(part.trim(), text, maxLimit));
   });
 }
@@ -71,7 +71,10 @@ function formatRate({ limit, windowUs }: Rate): string {
   return `${limit}/${count === 1 ? "" : count}${unit}`;
 }
 
-/** Parses `ols:4/second;bioportal:2/second`, a list of names and rates; `none` is an empty list of rates. Throws a RangeError as `parseRates` does. */
+/**
+ * Parses `ols:4/second;bioportal:2/second`, a list of names and rates; `none` is an empty list of rates. Throws a
+ * RangeError as `parseRates` does.
+ */
 export function parseRateMap(text: string): ReadonlyMap<string, readonly Rate[]> {
   const map = new Map<string, readonly Rate[]>();
   for (const entry of text.split(";")) {
@@ -89,7 +92,7 @@ export function parseRateMap(text: string): ReadonlyMap<string, readonly Rate[]>
 }
 
 function parseWindow(part: string, input: string, maxLimit: number): Rate {
-  const [, count, k, word = ""] = /^(\d{1,13})\/(\d{0,11})([a-z]{1,12})$/i.exec(part) ?? [];
+  const [, count, multiple, word = ""] = /^(\d{1,13})\/(\d{0,11})([a-z]{1,12})$/i.exec(part) ?? [];
   if (count === undefined) {
     const text = part === input ? quote(input) : `${quote(part)} in ${quote(input)}`;
     throw new RangeError(`${text} is not a rate; ${FORM}`);
@@ -99,7 +102,7 @@ function parseWindow(part: string, input: string, maxLimit: number): Rate {
     throw notARate(input, `unknown time unit ${quote(word)} (expected ms, second, minute, hour or day)`);
   }
   const limit = Number(count);
-  const windowUs = (k ? Number(k) : 1) * UNITS_US[unit];
+  const windowUs = (multiple ? Number(multiple) : 1) * UNITS_US[unit];
   if (limit < 1 || limit > maxLimit) throw notARate(input, `the count must be from 1 to ${maxLimit}`);
   if (windowUs <= 0 || windowUs > MAX_WINDOW_US) throw notARate(input, "the window must be from 1 ms to 366 days");
   return { limit, windowUs };

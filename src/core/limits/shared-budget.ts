@@ -55,14 +55,15 @@ export interface BudgetState {
   readonly createdUs: number;
   /** By then every lease and every turn has ended, unless it is renewed. */
   readonly aliveUs: number;
-  /** The process that has written the newest unit, and when the newest unit of another process was written. */
+  /** The process that has written the newest unit; empty if it is not known. */
   readonly writer: string;
+  /** When the newest unit of another process than `writer` was written. */
   readonly othersUs?: number | undefined;
 }
 
 /** How long a free unit is reserved for the processes whose turn it is. */
 const TURN_US = 20_000;
-/** A process that takes its share of a window in so many turns sends evenly, and needs few exchanges. */
+/** A process takes its share of a window in this many turns, so that it sends evenly and needs few exchanges. */
 const TURNS_PER_WINDOW = 4;
 /** A turn is due at the latest after this time. A process that asks later has lost it, and gets a new one. */
 const MAX_TURN_US = 120_000_000;
@@ -147,8 +148,8 @@ export class SharedBudget {
   }
 
   /** Whether this budget did not exist at that instant: the store has lost the one that a process knew then. */
-  isNewerThan(us: number): boolean {
-    return this.#createdUs < 0 || this.#createdUs > us;
+  isNewerThan(instantUs: number): boolean {
+    return this.#createdUs < 0 || this.#createdUs > instantUs;
   }
 
   /** Units that count now in each window of a claim, leased ones included. */
@@ -161,9 +162,9 @@ export class SharedBudget {
   }
 
   /**
-   * Counts what a process reports: units that it sent without a lease, which count as written when the newest of them
-   * was, and, if the store has lost its data, the units that the process knows were used in each window of its claim,
-   * which count as written now.
+   * Counts what a process reports. Units that it sent without a lease count as written when the newest of them was. If
+   * the store has lost its data, the process also knows how many units were used in each window of its claim: those that
+   * are missing here count as written now.
    */
   report(processId: string, claim: BudgetClaim, { sent, sentAgoUs, known }: ReportedUnits, nowUs: number): void {
     if (sent > 0) this.#write(processId, sent, nowUs - sentAgoUs, 0);
@@ -193,8 +194,8 @@ export class SharedBudget {
     const member = this.#memberOf(processId);
     const { least, most, aheadUs = 0 } = demand;
     this.#turns.prune(nowUs);
-    const others = this.#turns.othersOf(member);
-    const ahead = this.#turns.aheadOf(member);
+    const others = this.#turns.othersWaiting(member);
+    const unitsBefore = this.#turns.unitsBefore(member);
     const freeUs = this.#log.earliestUs(this.#windows, this.#spacingUs, least, nowUs);
     const mayLookAhead = aheadUs > 0 && others === 0 && this.#spacingUs === 0 && !this.isStricterThan(claim);
     const isOnlyUser = mayLookAhead && this.#isOnlyUser(processId, member, nowUs);
@@ -203,15 +204,15 @@ export class SharedBudget {
     // With even spacing only one send is due at a time.
     if (isFree && others === 0)
       return { units: Math.min(this.#spacingUs > 0 ? least : free, most), usableUs: nowUs, isOnlyUser };
-    if (isFree && free - ahead >= least)
-      return { units: Math.min(free - ahead, this.#turnUnits(demand, others)), usableUs: nowUs, isOnlyUser };
-    const isNext = this.#hasUnitsForAll(ahead, least, aheadUs, nowUs);
+    if (isFree && free - unitsBefore >= least)
+      return { units: Math.min(free - unitsBefore, this.#turnUnits(demand, others)), usableUs: nowUs, isOnlyUser };
+    const isNext = this.#hasUnitsForAll(unitsBefore, least, aheadUs, nowUs);
     if (isFree && (isNext || nowUs - freeUs >= TURN_US)) return { units: least, usableUs: nowUs, isOnlyUser };
     return { units: 0, usableUs: isNext && !isFree ? freeUs : undefined, isOnlyUser };
   }
 
   othersWait(processId: string): boolean {
-    return this.#turns.othersOf(this.#memberOf(processId)) > 0;
+    return this.#turns.othersWaiting(this.#memberOf(processId)) > 0;
   }
 
   /** Leases units to a process. Its turn is over. */
@@ -231,7 +232,7 @@ export class SharedBudget {
       this.#turns.leave(member, nowUs);
       return;
     }
-    const units = this.#turnUnits(demand, this.#turns.othersOf(member));
+    const units = this.#turnUnits(demand, this.#turns.othersWaiting(member));
     this.#turns.join(processId, member, units, Math.min(dueUs, nowUs + MAX_TURN_US));
     this.#aliveUs = Math.max(this.#aliveUs, TurnQueue.keptUntilUs(member));
   }
@@ -240,10 +241,10 @@ export class SharedBudget {
   dueUs(processId: string, least: number, nowUs: number): number {
     const member = this.#memberOf(processId);
     const freeUs = this.#log.earliestUs(this.#windows, this.#spacingUs, least, nowUs);
-    if (this.#turns.othersOf(member) === 0) return freeUs;
-    const ahead = this.#turns.aheadOf(member);
+    if (this.#turns.othersWaiting(member) === 0) return freeUs;
+    const unitsBefore = this.#turns.unitsBefore(member);
     const expectedUs =
-      ahead === 0 ? freeUs : this.#log.expectedUs(this.#windows, this.#spacingUs, ahead + least, nowUs);
+      unitsBefore === 0 ? freeUs : this.#log.expectedUs(this.#windows, this.#spacingUs, unitsBefore + least, nowUs);
     return expectedUs > nowUs ? expectedUs : Math.max(nowUs, freeUs + TURN_US);
   }
 
@@ -332,8 +333,8 @@ export class SharedBudget {
     let free = Number.POSITIVE_INFINITY;
     for (const [index, window] of this.#windows.entries()) {
       const { limit, spanUs } = window;
-      const ahead = isPast(othersUs, spanUs, nowUs) ? Math.floor((limit * aheadUs) / spanUs) : 0;
-      free = Math.min(free, limit - this.#log.usedUnits(index, window, nowUs) + ahead);
+      const soonFree = isPast(othersUs, spanUs, nowUs) ? Math.floor((limit * aheadUs) / spanUs) : 0;
+      free = Math.min(free, limit - this.#log.usedUnits(index, window, nowUs) + soonFree);
     }
     return free;
   }
@@ -343,13 +344,13 @@ export class SharedBudget {
    * process gets the first of these units, although others are before it: each of them gets one when it asks. So a
    * process that asks a little before its turn need not ask again, and one that asks late delays no other.
    */
-  #hasUnitsForAll(ahead: number, least: number, aheadUs: number, nowUs: number): boolean {
+  #hasUnitsForAll(unitsBefore: number, least: number, aheadUs: number, nowUs: number): boolean {
     const { pending } = this.#log;
-    const units = ahead + least;
+    const units = unitsBefore + least;
     // Known only if the next units wait for written units, because a leased unit may be written at any time.
     const isKnown =
       (this.#spacingUs === 0 || pending === 0) && this.#windows.every(({ limit }) => pending + units <= limit);
-    if (!isKnown || ahead === 0) return isKnown;
+    if (!isKnown || unitsBefore === 0) return isKnown;
     return this.#log.expectedUs(this.#windows, this.#spacingUs, units, nowUs) <= nowUs + aheadUs;
   }
 
@@ -378,6 +379,7 @@ export class SharedBudget {
   }
 }
 
-function isPast(us: number | undefined, spanUs: number, nowUs: number): boolean {
-  return us === undefined || us + spanUs <= nowUs;
+/** Whether `spanUs` have passed since the instant, or there was none. */
+function isPast(sinceUs: number | undefined, spanUs: number, nowUs: number): boolean {
+  return sinceUs === undefined || sinceUs + spanUs <= nowUs;
 }

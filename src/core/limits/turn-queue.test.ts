@@ -15,7 +15,7 @@ function queueOf(...names: readonly string[]) {
   });
   const join = (index: number, units: number, dueUs: number) =>
     queue.join(names[index] ?? "", members[index] as BudgetMember, units, dueUs);
-  const ahead = () => members.map(member => queue.aheadOf(member));
+  const ahead = () => members.map(member => queue.unitsBefore(member));
   return { tables, queue, members, join, ahead };
 }
 
@@ -33,7 +33,7 @@ test("a process that asks again before its turn keeps its place", () => {
   join(1, 1, SECOND);
   join(0, 1, 2 * SECOND);
   assert.deepEqual(ahead(), [0, 1]);
-  assert.equal(queue.othersOf(members[0] as BudgetMember), 1);
+  assert.equal(queue.othersWaiting(members[0] as BudgetMember), 1);
 });
 
 test("after the turn of the first, the next one is first", () => {
@@ -42,7 +42,7 @@ test("after the turn of the first, the next one is first", () => {
   queue.leave(members[0] as BudgetMember, 0);
   assert.deepEqual(ahead(), [2, 0, 1]);
   queue.leave(members[1] as BudgetMember, 0);
-  assert.equal(queue.aheadOf(members[2] as BudgetMember), 0);
+  assert.equal(queue.unitsBefore(members[2] as BudgetMember), 0);
   queue.leave(members[2] as BudgetMember, 0);
   assert.deepEqual(ahead(), [0, 0, 0]);
   assert.equal((tables.turns as Map<number, string>).size, 0);
@@ -74,6 +74,6 @@ test("many processes that never come are dropped a few at a time", () => {
   join(100, 1, 100 * SECOND);
   const last = members[100] as BudgetMember;
   let steps = 0;
-  for (; queue.aheadOf(last) > 0; steps += 1) queue.prune(10 * SECOND);
+  for (; queue.unitsBefore(last) > 0; steps += 1) queue.prune(10 * SECOND);
   assert.ok(steps > 1 && steps <= 8, String(steps));
 });

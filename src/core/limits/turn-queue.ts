@@ -17,8 +17,8 @@ const EMPTY: TurnQueueState = { head: 1, tail: 1, headStart: 0, end: 0, headDueU
 const TURN_TIMEOUT_US = 2_000_000;
 
 /**
- * The processes that wait for units, in the order in which they get them. Each has one turn and knows when it is due, so
- * that a free unit is asked for by the few processes that are next.
+ * The processes that wait for units, in the order in which they get them. Each has one turn and knows when the turn is
+ * due, so that only the few processes that are next ask for a free unit.
  */
 export class TurnQueue {
   readonly #tables: BudgetTables;
@@ -51,7 +51,7 @@ export class TurnQueue {
   }
 
   /** How many other processes wait. */
-  othersOf({ turn }: BudgetMember): number {
+  othersWaiting({ turn }: BudgetMember): number {
     return this.#waiting - (turn === undefined ? 0 : 1);
   }
 
@@ -60,13 +60,13 @@ export class TurnQueue {
    * known which. All of them count as turns before this one. The result is then too low rather than too high, so that
    * enough processes ask for each free unit.
    */
-  aheadOf(member: BudgetMember): number {
-    if (this.othersOf(member) === 0) return 0;
+  unitsBefore(member: BudgetMember): number {
+    if (this.othersWaiting(member) === 0) return 0;
     const { number, start } = member.turn ?? { number: this.#tail, start: this.#end };
     const units = Math.max(0, start - this.#headStart);
     const turns = number - this.#head;
-    const over = this.#tail - this.#head - this.#waiting;
-    return over <= 0 || turns <= 0 ? units : Math.ceil((units * Math.max(0, turns - over)) / turns);
+    const endedTurns = this.#tail - this.#head - this.#waiting;
+    return endedTurns <= 0 || turns <= 0 ? units : Math.ceil((units * Math.max(0, turns - endedTurns)) / turns);
   }
 
   /** Gives the process a turn at the end of the queue, unless it has one, and records when it is to ask again. */
@@ -99,7 +99,7 @@ export class TurnQueue {
     if (this.#head < this.#tail && this.#headDueUs + TURN_TIMEOUT_US <= nowUs) this.#advance(nowUs);
   }
 
-  /** How long a process with a turn is kept, even if its lease ends. */
+  /** Until when a process with a turn is kept, even if its lease has ended; -1 without a turn. */
   static keptUntilUs({ turn }: BudgetMember): number {
     return turn === undefined ? -1 : turn.dueUs + TURN_TIMEOUT_US;
   }

@@ -1,4 +1,4 @@
-/** Letters to change, remove, add, or swap with their neighbour, to make one text from the other. */
+/** The number of letters to change, remove, add, or swap with their neighbour, to make one text from the other. */
 export function editDistance(from: string, to: string): number {
   let twoAbove: readonly number[] = [];
   let above = Array.from({ length: to.length + 1 }, (_, index) => index);

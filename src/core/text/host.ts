@@ -35,9 +35,9 @@ const NAME_CHARS_MAX = 253;
 const INPUT_CHARS_MAX = 512;
 
 /**
- * Lower case, punycode, no trailing dot, IPv6 compressed and in brackets, IPv4 as four decimals, also if it is written
- * in IPv6 (a bare `8080` is an address, as it is in a URL). A port is kept, even 80 and 443: a policy that names a port
- * applies to that port only.
+ * The canonical form of a host: lower case, punycode, no trailing dot, IPv6 compressed and in brackets. IPv4 has four
+ * decimals, also if it is written in IPv6. A bare `8080` is an IPv4 address, as it is in a URL. A port is kept, even 80
+ * and 443: a policy that names a port applies to that port only.
  * @throws RangeError that names the input.
  */
 export function canonicalHost(text: string): string {
@@ -80,8 +80,8 @@ function portColon(text: string): number {
 function parsedHost(text: string): string | undefined {
   const isBareIpv6 = text.includes(":") && !text.startsWith("[");
   const parsed = URL.parse(`http://${isBareIpv6 ? `[${text}]` : text}`);
-  if (parsed === null || parsed.hostname.startsWith("["))
-    return parsed === null ? undefined : mappedIpv4(parsed.hostname);
+  if (parsed === null) return undefined;
+  if (parsed.hostname.startsWith("[")) return mappedIpv4(parsed.hostname);
   const name = parsed.hostname.endsWith(".") ? parsed.hostname.slice(0, -1) : parsed.hostname;
   return name.length <= NAME_CHARS_MAX && CANONICAL_NAME.test(name) ? name : undefined;
 }

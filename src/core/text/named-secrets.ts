@@ -22,8 +22,13 @@ const VALUE =
 const LINE = /[^\r\n]+/y;
 /** A value that looks like the next name and its separator. */
 const NAME_AS_VALUE = /^[\w-]{1,40}[:=]$/;
-/** Their values may have several parameters, so the rest of the line is removed. */
-const LINE_LONG: ReadonlySet<string> = new Set(["authorization", "proxy-authorization", "cookie", "set-cookie"]);
+/** Headers whose value may have several parameters, so the rest of the line is removed. */
+const WHOLE_LINE_HEADERS: ReadonlySet<string> = new Set([
+  "authorization",
+  "proxy-authorization",
+  "cookie",
+  "set-cookie",
+]);
 /** In prose these words have other meanings: only `key=value` is redacted, and `code=` only in a query. */
 const ORDINARY_IN_PROSE: ReadonlySet<string> = new Set(
   "assertion auth code cookies credential credentials key mail pass session sid sig ticket verifier".split(" "),
@@ -62,7 +67,7 @@ const ORDINARY_VALUE = /^-{0,2}[a-z]+(?:[ _./-][a-z]+)*[.:!?)]?$/;
 
 /** A name and its value with nothing but spaces or tabs between them: `api_key 3f9c1a`, `the token is 3f9c1a`. */
 const SPACED = /(?<![\w-]|\/\/|[@.])((?:api |access )?[\w-]+)((?:[ \t]|\\t|%20|%09)+(?:(?:is|was)[ \t]+)?)/gi;
-/** The characters that separate are excluded, so that each character is read for one name only. */
+/** Separators are excluded, so that each character is read for one name only. */
 const SPACED_VALUE = /"[^"]*"?|'[^']*'?|`[^`]*`?|(?:[^\s"'`,;()<>\\%]|%(?!20|09))+/y;
 
 /** A name and its value in the name of a file or folder: `token-3f9c1a.db`, `secret_3f9c1a/`. */
@@ -98,7 +103,7 @@ interface Found {
 const NOTATIONS: readonly Notation[] = [
   {
     names: NAMED,
-    value: name => (LINE_LONG.has(name.toLowerCase()) ? LINE : VALUE),
+    value: name => (WHOLE_LINE_HEADERS.has(name.toLowerCase()) ? LINE : VALUE),
     isSecret: found => !isProse(found) || isSpacedValue(found.name, found.value),
   },
   { names: ELEMENT, value: () => ELEMENT_TEXT, isSecret: ({ name }) => isSecretName(name) },

@@ -21,10 +21,10 @@ const MAIL_NAME =
 const DIGEST = /\b(digest\s+)(?=(?:username|realm|nonce|uri|response)=)[^\r\n]+/gi;
 /** Credentials of a header whose name is missing. */
 const SCHEME = /\b(bearer|basic)(\s+|%20|\+|["'`:,\s]{1,5})([\w.~+/-]{4,}=*)/gi;
-/** What follows in a sentence: `basic information`, `bearer token`. Each word has at most 15 letters, as in English. */
+/** Words that follow in a sentence: `basic information`, `bearer token`. Each has at most 15 letters, as in English. */
 const WORDS = /^[a-z]{1,15}(?:[./-][a-z]{1,15}){0,4}\.?$|^[A-Z][a-z]{1,15}\.?$|^[A-Z]{1,15}\.?$/;
 
-/** Secrets that show by their shape, without a name before them. */
+/** Secrets that are recognised by their shape, without a name before them. */
 const SHAPES: readonly RegExp[] = [
   // A JSON Web Token: up to five parts, the first one is JSON.
   /\beyJ[\w-]{8,}(?:\.[\w-]*){0,4}/g,
@@ -64,7 +64,7 @@ export function redactedText(text: string): string {
   return redacted.replace(AWS_SECRET, withoutMixed).replace(LONG_WORD, withoutRandom);
 }
 
-/** Random characters of base64 are of every kind. */
+/** Random base64 has small letters, capital letters and digits. */
 function withoutMixed(word: string): string {
   return /[a-z]/.test(word) && /[A-Z]/.test(word) && /\d/.test(word) ? "…" : word;
 }

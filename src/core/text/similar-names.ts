@@ -15,8 +15,8 @@ export class SimilarNames {
   }
 
   /**
-   * The name that is one typing error away from this one, or two if the name is long; undefined if there is none. Names that
-   * differ only in digits are different on purpose.
+   * The known name that is one typing error away from this one, or two if the name is long; undefined if there is none.
+   * Names that differ only in digits are different on purpose.
    */
   find(name: string): string | undefined {
     const letters = lettersOf(name);

@@ -1,6 +1,7 @@
 /**
  * Decides whether the word after the name of a credential is its value: `api_key 3f9c1a`, but not `the token expired`.
- * Only a space separates them, so the shape of the word decides. A value without a digit looks like a word, and stays.
+ * Only a space separates them, so the shape of the word decides. A value without a digit looks like an ordinary
+ * word and is not recognised.
  */
 import { isCredentialName } from "./credentials.ts";
 
@@ -60,7 +61,7 @@ function isValue(name: string, word: string): boolean {
   const letters = word.match(/[a-z]/gi)?.length ?? 0;
   // A name after an encoded space: `%20api_key`.
   const bare = name.toLowerCase().replace(/^(?:20|09)(?=[a-z])/, "");
-  // In `token-bucket` and `auth-service` the credential is no more than a part of the name.
+  // In `token-bucket` and `auth-service` the name of a credential is only a part of the name.
   const last = /[a-z]*$/.exec(bare)?.[0] ?? "";
   if (AMBIGUOUS.test(bare) || !isCredentialName(last)) {
     const isMixed = digits >= LONG_MIXED_MIN && letters >= LONG_MIXED_MIN;

@@ -1,7 +1,7 @@
 /**
  * A hash of sixteen hexadecimal digits, the same on every machine: two 32-bit hashes (FNV-1a, and one with another
  * start and multiplier), mixed at the end. Not cryptographic: a cryptographic hash would cost ten times as much for
- * each request. It has 64 bits, so only texts of up to about ten letters could be recovered from it by trying.
+ * each request. It has 64 bits, so only texts of up to about ten letters can be recovered, by trying all of them.
  */
 export function textHash(text: string): string {
   let one = 0x811c9dc5;
