@@ -197,19 +197,28 @@ export class HarvestRun {
     return this.#estimator?.leftMs(this.pipeline.queues());
   }
 
-  /** Closes and unlocks the manifest. Throws a DownloadError if the end of the run cannot be recorded. */
+  /**
+   * Closes and unlocks the manifest. Throws a DownloadError if the end of the run cannot be recorded, or if the manifest
+   * cannot be closed; it is unlocked in every case.
+   */
   async close(state: "ended" | "interrupted"): Promise<void> {
+    const errors: unknown[] = [];
     try {
       await this.manifest.endRun(this.id, state);
     } catch (error) {
       // The next run marks this one as interrupted.
-      if (state === "ended") throw this.manifest.errorFrom(error);
-    } finally {
-      await this.#removeAbandonedParts();
-      this.#fileStore.close();
-      await this.manifest.close();
-      this.#release();
+      if (state === "ended") errors.push(error);
     }
+    await this.#removeAbandonedParts();
+    try {
+      await this.manifest.close();
+    } catch (error) {
+      errors.push(error);
+    } finally {
+      this.#release();
+      this.#fileStore.close();
+    }
+    if (errors.length > 0) throw this.manifest.errorFrom(errors[0]);
   }
 
   /** A worker that has lost its lease may have begun files after another one had taken over its works. */
@@ -299,9 +308,10 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       release,
     });
   } catch (error) {
-    fileStore?.close();
-    await manifest.close();
+    // The first error is the cause: one of `close` must not replace it.
+    await manifest.close().catch(() => undefined);
     lock?.release();
+    fileStore?.close();
     throw manifest.errorFrom(error);
   }
 }

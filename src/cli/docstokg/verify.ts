@@ -83,9 +83,12 @@ export const verify: CommandModule = {
         }
         return problems.length === 0 ? ExitCode.ok : ExitCode.partial;
       } finally {
-        fileStore?.close();
-        await manifest.close();
-        lock?.release();
+        try {
+          await manifest.close();
+        } finally {
+          lock?.release();
+          fileStore?.close();
+        }
       }
     }),
 };
