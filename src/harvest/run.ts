@@ -264,11 +264,12 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       maxWaitMs: MAX_WAIT_MS,
     };
     const cookies = new Cookies(time);
-    const downloads = new Downloads({ ...settings, cookies, metadata: options.metadata, hub, fileStore, time });
+    const metadata = options.metadata && { format: options.metadata, layout };
+    const downloads = new Downloads({ ...settings, cookies, metadata, hub, fileStore, time });
     let recovered = 0;
     const store = fileStore;
     await manifest.recover(async parts => {
-      recovered += await recoverParts(parts, manifest, store, run, options.metadata);
+      recovered += await recoverParts(parts, manifest, store, run, metadata);
     });
     const named = (name: string) => resolvers.find(resolver => resolver.name === name);
     const secretUrls = new SecretUrls();

@@ -114,10 +114,11 @@ test("a manifest is exported in every format, with one record for each work", as
 
 test("metadata is written beside the file, without secrets", async () => {
   const folder = temporaryFolder("metadata");
-  const work = { id: 1, ...CITED, ids: { url: "https://x.example/a?token=Sesame" } };
+  const work = { id: 1, ...CITED, key: "doi:a", ids: { url: "https://x.example/a?token=Sesame" } };
   const fileStore = new FolderStore(folder);
-  for (const format of METADATA_FORMATS) await writeMetadata(fileStore, "a.pdf", work, format);
-  for (const name of ["a.json", "a.csl.json", "a.bib"]) {
+  const file = { path: "doi_a.pdf", sha256: "ab".repeat(32) };
+  for (const format of METADATA_FORMATS) await writeMetadata(fileStore, file, work, { format, layout: "flat" });
+  for (const name of ["doi_a.json", "doi_a.csl.json", "doi_a.bib"]) {
     const text = readFileSync(join(folder, name), "utf8");
     assert.match(text, /Lovelace/);
     assert.doesNotMatch(text, /Sesame/);
