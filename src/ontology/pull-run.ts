@@ -4,7 +4,7 @@ import type { FileLock } from "../files/file-lock.ts";
 import { FILE_FORMATS } from "./format.ts";
 import { idsWithoutSource, importedSources, planFromLock } from "./frozen-plan.ts";
 import { writeCatalog } from "./import-catalog.ts";
-import { ImportClosure } from "./import-closure.ts";
+import { IMPORTS_MAX, ImportClosure } from "./import-closure.ts";
 import type { LockWriter } from "./lock-writer.ts";
 import { type LockEntry, type Lockfile, readLock } from "./lockfile.ts";
 import { type MirrorCopy, mirrorCopies } from "./mirrors.ts";
@@ -52,6 +52,11 @@ export class PullRun {
           ? importedSources(this.#lock, sources)
           : []
         : this.#nextImports(round, pulled);
+    }
+    const skipped = this.#skippedImports();
+    if (skipped !== undefined) {
+      onResult?.(skipped);
+      results.push(skipped);
     }
     if (isFrozen) {
       const unknown = isAll ? idsWithoutSource(this.#lock, sources) : [];
@@ -152,6 +157,16 @@ export class PullRun {
       if (result.outcome === "failed" || !source?.imports) return [];
       return this.#imports.require(result.id, result.stored.manifest.facts?.imports ?? []);
     });
+  }
+
+  /** One failure for all imports beyond the limit: a hostile file may have any number of them. */
+  #skippedImports(): PullResult | undefined {
+    const skipped = this.#imports.skipped();
+    if (skipped === undefined) return undefined;
+    const { firstId: id, count, importers: importedBy } = skipped;
+    const others = count === 1 ? "" : `, nor ${count - 1} other import${count === 2 ? "" : "s"}`;
+    const message = `not fetched${others}: a pull fetches at most ${IMPORTS_MAX} imported files`;
+    return { id, outcome: "failed", message, importedBy };
   }
 
   async #writeCatalog(results: readonly PullResult[]): Promise<void> {
