@@ -82,6 +82,8 @@ export const verify: CommandModule = {
             io.stdout.write(`\nTo make their works pending again: docstokg verify --repair${ofRun}\n`);
         }
         return problems.length === 0 ? ExitCode.ok : ExitCode.partial;
+      } catch (error) {
+        throw manifest.errorFrom(error);
       } finally {
         try {
           await manifest.close();
