@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
@@ -35,6 +35,28 @@ test("manifest copy of a missing file names its argument, and no flag that the c
   const from = join(folder, "none.sqlite");
   const { exitCode, stderr } = await runCli(["manifest", "copy", from, join(folder, "to.sqlite")]);
   assert.deepEqual([exitCode, stderr], [2, `docstokg: <from>: manifest not found: ${from}\n`]);
+});
+
+test("manifest copy neither changes nor locks its source, and refuses a source that a run uses", async () => {
+  const { folder } = await temporaryFolder();
+  const from = join(folder, "source", "manifest.sqlite");
+  const manifest = await openManifest(from, systemTime);
+  await manifest.beginRun("run");
+  await manifest.close();
+  const before = readFileSync(from);
+  const copied = await runCli(["manifest", "copy", from, join(folder, "to.sqlite")]);
+  assert.equal(copied.exitCode, 0, copied.stderr);
+  assert.deepEqual(readFileSync(from), before);
+  assert.equal(existsSync(`${from}.lock`), false);
+  const run = await openManifest(from, systemTime);
+  const lock = await run.tryLock();
+  const refused = await runCli(["manifest", "copy", from, join(folder, "other.sqlite")]);
+  assert.deepEqual(
+    [refused.exitCode, refused.stderr],
+    [2, `docstokg: manifest copy: a run uses ${from}; wait until it ends\n`],
+  );
+  lock?.release();
+  await run.close();
 });
 
 test("manifest copy names the source if the source cannot be read", async () => {
