@@ -4,7 +4,7 @@ import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import type { Peers } from "../sharing/peers.ts";
 import { awayText, backText, type StoreAway } from "../sharing/store-outage.ts";
 import type { Time, Timer } from "../time/time.ts";
-import { unreferenced } from "../time/unreferenced.ts";
+import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 import type { Admission } from "./admission.ts";
 import type { GateQueues } from "./gate-queues.ts";
 
@@ -69,7 +69,7 @@ export class OutageLimits {
       return;
     }
     // The other processes return within this time and report what they sent: until then each keeps to its share.
-    this.#settling = unreferenced(time, SETTLING_MS, () => this.#useFullLimits());
+    this.#settling = setUnreferencedTimer(time, SETTLING_MS, () => this.#useFullLimits());
     this.#requeue(() => undefined);
   }
 

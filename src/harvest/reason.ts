@@ -49,6 +49,14 @@ export function isReason(text: string): text is Reason {
   return Object.hasOwn(REASONS, text);
 }
 
+/** The codes of works that are done, and of attempts that gave candidates. */
+const SUCCESSES: ReadonlySet<string> = new Set<Reason>(["ok", "duplicate", "not-modified", "found", "merged"]);
+
+/** The codes that a failed work can have. */
+export const FAILURE_REASONS: readonly Reason[] = Object.keys(REASONS)
+  .filter(isReason)
+  .filter(reason => !SUCCESSES.has(reason));
+
 /** The most useful reason first: temporary ones, then those that prevented a download, then that there is no copy. */
 const REASON_PRIORITY: readonly Reason[] = [
   "breaker-open",

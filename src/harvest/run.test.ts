@@ -264,3 +264,37 @@ test("two identifiers of one work become one work, which keeps both", async t =>
 });
 
 const pathsOf = ({ requests }: TestServer) => requests.map(({ url }) => url).filter(url => url !== "/robots.txt");
+
+test("a run whose manifest cannot be closed reports the error and releases the lock", async t => {
+  const folder = temporaryFolder("harvest");
+  const options = { hub: await hubFor(t, { retry: false }), resolvers: [landingPage] };
+  const { run } = await runFor(t, folder, options);
+  const database = databaseOf(run.manifest);
+  // SQLite itself reports no such error on demand.
+  t.mock.method(database, "close", () => {
+    throw Object.assign(new Error("disk I/O error"), { errcode: 10, errstr: "disk I/O error" });
+  });
+  await assert.rejects(run.close("interrupted"), {
+    name: "DownloadError",
+    message: /manifest\.sqlite: disk I\/O error/,
+  });
+  t.mock.restoreAll();
+  database.close();
+  const next = await runFor(t, folder, options);
+  await next.run.close("ended");
+});
+
+test("a run whose end cannot be recorded reports that error also if its manifest cannot be closed", async t => {
+  const folder = temporaryFolder("harvest");
+  const options = { hub: await hubFor(t, { retry: false }), resolvers: [landingPage] };
+  const { run } = await runFor(t, folder, options);
+  const database = databaseOf(run.manifest);
+  database.exec("DROP TABLE runs");
+  t.mock.method(database, "close", () => {
+    throw new Error("the manifest cannot be closed");
+  });
+  await assert.rejects(run.close("ended"), { name: "DownloadError", message: /no such table: runs/ });
+  assert.equal(await run.manifest.isInUse(), false);
+  t.mock.restoreAll();
+  database.close();
+});

@@ -201,19 +201,28 @@ export class HarvestRun {
     return this.#estimator?.leftMs(this.pipeline.queues());
   }
 
-  /** Closes and unlocks the manifest. Throws a DownloadError if the end of the run cannot be recorded. */
+  /**
+   * Closes and unlocks the manifest. Throws a DownloadError if the end of the run cannot be recorded, or if the manifest
+   * cannot be closed; it is unlocked in every case.
+   */
   async close(state: "ended" | "interrupted"): Promise<void> {
+    const errors: unknown[] = [];
     try {
       await this.manifest.endRun(this.id, state);
     } catch (error) {
       // The next run marks this one as interrupted.
-      if (state === "ended") throw this.manifest.errorFrom(error);
-    } finally {
-      await this.#removeAbandonedParts();
-      this.#fileStore.close();
-      await this.manifest.close();
-      this.#release();
+      if (state === "ended") errors.push(error);
     }
+    await this.#removeAbandonedParts();
+    try {
+      await this.manifest.close();
+    } catch (error) {
+      errors.push(error);
+    } finally {
+      this.#release();
+      this.#fileStore.close();
+    }
+    if (errors.length > 0) throw this.manifest.errorFrom(errors[0]);
   }
 
   /** A worker that has lost its lease may have begun files after another worker had taken over its works. */
@@ -246,11 +255,12 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     if (options.joinedRun !== undefined) await manifest.joinRun(run);
     const settings = { ...settingsFor(options), run, manifest };
     const cookies = new Cookies(time);
-    const downloads = new Downloads({ ...settings, cookies, metadata: options.metadata, hub, fileStore, time });
+    const metadata = options.metadata && { format: options.metadata, layout };
+    const downloads = new Downloads({ ...settings, cookies, metadata, hub, fileStore, time });
     let recovered = 0;
     const store = fileStore;
     await manifest.recover(async parts => {
-      recovered += await recoverParts(parts, manifest, store, run, options.metadata);
+      recovered += await recoverParts(parts, manifest, store, run, metadata);
     });
     const resolverNamed = (name: string) => resolvers.find(resolver => resolver.name === name);
     const secretUrls = new SecretUrls();
@@ -290,9 +300,10 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       release,
     });
   } catch (error) {
-    fileStore?.close();
-    await manifest.close();
+    // The first error is the cause: one of `close` must not replace it.
+    await manifest.close().catch(() => undefined);
     lock?.release();
+    fileStore?.close();
     throw manifest.errorFrom(error);
   }
 }

@@ -2,14 +2,26 @@ import { createHash } from "node:crypto";
 import { webUrlWithoutCredentials } from "./registry-json.ts";
 import type { Source } from "./resolver.ts";
 
-/** More imports than any real closure has. Further imports are ignored. */
-const IMPORTS_MAX = 1000;
+/** More imports than any real closure has. Further imports are not fetched, and reported as a failure. */
+export const IMPORTS_MAX = 1000;
+
+/** Imports beyond the limit. */
+export interface SkippedImports {
+  /** The id that the first of them would have. */
+  readonly firstId: string;
+  readonly count: number;
+  /** The ids of the ontologies that import them, sorted. */
+  readonly importers: readonly string[];
+}
 
 /** The files that ontologies import, directly or indirectly, and for each file the ids that import it. */
 export class ImportClosure {
   /** By IRI: the id of the source that provides it. */
   readonly #ids = new Map<string, string>();
   readonly #importers = new Map<string, Set<string>>();
+  /** By IRI: the ids that import it. */
+  readonly #skipped = new Map<string, Set<string>>();
+  #required = 0;
 
   /** Records a file that was pulled, under every IRI by which it may be imported. */
   provide(id: string, iris: readonly (string | null)[]): void {
@@ -20,14 +32,27 @@ export class ImportClosure {
   require(importer: string, iris: readonly string[]): readonly Source[] {
     return iris.flatMap(iri => {
       const known = this.#ids.get(iri);
+      if (known === undefined && this.#required >= IMPORTS_MAX) {
+        this.#skipped.set(iri, (this.#skipped.get(iri) ?? new Set()).add(importer));
+        return [];
+      }
       const id = known ?? importId(iri);
       const importers = this.#importers.get(id) ?? new Set();
       this.#importers.set(id, importers.add(importer));
-      if (known !== undefined || this.#importers.size > IMPORTS_MAX) return [];
+      if (known !== undefined) return [];
+      this.#required += 1;
       this.#ids.set(iri, id);
       const url = webUrlWithoutCredentials(iri);
       return [{ id, resolver: "direct", targetFormats: [], extras: { url: url ?? iri }, imports: true }];
     });
+  }
+
+  /** The imports beyond the limit; undefined if there are none. */
+  skipped(): SkippedImports | undefined {
+    const [first] = this.#skipped.keys();
+    if (first === undefined) return undefined;
+    const importers = new Set([...this.#skipped.values()].flatMap(ids => [...ids]));
+    return { firstId: importId(first), count: this.#skipped.size, importers: [...importers].sort() };
   }
 
   importersOf(id: string): readonly string[] {

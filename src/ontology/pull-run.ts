@@ -1,9 +1,10 @@
 import { dirname } from "node:path";
 import { errnoOf } from "../files/disk-errors.ts";
+import type { FileLock } from "../files/file-lock.ts";
 import { FILE_FORMATS } from "./format.ts";
 import { idsWithoutSource, importedSources, planFromLock } from "./frozen-plan.ts";
 import { writeCatalog } from "./import-catalog.ts";
-import { ImportClosure } from "./import-closure.ts";
+import { IMPORTS_MAX, ImportClosure } from "./import-closure.ts";
 import type { LockWriter } from "./lock-writer.ts";
 import { type LockEntry, type Lockfile, readLock } from "./lockfile.ts";
 import { type MirrorCopy, mirrorCopies } from "./mirrors.ts";
@@ -52,6 +53,11 @@ export class PullRun {
           : []
         : this.#nextImports(round, pulled);
     }
+    const skipped = this.#skippedImports();
+    if (skipped !== undefined) {
+      onResult?.(skipped);
+      results.push(skipped);
+    }
     if (isFrozen) {
       const unknown = isAll ? idsWithoutSource(this.#lock, sources) : [];
       const message = "in the lockfile, but no longer in sources.yaml";
@@ -74,21 +80,33 @@ export class PullRun {
       const importedBy = isFrozen
         ? (this.#lock.get(source.id)?.imported_by ?? [])
         : this.#imports.importersOf(source.id);
-      const result = await this.#pullOne(item, importedBy);
-      if (!isFrozen && result.outcome !== "failed") await lockWriter.add(source, result.stored.manifest, importedBy);
-      onResult?.(result);
-      return result;
+      const locks: FileLock[] = [];
+      try {
+        const result = await this.#pullOne(item, importedBy, locks);
+        // Before the id is unlocked: the pull that stores the last version must be the last one that writes its entry, and
+        // `prune` must find the entry of a version that was stored.
+        if (!isFrozen && result.outcome !== "failed") await lockWriter.add(source, result.stored.manifest, importedBy);
+        onResult?.(result);
+        return result;
+      } finally {
+        for (const lock of locks) lock.release();
+      }
     });
   }
 
-  async #pullOne(item: PlanItem, importedBy: readonly string[]): Promise<PullResult> {
+  /** @param locks gets the lock of the id, which the caller releases */
+  async #pullOne(item: PlanItem, importedBy: readonly string[], locks: FileLock[]): Promise<PullResult> {
     const { id } = item.source;
     if (item.kind === "refused") return { id, outcome: "failed", message: item.message, importedBy };
+    const { isFrozen = false } = this.#options;
     const locked = this.#lock.get(id);
-    const expected = this.#options.isFrozen ? locked?.sha256 : undefined;
+    const expected = isFrozen ? locked?.sha256 : undefined;
     try {
+      // A frozen pull that finds its file writes nothing, so it need not wait for other processes.
+      if (!isFrozen) locks.push(await this.#deps.puller.lock(id));
       const kept = await this.#kept(item, expected);
       if (kept !== undefined) return { id, outcome: "kept", stored: kept, requests: 0, resumedBytes: 0, importedBy };
+      if (isFrozen) locks.push(await this.#deps.puller.lock(id));
       const copies = this.#copiesOf(item, locked);
       return { id, ...(await this.#deps.puller.pull(item, expected, copies)), importedBy };
     } catch (error) {
@@ -139,6 +157,16 @@ export class PullRun {
       if (result.outcome === "failed" || !source?.imports) return [];
       return this.#imports.require(result.id, result.stored.manifest.facts?.imports ?? []);
     });
+  }
+
+  /** One failure for all imports beyond the limit: a hostile file may have any number of them. */
+  #skippedImports(): PullResult | undefined {
+    const skipped = this.#imports.skipped();
+    if (skipped === undefined) return undefined;
+    const { firstId: id, count, importers: importedBy } = skipped;
+    const others = count === 1 ? "" : `, nor ${count - 1} other import${count === 2 ? "" : "s"}`;
+    const message = `not fetched${others}: a pull fetches at most ${IMPORTS_MAX} imported files`;
+    return { id, outcome: "failed", message, importedBy };
   }
 
   async #writeCatalog(results: readonly PullResult[]): Promise<void> {

@@ -61,15 +61,19 @@ export class Puller {
     this.#since = stamp(deps.time);
   }
 
+  /** Lets one process at a time fetch an ontology; the others then find its result. Waits until the lock is free. */
+  lock(id: string): Promise<FileLock> {
+    const { store, time, signal, onWait } = this.#deps;
+    return FileLock.acquire(store.work.lockPath(id), { time, signal, onWait: () => onWait?.(id) });
+  }
+
   /**
    * Returns when a complete and valid version is in the store, or throws a DownloadError. With `sha256` only a file
-   * with this hash is accepted. A lock lets one process at a time fetch an ontology; the others then find its result.
+   * with this hash is accepted. The caller has the `lock` of the id.
    * @param copies where to look, in this order. @default the URL of the entry
    */
   async pull(entry: PlanEntry, sha256?: string, copies?: readonly MirrorCopy[]): Promise<PullOutcome> {
-    const { store, time, signal, onWait } = this.#deps;
-    const { id } = entry.source;
-    await using _lock = await FileLock.acquire(store.work.lockPath(id), { time, signal, onWait: () => onWait?.(id) });
+    const { time, signal } = this.#deps;
     const current = await this.#current(entry);
     const checkedAt = current?.manifest.checked_at ?? "";
     // A time in the future comes from a clock that was wrong, so it does not show that the version is fresh.

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { request } from "node:http";
 import { test } from "node:test";
+import { serverOf } from "../../test/http/server-of.ts";
 import { acquire } from "../../test/telemetry/kit.ts";
 import { serveMetrics } from "./metrics-server.ts";
 import { prometheusSink } from "./sinks/prometheus-sink.ts";
@@ -56,4 +58,26 @@ test("an error while collecting metrics is a 500, and the server continues", asy
   assert.equal((await fetch(server.url)).status, 500);
   isBroken = false;
   assert.equal(await (await fetch(server.url)).text(), "fine 1\n");
+});
+
+test("an error of the server after it listens is one warning, and the server continues", async t => {
+  const registry = { contentType: "text/plain", metrics: async () => "fine 1\n" };
+  const metrics = await serveMetrics({ from: { registry }, port: 0 });
+  t.after(() => metrics.close());
+  const server = await serverOf(metrics.url);
+  const warned = once(process, "warning");
+  let warnings = 0;
+  const count = () => {
+    warnings += 1;
+  };
+  process.on("warning", count);
+  t.after(() => process.off("warning", count));
+  // What Node emits if a connection cannot be accepted, for example without a free file descriptor.
+  const accept = Object.assign(new Error("accept EMFILE"), { code: "EMFILE", syscall: "accept" });
+  for (let error = 0; error < 3; error += 1) server.emit("error", accept);
+  const [warning] = await warned;
+  assert.equal(warning.name, "DocstokgWarning");
+  assert.equal(warning.message, `the metrics server on 127.0.0.1:${metrics.port} has failed: accept EMFILE`);
+  assert.equal(await (await fetch(metrics.url)).text(), "fine 1\n");
+  assert.equal(warnings, 1);
 });

@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { ConfigError } from "../errors.ts";
+import { ConfigError, messageOf } from "../errors.ts";
 import type { MetricsRegistry } from "./sinks/prometheus-sink.ts";
 
 /** Options of `serveMetrics`. */
@@ -46,6 +46,7 @@ export async function serveMetrics({ from, port, host = "127.0.0.1" }: ServeMetr
     throw new ConfigError([{ where: "port", path: "", message }], { cause });
   }
   const { port: actualPort } = server.address() as AddressInfo;
+  warnOfErrors(server, `the metrics server on ${host}:${actualPort}`);
   return {
     port: actualPort,
     url: `http://${host === "::1" ? "[::1]" : host}:${actualPort}/metrics`,
@@ -56,6 +57,18 @@ export async function serveMetrics({ from, port, host = "127.0.0.1" }: ServeMetr
       await once(server, "close");
     },
   };
+}
+
+/**
+ * A server without a listener for its errors ends the process, for example if a connection cannot be accepted because no
+ * file descriptor is free. The server continues, and only the first error is a warning, because such errors come in series.
+ */
+export function warnOfErrors(server: Server, name: string): void {
+  let hasWarned = false;
+  server.on("error", error => {
+    if (!hasWarned) process.emitWarning(`${name} has failed: ${messageOf(error)}`, "DocstokgWarning");
+    hasWarned = true;
+  });
 }
 
 async function handleRequest(

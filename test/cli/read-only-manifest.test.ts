@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmod, readdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -86,6 +86,30 @@ test("a user who may only read the folder of a run sees its works", { skip: asUs
   );
   const [status, verify, report, exported] = results.map(({ stdout }) => JSON.parse(stdout));
   assert.deepEqual([status.works.done, verify.intact, report.runId, exported.key], [1, 1, "one", "doi:10.1000/a"]);
+  assert.deepEqual((await readdir(folder)).sort(), before);
+});
+
+test("a user who may only read the folder of a run can copy its manifest", { skip: asUser }, async () => {
+  const { folder, manifest, id } = await readableFolder();
+  await manifest.endRun(id, "ended");
+  await manifest.close();
+  const before = (await readdir(folder)).sort();
+  const target = `${folder}-copy`;
+  await mkdir(target);
+  await chmod(target, 0o777);
+  const to = join("FOLDER-copy", "to.sqlite");
+  const results = await asReader(folder, [
+    ["manifest", "copy", "--json", join("FOLDER", "manifest.sqlite"), to],
+    ["status", "--json", "--manifest", to],
+  ]);
+  assert.deepEqual(
+    results.map(({ exitCode, stderr }) => [exitCode, stderr]),
+    [
+      [0, ""],
+      [0, ""],
+    ],
+  );
+  assert.equal(JSON.parse(results[1]?.stdout ?? "").works.done, 1);
   assert.deepEqual((await readdir(folder)).sort(), before);
 });
 

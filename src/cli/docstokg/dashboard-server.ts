@@ -5,6 +5,7 @@ import type { Dashboard } from "../../dashboard/dashboard.ts";
 import type { PerformedAction } from "../../dashboard/performed-action.ts";
 import { messageOf } from "../../errors.ts";
 import { codeOf } from "../../http/error-code.ts";
+import { warnOfErrors } from "../../telemetry/metrics-server.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { usageError } from "../usage-error.ts";
 
@@ -42,6 +43,7 @@ export async function serveDashboard(
   }
   const { port: actual } = server.address() as AddressInfo;
   const host = address.includes(":") ? `[${address}]` : address;
+  warnOfErrors(server, `the dashboard server on ${host}:${actual}`);
   return {
     url: `http://${host}:${actual}/${dashboard.token === undefined ? "" : `?token=${dashboard.token}`}`,
     close: async () => {

@@ -50,6 +50,8 @@ export async function dryRun(
     if (settings.isJson) printJson(io, { ...counts, ...estimate, hints });
     else io.stdout.write(estimateText(counts, estimate, hints, { columns: terminalWidth(io.stdout) }));
     return counts.problems > 0 ? ExitCode.partial : ExitCode.ok;
+  } catch (error) {
+    throw manifest === undefined ? error : manifest.errorFrom(error);
   } finally {
     await manifest?.close();
   }

@@ -38,6 +38,8 @@ export const exportCommand: CommandModule = {
       else if (target !== undefined) await writeAtomically(target, exportText(format, records));
       else for await (const part of exportText(format, records)) if (!(await writeOutput(io, part))) break;
       return ExitCode.ok;
+    } catch (error) {
+      throw manifest.errorFrom(error);
     } finally {
       await manifest.close();
     }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
@@ -37,21 +37,87 @@ test("manifest copy of a missing file names its argument, and no flag that the c
   assert.deepEqual([exitCode, stderr], [2, `docstokg: <from>: manifest not found: ${from}\n`]);
 });
 
+test("manifest copy neither changes nor locks its source, and refuses a source that a run uses", async () => {
+  const { folder } = await temporaryFolder();
+  const from = join(folder, "source", "manifest.sqlite");
+  const manifest = await openManifest(from, systemTime);
+  await manifest.beginRun("run");
+  await manifest.close();
+  const before = readFileSync(from);
+  const copied = await runCli(["manifest", "copy", from, join(folder, "to.sqlite")]);
+  assert.equal(copied.exitCode, 0, copied.stderr);
+  assert.deepEqual(readFileSync(from), before);
+  assert.equal(existsSync(`${from}.lock`), false);
+  const run = await openManifest(from, systemTime);
+  const lock = await run.tryLock();
+  const refused = await runCli(["manifest", "copy", from, join(folder, "other.sqlite")]);
+  assert.deepEqual(
+    [refused.exitCode, refused.stderr],
+    [2, `docstokg: manifest copy: a run uses ${from}; wait until it ends\n`],
+  );
+  lock?.release();
+  await run.close();
+});
+
 test("manifest copy names the source if the source cannot be read", async () => {
   const { folder } = await temporaryFolder();
   const [from, to] = [join(folder, "from.sqlite"), join(folder, "to.sqlite")];
   await (await openManifest(from, systemTime)).close();
-  const database = new DatabaseSync(from);
-  const { page, size } = database
-    .prepare("SELECT rootpage AS page, page_size AS size FROM sqlite_schema, pragma_page_size WHERE name = 'attempts'")
-    .get() as { readonly page: number; readonly size: number };
-  database.close();
-  const bytes = readFileSync(from);
-  writeFileSync(from, bytes.fill(0xff, (page - 1) * size, page * size));
+  damage(from, "attempts");
   const { exitCode, stderr } = await runCli(["manifest", "copy", from, to]);
   assert.equal(exitCode, 1);
   assert.match(stderr, /cannot read the manifest .*from\.sqlite: database disk image is malformed/);
   assert.doesNotMatch(stderr, /to\.sqlite/);
+});
+
+/** Fills the first page of a table with bytes that SQLite cannot read. */
+function damage(path: string, table: string): void {
+  const database = new DatabaseSync(path);
+  const { page, size } = database
+    .prepare("SELECT rootpage AS page, page_size AS size FROM sqlite_schema, pragma_page_size WHERE name = ?")
+    .get(table) as { readonly page: number; readonly size: number };
+  database.close();
+  const bytes = readFileSync(path);
+  writeFileSync(path, bytes.fill(0xff, (page - 1) * size, page * size));
+}
+
+/** The commands that use the manifest of a folder. */
+const COMMANDS = [
+  ["status"],
+  ["status", "--export", "-"],
+  ["export"],
+  ["verify"],
+  ["verify", "--repair"],
+  ["run", "10.1000/a", "--dry-run", "--resolvers", "landing_page"],
+  ["run", "10.1000/a", "-q", "--no-telemetry", "--resolvers", "landing_page"],
+  ["retry", "-q", "--no-telemetry", "--resolvers", "landing_page"],
+];
+
+test("a manifest that lacks a table is a message with the file, the table and what to do, for every command", async () => {
+  const { folder } = await temporaryFolder();
+  const path = join(folder, "manifest.sqlite");
+  await (await openManifest(path, systemTime)).close();
+  const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+  database.exec("DROP TABLE work_files");
+  database.close();
+  const why = `cannot use ${path} as manifest: the table work_files is missing; the file was not changed`;
+  for (const command of COMMANDS) {
+    const { exitCode, stderr } = await runCli([...command, "--out", folder]);
+    assert.equal(exitCode, 2, `${command.join(" ")}: ${stderr}`);
+    assert.ok(stderr.startsWith(`docstokg: --manifest: ${why}, restore it from a copy or choose another`), stderr);
+  }
+});
+
+test("a damaged manifest cannot be read, by any command", async () => {
+  const { folder } = await temporaryFolder();
+  const path = join(folder, "manifest.sqlite");
+  await (await openManifest(path, systemTime)).close();
+  for (const table of ["works", "attempts"]) damage(path, table);
+  for (const command of COMMANDS) {
+    const { exitCode, stderr } = await runCli([...command, "--out", folder]);
+    assert.equal(exitCode, 1, `${command.join(" ")}: ${stderr}`);
+    assert.equal(stderr, `docstokg: cannot read the manifest ${path}: database disk image is malformed\n`);
+  }
 });
 
 test("an invalid URL of a manifest is reported under the name of its argument or variable", async () => {

@@ -6,7 +6,7 @@ import { formatCount } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
 import type { CommandModule, Subcommand } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { manifestOf, openExistingManifest } from "./path-flags.ts";
+import { manifestOf, readExistingManifest } from "./path-flags.ts";
 
 const copy: Subcommand = {
   name: "copy",
@@ -20,7 +20,7 @@ const copy: Subcommand = {
   run: async ([from = "", to = ""], flags, io) => {
     const names = [manifestOf("<from>", from), manifestOf("<to>", to)] as const;
     if (names[0] === names[1]) throw usageError("manifest copy", "<from> and <to> are the same manifest");
-    const source = await openExistingManifest(names[0], "<from>");
+    const source = await readExistingManifest(names[0], "<from>");
     try {
       const target = await openManifest(names[1], systemTime);
       try {

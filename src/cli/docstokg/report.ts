@@ -109,6 +109,8 @@ async function worksOf(named: unknown, telemetry: string): Promise<WorksReport |
   const manifest = await readExistingManifest(named === undefined ? beside : manifestOf("--manifest", String(named)));
   try {
     return await worksReport(manifest);
+  } catch (error) {
+    throw manifest.errorFrom(error);
   } finally {
     await manifest.close();
   }

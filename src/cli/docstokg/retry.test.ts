@@ -19,7 +19,18 @@ test("retry refuses an unknown reason, and --failed beside --reason", async () =
   const both = await runCli(["retry", "--failed", "--reason", "network", "--out", folder]);
   assert.equal(both.exitCode, 2);
   assert.match(both.stderr, /^docstokg: --failed: has no effect with --reason/);
+  // Codes of works that are done, and of attempts that gave candidates.
+  for (const reason of ["ok", "duplicate", "not-modified", "found", "merged"]) {
+    const refused = await runCli(["retry", "--reason", reason, "--out", folder]);
+    assert.equal(refused.exitCode, 2, reason);
+    const problem = `docstokg: --reason: "${reason}" is not a reason of failed works; expected one of no-resolver, `;
+    assert.ok(refused.stderr.startsWith(problem), refused.stderr);
+    assert.doesNotMatch(refused.stderr, /(?:of|,) (?:ok|duplicate|not-modified|found|merged)\b/);
+  }
   const unknown = await runCli(["retry", "--reason", "netwrk", "--out", folder]);
   assert.equal(unknown.exitCode, 2);
-  assert.match(unknown.stderr, /--reason: "netwrk" is not one of .*; did you mean network\?/);
+  assert.match(
+    unknown.stderr,
+    /--reason: "netwrk" is not a reason of failed works; expected one of .*; did you mean network\?/,
+  );
 });

@@ -1,5 +1,5 @@
 import { nearest } from "../../core/text/nearest.ts";
-import { isReason, REASONS, type Reason } from "../../harvest/reason.ts";
+import { FAILURE_REASONS, type Reason } from "../../harvest/reason.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
@@ -49,9 +49,11 @@ function nothingToDoText(includesFailed: boolean, reason: Reason | undefined): s
 }
 
 function reasonOf(text: string | undefined): Reason | undefined {
-  if (text === undefined || isReason(text)) return text;
-  const all = Object.keys(REASONS);
-  const near = nearest(text, all);
+  if (text === undefined) return undefined;
+  const reason = FAILURE_REASONS.find(each => each === text);
+  if (reason !== undefined) return reason;
+  const near = nearest(text, FAILURE_REASONS);
   const hint = near === undefined ? "" : `; did you mean ${near}?`;
-  throw usageError("--reason", `${JSON.stringify(text)} is not one of ${all.join(", ")}${hint}`);
+  const expected = `expected one of ${FAILURE_REASONS.join(", ")}`;
+  throw usageError("--reason", `${JSON.stringify(text)} is not a reason of failed works; ${expected}${hint}`);
 }

@@ -34,6 +34,8 @@ export const status: CommandModule = {
         read: () => statusOf(manifest),
         text: status => statusText(status, { columns: terminalWidth(io.stdout) }),
       });
+    } catch (error) {
+      throw manifest.errorFrom(error);
     } finally {
       await manifest.close();
     }

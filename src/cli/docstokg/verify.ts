@@ -82,10 +82,15 @@ export const verify: CommandModule = {
             io.stdout.write(`\nTo make their works pending again: docstokg verify --repair${ofRun}\n`);
         }
         return problems.length === 0 ? ExitCode.ok : ExitCode.partial;
+      } catch (error) {
+        throw manifest.errorFrom(error);
       } finally {
-        fileStore?.close();
-        await manifest.close();
-        lock?.release();
+        try {
+          await manifest.close();
+        } finally {
+          lock?.release();
+          fileStore?.close();
+        }
       }
     }),
 };

@@ -388,14 +388,19 @@ test("a file whose process died before it was recorded gets its metadata too", a
   const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
   const bytes = pdf("second");
   const origin = { url: "https://x.example/a", urlHash: "0".repeat(64), resolver: "index" };
-  const file = { sha256: sha256(bytes), path: "second.pdf", bytes: bytes.length, mediaType: "application/pdf" };
+  const file = {
+    sha256: sha256(bytes),
+    path: "doi_10.5555_a~2.pdf",
+    bytes: bytes.length,
+    mediaType: "application/pdf",
+  };
   const part = { urlHash: origin.urlHash, work: 1, file: "x.part", validator: undefined, totalBytes: undefined };
   await manifest.files.savePart({ ...part, destination: { ...file, ...origin } });
   await manifest.close();
   writeFileSync(join(folder, ".parts", "x.part"), bytes);
   const next = await runFor(t, folder, { ...options, metadata: "json" });
   assert.equal(next.run.recovered, 1);
-  assert.equal(JSON.parse(readFileSync(join(folder, "second.json"), "utf8")).key, "doi:10.5555/a");
+  assert.equal(JSON.parse(readFileSync(join(folder, "doi_10.5555_a~2.json"), "utf8")).key, "doi:10.5555/a");
 });
 
 test("compressed files and responses are decoded, also if the server was not asked to compress", async t => {

@@ -29,7 +29,7 @@ import { ExclusiveActions } from "./exclusive-actions.ts";
 import { type FileFlag, MEDIA_TYPES, type StoredKind } from "./file-check.ts";
 import { readPageStart } from "./file-sample.ts";
 import { filePathFor, type Layout } from "./layout.ts";
-import { type MetadataFormat, writeMetadata } from "./metadata-file.ts";
+import { type MetadataSettings, writeMetadata } from "./metadata-file.ts";
 import { finishDownload, moveDownload } from "./recovery.ts";
 
 export interface DownloadOptions {
@@ -44,8 +44,8 @@ export interface DownloadOptions {
   readonly run: number;
   /** A slower body is interrupted, and resumed later if its server allows it. */
   readonly minSpeed: MinSpeed;
-  /** The metadata of a work is written beside its file in this format. */
-  readonly metadata: MetadataFormat | undefined;
+  /** The metadata of a work is written beside its file. */
+  readonly metadata: MetadataSettings | undefined;
   readonly time: Time;
 }
 
@@ -284,7 +284,7 @@ export class Downloads {
     const attempt: AttemptRecord = { step, resolver, url, status, reason, bytes, sha256, elapsedMs };
     const recorded = await finishDownload(manifest, fileStore, run, work.id, reason, downloaded, attempt);
     if (metadata !== undefined && ofSeveral !== "further")
-      await withDiskErrors(fileStore.name, () => writeMetadata(fileStore, recorded.path, work, metadata));
+      await withDiskErrors(fileStore.name, () => writeMetadata(fileStore, recorded, work, metadata));
     return { kind: "stored", reason, downloaded: recorded, attempt };
   }
 

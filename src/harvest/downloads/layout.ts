@@ -73,6 +73,32 @@ export function filePathFor(
   return `${safeName(doi.slice(0, slash))}/${safeName(doi.slice(slash + 1))}.${extension}`;
 }
 
+/** The fields of a template whose value no other work has. */
+const OWN_FIELDS = ["doi", "arxiv", "pmid", "pmcid", "openalex"] as const;
+
+/** The path without its extension. */
+export function stemOf(path: string): string {
+  return path.replace(/\.[a-z]+$/, "");
+}
+
+/**
+ * Whether the layout gives this path, or a numbered one, to this work and no other. If not, other works may have the same
+ * file, or one with another extension.
+ */
+export function isPathOfWork(
+  layout: Layout,
+  work: Pick<Work, "key" | "ids" | "metadata">,
+  { path, sha256, role }: { readonly path: string; readonly sha256: string; readonly role?: FileRole | undefined },
+): boolean {
+  const isNamedByWork = layout.includes("{")
+    ? layout.includes("{key}") || OWN_FIELDS.some(name => layout.includes(`{${name}}`) && work.ids[name] !== undefined)
+    : layout !== "content-addressed";
+  if (!isNamedByWork) return false;
+  const own = stemOf(filePathFor(layout, work, "pdf", sha256, role));
+  const stem = stemOf(path);
+  return stem.startsWith(own) && /^(?:~\d{1,9})?$/.test(stem.slice(own.length));
+}
+
 function templatePath(
   template: string,
   { key, ids, metadata = {} }: Pick<Work, "key" | "ids" | "metadata">,

@@ -3,27 +3,27 @@ import type { AttemptRecord, Manifest } from "../manifest/manifest.ts";
 import type { DownloadedFile, PartialDownload } from "../manifest/manifest-files.ts";
 import type { DoneReason } from "../reason.ts";
 import type { FileStore } from "../storage/file-store.ts";
-import { type MetadataFormat, writeMetadata } from "./metadata-file.ts";
+import { type MetadataSettings, writeMetadata } from "./metadata-file.ts";
 
 /**
  * Recovers the partial files of a process that died: moves complete files to their path, and deletes those that cannot be
  * resumed. Returns the number of works that are done now.
- * @param metadata the metadata of each work is written beside its file in this format. @default it is not written
+ * @param metadata the metadata of each work is written beside its file. @default it is not written
  */
 export async function recoverParts(
   parts: readonly PartialDownload[],
   manifest: Manifest,
   fileStore: FileStore,
   run: number,
-  metadata?: MetadataFormat,
+  metadata?: MetadataSettings,
 ): Promise<number> {
   let doneWorks = 0;
   for (const { urlHash, work, file, validator, destination } of parts) {
     if (destination !== undefined && (await finishMove(fileStore, file, destination))) {
-      const { path, ofSeveral } = await finishDownload(manifest, fileStore, run, work, "ok", destination);
-      if (metadata !== undefined && ofSeveral !== "further")
-        await writeMetadata(fileStore, path, await manifest.reports.workRecord(work), metadata);
-      if (ofSeveral === undefined) doneWorks += 1;
+      const recorded = await finishDownload(manifest, fileStore, run, work, "ok", destination);
+      if (metadata !== undefined && recorded.ofSeveral !== "further")
+        await writeMetadata(fileStore, recorded, await manifest.reports.workRecord(work), metadata);
+      if (recorded.ofSeveral === undefined) doneWorks += 1;
     } else if (validator === undefined) {
       await manifest.files.deletePart(urlHash, work);
       await fileStore.parts.delete(file);

@@ -1,4 +1,5 @@
 /** Metadata in the formats of reference managers: CSL-JSON and BibTeX. */
+import { sha256Of } from "../../files/file-hash.ts";
 import type { WorkAuthor, WorkIds, WorkMetadata } from "../work.ts";
 
 export interface CitedWork {
@@ -39,7 +40,7 @@ const BIBTEX_TYPES: Readonly<Record<string, string>> = {
   report: "techreport",
 };
 
-/** An entry of BibTeX. Its key comes from the key of the work, so that it is the same in every export. */
+/** An entry of BibTeX. Its key comes from the key of the work alone, so that it is the same in every export. */
 export function bibtexEntry({ key, ids, metadata = {} }: CitedWork): string {
   const { title, authors, year, venue, publisher, volume, issue, pages, type } = metadata;
   const kind = BIBTEX_TYPES[type ?? ""] ?? "misc";
@@ -62,7 +63,16 @@ export function bibtexEntry({ key, ids, metadata = {} }: CitedWork): string {
   const lines = Object.entries(fields).flatMap(([name, value]) =>
     value === undefined || value === "" ? [] : [`  ${name} = {${bibtexText(String(value), name)}},\n`],
   );
-  return `@${kind}{${key.replace(/[^A-Za-z0-9.:/_-]+/g, "-")},\n${lines.join("")}}\n`;
+  return `@${kind}{${bibtexKey(key)},\n${lines.join("")}}\n`;
+}
+
+/**
+ * A key that has to change gets a part of its hash, because another key could become the same one. BibTeX ignores case,
+ * and only the ids of PMC and OpenAlex always have capitals.
+ */
+function bibtexKey(key: string): string {
+  if (/^(?:[a-z0-9.:/_-]+|pmcid:PMC\d+|openalex:W\d+)$/.test(key)) return key;
+  return `${key.replace(/[^A-Za-z0-9.:/_-]+/g, "-")}-${sha256Of(key).slice(0, 16)}`;
 }
 
 function bibtexName({ family, given, name }: WorkAuthor): string {

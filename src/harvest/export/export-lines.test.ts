@@ -57,6 +57,27 @@ test("a work becomes an entry of BibTeX with escaped text and its DOI as it is",
   );
 });
 
+test("works with similar keys have different keys in BibTeX, also where case is ignored", async () => {
+  const keys = [
+    ...["doi:10.1/a(b)", "doi:10.1/a-b-", "doi:10.1/a<b>", "doi:10.1/a[b]", "doi:10.1/ü", "doi:10.1/ö", "doi:10.1/-"],
+    ...["url:https://x.example/A?b", "url:https://x.example/a?b", "url:https://x.example/A", "url:https://x.example/a"],
+    ...["pmcid:PMC1", "openalex:W1", "arxiv:math.gt/0309136"],
+  ];
+  const keyOf = (key: string) => /^@misc\{([^,{}\s]+),$/m.exec(bibtexEntry({ key, ids: {} }))?.[1] ?? "";
+  const cited = keys.map(keyOf);
+  assert.equal(new Set(cited.map(key => key.toLowerCase())).size, keys.length, cited.join(" "));
+  // Keys that need no change are kept, and the others do not depend on the works beside them.
+  for (const key of ["doi:10.1/a-b-", "pmcid:PMC1", "openalex:W1", "arxiv:math.gt/0309136"])
+    assert.equal(keyOf(key), key);
+  assert.equal(keyOf("doi:10.1/a(b)"), "doi:10.1/a-b--7a1e7de37e8aed6c");
+  // An entry can be read back by the list reader.
+  const list = keys.map(key => bibtexEntry({ key, ids: { doi: "10.1000/x" } })).join("\n");
+  let read = 0;
+  for await (const input of inputsOfStream(Readable.from([list]), "stdin", { format: "bibtex" }))
+    if ("work" in input) read += 1;
+  assert.equal(read, keys.length);
+});
+
 async function textOf(parts: AsyncIterable<string>): Promise<string> {
   let text = "";
   for await (const part of parts) text += part;
@@ -114,10 +135,11 @@ test("a manifest is exported in every format, with one record for each work", as
 
 test("metadata is written beside the file, without secrets", async () => {
   const folder = temporaryFolder("metadata");
-  const work = { id: 1, ...CITED, ids: { url: "https://x.example/a?token=Sesame" } };
+  const work = { id: 1, ...CITED, key: "doi:a", ids: { url: "https://x.example/a?token=Sesame" } };
   const fileStore = new FolderStore(folder);
-  for (const format of METADATA_FORMATS) await writeMetadata(fileStore, "a.pdf", work, format);
-  for (const name of ["a.json", "a.csl.json", "a.bib"]) {
+  const file = { path: "doi_a.pdf", sha256: "ab".repeat(32) };
+  for (const format of METADATA_FORMATS) await writeMetadata(fileStore, file, work, { format, layout: "flat" });
+  for (const name of ["doi_a.json", "doi_a.csl.json", "doi_a.bib"]) {
     const text = readFileSync(join(folder, name), "utf8");
     assert.match(text, /Lovelace/);
     assert.doesNotMatch(text, /Sesame/);

@@ -5,8 +5,9 @@ import { PostgresServer, whyNoPostgres } from "../../../test/harvest/postgres-se
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Work } from "../work.ts";
-import { type Manifest, openManifest } from "./manifest.ts";
+import { type Manifest, type ManifestLock, openManifest, readManifest } from "./manifest.ts";
 import { copyManifest } from "./manifest-copy.ts";
+import type { TablePage } from "./manifest-tables.ts";
 
 /** Every row of a manifest, in any order. */
 async function rowsOf(manifest: Manifest): Promise<readonly string[]> {
@@ -54,6 +55,36 @@ test("a copy that is refused leaves no manifest locked", async t => {
   await assert.rejects(copyManifest(from, to), /a run uses the manifest .*2\.sqlite; wait until the run ends/);
   assert.equal(await from.isInUse(), false);
   lock.release();
+});
+
+test("a copy does not lock its source, and is given up if a run begins to use the source meanwhile", async t => {
+  const folder = temporaryFolder("harvest");
+  const path = join(folder, "1.sqlite");
+  const filled = await openManifest(path, systemTime);
+  await fill(filled);
+  t.after(() => filled.close());
+  const from = await readManifest(path, systemTime);
+  const to = await openManifest(join(folder, "2.sqlite"), systemTime);
+  t.after(() => Promise.all([from?.close(), to.close()]));
+  assert.ok(from);
+  const rows = await rowsOf(filled);
+  let lock: ManifestLock | undefined;
+  let endsBeforeCopy = false;
+  const write = to.tables.write.bind(to.tables);
+  t.mock.method(to.tables, "write", async (pages: AsyncIterable<TablePage>) => {
+    // A run that begins during the copy.
+    lock = await filled.tryLock();
+    assert.ok(lock, "the source is not locked");
+    await filled.works.add(await filled.beginRun("run"), [{ key: "url:x", ids: {} }], { isPresent: () => true });
+    if (endsBeforeCopy) lock.release();
+    await write(pages);
+  });
+  await assert.rejects(copyManifest(from, to), /a run uses .*1\.sqlite; wait until it ends/);
+  assert.deepEqual(await rowsOf(to), []);
+  lock?.release();
+  endsBeforeCopy = true;
+  assert.equal((await copyManifest(from, to)).works, 2501);
+  assert.notDeepEqual(await rowsOf(to), rows);
 });
 
 describe("copying a manifest", { skip: whyNoPostgres() }, () => {

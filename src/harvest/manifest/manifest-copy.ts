@@ -1,15 +1,19 @@
 import { ConfigError, DownloadError, messageOf } from "../../errors.ts";
-import type { Manifest, ManifestLock } from "./manifest.ts";
+import type { Manifest } from "./manifest.ts";
 import { TABLE_NAMES, type TableName, type TablePage } from "./manifest-tables.ts";
 
 /** How many rows were copied, by table. */
 export type CopiedRows = Readonly<Record<TableName, number>>;
 
-/** Copies a manifest into an empty one. Rejects with a ConfigError, without a change, if one of them is in use. */
+/**
+ * Copies a manifest into an empty one. Rejects with a ConfigError, without a change, if one of them is in use. The source is
+ * only read, and not locked: its rows are those of one instant.
+ */
 export async function copyManifest(from: Manifest, to: Manifest): Promise<CopiedRows> {
-  const locks: ManifestLock[] = [];
+  if (await from.isInUse()) throw inUse(from);
+  const lock = await to.tryLock();
+  if (lock === undefined) throw inUse(to);
   try {
-    for (const manifest of [from, to]) locks.push(await lockFor(manifest));
     const { works, runs } = await to.reports.report();
     if (works.total + works.merged + runs.length > 0)
       throw problem(`the manifest ${to.name} already has works or runs; copy to an empty manifest`);
@@ -17,7 +21,7 @@ export async function copyManifest(from: Manifest, to: Manifest): Promise<Copied
     await to.tables.write(counted(pagesOf(from), copied));
     return copied;
   } finally {
-    for (const lock of locks) lock.release();
+    lock.release();
   }
 }
 
@@ -29,6 +33,8 @@ async function* pagesOf(from: Manifest): AsyncIterable<TablePage> {
     if (from.errorFrom(cause) === cause) throw cause;
     throw new DownloadError(`cannot read the manifest ${from.name}: ${messageOf(cause)}`, { cause });
   }
+  // Before the target is committed: what a run has done meanwhile would be missing in the copy.
+  if (await from.isInUse()) throw inUse(from);
 }
 
 /** Counts the rows. A run that was killed is not running in the copy. */
@@ -44,10 +50,8 @@ function stateInCopy(state: string | number | null | undefined): string {
   return state === "running" ? "interrupted" : String(state);
 }
 
-async function lockFor(manifest: Manifest): Promise<ManifestLock> {
-  const lock = await manifest.tryLock();
-  if (lock === undefined) throw problem(`a run uses the manifest ${manifest.name}; wait until the run ends`);
-  return lock;
+function inUse({ name }: Manifest): ConfigError {
+  return problem(`a run uses the manifest ${name}; wait until the run ends`);
 }
 
 function problem(message: string): ConfigError {

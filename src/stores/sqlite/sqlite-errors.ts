@@ -1,5 +1,6 @@
 /** The meaning of SQLite's error codes for a store. */
 
+const SQLITE_ERROR = 1;
 const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
 const SQLITE_READONLY = 8;
@@ -7,6 +8,8 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_CANTOPEN = 14;
 const SQLITE_PROTOCOL = 15;
 const SQLITE_NOTADB = 26;
+const SQLITE_IOERR_READ = 266;
+const SQLITE_IOERR_SHORT_READ = 522;
 const SQLITE_READONLY_DBMOVED = 1032;
 
 /** The file belongs to another program, or to a newer version of this one: it is never changed. */
@@ -21,6 +24,13 @@ export function isBusy(error: unknown): boolean {
 export function isDamage(error: unknown): boolean {
   const code = primaryCode(error);
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
+}
+
+/** The content of the file cannot be read: it is damaged, lacks a table, or its disk has failed. */
+export function isReadFailure(error: unknown): boolean {
+  if (isDamage(error) || primaryCode(error) === SQLITE_ERROR) return true;
+  const code = error instanceof Error && "errcode" in error ? error.errcode : undefined;
+  return code === SQLITE_IOERR_READ || code === SQLITE_IOERR_SHORT_READ;
 }
 
 /** The errors of paths that cannot be used as they are. */

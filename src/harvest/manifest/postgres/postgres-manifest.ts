@@ -25,6 +25,8 @@ import { PostgresWorks } from "./postgres-works.ts";
 
 /** The longest name of a channel. */
 const CHANNEL_CHARS = 63;
+/** SQLSTATE of a missing table, a missing column, a damaged table and a damaged index. */
+const READ_FAILURES: ReadonlySet<string> = new Set(["42P01", "42703", "XX001", "XX002"]);
 
 /** A manifest in a PostgreSQL database. Any number of processes on any machine work on it at the same time. */
 export class PostgresManifest implements Manifest {
@@ -233,9 +235,9 @@ export class PostgresManifest implements Manifest {
   errorFrom(error: unknown): unknown {
     if (isDocstokgError(error)) return error;
     const isOfServer = error instanceof Error && "severity" in error;
-    return isOfServer
-      ? new StoreError(`cannot read or write the manifest ${this.name}: ${messageOf(error)}`, { cause: error })
-      : error;
+    if (!isOfServer) return error;
+    const verb = "code" in error && READ_FAILURES.has(String(error.code)) ? "read" : "write";
+    return new StoreError(`cannot ${verb} the manifest ${this.name}: ${messageOf(error)}`, { cause: error });
   }
 
   stopWaiting(): void {

@@ -16,9 +16,10 @@ import {
   versionOf,
 } from "../../../stores/sqlite/database-file.ts";
 import { openReadOnly } from "../../../stores/sqlite/open-read-only.ts";
-import { isBusy, isDamage } from "../../../stores/sqlite/sqlite-errors.ts";
+import { isBusy, isDamage, isReadFailure } from "../../../stores/sqlite/sqlite-errors.ts";
 import { pause } from "../../../time/pause.ts";
 import type { Time } from "../../../time/time.ts";
+import { TABLE_NAMES } from "../manifest-tables.ts";
 
 const SCHEMA = `
   CREATE TABLE runs (
@@ -192,10 +193,36 @@ function configured(db: DatabaseSync): DatabaseSync {
     // `openFile` turns flushing off for stores; a power failure must not lose what the manifest records.
     db.exec(`PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
       PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
+    checkTables(db);
     return db;
   } catch (error) {
     db.close();
     throw error;
+  }
+}
+
+/** A file of this format without all its tables, such as one that another program has repaired. */
+class IncompleteManifestError extends Error {}
+
+function checkTables(db: DatabaseSync): void {
+  const found = new Set(
+    db
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")
+      .all()
+      .map(({ name }) => name),
+  );
+  const missing = TABLE_NAMES.find(table => !found.has(table));
+  if (missing !== undefined) throw new IncompleteManifestError(`the table ${missing} is missing`);
+}
+
+/** Prepares the statements of a manifest; if that fails, because a table lacks a column, the file is closed. */
+export function withStatements<Manifest>(path: string, db: DatabaseSync, prepare: () => Manifest): Manifest {
+  try {
+    return prepare();
+  } catch (error) {
+    db.close();
+    const isOther = isBusy(error) || isDamage(error);
+    throw cannotOpen(path, isOther ? error : new IncompleteManifestError(messageOf(error), { cause: error }));
   }
 }
 
@@ -220,11 +247,15 @@ export async function isManifestLocked(path: string): Promise<boolean> {
   }
 }
 
-/** A DownloadError for an error of SQLite, such as a full disk; any other error unchanged. */
-export function manifestError(path: string, error: unknown): unknown {
+/**
+ * A DownloadError for an error of SQLite, such as a full disk; any other error unchanged.
+ * @param isReader whether the manifest was opened for reading
+ */
+export function manifestError(path: string, error: unknown, isReader: boolean): unknown {
   const isOfSqlite = error instanceof Error && "errcode" in error && "errstr" in error;
   if (!isOfSqlite) return error;
-  return new DownloadError(`cannot read or write the manifest ${path}: ${error.message}`, { cause: error });
+  const verb = isReader || isReadFailure(error) ? "read" : "write";
+  return new DownloadError(`cannot ${verb} the manifest ${path}: ${error.message}`, { cause: error });
 }
 
 function cannotOpen(path: string, cause: unknown): ConfigError {
@@ -237,5 +268,7 @@ function describeCause(path: string, cause: unknown): string {
     return `another process has locked ${path} for ${lockedS} s; wait for it, or choose another file with --manifest`;
   }
   const why = isDamage(cause) ? "the file is damaged or not a SQLite database" : messageOf(cause);
-  return `cannot use ${path} as manifest: ${why}; the file was not changed, choose another with --manifest`;
+  const advice =
+    cause instanceof IncompleteManifestError ? "restore it from a copy or choose another" : "choose another";
+  return `cannot use ${path} as manifest: ${why}; the file was not changed, ${advice} with --manifest`;
 }

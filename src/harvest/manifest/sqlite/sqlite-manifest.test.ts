@@ -5,7 +5,9 @@ import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { manifestContract } from "../../../../test/harvest/manifest-contract.ts";
 import { temporaryFolder } from "../../../../test/temporary-folder.ts";
+import { DownloadError } from "../../../errors.ts";
 import { systemTime } from "../../../time/system-time.ts";
+import { TABLE_NAMES } from "../manifest-tables.ts";
 import { SqliteManifest } from "./sqlite-manifest.ts";
 
 function fileFor(): string {
@@ -50,6 +52,55 @@ test("a file that is not a manifest is an error and is not changed", async () =>
   const before = readFileSync(other);
   await assert.rejects(SqliteManifest.open(other, systemTime), /the file is a database of another program/);
   assert.deepEqual(readFileSync(other), before);
+});
+
+test("a manifest that lacks a table or a column is an error that names it, and is not changed", async () => {
+  for (const [sql, why] of [
+    ...TABLE_NAMES.map(table => [`DROP TABLE ${table}`, `the table ${table} is missing`] as const),
+    ["ALTER TABLE attempts DROP COLUMN elapsed_ms", "table attempts has no column named elapsed_ms"],
+  ] as const) {
+    const path = fileFor();
+    await (await SqliteManifest.open(path, systemTime)).close();
+    const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+    database.exec(sql);
+    database.close();
+    const before = readFileSync(path);
+    const expected = {
+      name: "ConfigError",
+      message: `--manifest: cannot use ${path} as manifest: ${why}; the file was not changed, restore it from a copy or choose another with --manifest`,
+    };
+    await assert.rejects(SqliteManifest.open(path, systemTime), expected);
+    await assert.rejects(SqliteManifest.read(path, systemTime), expected);
+    assert.deepEqual(readFileSync(path), before);
+  }
+});
+
+test("an error of SQLite says whether the manifest could not be read or not be written", async t => {
+  const path = fileFor();
+  await (await SqliteManifest.open(path, systemTime)).close();
+  const manifest = await SqliteManifest.open(path, systemTime);
+  const reader = await SqliteManifest.read(path, systemTime);
+  t.after(() => Promise.all([manifest.close(), reader.close()]));
+  const errorOf = async (from: SqliteManifest, action: () => Promise<unknown>) => {
+    const error = await action().then(
+      () => undefined,
+      cause => from.errorFrom(cause),
+    );
+    assert.ok(error instanceof DownloadError);
+    return error.message;
+  };
+  const other = new DatabaseSync(path);
+  t.after(() => other.close());
+  manifest.db.exec("PRAGMA busy_timeout = 0");
+  other.exec("BEGIN IMMEDIATE");
+  const begin = () => manifest.beginRun("run");
+  assert.equal(await errorOf(manifest, begin), `cannot write the manifest ${path}: database is locked`);
+  other.exec("DROP TABLE work_ids; DROP TABLE work_files; DROP TABLE attempts; COMMIT");
+  const report = (from: SqliteManifest) => () => from.reports.report();
+  for (const from of [manifest, reader])
+    assert.equal(await errorOf(from, report(from)), `cannot read the manifest ${path}: no such table: work_files`);
+  const unknown = new Error("of no database");
+  assert.equal(manifest.errorFrom(unknown), unknown);
 });
 
 test("one run at a time holds the lock of a manifest", async t => {

@@ -12,6 +12,7 @@ import {
   manifestError,
   openManifestFile,
   readManifestFile,
+  withStatements,
 } from "./sqlite-manifest-file.ts";
 import { SqliteQueue } from "./sqlite-queue.ts";
 import { SqliteReports } from "./sqlite-reports.ts";
@@ -28,6 +29,7 @@ export class SqliteManifest implements Manifest {
   readonly reports: SqliteReports;
   readonly tables: SqliteManifestTables;
   readonly #time: Time;
+  readonly #isReader: boolean;
   readonly #attempt: StatementSync;
   readonly #done: StatementSync;
   readonly #addFile: StatementSync;
@@ -40,18 +42,21 @@ export class SqliteManifest implements Manifest {
 
   /** Rejects with a ConfigError if the file is not a manifest; the file is not changed. */
   static async open(path: string, time: Time): Promise<SqliteManifest> {
-    return new SqliteManifest(path, await openManifestFile(path, time), time);
+    const db = await openManifestFile(path, time);
+    return withStatements(path, db, () => new SqliteManifest(path, db, time, false));
   }
 
   /** Like `open`, for a command that only reads: its user need not be able to write the file. */
   static async read(path: string, time: Time): Promise<SqliteManifest> {
-    return new SqliteManifest(path, await readManifestFile(path, time), time);
+    const db = await readManifestFile(path, time);
+    return withStatements(path, db, () => new SqliteManifest(path, db, time, true));
   }
 
-  private constructor(path: string, db: DatabaseSync, time: Time) {
+  private constructor(path: string, db: DatabaseSync, time: Time, isReader: boolean) {
     this.name = path;
     this.db = db;
     this.#time = time;
+    this.#isReader = isReader;
     this.files = new SqliteFiles(db, this.name, time);
     this.works = new SqliteWorks(db, time, (work, { run, attempt }) => this.#addAttempt(run, work, attempt));
     this.queue = new SqliteQueue(db);
@@ -206,7 +211,7 @@ export class SqliteManifest implements Manifest {
   }
 
   errorFrom(error: unknown): unknown {
-    return manifestError(this.name, error);
+    return manifestError(this.name, error, this.#isReader);
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { projectAt } from "../../test/ontology/kit.ts";
+import { ImportClosure } from "./import-closure.ts";
+
+const irisOf = (count: number, from = 0) => Array.from({ length: count }, (_, index) => `urn:import:${from + index}`);
+
+test("a pull reports the imports beyond the limit as a failure", async t => {
+  const imports = irisOf(1003)
+    .map(iri => `import: ${iri}\n`)
+    .join("");
+  const { project, server } = await projectAt(t, (_, response) =>
+    response.end(`format-version: 1.2\nontology: x\n${imports}\n[Term]\nid: X:1\nname: one\n`),
+  );
+  const source = `resolver: direct, imports: true, extras: { url: "${server.origin}/x.obo" }`;
+  await project.write(`allow_private: true\nsources:\n  x: { ${source} }\n`);
+  const reported: string[] = [];
+  const results = await project.pull({ onResult: ({ id }) => reported.push(id) });
+  const [first, ...imported] = results;
+  assert.equal(first?.outcome, "fetched");
+  // The imports are no web addresses, so that each of them fails without a request.
+  assert.equal(imported.length, 1001);
+  assert.deepEqual(
+    reported,
+    results.map(({ id }) => id),
+  );
+  const last = imported.at(-1);
+  assert.ok(last?.outcome === "failed");
+  assert.equal(last.message, "not fetched, nor 2 other imports: a pull fetches at most 1000 imported files");
+  assert.deepEqual(last.importedBy, ["x"]);
+  assert.equal(new Set(results.map(({ id }) => id)).size, results.length);
+});
+
+test("imports of known files do not count towards the limit, and a dropped import counts once", () => {
+  const closure = new ImportClosure();
+  for (const [index, iri] of irisOf(500).entries()) closure.provide(`source${index}`, [iri]);
+  assert.equal(closure.require("a", irisOf(1499)).length, 999);
+  assert.equal(closure.skipped(), undefined);
+  assert.equal(closure.require("b", irisOf(3, 1499)).length, 1);
+  assert.equal(closure.require("c", irisOf(2, 1500)).length, 0);
+  assert.deepEqual([closure.skipped()?.count, closure.skipped()?.importers], [2, ["b", "c"]]);
+});
