@@ -43,7 +43,7 @@ export type ResumableDownload = { readonly status: number; readonly headers: Hea
       readonly kind: "saved";
       readonly bytes: number;
       readonly sha256: string;
-      /** Whether the server has announced a length, which the file then has. */
+      /** Whether the server announced a length. If so, the file has this length. */
       readonly isFullLength: boolean;
       /** How many requests were sent. */
       readonly requests: number;
@@ -62,7 +62,7 @@ export type ResumableDownload = { readonly status: number; readonly headers: Hea
       /** The error of the body; undefined if the body ended without one. */
       readonly cause: unknown;
     }
-  /** The file is larger than `maxBytes`; the partial file is deleted. `bytes` is its length, if that was announced. */
+  /** The file is larger than `maxBytes`; the partial file is deleted. `bytes` is the announced length, if any. */
   | { readonly kind: "too-large"; readonly bytes: number | undefined }
   /** The response is not the file. */
   | { readonly kind: "response"; readonly beginning: string }
@@ -96,14 +96,14 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
   for (let requests = 1; ; requests += 1) {
     signal?.throwIfAborted();
     const { resumePoint } = partial;
-    // A range request has If-Range for the case that the file has changed, so the other validators are not sent with it.
+    // A range request has If-Range in case the file has changed, so the other validators are not sent with it.
     const response = await options.send(
       resumePoint === undefined ? conditionalHeaders(options) : rangeHeaders(resumePoint),
     );
     const { statusCode: status, headers } = response;
     // Created before anything is awaited, so that no chunk is lost.
     const body = new BodyReader(decodedBody(response.body, headers));
-    const decision = mayBeFile?.(headers) === false ? OTHER : decide(status, headers, resumePoint);
+    const decision = mayBeFile?.(headers) === false ? OTHER : decideBodyUse(status, headers, resumePoint);
     if (decision.kind === "unchanged" || decision.kind === "other") {
       const beginning = await readBeginning(body, minSpeed);
       return decision.kind === "unchanged"
@@ -112,8 +112,8 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
     }
     if (decision.kind === "mismatch") {
       await readBeginning(body, minSpeed);
-      // Deleted before the next request: if that is refused, a later call must not repeat the range. The next request
-      // has no range, so it cannot end here again.
+      // Deleted before the next request: if that request is refused, a later call must not repeat the range. The next
+      // request has no range, so its response cannot be a mismatch.
       await partial.discard();
       continue;
     }
@@ -141,7 +141,7 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
         interruptions += 1;
         // An error of the hub, such as a passed deadline, would end the next request too.
         if (interruptions >= maxInterruptions || isDocstokgError(interruption.cause))
-          return { kind: "incomplete", status, headers, ...resumable(partial), requests, ...interruption };
+          return { kind: "incomplete", status, headers, ...resumeState(partial), requests, ...interruption };
         if (partial.resumePoint !== undefined) onResume?.(partial.bytes, totalBytes);
         continue;
       }
@@ -150,14 +150,14 @@ async function transfer(options: ResumableDownloadOptions, partial: PartialFile)
   }
 }
 
-function resumable({ bytes, resumePoint }: PartialFile): { readonly bytes: number; readonly isResumable: boolean } {
+function resumeState({ bytes, resumePoint }: PartialFile): { readonly bytes: number; readonly isResumable: boolean } {
   return { bytes, isResumable: resumePoint !== undefined };
 }
 
 const OTHER = { kind: "other" } as const;
 
 /** Lengths and ranges of an encoded response count encoded bytes, so the decoded file cannot be compared or resumed. */
-function decide(status: number, headers: HeaderFields, resumePoint: ResumePoint | undefined): RangeDecision {
+function decideBodyUse(status: number, headers: HeaderFields, resumePoint: ResumePoint | undefined): RangeDecision {
   const decision = decideRange(status, headers, resumePoint);
   if (!isEncoded(headers)) return decision;
   if (decision.kind === "full") return { kind: "full", totalBytes: undefined };
@@ -224,7 +224,7 @@ async function readBeginning(body: BodyReader, minSpeed: MinSpeed | undefined): 
     }
   } catch (error) {
     if (isDocstokgError(error)) throw error;
-    // An incomplete error page is no problem: the status is known.
+    // An incomplete error page is enough: the status is known.
   } finally {
     speed?.stop();
     body.drop();

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-// As an object: a named import that an old Node lacks would fail before supported-runtime.ts can say why.
+// createZstdDecompress is used through the object: an old Node lacks it, and a named import of it would fail before
+// supported-runtime.ts can report the version.
 import zlib, { crc32, createGunzip } from "node:zlib";
 import { DownloadError } from "../errors.ts";
 import { decompressed, type OwnPacking } from "../files/compression/decompression.ts";

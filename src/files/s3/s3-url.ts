@@ -21,6 +21,6 @@ export function parseS3Url(text: string, where: string): S3Location {
     );
   const parts = path.split("/").filter(part => part !== "");
   if (parts.some(part => part === "." || part === ".." || /\p{Cc}/u.test(part)))
-    throw problem("the prefix has a part that is . or .. or has control characters");
+    throw problem("a part of the prefix is . or .. or contains control characters");
   return { bucket, prefix: parts.map(part => `${part}/`).join("") };
 }
