@@ -59,8 +59,7 @@ export class PullRun {
       for (const result of refusals) onResult?.(result);
       results.push(...refusals);
     } else if (isAll) {
-      const imported = results.filter(({ importedBy }) => importedBy.length > 0).map(({ id }) => id);
-      await this.#deps.lockWriter.keepOnly(sources, new Set(imported));
+      await this.#deps.lockWriter.keepOnly(sources, this.#importedIds(sources, results));
     }
     if (sources.some(({ imports }) => imports)) await this.#writeCatalog(results);
     return results;
@@ -139,6 +138,21 @@ export class PullRun {
       if (result.outcome === "failed" || !source?.imports) return [];
       return this.#imports.require(result.id, result.stored.manifest.facts?.imports ?? []);
     });
+  }
+
+  /**
+   * The imported files that stay in the lockfile. What a file imports is not known if it failed, so its imports of an
+   * earlier pull stay.
+   */
+  #importedIds(sources: readonly Source[], results: readonly PullResult[]): ReadonlySet<string> {
+    const imported = results.filter(({ importedBy }) => importedBy.length > 0);
+    const failed = results
+      .filter(({ outcome }) => outcome === "failed")
+      .map(({ id, importedBy }) => ({
+        id,
+        imports: importedBy.length > 0 || sources.some(source => source.id === id && source.imports),
+      }));
+    return new Set([...imported, ...importedSources(this.#lock, failed)].map(({ id }) => id));
   }
 
   async #writeCatalog(results: readonly PullResult[]): Promise<void> {
