@@ -102,7 +102,7 @@ export async function inspectFile(
     if (attempt.problem === undefined) {
       // Without its context, the meaning of a JSON object is not known. Services also describe errors in this form.
       if (attempt.parser.note !== undefined && isErrorMessage(text)) return wrong("json-error");
-      return finish(path, depth, attempt.parser, attempt.facts);
+      return finish(path, depth, encoding, attempt);
     }
     failed.push(attempt);
   }
@@ -141,10 +141,16 @@ function isFallback([first]: readonly ParserName[]): boolean {
   return first === "trig";
 }
 
-async function finish(path: string, depth: CheckDepth, parser: FileParser, facts: FactCollector): Promise<Inspection> {
+/** The result for a file that a parser has accepted. */
+async function finish(
+  path: string,
+  depth: CheckDepth,
+  encoding: string,
+  { parser, facts }: Attempt,
+): Promise<Inspection> {
   const { format = "rdf-xml", statements, of, note } = parser;
   if (depth === "end") {
-    const tail = Buffer.from(await readRange(path, -ENDING_BYTES, ENDING_BYTES)).toString("utf8");
+    const tail = new TextDecoder(encoding).decode(await readRange(path, -ENDING_BYTES, ENDING_BYTES));
     const problem = endingProblem(format, tail);
     if (problem !== undefined) return broken(format, problem);
   }

@@ -2,6 +2,7 @@ import type { StoredVersion } from "./ontology-store.ts";
 import { type OntologyEdge, type OntologyTerm, parseStored, readTerms } from "./ontology-terms.ts";
 import { formatTerm } from "./parsing/n-triples-text.ts";
 import { SUB_CLASS_OF, SUB_PROPERTY_OF } from "./parsing/rdf-vocabulary.ts";
+import { nodeKind } from "./parsing/statement.ts";
 import { formatCrate } from "./ro-crate.ts";
 
 export const EXPORT_FORMATS = ["ntriples", "nodes-edges", "obographs", "ro-crate"] as const;
@@ -42,7 +43,7 @@ async function writeTriples(version: StoredVersion, write: WritePart, signal: Ab
   await parseStored(
     version,
     (subject, predicate, object, kind, language, datatype) => {
-      const from = formatTerm(subject, subject.startsWith("_:") ? "blank" : "iri");
+      const from = formatTerm(subject, nodeKind(subject));
       lines.push(`${from} ${formatTerm(predicate, "iri")} ${formatTerm(object, kind, language, datatype)} .\n`);
     },
     signal,

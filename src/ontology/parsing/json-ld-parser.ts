@@ -5,7 +5,7 @@ import { contextOf, isKeyword, JsonLdContext, type TermDefinition } from "./json
 import { isObject, type JsonObject, listOf, memberOf, textOf } from "./json-values.ts";
 import { UnknownContext } from "./pinned-contexts.ts";
 import { RDF, RDF_TYPE, XSD } from "./rdf-vocabulary.ts";
-import type { OnStatement } from "./statement.ts";
+import { nodeKind, type OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 
 /** Nodes that come before the context must wait for it. */
@@ -210,7 +210,7 @@ export class JsonLdParser {
   }
 
   #emitObject(subject: string, predicate: string, node: string): void {
-    this.#onStatement(subject, predicate, node, node.startsWith("_:") ? "blank" : "iri", "", "");
+    this.#onStatement(subject, predicate, node, nodeKind(node), "", "");
   }
 
   #emitIri(subject: string, predicate: string, iri: string): void {

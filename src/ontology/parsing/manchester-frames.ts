@@ -14,7 +14,7 @@ import {
   SUB_PROPERTY_OF,
   XSD,
 } from "./rdf-vocabulary.ts";
-import type { OnStatement } from "./statement.ts";
+import { nodeKind, type OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 
 export interface ManchesterItem {
@@ -193,7 +193,7 @@ export class ManchesterFrames {
   }
 
   #emitIri(subject: string, predicate: string, iri: string): void {
-    this.#onStatement(subject, predicate, iri, iri.startsWith("_:") ? "blank" : "iri", "", "");
+    this.#onStatement(subject, predicate, iri, nodeKind(iri), "", "");
   }
 }
 

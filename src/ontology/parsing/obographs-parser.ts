@@ -16,7 +16,7 @@ import {
   SUB_PROPERTY_OF,
   XSD_BOOLEAN,
 } from "./rdf-vocabulary.ts";
-import type { OnStatement } from "./statement.ts";
+import { nodeKind, type OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 
 // Maps, because the keys come from the file: an object also has the names of its prototype.
@@ -126,7 +126,7 @@ export class ObographsParser {
   }
 
   #emitIri(subject: string, predicate: string, iri: string): void {
-    this.#onStatement(subject, predicate, iri, "iri", "", "");
+    this.#onStatement(subject, predicate, iri, nodeKind(iri), "", "");
   }
 
   #emitText(subject: string, predicate: string, text: string): void {

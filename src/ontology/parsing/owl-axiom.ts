@@ -13,7 +13,7 @@ import {
   SUB_CLASS_OF,
   SUB_PROPERTY_OF,
 } from "./rdf-vocabulary.ts";
-import type { OnStatement } from "./statement.ts";
+import { nodeKind, type OnStatement } from "./statement.ts";
 
 /** An operand of an axiom. `some` is `ObjectSomeValuesFrom(property filler)` with two names. */
 export type Operand =
@@ -111,7 +111,7 @@ export function emitRestriction(
   onStatement(subject, SUB_CLASS_OF, blank, "blank", "", "");
   onStatement(blank, RDF_TYPE, `${OWL}Restriction`, "iri", "", "");
   onStatement(blank, `${OWL}onProperty`, property, "iri", "", "");
-  onStatement(blank, `${OWL}someValuesFrom`, filler, "iri", "", "");
+  onStatement(blank, `${OWL}someValuesFrom`, filler, nodeKind(filler), "", "");
 }
 
 /** A statement whose object is an operand. Operands without a name or a value give none. */
@@ -121,7 +121,7 @@ export function emitValue(subject: string, predicate: string, value: Operand, on
     return;
   }
   const iri = iriOf(value);
-  if (iri !== undefined) onStatement(subject, predicate, iri, iri.startsWith("_:") ? "blank" : "iri", "", "");
+  if (iri !== undefined) onStatement(subject, predicate, iri, nodeKind(iri), "", "");
 }
 
 export function iriOf(operand: Operand | undefined): string | undefined {

@@ -7,8 +7,8 @@ import { checkBase } from "./limits.ts";
 import { RDF, RDF_TYPE } from "./rdf-vocabulary.ts";
 import { type FrameKind, RdfXmlFrame } from "./rdf-xml-frame.ts";
 import { blankNodeOf, RdfXmlIds } from "./rdf-xml-ids.ts";
-import { kindOf, RdfXmlStatements } from "./rdf-xml-statements.ts";
-import type { OnStatement } from "./statement.ts";
+import { RdfXmlStatements } from "./rdf-xml-statements.ts";
+import { nodeKind, type OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 import { XML_NAMESPACE, type XmlName } from "./xml-namespaces.ts";
 import type { XmlAttribute, XmlHandler } from "./xml-reader.ts";
@@ -121,9 +121,9 @@ export class RdfXmlParser implements XmlHandler {
       const cell = this.#statements.newBlank();
       if (parent.cell === "") this.#statements.emitProperty(parent, cell, "blank");
       else this.#statements.emit(parent.cell, `${RDF}rest`, cell, "blank");
-      this.#statements.emit(cell, `${RDF}first`, node, kindOf(node));
+      this.#statements.emit(cell, `${RDF}first`, node, nodeKind(node));
       parent.cell = cell;
-    } else if (parent.kind === "property") this.#statements.emitProperty(parent, node, kindOf(node));
+    } else if (parent.kind === "property") this.#statements.emitProperty(parent, node, nodeKind(node));
   }
 
   #openProperty(parent: RdfXmlFrame, name: XmlName, attributes: readonly XmlAttribute[]): void {
@@ -176,7 +176,7 @@ export class RdfXmlParser implements XmlHandler {
       this.#statements.beginTriple();
     } else if (isEmpty) {
       const node = object ?? this.#statements.newBlank();
-      this.#statements.emitProperty(frame, node, kindOf(node));
+      this.#statements.emitProperty(frame, node, nodeKind(node));
       this.#emitAttributes(frame, described, node);
     }
   }
