@@ -66,7 +66,7 @@ for (const [format, text] of [
   test(`${format}: a blank node of the file is not the blank node of a restriction`, async () => {
     const nodes: string[] = [];
     const found = await inspect(text, {
-      onStatement: (subject, predicate, object) => {
+      onStatement: (subject, _predicate, object) => {
         if (object === `${OWL}Restriction` || object === "http://a/C") nodes.push(subject);
       },
     });

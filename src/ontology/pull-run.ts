@@ -9,7 +9,7 @@ import { type LockEntry, type Lockfile, readLock } from "./lockfile.ts";
 import { type MirrorCopy, mirrorCopies } from "./mirrors.ts";
 import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
-import { describeFailure, type PlanEntry, type PlanItem } from "./planner.ts";
+import { describeError, type PlanEntry, type PlanItem } from "./planner.ts";
 import { runPool } from "./pull-pool.ts";
 import type { PullOptions, PullResult } from "./pull-result.ts";
 import type { Puller } from "./puller.ts";
@@ -46,16 +46,14 @@ export class PullRun {
       const items = isFrozen ? planFromLock(round, this.#lock) : await this.#deps.plan(round);
       const pulled = await this.#pullAll(items);
       results.push(...pulled);
-      round = isFrozen
-        ? round === sources
-          ? importedSources(this.#lock, sources)
-          : []
-        : this.#nextImports(round, pulled);
+      if (!isFrozen) round = this.#nextImports(round, pulled);
+      // The lockfile has the imports of all levels, so one more round is enough.
+      else round = round === sources ? importedSources(this.#lock, sources) : [];
     }
     if (isFrozen) {
-      const unknown = isAll ? idsWithoutSource(this.#lock, sources) : [];
-      const message = "in the lockfile, but no longer in sources.yaml";
-      const refusals = unknown.map((id): PullResult => ({ id, outcome: "failed", message, importedBy: [] }));
+      const idsToRefuse = isAll ? idsWithoutSource(this.#lock, sources) : [];
+      const message = "in the lockfile, but not in sources.yaml (run ontofetch pull without --frozen)";
+      const refusals = idsToRefuse.map((id): PullResult => ({ id, outcome: "failed", message, importedBy: [] }));
       for (const result of refusals) onResult?.(result);
       results.push(...refusals);
     } else if (isAll) {
@@ -84,16 +82,16 @@ export class PullRun {
     const { id } = item.source;
     if (item.kind === "refused") return { id, outcome: "failed", message: item.message, importedBy };
     const locked = this.#lock.get(id);
-    const expected = this.#options.isFrozen ? locked?.sha256 : undefined;
+    const expectedSha256 = this.#options.isFrozen ? locked?.sha256 : undefined;
     try {
-      const kept = await this.#kept(item, expected);
-      if (kept !== undefined) return { id, outcome: "kept", stored: kept, requests: 0, resumedBytes: 0, importedBy };
+      const stored = await this.#findStored(item, expectedSha256);
+      if (stored !== undefined) return { id, outcome: "kept", stored, requests: 0, resumedBytes: 0, importedBy };
       const copies = this.#copiesOf(item, locked);
-      return { id, ...(await this.#deps.puller.pull(item, expected, copies)), importedBy };
+      return { id, ...(await this.#deps.puller.pull(item, expectedSha256, copies)), importedBy };
     } catch (error) {
       this.#deps.signal?.throwIfAborted();
       if (isBug(error)) throw error;
-      return { id, outcome: "failed", message: describeFailure(error), importedBy };
+      return { id, outcome: "failed", message: describeError(error), importedBy };
     }
   }
 
@@ -101,10 +99,10 @@ export class PullRun {
    * The stored file, if it is the locked file or has the pinned version. Its hash is checked again, because the file may
    * have been damaged since its manifest was written.
    */
-  async #kept({ source }: PlanEntry, expected: string | undefined): Promise<StoredVersion | undefined> {
+  async #findStored({ source }: PlanEntry, expectedSha256: string | undefined): Promise<StoredVersion | undefined> {
     const { store, signal } = this.#deps;
     const { id, version } = source;
-    const sha256 = expected ?? source.sha256;
+    const sha256 = expectedSha256 ?? source.sha256;
     const isWanted = ({ manifest }: StoredVersion) =>
       (sha256 === undefined || manifest.sha256 === sha256) &&
       (version === undefined || manifest.version === labelOf(version));
@@ -115,7 +113,10 @@ export class PullRun {
     return undefined;
   }
 
-  /** With a known version: its own address first, then the URL of the source, then mirrors. */
+  /**
+   * Where to look for a known version: at its own address, then at the URL of the source, then in mirrors. Undefined if
+   * the version is not known.
+   */
   #copiesOf({ source, url }: PlanEntry, locked: LockEntry | undefined): readonly MirrorCopy[] | undefined {
     const isFrozen = this.#options.isFrozen === true;
     const version = isFrozen ? locked?.version : source.version;
