@@ -24,7 +24,7 @@ export class RdfXmlParser implements XmlHandler {
   readonly #statements: RdfXmlStatements;
   readonly #frames: RdfXmlFrame[];
   readonly #ids = new RdfXmlIds();
-  /** Open elements inside a literal. */
+  /** How many elements inside the open literal are open. */
   #literalDepth = 0;
 
   constructor(onStatement: OnStatement, base: string) {
@@ -119,10 +119,10 @@ export class RdfXmlParser implements XmlHandler {
   #link(parent: RdfXmlFrame, node: string): void {
     if (parent.kind === "collection") {
       const cell = this.#statements.newBlank();
-      if (parent.cell === "") this.#statements.emitProperty(parent, cell, "blank");
-      else this.#statements.emit(parent.cell, `${RDF}rest`, cell, "blank");
+      if (parent.lastCell === "") this.#statements.emitProperty(parent, cell, "blank");
+      else this.#statements.emit(parent.lastCell, `${RDF}rest`, cell, "blank");
       this.#statements.emit(cell, `${RDF}first`, node, nodeKind(node));
-      parent.cell = cell;
+      parent.lastCell = cell;
     } else if (parent.kind === "property") this.#statements.emitProperty(parent, node, nodeKind(node));
   }
 
@@ -132,7 +132,7 @@ export class RdfXmlParser implements XmlHandler {
       throw new SyntaxProblem(`${name.raw} is not a property`);
     }
     const isItem = name.namespace === RDF && name.local === "li";
-    const predicate = isItem ? `${RDF}_${parent.item++}` : name.iri;
+    const predicate = isItem ? `${RDF}_${parent.nextItem++}` : name.iri;
     let parseType: string | undefined;
     let object: string | undefined;
     const frame = this.#push("property", parent);
@@ -222,8 +222,8 @@ export class RdfXmlParser implements XmlHandler {
 
   #endCollection(frame: RdfXmlFrame): void {
     const nil = `${RDF}nil`;
-    if (frame.cell === "") this.#statements.emitProperty(frame, nil, "iri");
-    else this.#statements.emit(frame.cell, `${RDF}rest`, nil, "iri");
+    if (frame.lastCell === "") this.#statements.emitProperty(frame, nil, "iri");
+    else this.#statements.emit(frame.lastCell, `${RDF}rest`, nil, "iri");
   }
 
   #push(kind: FrameKind, parent: RdfXmlFrame): RdfXmlFrame {
