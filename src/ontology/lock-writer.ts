@@ -27,6 +27,14 @@ export class LockWriter {
     return this.#change(lock => lock.set(source.id, lockEntry(source, manifest, importedBy)));
   }
 
+  /** Replaces the importers of a file that is in the lockfile. */
+  setImporters(id: string, importedBy: readonly string[]): Promise<void> {
+    return this.#change(lock => {
+      const entry = lock.get(id);
+      if (entry !== undefined) lock.set(id, { ...entry, imported_by: [...importedBy].sort() });
+    });
+  }
+
   /** Removes the entries that are neither of a source nor of an imported file. */
   keepOnly(sources: readonly Source[], imported: ReadonlySet<string>): Promise<void> {
     return this.#change(lock => {

@@ -56,8 +56,11 @@ export class PullRun {
       const refusals = idsToRefuse.map((id): PullResult => ({ id, outcome: "failed", message, importedBy: [] }));
       for (const result of refusals) onResult?.(result);
       results.push(...refusals);
-    } else if (isAll) {
-      await this.#deps.lockWriter.keepOnly(sources, this.#importedIds(sources, results));
+    } else {
+      const imported = this.#importedIds(sources, results);
+      const keptIds = isAll ? new Set([...sources.map(({ id }) => id), ...imported]) : new Set(this.#lock.keys());
+      await this.#addImporters(results, keptIds);
+      if (isAll) await this.#deps.lockWriter.keepOnly(sources, imported);
     }
     if (sources.some(({ imports }) => imports)) await this.#writeCatalog(results);
     return results;
@@ -154,6 +157,21 @@ export class PullRun {
         imports: importedBy.length > 0 || sources.some(source => source.id === id && source.imports),
       }));
     return new Set([...imported, ...importedSources(this.#lock, failed)].map(({ id }) => id));
+  }
+
+  /**
+   * Adds the importers of a file that were not known when it was written to the lockfile: those that were pulled after
+   * it, and locked ones that this run has not pulled.
+   */
+  async #addImporters(results: readonly PullResult[], keptIds: ReadonlySet<string>): Promise<void> {
+    const pulled = new Set(results.filter(({ outcome }) => outcome !== "failed").map(({ id }) => id));
+    for (const { id, importedBy } of results) {
+      if (importedBy.length === 0 || !pulled.has(id)) continue;
+      const locked = this.#lock.get(id)?.imported_by ?? [];
+      const notPulled = locked.filter(importer => keptIds.has(importer) && !pulled.has(importer));
+      const importers = new Set([...this.#imports.importersOf(id), ...notPulled]);
+      if (importers.size > importedBy.length) await this.#deps.lockWriter.setImporters(id, [...importers]);
+    }
   }
 
   async #writeCatalog(results: readonly PullResult[]): Promise<void> {
