@@ -75,7 +75,7 @@ export class ConfigError extends DocstokgError {
   }
 }
 
-/** A password may be in a place where no reader expects one: as a key, as the name of a file, in a malformed entry. */
+/** Every text is redacted: a password may also stand in a key, in the name of a file or in a malformed entry. */
 function withoutPasswords({ where, path, message }: ConfigProblem): ConfigProblem {
   return {
     where: withoutCredentials(where),

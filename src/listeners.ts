@@ -14,15 +14,19 @@ export interface Listener<Event> {
    * @param source the hub that the event comes from; undefined for a limiter or breaker without a hub
    */
   (event: Event, source?: EventOrigin): void;
-  /** Whether it wants events of this type at present; others are not built for it. Called for each event. @default all */
+  /**
+   * Whether the listener wants events of this type now. An event that no listener wants is not built. Called for each
+   * event. @default all types
+   */
   listensTo?(type: string): boolean;
 }
 
 /** A list of listeners. The first error of each listener is emitted as a process warning; later ones are ignored. */
 export class Listeners<Event extends { readonly event_type: string }> {
-  /** Replaced and never changed: a listener may add and remove others. */
+  /** Each change makes a new array, because a listener may add or remove listeners while `emit` reads the old one. */
   #listeners: readonly Listener<Event>[] = [];
-  readonly #broken = new WeakSet<Listener<Event>>();
+  /** Listeners whose first error was reported. */
+  readonly #reported = new WeakSet<Listener<Event>>();
 
   /** Call it before building an event: most of the time there is no listener. */
   hasListener(type: Event["event_type"]): boolean {
@@ -72,8 +76,8 @@ export class Listeners<Event extends { readonly event_type: string }> {
   }
 
   #warn(listener: Listener<Event>, error: unknown): void {
-    if (this.#broken.has(listener)) return;
-    this.#broken.add(listener);
+    if (this.#reported.has(listener)) return;
+    this.#reported.add(listener);
     // The message may quote a URL, and warnings are printed.
     const message = redactedText(messageOf(error));
     const detail = error instanceof Error && error.stack !== undefined ? { detail: redactedText(error.stack) } : {};

@@ -9,7 +9,7 @@ import { createHub } from "./http/create-hub.ts";
 import type { HubOptions } from "./http/hub-options.ts";
 
 /** An invalid configuration ends the program: running on without its limits would be worse. */
-function refuse(problem: string): never {
+function exitWithProblem(problem: string): never {
   process.stderr.write(`docstokg: ${problem}\n`);
   process.exit(2);
 }
@@ -18,24 +18,26 @@ function cacheFrom(value: string | undefined): HubOptions["cache"] {
   if (value === undefined || value === "" || value === "memory") return "memory";
   if (value === "off") return false;
   if (/^sqlite:./.test(value)) return value as `sqlite:${string}`;
-  // A ConfigError shows no password: the value may be the URL of a database.
+  // The value may be the URL of a database. The message of a ConfigError contains no password.
   const message = `${quote(value)} is not one of memory, off, sqlite:<file>`;
-  return refuse(new ConfigError([{ where: "DOCSTOKG_CACHE", path: "", message }]).message);
+  return exitWithProblem(new ConfigError([{ where: "DOCSTOKG_CACHE", path: "", message }]).message);
 }
 
-/** Node itself uses HTTP_PROXY, HTTPS_PROXY and NO_PROXY with this variable or flag; so does the hub. */
-function network(): Pick<HubOptions, "network"> {
+/** With NODE_USE_ENV_PROXY=1 or --use-env-proxy, Node uses HTTP_PROXY, HTTPS_PROXY and NO_PROXY. So does the hub. */
+function networkOptions(): Pick<HubOptions, "network"> {
   const { env, execArgv } = process;
   const flags = [...execArgv, ...(env["NODE_OPTIONS"] ?? "").split(/\s+/)];
   const usesProxy = env["NODE_USE_ENV_PROXY"] === "1" || flags.includes("--use-env-proxy");
   return usesProxy ? { network: { proxy: "env" } } : {};
 }
 
-/** The installed hub, to listen to its events or read its snapshot. It is never closed; the process may exit. */
-export const hub = await createHub({ ...network(), cache: cacheFrom(process.env["DOCSTOKG_CACHE"]) }).catch(error => {
-  if (error instanceof ConfigError) return refuse(error.message);
-  throw error;
-});
+/** The installed hub, to listen to its events or read its snapshot. It is never closed, and keeps no process alive. */
+export const hub = await createHub({ ...networkOptions(), cache: cacheFrom(process.env["DOCSTOKG_CACHE"]) }).catch(
+  error => {
+    if (error instanceof ConfigError) return exitWithProblem(error.message);
+    throw error;
+  },
+);
 hub.install();
 
 // NODE_DEBUG=docstokg prints the policy. Only then are the modules that format it loaded.

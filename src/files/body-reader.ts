@@ -6,12 +6,12 @@ const READ_AHEAD_BYTES = 1_048_576;
 /**
  * Reads a response body chunk by chunk. A Node stream that fails drops the chunks in its own buffer, and a resumed
  * download would have to request them again. This reader takes the chunks at once, and reports a failure after the last
- * of them was read. Only while it is paused (`READ_AHEAD_BYTES`) can the stream lose its buffer.
+ * of them was read. While the stream is paused (`READ_AHEAD_BYTES`), a failure still drops the chunks in its buffer.
  */
 export class BodyReader {
   readonly #body: Readable;
   readonly #chunks: Buffer[] = [];
-  #bytes = 0;
+  #bufferedBytes = 0;
   #end: { readonly error?: unknown } | undefined;
   #wake: (() => void) | undefined;
 
@@ -19,8 +19,8 @@ export class BodyReader {
     this.#body = body;
     body.on("data", (chunk: Buffer) => {
       this.#chunks.push(chunk);
-      this.#bytes += chunk.length;
-      if (this.#bytes >= READ_AHEAD_BYTES) body.pause();
+      this.#bufferedBytes += chunk.length;
+      if (this.#bufferedBytes >= READ_AHEAD_BYTES) body.pause();
       this.#wake?.();
     });
     body.once("end", () => this.#finish({}));
@@ -41,8 +41,8 @@ export class BodyReader {
       if (this.#end !== undefined && "error" in this.#end) throw this.#end.error;
       return undefined;
     }
-    this.#bytes -= chunk.length;
-    if (this.#bytes < READ_AHEAD_BYTES && this.#body.isPaused()) this.#body.resume();
+    this.#bufferedBytes -= chunk.length;
+    if (this.#bufferedBytes < READ_AHEAD_BYTES && this.#body.isPaused()) this.#body.resume();
     return chunk;
   }
 

@@ -1,6 +1,7 @@
 /** Decodes the content codings of HTTP bodies (RFC 9110, 8.4.1). */
 import { pipeline, Readable, type Transform } from "node:stream";
-// As an object: a named import that an old Node lacks would fail before supported-runtime.ts can say why.
+// createZstdDecompress is used through the object: an old Node lacks it, and a named import of it would fail before
+// supported-runtime.ts can report the version.
 import zlib, { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { fieldLine } from "../http/headers.ts";
@@ -18,24 +19,24 @@ export function contentCoding(headers: HeaderFields): string | undefined {
   return coding === "" || coding === "identity" ? undefined : coding;
 }
 
-/** Servers apply one or two codings. A longer list would make a small body cost a decoder for each. */
+/** Servers apply one or two codings. Without a limit, a long list in a header would create as many decoders. */
 const CODINGS_MAX = 3;
 
 /**
- * The body without its content codings; the same stream if it has none, or one that is unknown. Errors of the transfer
- * and of a coding are errors of the stream. Destroying the stream destroys the body.
+ * The body without its content codings; the same stream if it has none, too many or an unknown one. Errors of the
+ * transfer and of a decoder are errors of the stream. Destroying the stream destroys the body.
  */
 export function decodedBody(body: Readable, headers: HeaderFields): Readable {
   const codings = (contentCoding(headers) ?? "").split(",").map(coding => coding.trim());
   const decoders = codings.filter(coding => coding !== "identity").map(coding => DECODERS.get(coding));
   if (decoders.length > CODINGS_MAX || !decoders.every(decoderFor => decoderFor !== undefined)) return body;
-  // They are listed in the order in which they were applied.
+  // The header lists the codings in the order in which the server applied them.
   return decoders.reduceRight(decodedOnce, body);
 }
 
 function decodedOnce(body: Readable, decoderFor: DecoderFor): Readable {
   const decoded = Readable.from(decode(body, decoderFor), { objectMode: false });
-  // A generator that waits for a chunk does not end before the chunk arrives.
+  // Destroying `decoded` does not end a generator that waits for a chunk of the body.
   decoded.once("close", () => body.destroy());
   return decoded;
 }
@@ -66,7 +67,7 @@ async function* decode(body: Readable, decoderFor: DecoderFor): AsyncGenerator<B
     yield* all();
     return;
   }
-  // The error also destroys the decoder, and reading from it rejects.
+  // An error of the body destroys the decoder, and reading from the decoder then rejects.
   pipeline(all(), decoder, () => undefined);
   yield* decoder;
 }

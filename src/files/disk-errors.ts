@@ -16,8 +16,8 @@ export async function ifExists<Value>(read: Promise<Value>): Promise<Value | und
 }
 
 /**
- * Turns an error of the file system into a DownloadError, so that a full disk is not taken for a failure of the server
- * and tried again.
+ * Turns an error of the file system into a DownloadError. Without this, a full disk would count as a failure of the
+ * server and be retried.
  */
 export async function withDiskErrors<Value>(path: string, access: () => Promise<Value>): Promise<Value> {
   try {

@@ -15,8 +15,8 @@ export interface FileWatchOptions {
 const SETTLED_MS = 100;
 
 /**
- * Watches files. It watches their folders, because editors replace a file by a new one of the same name, and a folder
- * of links may be replaced as a whole.
+ * Watches files through their folders, because editors replace a file by a new one of the same name. A folder of links
+ * may also be replaced as a whole.
  */
 export class FileWatch implements Disposable {
   readonly #files: readonly string[];

@@ -19,7 +19,7 @@ export class PartialFile {
   #bytes: number;
   /** Opened at the first write: a response that is not the file creates none. */
   #file: FileHandle | undefined;
-  /** Undefined while bytes of an earlier run have not been read. */
+  /** The hash of all bytes so far. Undefined until the bytes of an earlier download have been read again. */
   #hash: Hash | undefined;
 
   private constructor(path: string, recordStore: ResumeRecordStore, record: ResumeRecord | undefined, bytes: number) {
@@ -30,7 +30,7 @@ export class PartialFile {
     this.#hash = bytes === 0 ? createHash("sha256") : undefined;
   }
 
-  /** Continues what an earlier download of the same URL has left, or starts empty. One caller at a time per path. */
+  /** Continues the partial file of an earlier download of the same URL, or starts empty. One caller at a time per path. */
   static async open(path: string, recordStore: ResumeRecordStore): Promise<PartialFile> {
     const record = await recordStore.load();
     const size = record === undefined ? 0 : ((await ifExists(stat(path)))?.size ?? 0);
@@ -74,8 +74,8 @@ export class PartialFile {
   }
 
   /**
-   * Flushes the file to the disk. File and record stay until the caller has moved the file: if the process dies before,
-   * the next one finds the complete file and transfers nothing.
+   * Flushes the file to the disk. File and record stay until the caller has moved the file. If the process dies before
+   * that, the next process finds the complete file and transfers nothing.
    */
   async finish(): Promise<{ readonly bytes: number; readonly sha256: string }> {
     return withDiskErrors(this.path, async () => {

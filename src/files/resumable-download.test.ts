@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { appendFile, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 import {
   downloadFor,
@@ -13,6 +14,7 @@ import {
 } from "../../test/files/interrupted-downloads.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { removePartialFile } from "./partial-file.ts";
+import { type DownloadResponse, downloadFile } from "./resumable-download.ts";
 import { resumeRecordBeside } from "./resume-record.ts";
 
 test("a file is saved complete, with its hash, and only the record stays beside it", async t => {
@@ -58,6 +60,19 @@ test("an interrupted body is resumed where it ended", async t => {
       ["bytes=150000-", '"one"'],
     ],
   );
+});
+
+test("if the partial file cannot be created, the response body is closed", async () => {
+  const folder = temporaryFolder("download");
+  await writeFile(join(folder, "file"), "not a folder");
+  const path = join(folder, "file", "file.part");
+  const body = new Readable({ read: () => undefined });
+  const record = { load: async () => undefined, save: async () => undefined, delete: async () => undefined };
+  const response = { statusCode: 200, headers: {}, body } as unknown as DownloadResponse;
+  await assert.rejects(downloadFile({ path, record, maxBytes: 1000, send: async () => response }), {
+    code: "DOCSTOKG_DOWNLOAD",
+  });
+  assert.equal(body.destroyed, true);
 });
 
 test("bytes that were buffered when the connection broke are kept", async t => {

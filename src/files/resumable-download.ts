@@ -43,7 +43,7 @@ export type ResumableDownload = { readonly status: number; readonly headers: Hea
       readonly kind: "saved";
       readonly bytes: number;
       readonly sha256: string;
-      /** Whether the server has announced a length, which the file then has. */
+      /** Whether the server announced a length. If so, the file has this length. */
       readonly isFullLength: boolean;
       /** How many requests were sent. */
       readonly requests: number;
@@ -62,7 +62,7 @@ export type ResumableDownload = { readonly status: number; readonly headers: Hea
       /** The error of the body; undefined if the body ended without one. */
       readonly cause: unknown;
     }
-  /** The file is larger than `maxBytes`; the partial file is deleted. `bytes` is its length, if that was announced. */
+  /** The file is larger than `maxBytes`; the partial file is deleted. `bytes` is the announced length, if any. */
   | { readonly kind: "too-large"; readonly bytes: number | undefined }
   /** The response is not the file. */
   | { readonly kind: "response"; readonly beginning: string }
@@ -91,73 +91,93 @@ export async function downloadFile(options: ResumableDownloadOptions): Promise<R
 }
 
 async function transfer(options: ResumableDownloadOptions, partial: PartialFile): Promise<ResumableDownload> {
-  const { maxBytes, maxInterruptions = MAX_INTERRUPTIONS, signal, mayBeFile, onResume, minSpeed } = options;
+  const { maxInterruptions = MAX_INTERRUPTIONS, signal, mayBeFile, onResume, minSpeed } = options;
   let interruptions = 0;
   for (let requests = 1; ; requests += 1) {
     signal?.throwIfAborted();
     const { resumePoint } = partial;
-    // A range request has If-Range for the case that the file has changed, so the other validators are not sent with it.
+    // A range request has If-Range in case the file has changed, so the other validators are not sent with it.
     const response = await options.send(
       resumePoint === undefined ? conditionalHeaders(options) : rangeHeaders(resumePoint),
     );
     const { statusCode: status, headers } = response;
     // Created before anything is awaited, so that no chunk is lost.
     const body = new BodyReader(decodedBody(response.body, headers));
-    const decision = mayBeFile?.(headers) === false ? OTHER : decide(status, headers, resumePoint);
-    if (decision.kind === "unchanged" || decision.kind === "other") {
-      const beginning = await readBeginning(body, minSpeed);
-      return decision.kind === "unchanged"
-        ? { kind: "unchanged", status, headers }
-        : { kind: "response", status, headers, beginning };
-    }
-    if (decision.kind === "mismatch") {
-      await readBeginning(body, minSpeed);
-      // Deleted before the next request: if that is refused, a later call must not repeat the range. The next request
-      // has no range, so it cannot end here again.
-      await partial.discard();
-      continue;
-    }
-    const resumedBytes = decision.kind === "full" ? 0 : partial.bytes;
-    const isFullLength = decision.kind === "complete" || decision.totalBytes !== undefined;
-    if (decision.kind === "complete") await readBeginning(body, minSpeed);
-    else {
-      const { totalBytes } = decision;
-      if (totalBytes !== undefined && totalBytes > maxBytes) {
-        body.drop();
+    try {
+      const decision = mayBeFile?.(headers) === false ? OTHER : decideBodyUse(status, headers, resumePoint);
+      if (decision.kind === "unchanged" || decision.kind === "other") {
+        const beginning = await readBeginning(body, minSpeed);
+        return decision.kind === "unchanged"
+          ? { kind: "unchanged", status, headers }
+          : { kind: "response", status, headers, beginning };
+      }
+      if (decision.kind === "mismatch") {
+        await readBeginning(body, minSpeed);
+        // Deleted before the next request: if that request is refused, a later call must not repeat the range. The next
+        // request has no range, so its response cannot be a mismatch.
         await partial.discard();
-        return { kind: "too-large", status, headers, bytes: totalBytes };
-      }
-      if (decision.kind === "full") {
-        const validator = isEncoded(headers) ? undefined : strongValidator(headers);
-        await partial.restart(validator === undefined ? undefined : { validator, totalBytes });
-      }
-      const interruption = await copyBody(body, partial, { ...options, totalBytes });
-      if (interruption === "too-large") {
-        await partial.discard();
-        return { kind: "too-large", status, headers, bytes: undefined };
-      }
-      if (interruption !== undefined) {
-        signal?.throwIfAborted();
-        interruptions += 1;
-        // An error of the hub, such as a passed deadline, would end the next request too.
-        if (interruptions >= maxInterruptions || isDocstokgError(interruption.cause))
-          return { kind: "incomplete", status, headers, ...resumable(partial), requests, ...interruption };
-        if (partial.resumePoint !== undefined) onResume?.(partial.bytes, totalBytes);
         continue;
       }
+      const resumedBytes = decision.kind === "full" ? 0 : partial.bytes;
+      if (decision.kind === "complete") {
+        await readBeginning(body, minSpeed);
+        return {
+          kind: "saved",
+          status,
+          headers,
+          ...(await partial.finish()),
+          isFullLength: true,
+          requests,
+          resumedBytes,
+        };
+      }
+      const { totalBytes } = decision;
+      const failure = await receiveFile(body, headers, decision, partial, options);
+      if (failure === undefined) {
+        const isFullLength = totalBytes !== undefined;
+        return { kind: "saved", status, headers, ...(await partial.finish()), isFullLength, requests, resumedBytes };
+      }
+      if (failure.kind === "too-large") {
+        await partial.discard();
+        return { ...failure, status, headers };
+      }
+      signal?.throwIfAborted();
+      interruptions += 1;
+      // An error of the hub, such as a passed deadline, would end the next request too.
+      if (interruptions >= maxInterruptions || isDocstokgError(failure.cause))
+        return { status, headers, ...resumeState(partial), requests, ...failure };
+      if (partial.resumePoint !== undefined) onResume?.(partial.bytes, totalBytes);
+    } finally {
+      // Also if the disk fails: an open body would keep its connection and its slot.
+      body.drop();
     }
-    return { kind: "saved", status, headers, ...(await partial.finish()), isFullLength, requests, resumedBytes };
   }
 }
 
-function resumable({ bytes, resumePoint }: PartialFile): { readonly bytes: number; readonly isResumable: boolean } {
+/** Writes a body to the partial file: the complete file, or the rest of it. Undefined if it is complete. */
+async function receiveFile(
+  body: BodyReader,
+  headers: HeaderFields,
+  { kind, totalBytes }: RangeDecision & { readonly kind: "full" | "rest" },
+  partial: PartialFile,
+  options: ResumableDownloadOptions,
+): Promise<Interruption | TooLarge | undefined> {
+  if (totalBytes !== undefined && totalBytes > options.maxBytes) return { kind: "too-large", bytes: totalBytes };
+  if (kind === "full") {
+    const validator = isEncoded(headers) ? undefined : strongValidator(headers);
+    await partial.restart(validator === undefined ? undefined : { validator, totalBytes });
+  }
+  return copyBody(body, partial, { ...options, totalBytes });
+}
+
+function resumeState({ bytes, resumePoint }: PartialFile): { readonly bytes: number; readonly isResumable: boolean } {
   return { bytes, isResumable: resumePoint !== undefined };
 }
 
 const OTHER = { kind: "other" } as const;
 
 /** Lengths and ranges of an encoded response count encoded bytes, so the decoded file cannot be compared or resumed. */
-function decide(status: number, headers: HeaderFields, resumePoint: ResumePoint | undefined): RangeDecision {
+function decideBodyUse(status: number, headers: HeaderFields, resumePoint: ResumePoint | undefined): RangeDecision {
   const decision = decideRange(status, headers, resumePoint);
   if (!isEncoded(headers)) return decision;
   if (decision.kind === "full") return { kind: "full", totalBytes: undefined };
@@ -174,7 +194,13 @@ function conditionalHeaders({ knownValidators }: ResumableDownloadOptions): Read
   return lastModified === undefined ? {} : { "if-modified-since": lastModified };
 }
 
+interface TooLarge {
+  readonly kind: "too-large";
+  readonly bytes: number | undefined;
+}
+
 interface Interruption {
+  readonly kind: "incomplete";
   readonly message: string;
   readonly cause: unknown;
 }
@@ -184,7 +210,7 @@ async function copyBody(
   body: BodyReader,
   partial: PartialFile,
   { maxBytes, totalBytes, onBytes, minSpeed }: ResumableDownloadOptions & { readonly totalBytes: number | undefined },
-): Promise<Interruption | "too-large" | undefined> {
+): Promise<Interruption | TooLarge | undefined> {
   const speed = minSpeed === undefined ? undefined : new SpeedCheck(minSpeed, body, () => partial.bytes);
   try {
     for (;;) {
@@ -193,22 +219,21 @@ async function copyBody(
         chunk = await body.next();
       } catch (error) {
         const cause = speed?.error ?? error;
-        return { message: messageOf(cause), cause };
+        return { kind: "incomplete", message: messageOf(cause), cause };
       }
       if (chunk === undefined) break;
-      if (partial.bytes + chunk.length > maxBytes) return "too-large";
+      if (partial.bytes + chunk.length > maxBytes) return { kind: "too-large", bytes: undefined };
       await partial.append(chunk);
       onBytes?.(partial.bytes, totalBytes);
     }
   } finally {
     speed?.stop();
-    body.drop();
   }
   const { bytes } = partial;
   if (totalBytes === undefined || bytes === totalBytes) return undefined;
   // The wrong bytes cannot be found, so all are deleted.
   if (bytes > totalBytes) await partial.discard();
-  return { message: `received ${bytes} of ${totalBytes} bytes`, cause: undefined };
+  return { kind: "incomplete", message: `received ${bytes} of ${totalBytes} bytes`, cause: undefined };
 }
 
 /** The start of a body that is not a file, for messages. The rest is not read. */
@@ -224,10 +249,9 @@ async function readBeginning(body: BodyReader, minSpeed: MinSpeed | undefined): 
     }
   } catch (error) {
     if (isDocstokgError(error)) throw error;
-    // An incomplete error page is no problem: the status is known.
+    // An incomplete error page is enough: the status is known.
   } finally {
     speed?.stop();
-    body.drop();
   }
   return Buffer.concat(chunks).subarray(0, BEGINNING_BYTES_MAX).toString("utf8");
 }

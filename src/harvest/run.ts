@@ -255,7 +255,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     if (options.joinedRun !== undefined) await manifest.joinRun(run);
     const settings = { ...settingsFor(options), run, manifest };
     const cookies = new Cookies(time);
-    const metadata = options.metadata && { format: options.metadata, layout };
+    const metadata = options.metadata && { format: options.metadata, layout: settings.layout };
     const downloads = new Downloads({ ...settings, cookies, metadata, hub, fileStore, time });
     let recovered = 0;
     const store = fileStore;

@@ -45,6 +45,49 @@ for (const [format, text, label] of SAMPLES) {
   });
 }
 
+test("UTF-16: the end of a file is checked in its own encoding", async () => {
+  const rdf = RDF.replace('version="1.0"', 'version="1.0" encoding="UTF-16"');
+  const littleEndian = Buffer.from(`\ufeff${rdf}`, "utf16le");
+  for (const content of [littleEndian, Buffer.from(littleEndian).swap16()]) {
+    const found = await inspect(content, { depth: "end" });
+    assert.equal(found.kind, "valid", JSON.stringify(found));
+    const cut = await inspect(content.subarray(0, -8), { depth: "end" });
+    assert.equal(cut.kind, "broken", JSON.stringify(cut));
+  }
+});
+
+for (const [format, text] of [
+  [
+    "functional",
+    "Prefix(:=<http://a/>)\nOntology(<http://a/x>\nSubClassOf(:A ObjectSomeValuesFrom(:p :B))\nClassAssertion(:C _:b1)\n)\n",
+  ],
+  ["manchester", "Prefix: : <http://a/>\nClass: A\n  SubClassOf: p some B\nIndividual: _:b1\n  Types: C\n"],
+] as const) {
+  test(`${format}: a blank node of the file is not the blank node of a restriction`, async () => {
+    const nodes: string[] = [];
+    const found = await inspect(text, {
+      onStatement: (subject, _predicate, object) => {
+        if (object === `${OWL}Restriction` || object === "http://a/C") nodes.push(subject);
+      },
+    });
+    assert.equal(found.kind === "valid" && found.format, format, JSON.stringify(found));
+    assert.deepEqual(nodes, ["_:b1", "_:nb1"]);
+  });
+}
+
+test("obographs: an id that begins with _: is a blank node, also as an object", async () => {
+  const kinds: string[] = [];
+  const edges = ["is_a", "http://a/p"].map(pred => ({ sub: "http://a/X_1", pred, obj: "_:genid1" }));
+  const text = JSON.stringify({ graphs: [{ id: "http://a/x", nodes: [{ id: "http://a/X_1" }], edges }] });
+  const found = await inspect(text, {
+    onStatement: (_subject, _predicate, object, kind) => {
+      if (object === "_:genid1") kinds.push(kind);
+    },
+  });
+  assert.equal(found.kind, "valid", JSON.stringify(found));
+  assert.deepEqual(kinds, ["blank", "blank"]);
+});
+
 test("OWL/XML: an anonymous individual has a blank node, with and without _: in its nodeID", async () => {
   const assertion = (nodeId: string) =>
     `<ClassAssertion><Class IRI="http://a/X_1"/><AnonymousIndividual nodeID="${nodeId}"/></ClassAssertion>`;

@@ -57,7 +57,7 @@ export interface InspectionOptions {
   /** See `claimedFormat`. */
   readonly claim?: OntologyFileFormat | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Receives every statement of the file, also those before a syntax error and those of a parser that failed. */
+  /** Receives every statement, also those before a syntax error and those of a parser that then failed. */
   readonly onStatement?: OnStatement | undefined;
   /** Awaited after each chunk, so that a receiver of statements can write what it has. */
   readonly onChunk?: (() => Promise<void>) | undefined;
@@ -88,34 +88,36 @@ export async function inspectFile(
   const head = await readRange(path, 0, HEAD_BYTES);
   const packing = packingOf(head);
   if (packing === "zip" && (await isTaxonomyPackage(path))) return inspectPackage(path, depth, options);
-  if (packing !== undefined) return wrong("binary", "compressed more than twice");
+  if (packing !== undefined)
+    return wrongContent("binary", "file is compressed more than twice; at most two layers are unpacked");
   const encoding = encodingOf(head);
   const text = Buffer.from(head)
     .toString(encoding === "utf-16le" ? "utf16le" : "utf8")
     .replace(/^\ufeff/, "");
-  if (text.trim() === "" && head.length < HEAD_BYTES) return wrong("empty");
+  if (text.trim() === "" && head.length < HEAD_BYTES) return wrongContent("empty");
   const isUtf8 = encoding === "utf-8" || encoding === "utf8";
   const parsers: readonly ParserName[] = isUtf8 ? parsersFor(text, options.claim) : ["xml"];
   const failed: Attempt[] = [];
   for (const name of parsers) {
     const attempt = await tryParser(path, name, encoding, depth, options);
     if (attempt.problem === undefined) {
-      // Without its context, the meaning of a JSON object is not known. Services also describe errors in this form.
-      if (attempt.parser.note !== undefined && isErrorMessage(text)) return wrong("json-error");
-      return finish(path, depth, attempt.parser, attempt.facts);
+      // If the context is unknown, the meaning of the JSON object is unknown too: it may be an error of the service.
+      if (attempt.parser.note !== undefined && isErrorMessage(text)) return wrongContent("json-error");
+      return finish(path, depth, encoding, attempt);
     }
     failed.push(attempt);
   }
   const content = head.subarray(0, 16).includes(0) && isUtf8 ? "binary" : wrongContentOf(text);
-  if (content !== undefined) return wrong(content);
+  if (content !== undefined) return wrongContent(content);
   const [first] = failed;
-  if (first?.isEmpty) return wrong("empty", first.problem);
-  // The parser that has read most is the one whose message helps.
+  if (first?.isEmpty) return wrongContent("empty", first.problem);
+  // The message of the parser that has read most helps the user most.
   const best = failed.reduce((a, b) => (progressOf(b) > progressOf(a) ? b : a));
   const problem = best.problem ?? "no parser accepts the file";
-  const isKnown = best.parser.statements > 0 || parsers[0] === "xml" || parsers[0] === "json" || !isFallback(parsers);
-  if (isKnown) return broken(best.parser.format, problem);
-  return wrong("text", `file is ${describeWrongContent("text")} (${problem})`);
+  const isKnownFormat =
+    best.parser.statements > 0 || parsers[0] === "xml" || parsers[0] === "json" || !isFallback(parsers);
+  if (isKnownFormat) return broken(best.parser.format, problem);
+  return wrongContent("text", `file is ${describeWrongContent("text")} (${problem})`);
 }
 
 async function inspectPackage(
@@ -141,10 +143,16 @@ function isFallback([first]: readonly ParserName[]): boolean {
   return first === "trig";
 }
 
-async function finish(path: string, depth: CheckDepth, parser: FileParser, facts: FactCollector): Promise<Inspection> {
+/** The result for a file that a parser has accepted. */
+async function finish(
+  path: string,
+  depth: CheckDepth,
+  encoding: string,
+  { parser, facts }: Attempt,
+): Promise<Inspection> {
   const { format = "rdf-xml", statements, of, note } = parser;
   if (depth === "end") {
-    const tail = Buffer.from(await readRange(path, -ENDING_BYTES, ENDING_BYTES)).toString("utf8");
+    const tail = new TextDecoder(encoding).decode(await readRange(path, -ENDING_BYTES, ENDING_BYTES));
     const problem = endingProblem(format, tail);
     if (problem !== undefined) return broken(format, problem);
   }
@@ -177,7 +185,7 @@ async function tryParser(
   const file = await open(path);
   try {
     const decoding = new TextDecoding(encoding);
-    // One buffer for all chunks: with new ones, 100 MB of garbage come together between two collections.
+    // One buffer for all chunks. With a new one for each, 100 MB accumulate between two garbage collections.
     const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
     for (let at = 0; at < maxBytes; ) {
       const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, at);
@@ -201,7 +209,7 @@ async function tryParser(
   }
 }
 
-function wrong(content: WrongContent, problem = `file is ${describeWrongContent(content)}`): Inspection {
+function wrongContent(content: WrongContent, problem = `file is ${describeWrongContent(content)}`): Inspection {
   return { kind: "wrong-content", content, problem };
 }
 

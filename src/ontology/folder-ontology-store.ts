@@ -93,7 +93,7 @@ export class FolderOntologyStore implements OntologyStore {
     return { ...version, manifest };
   }
 
-  /** Renames the folder before it deletes the files, so that other processes never see half a version. */
+  /** Moves the folder away before it deletes the files, so that other processes never see an incomplete version. */
   async remove({ id, folder }: StoredVersion): Promise<void> {
     const trash = join(this.#removedPath(id), randomUUID());
     await moveDurably(join(this.root, id, folder), trash);
@@ -109,7 +109,7 @@ export class FolderOntologyStore implements OntologyStore {
   }
 
   [Symbol.dispose](): void {
-    // No connection is open.
+    // A folder has no connection to close.
   }
 
   /** One draft per id is enough: the lock of the id admits one process at a time. */

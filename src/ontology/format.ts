@@ -57,7 +57,7 @@ const EXTENSIONS: ReadonlyMap<string, TargetFormat> = new Map([
   ["ntriples", "nt"],
 ]);
 
-/** Formats of which one includes another, so that only the name says which is meant. */
+/** Formats of which one includes another, so that only the file name shows which one is meant. */
 const CLAIMS: ReadonlyMap<TargetFormat, OntologyFileFormat> = new Map([
   ["nt", "n-triples"],
   ["nq", "n-quads"],

@@ -56,7 +56,7 @@ test("a frozen pull fails for a source that differs from the lockfile, and store
   await project.write("sources:\n  finch: { resolver: ols }\n");
   assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), {
     finch: "kept",
-    fern: "in the lockfile, but no longer in sources.yaml",
+    fern: "in the lockfile, but not in sources.yaml (run ontofetch pull without --frozen)",
   });
   assert.equal(await readFile(file, "utf8"), text);
 });

@@ -40,7 +40,7 @@ export function planFromLock(sources: readonly Source[], lock: Lockfile): readon
 }
 
 /** The locked files that these sources import, directly or through other imports, as sources. */
-export function importedSources(lock: Lockfile, sources: readonly Source[]): readonly Source[] {
+export function importedSources(lock: Lockfile, sources: readonly Pick<Source, "id" | "imports">[]): readonly Source[] {
   const importers = new Set(sources.filter(({ imports }) => imports).map(({ id }) => id));
   const found = new Map<string, Source>();
   for (let before = -1; before < found.size; ) {

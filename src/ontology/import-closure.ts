@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { webUrlWithoutCredentials } from "./registry-json.ts";
 import type { Source } from "./resolver.ts";
 
-/** More imports than any real closure has. Further imports are not fetched, and reported as a failure. */
+/** A real closure has fewer imports. Further imports are not fetched, and reported as a failure. */
 export const IMPORTS_MAX = 1000;
 
 /** Imports beyond the limit. */
@@ -28,7 +28,7 @@ export class ImportClosure {
     for (const iri of iris) if (iri !== null && !this.#ids.has(iri)) this.#ids.set(iri, id);
   }
 
-  /** The sources for imports that are not known yet. Imports of known files only record the importer. */
+  /** Returns sources for the imports that are not known yet. For the others it only records the importer. */
   require(importer: string, iris: readonly string[]): readonly Source[] {
     return iris.flatMap(iri => {
       const known = this.#ids.get(iri);

@@ -9,12 +9,13 @@ import type { WorkFolder } from "./work-folder.ts";
 /** An id cannot contain "+", so this name cannot be the lock of an ontology. */
 const LOCKFILE_LOCK = "+lockfile";
 
-/** Writes the lockfile after each file, so that an interrupted pull has locked what it stored. */
+/** Writes the lockfile after each stored file, so that an interrupted pull has locked every file that it stored. */
 export class LockWriter {
   readonly #file: string;
   readonly #work: WorkFolder;
   readonly #time: Time;
-  #last: Promise<void> = Promise.resolve();
+  /** Resolves when the last change is written or has failed. */
+  #lastChange: Promise<void> = Promise.resolve();
 
   constructor(file: string, work: WorkFolder, time: Time) {
     this.#file = file;
@@ -24,6 +25,14 @@ export class LockWriter {
 
   add(source: Source, manifest: OntologyManifest, importedBy: readonly string[]): Promise<void> {
     return this.#change(lock => lock.set(source.id, lockEntry(source, manifest, importedBy)));
+  }
+
+  /** Replaces the importers of a file that is in the lockfile. */
+  setImporters(id: string, importedBy: readonly string[]): Promise<void> {
+    return this.#change(lock => {
+      const entry = lock.get(id);
+      if (entry !== undefined) lock.set(id, { ...entry, imported_by: [...importedBy].sort() });
+    });
   }
 
   /** Removes the entries that are neither of a source nor of an imported file. */
@@ -38,15 +47,15 @@ export class LockWriter {
 
   /** Changes run one after the other. Each reads the file again, because another process may have written it. */
   #change(change: (lock: Map<string, LockEntry>) => void): Promise<void> {
-    const next = this.#last.then(async () => {
+    const next = this.#lastChange.then(async () => {
       await using _lock = await FileLock.acquire(this.#work.lockPath(LOCKFILE_LOCK), { time: this.#time });
       const before = await readLock(this.#file);
       const lock = new Map(before);
       change(lock);
       if (lock.size > 0 || before.size > 0) await writeLock(this.#file, lock);
     });
-    // A failed write does not prevent the next one. Its caller sees the error.
-    this.#last = next.catch(() => undefined);
+    // A failed change does not prevent the next one. The caller of the failed change gets the error.
+    this.#lastChange = next.catch(() => undefined);
     return next;
   }
 }

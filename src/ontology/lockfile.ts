@@ -13,20 +13,18 @@ const ontologyId = z.string().refine(id => idProblem(id) === undefined, {
   error: issue => idProblem(String(issue.input)),
 });
 
-/** A lockfile may come from an untrusted repository, so its addresses are checked before a request. */
+/** A lockfile may come from an untrusted repository, so its URLs are checked before a request. */
 const webUrl = z.string().refine(text => /^https?:$/.test(URL.parse(text)?.protocol ?? ""), {
   error: "expected an http or https URL",
 });
 
 const entrySchema = z.strictObject({
+  // These three decide which file is meant. `--frozen` compares them with `sources.yaml`.
   resolver: z.string(),
-  /**
-   * `resolver`, `target_formats` and `extras` decide which file is meant; `--frozen` compares them with `sources.yaml`.
-   */
   target_formats: z.array(z.string()),
   extras: z.record(z.string(), z.string()),
   url: webUrl,
-  /** The address of this version alone, if one is known; `--frozen` asks it first. */
+  /** The URL of this version alone, if one is known; `--frozen` tries it first. */
   versioned_url: webUrl.nullable().default(null),
   version: z.string(),
   /** The version that the service announced, in short form. */
@@ -81,7 +79,7 @@ export function lockEntry(
 export async function readLock(file: string): Promise<Lockfile> {
   const text = await ifExists(readFile(file, "utf8"));
   if (text === undefined) return new Map();
-  const wrong = (path: string, message: string) =>
+  const problemAt = (path: string, message: string) =>
     new ConfigError([
       { where: file, path, message: `${message}; restore the lockfile, or delete it and run ontofetch pull` },
     ]);
@@ -89,13 +87,13 @@ export async function readLock(file: string): Promise<Lockfile> {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    if (error instanceof SyntaxError) throw wrong("", "not valid JSON");
+    if (error instanceof SyntaxError) throw problemAt("", "not valid JSON");
     throw error;
   }
   const parsed = lockSchema.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw wrong((issue?.path ?? []).join("."), issue?.message ?? "not a lockfile");
+    throw problemAt((issue?.path ?? []).join("."), issue?.message ?? "not a lockfile");
   }
   return new Map(Object.entries(parsed.data.ontologies));
 }
@@ -103,7 +101,7 @@ export async function readLock(file: string): Promise<Lockfile> {
 /** Equal entries give equal bytes on every machine: keys sorted, no time stamp, a newline at the end. */
 export function formatLock(lock: Lockfile): string {
   const ontologies = Object.fromEntries([...lock].sort(([a], [b]) => (a < b ? -1 : 1)));
-  return `${JSON.stringify(sorted({ lockfile_version: 1, ontologies }), undefined, 2)}\n`;
+  return `${JSON.stringify(withSortedKeys({ lockfile_version: 1, ontologies }), undefined, 2)}\n`;
 }
 
 /** Returns false and writes nothing if the file has this content already, so that its modification time stays. */
@@ -129,7 +127,7 @@ export function sourceDifferences(entry: LockEntry, source: Source): readonly So
   const pairs: readonly (readonly [key: string, locked: string, wanted: string])[] = [
     ["resolver", entry.resolver, source.resolver],
     ["target_formats", formatList(entry.target_formats), formatList(source.targetFormats)],
-    ["extras", JSON.stringify(sorted(entry.extras)), JSON.stringify(sorted(source.extras))],
+    ["extras", JSON.stringify(withSortedKeys(entry.extras)), JSON.stringify(withSortedKeys(source.extras))],
     ["version", entry.version, version === entry.version ? version : labelOf(version)],
     ["sha256", entry.sha256, sha256],
   ];
@@ -140,8 +138,8 @@ function formatList(formats: readonly string[]): string {
   return formats.length === 0 ? "any" : formats.join(", ");
 }
 
-function sorted(value: unknown): unknown {
+function withSortedKeys(value: unknown): unknown {
   if (Array.isArray(value) || typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, held]) => [key, sorted(held)]));
+  return Object.fromEntries(entries.map(([key, member]) => [key, withSortedKeys(member)]));
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import type { Rate } from "../core/limits/rate.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import { textHash } from "../core/text/text-hash.ts";
 import { Gate } from "../gate/gate.ts";
@@ -38,8 +39,8 @@ export type OntologyEvent = LimiterEvent & {
 /** Options of `acquire`. */
 export interface OntologyAcquireOptions {
   /**
-   * `block` waits in the queue without a time limit; `fail` never waits and rejects with RateLimitExceeded. It has
-   * nothing to do with `mode: enforce | shadow` of the policy, which says whether a limit is applied at all.
+   * `block` waits in the queue without a time limit; `fail` never waits and rejects with RateLimitExceeded. This is not
+   * the `mode` of the policy (`enforce` or `shadow`), which decides whether a limit is applied.
    * @default "block"
    */
   readonly mode?: "block" | "fail" | undefined;
@@ -75,19 +76,19 @@ export class OntologyManager {
   readonly #configHash: string;
   readonly #sharedDir: string | undefined;
   readonly #cooldowns: SharedCooldowns | undefined;
-  /** What `ontofetch rl doctor` shows of this process. */
+  /** The usage of this process, which `ontofetch rl doctor` shows. */
   readonly #usage = new RateUsageCounter();
 
   /** @throws ConfigError that lists every value of a wrong type, or else the first invalid rate or service name. */
   constructor(settings: OntologySettings = {}, options: OntologyManagerOptions = {}) {
     const { time = systemTime, listener, runId = randomUUID() } = options;
     const rates = parseOntologySettings(settings);
-    const policyOf = (list: typeof rates.default) => roleBudgetPolicy({ rates: list, guard_ms: rates.guardMs });
+    const policyOf = (list: readonly Rate[]) => roleBudgetPolicy({ rates: list, guard_ms: rates.guardMs });
     const fallback = policyOf(rates.default);
     const perService = new Map<string, RoleBudgetPolicy>();
     for (const [service, list] of rates.perService) perService.set(service, policyOf(list));
-    // The names of the budgets are those that a hub gives to a service with `per_host`, and the total above the role
-    // counts the requests of all roles: so this class and `ontofetch` share one count in one folder.
+    // The budgets have the names that a hub gives to a service with `per_host`, so this class and `ontofetch` share one
+    // count in one `shared_dir`. The budget above the role counts the requests of all roles.
     const routeOf = (text: string) => {
       const key = serviceOfName(text) ?? text;
       const roleBudget = perService.get(key.slice(0, key.indexOf(":"))) ?? fallback;
@@ -139,9 +140,9 @@ export class OntologyManager {
   }
 
   /**
-   * Blocks the key for `seconds` from now, as a `Retry-After` asks. A later end replaces an earlier one, never
-   * the reverse. In this process it holds at once; the promise resolves when the processes that share the folder can
-   * read it. For them it is a cooldown of the host, as one that `ontofetch` has received.
+   * Blocks the key for `seconds` from now, as a `Retry-After` asks. A later end replaces an earlier one, never the
+   * reverse. In this process the cooldown applies at once. The promise resolves when the processes that share the folder
+   * can read it. They apply it to the host, like a Retry-After that `ontofetch` has received.
    * @param key `service:host`, as `acquire` returns it.
    * @throws RangeError for a negative number of seconds or an invalid key.
    */

@@ -4,14 +4,14 @@ import { targetFormatOf } from "./format.ts";
 import type { Source } from "./resolver.ts";
 import { folderOf } from "./version-label.ts";
 
-/** A file of a known version in a mirror. */
+/** A place that may have the file of a known version. */
 export type MirrorCopy =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "file"; readonly path: string };
 
 /**
  * Where the mirrors of a source have a version. A mirror has the layout of a store, `<id>/<version>/<id>.<extension>`,
- * or names its own with `{id}`, `{version}` and `{file}`. `s3://bucket/key` is the public address of the bucket.
+ * unless its address contains `{id}`, `{version}` or `{file}`. `s3://bucket/key` means the public https URL of the bucket.
  * @param folder where relative folders start.
  */
 export function mirrorCopies(
@@ -23,7 +23,7 @@ export function mirrorCopies(
   return mirrors.map((mirror): MirrorCopy => {
     const [, bucket, key = ""] = /^s3:\/\/([a-z0-9.-]{3,63})\/?(.*)$/.exec(mirror) ?? [];
     const base = bucket === undefined ? mirror : `https://${bucket}.s3.amazonaws.com/${key}`;
-    const template = /\{(?:id|version|file)\}/.test(base) ? base : `${trimmed(base)}/{id}/{version}/{file}`;
+    const template = /\{(?:id|version|file)\}/.test(base) ? base : `${withoutEndSlash(base)}/{id}/{version}/{file}`;
     const isUrl = /^https:/i.test(base);
     const filled = template.replace(/\{(id|version|file)\}/g, (_, name: keyof typeof parts) =>
       isUrl ? encodeURIComponent(parts[name]) : parts[name],
@@ -33,6 +33,6 @@ export function mirrorCopies(
   });
 }
 
-function trimmed(base: string): string {
+function withoutEndSlash(base: string): string {
   return base.endsWith("/") ? base.slice(0, -1) : base;
 }

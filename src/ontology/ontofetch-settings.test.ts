@@ -74,9 +74,9 @@ test("all problems are reported at once, each with its line and a suggestion", a
   assert.deepEqual(
     await problems("storee: x\nsources:\n  Hp: {}\n  go: { target_formats: [owl, obi] }\n  ../x: {}\n"),
     [
-      'sources.yaml:3: sources.Hp: invalid id "Hp"; use lower-case letters, digits, ".", "_" and "-"',
+      'sources.yaml:3: sources.Hp: invalid id "Hp"; use 1 to 64 lower-case letters, digits, ".", "_" and "-", and begin and end with a letter or digit',
       'sources.yaml:4: sources.go.target_formats.1: expected one of "owl", "obo", "json", "ttl", "ofn", "jsonld", "omn", "nt", "nq", "trig", "zip", found "obi"',
-      'sources.yaml:5: sources.../x: invalid id "../x"; use lower-case letters, digits, ".", "_" and "-"',
+      'sources.yaml:5: sources.../x: invalid id "../x"; use 1 to 64 lower-case letters, digits, ".", "_" and "-", and begin and end with a letter or digit',
       "sources.yaml:1: storee: unknown key; did you mean store?",
     ],
   );
@@ -133,16 +133,16 @@ test("a store may be in S3, and every other URL is refused", async () => {
   assert.equal((await load("store: s3://papers/onto\nsources:\n  hp:\n")).store, "s3://papers/onto");
   assert.equal((await load("sources:\n  hp:\n", { ONTOFETCH_STORE: "s3://papers" })).store, "s3://papers");
   assert.deepEqual(await problems("store: gs://papers/onto\nsources:\n  hp:\n"), [
-    "sources.yaml:1: store: expected a folder, or s3://bucket/prefix",
+    'sources.yaml:1: store: expected a folder or s3://bucket/prefix, found "gs://papers/onto"',
   ]);
   const [message] = await problems("sources:\n  hp:\n", {}, { store: "s3://key:secret@papers/onto" });
-  assert.match(message, /^--store: store: expected s3:\/\/bucket\/prefix, with a bucket of 3 to 63 /);
+  assert.match(message, /^--store: store: expected s3:\/\/bucket\/prefix, found ".*"; a bucket has 3 to 63 /);
   assert.doesNotMatch(message, /secret/);
   assert.deepEqual(
     await problems("lockfile: s3://papers/lock\nratelimit: { shared_dir: s3://papers/shared }\nsources:\n  hp:\n"),
     [
-      "sources.yaml:1: lockfile: expected a path on this machine",
-      "sources.yaml:2: ratelimit.shared_dir: expected a path on this machine",
+      'sources.yaml:1: lockfile: expected a path on this machine, found "s3://papers/lock"',
+      'sources.yaml:2: ratelimit.shared_dir: expected a path on this machine, found "s3://papers/shared"',
     ],
   );
 });

@@ -1,4 +1,5 @@
 import { dirname, resolve } from "node:path";
+import { quote } from "../core/text/quote.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { isS3Url, parseS3Url } from "../files/s3/s3-url.ts";
 import type { Environment } from "../policy/environment.ts";
@@ -74,6 +75,7 @@ const DEFAULTS = {
 } as const;
 /** Relative paths in the file start at its folder; those of flags and variables start at the working directory. */
 const PATHS = ["store", "lockfile", "ratelimit.shared_dir"];
+
 /** The absolute path of `sources.yaml`. */
 export function sourcesFile(flags: OntofetchFlags, env: Environment, cwd: string): string {
   return resolve(cwd, flags.sources ?? (env[SOURCES_VARIABLE] || DEFAULT_SOURCES_FILE));
@@ -93,7 +95,10 @@ export async function loadOntofetchSettings(
   const read = await readFileLayer(file, flags.sources ?? env[SOURCES_VARIABLE] ?? DEFAULT_SOURCES_FILE);
   const environment = readOntofetchEnvironment(env);
   const layers = [
-    { name: DEFAULT_SOURCES_FILE, assignments: withAbsolutePaths(read.assignments.map(emptySource), dirname(file)) },
+    {
+      name: DEFAULT_SOURCES_FILE,
+      assignments: withAbsolutePaths(read.assignments.map(nullAsEmptySource), dirname(file)),
+    },
     { name: "environment", assignments: withAbsolutePaths(environment.assignments, cwd) },
     { name: "flags", assignments: withAbsolutePaths(readFlags(flags), cwd) },
   ];
@@ -132,12 +137,12 @@ function isUrl(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 }
 
-/** A URL is no path: only a store may be one, in S3. */
+/** Of these settings only `store` may be a URL, and only an s3:// URL. */
 function checkUrls(locations: Readonly<Record<string, string | undefined>>, reportProblem: ReportProblem): void {
   for (const [path, text] of Object.entries(locations)) {
     if (text === undefined || !isUrl(text)) continue;
-    if (path !== "store") reportProblem(path.split("."), "expected a path on this machine");
-    else if (!isS3Url(text)) reportProblem([path], "expected a folder, or s3://bucket/prefix");
+    if (path !== "store") reportProblem(path.split("."), `expected a path on this machine, found ${quote(text)}`);
+    else if (!isS3Url(text)) reportProblem([path], `expected a folder or s3://bucket/prefix, found ${quote(text)}`);
     else
       try {
         parseS3Url(text, path);
@@ -186,8 +191,8 @@ function withAbsolutePaths(assignments: readonly Assignment[], folder: string): 
   });
 }
 
-/** In YAML, `hp:` without a value is null. As a source it means: all defaults. */
-function emptySource(assignment: Assignment): Assignment {
+/** In YAML, `hp:` without a value is null. Such a source has all defaults. */
+function nullAsEmptySource(assignment: Assignment): Assignment {
   const { path, value } = assignment;
   const isEmpty = path.length === 2 && path[0] === "sources" && value === null;
   return isEmpty ? { ...assignment, value: {} } : assignment;

@@ -25,7 +25,7 @@ export interface OntologyHubOptions extends Pick<HubOptions, "dispatcher" | "env
 const LIMITS_VARIABLE = "DOCSTOKG_RLIMITS_YAML";
 /** Concurrent downloads from one host. The files are large, so more would only divide the bandwidth. */
 const FILES_AT_A_TIME = 2;
-/** 30 minutes, because a large file from a host that sends Retry-After takes long. */
+/** The deadline is 30 minutes, because a large file from a host that sends Retry-After takes long. */
 const RETRY = { attempts: 5, deadlineMs: 1_800_000 };
 
 /**
@@ -43,7 +43,7 @@ export async function createOntologyHub(
   { env, network, dispatcher, time, userAgent, listeners = [] }: OntologyHubOptions = {},
 ): Promise<Hub> {
   const folder = sharedDir ?? workFolderOf(store);
-  await makeFolder(folder);
+  await createFolder(folder);
   const ratelimits = await ontologyLimits(rates, env ?? process.env);
   const backend = await backendOf(ratelimits, env ?? process.env);
   return createHub({
@@ -55,7 +55,7 @@ export async function createOntologyHub(
       : { dispatcher }),
     time,
     userAgent,
-    // Without a shared folder, too: a Retry-After must outlive the process that received it.
+    // Limits are stored even without `sharedDir`, because a Retry-After must outlive the process that received it.
     store: backend === "memory" ? `sqlite:${join(folder, "ratelimits.db")}` : undefined,
     cache: `sqlite:${join(folder, "answers.db")}`,
     retry: RETRY,
@@ -75,26 +75,26 @@ export async function reloadOntologyHub(
 ): Promise<readonly PolicyChange[]> {
   if (sharedDir !== before.sharedDir) {
     const change = `changed from ${before.sharedDir ?? "none"} to ${sharedDir ?? "none"}`;
-    const message = `${change}, but a running pull cannot change its store; restore the old value, or start it again`;
+    const message = `${change}, but a running pull cannot change its store; restore the old value, or start the pull again`;
     throw new ConfigError([{ where: file, path: "ratelimit.shared_dir", message }]);
   }
   const changes = await hub.reload({ ratelimits: await ontologyLimits(rates, env) });
-  return changes.map(change => ({ ...change, source: sourceOf(change, file, env) }));
+  return changes.map(change => ({ ...change, source: fileOfChange(change, file, env) }));
 }
 
-/** The hub gets the limits of services and files as one object, so their files are named here. */
-function sourceOf({ setting, source }: PolicyChange, settingsFile: string, env: Environment): string {
+/** The hub gets the limits of services and files as one object, so the file of each change is found here. */
+function fileOfChange({ setting, source }: PolicyChange, settingsFile: string, env: Environment): string {
   if (source !== "policy.ratelimits") return source;
   const isService = SERVICES.some(service => setting.startsWith(`ratelimits.services.${service}.`));
   return (isService ? undefined : env[LIMITS_VARIABLE]) ?? settingsFile;
 }
 
-/** Where the policy keeps the limits: `memory` unless a variable or policy file names a store. */
+/** The name of the store for the limits: `memory` unless a variable or policy file names another. */
 export async function backendOf(ratelimits: RatelimitsOptions, env: Environment): Promise<string> {
   return storeNamesOf(undefined, { policy: await loadPolicy({ ratelimits, env }), env }).limits;
 }
 
-async function makeFolder(folder: string): Promise<void> {
+async function createFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
   } catch (error) {

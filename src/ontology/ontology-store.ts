@@ -22,7 +22,7 @@ export interface OntologyStore extends Disposable {
   readonly root: string;
   /** Partial files and locks on this machine. */
   readonly work: WorkFolder;
-  /** Rejects if versions cannot be stored. Removes what interrupted uploads have left. */
+  /** Call it before `add`. Rejects if versions cannot be stored. Removes the parts of interrupted uploads. */
   prepare(): Promise<void>;
   /** The ids of all ontologies that have a folder, sorted. */
   ids(): Promise<readonly string[]>;
@@ -32,7 +32,7 @@ export interface OntologyStore extends Disposable {
   foldersWithoutManifest(id: string): Promise<readonly string[]>;
   /** The stored version whose manifest has this hash and whose file has the length in the manifest. */
   findByHash(id: string, sha256: string): Promise<StoredVersion | undefined>;
-  /** Whether the file of a version has the hash in its manifest. In S3 that is the hash that the service has recorded. */
+  /** Whether the file of a version has the hash in its manifest. In S3 the hash recorded at the upload is compared. */
   isIntact(version: StoredVersion, signal?: AbortSignal): Promise<boolean>;
   /** Reads the file of a version and computes its SHA-256; undefined if the file is missing. */
   hashOf(version: StoredVersion, signal?: AbortSignal): Promise<string | undefined>;
@@ -48,17 +48,17 @@ export interface OntologyStore extends Disposable {
   add(file: string, manifest: OntologyManifest, signal?: AbortSignal): Promise<StoredVersion>;
   /** Writes changed fields of the manifest, such as the time of the last check. */
   updateManifest(version: StoredVersion, changes: Partial<OntologyManifest>): Promise<StoredVersion>;
-  /** Other processes see the version or do not see it, and never half of it. */
+  /** Removes a version. Other processes see the complete version or none. */
   remove(version: StoredVersion): Promise<void>;
-  /** Deletes what killed processes have left of an ontology. The caller must hold the lock of the id. */
+  /** Deletes the unfinished files that killed processes have left. The caller must hold the lock of the id. */
   removeLeftovers(id: string): Promise<void>;
-  /** Writes a small file of the whole store, complete or not at all. */
+  /** Writes a small file to the root of the store, complete or not at all. */
   writeText(name: string, text: string): Promise<void>;
 }
 
 export const MANIFEST = "manifest.json";
 
-/** In the order of `versions`. */
+/** The versions that are defined, the newest download first; of two equal times, the later folder name first. */
 export function newestFirst(versions: readonly (StoredVersion | undefined)[]): readonly StoredVersion[] {
   return versions
     .filter(version => version !== undefined)

@@ -58,10 +58,12 @@ const SYNONYMS = new Set([
 ]);
 const EDGES = new Set([SUB_CLASS_OF, SUB_PROPERTY_OF, `${SKOS}broader`, `${SKOS}related`]);
 
+/** A term that is being collected. Without a type it is not a term of the file. */
 interface Draft {
   iri: string;
   type: OntologyTerm["type"] | undefined;
   label: string | undefined;
+  /** How good the label is: 2 without a language or in English, 1 in another language, 0 without a label. */
   labelRank: number;
   definition: string | undefined;
   synonyms: string[];
@@ -69,7 +71,7 @@ interface Draft {
   replacedBy: string | undefined;
 }
 
-/** Parses a stored file and collects its terms and edges. They are held in memory, unlike the facts. */
+/** Parses a stored file and collects its terms and edges in memory. */
 export async function readTerms(
   { path, manifest }: StoredVersion,
   signal?: AbortSignal,
@@ -149,8 +151,14 @@ class TermCollector {
     const known = this.#drafts.get(iri);
     if (known !== undefined) return known;
     const draft: Draft = {
-      ...{ iri, type: undefined, label: undefined, labelRank: 0, definition: undefined },
-      ...{ synonyms: [], isDeprecated: false, replacedBy: undefined },
+      iri,
+      type: undefined,
+      label: undefined,
+      labelRank: 0,
+      definition: undefined,
+      synonyms: [],
+      isDeprecated: false,
+      replacedBy: undefined,
     };
     this.#drafts.set(iri, draft);
     return draft;

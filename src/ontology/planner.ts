@@ -71,7 +71,7 @@ export interface PlannerDeps {
 
 /** The OBO registry, the largest of these responses, has half a megabyte. */
 const RESPONSE_BYTES_MAX = 16_000_000;
-const PARALLEL = 8;
+const PARALLEL_REQUESTS = 8;
 /** A plan waits at most one minute for an open circuit or a cooldown; then the source is refused. */
 const MAX_BREAKER_WAIT_MS = 60_000;
 
@@ -93,7 +93,7 @@ export class Planner {
     { probes = true }: { readonly probes?: boolean } = {},
   ): Promise<readonly PlanItem[]> {
     const { time, signal } = this.#deps;
-    const pool: TaskPoolOptions = { time, signal, parallel: PARALLEL };
+    const pool: TaskPoolOptions = { time, signal, parallel: PARALLEL_REQUESTS };
     const items = await runTaskPool(sources, (source, mode) => this.#resolve(source, mode), pool);
     if (!probes) return items;
     return runTaskPool(
@@ -112,7 +112,7 @@ export class Planner {
     if (problem !== undefined) throw new DownloadError(problem);
     const response = await this.#cachedResponse(versions.requestFor(source), service, "block").catch(error => {
       this.#deps.signal?.throwIfAborted();
-      throw new DownloadError(describeFailure(error), { cause: error });
+      throw new DownloadError(describeError(error), { cause: error });
     });
     const found = versions.read(response);
     if (!("kind" in found)) return found;
@@ -129,10 +129,13 @@ export class Planner {
     return { ...finding.candidate, kind: "fetch", source, service, accept };
   }
 
-  /** Says that the API key is missing. Another base of a service has a key of its own, which an identity adds. */
+  /**
+   * Why the API key is missing; undefined if it is not. With `base` in extras, the key of that service is configured as an
+   * identity.
+   */
   #keyProblem({ extras }: Source, { name, keyVariable }: OntologyResolver): string | undefined {
     if (keyVariable === undefined || extras["base"] !== undefined || this.#deps.env[keyVariable]) return undefined;
-    return `${name} needs an API key in ${keyVariable}`;
+    return `${name} needs an API key: set ${keyVariable}`;
   }
 
   async #find(source: Source, resolver: OntologyResolver, mode: WaitMode): Promise<OntologyFinding> {
@@ -145,7 +148,7 @@ export class Planner {
       if (mode === "fail" && error instanceof RejectedError) throw error;
       const finding = resolver.read(source, undefined);
       if (finding.kind === "found") return finding;
-      return { ...finding, message: `${finding.message}: ${describeFailure(error)}` };
+      return { ...finding, message: `${finding.message}: ${describeError(error)}` };
     }
   }
 
@@ -190,7 +193,7 @@ export class Planner {
     } catch (error) {
       signal?.throwIfAborted();
       if (mode === "fail" && error instanceof RejectedError) throw error;
-      return { ...entry, notes: [...notes, `size unknown: ${describeFailure(error)}`] };
+      return { ...entry, notes: [...notes, `size unknown: ${describeError(error)}`] };
     }
   }
 }
@@ -221,8 +224,8 @@ async function textOf(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** One line. `fetch` hides the reason of a network error in `cause`. */
-export function describeFailure(error: unknown): string {
+/** The reason of an error in one line. `fetch` puts the reason of a network error in `cause`. */
+export function describeError(error: unknown): string {
   if (error instanceof PrivateAddressError) {
     return `${error.host} is in a private network; set allow_private: true in sources.yaml to permit it`;
   }

@@ -1,6 +1,6 @@
 /**
- * Runs `parallel` items at a time. After the first error no item is started; the error is thrown when the running ones
- * end.
+ * Runs `work` for `parallel` items at a time. After the first error no further item is started. The error is thrown when
+ * the running items have ended.
  */
 export async function runPool<Item, Result>(
   items: readonly Item[],

@@ -10,7 +10,7 @@ import { type LockEntry, type Lockfile, readLock } from "./lockfile.ts";
 import { type MirrorCopy, mirrorCopies } from "./mirrors.ts";
 import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
-import { describeFailure, type PlanEntry, type PlanItem } from "./planner.ts";
+import { describeError, type PlanEntry, type PlanItem } from "./planner.ts";
 import { runPool } from "./pull-pool.ts";
 import type { PullOptions, PullResult } from "./pull-result.ts";
 import type { Puller } from "./puller.ts";
@@ -47,11 +47,9 @@ export class PullRun {
       const items = isFrozen ? planFromLock(round, this.#lock) : await this.#deps.plan(round);
       const pulled = await this.#pullAll(items);
       results.push(...pulled);
-      round = isFrozen
-        ? round === sources
-          ? importedSources(this.#lock, sources)
-          : []
-        : this.#nextImports(round, pulled);
+      if (!isFrozen) round = this.#nextImports(round, pulled);
+      // The lockfile has the imports of all levels, so one more round is enough.
+      else round = round === sources ? importedSources(this.#lock, sources) : [];
     }
     const skipped = this.#skippedImports();
     if (skipped !== undefined) {
@@ -59,14 +57,16 @@ export class PullRun {
       results.push(skipped);
     }
     if (isFrozen) {
-      const unknown = isAll ? idsWithoutSource(this.#lock, sources) : [];
-      const message = "in the lockfile, but no longer in sources.yaml";
-      const refusals = unknown.map((id): PullResult => ({ id, outcome: "failed", message, importedBy: [] }));
+      const idsToRefuse = isAll ? idsWithoutSource(this.#lock, sources) : [];
+      const message = "in the lockfile, but not in sources.yaml (run ontofetch pull without --frozen)";
+      const refusals = idsToRefuse.map((id): PullResult => ({ id, outcome: "failed", message, importedBy: [] }));
       for (const result of refusals) onResult?.(result);
       results.push(...refusals);
-    } else if (isAll) {
-      const imported = results.filter(({ importedBy }) => importedBy.length > 0).map(({ id }) => id);
-      await this.#deps.lockWriter.keepOnly(sources, new Set(imported));
+    } else {
+      const imported = this.#importedIds(sources, results);
+      const keptIds = isAll ? new Set([...sources.map(({ id }) => id), ...imported]) : new Set(this.#lock.keys());
+      await this.#addImporters(results, keptIds);
+      if (isAll) await this.#deps.lockWriter.keepOnly(sources, imported);
     }
     if (sources.some(({ imports }) => imports)) await this.#writeCatalog(results);
     return results;
@@ -100,19 +100,19 @@ export class PullRun {
     if (item.kind === "refused") return { id, outcome: "failed", message: item.message, importedBy };
     const { isFrozen = false } = this.#options;
     const locked = this.#lock.get(id);
-    const expected = isFrozen ? locked?.sha256 : undefined;
+    const expectedSha256 = isFrozen ? locked?.sha256 : undefined;
     try {
       // A frozen pull that finds its file writes nothing, so it need not wait for other processes.
       if (!isFrozen) locks.push(await this.#deps.puller.lock(id));
-      const kept = await this.#kept(item, expected);
-      if (kept !== undefined) return { id, outcome: "kept", stored: kept, requests: 0, resumedBytes: 0, importedBy };
+      const stored = await this.#findStored(item, expectedSha256);
+      if (stored !== undefined) return { id, outcome: "kept", stored, requests: 0, resumedBytes: 0, importedBy };
       if (isFrozen) locks.push(await this.#deps.puller.lock(id));
       const copies = this.#copiesOf(item, locked);
-      return { id, ...(await this.#deps.puller.pull(item, expected, copies)), importedBy };
+      return { id, ...(await this.#deps.puller.pull(item, expectedSha256, copies)), importedBy };
     } catch (error) {
       this.#deps.signal?.throwIfAborted();
       if (isBug(error)) throw error;
-      return { id, outcome: "failed", message: describeFailure(error), importedBy };
+      return { id, outcome: "failed", message: describeError(error), importedBy };
     }
   }
 
@@ -120,10 +120,10 @@ export class PullRun {
    * The stored file, if it is the locked file or has the pinned version. Its hash is checked again, because the file may
    * have been damaged since its manifest was written.
    */
-  async #kept({ source }: PlanEntry, expected: string | undefined): Promise<StoredVersion | undefined> {
+  async #findStored({ source }: PlanEntry, expectedSha256: string | undefined): Promise<StoredVersion | undefined> {
     const { store, signal } = this.#deps;
     const { id, version } = source;
-    const sha256 = expected ?? source.sha256;
+    const sha256 = expectedSha256 ?? source.sha256;
     const isWanted = ({ manifest }: StoredVersion) =>
       (sha256 === undefined || manifest.sha256 === sha256) &&
       (version === undefined || manifest.version === labelOf(version));
@@ -134,7 +134,10 @@ export class PullRun {
     return undefined;
   }
 
-  /** With a known version: its own address first, then the URL of the source, then mirrors. */
+  /**
+   * Where to look for a known version: at its own address, then at the URL of the source, then in mirrors. Undefined if
+   * the version is not known.
+   */
   #copiesOf({ source, url }: PlanEntry, locked: LockEntry | undefined): readonly MirrorCopy[] | undefined {
     const isFrozen = this.#options.isFrozen === true;
     const version = isFrozen ? locked?.version : source.version;
@@ -167,6 +170,36 @@ export class PullRun {
     const others = count === 1 ? "" : `, nor ${count - 1} other import${count === 2 ? "" : "s"}`;
     const message = `not fetched${others}: a pull fetches at most ${IMPORTS_MAX} imported files`;
     return { id, outcome: "failed", message, importedBy };
+  }
+
+  /**
+   * The imported files that stay in the lockfile. What a file imports is not known if it failed, so its imports of an
+   * earlier pull stay.
+   */
+  #importedIds(sources: readonly Source[], results: readonly PullResult[]): ReadonlySet<string> {
+    const imported = results.filter(({ importedBy }) => importedBy.length > 0);
+    const failed = results
+      .filter(({ outcome }) => outcome === "failed")
+      .map(({ id, importedBy }) => ({
+        id,
+        imports: importedBy.length > 0 || sources.some(source => source.id === id && source.imports),
+      }));
+    return new Set([...imported, ...importedSources(this.#lock, failed)].map(({ id }) => id));
+  }
+
+  /**
+   * Adds the importers of a file that were not known when it was written to the lockfile: those that were pulled after
+   * it, and locked ones that this run has not pulled.
+   */
+  async #addImporters(results: readonly PullResult[], keptIds: ReadonlySet<string>): Promise<void> {
+    const pulled = new Set(results.filter(({ outcome }) => outcome !== "failed").map(({ id }) => id));
+    for (const { id, importedBy } of results) {
+      if (importedBy.length === 0 || !pulled.has(id)) continue;
+      const locked = this.#lock.get(id)?.imported_by ?? [];
+      const notPulled = locked.filter(importer => keptIds.has(importer) && !pulled.has(importer));
+      const importers = new Set([...this.#imports.importersOf(id), ...notPulled]);
+      if (importers.size > importedBy.length) await this.#deps.lockWriter.setImporters(id, [...importers]);
+    }
   }
 
   async #writeCatalog(results: readonly PullResult[]): Promise<void> {

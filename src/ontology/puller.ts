@@ -14,7 +14,7 @@ import { buildManifest } from "./manifest-builder.ts";
 import type { MirrorCopy } from "./mirrors.ts";
 import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
-import { describeFailure as describeError, type PlanEntry } from "./planner.ts";
+import { describeError, type PlanEntry } from "./planner.ts";
 import type { RedirectFollower } from "./redirect-follower.ts";
 import { releaseProblem } from "./release-check.ts";
 import { bioportalRefusal } from "./resolvers/bioportal.ts";
@@ -45,6 +45,12 @@ export interface PullOutcome {
   readonly resumedBytes: number;
 }
 
+interface FailedFetch {
+  readonly problem: string;
+  /** Whether another fetch would fail in the same way. */
+  readonly isFinal: boolean;
+}
+
 /** A pull waits at most 5 minutes for an open circuit or a cooldown. */
 const MAX_BREAKER_WAIT_MS = 300_000;
 /** A file of the announced length can still be incomplete. It is fetched once more, from the beginning. */
@@ -54,11 +60,11 @@ const FETCHES_MAX = 2;
 export class Puller {
   readonly #deps: PullerDeps;
   /** When this run began. A version that another process has checked since then is not checked again. */
-  readonly #since: string;
+  readonly #startedAt: string;
 
   constructor(deps: PullerDeps) {
     this.#deps = deps;
-    this.#since = stamp(deps.time);
+    this.#startedAt = isoTime(deps.time);
   }
 
   /** Lets one process at a time fetch an ontology; the others then find its result. Waits until the lock is free. */
@@ -77,7 +83,7 @@ export class Puller {
     const current = await this.#current(entry);
     const checkedAt = current?.manifest.checked_at ?? "";
     // A time in the future comes from a clock that was wrong, so it does not show that the version is fresh.
-    const isFresh = current !== undefined && checkedAt >= this.#since && checkedAt <= stamp(time);
+    const isFresh = current !== undefined && checkedAt >= this.#startedAt && checkedAt <= isoTime(time);
     if (isFresh && (sha256 === undefined || current.manifest.sha256 === sha256)) {
       return { outcome: "shared", stored: current, requests: 0, resumedBytes: 0 };
     }
@@ -115,12 +121,8 @@ export class Puller {
     }
   }
 
-  /** Takes a file from a folder, with the same checks as a download. */
-  async #copy(
-    entry: PlanEntry,
-    from: string,
-    sha256: string | undefined,
-  ): Promise<PullOutcome | { readonly problem: string; readonly isFinal: boolean }> {
+  /** Copies a file from a folder, with the same checks as for a download. */
+  async #copy(entry: PlanEntry, from: string, sha256: string | undefined): Promise<PullOutcome | FailedFetch> {
     const { store, maxFileBytes, signal } = this.#deps;
     const path = `${store.work.partialPath(entry.source.id)}.copy`;
     await mkdir(dirname(path), { recursive: true });
@@ -162,13 +164,13 @@ export class Puller {
     url: string,
     current: StoredVersion | undefined,
     sha256: string | undefined,
-  ): Promise<PullOutcome | { readonly problem: string; readonly isFinal: boolean }> {
+  ): Promise<PullOutcome | FailedFetch> {
     const { store, time, maxFileBytes, signal, onBytes, onResume, follower } = this.#deps;
     const { id } = entry.source;
     const path = store.work.partialPath(id);
     const record = resumeRecordBeside(path, url);
     let finalUrl = url;
-    const saved = await downloadFile({
+    const download = await downloadFile({
       path,
       record,
       maxBytes: maxFileBytes,
@@ -192,21 +194,22 @@ export class Puller {
         return response;
       },
     });
-    if (saved.kind === "unchanged") {
-      if (current === undefined) return { problem: "the server returned 304, but no version is stored", isFinal: true };
+    if (download.kind === "unchanged") {
+      if (current === undefined)
+        return { problem: "the server returned status 304, but no version is stored", isFinal: true };
       return {
         outcome: "unchanged",
-        stored: await store.updateManifest(current, { checked_at: stamp(time) }),
+        stored: await store.updateManifest(current, { checked_at: isoTime(time) }),
         requests: 1,
         resumedBytes: 0,
       };
     }
     // An error of the hub keeps its own message.
-    if (saved.kind === "incomplete" && isDocstokgError(saved.cause)) throw saved.cause;
-    if (saved.kind !== "saved")
-      return { problem: describeFailure(saved, { ...entry, url }, maxFileBytes), isFinal: true };
+    if (download.kind === "incomplete" && isDocstokgError(download.cause)) throw download.cause;
+    if (download.kind !== "saved")
+      return { problem: describeFailure(download, { ...entry, url }, maxFileBytes), isFinal: true };
     try {
-      return await this.#checkAndStore(entry, saved, { path, finalUrl, sha256 });
+      return await this.#checkAndStore(entry, download, { path, finalUrl, sha256 });
     } finally {
       await removePartialFile(path, record);
     }
@@ -220,7 +223,7 @@ export class Puller {
       finalUrl,
       sha256,
     }: { readonly path: string; readonly finalUrl: string; readonly sha256: string | undefined },
-  ): Promise<PullOutcome | { readonly problem: string; readonly isFinal: boolean }> {
+  ): Promise<PullOutcome | FailedFetch> {
     const { store, check, maxFileBytes, isAccepted = false, signal, time } = this.#deps;
     const member = entry.source.extras["member"];
     const unpackedFile = await unpackLayers(path, saved, { maxBytes: maxFileBytes, member, signal });
@@ -240,7 +243,7 @@ export class Puller {
           isFinal: true,
         };
       }
-      const manifest = buildManifest(entry, { saved, unpackedFile, found, finalUrl, now: stamp(time) });
+      const manifest = buildManifest(entry, { saved, unpackedFile, found, finalUrl, now: isoTime(time) });
       const others = (await store.versions(manifest.id)).map(version => version.manifest);
       const sameUrl = others.filter(other => other.url === manifest.url);
       const problem = releaseProblem(entry.source, manifest, sameUrl, sha256 !== undefined || isAccepted);
@@ -253,6 +256,7 @@ export class Puller {
   }
 }
 
+/** Why a download did not save a file, in one line. */
 function describeFailure(
   result: ResumableDownload & { readonly kind: "response" | "incomplete" | "too-large" },
   { source, service, url }: PlanEntry,
@@ -275,6 +279,6 @@ function describeFailure(
   return `${host} returned status ${status}${excerpt}`;
 }
 
-function stamp(time: Time): string {
+function isoTime(time: Time): string {
   return new Date(time.wallMs()).toISOString();
 }

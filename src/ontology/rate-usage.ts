@@ -36,14 +36,14 @@ export class RateUsageCounter {
 
   readonly listen = (event: HubEvent): void => {
     if (event.event_type === "ratelimit.acquire") {
-      const usage = this.#at(serviceOfName(event.key) ?? event.key);
+      const usage = this.#usageOf(serviceOfName(event.key) ?? event.key);
       if (event.outcome === "granted") usage.granted += 1;
       if (event.outcome === "refused") usage.refused += 1;
       addWait(usage, event.blocked_ms);
     } else if (event.event_type === "breaker_cooldown_set") {
       for (const usage of this.#ofHost(event.host)) usage.cooldowns += 1;
     } else if (event.event_type === "http_retry") {
-      // The pause before another attempt, such as a Retry-After. Only one key is charged, so that sums stay right.
+      // The pause before another attempt, such as a Retry-After. It counts for one key only, so that sums over keys are right.
       const [usage] = this.#ofHost(event.host);
       if (usage !== undefined) addWait(usage, event.delay_ms);
     }
@@ -57,7 +57,7 @@ export class RateUsageCounter {
     return [...this.#keys.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
-  #at(key: string): KeyUsage {
+  #usageOf(key: string): KeyUsage {
     const known = this.#keys.get(key);
     if (known !== undefined) return known;
     const usage = { key, granted: 0, refused: 0, waitedMs: 0, longestMs: 0, cooldowns: 0 };
@@ -66,9 +66,9 @@ export class RateUsageCounter {
   }
 }
 
-function addWait(usage: KeyUsage, ms: number): void {
-  usage.waitedMs += ms;
-  usage.longestMs = Math.max(usage.longestMs, ms);
+function addWait(usage: KeyUsage, waitedMs: number): void {
+  usage.waitedMs += waitedMs;
+  usage.longestMs = Math.max(usage.longestMs, waitedMs);
 }
 
 /** Appends one line by a single write, which the operating system does not mix with writes of other processes. */

@@ -41,11 +41,12 @@ export class RedirectFollower {
     const visited: string[] = [];
     let headers = { ...options.headers };
     let target = new URL(firstUrl);
-    let isPlain = false;
+    /** Whether the next request must use http, because https has failed. */
+    let isHttpForced = false;
     for (;;) {
-      const url = isPlain ? target : await this.#preferHttps(target, options);
+      const url = isHttpForced ? target : await this.#preferHttps(target, options);
       const isUpgraded = url.protocol !== target.protocol;
-      isPlain = false;
+      isHttpForced = false;
       const problem = redirectChainProblem(visited, url.href, { host: url.host, max: REDIRECTS_MAX });
       if (problem !== undefined) throw new DownloadError(problem);
       visited.push(url.href);
@@ -57,12 +58,12 @@ export class RedirectFollower {
         // The host answered the probe over https, but not this request: its files may be on http only.
         if (!isUpgraded || isDocstokgError(error)) throw error;
         this.#supportsTls.set(url.host, Promise.resolve(false));
-        isPlain = true;
+        isHttpForced = true;
         continue;
       }
       if (isUpgraded && MISSING_OVER_HTTPS.has(response.statusCode)) {
         await response.body.dump();
-        isPlain = true;
+        isHttpForced = true;
         continue;
       }
       const { statusCode: status } = response;
@@ -89,7 +90,8 @@ export class RedirectFollower {
   }
 
   /**
-   * One HEAD request for each host and run. Its role is landing, so that a failure does not count in other circuits.
+   * Sends one HEAD request for each host and run. Its role is `landing`, so that a failure does not count for the circuits
+   * of other roles.
    */
   async #probeTls(host: string, service: string | undefined, signal: AbortSignal | undefined): Promise<boolean> {
     try {
@@ -111,6 +113,6 @@ export class RedirectFollower {
   }
 }
 
-/** Statuses of a host that serves other content over https than over http. */
+/** Statuses that show that a host serves other content over https than over http. */
 const MISSING_OVER_HTTPS = new Set([404, 421]);
 const TLS_PROBE_TIMEOUT_MS = 15_000;

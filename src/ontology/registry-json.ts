@@ -32,9 +32,9 @@ export function webUrlWithoutCredentials(text: unknown): string | undefined {
   return url.href;
 }
 
-/** The base URL of a service: `base` in extras, or the usual one. Without a slash at the end. */
-export function baseOf(extras: Readonly<Record<string, string>>, usual: string): string {
-  const base = webUrlWithoutCredentials(extras["base"]) ?? usual;
+/** The base URL of a service: `base` in extras, or else the default. Without a slash at the end. */
+export function baseOf(extras: Readonly<Record<string, string>>, defaultBase: string): string {
+  const base = webUrlWithoutCredentials(extras["base"]) ?? defaultBase;
   return base.endsWith("/") ? base.slice(0, -1) : base;
 }
 

@@ -3,10 +3,10 @@ import type { Source } from "./resolver.ts";
 import { labelOf } from "./version-label.ts";
 
 /** A release that loses more than a tenth of the terms was probably published by mistake. */
-const KEPT_SHARE = 0.9;
+const MIN_KEPT_SHARE = 0.9;
 
 /**
- * Why a valid file must not replace what is stored; undefined if it may.
+ * Why a valid file must not be added to the store; undefined if it may be added.
  * @param stored the stored versions of this ontology from the same URL, newest first.
  * @param isAccepted whether the user accepts changed bytes and lost terms.
  */
@@ -20,7 +20,7 @@ export function releaseProblem(
     return `the file has version ${manifest.version}, but version ${version} is pinned (version in sources.yaml)`;
   }
   if (sha256 !== undefined && sha256 !== manifest.sha256) {
-    return `sha256 differs from the pinned one: ${short(manifest.sha256)}, expected ${short(sha256)}`;
+    return `sha256 differs from the pinned one (sha256 in sources.yaml): ${short(manifest.sha256)}, expected ${short(sha256)}`;
   }
   if (isAccepted || stored.some(other => other.sha256 === manifest.sha256)) return undefined;
   const same = stored.find(other => other.version === manifest.version);
@@ -33,7 +33,7 @@ export function releaseProblem(
   const [newest] = stored.filter(({ facts }) => facts !== null);
   const before = newest?.facts?.terms ?? 0;
   const now = manifest.facts?.terms;
-  if (now === undefined || now >= before * KEPT_SHARE) return undefined;
+  if (now === undefined || now >= before * MIN_KEPT_SHARE) return undefined;
   const lost = Math.round((100 * (before - now)) / before);
   return (
     `version ${manifest.version} has ${now} terms, ${lost} % fewer than the ${before} of version ` +

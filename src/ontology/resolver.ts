@@ -81,11 +81,11 @@ export type OntologyFinding =
 export interface ListedVersion {
   /** As the service writes it: a name, a number or a date. */
   readonly version: string;
-  /** The URL of its file, or how the service names it. */
+  /** The URL of its file, or the name of the version at the service. */
   readonly url: string;
 }
 
-/** The key of `extras` that every resolver has. */
+/** The key of `extras` that every resolver accepts. */
 export const MEMBER_EXTRA = { member: "name of the file in an archive with several ontologies" } as const;
 
 export interface OntologyResolver {
@@ -98,7 +98,7 @@ export interface OntologyResolver {
   readonly requires: readonly string[];
   /** The environment variable of the API key, if the service requires one. */
   readonly keyVariable?: string | undefined;
-  /** The only formats of its files, whatever `target_formats` are inherited. @default those that the source wants */
+  /** The only formats of its files. They replace the `target_formats` of the source. @default any format */
   readonly formats?: readonly TargetFormat[] | undefined;
   /** The `Accept` header for its files. @default any format */
   readonly accept?: string | undefined;

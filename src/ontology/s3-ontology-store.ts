@@ -12,17 +12,17 @@ import { idProblem } from "./sources-schema.ts";
 import { folderOf } from "./version-label.ts";
 import { WorkFolder } from "./work-folder.ts";
 
-/** Manifests that are read at a time. */
+/** How many manifests are read at a time. */
 const READS_MAX = 8;
-/** Digits of the hash in the name of a folder: so many that a server cannot make two files with equal digits. */
+/** Digits of the hash in the name of a folder. With so many, a server cannot construct two files with equal digits. */
 const HASH_DIGITS = 32;
 const DRAFT_SUFFIX = ".tmp";
 const MEDIA_TYPE = "application/octet-stream";
 
 /**
- * A store in a bucket of an S3 service. S3 has neither renames nor locks. So the name of a version's folder has the hash
- * of its file, and two machines never write different bytes to one name. A version exists when its manifest exists,
- * which is written after the file and deleted before it.
+ * A store in a bucket of an S3 service. S3 has neither renames nor locks. So the name of a version's folder contains the
+ * hash of its file, and two machines never write different bytes to one name. A version exists if its manifest exists.
+ * The manifest is written after the file and deleted before it.
  */
 export class S3OntologyStore implements OntologyStore {
   readonly root: string;
@@ -53,7 +53,7 @@ export class S3OntologyStore implements OntologyStore {
   }
 
   async ids(): Promise<readonly string[]> {
-    // A name in a bucket can be anything; other programs may use the bucket too.
+    // Other programs may use the bucket too, so a folder can have any name.
     return (await this.#remote.folders("")).filter(name => idProblem(name) === undefined).sort();
   }
 
@@ -65,10 +65,10 @@ export class S3OntologyStore implements OntologyStore {
   async foldersWithoutManifest(id: string): Promise<readonly string[]> {
     const folders = [...(await this.#folders(id))];
     const valid = new Set((await this.versions(id)).map(({ folder }) => folder));
-    // A file whose manifest is not there yet may belong to a pull of another machine.
-    const before = this.#time.wallMs() - ABANDONED_AFTER_MS;
+    // A young file without a manifest may belong to a pull of another machine, which writes the manifest later.
+    const abandonedBeforeMs = this.#time.wallMs() - ABANDONED_AFTER_MS;
     return folders
-      .filter(([name, { modifiedMs }]) => !valid.has(name) && modifiedMs < before)
+      .filter(([name, { modifiedMs }]) => !valid.has(name) && modifiedMs < abandonedBeforeMs)
       .map(([name]) => name)
       .sort();
   }
@@ -143,11 +143,11 @@ export class S3OntologyStore implements OntologyStore {
 
   /** A younger draft may belong to a process that is still downloading. */
   async #removeAbandonedDrafts(folder: string): Promise<void> {
-    const before = this.#time.wallMs() - ABANDONED_AFTER_MS;
+    const abandonedBeforeMs = this.#time.wallMs() - ABANDONED_AFTER_MS;
     for (const name of (await ifExists(readdir(folder))) ?? []) {
       const path = join(folder, name);
       const modifiedMs = name.endsWith(DRAFT_SUFFIX) ? (await ifExists(stat(path)))?.mtimeMs : undefined;
-      if (modifiedMs !== undefined && modifiedMs < before) await rm(path, { force: true });
+      if (modifiedMs !== undefined && modifiedMs < abandonedBeforeMs) await rm(path, { force: true });
     }
   }
 

@@ -11,8 +11,8 @@ import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 
 /**
- * Cooldowns of hosts, shared by all processes of one store. The breakers of `ontofetch` and of hubs use the same ones, so
- * a Retry-After that one of them has received applies to all. Of two cooldowns the one that ends later counts.
+ * Cooldowns of hosts, shared by all processes of one store. The breakers of `ontofetch` and of hubs use the same records,
+ * so a Retry-After that one of them has received applies to all. Of two cooldowns the one that ends later counts.
  */
 export class SharedCooldowns {
   readonly #records: PeerRecords<BreakerRecord>;
@@ -24,9 +24,9 @@ export class SharedCooldowns {
   }
 
   /** Writes a cooldown to the store. If the store is unavailable, only this process keeps the cooldown. */
-  async publish(host: string, ms: number): Promise<void> {
+  async publish(host: string, durationMs: number): Promise<void> {
     const writing = this.#records.write(hostRecordName(host), (record, nowUs) =>
-      setCooldown(record, "serverCooldown", { untilUs: nowUs + ms * 1000, reason: "retry-after" }, nowUs),
+      setCooldown(record, "serverCooldown", { untilUs: nowUs + durationMs * 1000, reason: "retry-after" }, nowUs),
     );
     await writing.catch(() => undefined);
   }

@@ -1,4 +1,5 @@
 import { isCredentialName } from "../core/text/credentials.ts";
+import { quote } from "../core/text/quote.ts";
 import { nameHint } from "./name-hint.ts";
 import { MEMBER_EXTRA, type Source } from "./resolver.ts";
 import { RESOLVERS } from "./resolvers/all.ts";
@@ -37,6 +38,7 @@ export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportP
     if (!Object.hasOwn(extras, key))
       reportProblem([...path, "extras"], `resolver ${name} requires ${key}: ${resolver?.extras[key]}`);
   }
+  // Inherited formats that the resolver does not have are ignored.
   const own = sources[id]?.target_formats ?? [];
   const impossible = own.filter(format => resolver?.formats?.includes(format) === false);
   if (impossible.length > 0) {
@@ -48,7 +50,8 @@ export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportP
   for (const key of ["url", "base"]) reportSecret(String(extras[key] ?? ""), [...path, "extras", key], reportProblem);
   for (const [index, mirror] of mirrors.entries()) {
     reportSecret(mirror, [...path, "mirrors", String(index)], reportProblem);
-    if (/^http:/i.test(mirror)) reportProblem([...path, "mirrors", String(index)], "use https: or a folder");
+    if (/^http:/i.test(mirror))
+      reportProblem([...path, "mirrors", String(index)], `expected an https URL or a folder, found ${quote(mirror)}`);
   }
   const texts = Object.entries(extras).map(([key, value]) => [key, String(value)] as const);
   return {

@@ -5,15 +5,19 @@ import { TARGET_FORMATS } from "./format.ts";
 const rate = s.union([s.string(), s.list(s.string())], "expected a rate such as 8/second, or null").nullable();
 
 /**
- * What is wrong with the id of an ontology, or undefined. An id becomes part of paths: no separators, and lower case
- * because some file systems ignore case.
+ * Why the id of an ontology is invalid; undefined if it is valid. An id becomes part of paths, so it has no separators.
+ * It has lower case, because some file systems ignore case.
  */
 export function idProblem(id: string): string | undefined {
   if (/^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/.test(id)) return undefined;
-  return `invalid id ${JSON.stringify(id.slice(0, 80))}; use lower-case letters, digits, ".", "_" and "-"`;
+  return (
+    `invalid id ${JSON.stringify(id.slice(0, 80))}; use 1 to 64 lower-case letters, digits, ".", "_" and "-", ` +
+    "and begin and end with a letter or digit"
+  );
 }
 
-const wanted = {
+/** The keys of `defaults` and of each source. */
+const sharedKeys = {
   resolver: s.string().min(1).optional(),
   target_formats: s.list(s.oneOf(...TARGET_FORMATS)).optional(),
   mirrors: s.list(s.string().min(1)).max(10).optional(),
@@ -35,12 +39,12 @@ export const sourcesSchema = s.object({
       shared_dir: s.string().min(1).optional(),
     })
     .default({}),
-  defaults: s.object(wanted).default({}),
+  defaults: s.object(sharedKeys).default({}),
   sources: s
     .map(
       s.string().check(idProblem),
       s.object({
-        ...wanted,
+        ...sharedKeys,
         version: s.string().min(1).max(64).optional(),
         sha256: s
           .string()

@@ -29,10 +29,10 @@ export async function runTaskPool<Item, Result>(
   attempt: (item: Item, mode: WaitMode) => Promise<Result>,
   { time, parallel, signal }: TaskPoolOptions,
 ): Promise<readonly Result[]> {
-  const open: PoolTask<Item>[] = items.map((item, index) => ({ index, item, dueUs: 0, refusals: 0 }));
+  const waiting: PoolTask<Item>[] = items.map((item, index) => ({ index, item, dueUs: 0, refusals: 0 }));
   const results = new Array<Result>(items.length);
   const work = async (): Promise<void> => {
-    for (let task = next(open, time); task !== undefined; task = next(open, time)) {
+    for (let task = takeNext(waiting, time); task !== undefined; task = takeNext(waiting, time)) {
       signal?.throwIfAborted();
       const isDue = task.dueUs <= time.monotonicUs();
       try {
@@ -40,8 +40,8 @@ export async function runTaskPool<Item, Result>(
       } catch (error) {
         if (!isDue || !(error instanceof RejectedError)) throw error;
         task.refusals += 1;
-        task.dueUs = time.monotonicUs() + pauseUs(error, task.refusals);
-        open.push(task);
+        task.dueUs = time.monotonicUs() + deferralUs(error, task.refusals);
+        waiting.push(task);
       }
     }
   };
@@ -49,21 +49,24 @@ export async function runTaskPool<Item, Result>(
   return results;
 }
 
-/** The refusal cannot say when a concurrency slot becomes free: after the second refusal the item waits in the queue. */
-function pauseUs(refusal: RejectedError, refusals: number): number {
+/**
+ * How long a refused item is deferred. If all concurrency slots are in use, the refusal has no time. The item is then
+ * deferred by 1 ms. After its second refusal it is never due, so it is attempted in mode `block` when no item is due.
+ */
+function deferralUs(refusal: RejectedError, refusals: number): number {
   if (refusal instanceof BusyError || refusal.retryAfterMs === undefined)
     return refusals > 1 ? Number.MAX_SAFE_INTEGER : 1000;
   return Math.max(1, refusal.retryAfterMs * 1000);
 }
 
 /** Removes and returns the first task that is due; if none is due, the task that is due soonest. */
-function next<Item>(open: PoolTask<Item>[], time: Time): PoolTask<Item> | undefined {
+function takeNext<Item>(waiting: PoolTask<Item>[], time: Time): PoolTask<Item> | undefined {
   const nowUs = time.monotonicUs();
-  let at = open.findIndex(task => task.dueUs <= nowUs);
+  let at = waiting.findIndex(task => task.dueUs <= nowUs);
   if (at < 0)
-    at = open.reduce(
-      (best, task, index) => (task.dueUs < (open[best]?.dueUs ?? Number.POSITIVE_INFINITY) ? index : best),
+    at = waiting.reduce(
+      (best, task, index) => (task.dueUs < (waiting[best]?.dueUs ?? Number.POSITIVE_INFINITY) ? index : best),
       0,
     );
-  return open.splice(at, 1)[0];
+  return waiting.splice(at, 1)[0];
 }

@@ -35,7 +35,10 @@ const METADATA = /^(?:[^/]+\/)?META-INF\/taxonomyPackage\.xml$/;
 const CATALOG_NAME = "catalog.xml";
 /** Packages of supervisory authorities have about 40,000 files. */
 const MAX_FILES = 100_000;
-/** A file of a real package has about a thousand packed bytes. Many tiny ones would only cost time. */
+/**
+ * A file of a real package has about 1000 packed bytes. A package with more than `FREE_FILES` files that has fewer than
+ * `BYTES_PER_FILE_MIN` bytes for each further file was made to cost time.
+ */
 const FREE_FILES = 1000;
 const BYTES_PER_FILE_MIN = 400;
 const ENCODING_BYTES = 200;
@@ -118,7 +121,7 @@ async function inspectZip(
   return { facts, version: release, concepts: facts.concepts };
 }
 
-/** The files of a package by name. The directory says their sizes; yauzl checks them while it unpacks. */
+/** The files of a package by name. Their sizes come from the central directory; yauzl checks them while it unpacks. */
 async function filesOf(zip: ZipFile, packedBytes: number): Promise<ReadonlyMap<string, Entry>> {
   const limit = maxFiles(packedBytes);
   if (zip.entryCount > limit)
@@ -139,7 +142,7 @@ function maxFiles(packedBytes: number): number {
   return Math.min(MAX_FILES, FREE_FILES + Math.floor(packedBytes / BYTES_PER_FILE_MIN));
 }
 
-/** An entry point that the catalogue finds in the package must be there. Others are on the network. */
+/** If the catalogue maps an entry point to a file of the package, the file must exist. Others are on the network. */
 async function checkEntryPoints(
   zip: ZipFile,
   files: ReadonlyMap<string, Entry>,

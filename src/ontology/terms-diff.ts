@@ -1,6 +1,6 @@
 import type { OntologyTerm } from "./ontology-terms.ts";
 
-/** What happened to a term between two versions. `deprecated` and `renamed` terms are in both. */
+/** What happened to a term between two versions. Terms that are deprecated, restored or renamed are in both. */
 export interface TermChange {
   readonly change: "added" | "removed" | "deprecated" | "restored" | "renamed";
   readonly iri: string;

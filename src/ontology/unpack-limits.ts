@@ -1,6 +1,6 @@
 import { DownloadError } from "../errors.ts";
 
-/** Ontologies are text and shrink to about a twentieth. A ratio of 1000 is that of a file made to fill the disk. */
+/** Ontologies are text, with a ratio of about 20. A file that was made to fill the disk has a ratio of about 1000. */
 const MAX_RATIO = 300;
 /** Below this size the ratio is not checked, because a small file fills no disk. */
 const RATIO_FREE_BYTES = 16_000_000;
@@ -9,6 +9,6 @@ const RATIO_FREE_BYTES = 16_000_000;
 export function checkUnpackedSize(bytes: number, packedBytes: number, maxBytes: number): void {
   if (bytes > maxBytes) throw new DownloadError(`unpacked size exceeds ${maxBytes} bytes (max_file_mb)`);
   if (bytes > RATIO_FREE_BYTES && bytes > packedBytes * MAX_RATIO) {
-    throw new DownloadError(`compression ratio exceeds ${MAX_RATIO}`);
+    throw new DownloadError(`compression ratio exceeds ${MAX_RATIO}: ${bytes} bytes from ${packedBytes}`);
   }
 }

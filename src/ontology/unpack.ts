@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-// As an object: a named import that an old Node lacks would fail before supported-runtime.ts can say why.
+// createZstdDecompress is used through the object: an old Node lacks it, and a named import of it would fail before
+// supported-runtime.ts can report the version.
 import zlib, { crc32, createGunzip } from "node:zlib";
 import { DownloadError } from "../errors.ts";
 import { decompressed, type OwnPacking } from "../files/compression/decompression.ts";
@@ -17,7 +18,7 @@ export interface UnpackResult {
   readonly sha256: string;
 }
 
-export interface UnpackLimits {
+export interface UnpackOptions {
   readonly maxBytes: number;
   /** The wanted file of an archive with several ontologies: its name or path in the archive. */
   readonly member?: string | undefined;
@@ -30,15 +31,20 @@ const MAX_ENTRIES = 10_000;
  * Unpacks `from` into `to`, with limits on the size and on the compression ratio. Names inside an archive never become
  * paths. Rejects with a DownloadError.
  */
-export async function unpack(from: string, to: string, packing: Packing, limits: UnpackLimits): Promise<UnpackResult> {
+export async function unpack(
+  from: string,
+  to: string,
+  packing: Packing,
+  options: UnpackOptions,
+): Promise<UnpackResult> {
   try {
-    if (packing === "zip") return await unzip(from, to, limits);
-    if (packing === "tar") return await untarFile(from, to, limits);
-    if (packing === "gzip") return await decompress(from, createGunzip(), to, limits);
-    if (packing === "zstd") return await decompress(from, zlib.createZstdDecompress(), to, limits);
-    return await decompressOwn(from, packing, to, limits);
+    if (packing === "zip") return await unzip(from, to, options);
+    if (packing === "tar") return await untarFile(from, to, options);
+    if (packing === "gzip") return await decompress(from, createGunzip(), to, options);
+    if (packing === "zstd") return await decompress(from, zlib.createZstdDecompress(), to, options);
+    return await decompressOwn(from, packing, to, options);
   } catch (error) {
-    limits.signal?.throwIfAborted();
+    options.signal?.throwIfAborted();
     if (error instanceof DownloadError) throw error;
     // Disk errors keep their own type: the archive may be valid.
     if (error instanceof Error && "syscall" in error) throw error;
@@ -46,10 +52,10 @@ export async function unpack(from: string, to: string, packing: Packing, limits:
   }
 }
 
-async function decompress(from: string, decoder: Transform, to: string, limits: UnpackLimits): Promise<UnpackResult> {
+async function decompress(from: string, decoder: Transform, to: string, options: UnpackOptions): Promise<UnpackResult> {
   const packed = createReadStream(from);
-  const meter = new UnpackMeter(limits.maxBytes, () => packed.bytesRead);
-  await pipeline(packed, decoder, meter, createWriteStream(to), { signal: limits.signal });
+  const meter = new UnpackMeter(options.maxBytes, () => packed.bytesRead);
+  await pipeline(packed, decoder, meter, createWriteStream(to), { signal: options.signal });
   return meter.result();
 }
 
@@ -57,31 +63,31 @@ async function decompressOwn(
   from: string,
   packing: OwnPacking,
   to: string,
-  limits: UnpackLimits,
+  options: UnpackOptions,
 ): Promise<UnpackResult> {
   let packedBytes = 0;
-  const meter = new UnpackMeter(limits.maxBytes, () => packedBytes);
+  const meter = new UnpackMeter(options.maxBytes, () => packedBytes);
   const pieces = decompressed(from, packing, bytes => {
     packedBytes = bytes;
   });
-  await pipeline(pieces, meter, createWriteStream(to), { signal: limits.signal });
+  await pipeline(pieces, meter, createWriteStream(to), { signal: options.signal });
   return meter.result();
 }
 
-async function untarFile(from: string, to: string, limits: UnpackLimits): Promise<UnpackResult> {
-  const meter = new UnpackMeter(limits.maxBytes, () => Number.POSITIVE_INFINITY);
-  await pipeline(untar(from, limits.member), meter, createWriteStream(to), { signal: limits.signal });
+async function untarFile(from: string, to: string, options: UnpackOptions): Promise<UnpackResult> {
+  const meter = new UnpackMeter(options.maxBytes, () => Number.POSITIVE_INFINITY);
+  await pipeline(untar(from, options.member), meter, createWriteStream(to), { signal: options.signal });
   return meter.result();
 }
 
-async function unzip(from: string, to: string, limits: UnpackLimits): Promise<UnpackResult> {
+async function unzip(from: string, to: string, options: UnpackOptions): Promise<UnpackResult> {
   const zip = await openZipFile(from);
   try {
-    const entry = await ontologyEntryOf(zip, limits.member);
+    const entry = await ontologyEntryOf(zip, options.member);
     const { uncompressedSize, compressedSize, crc32: expected } = entry;
-    checkUnpackedSize(uncompressedSize, compressedSize, limits.maxBytes);
-    const meter = new UnpackMeter(limits.maxBytes, () => compressedSize);
-    await pipeline(await entryStream(zip, entry), meter, createWriteStream(to), { signal: limits.signal });
+    checkUnpackedSize(uncompressedSize, compressedSize, options.maxBytes);
+    const meter = new UnpackMeter(options.maxBytes, () => compressedSize);
+    await pipeline(await entryStream(zip, entry), meter, createWriteStream(to), { signal: options.signal });
     if (meter.crc !== expected) throw new DownloadError("the zip file is damaged: CRC-32 mismatch");
     return meter.result();
   } finally {

@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { packingOfFile } from "./file-inspection.ts";
 import type { Packing } from "./format.ts";
 import { isTaxonomyPackage } from "./taxonomy-package.ts";
-import { type UnpackLimits, unpack } from "./unpack.ts";
+import { type UnpackOptions, unpack } from "./unpack.ts";
 
 /** A downloaded file after unpacking. */
 export interface UnpackedFile {
@@ -14,7 +14,7 @@ export interface UnpackedFile {
   readonly packing: Packing | undefined;
 }
 
-/** Servers send gzip files inside zip files, and tar files inside gzip files. Further layers are not unpacked. */
+/** Servers send gzip files inside zip files, and tar files inside gzip files. A third layer is not unpacked. */
 const LAYERS_MAX = 2;
 
 /**
@@ -24,7 +24,7 @@ const LAYERS_MAX = 2;
 export async function unpackLayers(
   path: string,
   { bytes, sha256 }: { readonly bytes: number; readonly sha256: string },
-  limits: UnpackLimits,
+  options: UnpackOptions,
 ): Promise<UnpackedFile> {
   let unpackedFile: UnpackedFile = { path, bytes, sha256, packing: undefined };
   const created: string[] = [];
@@ -35,7 +35,7 @@ export async function unpackLayers(
       if (packing === "zip" && (await isTaxonomyPackage(unpackedFile.path))) break;
       const to = `${path}.${layer}`;
       created.push(to);
-      const unpacked = await unpack(unpackedFile.path, to, packing, limits);
+      const unpacked = await unpack(unpackedFile.path, to, packing, options);
       unpackedFile = { path: to, packing: unpackedFile.packing ?? packing, ...unpacked };
     }
     await removeFiles(created.filter(file => file !== unpackedFile.path));

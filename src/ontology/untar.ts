@@ -2,9 +2,9 @@ import { open } from "node:fs/promises";
 import { DownloadError } from "../errors.ts";
 import { isOntologyMember, memberProblem } from "./archive-member.ts";
 
-const BLOCK = 512;
+const BLOCK_BYTES = 512;
 const MAX_ENTRIES = 10_000;
-const CHUNK = 65_536;
+const CHUNK_BYTES = 65_536;
 
 interface TarEntry {
   readonly name: string;
@@ -12,7 +12,7 @@ interface TarEntry {
   readonly bytes: number;
 }
 
-/** The content of the only ontology in a tar file, or of the entry that the user names. Names never become paths. */
+/** The content of the only ontology in a tar file, or of the entry that `member` names. Names never become paths. */
 export async function* untar(path: string, member: string | undefined): AsyncGenerator<Uint8Array> {
   const file = await open(path);
   try {
@@ -28,7 +28,7 @@ export async function* untar(path: string, member: string | undefined): AsyncGen
       );
     }
     for (let at = 0; at < only.bytes; ) {
-      const buffer = Buffer.alloc(Math.min(CHUNK, only.bytes - at));
+      const buffer = Buffer.alloc(Math.min(CHUNK_BYTES, only.bytes - at));
       const { bytesRead } = await file.read(buffer, 0, buffer.length, only.start + at);
       if (bytesRead === 0) throw new DownloadError("the tar file is damaged: it ends inside a file");
       at += bytesRead;
@@ -39,14 +39,15 @@ export async function* untar(path: string, member: string | undefined): AsyncGen
   }
 }
 
-/** The regular files of the archive. An empty block ends it. */
+/** The regular files of the archive. A block of zeros ends the archive. */
 async function entriesOf(file: Awaited<ReturnType<typeof open>>): Promise<readonly TarEntry[]> {
   const entries: TarEntry[] = [];
-  const header = Buffer.alloc(BLOCK);
+  const header = Buffer.alloc(BLOCK_BYTES);
   for (let at = 0, count = 0; ; count += 1) {
-    const { bytesRead } = await file.read(header, 0, BLOCK, at);
+    const { bytesRead } = await file.read(header, 0, BLOCK_BYTES, at);
     if (bytesRead === 0 || header.every(byte => byte === 0)) return entries;
-    if (bytesRead < BLOCK || !hasChecksum(header)) throw new DownloadError("the tar file is damaged: invalid header");
+    if (bytesRead < BLOCK_BYTES || !hasValidChecksum(header))
+      throw new DownloadError("the tar file is damaged: invalid header");
     if (count >= MAX_ENTRIES) throw new DownloadError(`the tar file has more than ${MAX_ENTRIES} entries`);
     const bytes = octal(header.subarray(124, 136));
     const type = header[156];
@@ -54,13 +55,13 @@ async function entriesOf(file: Awaited<ReturnType<typeof open>>): Promise<readon
     if (type === 0x30 || type === 0) {
       const prefix = textOf(header.subarray(345, 500));
       const name = textOf(header.subarray(0, 100));
-      entries.push({ name: prefix === "" ? name : `${prefix}/${name}`, start: at + BLOCK, bytes });
+      entries.push({ name: prefix === "" ? name : `${prefix}/${name}`, start: at + BLOCK_BYTES, bytes });
     }
-    at += BLOCK + Math.ceil(bytes / BLOCK) * BLOCK;
+    at += BLOCK_BYTES + Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES;
   }
 }
 
-function hasChecksum(header: Uint8Array): boolean {
+function hasValidChecksum(header: Uint8Array): boolean {
   const sum = header.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 32 : byte), 0);
   return sum === octal(header.subarray(148, 156));
 }

@@ -2,6 +2,7 @@ import type { StoredVersion } from "./ontology-store.ts";
 import { type OntologyEdge, type OntologyTerm, parseStored, readTerms } from "./ontology-terms.ts";
 import { formatTerm } from "./parsing/n-triples-text.ts";
 import { SUB_CLASS_OF, SUB_PROPERTY_OF } from "./parsing/rdf-vocabulary.ts";
+import { nodeKind } from "./parsing/statement.ts";
 import { formatCrate } from "./ro-crate.ts";
 
 export const EXPORT_FORMATS = ["ntriples", "nodes-edges", "obographs", "ro-crate"] as const;
@@ -10,12 +11,12 @@ export type VersionExportFormat = (typeof EXPORT_FORMATS)[number];
 /** Receives a part of the export. The next part is written when the promise resolves. */
 export type WritePart = (text: string) => Promise<void>;
 
-/** How many lines are written together, because each write has its cost. */
-const LINES_AT_A_TIME = 1000;
+/** How many lines are written together, because single lines would be slow. */
+const LINES_PER_WRITE = 1000;
 
 /**
- * Writes a stored version in another form. For RDF formats `ntriples` writes every statement. For OBO, OWL/XML,
- * functional and Manchester syntax and obographs it writes names, labels, annotations and relations of named terms.
+ * Writes a stored version in another format. `ntriples` writes every statement of an RDF format. Of OBO, OWL/XML,
+ * functional syntax, Manchester syntax and obographs it writes types, labels, annotations and relations of named terms.
  */
 export async function exportVersion(
   version: StoredVersion,
@@ -42,7 +43,7 @@ async function writeTriples(version: StoredVersion, write: WritePart, signal: Ab
   await parseStored(
     version,
     (subject, predicate, object, kind, language, datatype) => {
-      const from = formatTerm(subject, subject.startsWith("_:") ? "blank" : "iri");
+      const from = formatTerm(subject, nodeKind(subject));
       lines.push(`${from} ${formatTerm(predicate, "iri")} ${formatTerm(object, kind, language, datatype)} .\n`);
     },
     signal,
@@ -55,7 +56,7 @@ async function writeLines(lines: Iterable<string>, write: WritePart): Promise<vo
   let part: string[] = [];
   for (const line of lines) {
     part.push(line);
-    if (part.length < LINES_AT_A_TIME) continue;
+    if (part.length < LINES_PER_WRITE) continue;
     await write(part.join(""));
     part = [];
   }
@@ -110,11 +111,11 @@ function nodeOf({ iri, type, label, definition, synonyms, isDeprecated }: Ontolo
     ...(synonyms.length === 0 ? {} : { synonyms: synonyms.map(val => ({ pred: "hasRelatedSynonym", val })) }),
     ...(isDeprecated ? { deprecated: true } : {}),
   };
-  const isPlain = Object.keys(meta).length === 0;
+  const hasMeta = Object.keys(meta).length > 0;
   return {
     id: iri,
     ...(label === undefined ? {} : { lbl: label }),
     type: NODE_TYPES[type],
-    ...(isPlain ? {} : { meta }),
+    ...(hasMeta ? { meta } : {}),
   };
 }

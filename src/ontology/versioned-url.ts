@@ -1,8 +1,8 @@
 import { formatOfName, type TargetFormat } from "./format.ts";
 
 /**
- * The first address that names the version, such as `.../releases/2026-11-01/hp.owl`: later versions do not replace its
- * file. Null if none does. An address with a query may be signed, and is not kept.
+ * The first address that contains the version, such as `.../releases/2026-11-01/hp.owl`: later versions do not replace
+ * its file. Null if no address does. An address with a query may be signed, so it is skipped.
  */
 export function versionedUrl(
   addresses: readonly (string | null | undefined)[],

@@ -9,15 +9,15 @@ export interface LimitWait {
   readonly limit: string;
   /** Milliseconds until the next request may be sent. */
   readonly waitMs: number;
-  /** How many requests wait. */
+  /** How many requests wait; for a cooldown, the requests of the hub to all hosts. */
   readonly waiting: number;
 }
 
 /** A shorter wait is not reported. */
-const FIRST_MS = 5000;
+const MIN_WAIT_MS = 5000;
 const REPEAT_MS = 60_000;
 
-/** Reports what requests wait for: after 5 seconds of waiting, then once a minute. */
+/** Reports the limits and cooldowns that requests wait for: after 5 seconds, then once a minute. */
 export class WaitReporter {
   readonly #snapshot: () => HubSnapshot;
   readonly #time: Time;
@@ -31,7 +31,7 @@ export class WaitReporter {
   }
 
   start(): void {
-    this.#arm(FIRST_MS);
+    this.#arm(MIN_WAIT_MS);
   }
 
   stop(): void {
@@ -42,19 +42,19 @@ export class WaitReporter {
     this.#timer = this.#time.setTimer(delayMs, () => {
       const waits = waitsOf(this.#snapshot());
       for (const wait of waits) this.#onWait(wait);
-      this.#arm(waits.length > 0 ? REPEAT_MS : FIRST_MS);
+      this.#arm(waits.length > 0 ? REPEAT_MS : MIN_WAIT_MS);
     });
   }
 }
 
-/** What the waiting requests wait for, longest first. A wait of less than 5 seconds is left out. */
+/** The limits and cooldowns that requests wait for, longest wait first. A wait of less than 5 seconds is left out. */
 export function waitsOf({
   keys,
   hosts,
   waiting,
 }: Pick<HubSnapshot, "keys" | "hosts" | "waiting">): readonly LimitWait[] {
   const limits = keys
-    .filter(key => key.waiting > 0 && key.nextFreeMs >= FIRST_MS)
+    .filter(key => key.waiting > 0 && key.nextFreeMs >= MIN_WAIT_MS)
     .map(
       (key): LimitWait => ({
         key: key.key.replace(/^(?:group|service) /, ""),
@@ -67,7 +67,7 @@ export function waitsOf({
     waiting === 0
       ? []
       : hosts
-          .filter(({ remainingMs }) => remainingMs >= FIRST_MS)
+          .filter(({ remainingMs }) => remainingMs >= MIN_WAIT_MS)
           .map(({ host, reason, remainingMs }): LimitWait => {
             const limit = reason === "retry-after" ? "Retry-After of the server" : `circuit open (${reason})`;
             return { key: host, limit, waitMs: remainingMs, waiting };

@@ -4,7 +4,7 @@ import type { Entry, ZipFile } from "yauzl";
 
 export type { Entry, ZipFile } from "yauzl";
 
-/** The caller must close the result. Rejects if the file has no valid directory of its entries. */
+/** The caller must close the result. Rejects if the file has no valid central directory. */
 export async function openZipFile(path: string): Promise<ZipFile> {
   const { open: openZip } = await import("yauzl");
   return new Promise((resolve, reject) => {
@@ -14,7 +14,7 @@ export async function openZipFile(path: string): Promise<ZipFile> {
   });
 }
 
-/** The entries in the order of the directory. Can be read once. */
+/** The entries in the order of the central directory. They can be read once. */
 export async function* zipEntries(zip: ZipFile): AsyncGenerator<Entry> {
   const events = on(zip, "entry", { close: ["end"] });
   zip.readEntry();
@@ -24,7 +24,7 @@ export async function* zipEntries(zip: ZipFile): AsyncGenerator<Entry> {
   }
 }
 
-/** The unpacked bytes. The stream fails if their number is not the one in the directory. */
+/** The unpacked bytes. The stream fails if their number differs from the one in the central directory. */
 export function entryStream(zip: ZipFile, entry: Entry): Promise<Readable> {
   return new Promise((resolve, reject) => {
     zip.openReadStream(entry, (error, stream) => (error ? reject(error) : resolve(stream)));

@@ -75,7 +75,7 @@ test("a pinned version is fetched from its own address, and later pulls send no 
   const { files, run, server } = await setUp(t, direct("/releases/{version}/x.obo"));
   files.set("/releases/2026-01-01/x.obo", release("2026-01-01", 2));
   files.set("/releases/2026-02-01/x.obo", release("2026-01-01", 2));
-  assert.match((await run("pull x")).stderr, /contains \{version\}, so the source needs a version/);
+  assert.match((await run("pull x")).stderr, /contains \{version\}, but the source has no version/);
   assert.equal((await run("pull x@2026-01-01")).stdout.split(",")[0], "x: fetched");
   const before = server.requests.length;
   assert.match((await run("pull x@2026-01-01")).stdout, /^x: already stored, version 2026-01-01/);

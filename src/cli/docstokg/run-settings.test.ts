@@ -51,7 +51,10 @@ test("all formats with others, an invalid bucket, another layout in S3 and a man
       ["--formats", "all,pdf", "--out", folder],
       /^docstokg: --formats: all cannot be combined with other formats: it includes every format$/m,
     ],
-    [["--out", "s3://b/x", ...manifest], /^docstokg: --out: expected s3:\/\/bucket\/prefix, with a bucket of 3 to 63/m],
+    [
+      ["--out", "s3://b/x", ...manifest],
+      /^docstokg: --out: expected s3:\/\/bucket\/prefix, found "s3:\/\/b\/x"; a bucket has 3 to 63/m,
+    ],
     [
       ["--out", "s3://bucket/x", "--layout", "flat", ...manifest],
       /^docstokg: --layout: files in S3 are content-addressed/m,

@@ -3,31 +3,32 @@ import type { ByteSource } from "./byte-source.ts";
 /** Bits of a stream, the highest bit of each byte first. */
 export class BitReader {
   readonly #bytes: ByteSource;
+  /** The lowest `#heldBits` bits are those that were read from the source and not taken yet. */
   #held = 0;
-  #count = 0;
+  #heldBits = 0;
 
   constructor(bytes: ByteSource) {
     this.#bytes = bytes;
   }
 
   bit(): number {
-    if (this.#count === 0) {
+    if (this.#heldBits === 0) {
       this.#held = this.#bytes.next();
-      this.#count = 8;
+      this.#heldBits = 8;
     }
-    this.#count -= 1;
-    return (this.#held >>> this.#count) & 1;
+    this.#heldBits -= 1;
+    return (this.#held >>> this.#heldBits) & 1;
   }
 
   /** An unsigned number of up to 24 bits. */
   bits(count: number): number {
-    while (this.#count < count) {
+    while (this.#heldBits < count) {
       // At most 23 bits are held, and 8 are added.
-      this.#held = ((this.#held & ((1 << this.#count) - 1)) << 8) | this.#bytes.next();
-      this.#count += 8;
+      this.#held = ((this.#held & ((1 << this.#heldBits) - 1)) << 8) | this.#bytes.next();
+      this.#heldBits += 8;
     }
-    this.#count -= count;
-    const value = this.#held >>> this.#count;
+    this.#heldBits -= count;
+    const value = this.#held >>> this.#heldBits;
     return count === 0 ? 0 : value & ((1 << count) - 1);
   }
 
@@ -38,6 +39,6 @@ export class BitReader {
 
   /** Drops the rest of the current byte. */
   align(): void {
-    this.#count -= this.#count % 8;
+    this.#heldBits -= this.#heldBits % 8;
   }
 }

@@ -3,15 +3,15 @@ import { readSync } from "node:fs";
 const CHUNK_BYTES = 65_536;
 
 /**
- * The bytes of an open file, one after the other. They are read synchronously: a decoder asks for single bits, and the
- * file was written a moment ago.
+ * The bytes of an open file, one after the other. They are read synchronously, because a decoder asks for single bits.
+ * The file was written a moment ago, so the system has it in memory.
  */
 export class ByteSource {
   readonly #fd: number;
   readonly #buffer = Buffer.alloc(CHUNK_BYTES);
   #at = 0;
   #end = 0;
-  /** Bytes that were taken. */
+  /** How many bytes were taken so far. */
   taken = 0;
 
   constructor(fd: number) {

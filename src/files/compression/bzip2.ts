@@ -13,33 +13,41 @@ const RUN_B = 1;
 
 /**
  * Unpacks bzip2 streams that follow each other, piece by piece. Throws a RangeError when the file is damaged: each block
- * and each stream has a checksum.
+ * and each stream has a checksum. A piece may be empty, so that the caller can pause after a stream without content.
  */
 export function* bunzip2(bytes: ByteSource): Generator<Buffer> {
+  // One array for all streams. With a new one for each, 100 kB of empty streams would take 10 seconds.
+  let memory = new Uint32Array(0);
+  const orderOf = (length: number) => {
+    if (memory.length < length) memory = new Uint32Array(length);
+    return memory.subarray(0, length);
+  };
   do {
     const bits = new BitReader(bytes);
     if (bits.bits(24) !== 0x425a68) throw new RangeError("no bzip2 header");
     const level = bits.bits(8) - 0x30;
     if (level < 1 || level > 9) throw new RangeError("unknown block size");
-    yield* unpackStream(bits, level * BLOCK_BYTES);
+    yield* unpackStream(bits, orderOf(level * BLOCK_BYTES));
+    yield Buffer.alloc(0);
   } while (!bytes.isAtEnd);
 }
 
-function* unpackStream(bits: BitReader, blockBytes: number): Generator<Buffer> {
-  const order = new Uint32Array(blockBytes);
-  let combined = 0;
+/** @param order as long as the largest block */
+function* unpackStream(bits: BitReader, order: Uint32Array): Generator<Buffer> {
+  let combinedCrc = 0;
   for (;;) {
     const [high, low] = [bits.bits(24), bits.bits(24)];
     const expected = bits.word();
     if (high === STREAM_END[0] && low === STREAM_END[1]) {
-      if (expected !== combined) throw new RangeError("checksum mismatch");
+      if (expected !== combinedCrc) throw new RangeError("checksum mismatch");
       bits.align();
       return;
     }
-    if (high !== BLOCK_START[0] || low !== BLOCK_START[1]) throw new RangeError("no block where one must begin");
+    if (high !== BLOCK_START[0] || low !== BLOCK_START[1])
+      throw new RangeError("expected a block or the end of the stream");
     const crc = yield* unpackBlock(bits, order);
     if (crc !== expected) throw new RangeError("checksum mismatch");
-    combined = (((combined << 1) | (combined >>> 31)) ^ crc) >>> 0;
+    combinedCrc = (((combinedCrc << 1) | (combinedCrc >>> 31)) ^ crc) >>> 0;
   }
 }
 
@@ -67,23 +75,23 @@ function readAlphabet(bits: BitReader): Uint8Array {
 }
 
 /** Which table each group of symbols uses. */
-function readSelectors(bits: BitReader, tables: number): Uint8Array {
+function readSelectors(bits: BitReader, tableCount: number): Uint8Array {
   const count = bits.bits(15);
   if (count === 0) throw new RangeError("block without selectors");
-  const recent = Uint8Array.from({ length: tables }, (_, index) => index);
+  const recent = Uint8Array.from({ length: tableCount }, (_, index) => index);
   const selectors = new Uint8Array(count);
   for (let at = 0; at < count; at += 1) {
     let place = 0;
-    while (bits.bit() === 1) if (++place >= tables) throw new RangeError("unknown code table");
+    while (bits.bit() === 1) if (++place >= tableCount) throw new RangeError("unknown code table");
     selectors[at] = moveToFront(recent, place);
   }
   return selectors;
 }
 
-function readTable(bits: BitReader, symbols: number): HuffmanTable {
-  const lengths = new Uint8Array(symbols);
+function readTable(bits: BitReader, symbolCount: number): HuffmanTable {
+  const lengths = new Uint8Array(symbolCount);
   let length = bits.bits(5);
-  for (let symbol = 0; symbol < symbols; symbol += 1) {
+  for (let symbol = 0; symbol < symbolCount; symbol += 1) {
     while (bits.bit() === 1) length += bits.bit() === 1 ? -1 : 1;
     if (length < 1 || length > 20) throw new RangeError("impossible code length");
     lengths[symbol] = length;
@@ -149,7 +157,7 @@ function linkBytes(order: Uint32Array, length: number): void {
   }
 }
 
-/** Yields the bytes in their order. Four equal bytes are followed by the number of further copies of them. */
+/** Yields the bytes of the block. After four equal bytes comes the number of further copies. Returns the checksum. */
 function* expandRuns(order: Uint32Array, origin: number, length: number): Generator<Buffer, number> {
   let crc = 0xffffffff;
   let piece = Buffer.allocUnsafe(OUTPUT_BYTES);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { sampleText } from "../../../test/files/compression-sample.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
@@ -77,6 +78,51 @@ test("xz: a filter for programs, and a dictionary above 64 MiB, are refused by n
   assert.equal(dictionaryBytes(28), 64 * 2 ** 20);
   for (const property of [29, 40, 41, 255]) assert.throws(() => dictionaryBytes(property), /larger than 64 MiB/);
 });
+
+/** The unpacked length, and how many turns the event loop had meanwhile. */
+async function turnsDuring(bytes: Uint8Array, packing: OwnPacking): Promise<readonly [length: number, turns: number]> {
+  let turns = 0;
+  let isDone = false;
+  const count = () => {
+    turns += 1;
+    if (!isDone) setImmediate(count);
+  };
+  setImmediate(count);
+  const { length } = await unpackedBytes(bytes, packing);
+  isDone = true;
+  return [length, turns];
+}
+
+test("bzip2: many streams without content do not block the event loop", async () => {
+  const stream = Buffer.from("BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0", "latin1");
+  const [length, turns] = await turnsDuring(Buffer.concat(new Array<Buffer>(500).fill(stream)), "bzip2");
+  assert.equal(length, 0);
+  assert.ok(turns >= 500, `${turns} turns`);
+});
+
+test("xz: many blocks without content do not block the event loop", async () => {
+  const [length, turns] = await turnsDuring(xzOfEmptyBlocks(500), "xz");
+  assert.equal(length, 0);
+  assert.ok(turns >= 500, `${turns} turns`);
+});
+
+/** A stream without checksums, whose blocks are empty and have a dictionary of 64 MiB. */
+function xzOfEmptyBlocks(count: number): Buffer {
+  const withCrc = (bytes: readonly number[]) => {
+    const data = Buffer.from(bytes);
+    const crc = Buffer.alloc(4);
+    crc.writeUInt32LE(crc32(data));
+    return [data, crc];
+  };
+  const block = [...withCrc([2, 0, 0x21, 1, 28, 0, 0, 0]), Buffer.alloc(4)];
+  const blocks = Array.from({ length: count }, () => block).flat();
+  const index = [0, (count & 0x7f) | 0x80, count >>> 7, ...Array.from({ length: count }, () => [13, 0]).flat()];
+  while (index.length % 4 !== 0) index.push(0);
+  const header = [Buffer.from("\xfd7zXZ\0", "latin1"), ...withCrc([0, 0])];
+  // The checksum of the footer stands before it.
+  const footer = [...withCrc([index.length / 4, 0, 0, 0, 0, 0]).reverse(), Buffer.from("YZ")];
+  return Buffer.concat([...header, ...blocks, ...withCrc(index), ...footer]);
+}
 
 test("random bytes after a valid header are refused", async () => {
   const heads = {

@@ -20,7 +20,7 @@ export async function* decompressed(
     const bytes = new ByteSource(file.fd);
     for (const piece of DECODERS[packing](bytes)) {
       onRead(bytes.taken);
-      yield piece;
+      if (piece.length > 0) yield piece;
       // Decoding is synchronous: without this, a large file would keep every other task waiting.
       await nextTurn();
     }

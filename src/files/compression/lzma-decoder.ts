@@ -53,7 +53,7 @@ export class LzmaDecoder {
   readonly #dictionary: Buffer;
   /** The place of the next byte in the dictionary. */
   #place = 0;
-  /** Bytes since the dictionary was emptied. */
+  /** How many bytes were decoded since the dictionary was emptied. */
   #position = 0;
   #literalContextBits = 0;
   #literalPositionMask = 0;
@@ -62,10 +62,11 @@ export class LzmaDecoder {
   #output: Buffer = Buffer.alloc(0);
   #filled = 0;
 
-  constructor(bytes: ByteSource, dictionaryBytes: number) {
+  /** @param dictionary memory of the dictionary; its content is not read before it is written */
+  constructor(bytes: ByteSource, dictionary: Buffer) {
     this.#bytes = bytes;
     this.#range = new RangeDecoder(bytes);
-    this.#dictionary = Buffer.alloc(dictionaryBytes);
+    this.#dictionary = dictionary;
   }
 
   resetDictionary(): void {
@@ -95,10 +96,10 @@ export class LzmaDecoder {
     return this.#output;
   }
 
-  unpackChunk(length: number, packed: number): Buffer {
+  unpackChunk(length: number, packedBytes: number): Buffer {
     const range = this.#range;
     this.#begin(length);
-    range.begin(packed);
+    range.begin(packedBytes);
     while (this.#filled < length) this.#unpackSymbol();
     range.end();
     return this.#output;
@@ -149,6 +150,7 @@ export class LzmaDecoder {
     return false;
   }
 
+  /** Decodes one byte. */
   #literal(): number {
     const range = this.#range;
     const { literals, state, repeats } = this.#model;
@@ -173,6 +175,7 @@ export class LzmaDecoder {
     return symbol & 0xff;
   }
 
+  /** Decodes the distance of a match of this length, less 1. */
   #distance(length: number): number {
     const range = this.#range;
     const model = this.#model;

@@ -13,8 +13,8 @@ export function dictionaryBytes(property: number): number {
 }
 
 /** Unpacks the chunks of one LZMA2 stream. Throws a RangeError when they are damaged. */
-export function* unpackLzma2(bytes: ByteSource, dictionarySize: number): Generator<Buffer> {
-  const decoder = new LzmaDecoder(bytes, dictionarySize);
+export function* unpackLzma2(bytes: ByteSource, dictionary: Buffer): Generator<Buffer> {
+  const decoder = new LzmaDecoder(bytes, dictionary);
   let needsDictionary = true;
   let needsProperties = true;
   for (let control = bytes.next(); control !== 0; control = bytes.next()) {
@@ -24,20 +24,20 @@ export function* unpackLzma2(bytes: ByteSource, dictionarySize: number): Generat
       needsDictionary = false;
     } else if (needsDictionary) throw new RangeError("the first chunk needs an empty dictionary");
     if (control >= 0x80) {
-      const unpacked = ((control & 0x1f) << 16) + word(bytes) + 1;
-      const packed = word(bytes) + 1;
+      const unpackedBytes = ((control & 0x1f) << 16) + uint16(bytes) + 1;
+      const packedBytes = uint16(bytes) + 1;
       const reset = (control >>> 5) & 3;
       if (reset >= 2) {
         decoder.setProperties(bytes.next());
         needsProperties = false;
       } else if (needsProperties) throw new RangeError("a chunk without properties");
       if (reset >= 1) decoder.resetState();
-      yield decoder.unpackChunk(unpacked, packed);
-    } else if (control <= 2) yield decoder.copyChunk(word(bytes) + 1);
+      yield decoder.unpackChunk(unpackedBytes, packedBytes);
+    } else if (control <= 2) yield decoder.copyChunk(uint16(bytes) + 1);
     else throw new RangeError("unknown kind of chunk");
   }
 }
 
-function word(bytes: ByteSource): number {
+function uint16(bytes: ByteSource): number {
   return bytes.next() * 256 + bytes.next();
 }

@@ -20,9 +20,9 @@ export class RangeDecoder {
     this.#bytes = bytes;
   }
 
-  /** @param packed bytes that the chunk occupies */
-  begin(packed: number): void {
-    this.#endAt = this.#bytes.taken + packed;
+  /** @param packedBytes length of the chunk */
+  begin(packedBytes: number): void {
+    this.#endAt = this.#bytes.taken + packedBytes;
     if (this.#next() !== 0) throw new RangeError("a chunk begins with a wrong byte");
     this.#range = 0xffffffff;
     this.#code = 0;
@@ -35,6 +35,7 @@ export class RangeDecoder {
     if (this.#code !== 0 || this.#bytes.taken !== this.#endAt) throw new RangeError("a chunk has a wrong length");
   }
 
+  /** Decodes one bit, and adapts its probability `model[at]`. */
   bit(model: Uint16Array, at: number): number {
     if (this.#range < 0x1000000) this.#widen();
     const probability = model[at] ?? HALF;

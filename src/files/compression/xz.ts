@@ -36,13 +36,23 @@ class Crc32 implements BlockCheck {
   }
 }
 
+/** The memory of a dictionary of this length in bytes. */
+type DictionaryOf = (length: number) => Buffer;
+
 /**
  * Unpacks xz streams that follow each other, chunk by chunk. Throws a RangeError when the file is damaged, and for
- * filters other than LZMA2.
+ * filters other than LZMA2. A chunk may be empty, so that the caller can pause after a block without content.
  */
 export function* unxz(bytes: ByteSource): Generator<Buffer> {
+  // One buffer for all blocks. With a new one for each, 100 kB of tiny blocks would take 10 seconds.
+  let memory = Buffer.alloc(0);
+  const dictionaryOf: DictionaryOf = length => {
+    if (memory.length < length) memory = Buffer.alloc(length);
+    return memory.subarray(0, length);
+  };
   do {
-    yield* unpackStream(bytes);
+    yield* unpackStream(bytes, dictionaryOf);
+    yield Buffer.alloc(0);
     skipPadding(bytes);
   } while (!bytes.isAtEnd);
 }
@@ -54,7 +64,7 @@ interface BlockSizes {
   readonly unpacked: number;
 }
 
-function* unpackStream(bytes: ByteSource): Generator<Buffer> {
+function* unpackStream(bytes: ByteSource, dictionaryOf: DictionaryOf): Generator<Buffer> {
   if (!bytes.take(HEADER.length).equals(HEADER)) throw new RangeError("no xz header");
   const flags = bytes.take(2);
   expectCrc(bytes, flags);
@@ -62,13 +72,16 @@ function* unpackStream(bytes: ByteSource): Generator<Buffer> {
   if (check === undefined) throw new RangeError("unknown kind of checksum");
   const blocks: BlockSizes[] = [];
   let size = bytes.next();
-  for (; size !== 0; size = bytes.next()) blocks.push(yield* unpackBlock(bytes, (size + 1) * 4, check));
+  for (; size !== 0; size = bytes.next()) {
+    blocks.push(yield* unpackBlock(bytes, (size + 1) * 4, check, dictionaryOf));
+    yield Buffer.alloc(0);
+  }
   const indexBytes = readIndex(bytes, blocks);
   const crc = bytes.take(4);
   const footer = bytes.take(6);
   if (!crc.equals(littleEndian(crc32(footer)))) throw new RangeError("checksum mismatch in the footer");
-  const isSameIndex = (footer.readUInt32LE(0) + 1) * 4 === indexBytes;
-  if (!isSameIndex || !footer.subarray(4).equals(flags) || bytes.take(2).toString("latin1") !== FOOTER)
+  const isIndexSizeRight = (footer.readUInt32LE(0) + 1) * 4 === indexBytes;
+  if (!isIndexSizeRight || !footer.subarray(4).equals(flags) || bytes.take(2).toString("latin1") !== FOOTER)
     throw new RangeError("the footer does not match the file");
 }
 
@@ -76,30 +89,30 @@ function* unpackBlock(
   bytes: ByteSource,
   headerBytes: number,
   [checkBytes, makeCheck]: readonly [number, () => BlockCheck],
+  dictionaryOf: DictionaryOf,
 ): Generator<Buffer, BlockSizes> {
   const startedAt = bytes.taken - 1;
   const header = Buffer.concat([Buffer.from([headerBytes / 4 - 1]), bytes.take(headerBytes - 5)]);
   expectCrc(bytes, header);
-  const { dictionary, packedBytes, unpackedBytes } = readBlockHeader(header);
+  const { dictionaryLength, packedBytes, unpackedBytes } = readBlockHeader(header);
   const check = makeCheck();
   const dataAt = bytes.taken;
   let unpacked = 0;
-  for (const chunk of unpackLzma2(bytes, dictionary)) {
+  for (const chunk of unpackLzma2(bytes, dictionaryOf(dictionaryLength))) {
     unpacked += chunk.length;
     check.update(chunk);
     yield chunk;
   }
   const packed = bytes.taken - dataAt;
   if ((packedBytes ?? packed) !== packed || (unpackedBytes ?? unpacked) !== unpacked)
-    throw new RangeError("a block has another size than its header says");
+    throw new RangeError("the size of a block differs from its header");
   expectZeros(bytes, (4 - (packed % 4)) % 4);
-  const isRight = bytes.take(checkBytes).equals(check.digest());
-  if (!isRight) throw new RangeError("checksum mismatch");
+  if (!bytes.take(checkBytes).equals(check.digest())) throw new RangeError("checksum mismatch");
   return { unpadded: dataAt - startedAt + packed + checkBytes, unpacked };
 }
 
 interface BlockHeader {
-  readonly dictionary: number;
+  readonly dictionaryLength: number;
   readonly packedBytes: number | undefined;
   readonly unpackedBytes: number | undefined;
 }
@@ -116,9 +129,9 @@ function readBlockHeader(header: Buffer): BlockHeader {
   const unpackedBytes = (flags & 0x80) === 0 ? undefined : readNumber(next);
   const isOnlyLzma2 = (flags & 3) === 0 && readNumber(next) === LZMA2_FILTER && readNumber(next) === 1;
   if (!isOnlyLzma2) throw new RangeError("a filter other than LZMA2 is not supported");
-  const dictionary = dictionaryBytes(next());
+  const dictionaryLength = dictionaryBytes(next());
   if (header.subarray(at).some(byte => byte !== 0)) throw new RangeError("a block header has unknown fields");
-  return { dictionary, packedBytes, unpackedBytes };
+  return { dictionaryLength, packedBytes, unpackedBytes };
 }
 
 /** Compares the index with the blocks. Returns its size in bytes. */

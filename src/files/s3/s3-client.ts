@@ -1,6 +1,6 @@
 import { ConfigError } from "../../errors.ts";
 
-/** What is used of `@aws-sdk/client-s3`, an optional peer dependency. */
+/** The part of `@aws-sdk/client-s3`, an optional peer dependency, that this module uses. */
 export interface S3Module {
   readonly S3Client: new (options: Readonly<Record<string, unknown>>) => S3Client;
   readonly HeadBucketCommand: Command;
@@ -54,7 +54,7 @@ export async function connectS3(where: string): Promise<S3Connection> {
   const module = await loadSdk(where);
   const endpoint = process.env["AWS_ENDPOINT_URL_S3"] || process.env["AWS_ENDPOINT_URL"];
   const client = new module.S3Client({
-    // Services other than AWS mostly have no host name for each bucket.
+    // Most services other than AWS have no host name for each bucket.
     forcePathStyle: Boolean(endpoint),
     ...(process.env["AWS_REGION"] || process.env["AWS_DEFAULT_REGION"] || !endpoint ? {} : { region: "us-east-1" }),
     // Many services do not know the newer checksums; uploads have Content-MD5 instead.

@@ -13,7 +13,7 @@ export const ABANDONED_AFTER_MS = 2 * UPLOAD_TIMEOUT_MS;
 /** What a service knows about an object without reading it. */
 export interface S3Object {
   readonly bytes: number | undefined;
-  /** As the uploader has computed it; undefined for an object of another program. */
+  /** From the metadata that `upload` writes; undefined for an object of another program. */
   readonly sha256: string | undefined;
 }
 
@@ -26,8 +26,8 @@ export interface S3File {
 }
 
 /**
- * The objects of a bucket whose keys begin with a prefix; paths are relative to it. An object is visible when it is
- * complete, and never before. Errors of the service are DownloadErrors with the address of the object.
+ * The objects of a bucket whose keys begin with a prefix; paths are relative to the prefix. An object is visible when it
+ * is complete, and never before. Errors of the service are DownloadErrors with the address of the object.
  */
 export class S3Folder {
   /** `s3://bucket/prefix/` */
@@ -47,7 +47,10 @@ export class S3Folder {
     return new S3Folder(parseS3Url(url, where), await connectS3(where));
   }
 
-  /** Rejects if there is no such bucket. A role may be allowed to use objects, and not to look at the bucket. */
+  /**
+   * Rejects if there is no such bucket. A response that the request is not allowed passes: the credentials may still
+   * permit access to objects.
+   */
   async check(): Promise<void> {
     const { client, module } = this.#connection;
     const { bucket } = this.#location;
@@ -59,7 +62,10 @@ export class S3Folder {
     }
   }
 
-  /** Parts of uploads whose process was killed are not visible as objects, but are stored and billed. */
+  /**
+   * Aborts the uploads of killed processes: their parts are not visible as objects, but are stored and billed. If the
+   * credentials do not permit to list uploads, lifecycle rules of the bucket must remove them.
+   */
   async abortAbandoned(nowMs: number): Promise<void> {
     const { client, module } = this.#connection;
     const { bucket: Bucket, prefix: Prefix } = this.#location;
@@ -87,14 +93,14 @@ export class S3Folder {
     return found && { bytes: found.ContentLength, sha256: found.Metadata?.["sha256"] };
   }
 
-  /** Uploads a file, in parts if it is large. It may be repeated. An upload that fails is aborted. */
+  /** Uploads a file, in parts if it is large. May be repeated. An upload that fails is aborted. */
   async upload(path: string, { file, bytes, sha256, mediaType }: S3File, signal?: AbortSignal): Promise<void> {
     const signals = [this.#stopping.signal, AbortSignal.timeout(UPLOAD_TIMEOUT_MS), ...(signal ? [signal] : [])];
     try {
       const options = { mediaType, sha256, signal: AbortSignal.any(signals) };
       await upload(this.#connection, this.#target(path), file, options);
       const stored = (await this.head(path))?.bytes;
-      if (stored !== bytes) throw new Error(`the service has ${stored ?? "no"} bytes of ${bytes}`);
+      if (stored !== bytes) throw new Error(`uploaded ${bytes} bytes, but the object has ${stored ?? "none"}`);
     } catch (error) {
       throw error instanceof DownloadError ? error : this.#errorFor("write", path, error);
     }
@@ -245,16 +251,13 @@ export class S3Folder {
   }
 }
 
-/**
- * Whether the service does not support the request, or the role may not send it. Abandoned uploads that cannot be listed
- * are removed by lifecycle rules of the bucket.
- */
+/** Whether the service does not support the request, or the credentials do not permit it. */
 function isNotAllowed(error: unknown): boolean {
   const { name, $metadata } = (error ?? {}) as { name?: string; $metadata?: { httpStatusCode?: number } };
   return name === "NotImplemented" || $metadata?.httpStatusCode === 403 || $metadata?.httpStatusCode === 501;
 }
 
-/** Another process has removed it. */
+/** The upload is gone if another process has aborted it. */
 function ignoreGone(error: unknown): void {
   if (!isNotFound(error)) throw error;
 }

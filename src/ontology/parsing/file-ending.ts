@@ -4,8 +4,8 @@ import type { OntologyFileFormat } from "../format.ts";
 export const ENDING_BYTES = 65_536;
 
 /**
- * Why the end of a file cannot be the end of a complete one; undefined if it can be. It is for checks that do not parse
- * the file: a server may truncate a file and announce the shorter length.
+ * Why a file with this end is not complete; undefined if it may be complete. For checks that do not parse the file to its
+ * end: a server may truncate a file and announce the shorter length.
  */
 export function endingProblem(format: OntologyFileFormat, tail: string): string | undefined {
   const expected = ENDINGS[format];

@@ -3,14 +3,14 @@ import type { OntologyFileFormat } from "../format.ts";
 /** What `statements` counts. */
 export type StatementUnit = "triples" | "stanzas" | "axioms" | "nodes" | "concepts";
 
-/** Parses one file from text that arrives in chunks. No statement is kept. */
+/** Parses one file from text that arrives in chunks. It emits statements and keeps none. */
 export interface FileParser {
-  /** Known from the start, or as soon as the root element, the keys or the statements have decided. */
+  /** Undefined until the root element, a key or a statement has shown the format. */
   readonly format: OntologyFileFormat | undefined;
   /** How many statements were parsed so far. */
   readonly statements: number;
   readonly of: StatementUnit;
-  /** Why the statements are not known although the file is valid. */
+  /** Why a valid file gives no statements; undefined if it does. */
   readonly note?: string | undefined;
   /** @throws SyntaxProblem */
   write(text: string): void;

@@ -26,7 +26,7 @@ interface OpenExpression {
   count: number;
 }
 
-/** OWL functional syntax (https://www.w3.org/TR/owl2-syntax/). Axioms on names are emitted, the others counted. */
+/** OWL functional syntax (https://www.w3.org/TR/owl2-syntax/). Axioms are counted; those on names give statements. */
 export class FunctionalParser implements FileParser {
   readonly format = "functional";
   readonly of = "axioms";
@@ -35,14 +35,15 @@ export class FunctionalParser implements FileParser {
   readonly #tokens = new OwlTokenizer((type, value) => this.#read(type, value));
   readonly #prefixes: OwlPrefixes;
   readonly #openExpressions: OpenExpression[] = [];
+  /** The last word, until the next token shows whether it names an expression. */
   #word: string | undefined;
-  /** The parts of `Prefix(name=<iri>)`. */
-  #prefix: string[] = [];
+  /** The tokens of `Prefix(name:=<iri>)`. */
+  #prefixTokens: string[] = [];
   #hasOntology = false;
   #ontology = "";
   #headerIris: string[] = [];
-  /** Whether the value of `^^` comes next. */
-  #wantsDatatype = false;
+  /** Whether the datatype after `^^` comes next. */
+  #isDatatypeNext = false;
   #blanks = 0;
 
   constructor(onStatement: OnStatement, base: string) {
@@ -74,7 +75,7 @@ export class FunctionalParser implements FileParser {
     if (expression === undefined) {
       if (type !== "word") throw new SyntaxProblem(`unexpected ${describe(type, value)} outside Ontology(...)`);
       this.#word = value;
-    } else if (expression.name === "Prefix") this.#prefix.push(value);
+    } else if (expression.name === "Prefix") this.#prefixTokens.push(value);
     else if (type === "mark") this.#mark(value);
     else if (type === "word") this.#word = value;
     else if (type === "iri") this.#name(expression, this.#prefixes.full(value));
@@ -85,7 +86,7 @@ export class FunctionalParser implements FileParser {
 
   #mark(value: string): void {
     if (value === ")") this.#close();
-    else if (value === "^^") this.#wantsDatatype = true;
+    else if (value === "^^") this.#isDatatypeNext = true;
     else if (value !== "=") throw new SyntaxProblem(`unexpected ${JSON.stringify(value)}`);
   }
 
@@ -103,8 +104,8 @@ export class FunctionalParser implements FileParser {
   }
 
   #name(expression: OpenExpression, iri: string): void {
-    if (this.#wantsDatatype) {
-      this.#wantsDatatype = false;
+    if (this.#isDatatypeNext) {
+      this.#isDatatypeNext = false;
       this.#qualify(expression, { datatype: iri });
     } else if (expression.name === "Ontology") {
       if (expression.count > 0 || this.#headerIris.length === 2)
@@ -138,7 +139,7 @@ export class FunctionalParser implements FileParser {
     else if (!EXPRESSIONS.has(name) && !ENTITY_TYPES.has(name)) {
       throw new SyntaxProblem(`unknown expression ${name.slice(0, 80)}(...)`);
     }
-    this.#prefix = [];
+    this.#prefixTokens = [];
     this.#openExpressions.push({ name: name ?? "", operands: [], count: 0 });
     checkDepth(this.#openExpressions.length, "parentheses", this.#tokens.line);
   }
@@ -163,7 +164,7 @@ export class FunctionalParser implements FileParser {
     const expression = this.#openExpressions.pop();
     const parent = this.#openExpressions.at(-1);
     if (expression === undefined) throw new SyntaxProblem('unexpected ")"');
-    if (this.#wantsDatatype) throw new SyntaxProblem("missing datatype");
+    if (this.#isDatatypeNext) throw new SyntaxProblem("missing datatype");
     if (expression.name === "Prefix" && parent === undefined) this.#endPrefix();
     else if (expression.name === "Ontology") this.#startOntology();
     else if (parent?.name === "Ontology") {
@@ -190,7 +191,7 @@ export class FunctionalParser implements FileParser {
   }
 
   #endPrefix(): void {
-    const [name = "", equals, iri, end] = this.#prefix;
+    const [name = "", equals, iri, end] = this.#prefixTokens;
     if (!name.endsWith(":") || equals !== "=" || iri === undefined || end !== ")") {
       throw new SyntaxProblem("invalid prefix; expected Prefix(name:=<iri>)");
     }

@@ -23,7 +23,7 @@ export class HashTable {
     const old = this.#flags[slot] ?? 0;
     if (old === 0 && this.#hashes[slot] === 0) {
       if (this.#size >= SIZE_MAX) return flags;
-      this.#hashes[slot] = this.#key;
+      this.#hashes[slot] = this.#lastHash;
       this.#size += 1;
     }
     this.#flags[slot] = old | flags;
@@ -36,7 +36,8 @@ export class HashTable {
     return this.#flags[this.#slotOf(text)] ?? 0;
   }
 
-  #key = 0;
+  /** The hash of the string of the last `#slotOf`. A field, because a returned pair would be an allocation per call. */
+  #lastHash = 0;
 
   #slotOf(text: string): number {
     // Two hashes in the manner of FNV-1a, joined to 53 bits.
@@ -49,14 +50,15 @@ export class HashTable {
       high ^= high >>> 13;
     }
     // 0 marks a free slot.
-    this.#key = (high >>> 11) * 0x100000000 + (low >>> 0) || 1;
-    return this.#find(this.#key, low >>> 0);
+    this.#lastHash = (high >>> 11) * 0x100000000 + (low >>> 0) || 1;
+    return this.#find(this.#lastHash, low >>> 0);
   }
 
-  #find(key: number, start: number): number {
+  /** The slot with this hash, or the free slot for it. @param start the low 32 bits of the hash */
+  #find(hash: number, start: number): number {
     const mask = this.#hashes.length - 1;
     let slot = (start ^ (start >>> 15)) & mask;
-    while (this.#hashes[slot] !== 0 && this.#hashes[slot] !== key) slot = (slot + 1) & mask;
+    while (this.#hashes[slot] !== 0 && this.#hashes[slot] !== hash) slot = (slot + 1) & mask;
     return slot;
   }
 
@@ -66,16 +68,16 @@ export class HashTable {
     this.#hashes = new Float64Array(hashes.length * 2);
     this.#flags = new Uint8Array(hashes.length * 2);
     for (let at = 0; at < hashes.length; at += 1) {
-      const key = hashes[at] ?? 0;
-      if (key === 0) continue;
-      const slot = this.#find(key, key >>> 0);
-      this.#hashes[slot] = key;
+      const hash = hashes[at] ?? 0;
+      if (hash === 0) continue;
+      const slot = this.#find(hash, hash >>> 0);
+      this.#hashes[slot] = hash;
       this.#flags[slot] = flags[at] ?? 0;
     }
   }
 }
 
-/** Random, so that no file can contain strings that were chosen to collide. */
+/** Random, so that the author of a file cannot choose strings that collide. */
 const SEEDS = randomBytes(8);
 const LOW_SEED = SEEDS.readInt32LE(0);
 const HIGH_SEED = SEEDS.readInt32LE(4);

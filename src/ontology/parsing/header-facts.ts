@@ -34,7 +34,7 @@ interface Header {
   readonly imports: Set<string>;
 }
 
-/** The last subjects are kept until it is known whether one of them is the ontology: its type may come late. */
+/** The facts of the last subjects are kept, because the statement that a subject is the ontology may come late. */
 const RECENT_MAX = 256;
 const NAMED_MAX = 1000;
 const IMPORTS_MAX = 10_000;
@@ -59,12 +59,12 @@ export class HeaderFacts {
     }
     const text = object.trim().slice(0, TEXT_MAX);
     if (text === "") return;
-    // The first value counts, except that a file may name several dates: the latest is that of the version.
+    // The first value counts. Of several dates the latest counts, because it is the date of the version.
     const known = header.values.get(field);
     if (known === undefined || (field === "date" && text > known)) header.values.set(field, text);
   }
 
-  /** Records that the subject is an ontology, or else a concept scheme. */
+  /** Records that the subject is an ontology or, if `isOntology` is false, a concept scheme. */
   markSubject(subject: string, isOntology: boolean): void {
     const named = isOntology ? this.#ontologies : this.#schemes;
     if (named.size >= NAMED_MAX) return;
@@ -77,17 +77,18 @@ export class HeaderFacts {
     "ontology_iri" | "version_iri" | "version_info" | "date" | "title" | "licence" | "imports"
   > {
     const named = this.#ontologies.size > 0 ? [...this.#ontologies] : [...this.#schemes];
-    // A file may contain headers of imported ontologies too: the one that has a version is its own.
+    // A file may also contain the headers of imported ontologies. Its own header is the one with a version.
     const [iri = "", header] =
       named.find(([, { values }]) => values.has("versionIri") || values.has("versionInfo")) ?? named[0] ?? [];
-    const at = (...fields: readonly Field[]) => fields.map(field => header?.values.get(field)).find(Boolean) ?? null;
+    const firstOf = (...fields: readonly Field[]) =>
+      fields.map(field => header?.values.get(field)).find(Boolean) ?? null;
     return {
       ontology_iri: iri === "" || iri.startsWith("_:") ? null : iri,
-      version_iri: at("versionIri"),
-      version_info: at("versionInfo", "version"),
-      date: at("date"),
-      title: at("title", "label"),
-      licence: at("licence", "rights"),
+      version_iri: firstOf("versionIri"),
+      version_info: firstOf("versionInfo", "version"),
+      date: firstOf("date"),
+      title: firstOf("title", "label"),
+      licence: firstOf("licence", "rights"),
       imports: [...new Set(named.flatMap(([, { imports }]) => [...imports]))].sort(),
     };
   }

@@ -21,8 +21,8 @@ export class IriBase {
     this.#document = before(iri, "#");
     this.#withoutQuery = before(this.#document, "?");
     this.#scheme = SCHEME.exec(iri)?.[0] ?? "";
-    const authority = this.#withoutQuery.startsWith("//", this.#scheme.length);
-    const slash = authority ? this.#withoutQuery.indexOf("/", this.#scheme.length + 2) : this.#scheme.length;
+    const hasAuthority = this.#withoutQuery.startsWith("//", this.#scheme.length);
+    const slash = hasAuthority ? this.#withoutQuery.indexOf("/", this.#scheme.length + 2) : this.#scheme.length;
     this.#root = slash < 0 ? this.#withoutQuery : this.#withoutQuery.slice(0, slash);
   }
 
@@ -36,8 +36,8 @@ export class IriBase {
     const path = tailAt < 0 ? reference : reference.slice(0, tailAt);
     const tail = tailAt < 0 ? "" : reference.slice(tailAt);
     const segments = path.split("/");
-    if (path.startsWith("/")) return `${this.#root}/${walk(segments.slice(1)).added.join("/")}${tail}`;
-    const { up, added } = walk(segments);
+    if (path.startsWith("/")) return `${this.#root}/${withoutDots(segments.slice(1)).added.join("/")}${tail}`;
+    const { up, added } = withoutDots(segments);
     this.#slashes ??= positionsOf("/", this.#withoutQuery, this.#root.length);
     const slashes = this.#slashes;
     const folder = slashes[Math.max(0, slashes.length - 1 - up)];
@@ -47,8 +47,8 @@ export class IriBase {
   }
 }
 
-/** Applies "." and "..": what remains of a relative path, and how many folders of the base it leaves. */
-function walk(segments: readonly string[]): { readonly up: number; readonly added: readonly string[] } {
+/** Applies "." and "..". Returns the remaining segments, and by how many folders of the base they go up. */
+function withoutDots(segments: readonly string[]): { readonly up: number; readonly added: readonly string[] } {
   let up = 0;
   const added: string[] = [];
   for (const [index, segment] of segments.entries()) {

@@ -9,8 +9,8 @@ import { SyntaxProblem, withLine } from "./syntax-problem.ts";
 /** A JSON file. Its keys decide whether it is an obographs document (`graphs`) or JSON-LD (`@context`, `@graph`). */
 export class JsonFileParser implements FileParser {
   readonly #splitter: JsonSplitter;
-  readonly #graphs: ObographsParser;
-  readonly #linked: JsonLdParser;
+  readonly #obographs: ObographsParser;
+  readonly #jsonLd: JsonLdParser;
   #triples = 0;
   format: OntologyFileFormat | undefined;
 
@@ -19,8 +19,8 @@ export class JsonFileParser implements FileParser {
       this.#triples += 1;
       onStatement(...statement);
     };
-    this.#graphs = new ObographsParser(count);
-    this.#linked = new JsonLdParser(count, base);
+    this.#obographs = new ObographsParser(count);
+    this.#jsonLd = new JsonLdParser(count, base);
     this.#splitter = new JsonSplitter({
       descends: (path, container) => this.#descends(path, container),
       value: (path, value) => this.#value(path, value),
@@ -28,7 +28,7 @@ export class JsonFileParser implements FileParser {
   }
 
   get statements(): number {
-    return this.format === "obographs" ? this.#graphs.nodes : this.#triples;
+    return this.format === "obographs" ? this.#obographs.nodes : this.#triples;
   }
 
   get of(): StatementUnit {
@@ -36,7 +36,7 @@ export class JsonFileParser implements FileParser {
   }
 
   get note(): string | undefined {
-    return this.#linked.note;
+    return this.#jsonLd.note;
   }
 
   write(text: string): void {
@@ -46,7 +46,7 @@ export class JsonFileParser implements FileParser {
   end(): void {
     withLine(this.#splitter, () => {
       this.#splitter.end();
-      if (this.format === "json-ld") this.#linked.end();
+      if (this.format === "json-ld") this.#jsonLd.end();
       if (this.format === undefined) throw new SyntaxProblem('JSON without "graphs", "@context", "@graph" or "@id"');
     });
   }
@@ -54,22 +54,25 @@ export class JsonFileParser implements FileParser {
   #descends(path: readonly string[], container: "object" | "list"): boolean {
     const [key] = path;
     if (key === undefined) return true;
-    if (this.#formatAt(key) === "obographs" && key === "graphs") return ObographsParser.descends(path, container);
+    if (this.#decideFormat(key) === "obographs" && key === "graphs") return ObographsParser.descends(path, container);
     return path.length === 1 && key === "@graph" && container === "list";
   }
 
   #value(path: readonly string[], value: unknown): void {
     const [key] = path;
     if (key === undefined) throw new SyntaxProblem("JSON is not an object or a list");
-    const format = this.#formatAt(key);
+    const format = this.#decideFormat(key);
     if (format === "obographs") {
-      if (key === "graphs") this.#graphs.value(path, value);
-    } else if (key === "*" || (key === "@graph" && path.length === 2)) this.#linked.node(value, key === "*");
-    else this.#linked.member(key, value);
+      if (key === "graphs") this.#obographs.value(path, value);
+    } else if (key === "*" || (key === "@graph" && path.length === 2)) this.#jsonLd.node(value, key === "*");
+    else this.#jsonLd.member(key, value);
   }
 
-  /** The first key that belongs to one format decides. Until then, members are kept as JSON-LD could need them. */
-  #formatAt(key: string): OntologyFileFormat | undefined {
+  /**
+   * Sets `format` at the first key that belongs to one format, and returns it. Members before that key are kept, because
+   * the file may be JSON-LD.
+   */
+  #decideFormat(key: string): OntologyFileFormat | undefined {
     if (this.format === undefined) {
       if (key === "graphs") this.format = "obographs";
       else if (key === "*" || key.startsWith("@")) this.format = "json-ld";

@@ -28,7 +28,7 @@ const KEYWORDS = new Set([
   ...["@value", "@version", "@vocab", "@annotation"],
 ]);
 const NO_CONTAINERS: ReadonlySet<string> = new Set();
-/** The maximum number of contexts that import each other or are nested. */
+/** How many contexts may import each other or be nested. */
 const CONTEXTS_MAX = 32;
 
 export function isKeyword(text: string): boolean {
@@ -42,8 +42,8 @@ export class JsonLdContext {
   readonly language: string;
   readonly #terms: ReadonlyMap<string, TermDefinition>;
   readonly #inherited: JsonLdContext | undefined;
-  /** How many contexts a look-up may visit. */
-  readonly length: number;
+  /** How many contexts a look-up may visit: this one and those that it inherits from. */
+  readonly chainLength: number;
   /** The contexts that were built from this one, by the object that changes it: a large object is processed once. */
   readonly derived = new WeakMap<object, JsonLdContext>();
 
@@ -59,7 +59,7 @@ export class JsonLdContext {
     this.language = language;
     this.#terms = terms;
     this.#inherited = inherited;
-    this.length = 1 + (inherited?.length ?? 0);
+    this.chainLength = 1 + (inherited?.chainLength ?? 0);
   }
 
   term(name: string): TermDefinition | undefined {
@@ -93,7 +93,7 @@ export function contextOf(active: JsonLdContext, local: unknown, initial: JsonLd
       context = built;
     } else throw new SyntaxProblem("@context is not an object, a list or an IRI");
   }
-  if (context.length > CONTEXTS_MAX) throw new SyntaxProblem(`more than ${CONTEXTS_MAX} nested contexts`);
+  if (context.chainLength > CONTEXTS_MAX) throw new SyntaxProblem(`more than ${CONTEXTS_MAX} nested contexts`);
   return context;
 }
 
@@ -152,9 +152,9 @@ class ContextBuilder {
   }
 
   #read(name: string, value: unknown, depth: number): TermDefinition {
-    const simple = typeof value === "string" || value === null;
-    const entry: JsonObject = simple ? { "@id": value } : isObject(value) ? value : {};
-    if (!simple && !isObject(value))
+    const isSimple = typeof value === "string" || value === null;
+    const entry: JsonObject = isSimple ? { "@id": value } : isObject(value) ? value : {};
+    if (!isSimple && !isObject(value))
       throw new SyntaxProblem(`term ${JSON.stringify(name.slice(0, 80))} is not an object`);
     const reverse = textOf(memberOf(entry, "@reverse"), "@reverse");
     const id = reverse ?? (Object.hasOwn(entry, "@id") ? entry["@id"] : name);
@@ -169,28 +169,36 @@ class ContextBuilder {
       language: language === undefined ? undefined : (textOf(language, "@language") ?? ""),
       containers: Object.hasOwn(entry, "@container") ? new Set(listOf(entry["@container"]).map(String)) : NO_CONTAINERS,
       isReverse: reverse !== undefined,
-      isPrefix: memberOf(entry, "@prefix") === true || (simple && /[:/?#[\]@]$/.test(iri ?? "")),
+      isPrefix: memberOf(entry, "@prefix") === true || (isSimple && /[:/?#[\]@]$/.test(iri ?? "")),
       context: memberOf(entry, "@context"),
     };
   }
 
   /** @param depth undefined for a term that names itself, which is not looked up. */
-  #expand(value: string, vocab: boolean, depth: number | undefined = 0, self = ""): string | undefined {
+  #expand(value: string, usesVocab: boolean, depth: number | undefined = 0, self = ""): string | undefined {
     const around = this.#result ?? this.#active;
     const term = (name: string) => (name === self ? undefined : this.#define(name, (depth ?? 0) + 1));
-    return expand(value, around, depth === undefined ? name => (name === value ? undefined : term(name)) : term, vocab);
+    return expand(
+      value,
+      around,
+      depth === undefined ? name => (name === value ? undefined : term(name)) : term,
+      usesVocab,
+    );
   }
 }
 
-/** IRI expansion. Undefined: the value stands for nothing. */
+/**
+ * IRI expansion. Undefined if the value stands for no IRI.
+ * @param usesVocab whether the value is a key or a type, for which terms and `@vocab` apply
+ */
 function expand(
   value: string,
   context: JsonLdContext,
   termOf: (name: string) => TermDefinition | undefined,
-  vocab: boolean,
+  usesVocab: boolean,
 ): string | undefined {
   if (isKeyword(value)) return value;
-  if (vocab) {
+  if (usesVocab) {
     const term = termOf(value);
     if (term !== undefined) return term.iri;
   }
@@ -199,9 +207,9 @@ function expand(
     const prefix = value.slice(0, colon);
     if (prefix === "_" || value.startsWith("//", colon + 1)) return value;
     const term = termOf(prefix);
-    if (term?.iri !== undefined && (term.isPrefix || !vocab)) return term.iri + value.slice(colon + 1);
+    if (term?.iri !== undefined && (term.isPrefix || !usesVocab)) return term.iri + value.slice(colon + 1);
     if (isAbsoluteIri(value)) return value;
   }
-  if (vocab) return context.vocab === undefined ? undefined : context.vocab + value;
+  if (usesVocab) return context.vocab === undefined ? undefined : context.vocab + value;
   return value;
 }

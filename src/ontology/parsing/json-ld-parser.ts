@@ -5,7 +5,7 @@ import { contextOf, isKeyword, JsonLdContext, type TermDefinition } from "./json
 import { isObject, type JsonObject, listOf, memberOf, textOf } from "./json-values.ts";
 import { UnknownContext } from "./pinned-contexts.ts";
 import { RDF, RDF_TYPE, XSD } from "./rdf-vocabulary.ts";
-import type { OnStatement } from "./statement.ts";
+import { nodeKind, type OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 
 /** Nodes that come before the context must wait for it. */
@@ -30,10 +30,10 @@ export class JsonLdParser {
     this.#context = this.#initial;
   }
 
-  /** One node: of `@graph`, or (`isAlone`) of a list at the root, whose nodes share no context. */
+  /** One node of `@graph`. If `isAlone`, a node of a list at the root, whose nodes share no context. */
   node(value: unknown, isAlone: boolean): void {
     this.#attempt(() => {
-      if (isAlone || this.#hasContext) this.#values(value, this.#context);
+      if (isAlone || this.#hasContext) this.#emitNodes(value, this.#context);
       else if (this.#waiting.length < WAITING_MAX) this.#waiting.push(value);
       else throw new SyntaxProblem(`"@graph" has more than ${WAITING_MAX} nodes before "@context"`);
     });
@@ -46,24 +46,25 @@ export class JsonLdParser {
       this.#attempt(() => {
         this.#context = contextOf(this.#context, value, this.#initial);
         this.#hasContext = true;
-        this.#endWaiting();
+        this.#emitWaiting();
       });
     }
   }
 
   end(): void {
     this.#attempt(() => {
-      this.#endWaiting();
+      this.#emitWaiting();
       if (Object.keys(this.#root).length > 0) this.#emitNode(this.#root, this.#context);
     });
   }
 
-  #endWaiting(): void {
+  #emitWaiting(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const node of waiting) this.#values(node, this.#context);
+    for (const node of waiting) this.#emitNodes(node, this.#context);
   }
 
+  /** Sets `note` if a context is not known. After that nothing is expanded. */
   #attempt(work: () => void): void {
     if (this.note !== undefined) return;
     try {
@@ -74,9 +75,9 @@ export class JsonLdParser {
     }
   }
 
-  #values(value: unknown, context: JsonLdContext): void {
+  #emitNodes(value: unknown, context: JsonLdContext): void {
     for (const node of listOf(value)) {
-      if (Array.isArray(node)) this.#values(node, context);
+      if (Array.isArray(node)) this.#emitNodes(node, context);
       else if (isObject(node)) this.#emitNode(node, context);
       else if (typeof node !== "string") throw new SyntaxProblem("a node is not an object");
     }
@@ -87,16 +88,16 @@ export class JsonLdParser {
     const own = Object.hasOwn(node, "@context") ? contextOf(outer, node["@context"], this.#initial) : outer;
     const entries = Object.entries(node).map(([key, value]) => [key, own.vocabIri(key), value] as const);
     const types = entries.filter(([, iri]) => iri === "@type").flatMap(([, , value]) => listOf(value));
-    const context = typed(own, types, this.#initial);
+    const context = withTypeContexts(own, types, this.#initial);
     let id: string | undefined;
     for (const [, iri, value] of entries) {
       if (iri === "@id") id = context.documentIri(textOf(value, "@id") ?? "");
     }
-    const subject = id ?? this.#blank();
+    const subject = id ?? this.#newBlank();
     for (const type of types) {
       const name = textOf(type, "@type") ?? "";
       const iri = own.vocabIri(name) ?? name;
-      if (iri.includes(":")) this.#emitIri(subject, RDF_TYPE, iri);
+      if (iri.includes(":")) this.#emitObject(subject, RDF_TYPE, iri);
     }
     for (const [key, value] of Object.entries(node)) this.#emitMember(subject, key, value, context, own);
     return subject;
@@ -105,7 +106,7 @@ export class JsonLdParser {
   #emitMember(subject: string, key: string, value: unknown, context: JsonLdContext, own: JsonLdContext): void {
     const iri = context.vocabIri(key);
     if (iri === undefined || value === null) return;
-    if (iri === "@graph" || iri === "@included") this.#values(value, own);
+    if (iri === "@graph" || iri === "@included") this.#emitNodes(value, own);
     else if (iri === "@reverse") {
       for (const [name, nodes] of Object.entries(isObject(value) ? value : {})) {
         const predicate = context.vocabIri(name);
@@ -190,7 +191,7 @@ export class JsonLdParser {
     let last = "";
     for (const item of items) {
       if (item === null) continue;
-      const cell = this.#blank();
+      const cell = this.#newBlank();
       if (head === undefined) head = cell;
       else this.#emitObject(last, `${RDF}rest`, cell);
       if (Array.isArray(item)) this.#emitObject(cell, `${RDF}first`, this.#emitList(item, term, context));
@@ -210,21 +211,17 @@ export class JsonLdParser {
   }
 
   #emitObject(subject: string, predicate: string, node: string): void {
-    this.#onStatement(subject, predicate, node, node.startsWith("_:") ? "blank" : "iri", "", "");
+    this.#onStatement(subject, predicate, node, nodeKind(node), "", "");
   }
 
-  #emitIri(subject: string, predicate: string, iri: string): void {
-    this.#emitObject(subject, predicate, iri);
-  }
-
-  #blank(): string {
+  #newBlank(): string {
     this.#blanks += 1;
     return `_:j${this.#blanks}`;
   }
 }
 
-/** Type-scoped contexts, in the order of the types. They apply to the members of the node, not to nodes inside. */
-function typed(context: JsonLdContext, types: readonly unknown[], initial: JsonLdContext): JsonLdContext {
+/** Adds the contexts of the types, sorted by type. They apply to the members of the node, not to nodes inside. */
+function withTypeContexts(context: JsonLdContext, types: readonly unknown[], initial: JsonLdContext): JsonLdContext {
   let result = context;
   for (const type of types.filter(type => typeof type === "string").sort()) {
     const scoped = context.term(type)?.context;

@@ -10,7 +10,7 @@ export interface JsonSplitterHandler {
 
 interface Container {
   readonly isObject: boolean;
-  /** What must come next. `first`: a key or value, or the end. */
+  /** What must come next. `first`: the first key or value, or the end. */
   next: "first" | "key" | "colon" | "value" | "comma";
 }
 
@@ -22,12 +22,13 @@ export class JsonSplitter {
   readonly #handler: JsonSplitterHandler;
   readonly #containers: Container[] = [];
   readonly #path: string[] = [];
-  /** The pieces of the value that is being read; undefined between values. */
+  /** The pieces of the value or key that is being read; undefined between values. */
   #parts: string[] | undefined;
-  #pending = 0;
+  #pendingLength = 0;
+  /** How many brackets are open inside the value that is being read. */
   #depth = 0;
-  #isString = false;
-  #isEscape = false;
+  #isInString = false;
+  #isAfterBackslash = false;
   #isEnded = false;
   #line = 1;
 
@@ -41,12 +42,12 @@ export class JsonSplitter {
 
   write(text: string): void {
     let at = 0;
-    while (at < text.length) at = this.#parts === undefined ? this.#structure(text, at) : this.#read(text, at);
-    checkPending(this.#pending, this.#line);
+    while (at < text.length) at = this.#parts === undefined ? this.#readStructure(text, at) : this.#readValue(text, at);
+    checkPending(this.#pendingLength, this.#line);
   }
 
   end(): void {
-    if (this.#parts !== undefined && this.#depth === 0 && !this.#isString) this.#finish();
+    if (this.#parts !== undefined && this.#depth === 0 && !this.#isInString) this.#finish();
     if (!this.#isEnded) throw this.#problem("unexpected end of JSON");
   }
 
@@ -55,7 +56,7 @@ export class JsonSplitter {
   }
 
   /** Reads one character between values. */
-  #structure(text: string, at: number): number {
+  #readStructure(text: string, at: number): number {
     const code = text.charCodeAt(at);
     if (code === NEWLINE) this.#line += 1;
     if (code === NEWLINE || code === SPACE || code === TAB || code === RETURN) return at + 1;
@@ -80,7 +81,7 @@ export class JsonSplitter {
     }
     if (top.isObject && (top.next === "first" || top.next === "key") && code === QUOTE) {
       top.next = "key";
-      return this.#startScalar(at);
+      return this.#startReading(at);
     }
     if (top.next === "value" || (top.next === "first" && !top.isObject)) {
       if (!top.isObject) this.#path.push("*");
@@ -96,27 +97,28 @@ export class JsonSplitter {
       this.#containers.push({ isObject, next: "first" });
       return at + 1;
     }
-    return this.#startScalar(at);
+    return this.#startReading(at);
   }
 
-  #startScalar(at: number): number {
+  /** From this character on, the text is kept until the key or value is complete. */
+  #startReading(at: number): number {
     this.#parts = [];
     return at;
   }
 
   /** Reads a value up to its end or to the end of the chunk. */
-  #read(text: string, start: number): number {
+  #readValue(text: string, start: number): number {
     for (let at = start; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
       if (code === NEWLINE) this.#line += 1;
-      if (this.#isString) {
-        if (this.#isEscape) this.#isEscape = false;
-        else if (code === BACKSLASH) this.#isEscape = true;
+      if (this.#isInString) {
+        if (this.#isAfterBackslash) this.#isAfterBackslash = false;
+        else if (code === BACKSLASH) this.#isAfterBackslash = true;
         else if (code === QUOTE) {
-          this.#isString = false;
+          this.#isInString = false;
           if (this.#depth === 0) return this.#complete(text, start, at + 1);
         }
-      } else if (code === QUOTE) this.#isString = true;
+      } else if (code === QUOTE) this.#isInString = true;
       else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
         this.#depth += 1;
         checkDepth(this.#depth, "values", this.#line);
@@ -125,12 +127,13 @@ export class JsonSplitter {
         this.#depth -= 1;
         if (this.#depth === 0) return this.#complete(text, start, at + 1);
       } else if (this.#depth === 0 && (code === COMMA || code <= SPACE)) {
+        // `#readStructure` reads and counts this line break again.
         if (code === NEWLINE) this.#line -= 1;
         return this.#complete(text, start, at);
       }
     }
     this.#parts?.push(text.slice(start));
-    this.#pending += text.length - start;
+    this.#pendingLength += text.length - start;
     return text.length;
   }
 
@@ -143,7 +146,7 @@ export class JsonSplitter {
   #finish(): void {
     const text = this.#parts?.join("") ?? "";
     this.#parts = undefined;
-    this.#pending = 0;
+    this.#pendingLength = 0;
     let value: unknown;
     try {
       value = JSON.parse(text);

@@ -8,7 +8,7 @@ const DEPTH_MAX = 2000;
  * ones have fewer than 200 characters.
  */
 const NAMESPACE_MAX = 1024;
-/** Each relative IRI costs as much as its base is long. */
+/** Each relative IRI becomes as long as its base, so a long base multiplies the size of the file. */
 const BASE_MAX = 512;
 /** Text that a parser must hold at once: one literal, one line, one comment. Real ones have at most some megabytes. */
 const PENDING_MAX = 64_000_000;

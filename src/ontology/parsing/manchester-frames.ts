@@ -14,10 +14,11 @@ import {
   SUB_PROPERTY_OF,
   XSD,
 } from "./rdf-vocabulary.ts";
-import type { OnStatement } from "./statement.ts";
+import { nodeKind, type OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 
-export interface ManchesterItem {
+/** A token of an item, with names expanded. */
+export interface ManchesterPart {
   readonly type: "name" | "string" | "language" | "word" | "mark";
   readonly value: string;
 }
@@ -39,20 +40,22 @@ const PREDICATES: Readonly<Record<string, string>> = {
 };
 /** Sections and frames whose items are pairs of a property and a value, or atoms of a rule. */
 const PAIRED = new Set(["Annotations", "Facts", "Rule", "HasKey"]);
-/** The longest item that gives a statement: property, text, `^^`, datatype. */
-const ITEM_MAX = 5;
+/** More than the parts of every item that gives a statement: the longest is property, text, `^^`, datatype. */
+const PARTS_MAX = 5;
 
 /** Collects the items of a section up to each comma, and emits the statements of those that relate names. */
 export class ManchesterFrames {
   readonly #onStatement: OnStatement;
+  #ontologyIri = "_:ontology";
   #frame = "";
   #section = "";
   #subject = "";
   #names: string[] = [];
-  #item: ManchesterItem[] = [];
+  /** The first parts of the open item. The others are only counted. */
+  #parts: ManchesterPart[] = [];
   #count = 0;
   #depth = 0;
-  #previous: ManchesterItem | undefined;
+  #previous: ManchesterPart | undefined;
   #blanks = 0;
   axioms = 0;
 
@@ -60,9 +63,9 @@ export class ManchesterFrames {
     this.#onStatement = onStatement;
   }
 
-  /** A keyword begins a frame, or a section of the frame. */
+  /** A keyword begins a frame, or a section of the open frame. */
   keyword(name: string, isFrame: boolean): void {
-    // Annotations of an item stand before it: "SubClassOf: Annotations: p v  A". The item after them is not separated.
+    // Annotations of an item come before it, without a comma between them: "SubClassOf: Annotations: p v  A".
     if (!isFrame && name === "Annotations" && this.#count === 0 && this.#section !== "") {
       this.#start("Annotations of an item");
       return;
@@ -81,20 +84,21 @@ export class ManchesterFrames {
     }
   }
 
-  item(item: ManchesterItem): void {
-    const { type, value } = item;
+  /** One token of the open item, or the comma after it. */
+  add(part: ManchesterPart): void {
+    const { type, value } = part;
     if (type === "mark" && value === "," && this.#depth === 0) {
       this.#endItem();
       this.#previous = undefined;
       return;
     }
     if (type === "mark" && (value === "(" || value === "[" || value === "{")) this.#depth += 1;
-    if (type === "mark" && PAIRS_END.has(value)) this.#depth -= 1;
-    this.#checkOrder(item);
-    this.#previous = item;
-    if (this.#section === "" && this.#frame !== "Rule") this.#frameName(item);
+    if (type === "mark" && CLOSING.has(value)) this.#depth -= 1;
+    this.#checkOrder(part);
+    this.#previous = part;
+    if (this.#section === "" && this.#frame !== "Rule") this.#readFrameName(part);
     this.#count += 1;
-    if (this.#item.length < ITEM_MAX) this.#item.push(item);
+    if (this.#parts.length < PARTS_MAX) this.#parts.push(part);
   }
 
   end(): void {
@@ -107,14 +111,14 @@ export class ManchesterFrames {
 
   #start(section: string): void {
     this.#section = section;
-    this.#item = [];
+    this.#parts = [];
     this.#count = 0;
     this.#previous = undefined;
     if (section === "" && this.#frame !== "Import") this.#subject = this.#frame === "Ontology" ? "_:ontology" : "";
   }
 
   /** Two names or texts without an operator between them occur only in pairs. */
-  #checkOrder({ type, value }: ManchesterItem): void {
+  #checkOrder({ type, value }: ManchesterPart): void {
     const before = this.#previous;
     const isOperand = type === "name" || type === "string";
     const isAfterOperand = before?.type === "name" || before?.type === "string";
@@ -128,18 +132,18 @@ export class ManchesterFrames {
       throw new SyntaxProblem("datatype without a text");
   }
 
-  #frameName({ type, value }: ManchesterItem): void {
+  #readFrameName({ type, value }: ManchesterPart): void {
     if (type !== "name") return;
     this.#names.push(value);
     if (this.#names.length > 2) return;
     if (this.#frame === "Import") {
-      this.#emitIri(this.#ontology(), OWL_IMPORTS, value);
+      this.#emitIri(this.#ontologyIri, OWL_IMPORTS, value);
     } else if (this.#frame === "Ontology") {
       if (this.#names.length === 1) {
         this.#subject = value;
         this.#ontologyIri = value;
         this.#emitIri(value, RDF_TYPE, OWL_ONTOLOGY);
-      } else this.#emitIri(this.#ontology(), OWL_VERSION_IRI, value);
+      } else this.#emitIri(this.#ontologyIri, OWL_VERSION_IRI, value);
     } else {
       this.#subject = value;
       const declared = TYPES[this.#frame];
@@ -150,26 +154,20 @@ export class ManchesterFrames {
     }
   }
 
-  #ontologyIri = "_:ontology";
-
-  #ontology(): string {
-    return this.#ontologyIri;
-  }
-
   #endItem(): void {
-    const item = this.#item;
+    const parts = this.#parts;
     const count = this.#count;
     if (count === 0) throw new SyntaxProblem("empty item in a list");
-    this.#item = [];
+    this.#parts = [];
     this.#count = 0;
     const section = this.#section;
     if (section === "" || section === "Annotations of an item") return;
     this.axioms += 1;
-    if (count > item.length) return;
-    if (section === "Annotations" || section === "Facts") this.#emitPair(item);
+    if (count > parts.length) return;
+    if (section === "Annotations" || section === "Facts") this.#emitPair(parts);
     const predicate = PREDICATES[section];
     if (predicate === undefined || this.#subject === "") return;
-    const [first, operator, filler] = item;
+    const [first, operator, filler] = parts;
     if (count === 1 && first?.type === "name") this.#emitIri(this.#subject, predicate, first.value);
     const isSome = count === 3 && operator?.value === "some" && operator.type === "word" && section === "SubClassOf";
     if (isSome && first?.type === "name" && filler?.type === "name") {
@@ -178,9 +176,9 @@ export class ManchesterFrames {
     }
   }
 
-  #emitPair(item: readonly ManchesterItem[]): void {
-    const [property, value, qualifier, datatype] = item;
-    const subject = this.#frame === "Import" ? this.#ontology() : this.#subject;
+  #emitPair(parts: readonly ManchesterPart[]): void {
+    const [property, value, qualifier, datatype] = parts;
+    const subject = this.#frame === "Import" ? this.#ontologyIri : this.#subject;
     if (property?.type !== "name" || value === undefined || subject === "") return;
     if (value.type === "name") this.#emitIri(subject, property.value, value.value);
     else if (value.type === "string") {
@@ -193,13 +191,13 @@ export class ManchesterFrames {
   }
 
   #emitIri(subject: string, predicate: string, iri: string): void {
-    this.#onStatement(subject, predicate, iri, iri.startsWith("_:") ? "blank" : "iri", "", "");
+    this.#onStatement(subject, predicate, iri, nodeKind(iri), "", "");
   }
 }
 
-const PAIRS_END = new Set([")", "]", "}"]);
+const CLOSING = new Set([")", "]", "}"]);
 
-function datatypeOf({ type, value }: ManchesterItem): string {
+function datatypeOf({ type, value }: ManchesterPart): string {
   return type === "name" ? value : `${XSD}${value}`;
 }
 

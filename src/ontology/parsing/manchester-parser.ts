@@ -33,9 +33,10 @@ export class ManchesterParser implements FileParser {
   readonly #brackets: string[] = [];
   readonly #prefixes: OwlPrefixes;
   #isStarted = false;
-  /** The name in `Prefix: name: <iri>`, while the frame is open. */
-  #prefix: string | undefined;
-  #isPrefix = false;
+  /** The name in `Prefix: name: <iri>`, until its IRI is read. */
+  #prefixName: string | undefined;
+  /** Whether a prefix declaration is open. */
+  #isInPrefix = false;
 
   constructor(onStatement: OnStatement, base: string) {
     this.#prefixes = new OwlPrefixes(base);
@@ -61,12 +62,12 @@ export class ManchesterParser implements FileParser {
   #read(type: OwlTokenType, value: string): void {
     if (type === "word" && value.endsWith(":") && this.#keyword(value.slice(0, -1))) return;
     if (!this.#isStarted) throw new SyntaxProblem(`expected "Prefix:", "Ontology:" or a frame`);
-    if (this.#isPrefix) this.#readPrefix(type, value);
+    if (this.#isInPrefix) this.#readPrefix(type, value);
     else if (type === "mark") this.#mark(value);
-    else if (type === "iri") this.#frames.item({ type: "name", value: this.#prefixes.full(value) });
-    else if (type !== "word") this.#frames.item({ type, value });
-    else if (isPlainWord(value)) this.#frames.item({ type: "word", value });
-    else this.#frames.item({ type: "name", value: this.#prefixes.expand(value) });
+    else if (type === "iri") this.#frames.add({ type: "name", value: this.#prefixes.full(value) });
+    else if (type !== "word") this.#frames.add({ type, value });
+    else if (isPlainWord(value)) this.#frames.add({ type: "word", value });
+    else this.#frames.add({ type: "name", value: this.#prefixes.expand(value) });
   }
 
   #keyword(name: string): boolean {
@@ -74,22 +75,22 @@ export class ManchesterParser implements FileParser {
     const isHeader = HEADERS.has(name);
     if (!isFrame && !isHeader && !SECTIONS.has(name)) return false;
     // `Prefix: Class: <iri>` declares a prefix with the name of a keyword.
-    if (this.#isPrefix && this.#prefix === undefined) return false;
+    if (this.#isInPrefix && this.#prefixName === undefined) return false;
     if (!this.#isStarted && !isFrame && !isHeader) return false;
     this.#isStarted = true;
     if (isFrame || isHeader || this.#brackets.length === 0) this.#checkClosed();
-    if (this.#isPrefix) throw new SyntaxProblem("incomplete prefix; expected Prefix: name: <iri>");
-    this.#isPrefix = name === "Prefix" || name === "Namespace";
-    this.#prefix = undefined;
-    if (!this.#isPrefix) this.#frames.keyword(name, isFrame || isHeader);
+    if (this.#isInPrefix) throw new SyntaxProblem("incomplete prefix; expected Prefix: name: <iri>");
+    this.#isInPrefix = name === "Prefix" || name === "Namespace";
+    this.#prefixName = undefined;
+    if (!this.#isInPrefix) this.#frames.keyword(name, isFrame || isHeader);
     return true;
   }
 
   #readPrefix(type: OwlTokenType, value: string): void {
-    if (this.#prefix === undefined && type === "word" && value.endsWith(":")) this.#prefix = value;
-    else if (this.#prefix !== undefined && type === "iri") {
-      this.#prefixes.declare(this.#prefix, value);
-      this.#isPrefix = false;
+    if (this.#prefixName === undefined && type === "word" && value.endsWith(":")) this.#prefixName = value;
+    else if (this.#prefixName !== undefined && type === "iri") {
+      this.#prefixes.declare(this.#prefixName, value);
+      this.#isInPrefix = false;
     } else throw new SyntaxProblem("invalid prefix; expected Prefix: name: <iri>");
   }
 
@@ -100,7 +101,7 @@ export class ManchesterParser implements FileParser {
       this.#brackets.push(value);
       checkDepth(this.#brackets.length, "brackets", this.#tokens.line);
     }
-    this.#frames.item({ type: "mark", value });
+    this.#frames.add({ type: "mark", value });
   }
 
   #checkClosed(): void {

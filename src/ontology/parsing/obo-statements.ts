@@ -46,7 +46,7 @@ const HEADER_CLAUSES_MAX = 10_000;
 export class OboStatements {
   readonly #onStatement: OnStatement;
   readonly #prefixes = new Map(KNOWN_PREFIXES);
-  /** The ontology is named by one of the header tags, so the others wait for the end of the header. */
+  /** The clauses of the header, kept until its end: one of them names the ontology. Undefined after the header. */
   #header: (readonly [tag: string, value: string])[] | undefined = [];
   #ontology = "";
   #stanza = "";
@@ -56,7 +56,7 @@ export class OboStatements {
     this.#onStatement = onStatement;
   }
 
-  /** Returns the id of the stanza, without comment; empty if there is none. */
+  /** @param value of the tag `id`. Returns the id without its comment; empty if there is none. */
   openStanza(stanza: string, value: string): string {
     this.#endHeader();
     const id = plainValue(value);

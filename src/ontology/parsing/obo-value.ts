@@ -3,19 +3,19 @@ import { SyntaxProblem } from "./syntax-problem.ts";
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", W: " " };
 
 /**
- * A value without its trailing comment (`! text`) and qualifiers (`{...}`). Inside quotation marks and after a backslash
- * neither begins.
+ * A value without its trailing comment (`! text`) and qualifiers (`{...}`). A `!` or `{` in quotation marks or after a
+ * backslash begins neither.
  */
 export function plainValue(value: string): string {
-  let quoted = false;
+  let isQuoted = false;
   let end = value.length;
   let brace = -1;
   for (let at = 0; at < value.length; at += 1) {
     const letter = value[at];
     if (letter === "\\") at += 1;
-    else if (letter === '"') quoted = !quoted;
-    else if (!quoted && letter === "{" && isSpace(value, at - 1)) brace = at;
-    else if (!quoted && letter === "!" && isSpace(value, at - 1)) {
+    else if (letter === '"') isQuoted = !isQuoted;
+    else if (!isQuoted && letter === "{" && isSpace(value, at - 1)) brace = at;
+    else if (!isQuoted && letter === "!" && isSpace(value, at - 1)) {
       end = at;
       break;
     }
@@ -43,16 +43,16 @@ export function quotedText(tag: string, value: string): { readonly text: string;
 export function wordsOf(value: string): readonly string[] {
   const words: string[] = [];
   let word = "";
-  let quoted = false;
+  let isQuoted = false;
   for (let at = 0; at < value.length; at += 1) {
     const letter = value.charAt(at);
     if (letter === "\\") {
       at += 1;
       word += letter + value.charAt(at);
     } else if (letter === '"') {
-      quoted = !quoted;
+      isQuoted = !isQuoted;
       word += letter;
-    } else if (!quoted && (letter === " " || letter === "\t")) {
+    } else if (!isQuoted && (letter === " " || letter === "\t")) {
       if (word !== "") words.push(word);
       word = "";
     } else word += letter;

@@ -16,7 +16,7 @@ import {
   SUB_PROPERTY_OF,
   XSD_BOOLEAN,
 } from "./rdf-vocabulary.ts";
-import type { OnStatement } from "./statement.ts";
+import { nodeKind, type OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 
 // Maps, because the keys come from the file: an object also has the names of its prototype.
@@ -34,8 +34,9 @@ const PREDICATES: ReadonlyMap<string, string> = new Map([
 /** The values of an obographs document (https://github.com/geneontology/obographs), one after the other. */
 export class ObographsParser {
   readonly #onStatement: OnStatement;
-  #graph = "";
-  #isOpen = false;
+  /** The id of the current graph; its `meta` is kept until the id is known. */
+  #graphId = "";
+  #hasGraphId = false;
   #meta: unknown;
   #blanks = 0;
   nodes = 0;
@@ -61,13 +62,13 @@ export class ObographsParser {
     else if (part === "id") this.#openGraph(textOf(value, "id of a graph") ?? "");
     else if (part === "meta") {
       this.#meta = value;
-      if (this.#isOpen) this.#emitMeta();
+      if (this.#hasGraphId) this.#emitMeta();
     } else if (part === "nodes" || part === "edges") throw new SyntaxProblem(`"${part}" is not a list`);
   }
 
   #openGraph(id: string): void {
-    this.#graph = id;
-    this.#isOpen = true;
+    this.#graphId = id;
+    this.#hasGraphId = true;
     this.#emitIri(id, RDF_TYPE, OWL_ONTOLOGY);
     this.#emitMeta();
   }
@@ -76,13 +77,13 @@ export class ObographsParser {
     const meta = this.#meta;
     this.#meta = undefined;
     const version = memberOf(meta, "version");
-    if (typeof version === "string" && version !== "") this.#emitIri(this.#graph, OWL_VERSION_IRI, version);
+    if (typeof version === "string" && version !== "") this.#emitIri(this.#graphId, OWL_VERSION_IRI, version);
     for (const entry of listOf(memberOf(meta, "basicPropertyValues"))) {
       const predicate = memberOf(entry, "pred");
       const text = memberOf(entry, "val");
       if (typeof predicate !== "string" || typeof text !== "string") continue;
-      if (predicate === OWL_IMPORTS) this.#emitIri(this.#graph, predicate, text);
-      else this.#emitText(this.#graph, predicate, text);
+      if (predicate === OWL_IMPORTS) this.#emitIri(this.#graphId, predicate, text);
+      else this.#emitText(this.#graphId, predicate, text);
     }
   }
 
@@ -126,7 +127,7 @@ export class ObographsParser {
   }
 
   #emitIri(subject: string, predicate: string, iri: string): void {
-    this.#onStatement(subject, predicate, iri, "iri", "", "");
+    this.#onStatement(subject, predicate, iri, nodeKind(iri), "", "");
   }
 
   #emitText(subject: string, predicate: string, text: string): void {

@@ -79,15 +79,15 @@ export class FactCollector {
   #properties = 0;
   #individuals = 0;
   #concepts = 0;
-  #all = 0;
+  #termCount = 0;
   #deprecated = 0;
 
   readonly collect: OnStatement = (subject, predicate, object, kind, language) => {
     if (language !== "") this.#countLanguage(language);
     if (predicate === RDF_TYPE) {
-      if (kind === "iri") this.#type(subject, object);
+      if (kind === "iri") this.#collectType(subject, object);
     } else if (predicate === OWL_DEPRECATED) {
-      if (object === "true" || object === "1") this.#flag(subject, DEPRECATED);
+      if (object === "true" || object === "1") this.#addFlags(subject, DEPRECATED);
     } else this.#header.collect(subject, predicate, object);
   };
 
@@ -99,21 +99,21 @@ export class FactCollector {
       properties: this.#properties,
       individuals: this.#individuals,
       concepts: this.#concepts,
-      terms: this.#all,
+      terms: this.#termCount,
       deprecated_terms: this.#deprecated,
       languages: Object.fromEntries(languages),
     };
   }
 
-  #type(subject: string, type: string): void {
+  #collectType(subject: string, type: string): void {
     const flags = FLAGS.get(type);
-    if (flags !== undefined) this.#flag(subject, flags);
+    if (flags !== undefined) this.#addFlags(subject, flags);
     else if (type === OWL_ONTOLOGY || type === `${SKOS}ConceptScheme`)
       this.#header.markSubject(subject, type === OWL_ONTOLOGY);
-    else if (!VOCABULARIES.some(vocabulary => type.startsWith(vocabulary))) this.#flag(subject, INDIVIDUAL);
+    else if (!VOCABULARIES.some(vocabulary => type.startsWith(vocabulary))) this.#addFlags(subject, INDIVIDUAL);
   }
 
-  #flag(subject: string, flags: number): void {
+  #addFlags(subject: string, flags: number): void {
     if (subject.startsWith("_:")) return;
     const added = this.#terms.add(subject, flags);
     if (added === 0) return;
@@ -124,7 +124,7 @@ export class FactCollector {
     const now = this.#terms.flagsOf(subject) | flags;
     const before = now & ~added;
     const isNewTerm = (now & TERM) !== 0 && (before & TERM) === 0;
-    if (isNewTerm) this.#all += 1;
+    if (isNewTerm) this.#termCount += 1;
     if (now & DEPRECATED && now & TERM && (isNewTerm || (before & DEPRECATED) === 0)) this.#deprecated += 1;
   }
 

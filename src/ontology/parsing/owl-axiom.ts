@@ -1,6 +1,6 @@
 /**
- * The axioms of OWL 2, which OWL/XML and functional syntax write with the same names, and the statements of those that
- * relate named terms. Axioms with larger class expressions are counted, but give no statement.
+ * The axioms of OWL 2, which have the same names in OWL/XML and in functional syntax. An axiom that relates named terms
+ * gives statements. One with a larger class expression is counted, but gives none.
  */
 import {
   ANNOTATION_PROPERTY,
@@ -13,7 +13,7 @@ import {
   SUB_CLASS_OF,
   SUB_PROPERTY_OF,
 } from "./rdf-vocabulary.ts";
-import type { OnStatement } from "./statement.ts";
+import { nodeKind, type OnStatement } from "./statement.ts";
 
 /** An operand of an axiom. `some` is `ObjectSomeValuesFrom(property filler)` with two names. */
 export type Operand =
@@ -66,12 +66,12 @@ const BINARY: Readonly<Record<string, string>> = {
 };
 const ASSERTIONS = new Set(["AnnotationAssertion", "ObjectPropertyAssertion", "DataPropertyAssertion"]);
 
-/** Emits the statements of one axiom. `blank` gives a new blank node. */
+/** Emits the statements of one axiom. */
 export function emitAxiom(
   name: string,
   operands: readonly Operand[],
   onStatement: OnStatement,
-  blank: () => string,
+  newBlank: () => string,
 ): void {
   const [first, second, third] = operands;
   if (name === "Declaration") {
@@ -96,7 +96,7 @@ export function emitAxiom(
   const predicate = BINARY[name];
   if (predicate === undefined || operands.length > 2) return;
   if (second.kind === "some" && name === "SubClassOf") {
-    emitRestriction(left, second.property, second.filler, onStatement, blank());
+    emitRestriction(left, second.property, second.filler, onStatement, newBlank());
   } else emitValue(left, predicate, second, onStatement);
 }
 
@@ -111,7 +111,7 @@ export function emitRestriction(
   onStatement(subject, SUB_CLASS_OF, blank, "blank", "", "");
   onStatement(blank, RDF_TYPE, `${OWL}Restriction`, "iri", "", "");
   onStatement(blank, `${OWL}onProperty`, property, "iri", "", "");
-  onStatement(blank, `${OWL}someValuesFrom`, filler, "iri", "", "");
+  onStatement(blank, `${OWL}someValuesFrom`, filler, nodeKind(filler), "", "");
 }
 
 /** A statement whose object is an operand. Operands without a name or a value give none. */
@@ -121,7 +121,7 @@ export function emitValue(subject: string, predicate: string, value: Operand, on
     return;
   }
   const iri = iriOf(value);
-  if (iri !== undefined) onStatement(subject, predicate, iri, iri.startsWith("_:") ? "blank" : "iri", "", "");
+  if (iri !== undefined) onStatement(subject, predicate, iri, nodeKind(iri), "", "");
 }
 
 export function iriOf(operand: Operand | undefined): string | undefined {

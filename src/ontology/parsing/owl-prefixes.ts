@@ -30,9 +30,12 @@ export class OwlPrefixes {
     return this.#base.resolve(iri);
   }
 
-  /** The IRI of an abbreviated name. Manchester syntax may leave out the colon of the empty prefix. */
+  /**
+   * The IRI of an abbreviated name, or a blank node for `_:name`. Manchester syntax may leave out the colon of the empty
+   * prefix. The letter n keeps blank nodes of the file apart from those of restrictions.
+   */
   expand(name: string): string {
-    if (name.startsWith("_:")) return name;
+    if (name.startsWith("_:")) return `_:n${name.slice(2)}`;
     const colon = name.indexOf(":") + 1;
     const namespace = this.#namespaces.get(colon === 0 ? ":" : name.slice(0, colon));
     if (namespace === undefined) throw new SyntaxProblem(`undeclared prefix in ${JSON.stringify(name.slice(0, 80))}`);

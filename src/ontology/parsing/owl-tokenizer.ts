@@ -15,18 +15,19 @@ const MARKS = new Set(["(", ")", "[", "]", "{", "}", ",", "="].map(letter => let
 const ENDS = new Set([...SPACE, ...MARKS, ...['"', "<", ">", "^", "@"].map(letter => letter.charCodeAt(0))]);
 
 /**
- * The tokens of functional syntax and of Manchester syntax, which share them. Each character is read once, except in a
- * token that spans chunks: that is read again when the held text has doubled.
+ * The tokens of functional syntax and of Manchester syntax, which are the same. Each character is read once, except in a
+ * token that spans chunks: the token is read again each time the held text has doubled.
  */
 export class OwlTokenizer {
   readonly #onToken: OnOwlToken;
   #text = "";
   #at = 0;
   #line = 1;
+  /** An incomplete token is read again when the held text has this length. */
   #retryLength = 0;
-  #isComment = false;
+  #isInComment = false;
   /** Whether more text may follow. */
-  #isOpen = true;
+  #hasMore = true;
 
   constructor(onToken: OnOwlToken) {
     this.#onToken = onToken;
@@ -46,7 +47,7 @@ export class OwlTokenizer {
   }
 
   end(): void {
-    this.#isOpen = false;
+    this.#hasMore = false;
     this.#scan();
     if (this.#at < this.#text.length) throw this.#problem("unexpected end of the file");
   }
@@ -57,12 +58,12 @@ export class OwlTokenizer {
 
   #scan(): void {
     while (this.#at < this.#text.length) {
-      if (this.#isComment && !this.#skipComment()) return;
+      if (this.#isInComment && !this.#skipComment()) return;
       const code = this.#text.charCodeAt(this.#at);
       if (SPACE.has(code)) {
         if (code === 10) this.#line += 1;
         this.#at += 1;
-      } else if (code === HASH) this.#isComment = true;
+      } else if (code === HASH) this.#isInComment = true;
       else if (!this.#readToken(code)) return;
     }
   }
@@ -74,7 +75,7 @@ export class OwlTokenizer {
       return false;
     }
     this.#at = end;
-    this.#isComment = false;
+    this.#isInComment = false;
     return true;
   }
 
@@ -85,13 +86,13 @@ export class OwlTokenizer {
     if (code === LESS) return this.#readIri();
     // Every other token needs the character after it.
     if (code === GREATER) {
-      if (this.#isOpen && this.#at + 1 >= this.#text.length) return false;
+      if (this.#hasMore && this.#at + 1 >= this.#text.length) return false;
       const mark = this.#text.startsWith(">=", this.#at) ? ">=" : ">";
       return this.#emit("mark", this.#at + mark.length, mark);
     }
     if (code === CARET) {
       if (this.#text.startsWith("^^", this.#at)) return this.#emit("mark", this.#at + 2, "^^");
-      if (this.#isOpen && this.#at + 1 >= this.#text.length) return false;
+      if (this.#hasMore && this.#at + 1 >= this.#text.length) return false;
       throw this.#problem('unexpected "^"');
     }
     return this.#readWord(code === AT);
@@ -113,13 +114,13 @@ export class OwlTokenizer {
         return true;
       }
     }
-    if (this.#isOpen) return false;
+    if (this.#hasMore) return false;
     throw this.#problem("unclosed quotation mark");
   }
 
   #readIri(): boolean {
     const next = this.#text.charCodeAt(this.#at + 1);
-    if (this.#isOpen && Number.isNaN(next)) return false;
+    if (this.#hasMore && Number.isNaN(next)) return false;
     // A comparison in a facet, such as integer[<= 5].
     if (next === EQUALS) return this.#emit("mark", this.#at + 2, "<=");
     if (SPACE.has(next)) return this.#emit("mark", this.#at + 1, "<");
@@ -128,14 +129,14 @@ export class OwlTokenizer {
       if (code === GREATER) return this.#emit("iri", at + 1, this.#text.slice(this.#at + 1, at));
       if (code <= 32 || code === QUOTE || code === LESS) throw this.#problem("invalid or unclosed IRI");
     }
-    if (this.#isOpen) return false;
+    if (this.#hasMore) return false;
     throw this.#problem("unclosed IRI");
   }
 
   #readWord(isLanguage: boolean): boolean {
     let at = this.#at + 1;
     while (at < this.#text.length && !ENDS.has(this.#text.charCodeAt(at))) at += 1;
-    if (at >= this.#text.length && this.#isOpen) return false;
+    if (at >= this.#text.length && this.#hasMore) return false;
     const word = this.#text.slice(this.#at, at);
     if (!isLanguage) return this.#emit("word", at, word);
     if (!/^@[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,20}$/.test(word)) throw this.#problem("invalid language tag");

@@ -7,7 +7,7 @@ import { SyntaxProblem } from "./syntax-problem.ts";
 import { XML_NAMESPACE, type XmlName } from "./xml-namespaces.ts";
 import type { XmlAttribute, XmlHandler } from "./xml-reader.ts";
 
-/** More operands than any axiom that gives statements has. */
+/** An axiom that gives statements has fewer operands. */
 const OPERANDS_MAX = 4;
 
 interface OpenElement {
@@ -21,7 +21,7 @@ interface OpenElement {
   text: string;
 }
 
-/** OWL/XML (https://www.w3.org/TR/owl2-xml-serialization/): the axioms are counted, and those on names emitted. */
+/** OWL/XML (https://www.w3.org/TR/owl2-xml-serialization/). Axioms are counted; those on names give statements. */
 export class OwlXmlParser implements XmlHandler {
   readonly #onStatement: OnStatement;
   readonly #open: OpenElement[] = [];

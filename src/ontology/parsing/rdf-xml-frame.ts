@@ -16,7 +16,7 @@ export interface FrameContext {
   readonly version: string;
 }
 
-/** An open element of RDF/XML. A class, because a file has millions of them and copies of objects are slow. */
+/** An open element of RDF/XML. A class, because a file has millions of elements, and copying objects is slow. */
 export class RdfXmlFrame implements FrameContext {
   kind: FrameKind;
   base: IriBase;
@@ -30,12 +30,12 @@ export class RdfXmlFrame implements FrameContext {
   datatype = "";
   hasChild = false;
   /** The number of the next `rdf:li`. */
-  item = 1;
+  nextItem = 1;
   /** The IRI of the reified statement (`rdf:ID`), and its reifier (`rdf:annotation`). */
   statementId = "";
   reifier = "";
-  /** The last cell of a collection. */
-  cell = "";
+  /** The blank node of the last list cell of a collection; empty if it has none. */
+  lastCell = "";
 
   constructor(kind: FrameKind, { base, language, direction, version }: FrameContext) {
     this.kind = kind;

@@ -7,8 +7,8 @@ import { checkBase } from "./limits.ts";
 import { RDF, RDF_TYPE } from "./rdf-vocabulary.ts";
 import { type FrameKind, RdfXmlFrame } from "./rdf-xml-frame.ts";
 import { blankNodeOf, RdfXmlIds } from "./rdf-xml-ids.ts";
-import { kindOf, RdfXmlStatements } from "./rdf-xml-statements.ts";
-import type { OnStatement } from "./statement.ts";
+import { RdfXmlStatements } from "./rdf-xml-statements.ts";
+import { nodeKind, type OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 import { XML_NAMESPACE, type XmlName } from "./xml-namespaces.ts";
 import type { XmlAttribute, XmlHandler } from "./xml-reader.ts";
@@ -20,11 +20,17 @@ const NOT_NODES = new Set([...CORE_TERMS, ...OLD_TERMS, "li"]);
 const NOT_PROPERTIES = new Set([...CORE_TERMS, ...OLD_TERMS, "Description"]);
 const NOT_ATTRIBUTES = new Set([...CORE_TERMS, ...OLD_TERMS, "Description", "li"]);
 
+interface PropertyAttributes {
+  readonly parseType: string | undefined;
+  readonly object: string | undefined;
+  readonly described: readonly XmlAttribute[];
+}
+
 export class RdfXmlParser implements XmlHandler {
   readonly #statements: RdfXmlStatements;
   readonly #frames: RdfXmlFrame[];
   readonly #ids = new RdfXmlIds();
-  /** Open elements inside a literal. */
+  /** How many elements inside the open literal are open. */
   #literalDepth = 0;
 
   constructor(onStatement: OnStatement, base: string) {
@@ -119,11 +125,11 @@ export class RdfXmlParser implements XmlHandler {
   #link(parent: RdfXmlFrame, node: string): void {
     if (parent.kind === "collection") {
       const cell = this.#statements.newBlank();
-      if (parent.cell === "") this.#statements.emitProperty(parent, cell, "blank");
-      else this.#statements.emit(parent.cell, `${RDF}rest`, cell, "blank");
-      this.#statements.emit(cell, `${RDF}first`, node, kindOf(node));
-      parent.cell = cell;
-    } else if (parent.kind === "property") this.#statements.emitProperty(parent, node, kindOf(node));
+      if (parent.lastCell === "") this.#statements.emitProperty(parent, cell, "blank");
+      else this.#statements.emit(parent.lastCell, `${RDF}rest`, cell, "blank");
+      this.#statements.emit(cell, `${RDF}first`, node, nodeKind(node));
+      parent.lastCell = cell;
+    } else if (parent.kind === "property") this.#statements.emitProperty(parent, node, nodeKind(node));
   }
 
   #openProperty(parent: RdfXmlFrame, name: XmlName, attributes: readonly XmlAttribute[]): void {
@@ -132,42 +138,16 @@ export class RdfXmlParser implements XmlHandler {
       throw new SyntaxProblem(`${name.raw} is not a property`);
     }
     const isItem = name.namespace === RDF && name.local === "li";
-    const predicate = isItem ? `${RDF}_${parent.item++}` : name.iri;
-    let parseType: string | undefined;
-    let object: string | undefined;
     const frame = this.#push("property", parent);
-    // The base and the language of the element apply to all its attributes, so they are read first.
-    const others = attributes.filter(attribute => !this.#readContext(frame, attribute));
-    let statementId = "";
-    let datatype = "";
-    let reifier = "";
-    const properties: XmlAttribute[] = [];
-    for (const attribute of others) {
-      const { name: key, value } = attribute;
-      if (key.namespace !== RDF) properties.push(attribute);
-      else if (key.local === "parseType") parseType = value;
-      else if (key.local === "ID") statementId = this.#ids.claim(frame.base, value);
-      else if (key.local === "datatype") datatype = frame.base.resolve(value);
-      else if (key.local === "annotation") reifier = frame.base.resolve(value);
-      else if (key.local === "annotationNodeID") reifier = blankNodeOf(value);
-      else if (key.local === "resource" || key.local === "nodeID") {
-        if (object !== undefined) throw new SyntaxProblem("rdf:resource and rdf:nodeID on one property");
-        object = key.local === "resource" ? frame.base.resolve(value) : blankNodeOf(value);
-      } else if (NOT_ATTRIBUTES.has(key.local)) throw new SyntaxProblem(`${key.raw} on a property`);
-      else properties.push(attribute);
-    }
-    const described = properties.filter(({ name: key }) => key.namespace !== "");
+    frame.subject = parent.subject;
+    frame.predicate = isItem ? `${RDF}_${parent.nextItem++}` : name.iri;
+    const { parseType, object, described } = this.#readPropertyAttributes(frame, attributes);
     const isEmpty = object !== undefined || described.length > 0;
-    if (parseType !== undefined && (isEmpty || datatype !== "")) {
+    if (parseType !== undefined && (isEmpty || frame.datatype !== "")) {
       throw new SyntaxProblem("rdf:parseType together with rdf:resource, rdf:nodeID, rdf:datatype or other attributes");
     }
-    if (isEmpty && datatype !== "") throw new SyntaxProblem("rdf:datatype on a property without text");
+    if (isEmpty && frame.datatype !== "") throw new SyntaxProblem("rdf:datatype on a property without text");
     frame.kind = kindOfProperty(parseType, isEmpty, frame.version);
-    frame.subject = parent.subject;
-    frame.predicate = predicate;
-    frame.statementId = statementId;
-    frame.datatype = datatype;
-    frame.reifier = reifier;
     if (parseType === "Resource") {
       const node = this.#statements.newBlank();
       this.#statements.emitProperty(frame, node, "blank");
@@ -176,9 +156,33 @@ export class RdfXmlParser implements XmlHandler {
       this.#statements.beginTriple();
     } else if (isEmpty) {
       const node = object ?? this.#statements.newBlank();
-      this.#statements.emitProperty(frame, node, kindOf(node));
+      this.#statements.emitProperty(frame, node, nodeKind(node));
       this.#emitAttributes(frame, described, node);
     }
+  }
+
+  /** Returns the object that the attributes of a property name, and the attributes (`described`) about this object. */
+  #readPropertyAttributes(frame: RdfXmlFrame, attributes: readonly XmlAttribute[]): PropertyAttributes {
+    let parseType: string | undefined;
+    let object: string | undefined;
+    const described: XmlAttribute[] = [];
+    // The base and the language of the element apply to all its attributes, so they are read first.
+    for (const attribute of attributes.filter(candidate => !this.#readContext(frame, candidate))) {
+      const { name, value } = attribute;
+      if (name.namespace === "") continue;
+      if (name.namespace !== RDF) described.push(attribute);
+      else if (name.local === "parseType") parseType = value;
+      else if (name.local === "ID") frame.statementId = this.#ids.claim(frame.base, value);
+      else if (name.local === "datatype") frame.datatype = frame.base.resolve(value);
+      else if (name.local === "annotation") frame.reifier = frame.base.resolve(value);
+      else if (name.local === "annotationNodeID") frame.reifier = blankNodeOf(value);
+      else if (name.local === "resource" || name.local === "nodeID") {
+        if (object !== undefined) throw new SyntaxProblem("rdf:resource and rdf:nodeID on one property");
+        object = name.local === "resource" ? frame.base.resolve(value) : blankNodeOf(value);
+      } else if (NOT_ATTRIBUTES.has(name.local)) throw new SyntaxProblem(`${name.raw} on a property`);
+      else described.push(attribute);
+    }
+    return { parseType, object, described };
   }
 
   /**
@@ -222,8 +226,8 @@ export class RdfXmlParser implements XmlHandler {
 
   #endCollection(frame: RdfXmlFrame): void {
     const nil = `${RDF}nil`;
-    if (frame.cell === "") this.#statements.emitProperty(frame, nil, "iri");
-    else this.#statements.emit(frame.cell, `${RDF}rest`, nil, "iri");
+    if (frame.lastCell === "") this.#statements.emitProperty(frame, nil, "iri");
+    else this.#statements.emit(frame.lastCell, `${RDF}rest`, nil, "iri");
   }
 
   #push(kind: FrameKind, parent: RdfXmlFrame): RdfXmlFrame {

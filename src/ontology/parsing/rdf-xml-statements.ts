@@ -1,6 +1,6 @@
 import { formatTerm } from "./n-triples-text.ts";
 import { RDF, RDF_TYPE } from "./rdf-vocabulary.ts";
-import type { ObjectKind, OnStatement } from "./statement.ts";
+import { nodeKind, type ObjectKind, type OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 
 const REIFIES = `${RDF}reifies`;
@@ -21,7 +21,7 @@ export class RdfXmlStatements {
   #blanks = 0;
   /** The statements of the innermost open triple term. */
   #terms: string[] | undefined;
-  /** The same of the triple terms around it. */
+  /** The statements of the triple terms around it, the outermost first. */
   readonly #outerTerms: (string[] | undefined)[] = [];
 
   constructor(onStatement: OnStatement) {
@@ -35,7 +35,7 @@ export class RdfXmlStatements {
 
   emit(subject: string, predicate: string, object: string, kind: ObjectKind, language = "", datatype = ""): void {
     if (this.#terms === undefined) this.#onStatement(subject, predicate, object, kind, language, datatype);
-    else this.#terms.push(term(subject, predicate, object, kind, language, datatype));
+    else this.#terms.push(tripleTerm(subject, predicate, object, kind, language, datatype));
   }
 
   /** Emits the statement of a property element, with its reification. */
@@ -43,10 +43,10 @@ export class RdfXmlStatements {
     const { subject, predicate, statementId, reifier } = property;
     this.emit(subject, predicate, object, kind, language, datatype);
     if (reifier !== "")
-      this.emit(reifier, REIFIES, term(subject, predicate, object, kind, language, datatype), "triple");
+      this.emit(reifier, REIFIES, tripleTerm(subject, predicate, object, kind, language, datatype), "triple");
     if (statementId === "") return;
     this.emit(statementId, RDF_TYPE, `${RDF}Statement`, "iri");
-    this.emit(statementId, `${RDF}subject`, subject, kindOf(subject));
+    this.emit(statementId, `${RDF}subject`, subject, nodeKind(subject));
     this.emit(statementId, `${RDF}predicate`, predicate, "iri");
     this.emit(statementId, `${RDF}object`, object, kind, language, datatype);
   }
@@ -67,11 +67,13 @@ export class RdfXmlStatements {
   }
 }
 
-/** The kind of a subject or of a node: blank nodes are written `_:…`. */
-export function kindOf(node: string): ObjectKind {
-  return node.startsWith("_:") ? "blank" : "iri";
-}
-
-function term(s: string, p: string, o: string, kind: ObjectKind, language: string, datatype: string): string {
-  return `<<( ${formatTerm(s, kindOf(s))} <${p}> ${formatTerm(o, kind, language, datatype)} )>>`;
+function tripleTerm(
+  subject: string,
+  predicate: string,
+  object: string,
+  kind: ObjectKind,
+  language: string,
+  datatype: string,
+): string {
+  return `<<( ${formatTerm(subject, nodeKind(subject))} <${predicate}> ${formatTerm(object, kind, language, datatype)} )>>`;
 }

@@ -72,7 +72,7 @@ function checkRoot({ namespace, local, raw }: XmlName): void {
   if (!isPackage) throw new SyntaxProblem(`root element ${raw.slice(0, 80)} is not taxonomyPackage of XBRL`);
 }
 
-/** `META-INF/catalog.xml`: where the package has the files of a URL. */
+/** `META-INF/catalog.xml`: maps URLs to files of the package. */
 export class PackageCatalog implements XmlHandler {
   readonly #rewrites: { readonly start: string; readonly prefix: string }[] = [];
 
@@ -86,7 +86,7 @@ export class PackageCatalog implements XmlHandler {
     this.#rewrites.push({ start, prefix });
   }
 
-  /** The address relative to the catalogue; undefined if the catalogue does not have it. The longest start counts. */
+  /** The address relative to the catalogue; undefined if no entry matches. The longest matching start counts. */
   addressOf(url: string): string | undefined {
     const matching = this.#rewrites.filter(({ start }) => url.startsWith(start));
     const [best] = matching.sort((a, b) => b.start.length - a.start.length);

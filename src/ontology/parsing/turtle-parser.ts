@@ -58,7 +58,7 @@ export class TurtleParser implements FileParser {
   #hasGraphs = false;
   #depth = 0;
   #line = 1;
-  #previous = "";
+  #previousType = "";
   #pending = 0;
 
   constructor(format: TurtleFormat, onStatement: OnStatement, base: string) {
@@ -83,7 +83,7 @@ export class TurtleParser implements FileParser {
     Reflect.apply(parser.parse, parser, [input, callbacks]);
   }
 
-  /** A file without a graph is also Turtle, whose tools are more common. */
+  /** A TriG file without a named graph is also Turtle, which more tools read. */
   get format(): OntologyFileFormat {
     return this.#format === "trig" && !this.#hasGraphs ? "turtle" : this.#format;
   }
@@ -102,7 +102,7 @@ export class TurtleParser implements FileParser {
     try {
       work();
     } catch (error) {
-      // n3 goes on after some errors that it has reported, and then fails: `prefix :<:>`.
+      // After some errors that it has reported, such as in `prefix :<:>`, n3 continues and throws another error.
       if (this.#problem === undefined) throw error;
     }
     if (this.#problem !== undefined) throw problemOf(this.#problem);
@@ -115,8 +115,8 @@ export class TurtleParser implements FileParser {
       this.#depth += 1;
       checkDepth(this.#depth, "brackets", line);
     } else if (CLOSING.has(type)) this.#depth -= 1;
-    else if (type === "IRI" && /^@?base$/i.test(this.#previous)) checkBase(value, line);
-    this.#previous = type;
+    else if (type === "IRI" && /^@?base$/i.test(this.#previousType)) checkBase(value, line);
+    this.#previousType = type;
   }
 
   #emit(quad: Term & { readonly graph: Term }): void {

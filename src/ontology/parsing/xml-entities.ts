@@ -12,8 +12,8 @@ const ENTITIES_MAX = 10_000;
 
 /**
  * The entities that a document type declares: `<!ENTITY owl "http://www.w3.org/2002/07/owl#">`. Their values may refer
- * to entities declared before. Parameter entities and external entities are ignored: no file is read. A value is
- * limited, so that entities of entities cannot grow without end.
+ * to entities declared before. Parameter entities and external entities are ignored: no file is read. The length of a
+ * value is limited, because entities that contain entities can grow without end.
  */
 export function declaredEntities(doctype: string): ReadonlyMap<string, string> {
   const entities = new Map<string, string>();

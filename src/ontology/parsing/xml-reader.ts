@@ -29,10 +29,11 @@ export class XmlReader {
   readonly #sax = new SaxesParser({ xmlns: false, position: true });
   readonly namespaces = new XmlNamespaces();
   #depth = 0;
-  #read = 0;
-  #expanded = 0;
-  /** Where the last event was, to limit the text that saxes holds. */
-  #eventAt = 0;
+  #readLength = 0;
+  /** The length of all entities that were expanded so far. */
+  #expandedLength = 0;
+  /** `#readLength` at the last event, to limit the text that saxes holds. */
+  #lengthAtEvent = 0;
   /** The first half of a surrogate pair at the end of the last chunk; else empty. */
   #firstHalf = "";
 
@@ -42,9 +43,9 @@ export class XmlReader {
       // saxes writes "line:column: message".
       throw new SyntaxProblem(error.message.replace(/^\d{1,12}:\d{1,12}: /, ""), sax.line);
     });
-    sax.on("doctype", doctype => this.#declare(doctype));
+    sax.on("doctype", doctype => this.#defineEntities(doctype));
     sax.on("opentag", tag => {
-      this.#eventAt = this.#read;
+      this.#lengthAtEvent = this.#readLength;
       this.#depth += 1;
       checkDepth(this.#depth, "elements");
       // Without `xmlns` every attribute is a string.
@@ -59,15 +60,15 @@ export class XmlReader {
       handler.open(this.namespaces.element(tag.name), attributes);
     });
     sax.on("text", text => {
-      this.#eventAt = this.#read;
+      this.#lengthAtEvent = this.#readLength;
       if (this.#depth > 0) handler.text?.(text);
     });
     sax.on("cdata", text => handler.text?.(text));
     sax.on("comment", () => {
-      this.#eventAt = this.#read;
+      this.#lengthAtEvent = this.#readLength;
     });
     sax.on("closetag", tag => {
-      this.#eventAt = this.#read;
+      this.#lengthAtEvent = this.#readLength;
       this.#depth -= 1;
       handler.close?.(tag.name);
       this.namespaces.close();
@@ -79,12 +80,12 @@ export class XmlReader {
   }
 
   write(text: string): void {
-    this.#read += text.length;
+    this.#readLength += text.length;
     withLine(this, () => {
       this.#checkPairs(text);
       this.#sax.write(text);
     });
-    checkPending(this.#read - this.#eventAt, this.#sax.line);
+    checkPending(this.#readLength - this.#lengthAtEvent, this.#sax.line);
   }
 
   end(): void {
@@ -102,21 +103,22 @@ export class XmlReader {
     if (!text.slice(0, text.length - this.#firstHalf.length).isWellFormed()) throw new SyntaxProblem(HALF_PAIR);
   }
 
-  #declare(doctype: string): void {
+  #defineEntities(doctype: string): void {
     for (const [name, value] of declaredEntities(doctype)) {
-      const use = () => {
-        this.#expanded += value.length;
-        if (this.#expanded > EXPANSION_FREE + EXPANSION_RATIO * this.#read) {
+      // saxes reads the property at each use of the entity.
+      const expand = () => {
+        this.#expandedLength += value.length;
+        if (this.#expandedLength > EXPANSION_FREE + EXPANSION_RATIO * this.#readLength) {
           throw new SyntaxProblem("entities expand the file to more than 20 times its size");
         }
         return value;
       };
-      Object.defineProperty(this.#sax.ENTITIES, name, { get: use, configurable: true });
+      Object.defineProperty(this.#sax.ENTITIES, name, { get: expand, configurable: true });
     }
   }
 }
 
-/** saxes has compared the names as written. Two prefixes can still have the same namespace. */
+/** saxes compares the names as written. Two names can still be equal if their prefixes have the same namespace. */
 function checkDistinct(attributes: readonly XmlAttribute[]): void {
   const prefixed = attributes.filter(({ name }) => name.namespace !== "");
   if (prefixed.length < 2) return;

@@ -28,7 +28,7 @@ function fromUrl({ extras, version }: Source): OntologyFinding {
   const template = extras["url"] ?? "";
   const isTemplate = template.includes("{version}");
   if (isTemplate && version === undefined) {
-    return refused("no-file", "extras.url contains {version}, so the source needs a version");
+    return refused("no-file", "extras.url contains {version}, but the source has no version (version in sources.yaml)");
   }
   const url = webUrlWithoutCredentials(template.replaceAll("{version}", encodeURIComponent(version ?? "")));
   if (url === undefined) return refused("not-public", "extras.url is not an http or https URL");
