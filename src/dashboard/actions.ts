@@ -4,9 +4,11 @@ import type { OrderRequest, OrderTarget } from "../breaker/orders.ts";
 import { formatRates, parseRates, type Rate } from "../core/limits/rate.ts";
 import { isOrderReason, REASON_FORM } from "../core/text/order-reason.ts";
 import { redactedText } from "../core/text/redaction.ts";
+import type { OpenReason } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
 import { giveLimitOrder } from "../http/limit-command.ts";
 import { type Acknowledgement, type Operator, UnconfirmedOrderError } from "../http/operator.ts";
+import { orderEffects } from "../http/order-effects.ts";
 import { checkWantedLimits } from "../policy/limit-order-check.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { commonName } from "../policy/partition-name.ts";
@@ -171,16 +173,9 @@ export class StoreActions implements DashboardActions {
   async #give(action: HostAction): Promise<ActionResult> {
     const { name, target, seconds, reason } = action;
     if (name === "set-limit" || name === "reset-limit") return this.#changeLimit(action, name);
-    const ordered = { ms: seconds * 1000, reason: operatorReason(reason) };
-    const request: OrderRequest =
-      name === "open"
-        ? { kind: "open", ...ordered, isReplacing: true }
-        : name === "hold"
-          ? { kind: "hold", ...ordered }
-          : { kind: name };
-    const { sequence } = await this.#operator.order(target, request);
+    const { sequence } = await this.#operator.order(target, requestOf(name, seconds * 1000, operatorReason(reason)));
     const acknowledgements = await this.#operator.acknowledgements([sequence], this.#time, ACKNOWLEDGED_WITHIN_MS);
-    return resultOf(acknowledgements);
+    return resultOf(orderEffects(name, acknowledgements));
   }
 
   async #changeLimit(action: HostAction, kind: "set-limit" | "reset-limit"): Promise<ActionResult> {
@@ -200,6 +195,15 @@ export class StoreActions implements DashboardActions {
     ];
     return { isApplied, text: [text, ...remarks].join("; ") };
   }
+}
+
+function requestOf(
+  name: Exclude<HostActionName, "set-limit" | "reset-limit">,
+  ms: number,
+  reason: OpenReason,
+): OrderRequest {
+  if (name === "open") return { kind: "open", ms, reason, isReplacing: true };
+  return name === "hold" ? { kind: "hold", ms, reason } : { kind: name };
 }
 
 /** Orders to the hub of this process. With a shared store they apply to the other processes too. */

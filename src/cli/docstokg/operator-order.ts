@@ -3,6 +3,7 @@ import { type BreakerTarget, circuitTarget, type OrderRequest } from "../../brea
 import { parseDurationMs } from "../../core/limits/rate.ts";
 import { isOrderReason, REASON_FORM } from "../../core/text/order-reason.ts";
 import type { Acknowledgement, GivenOrder } from "../../http/operator.ts";
+import { orderEffects } from "../../http/order-effects.ts";
 import { whyNoCircuit } from "../../policy/breaker-target.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -32,12 +33,7 @@ export async function orderAll(
   for (const target of targets) given.push(await operator.order(target, request));
   const sequences = given.map(({ sequence }) => sequence);
   const found = await operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
-  // A circuit in shadow mode refuses nothing: orders to open or half-open it have no effect, and all others apply.
-  const isEffective = request.kind !== "open" && request.kind !== "half-open";
-  const acknowledgements = found.map(each =>
-    isEffective && each.effect === "shadow" ? ({ ...each, effect: "applied" } as const) : each,
-  );
-  return { given: given.at(-1) as GivenOrder, acknowledgements };
+  return { given: given.at(-1) as GivenOrder, acknowledgements: orderEffects(request.kind, found) };
 }
 
 /** The policies of the running processes decide first: they know their own ports and services. */
