@@ -67,7 +67,7 @@ const RESOLVER = "resolver ";
 const HOST_ACTIONS = ["open", "close", "half-open", "hold", "release", "set-limit", "reset-limit"] as const;
 const TIMED: ReadonlySet<ActionName> = new Set(["open", "hold", "set-limit"]);
 /** The end of the refusal of a rate that is looser than the policy. */
-const FORCE_HINT = "choose “Replace the policy” to set it all the same";
+const FORCE_HINT = "choose “Replace the policy” to set it anyway";
 
 type OrderFields = Readonly<Record<string, unknown>>;
 

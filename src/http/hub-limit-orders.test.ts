@@ -81,7 +81,7 @@ test("an order for a total can only tighten that of the policy, unless it is for
   const { hub, sent } = await setUp(t, { hosts: { [HOST]: { total: { rates: "6/SECOND", guard_ms: 0 } } } });
   assert.throws(() => hub.limits.set(`${HOST}:total`, "8/SECOND"), {
     name: "RangeError",
-    message: "8/SECOND is looser than 6/SECOND of 127.0.0.1 (total) in the policy; pass force to set it all the same",
+    message: "8/SECOND is looser than 6/SECOND of 127.0.0.1 (total) in the policy; pass force to set it anyway",
   });
   hub.limits.set(`${HOST}:total`, "8/SECOND", { force: true });
   assert.equal(hub.limits.list()[0]?.totalOrder?.isLooser, true);
@@ -141,7 +141,7 @@ test("an order changes the number of requests in flight of a role or of the tota
   assert.equal(key?.windows[0]?.rate, "10/SECOND");
   assert.throws(() => hub.limits.set(`${HOST}:metadata`, [], { maxConcurrent: 4 }), {
     message:
-      "max_concurrent 4 is looser than max_concurrent 3 of 127.0.0.1 (metadata) in the policy; pass force to set it all the same",
+      "max_concurrent 4 is looser than max_concurrent 3 of 127.0.0.1 (metadata) in the policy; pass force to set it anyway",
   });
   hub.limits.set(`${HOST}:metadata`, [], { maxConcurrent: 2, by: "ann@ops" });
   await until(() => hub.snapshot().inFlight === 2);

@@ -227,8 +227,7 @@ test("a rate that is looser than the policy needs force, and is shown as looser;
   const hub = await hubOf();
   assert.throws(() => hub.limits.set(`${HOST}:artifact`, "2/SECOND"), {
     name: "RangeError",
-    message:
-      "2/SECOND is looser than 1/SECOND of 127.0.0.1 (artifact) in the policy; pass force to set it all the same",
+    message: "2/SECOND is looser than 1/SECOND of 127.0.0.1 (artifact) in the policy; pass force to set it anyway",
   });
   assert.throws(
     () => hub.limits.set(HOST, "700/MINUTE"),

@@ -100,7 +100,7 @@ export class GateHubLimits implements HubLimits {
     const wanted = { rates: rates.length === 0 ? [] : parseRates(rates), maxConcurrent };
     checkWantedLimits(wanted);
     const targets = this.#limitTargets(text);
-    if (!isForced) checkWithinPolicy(this.#policy(), targets, wanted, "pass force to set it all the same");
+    if (!isForced) checkWithinPolicy(this.#policy(), targets, wanted, "pass force to set it anyway");
     const order = { ...wanted, isForced, reason: redactedText(reason), by: redactedText(by) };
     for (const target of targets) this.#order(target, { kind: "set-limit", ms, ...order });
   }

@@ -13,7 +13,7 @@ import { type CommandTarget, resolveTarget } from "./breaker-target.ts";
 import { KnownTargets } from "./known-targets.ts";
 import type { OperatorConnection } from "./store-connection.ts";
 
-/** How long a command waits for the processes: they are notified at once, so one that needs longer is busy or gone. */
+/** How long a command waits for the processes. They are notified at once: one that needs longer is busy or gone. */
 export const ACKNOWLEDGED_WITHIN_MS = 2000;
 
 /** The orders that a command has given, and what they did in the running processes. */
@@ -22,7 +22,7 @@ export interface OrderResult {
   readonly acknowledgements: readonly Acknowledgement[];
 }
 
-/** Gives an order for each target, and waits for the processes. `given` is that of the last target. */
+/** Gives an order for each target, and waits for the processes. `given` is the order for the last target. */
 export async function orderAll(
   { operator }: OperatorConnection,
   targets: readonly BreakerTarget[],
@@ -36,16 +36,17 @@ export async function orderAll(
   return { given: given.at(-1) as GivenOrder, acknowledgements: orderEffects(request.kind, found) };
 }
 
-/** The policies of the running processes decide first: they know their own ports and services. */
+/** The target that `text` names. The policies of running processes are tried first: they define ports and services. */
 export async function targetOf(text: string, connection: OperatorConnection): Promise<CommandTarget> {
   return resolveIn(text, connection, await policiesOf(connection));
 }
 
-/** As `targetOf`, for orders about circuits, cooldowns and holds. */
+/** A target with circuits, cooldowns and holds. */
 export interface CircuitTarget extends CommandTarget {
   readonly target: BreakerTarget;
 }
 
+/** As `targetOf`, for orders about circuits, cooldowns and holds. */
 export async function circuitTargetOf(text: string, connection: OperatorConnection): Promise<CircuitTarget> {
   const policies = await policiesOf(connection);
   const found = await resolveIn(text, connection, policies);
