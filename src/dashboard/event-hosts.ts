@@ -70,7 +70,7 @@ export class EventHosts {
     return [...this.#keys.values()];
   }
 
-  /** The breakers at an instant. @param isOver the run has ended, so that nothing is left to wait for */
+  /** The breakers at an instant. @param isOver the run has ended: no time remains */
   breakers(nowMs: number, isOver: boolean): readonly BreakerFacts[] {
     return [...this.#hosts].map(([name, { circuits, cooldown, orders }]) => {
       const isResolver = name.startsWith(RESOLVER);
@@ -79,7 +79,7 @@ export class EventHosts {
         const order = orders.get(role);
         const orderMs = Math.max(0, (order?.untilMs ?? 0) - nowMs);
         const openMs = state === "open" ? Math.max(0, untilMs - nowMs) : 0;
-        // No event says that the time of an open circuit is over: the next call is a trial call.
+        // No event is emitted when the time of an open circuit is over: the next call is a trial call.
         const withoutOrder = state === "open" && openMs === 0 ? ("half_open" as const) : state;
         return {
           name: role,
@@ -90,10 +90,10 @@ export class EventHosts {
         };
       });
       const isCooling = cooldown !== undefined && cooldown.untilMs > nowMs;
-      const left = isCooling
+      const activeCooldown = isCooling
         ? { remainingMs: isOver ? 0 : cooldown.untilMs - nowMs, reason: cooldown.reason }
         : undefined;
-      const { state, reason, remainingMs } = combinedStatus(rows, left);
+      const { state, reason, remainingMs } = combinedStatus(rows, activeCooldown);
       return {
         kind: isResolver ? ("resolver" as const) : ("host" as const),
         name: isResolver ? name.slice(RESOLVER.length) : name,
