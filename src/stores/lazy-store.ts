@@ -15,7 +15,7 @@ import type {
 
 /** A store that is opened at the first use, and again after a failure. */
 export class LazyStore implements Store {
-  /** Not the id of the store behind it: it is used before that store is open. */
+  /** Not the id of the wrapped store: this id is used before the wrapped store is open. */
   readonly processId: string = randomUUID();
   readonly #open: () => Promise<Store>;
   #opening: Promise<Store> | undefined;

@@ -67,7 +67,7 @@ export class SqliteReader implements RecordReader {
     }
   }
 
-  /** Opens the file again if the path leads to another one now. */
+  /** Opens the file again if the path names another file now. */
   async #open(): Promise<OpenFile> {
     const identity = identityOf(this.#path);
     if (this.#file !== undefined && this.#file.identity === identity) return this.#file;
