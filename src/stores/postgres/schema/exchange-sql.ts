@@ -22,7 +22,8 @@ const MARGIN_US = 1_000_000;
  *          each window of each claim; or -1 and the position of a claim whose budget the store has lost
  *
  * The number of the exchange and its reply are stored with its process. A process that got no reply calls `resume` with
- * a higher number: it learns what the exchange did, or an exchange that still waits for a lock has no effect.
+ * a higher number. If the exchange has taken effect, `resume` returns its reply. If the exchange still waits for a
+ * lock, it has no effect, because its number is too low.
  */
 export const EXCHANGE_FUNCTIONS = `
 CREATE OR REPLACE FUNCTION clock_us() RETURNS float8 LANGUAGE sql VOLATILE AS $f$
@@ -46,7 +47,7 @@ BEGIN
   SELECT stored.*, m.budget IS NOT NULL, caller, m.claim, coalesce(m.leased, 0), coalesce(m.lease_us, 0),
       coalesce(m.entry, 0), coalesce(m.entry_us, 0), coalesce(m.turn, 0), coalesce(m.turn_start, 0), coalesce(m.due_us, 0)
     INTO b FROM (SELECT) AS one LEFT JOIN budget_members AS m ON m.budget = budget_key AND m.process = caller;
-  -- If the clock was set back, or another machine took over, time stands still until it has caught up.
+  -- If the clock was set back, or another machine took over, the time of the budget continues from the last time seen.
   b.now_us := greatest(clock + b.shift_us, b.seen_us);
   b.shift_us := b.now_us - clock;
   b.seen_us := b.now_us;
@@ -103,7 +104,7 @@ DECLARE
   claim jsonb;
   at integer;
 BEGIN
-  -- In one order, so that no two processes wait for each other.
+  -- Locked in one order, so that no two processes wait for each other.
   PERFORM pg_advisory_xact_lock(lock) FROM (SELECT DISTINCT lock_of(key) AS lock FROM unnest(keys) AS key ORDER BY lock) AS locks;
   now_us := coalesce(test_us, clock_us());
   reply := '{}';
@@ -194,7 +195,7 @@ BEGIN
         wait_us := due - b.now_us;
         binding := c + 1;
       END IF;
-      -- A process that has got units while no other one waits needs no turn: the next one that comes is first.
+      -- A process that got units while no other process waits needs no turn: the next one that asks is served first.
       IF (units = 0 OR others_of(b) > 0) AND (b.wait_due_us IS NULL OR b.wait_due_us <= due) THEN
         b.wait_due_us := due;
         b.wait_least := least_units;
@@ -218,7 +219,7 @@ BEGIN
   END IF;
 END $f$;
 
--- A process that got no reply to its last exchange: which number its last exchange had that took effect, and its reply.
+-- For a process that got no reply to its last exchange: the number and the reply of its last exchange that took effect.
 CREATE OR REPLACE FUNCTION resume(caller text, exchange_number bigint, OUT last_exchange bigint, OUT last_reply float8[])
 LANGUAGE plpgsql AS $f$
 BEGIN
