@@ -172,7 +172,10 @@ function storeNameFor(kind: "sqlite" | "redis" | "postgres", dsn: string, path: 
   const kindOfDsn = isRedisUrl(dsn) ? "redis" : isPostgresUrl(dsn) ? "postgres" : "sqlite";
   if (dsn !== "" && kindOfDsn === kind)
     return (kind === "sqlite" && !dsn.startsWith("sqlite:") ? `sqlite:${dsn}` : dsn) as StoreName;
-  const message = `backend ${kind} needs a dsn: ${DSN_EXAMPLES[kind]}`;
+  const message =
+    dsn === ""
+      ? `backend ${kind} needs a dsn: ${DSN_EXAMPLES[kind]}`
+      : `${quote(dsn)} is not a dsn of backend ${kind}; expected ${DSN_EXAMPLES[kind]}`;
   throw new ConfigError([{ where: "policy", path, message }]);
 }
 
