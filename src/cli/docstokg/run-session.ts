@@ -144,6 +144,18 @@ async function servePage(
   return page;
 }
 
+function progressOf({ settings, io, time = systemTime }: SessionOptions, run: HarvestRun, counts: RunCounts): Progress {
+  return new Progress({
+    out: io.stderr,
+    time,
+    counts,
+    queues: () => run.pipeline.queues(),
+    timeLeftMs: () => run.timeLeftMs,
+    isQuiet: settings.isQuiet,
+    hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
+  });
+}
+
 /** Lists and downloads the works, until they are done or an interrupt ends the run; then closes the run. */
 async function download(
   session: SessionOptions,
@@ -156,15 +168,7 @@ async function download(
 ): Promise<SessionOutcome> {
   const { settings, io, listWorks, signal, isListedFirst = false, isEnqueueOnly = false, time = systemTime } = session;
   const startedUs = time.monotonicUs();
-  const progress = new Progress({
-    out: io.stderr,
-    time,
-    counts,
-    queues: () => run.pipeline.queues(),
-    timeLeftMs: () => run.timeLeftMs,
-    isQuiet: settings.isQuiet,
-    hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
-  });
+  const progress = progressOf(session, run, counts);
   if (run.recovered > 0) progress.log(`${formatCount(run.recovered, "file")} recovered from an interrupted run`);
   const reload = async () => hub.reload(await session.reloadedPolicy?.());
   reloader.start({ reload, log: line => progress.log(line) });
