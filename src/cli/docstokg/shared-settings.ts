@@ -25,7 +25,7 @@ export interface SharedSettings {
 
 /**
  * The settings for workers. Undefined if no worker can join the run: the manifest is a file, or the limits are in the
- * memory of this process, so that this process and a worker together would exceed them.
+ * memory of this process. In the second case, this process and a worker together would exceed the limits.
  */
 export function joinableSettings(
   { manifest, folder }: RunPaths,

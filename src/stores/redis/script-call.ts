@@ -79,8 +79,8 @@ export function scriptCallOf(batch: RedisBatch, ledger: RedisLedger, caller: Bat
 
 /**
  * Only adds the process to the list of processes that use the store; a lease of 0 removes it. A store sends this call
- * first, because it is short: if a client that has not logged in sends more than ten words, the server closes the
- * connection instead of replying with the reason.
+ * first, because it is short. If a client that has not logged in sends more than ten words, the server closes the
+ * connection and gives no reason.
  */
 export function presenceCallOf(caller: ScriptCaller, key: string): ScriptCall {
   return { keys: [key], args: [...headOf(caller, 0), "-1"] };

@@ -61,7 +61,7 @@ export function ensureFile(path: string, isPrivate = true): bigint | undefined {
 
 /**
  * Opens the file whose inode `ensureFile` has returned. Throws for a file of another program or of a newer version of
- * this one, and does not change it: the configured path is wrong, and that program may be using the file.
+ * this one. Such a file is not changed: the configured path is wrong, and that program may be using the file.
  */
 export function openFile(
   Database: typeof DatabaseSync,
@@ -174,8 +174,8 @@ const OTHERS_MASK = 0o077;
 
 /**
  * Creates an empty file. SQLite would create it with the mode of the umask; it gives its side files the mode of the
- * database. The file gets its final name after it is closed: a process that closes any handle of a file loses all its
- * locks on that file, also those of a database that it has open.
+ * database. The file gets its final name after it is closed. A process that closes any handle of a file loses all its
+ * locks on that file, also the locks of a database that it has open.
  */
 function create(path: string, isPrivate: boolean): void {
   mkdirSync(dirname(path), { recursive: true, mode: isPrivate ? 0o700 : 0o777 });

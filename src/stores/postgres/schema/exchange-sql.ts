@@ -10,16 +10,21 @@ const MARGIN_US = 1_000_000;
 /**
  * `stores/exchange.ts` in PL/pgSQL: one exchange is one call of `exchange`, at the clock of the server.
  *
- *   call   { keys: the budgets;
- *            settlements: [position of the budget, written, returned];
- *            reports: [position, claim, units sent without a lease, units known in each window, age of that knowledge in us or -1,
- *                      us since the newest of the units sent was written];
- *            requests: [least, most, us in which units may become free, whether the use is wanted,
- *                       [[position, claim, age of the knowledge in us or -1], ...]] }
- *   reply  for each request  the units; if there are some, the delay in us and 1 if no other process uses the budgets; if
- *          there are fewer than asked for, the wait in us for the next ones; if there are none, the position of the
- *          binding claim; then 1 if another process claims stricter limits; then, if it is wanted, the units in use in
- *          each window of each claim; or -1 and the position of a claim whose budget the store has lost
+ * The argument `call` is an object. A budget is named by its position in `keys`, from 1.
+ *   keys         the budgets
+ *   settlements  for each: [budget, written units, returned units]
+ *   reports      for each: [budget, claim, units sent without a lease, units known in each window, age of that
+ *                knowledge in us or -1, us since the newest of the sent units was written]
+ *   requests     for each: [least, most, time in us within which units may become free, whether the use is wanted,
+ *                claims], with each claim as [budget, claim, age of the knowledge in us or -1]
+ *
+ * `reply` has for each request either -1 and the position of a claim whose budget the store has lost, or:
+ *   the units
+ *   if there are units: the delay in us, and 1 if no other process uses the budgets
+ *   if there are fewer units than requested: the wait in us for the next ones
+ *   if there are no units: the position of the binding claim
+ *   1 if another process claims stricter limits, otherwise 0
+ *   if the use is wanted: the units in use in each window of each claim
  *
  * The number of the exchange and its reply are stored with its process. A process that got no reply calls `resume` with
  * a higher number. If the exchange has taken effect, `resume` returns its reply. If the exchange still waits for a

@@ -220,8 +220,9 @@ BEGIN
   RETURN greatest(least_units, least(most_units, floor(lowest / (${TURNS_PER_WINDOW} * (others + 1)))));
 END $f$;
 
--- Sets offer_units, the units that the process may lease now; offer_usable_us, the time from which it may use the least
--- number of units if they are leased now (NULL if unknown); and is_alone, if no other process uses or waits for units.
+-- Sets offer_units to the units that the process may lease now. Sets offer_usable_us to the time from which it may use
+-- the least number of units if they are leased now; NULL if that is unknown. Sets is_alone to true if no other process
+-- uses or waits for units.
 CREATE OR REPLACE FUNCTION offer(b working_budget, claim_text text, least_units float8, most_units float8, ahead_us float8)
 RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
