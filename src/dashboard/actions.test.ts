@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { hubFor } from "../../test/http/kit.ts";
 import { StoreError } from "../errors.ts";
 import { Operator } from "../http/operator.ts";
 import { loadPolicy } from "../policy/load.ts";
@@ -7,7 +8,7 @@ import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { PROCESS_PREFIX, PROCESS_RECORD_US } from "../stores/process-record.ts";
 import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { type HostAction, StoreActions } from "./actions.ts";
+import { type HostAction, HubActions, StoreActions } from "./actions.ts";
 
 const policy = await loadPolicy({ env: {} });
 const OPEN: HostAction = {
@@ -77,4 +78,17 @@ test("the shadow mode of circuits has no effect on holds and on orders to close"
   assert.deepEqual(await actions.run({ ...OPEN, name: "close" }), applied);
   assert.deepEqual(await actions.run({ ...OPEN, name: "hold" }), applied);
   assert.deepEqual(await actions.run({ ...OPEN, name: "release" }), applied);
+});
+
+test("an order to open or half-open a circuit has no effect in a hub in shadow mode", async t => {
+  const hosts = { "b.example": { mode: "enforce" as const } };
+  const hub = await hubFor(t, { breakers: { mode: "shadow", hosts } });
+  const actions = new HubActions(hub);
+  const shadow = { isApplied: false, text: "this process is in shadow mode, where it has no effect" };
+  const applied = { isApplied: true, text: "applied by this process" };
+  assert.deepEqual(await actions.run(OPEN), shadow);
+  assert.deepEqual(await actions.run({ ...OPEN, name: "half-open" }), shadow);
+  assert.deepEqual(await actions.run({ ...OPEN, target: { unit: "b.example" } }), applied);
+  assert.deepEqual(await actions.run({ ...OPEN, name: "close" }), applied);
+  assert.deepEqual(await actions.run({ ...OPEN, name: "hold" }), applied);
 });

@@ -233,7 +233,12 @@ export class HubActions implements DashboardActions {
       const { rates, maxConcurrent, isForced: force } = action;
       limits.set(text, formatRates(rates), { seconds, reason, by, maxConcurrent, force });
     }
-    return APPLIED;
+    return (name === "open" || name === "half-open") && this.#isShadow(target) ? SHADOW : APPLIED;
+  }
+
+  #isShadow(target: OrderTarget): boolean {
+    if ("resolver" in target) return false;
+    return this.#hub.explain(target.unit).some(({ field, value }) => field === "breaker.mode" && value === "shadow");
   }
 
   async #changeRun({ name, failure }: RunAction): Promise<ActionResult> {
@@ -247,6 +252,7 @@ export class HubActions implements DashboardActions {
   }
 }
 
+const SHADOW: ActionResult = { isApplied: false, text: "this process is in shadow mode, where it has no effect" };
 const APPLIED: ActionResult = { isApplied: true, text: "applied by this process" };
 
 /** The target as `hub.breakers` takes it. */
