@@ -1,4 +1,4 @@
-/** Asks the operator to confirm an action and to say why, sends it, and shows what became of it. */
+/** Asks the operator to confirm an action and to give a reason, sends the action, and shows the result. */
 import type { ActionName, ActionResult } from "../src/dashboard/dashboard-state.ts";
 import { type Child, fill, h, setText } from "./dom.ts";
 import { post } from "./post.ts";
@@ -15,7 +15,7 @@ export interface ActionForm {
   readonly effect: string;
   /** Labels with further fields. */
   readonly fields?: readonly Child[];
-  /** What is sent besides the action and the reason. */
+  /** The fields that are sent besides the action and the reason. */
   readonly order: () => object;
   readonly token: string;
   readonly onResult: OnResult;

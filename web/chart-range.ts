@@ -11,7 +11,7 @@ export interface ChartRange {
 const STEPS_MIN = 60;
 const LAST_MS = 5 * 60_000;
 
-/** The last minutes until now. For a run, all of its time: until its last point, if it does not run any more. */
+/** The last minutes until now. For a run, its whole time: until now, or until its last point if the run is over. */
 export function chartRange(
   { about, series: { stepMs }, run }: Pick<DashboardState, "about" | "series" | "run">,
   points: readonly SeriesPoint[],

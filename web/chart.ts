@@ -6,7 +6,7 @@ import { clock, duration, perSecond } from "./format.ts";
 
 const WIDTH = 300;
 const HEIGHT = 48;
-/** The current value is the mean of so many steps: the value of a single second varies too much. */
+/** The current value is the mean of this many steps: the value of a single second varies too much. */
 const CURRENT_STEPS = 5;
 
 interface ChartSpec {
@@ -28,9 +28,9 @@ export class Charts {
   readonly #charts: readonly Chart[];
 
   /** @param names the series that the source has */
-  constructor(place: HTMLElement, names: ReadonlySet<SeriesName>) {
+  constructor(container: HTMLElement, names: ReadonlySet<SeriesName>) {
     this.#charts = CHARTS.filter(({ name }) => names.has(name)).map(spec => new Chart(spec));
-    fill(place, ...this.#charts.map(({ element }) => element));
+    fill(container, ...this.#charts.map(({ element }) => element));
   }
 
   draw(points: readonly SeriesPoint[], range: ChartRange): void {

@@ -6,7 +6,7 @@ interface Attributes {
   readonly [name: string]: string | number | boolean | undefined | ((event: Event) => void);
 }
 
-/** `onclick` and other functions become listeners; `true` sets an attribute without a value. */
+/** Creates an element. `onclick` and other functions become listeners; `true` sets an attribute without a value. */
 export function h<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Attributes = {},

@@ -128,7 +128,7 @@ export class HostPanel {
   }
 }
 
-/** The texts of the sections that change while the host does not. */
+/** The texts of the sections that change with time, even if the host does not change. */
 function timesLeft(host: HostState | undefined, nowMs: number): readonly string[] {
   const orders = host?.keys.flatMap(({ hold, order, totalOrder }) => [hold, order, totalOrder]) ?? [];
   const ends = [...(host?.circuits ?? []), ...orders].map(each => each?.untilMs ?? null);
@@ -221,7 +221,7 @@ function facts(
       ["granted", count(key.acquired)],
       ["refused", count(key.refused)],
     );
-    if (key.decidedBy !== null) rows.push(["decided by", shortPlace(key.decidedBy)]);
+    if (key.decidedBy !== null) rows.push(["decided by", shortSource(key.decidedBy)]);
     if (key.processes > 1) rows.push(["processes", count(key.processes)]);
   }
   if (circuit !== undefined) {
@@ -234,12 +234,12 @@ function facts(
   return rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
 }
 
-/** Each value with its source. The sources that it overrides are in the title of its row. */
+/** Each value with its effective source. The title of the row lists all sources. */
 function policyTable(values: readonly PolicyValue[]): HTMLElement {
   const rows = values.map(({ field, value, sources }) => {
-    const winner = sources.at(-1);
+    const effective = sources.at(-1);
     const all = sources.map(({ where, path }) => `${where} ${path}`).join("\n");
-    const title = visible(winner?.note === undefined ? all : `${winner.note}\n${all}`);
+    const title = visible(effective?.note === undefined ? all : `${effective.note}\n${all}`);
     const shown = Array.isArray(value)
       ? value.join(" + ")
       : typeof value === "object"
@@ -250,14 +250,14 @@ function policyTable(values: readonly PolicyValue[]): HTMLElement {
       { title },
       h("th", { scope: "row" }, field),
       h("td", {}, shown),
-      h("td", { class: "soft" }, shortPlace(winner?.where ?? "")),
+      h("td", { class: "soft" }, shortSource(effective?.where ?? "")),
     );
   });
   const head = h("tr", {}, ...["setting", "value", "decided by"].map(text => h("th", { scope: "col" }, text)));
   return h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows));
 }
 
-/** The last part of a path distinguishes files. */
-function shortPlace(where: string): string {
+/** Only the last part of a path, which distinguishes the files. */
+function shortSource(where: string): string {
   return where.includes("/") ? `…/${where.split("/").at(-1)}` : where;
 }

@@ -1,4 +1,4 @@
-/** Says that hosts are missing from the list, and asks the processes for one of them. */
+/** Tells the operator that hosts are missing from the list, and asks the processes for one of them. */
 import type { AskResult } from "../src/dashboard/dashboard-state.ts";
 import { h, setText } from "./dom.ts";
 import { count } from "./format.ts";

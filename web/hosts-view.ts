@@ -95,7 +95,7 @@ export class HostsView implements View {
         ? "No process has used this store in the last minute."
         : "No request has been sent yet.";
     setText(this.#empty, all.length === 0 ? none : "No host matches the filter.");
-    // A host without keys has only a record in the store.
+    // A host without keys is known only from a record in the store.
     const hasMatch = hosts.some(({ keys }) => keys.length > 0);
     this.#question.update(model, wanted, hasMatch);
     const selected = model.hosts.get(this.#selected);
@@ -165,8 +165,8 @@ export class HostsView implements View {
 }
 
 /** One bar for each role: its fullest window. */
-function updateBars(place: HTMLElement, keys: readonly KeyState[]): void {
-  if (place.childElementCount !== keys.length) fill(place, ...keys.map(() => meter("")));
+function updateBars(container: HTMLElement, keys: readonly KeyState[]): void {
+  if (container.childElementCount !== keys.length) fill(container, ...keys.map(() => meter("")));
   for (const [index, key] of keys.entries()) {
     const fullest = key.windows.toSorted((a, b) => b.used / b.limit - a.used / a.limit)[0];
     const text =
@@ -174,6 +174,6 @@ function updateBars(place: HTMLElement, keys: readonly KeyState[]): void {
         ? "unlimited"
         : `${fullest.used} of ${fullest.rate}${fullest.isLearned ? " (announced)" : ""}`;
     const share = fullest === undefined || fullest.limit === 0 ? 0 : fullest.used / fullest.limit;
-    setMeter(place.children[index] as HTMLElement, share, isStopped(key), `${key.role}: ${text}`);
+    setMeter(container.children[index] as HTMLElement, share, isStopped(key), `${key.role}: ${text}`);
   }
 }

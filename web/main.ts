@@ -13,7 +13,7 @@ import { hashOf, routeOf, type View } from "./view.ts";
 
 const RETRY_MS = 5000;
 const ALL: readonly SeriesName[] = ["requests", "waitMs", "throttles", "hits", "failures", "refused"];
-/** What a store records about requests, without the events of the processes. */
+/** The series of a store, which has no events of the processes. */
 const COUNTED: readonly SeriesName[] = ["requests", "waitMs", "refused"];
 const TABS: Readonly<Record<string, string>> = { hosts: "Hosts", events: "Events", processes: "Processes", run: "Run" };
 
@@ -26,7 +26,7 @@ class Page {
   #isScheduled = false;
 
   start(): void {
-    // The token is a cookie now; the address should not show it.
+    // The token is in a cookie now, so it is removed from the address bar.
     if (location.search.includes("token=")) history.replaceState(null, "", location.pathname + location.hash);
     window.addEventListener("hashchange", () => this.#showRoute());
     document.addEventListener("keydown", event => this.#onKey(event));
@@ -42,8 +42,8 @@ class Page {
       const isClosed = stream.readyState === EventSource.CLOSED;
       this.#isLive = false;
       this.#showConnection(isClosed ? "refused" : "lost");
-      // A browser does not connect again after an error status: of a proxy while the server restarts, or of a server with
-      // too many pages.
+      // After an error status the browser does not connect again. A proxy sends one while the server restarts, and the
+      // server if too many pages are connected.
       if (isClosed) setTimeout(() => this.#connect(), RETRY_MS);
     });
   }
@@ -112,7 +112,7 @@ class Page {
       byId("trouble"),
       trouble === null ? "" : `The state cannot be read now, and the page shows the last one: ${trouble}`,
     );
-    // While the connection is lost, the charts keep the time before.
+    // While the connection is lost, the charts show the time before.
     if (this.#isLive) this.#charts?.draw(model.points, chartRange(model.state, model.points, model.nowMs));
     this.#views.get(this.#shown)?.update(model);
     this.#drawTabs(model);
@@ -156,11 +156,11 @@ class Page {
     const texts = {
       live: "live",
       lost: "disconnected: trying again",
-      refused: "refused: trying again; if it stays so, open the address that the command has printed",
+      refused: "refused: trying again; if this continues, open the URL that the command has printed",
     };
-    const place = byId("connection");
-    setAttribute(place, "data-state", state);
-    setText(place, texts[state]);
+    const connection = byId("connection");
+    setAttribute(connection, "data-state", state);
+    setText(connection, texts[state]);
     if (state !== "live" && this.#model === undefined) fill(byId("main"), h("p", { class: "empty" }, texts[state]));
   }
 

@@ -6,7 +6,7 @@ export function meter(label: string): HTMLElement {
   return h("span", { class: "meter", role: "img", "aria-label": label }, h("span"));
 }
 
-/** True if calls wait for the key, or would wait for a pause. A limit that is used up without a queue needs no warning. */
+/** True if calls wait for the key, or if the key is held. A limit that is used up needs no warning if no call waits. */
 export function isStopped({ waiting, isHeld }: KeyState): boolean {
   return waiting > 0 || isHeld;
 }

@@ -1,4 +1,4 @@
-/** What the page knows: the state of the server, kept up to date by its patches. */
+/** The state of the server as the page knows it. Patches of the server keep it up to date. */
 import type {
   DashboardPatch,
   DashboardState,

@@ -30,7 +30,7 @@ export class ProcessesView implements View {
     const machines = new Set(processes.map(({ machine }) => machine)).size;
     setText(
       this.#summary,
-      `${plural(processes.length, "process").replace("processs", "processes")} on ${plural(machines, "machine")}`,
+      `${count(processes.length)} ${processes.length === 1 ? "process" : "processes"} on ${plural(machines, "machine")}`,
     );
     this.#empty.hidden = processes.length > 0;
     const rows = processes.map(process => {

@@ -82,38 +82,14 @@ export class RunView implements View {
     const drawn = JSON.stringify(run);
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
-    const share = (part: number) => (run.total === 0 ? 0 : part / run.total);
-    const bar = h("div", {
-      class: "progress",
-      role: "img",
-      "aria-label": `${run.done} of ${run.total} works done, ${run.failed} failed, ${run.pending} unfinished`,
-    });
-    for (const [name, part] of [
-      ["done", run.done],
-      ["failed", run.failed],
-    ] as const) {
-      const piece = h("span", { class: name });
-      piece.style.width = `${share(part) * 100}%`;
-      bar.append(piece);
-    }
-    const figures: readonly (readonly [string, string])[] = [
-      [count(run.done), `of ${count(run.total)} works done`],
-      [count(run.failed), "failed"],
-      [count(run.pending), "unfinished"],
-      [count(run.files), `files, ${bytes(run.bytes)}`],
-    ];
     const canRetry = run.state === "running" && state.about.actions.includes("retry");
     const isOver = run.state !== "running" && run.failed + run.pending > 0;
-    // When a killed run stopped is not known.
+    // A killed run has no recorded end.
     const endMs = run.state === "running" ? nowMs : run.endedMs;
     fill(
       this.#body,
-      bar,
-      h(
-        "ul",
-        { class: "tiles" },
-        ...figures.map(([figure, label]) => h("li", {}, h("b", {}, figure), h("span", {}, label))),
-      ),
+      progressBar(run),
+      tiles(run),
       h(
         "div",
         { class: "pair" },
@@ -164,6 +140,28 @@ export class RunView implements View {
       ),
     );
   }
+}
+
+function progressBar({ done, failed, pending, total }: RunState): HTMLElement {
+  const label = `${done} of ${total} works done, ${failed} failed, ${pending} unfinished`;
+  const bar = h("div", { class: "progress", role: "img", "aria-label": label });
+  for (const [name, works] of Object.entries({ done, failed })) {
+    const part = h("span", { class: name });
+    part.style.width = `${total === 0 ? 0 : (works / total) * 100}%`;
+    bar.append(part);
+  }
+  return bar;
+}
+
+function tiles({ done, failed, pending, total, files, bytes: stored }: RunState): HTMLElement {
+  const figures = [
+    [count(done), `of ${count(total)} works done`],
+    [count(failed), "failed"],
+    [count(pending), "unfinished"],
+    [count(files), `files, ${bytes(stored)}`],
+  ] as const;
+  const items = figures.map(([figure, label]) => h("li", {}, h("b", {}, figure), h("span", {}, label)));
+  return h("ul", { class: "tiles" }, ...items);
 }
 
 function headText({ command, state, isPaused, startedMs, endedMs, timeLeftMs }: RunState, nowMs: number): string {

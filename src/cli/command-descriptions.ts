@@ -48,9 +48,10 @@ function describe(path: readonly string[], summary: string, module: CommandModul
       return { usage: argument.required ? `<${name}>` : `[${name}]`, description: argument.description };
     }),
     flags: command.options.map(option => {
-      const [, description = "", inText] = /^(.*?)(?: \(default: (.*)\))?$/s.exec(option.description) ?? [];
-      // A negated flag such as --no-telemetry has true as its default, which help does not print either.
-      const defaultText = inText ?? option.defaultValueDescription ?? (option.negate ? undefined : option.defaultValue);
+      const [, description = "", writtenDefault] = /^(.*?)(?: \(default: (.*)\))?$/s.exec(option.description) ?? [];
+      // The default of a negated flag such as --no-telemetry is true. Help does not print it either.
+      const defaultText =
+        writtenDefault ?? option.defaultValueDescription ?? (option.negate ? undefined : option.defaultValue);
       return {
         flags: option.flags,
         long: option.long ?? option.flags,

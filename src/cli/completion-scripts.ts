@@ -43,8 +43,8 @@ function treeOf(program: string, described: readonly CommandDescription[]): Comp
   return { program, commands, flags };
 }
 
-/** Every command with the words before it. A loop in each script compares the typed words with them. */
-function steps({ commands }: CompletionTree): readonly string[] {
+/** Each command with the words before it, as a shell pattern. The scripts compare the typed words with them. */
+function commandPatterns({ commands }: CompletionTree): readonly string[] {
   return [...commands].flatMap(([parent, words]) => words.map(({ word }) => `"${parent} ${word}"`));
 }
 
@@ -59,7 +59,7 @@ ${name}() {
   local current="\${COMP_WORDS[COMP_CWORD]}" path="" candidates="" index
   for ((index = 1; index < COMP_CWORD; index++)); do
     case "$path \${COMP_WORDS[index]}" in
-      ${steps(tree).join(" | ")}) path="\${path:+$path }\${COMP_WORDS[index]}" ;;
+      ${commandPatterns(tree).join(" | ")}) path="\${path:+$path }\${COMP_WORDS[index]}" ;;
     esac
   done
   if [[ "$current" == -* ]]; then
@@ -95,7 +95,7 @@ ${name}() {
   local path_words="" word
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "$path_words $word" in
-      (${steps(tree).join("|")}) path_words="\${path_words:+$path_words }$word" ;;
+      (${commandPatterns(tree).join("|")}) path_words="\${path_words:+$path_words }$word" ;;
     esac
   done
   if [[ "$PREFIX" == -* ]]; then
@@ -131,7 +131,7 @@ function __${program}_at
     set -l path_words ""
     for word in (commandline -opc)[2..-1]
         switch "$path_words $word"
-            case ${steps(tree).join(" ")}
+            case ${commandPatterns(tree).join(" ")}
                 set path_words (string trim "$path_words $word")
         end
     end

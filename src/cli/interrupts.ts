@@ -3,7 +3,7 @@ import type { Time } from "../time/time.ts";
 import { ExitCode } from "./exit-code.ts";
 import type { Io } from "./program.ts";
 
-/** A wrapper such as npx forwards a signal that the process has already received: two this close together are one. */
+/** A wrapper such as npx forwards a signal that the process has received already: two within this time count as one. */
 const SAME_INTERRUPT_MS = 500;
 
 export interface InterruptHandlers {

@@ -22,8 +22,8 @@ export interface ReloadTarget {
 
 /**
  * Reloads the policy of a running command at SIGHUP, and with `--watch-policy` when a file of the policy changes. An
- * invalid policy is reported, and the old one stays in force. One reload runs at a time; requests that come meanwhile
- * cause one more.
+ * invalid policy is reported, and the old one stays in force. One reload runs at a time. Requests that come during a
+ * reload cause one more.
  */
 export class PolicyReloader implements Disposable {
   readonly #stops: (() => void)[] = [];
@@ -96,7 +96,7 @@ export class PolicyReloader implements Disposable {
           return [`policy not reloaded (${cause}); the old policy stays in force:`, indented(error.message)];
         },
       )
-      // A defect of a reload ends the reload, not the command.
+      // An unexpected error ends the reload, not the command.
       .catch(error => [`policy not reloaded (${cause}): ${String(error)}`])
       .then(lines => {
         for (const line of lines) if (this.#target !== undefined) target.log(line);

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { hubFor } from "../../test/http/kit.ts";
 import { StoreError } from "../errors.ts";
 import { Operator } from "../http/operator.ts";
 import { loadPolicy } from "../policy/load.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { PROCESS_PREFIX, PROCESS_RECORD_US } from "../stores/process-record.ts";
 import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { type HostAction, StoreActions } from "./actions.ts";
+import { type HostAction, HubActions, StoreActions } from "./actions.ts";
 
 const policy = await loadPolicy({ env: {} });
 const OPEN: HostAction = {
@@ -55,4 +57,38 @@ test("an order that the store has taken before it failed counts as given, and it
 test("an order that the store has not taken is an error", async () => {
   const { actions } = actionsOn(/^host /);
   await assert.rejects(actions.run(OPEN), { name: "StoreError", message: /gone/ });
+});
+
+test("the shadow mode of circuits has no effect on holds and on orders to close", async () => {
+  const time = new FakeTime();
+  const store = new MemoryStore(time).member("p");
+  const operator = new Operator(store);
+  const actions = new StoreActions(operator, policy, time);
+  const snapshot = { calls: 0, inFlight: 0, waiting: 0, keys: [], hosts: [] };
+  const orders = { sequence: 5, shadowed: [1, 2, 3, 4, 5] };
+  const next = { pid: 1, machine: "m", program: "p", startedMs: 0, writtenMs: 0, snapshot, orders };
+  await store.change(`${PROCESS_PREFIX}1`, ({ nowUs }) => ({
+    record: { next, keepUntilUs: nowUs + PROCESS_RECORD_US },
+    result: undefined,
+  }));
+  const applied = { isApplied: true, text: "applied by 1 of 1 process" };
+  const shadow = { isApplied: false, text: "applied by 0 of 1 process; 1 in shadow mode, where it has no effect" };
+  assert.deepEqual(await actions.run(OPEN), shadow);
+  assert.deepEqual(await actions.run({ ...OPEN, name: "half-open" }), shadow);
+  assert.deepEqual(await actions.run({ ...OPEN, name: "close" }), applied);
+  assert.deepEqual(await actions.run({ ...OPEN, name: "hold" }), applied);
+  assert.deepEqual(await actions.run({ ...OPEN, name: "release" }), applied);
+});
+
+test("an order to open or half-open a circuit has no effect in a hub in shadow mode", async t => {
+  const hosts = { "b.example": { mode: "enforce" as const } };
+  const hub = await hubFor(t, { breakers: { mode: "shadow", hosts } });
+  const actions = new HubActions(hub);
+  const shadow = { isApplied: false, text: "this process is in shadow mode, where it has no effect" };
+  const applied = { isApplied: true, text: "applied by this process" };
+  assert.deepEqual(await actions.run(OPEN), shadow);
+  assert.deepEqual(await actions.run({ ...OPEN, name: "half-open" }), shadow);
+  assert.deepEqual(await actions.run({ ...OPEN, target: { unit: "b.example" } }), applied);
+  assert.deepEqual(await actions.run({ ...OPEN, name: "close" }), applied);
+  assert.deepEqual(await actions.run({ ...OPEN, name: "hold" }), applied);
 });

@@ -4,9 +4,11 @@ import type { OrderRequest, OrderTarget } from "../breaker/orders.ts";
 import { formatRates, parseRates, type Rate } from "../core/limits/rate.ts";
 import { isOrderReason, REASON_FORM } from "../core/text/order-reason.ts";
 import { redactedText } from "../core/text/redaction.ts";
+import type { OpenReason } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
 import { giveLimitOrder } from "../http/limit-command.ts";
 import { type Acknowledgement, type Operator, UnconfirmedOrderError } from "../http/operator.ts";
+import { orderEffects } from "../http/order-effects.ts";
 import { checkWantedLimits } from "../policy/limit-order-check.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { commonName } from "../policy/partition-name.ts";
@@ -15,7 +17,7 @@ import { serviceOfName, withoutTier } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
 import type { ActionName, ActionResult, DashboardState, HostActionName, RunActionName } from "./dashboard-state.ts";
 
-/** An order of the operator about a host, a role of it or a resolver, checked. */
+/** A validated order of the operator for a host, one of its roles, or a resolver. */
 export interface HostAction {
   readonly name: HostActionName;
   readonly target: OrderTarget;
@@ -25,9 +27,9 @@ export interface HostAction {
   readonly seconds: number;
   /** Only for `set-limit`; empty for the others. */
   readonly rates: readonly Rate[];
-  /** Only for `set-limit`; undefined if the order leaves it as it is. */
+  /** Only for `set-limit`; undefined if the order does not change it. */
   readonly maxConcurrent: number | undefined;
-  /** Only for `set-limit`: the limits replace those of the policy, also by looser ones. */
+  /** Only for `set-limit`: the limits replace those of the policy, even if they are looser. */
   readonly isForced: boolean;
   /** One line. */
   readonly reason: string;
@@ -35,7 +37,7 @@ export interface HostAction {
   readonly by: string;
 }
 
-/** An order of the operator about the run, checked. */
+/** A validated order of the operator for the run. */
 export interface RunAction {
   readonly name: RunActionName;
   readonly targetText: string;
@@ -59,12 +61,12 @@ export interface RunControls {
   retry(failure: string): Promise<number>;
 }
 
-/** Processes are notified at once, so a process that needs longer is busy or gone. */
+/** How long an action waits for the processes. They are notified at once: one that needs longer is busy or gone. */
 const ACKNOWLEDGED_WITHIN_MS = 2000;
 const RESOLVER = "resolver ";
 const HOST_ACTIONS = ["open", "close", "half-open", "hold", "release", "set-limit", "reset-limit"] as const;
 const TIMED: ReadonlySet<ActionName> = new Set(["open", "hold", "set-limit"]);
-/** The end of the refusal of a rate that is looser than the policy. */
+/** The end of the message that refuses a rate looser than the policy. */
 const FORCE_HINT = "choose “Replace the policy” to set it anyway";
 
 type OrderFields = Readonly<Record<string, unknown>>;
@@ -160,27 +162,20 @@ export class StoreActions implements DashboardActions {
   async run(action: HostAction | RunAction): Promise<ActionResult> {
     if (!("target" in action)) throw new RangeError(`the run cannot be changed from here: ${action.name}`);
     try {
-      return await this.#give(action);
+      return await this.#order(action);
     } catch (error) {
-      // The order is in force, so it must be logged as an action that was carried out.
+      // The order is in the store, so it is logged as an action that was carried out.
       if (error instanceof UnconfirmedOrderError) return { isApplied: false, text: redactedText(error.message) };
       throw error;
     }
   }
 
-  async #give(action: HostAction): Promise<ActionResult> {
+  async #order(action: HostAction): Promise<ActionResult> {
     const { name, target, seconds, reason } = action;
     if (name === "set-limit" || name === "reset-limit") return this.#changeLimit(action, name);
-    const ordered = { ms: seconds * 1000, reason: operatorReason(reason) };
-    const request: OrderRequest =
-      name === "open"
-        ? { kind: "open", ...ordered, isReplacing: true }
-        : name === "hold"
-          ? { kind: "hold", ...ordered }
-          : { kind: name };
-    const { sequence } = await this.#operator.order(target, request);
+    const { sequence } = await this.#operator.order(target, requestOf(name, seconds * 1000, operatorReason(reason)));
     const acknowledgements = await this.#operator.acknowledgements([sequence], this.#time, ACKNOWLEDGED_WITHIN_MS);
-    return resultOf(acknowledgements);
+    return resultOf(orderEffects(name, acknowledgements));
   }
 
   async #changeLimit(action: HostAction, kind: "set-limit" | "reset-limit"): Promise<ActionResult> {
@@ -200,6 +195,15 @@ export class StoreActions implements DashboardActions {
     ];
     return { isApplied, text: [text, ...remarks].join("; ") };
   }
+}
+
+function requestOf(
+  name: Exclude<HostActionName, "set-limit" | "reset-limit">,
+  ms: number,
+  reason: OpenReason,
+): OrderRequest {
+  if (name === "open") return { kind: "open", ms, reason, isReplacing: true };
+  return name === "hold" ? { kind: "hold", ms, reason } : { kind: name };
 }
 
 /** Orders to the hub of this process. With a shared store they apply to the other processes too. */
@@ -229,7 +233,12 @@ export class HubActions implements DashboardActions {
       const { rates, maxConcurrent, isForced: force } = action;
       limits.set(text, formatRates(rates), { seconds, reason, by, maxConcurrent, force });
     }
-    return APPLIED;
+    return (name === "open" || name === "half-open") && this.#isShadow(target) ? SHADOW : APPLIED;
+  }
+
+  #isShadow(target: OrderTarget): boolean {
+    if ("resolver" in target) return false;
+    return this.#hub.explain(target.unit).some(({ field, value }) => field === "breaker.mode" && value === "shadow");
   }
 
   async #changeRun({ name, failure }: RunAction): Promise<ActionResult> {
@@ -243,6 +252,7 @@ export class HubActions implements DashboardActions {
   }
 }
 
+const SHADOW: ActionResult = { isApplied: false, text: "this process is in shadow mode, where it has no effect" };
 const APPLIED: ActionResult = { isApplied: true, text: "applied by this process" };
 
 /** The target as `hub.breakers` takes it. */
@@ -283,8 +293,8 @@ function circuitTargetOf(host: string, role: string): OrderTarget {
 }
 
 /**
- * The page shows a budget for each tier, partition and host of a service; orders for rates are for all tiers and
- * partitions, and for all hosts of a service.
+ * The page shows a budget for each tier, each partition and each host of a service. An order about rates is for all
+ * tiers and partitions, and for all hosts of the service.
  */
 function limitTargetOf(host: string, role: string): OrderTarget {
   const target = targetOf(withoutTier(commonName(host)), role);

@@ -10,9 +10,13 @@ const LEVEL = 1_000_000;
 const RANK_MAX = LEVEL - 1;
 
 /**
- * How much attention a host needs, and why. The levels are, the highest first: an open circuit; a half-open circuit; limits
- * that are looser than the policy, cooldowns, and a pace that a server has slowed down; a queue; recent failures; a long
- * window that is nearly used. Within a level, the larger number comes first.
+ * How much attention a host needs, and why. Within a level, the larger amount comes first. The levels:
+ *   6  an open circuit
+ *   5  a half-open circuit
+ *   4  limits looser than the policy, a cooldown, or a pace that a server has slowed down
+ *   3  a queue
+ *   2  recent failures
+ *   1  a long window that is nearly used
  */
 export function attentionOf(host: Unranked): Pick<HostState, "attention" | "why"> {
   const rank = (level: number, amount: number, why: string) => ({

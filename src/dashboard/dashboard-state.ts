@@ -23,9 +23,9 @@ export interface OrderState {
   readonly reason: string;
   readonly by: string;
   readonly untilMs: number | null;
-  /** True if it allows more than the policy. */
+  /** True if the order allows more than the policy. */
   readonly isLooser: boolean;
-  /** The limits of the policy that they replace or tighten, as `limits`; empty if there are none. */
+  /** The limits of the policy that the order replaces or tightens, as `limits`; empty if there are none. */
   readonly policyLimits: string;
 }
 
@@ -64,7 +64,7 @@ export interface KeyState {
   readonly hold: HoldState | null;
   /** The order of an operator that has changed its limits; null if there is none. */
   readonly order: OrderState | null;
-  /** The same for a total that its requests count in. */
+  /** The order of an operator that has changed a total that counts its requests; null if there is none. */
   readonly totalOrder: TotalOrderState | null;
   /** The pace learned by AIMD; 1 is full pace. */
   readonly pace: number;
@@ -74,7 +74,7 @@ export interface KeyState {
   readonly processes: number;
 }
 
-/** The circuit of one role of a host, or of a resolver, whose role is empty. */
+/** The circuit of one role of a host. For the circuit of a resolver, `role` is empty. */
 export interface CircuitRowState {
   readonly role: string;
   readonly state: CircuitStateName;
@@ -119,7 +119,7 @@ export interface ProcessState {
   readonly waiting: number;
   /** Number of keys that it lists. */
   readonly keys: number;
-  /** True if it has more: a process publishes its busiest keys, and those that operators ask for. */
+  /** True if it has more keys: a process publishes its busiest keys, and those that operators ask for. */
   readonly isPartial: boolean;
 }
 
@@ -148,7 +148,7 @@ export interface EventRow {
   readonly text: string;
   /** `bad`: a failure or an opening. `warn`: a throttle, a refusal or a slower pace. `info`: everything else. */
   readonly level: "bad" | "warn" | "info";
-  /** True for events of ordinary requests and for refusals, which the page hides unless asked; only a sample is sent. */
+  /** True for events of ordinary requests and for refusals. The page hides them by default, and gets only a sample. */
   readonly isRoutine: boolean;
 }
 
@@ -202,7 +202,7 @@ export interface RunState {
   readonly pending: number;
   readonly files: number;
   readonly bytes: number;
-  /** Estimated time until the limits have admitted the pending works; null if unknown or if the run does not work. */
+  /** Estimated time until the limits have admitted the pending works; null if unknown, or if the run is not running. */
   readonly timeLeftMs: number | null;
   readonly failures: readonly { readonly reason: string; readonly works: number }[];
   readonly resolvers: readonly { readonly resolver: string; readonly asked: number; readonly stored: number }[];
@@ -229,9 +229,9 @@ export interface AboutState {
 }
 
 /**
- * The actions of an operator on a host, a role of it or a resolver, or on the run of this process. While a host is held, its
- * calls wait instead of failing; `release` ends this. `set-limit` changes the limits of a host; `reset-limit` ends this.
- * `retry` adds failed works to the run.
+ * The actions of an operator on a host, one of its roles or a resolver, or on the run of this process. `hold` makes the
+ * calls to a host wait instead of failing, and `release` ends this. `set-limit` changes the limits of a host, and
+ * `reset-limit` ends this. `retry` adds failed works to the run.
  */
 export type ActionName =
   | "open"
@@ -257,9 +257,9 @@ export interface ActionResult {
   readonly text: string;
 }
 
-/** The answer to a question for a host. */
+/** The answer of the processes that were asked to list a host. */
 export interface AskResult {
-  /** True if it is listed now. */
+  /** True if the host is listed now. */
   readonly isListed: boolean;
   /** `no running process has called api.example.org`. */
   readonly text: string;
@@ -281,11 +281,11 @@ export interface DashboardState {
   readonly series: SeriesState;
   readonly events: readonly EventRow[];
   readonly run: RunState | null;
-  /** Why the source cannot be read now; null if it can. The rest is then the last state that was read. */
+  /** Why the source cannot be read now; null if it can. If set, the other fields are the last state that was read. */
   readonly trouble: string | null;
 }
 
-/** What has changed since the message before. Absent members have not changed. */
+/** The changes since the previous message. Absent members have not changed. */
 export interface DashboardPatch {
   readonly nowMs: number;
   readonly totals?: Totals;
@@ -294,7 +294,7 @@ export interface DashboardPatch {
   /** Names of hosts that are no longer listed. */
   readonly gone?: readonly string[];
   readonly processes?: readonly ProcessState[];
-  /** The complete charts, because their steps have another length or begin after those that were sent. */
+  /** The complete charts, if their steps have another length or begin after those that were sent. */
   readonly series?: SeriesState;
   /** New steps, and the last ones again while they grow. */
   readonly points?: readonly SeriesPoint[];

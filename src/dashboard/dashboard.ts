@@ -23,21 +23,21 @@ export interface DashboardOptions {
    */
   readonly basePath?: string | undefined;
   /**
-   * The secret of the address `?token=…`, at least 16 characters; it becomes a cookie of the browser. False if the
+   * The secret in the URL (`?token=…`), at least 16 characters. The browser keeps it as a cookie. False if the
    * application has checked the user before it calls the handler. @default a random one, see `Dashboard.token`
    */
   readonly token?: string | false | undefined;
   /**
-   * The host names under which the server may be called, without a port. Others are refused, so that no other site can
-   * reach the page through DNS. `any` for a server that is known by many names, behind a token or a proxy that checks
-   * them. @default ["127.0.0.1", "[::1]", "localhost"]
+   * The host names under which the server may be called, without a port. Requests under other names are refused, so
+   * that another site cannot reach the page by DNS rebinding. `any` for a server that is known by many names, behind a
+   * token or a proxy that checks them. @default ["127.0.0.1", "[::1]", "localhost"]
    */
   readonly hosts?: readonly string[] | "any" | undefined;
   /** The page shows the state, and every action is refused. @default false */
   readonly isReadOnly?: boolean | undefined;
   /**
-   * Called with each action that was carried out, such as for an audit log. The page gets its answer when the function has
-   * returned, or its promise is settled. If it fails, the action is not undone, and the page shows the error.
+   * Called with each action that was carried out, such as for an audit log. The page gets its answer when the function
+   * has returned, or its promise is settled. If it fails, the action is not undone, and the page shows the error.
    * @default none
    */
   readonly onAction?: ((action: PerformedAction) => void) | undefined;
@@ -46,12 +46,12 @@ export interface DashboardOptions {
 }
 
 /**
- * A handler for requests of a Node server. Mount it in `node:http`, Express or Fastify. If the framework has read the body
- * of a request, the request must have it as `body`, as in Express.
+ * A handler for requests of a Node server. Mount it in `node:http`, Express or Fastify. If the framework has read the
+ * body of a request, the request must have it as `body`, as in Express.
  */
 export interface Dashboard {
   (request: IncomingMessage, response: ServerResponse): void;
-  /** The secret of the address; undefined with `token: false`. */
+  /** The secret in the URL; undefined with `token: false`. */
   readonly token: string | undefined;
   /** Ends the connections of all pages and stops listening to the hub. The hub stays open. */
   close(): Promise<void>;
@@ -103,18 +103,13 @@ class DashboardServer {
     this.token = token === false ? undefined : token;
     this.#source = source;
     this.#basePath = basePath;
-    this.#guard = {
-      token: this.token,
-      hosts: allowedHosts(hosts),
-    };
+    this.#guard = { token: this.token, hosts: allowedHosts(hosts) };
     this.#actions = options.isReadOnly ? undefined : source.actions;
     this.#onAction = options.onAction;
     this.#time = time;
     this.#canAsk = source.ask !== undefined && !options.isReadOnly;
-    const about = {
-      ...{ ...source.about, actions: this.#actions?.names ?? [] },
-      ...{ canAsk: this.#canAsk, actionToken: this.#actionToken },
-    };
+    const actions = this.#actions?.names ?? [];
+    const about = { ...source.about, actions, canAsk: this.#canAsk, actionToken: this.#actionToken };
     this.#feed = new LiveFeed(source, about, time);
   }
 
@@ -123,7 +118,7 @@ class DashboardServer {
     // A browser that disconnects in the middle of a response must not end the process.
     response.on("error", () => undefined);
     if (request.method !== "POST") request.resume();
-    // Not resolved against a base URL: a path that begins with two slashes would be another host.
+    // Not resolved against a base URL: a path that begins with two slashes would name another host.
     const url = request.url?.startsWith("/") ? URL.parse(`http://dashboard.invalid${request.url}`) : null;
     const path = url === null ? undefined : this.#pathBelowBase(url.pathname);
     if (url === null || path === undefined) return sendText(response, 404, "404: not found\n");
@@ -147,11 +142,11 @@ class DashboardServer {
   }
 
   async #serve(path: string, url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method === "POST") return this.#act(path, request, response);
+    if (request.method === "POST") return this.#post(path, request, response);
     switch (path) {
       case "":
       case "/":
-        return hasSlash(request) ? this.#sendPage(request, response) : redirectToFolder(request, response);
+        return endsWithSlash(request) ? this.#sendPage(request, response) : redirectToFolder(request, response);
       case "/stream":
         if (request.method !== "GET") sendText(response, 405, "405: only GET is served here\n");
         else if (!(await this.#feed.connect(response))) sendText(response, 503, "503: too many pages are connected\n");
@@ -171,7 +166,7 @@ class DashboardServer {
     }
   }
 
-  async #act(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #post(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const actions = this.#actions;
     if (path === "/ask") return this.#ask(request, response);
     if (path !== "/actions") return sendText(response, 404, "404: not found\n");
@@ -180,7 +175,7 @@ class DashboardServer {
     const action = parseAction(await jsonBody(request), actions.names, await this.#feed.read(), from);
     const result = await actions.run(action);
     this.#source.log.addLine({ atMs: this.#time.wallMs(), ...actionLine(action, from, result) });
-    const problem = await this.#report(performedAction(action, from, result));
+    const problem = await this.#notifyApplication(performedAction(action, from, result));
     await this.#feed.refreshAfterChange();
     sendJson(response, problem === undefined ? result : { ...result, text: `${result.text}; ${problem}` });
   }
@@ -195,7 +190,7 @@ class DashboardServer {
   }
 
   /** Calls `onAction`. Returns the problem if that fails: the action stays applied, and the operator sees the problem. */
-  async #report(action: PerformedAction): Promise<string | undefined> {
+  async #notifyApplication(action: PerformedAction): Promise<string | undefined> {
     try {
       await this.#onAction?.(action);
       return undefined;
@@ -217,7 +212,7 @@ class DashboardServer {
   }
 
   async #sendPage(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Not by a redirect: a browser that came from another site would not send a strict cookie after it.
+    // Set with the page itself: after a redirect, a browser that came from another site would not send a strict cookie.
     if (this.token !== undefined)
       response.setHeader("set-cookie", `${cookieName(this.token)}=${this.token}; Path=/; HttpOnly; SameSite=Strict`);
     await this.#sendFile("index.html", request, response);
@@ -247,14 +242,14 @@ function fullUrl({ originalUrl, url = "" }: MountedRequest): string {
   return originalUrl ?? url;
 }
 
-/** The page loads its files by relative addresses, which need the slash. */
-function hasSlash(request: MountedRequest): boolean {
+/** The page loads its files by relative URLs, which need the slash at the end. */
+function endsWithSlash(request: MountedRequest): boolean {
   return fullUrl(request).split("?", 1)[0]?.endsWith("/") ?? false;
 }
 
 function redirectToFolder(request: MountedRequest, response: ServerResponse): void {
   const [path = "", query] = fullUrl(request).split("?", 2);
-  // A path that begins with two slashes would be another host. Browsers read a backslash as a slash.
+  // A path that begins with two slashes would name another host. Browsers read a backslash as a slash.
   const location = `/${path.replace(/^[/\\]+/, "")}/${query === undefined ? "" : `?${query}`}`;
   response.writeHead(302, { location }).end();
 }

@@ -9,8 +9,14 @@ interface ReportedCooldown {
   readonly reason: string;
 }
 
+interface ReportedCircuit {
+  readonly state: CircuitStateName;
+  readonly untilMs: number;
+}
+
 interface HostEvents {
-  readonly circuits: Map<string, { readonly state: CircuitStateName; readonly untilMs: number }>;
+  /** By role. */
+  readonly circuits: Map<string, ReportedCircuit>;
   cooldown: ReportedCooldown | undefined;
   /** Orders of an operator that open one role, by role. */
   readonly orders: Map<string, ReportedCooldown>;
@@ -70,30 +76,19 @@ export class EventHosts {
     return [...this.#keys.values()];
   }
 
-  /** The breakers at an instant. @param isOver the run has ended, so that nothing is left to wait for */
+  /** The breakers at an instant. @param isOver the run has ended: no time remains */
   breakers(nowMs: number, isOver: boolean): readonly BreakerFacts[] {
     return [...this.#hosts].map(([name, { circuits, cooldown, orders }]) => {
       const isResolver = name.startsWith(RESOLVER);
       const rows = [...new Set([...circuits.keys(), ...orders.keys()])].map(role => {
-        const { state, untilMs } = circuits.get(role) ?? { state: "closed" as const, untilMs: 0 };
-        const order = orders.get(role);
-        const orderMs = Math.max(0, (order?.untilMs ?? 0) - nowMs);
-        const openMs = state === "open" ? Math.max(0, untilMs - nowMs) : 0;
-        // No event says that the time of an open circuit is over: the next call is a trial call.
-        const withoutOrder = state === "open" && openMs === 0 ? ("half_open" as const) : state;
-        return {
-          name: role,
-          state: orderMs > 0 ? ("open" as const) : withoutOrder,
-          reason: orderMs > 0 && order !== undefined ? order.reason : "failures",
-          remainingMs: isOver ? 0 : Math.max(openMs, orderMs),
-          probes: 0,
-        };
+        const row = circuitRow(role, circuits.get(role), orders.get(role), nowMs);
+        return isOver ? { ...row, remainingMs: 0 } : row;
       });
       const isCooling = cooldown !== undefined && cooldown.untilMs > nowMs;
-      const left = isCooling
+      const activeCooldown = isCooling
         ? { remainingMs: isOver ? 0 : cooldown.untilMs - nowMs, reason: cooldown.reason }
         : undefined;
-      const { state, reason, remainingMs } = combinedStatus(rows, left);
+      const { state, reason, remainingMs } = combinedStatus(rows, activeCooldown);
       return {
         kind: isResolver ? ("resolver" as const) : ("host" as const),
         name: isResolver ? name.slice(RESOLVER.length) : name,
@@ -136,4 +131,25 @@ export class EventHosts {
     this.#keys.set(id, key);
     return key;
   }
+}
+
+/** The circuit of a role at an instant. An order of an operator opens it, whatever its state is. */
+function circuitRow(
+  role: string,
+  { state, untilMs }: ReportedCircuit = { state: "closed", untilMs: 0 },
+  order: ReportedCooldown | undefined,
+  nowMs: number,
+) {
+  const orderMs = Math.max(0, (order?.untilMs ?? 0) - nowMs);
+  const openMs = state === "open" ? Math.max(0, untilMs - nowMs) : 0;
+  // No event is emitted when the time of an open circuit is over: the next call is a trial call.
+  const withoutOrder = state === "open" && openMs === 0 ? "half_open" : state;
+  const isOrdered = order !== undefined && orderMs > 0;
+  return {
+    name: role,
+    state: isOrdered ? ("open" as const) : withoutOrder,
+    reason: isOrdered ? order.reason : "failures",
+    remainingMs: Math.max(openMs, orderMs),
+    probes: 0,
+  };
 }

@@ -4,13 +4,13 @@ import type { EventRow } from "./dashboard-state.ts";
 import { eventRow, isRoutineEvent } from "./event-row.ts";
 
 const KEPT_MAX = 500;
-/** Ordinary requests between two messages to the page; further ones are only in the charts. */
+/** Lines of ordinary requests in one message to the page. Further requests are only in the charts. */
 const ROUTINE_MAX = 40;
 
 /** The latest events, as lines of the page. Holds a bounded number of them. */
 export class EventLog {
   #notable: EventRow[] = [];
-  /** Not kept for pages that connect later. */
+  /** Lines of ordinary requests since the last message. They are not kept for pages that connect later. */
   #routine: EventRow[] = [];
   #seq = 0;
 
@@ -22,13 +22,13 @@ export class EventLog {
     this.#add(eventRow(redacted(event), this.#seq));
   }
 
-  /** Adds a line with a number of its own. */
+  /** Adds a line that does not come from an event. */
   addLine(line: Omit<EventRow, "seq">): void {
     this.#seq += 1;
     this.#add({ seq: this.#seq, ...line });
   }
 
-  /** Forgets all lines. The numbers go on, so that a page takes later lines for new ones. */
+  /** Forgets all lines. The numbers continue, so that a page shows later lines as new ones. */
   clear(): void {
     this.#notable = [];
     this.#routine = [];

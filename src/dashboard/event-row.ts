@@ -4,7 +4,7 @@ import type { EventRow } from "./dashboard-state.ts";
 
 type Described = Pick<EventRow, "text" | "level">;
 
-/** Longer texts come from a server or an operator; the page shows their beginning. */
+/** A longer text comes from a server or an operator. The page shows its beginning. */
 const TEXT_MAX = 300;
 
 /** An event as a line of the page. `event` must be redacted. */
@@ -24,7 +24,7 @@ export function eventRow(event: TelemetryEvent, seq: number): EventRow {
   };
 }
 
-/** Events of ordinary requests, and refusals: an outage refuses every call, and the opening of the circuit says it once. */
+/** Events of ordinary requests, and refusals: an outage refuses every call, and one event of the circuit is enough. */
 export function isRoutineEvent(event: TelemetryEvent): boolean {
   switch (event.event_type) {
     case "ratelimit.acquire":
@@ -47,10 +47,10 @@ export function isRoutineEvent(event: TelemetryEvent): boolean {
 function described(event: TelemetryEvent): Described {
   switch (event.event_type) {
     case "breaker_state_change": {
-      const how = event.new === "open" ? ` for ${Math.ceil(event.reset_timeout_s)} s` : "";
+      const duration = event.new === "open" ? ` for ${Math.ceil(event.reset_timeout_s)} s` : "";
       const origin = event.from_peer ? ", reported by another process" : "";
       const level = event.new === "open" ? "bad" : "info";
-      return line(`circuit ${event.old} → ${event.new}${how}${origin}`, level);
+      return line(`circuit ${event.old} → ${event.new}${duration}${origin}`, level);
     }
     case "breaker_cooldown_set": {
       const seconds = Math.max(0, Math.ceil((event.until - event.ts) / 1000));
@@ -67,8 +67,8 @@ function described(event: TelemetryEvent): Described {
     case "limit_ordered": {
       const by = event.by === "" ? "" : ` (${event.by})`;
       const looser = event.is_looser ? ", looser than the policy" : "";
-      const how = event.seconds > 0 ? ` for ${Math.ceil(event.seconds)} s` : "";
-      return line(`limit ${event.old} → ${event.new}${how}${looser}: ${event.reason}${by}`, "warn");
+      const duration = event.seconds > 0 ? ` for ${Math.ceil(event.seconds)} s` : "";
+      return line(`limit ${event.old} → ${event.new}${duration}${looser}: ${event.reason}${by}`, "warn");
     }
     case "policy_loaded":
       return line(`policy ${event.config_hash.slice(0, 12)} loaded`);

@@ -42,18 +42,18 @@ export interface KeyFact
   readonly decidedBy?: DecidedBy | null;
 }
 
-/** The keys of one process, and the age of what is known about them. */
+/** The keys of one process, and how old their state is. */
 export interface KeyFacts {
   readonly keys: readonly KeyFact[];
   readonly ageMs: number;
 }
 
-/** An instant that is computed again from a duration differs by the time that passed in between. */
+/** Instants that are computed from remaining times differ a little. Two that are closer than this are the same. */
 const SAME_INSTANT_MS = 1500;
 
 /**
- * Every host, service and resolver with a breaker or a key, the one that needs most attention first. `before` keeps
- * instants stable: a host is equal to itself in the state before as long as nothing has happened to it.
+ * Every host, service and resolver with a breaker or a key, the one that needs most attention first. Instants that have
+ * not changed are taken from the previous state `before`, so that an unchanged host has equal states.
  */
 export function hostStates(
   breakers: readonly BreakerFacts[],
@@ -67,9 +67,9 @@ export function hostStates(
       const roles = keys.get(snapshot.key) ?? new Map<string, KeyState>();
       keys.set(snapshot.key, roles);
       const shown = before.get(snapshot.key)?.keys.find(({ role }) => role === snapshot.role);
-      const one = keyState(snapshot, ageMs, nowMs, shown);
+      const state = keyState(snapshot, ageMs, nowMs, shown);
       const known = roles.get(snapshot.role);
-      roles.set(snapshot.role, known === undefined ? one : joined(known, one));
+      roles.set(snapshot.role, known === undefined ? state : merged(known, state));
     }
   }
   const shownName = ({ kind, name }: BreakerFacts) => (kind === "resolver" ? `resolver ${name}` : name);
@@ -170,11 +170,11 @@ function orderState(order: LimitOrderSnapshot, ageMs: number, nowMs: number, bef
 }
 
 /** One key in two processes: usage is added up, and the other fields have the worse value. */
-function joined(a: KeyState, b: KeyState): KeyState {
+function merged(a: KeyState, b: KeyState): KeyState {
   const later = b.newCallMs > a.newCallMs ? b : a;
   return {
     role: a.role,
-    windows: joinedWindows(a.windows, b.windows),
+    windows: mergedWindows(a.windows, b.windows),
     acquired: a.acquired + b.acquired,
     refused: a.refused + b.refused,
     inFlight: a.inFlight + b.inFlight,
@@ -194,8 +194,8 @@ function joined(a: KeyState, b: KeyState): KeyState {
   };
 }
 
-/** Processes with different policies have different windows; windows of the same rate are joined. */
-function joinedWindows(a: readonly WindowState[], b: readonly WindowState[]): readonly WindowState[] {
+/** Processes with different policies have different windows; windows of the same rate are merged. */
+function mergedWindows(a: readonly WindowState[], b: readonly WindowState[]): readonly WindowState[] {
   const byRate = new Map(a.map(window => [window.rate, window]));
   for (const window of b) {
     const known = byRate.get(window.rate);

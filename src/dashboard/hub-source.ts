@@ -21,9 +21,9 @@ const SERIES_KEEP_MS = 15 * 60_000;
 export interface HubSourceOptions {
   /** Reads the run that the hub works for. @default none */
   readonly readRun?: (() => Promise<RunState | null>) | undefined;
-  /** Reads what was tried for a work of the run. @default none */
+  /** Reads the attempts for a work of the run. @default none */
   readonly readHistory?: ((key: string) => Promise<WorkHistoryState | undefined>) | undefined;
-  /** @default none: the page only shows */
+  /** @default none: the page is read-only */
   readonly actions?: DashboardActions | undefined;
 }
 
@@ -107,7 +107,7 @@ export class HubSource implements DashboardSource {
 
   #take(event: HubEvent): void {
     const ts = this.#time.wallMs();
-    // Most events belong to ordinary requests. Without a page only their counts are needed, and those need no envelope.
+    // Most events belong to ordinary requests. Without a page only their counts are needed, and these need no envelope.
     const isCounted = !this.#isWatched && isRoutineEvent(event as TelemetryEvent);
     const stamped = (isCounted ? event : { ...event, ts, run_id: "", config_hash: "" }) as TelemetryEvent;
     this.#series.take(stamped, ts);

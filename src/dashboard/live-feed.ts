@@ -9,10 +9,10 @@ import { StateDelta } from "./state-delta.ts";
 /** Pages that may be connected at once. */
 const CLIENTS_MAX = 32;
 /** A connection with more unread bytes is closed. The browser connects again and gets the whole state. */
-const BACKLOG_MAX = 8_000_000;
-/** From the start of one read to the next. Below a second, in which a change must be drawn. */
+const BACKLOG_BYTES_MAX = 8_000_000;
+/** From the start of one read to the start of the next. A change must be drawn within a second. */
 const REFRESH_MS = 900;
-/** A comment is sent after so many refreshes. It keeps connections open through proxies, and fails if a page is gone. */
+/** Refreshes between two comments, which keep connections open through proxies, and fail if a page is gone. */
 const HEARTBEAT_REFRESHES = 15;
 
 const EMPTY: SourceState = {
@@ -74,7 +74,7 @@ export class LiveFeed {
     return this.#reading;
   }
 
-  /** For a change of the source, so that it shows at once: a read that has begun before the change may lack it. */
+  /** Shows a change of the source at once. A read that began before the change may lack it, so another one follows. */
   async refreshAfterChange(): Promise<void> {
     await this.#reading;
     await this.refresh();
@@ -102,7 +102,7 @@ export class LiveFeed {
     this.#clients.clear();
   }
 
-  /** A read that takes long is followed by a pause of the same length, so that the process has time for its own work. */
+  /** After a long read comes a pause of at least the same length, so that the process has time for its own work. */
   #schedule(readMs: number): void {
     if (this.#isClosed || this.#clients.size === 0 || this.#timer !== undefined) return;
     this.#timer = this.#time.setTimer(Math.max(REFRESH_MS - readMs, readMs), () => {
@@ -128,7 +128,7 @@ export class LiveFeed {
   #send(event: string, data: string): void {
     const text = messageText(event, data);
     for (const client of this.#clients) {
-      if (client.writableLength <= BACKLOG_MAX) client.write(text);
+      if (client.writableLength <= BACKLOG_BYTES_MAX) client.write(text);
       else {
         client.destroy();
         this.#disconnect(client);

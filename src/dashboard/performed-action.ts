@@ -10,7 +10,7 @@ export interface PerformedAction {
   readonly target: string;
   /** For `open`, `hold` and `set-limit`: how long. */
   readonly seconds: number;
-  /** For `set-limit`: `2/SECOND, max_concurrent 3`, with `, forced` if they replace those of the policy; else empty. */
+  /** For `set-limit`: `2/SECOND, max_concurrent 3`, and `, forced` if these replace the policy; otherwise empty. */
   readonly rates: string;
   /** The reason that the operator has given. */
   readonly reason: string;
@@ -35,7 +35,7 @@ export function actionLine(
 ): Omit<EventRow, "seq" | "atMs"> {
   return {
     type: "operator",
-    ...placeOf(action),
+    ...hostAndRoleOf(action),
     text: `${VERBS[action.name](action)} by an operator (${from}): ${action.reason}; ${text}`,
     level: isApplied ? "info" : "warn",
     isRoutine: false,
@@ -53,7 +53,7 @@ const VERBS: Readonly<Record<ActionName, (action: HostAction | RunAction) => str
   "reset-limit": () => "limit reset",
   pause: () => "run paused",
   resume: () => "run resumed",
-  retry: ({ targetText }) => `${targetText} are tried again, asked for`,
+  retry: ({ targetText }) => `${targetText} retried`,
 };
 
 function ratesText(action: HostAction | RunAction): string {
@@ -62,7 +62,7 @@ function ratesText(action: HostAction | RunAction): string {
 }
 
 /** The host and role that an action concerns; empty for the run. */
-function placeOf(action: HostAction | RunAction): { readonly host: string; readonly role: string } {
+function hostAndRoleOf(action: HostAction | RunAction): { readonly host: string; readonly role: string } {
   if (!("target" in action)) return { host: "", role: "" };
   const { target } = action;
   if ("resolver" in target) return { host: `resolver ${target.resolver}`, role: "" };

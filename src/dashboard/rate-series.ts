@@ -18,8 +18,8 @@ const COUNTED: Partial<Record<CountedMetric, SeriesName>> = {
 const HITS: ReadonlySet<string> = new Set(["hit", "stale", "coalesced"]);
 
 /**
- * Counts what happened in each step of the last minutes. The numbers are those of the metrics and reports, because the
- * same collector derives them from the events.
+ * Counts requests, throttles, failures and so on in each step of the last minutes. The same collector derives the
+ * numbers of the metrics and reports from the events, so all three agree.
  */
 export class RateSeries {
   readonly stepMs: number;
@@ -37,7 +37,7 @@ export class RateSeries {
     this.#stepsMax = Math.ceil(keepMs / stepMs);
   }
 
-  /** @param nowMs when it happened */
+  /** @param nowMs when the event happened */
   take(event: TelemetryEvent, nowMs = event.ts): void {
     this.#nowMs = nowMs;
     this.#collector.take(event);

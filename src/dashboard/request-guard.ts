@@ -13,7 +13,7 @@ export interface GuardOptions {
 export interface GuardedRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
-  /** The token of the address, if it has one. */
+  /** The token in the URL, if it has one. */
   readonly givenToken: string | undefined;
 }
 
@@ -77,7 +77,7 @@ function cookieOf({ cookie = "" }: IncomingHttpHeaders, name: string): string | 
     ?.slice(name.length + 1);
 }
 
-/** Takes the same time whatever the difference is. */
+/** Takes the same time for every difference, so that the time reveals nothing about the token. */
 function isEqual(given: string | undefined, expected: string): boolean {
   if (given === undefined) return false;
   const hash = (text: string) => createHash("sha256").update(text).digest();

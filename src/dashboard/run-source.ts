@@ -15,11 +15,11 @@ import { RateSeries } from "./rate-series.ts";
 import { readRunState } from "./run-state.ts";
 import type { DashboardSource, SourceState } from "./source.ts";
 
-/** Steps of the charts over the whole run. */
+/** The charts of a whole run have at most this many steps. */
 const STEPS_MAX = 600;
 const SECOND_MS = 1000;
 const DAY_MS = 86_400_000;
-/** The telemetry is read again after this many times the time that reading it took: below 5 % of one core. */
+/** After a read of the telemetry comes a pause this many times as long: reading needs below 5 % of one core. */
 const IDLE_FACTOR = 20;
 
 export interface RunSourceOptions {
@@ -114,17 +114,17 @@ export class RunSource implements DashboardSource {
       this.log.clear();
     }
     const events = this.#events;
-    let at = 0;
+    let position = 0;
     for await (const event of telemetry.events(runId)) {
-      at += 1;
-      if (at === 1) {
-        // The oldest files of a long run are deleted.
+      position += 1;
+      if (position === 1) {
+        // The oldest files of a long run were deleted, so the positions have changed.
         if (events.first !== undefined && !isDeepStrictEqual(event, events.first))
           events.taken = await positionOf(events.last, telemetry, runId);
         events.first = event;
       }
-      if (at <= events.taken) continue;
-      events.taken = at;
+      if (position <= events.taken) continue;
+      events.taken = position;
       events.last = event;
       events.lastMs = Math.max(events.lastMs, event.ts);
       events.series.take(event);
@@ -159,11 +159,11 @@ async function positionOf(
   telemetry: TelemetryFile,
   runId: string,
 ): Promise<number> {
-  let at = 0;
+  let position = 0;
   let found = 0;
   for await (const event of telemetry.events(runId)) {
-    at += 1;
-    if (event.ts === wanted?.ts && isDeepStrictEqual(event, wanted)) found = at;
+    position += 1;
+    if (event.ts === wanted?.ts && isDeepStrictEqual(event, wanted)) found = position;
   }
   return found;
 }

@@ -5,7 +5,7 @@ const FAILED_SHOWN = 20;
 
 export interface RunStateOptions {
   readonly folder: string;
-  /** Only for a run of this process: how long the limits take for the works that are not settled. */
+  /** Only for a run of this process: the estimated time until the limits have admitted the unfinished works. */
   readonly timeLeftMs?: (() => number | undefined) | undefined;
   /** Only for a run of this process. @default not paused */
   readonly isPaused?: boolean | undefined;
@@ -49,7 +49,7 @@ export async function readRunState(manifest: Manifest, options: RunStateOptions)
   };
 }
 
-/** An estimate in milliseconds would change with every reading. */
+/** Rounded to seconds: an estimate in milliseconds would change with every read. */
 function roundedLeftMs(ms: number | undefined): number | null {
   return ms === undefined || !Number.isFinite(ms) ? null : Math.ceil(ms / 1000) * 1000;
 }

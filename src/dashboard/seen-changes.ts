@@ -58,7 +58,7 @@ function hostChanges(before: HostState | undefined, after: HostState): readonly 
   return lines;
 }
 
-/** A total has one order for all keys that count in it. */
+/** All keys that count in a total have the same order for it. */
 function totalChanges(before: HostState | undefined, after: HostState): readonly Line[] {
   const orderIn = (host: HostState) => host.keys.find(({ totalOrder }) => totalOrder !== null)?.totalOrder ?? null;
   return before === undefined ? [] : orderChanges(after.name, "total", orderIn(before), orderIn(after));

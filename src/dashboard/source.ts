@@ -16,18 +16,18 @@ export interface DashboardSource {
   /** Rejects when the source cannot be read now; the page then shows the last state and the message. */
   read(): Promise<SourceState>;
   /**
-   * The values of the policy for a host or service and a role, with their sources. Throws a RangeError for bad names, or
-   * rejects with it.
+   * The values of the policy for a host or service and a role, with their sources. Throws a RangeError for bad names,
+   * or rejects with it.
    */
   explain(name: string, role: string): readonly ExplainedValue[] | Promise<readonly ExplainedValue[]>;
   /**
-   * Asks the processes to list a host or service that their lists may lack, and waits for them. Undefined if every host is
-   * listed, or if processes cannot be asked. Rejects with a RangeError for a text that names no host or service.
+   * Asks the processes to list a host or service that their lists may lack, and waits for them. Undefined if every host
+   * is listed, or if processes cannot be asked. Rejects with a RangeError for a text that names no host or service.
    */
   readonly ask?: ((name: string) => Promise<AskResult>) | undefined;
   /** The attempts for a work of the run. Undefined if the source has no run, or the run does not have this work. */
   workHistory?(key: string): Promise<WorkHistoryState | undefined>;
-  /** Called with true when a page connects, with false when the last one is gone. Without pages, ordinary requests need no lines. */
+  /** Called with true when a page connects, and with false when the last one is gone. */
   setWatched(isWatched: boolean): void;
   close(): Promise<void>;
 }

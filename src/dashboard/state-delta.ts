@@ -1,6 +1,6 @@
 import type { DashboardPatch, DashboardState, HostState, SeriesPoint, SeriesState } from "./dashboard-state.ts";
 
-/** Keeps the state that was sent to the pages, and finds what has changed since. */
+/** Keeps the state that was sent to the pages, and finds the changes since then. */
 export class StateDelta {
   readonly #hosts = new Map<string, string>();
   readonly #parts = new Map<string, string>();
@@ -10,8 +10,8 @@ export class StateDelta {
   #seq = 0;
 
   /**
-   * The change from the state before to this one, a DashboardPatch as JSON; undefined if there is none. The texts of hosts
-   * that were compared are used again: thousands of them may change at once.
+   * The change from the previous state to this one: a DashboardPatch as JSON, or undefined if nothing has changed. The
+   * JSON of each host is built once, for the comparison and for the patch: thousands of hosts may change at once.
    */
   next(state: DashboardState): string | undefined {
     const hosts = this.#changedHosts(state.hosts);

@@ -18,6 +18,7 @@ import type { DashboardSource, SourceState } from "./source.ts";
 
 const SERIES_STEP_MS = 1000;
 const SERIES_KEEP_MS = 15 * 60_000;
+/** Cached settings. */
 const SETTINGS_MAX = 16_384;
 
 export interface StoreSourceOptions {
@@ -43,7 +44,7 @@ export class StoreSource implements DashboardSource {
   readonly log = new EventLog();
   readonly ask: DashboardSource["ask"];
   readonly #options: StoreSourceOptions;
-  /** Finding a setting takes some 60 µs, and thousands of keys are read each second. */
+  /** Caches settings: finding one takes about 60 µs, and thousands of keys are read each second. */
   readonly #settings: DecidedBySettings;
   readonly #series = new RateSeries({ stepMs: SERIES_STEP_MS, keepMs: SERIES_KEEP_MS });
   #seen: SeenState | undefined;
@@ -95,7 +96,7 @@ export class StoreSource implements DashboardSource {
     };
   }
 
-  /** By the policy of the running processes; if they differ, of the one with the most recent status. */
+  /** Uses the policy of the running process with the most recent status, or else the policy of the command. */
   async explain(name: string, role: string): Promise<readonly ExplainedValue[]> {
     if (!isRole(role)) throw new RangeError(unknownRoleMessage(role));
     const [running] = await this.#options.observer.policies();
@@ -103,7 +104,7 @@ export class StoreSource implements DashboardSource {
   }
 
   setWatched(isWatched: boolean): void {
-    // The time without a page is not counted: it would look like a burst.
+    // Requests in the time without a page are not counted: they would look like a burst.
     if (!isWatched) this.#counts = new Map();
   }
 
@@ -128,7 +129,7 @@ interface RequestCounts {
   readonly refused: number;
 }
 
-/** Processes of older versions publish no totals. Their listed keys change, so that the difference may be wrong. */
+/** Processes of older versions publish no totals. The sum over their listed keys may be wrong: the list changes. */
 function requestCounts({ snapshot: { keys, granted, refused: allRefused } }: RunningProcess): RequestCounts {
   if (granted !== undefined && allRefused !== undefined) return { granted, refused: allRefused };
   return {

@@ -29,7 +29,7 @@ export interface LearnedFrom {
   readonly wallMs: number;
 }
 
-/** The order of an operator that has changed the limits of a key or total (`docstokg limits set`). */
+/** An operator's order that changed the limits of a key or total (`docstokg limits set`). */
 export interface OrderedRate {
   /** The rates of the order: `2/SECOND+100/HOUR`; empty if it is for `maxConcurrent` alone. */
   readonly rates: string;
@@ -47,7 +47,7 @@ export interface LimitChanges {
   readonly learnedFrom?: LearnedFrom | undefined;
   /** The order of an operator in force; undefined if there is none. */
   readonly order?: OrderedRate | undefined;
-  /** The same for a total that the requests of the key count in. */
+  /** The order of an operator in force for a total that counts the requests of the key; undefined if there is none. */
   readonly totalOrder?: OrderedRate | undefined;
 }
 
@@ -61,10 +61,11 @@ export interface DecidedBy {
   readonly value: unknown;
   /**
    * Where it was set: `ratelimits.yaml:34`, an environment variable, a flag, `built-in default`, `learned from … at …`,
-   * `Retry-After of the server` or `an operator's order`, for a changed limit with the operator and the reason.
+   * `Retry-After of the server` or `an operator's order`. If an operator changed the limit, the operator and the reason
+   * follow.
    */
   readonly where: string;
-  /** `shadow` if it only reports. */
+  /** `shadow` if the setting is not enforced and only reported. */
   readonly mode: "enforce" | "shadow";
 }
 

@@ -30,7 +30,7 @@ export abstract class RejectedError extends DocstokgError {
   readonly role: string;
   /** The limit that decided. */
   readonly constraint: Constraint;
-  /** The setting behind that limit, and where it was set. Undefined without a hub, which has the policy. */
+  /** The setting behind that limit, and where it was set. Undefined without a hub: only a hub has a policy. */
   readonly decidedBy: DecidedBy | undefined = undefined;
   /** Milliseconds until the same request could be sent; undefined when that cannot be known. */
   abstract readonly retryAfterMs: number | undefined;
@@ -74,7 +74,7 @@ export interface OpenCircuit {
   readonly cooldownRemainingMs: number;
   /** Consecutive failures that opened the circuit (`fail_max`). */
   readonly failMax?: number | undefined;
-  /** How the call ended that opened the circuit: `HTTP 503`, or the code of its error; absent if not known here. */
+  /** Result of the call that opened the circuit: `HTTP 503`, or the code of its error; absent if it is not known. */
   readonly lastFailure?: string | undefined;
   /** True when all trial calls of a half-open circuit, or of a host after a cooldown, are running. @default false */
   readonly isTrialRunning?: boolean | undefined;
@@ -88,13 +88,13 @@ export class BreakerOpenError extends RejectedError {
   readonly reason: OpenReason;
   /** Milliseconds until the next trial call, or until the cooldown ends. An estimate while a trial call is running. */
   readonly cooldownRemainingMs: number;
-  /** True when the call was refused because trial calls were running; one more may be sent when the first has ended. */
+  /** True if the call was refused because all trial calls were running; one more may be sent when the first ends. */
   readonly isTrialRunning: boolean;
   /** The same as `cooldownRemainingMs`. */
   readonly retryAfterMs: number;
   /**
-   * How the last of the calls ended whose failures opened the circuit: `HTTP 503`, or the code of the error, such as
-   * `ECONNREFUSED`. Undefined if it was a call of another process, or if the reason is another one.
+   * Result of the last failed call before the circuit opened: `HTTP 503`, or the code of the error, such as
+   * `ECONNREFUSED`. Undefined if another process made that call, or if failures are not the reason.
    */
   readonly lastFailure: string | undefined;
 

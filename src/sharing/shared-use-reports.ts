@@ -85,7 +85,7 @@ export class SharedUseReports {
       sent: units,
       sentAgoUs: units > 0 ? Math.max(0, nowUs - lastUs) : 0,
       known: knownUse(budget.claimedWindows, budget.sharedUse, nowUs),
-      said: saidUse(budget.claimedWindows, budget.sharedUse, nowUs),
+      lastReplied: saidUse(budget.claimedWindows, budget.sharedUse, nowUs),
     }));
     return {
       reports,

@@ -1,6 +1,6 @@
 /**
- * The two steps of an exchange between a process and a store: settle used units, then lease new ones. For every backend
- * that keeps `SharedBudget`s. Reads no clock and changes only the given budgets.
+ * The steps of an exchange between a process and a store: settle leased units, count reported use, then lease new
+ * units. For every backend that keeps `SharedBudget`s. Reads no clock and changes only the given budgets.
  */
 import type { SharedBudget, UnitDemand } from "../core/limits/shared-budget.ts";
 import type { ClaimUse, LeaseReply, LeaseRequest, Settlement, StoreClaim, UseReport } from "./store.ts";
@@ -83,7 +83,7 @@ function lease(
     const isBinding = units < most && offers[index]?.units === freeNow;
     const dueUs = isBinding ? Math.max(nowUs, budget.dueUs(process, least, nowUs)) : nowUs;
     if (isBinding && dueUs > binding.dueUs) binding = { key, dueUs };
-    // A process that has got units while no other process waits needs no turn: the next process that asks is first.
+    // A process that got units while no other process waits needs no turn: the next process that asks is served first.
     const isWaiting = isBinding && (units === 0 || budget.othersWait(process));
     shortfall.add(key, isWaiting ? demand : undefined, dueUs);
   }
@@ -112,9 +112,9 @@ function joinBudget(budgets: Budgets, claim: StoreClaim, context: ExchangeContex
 }
 
 /**
- * The budgets that had too few units for the process, over all its requests. The process counts as waiting only in these
- * budgets. If it counted as waiting in a budget with enough units too, the other processes would leave it a share there
- * that it cannot use while another budget delays it.
+ * The budgets that had too few units for the process, over all its requests. The process counts as waiting only in
+ * these budgets. If it counted as waiting in a budget with enough units too, the other processes would leave it a share
+ * there that it cannot use while another budget delays it.
  */
 class Shortfall {
   readonly #waits = new Map<string, { readonly demand: UnitDemand; readonly dueUs: number } | undefined>();

@@ -54,15 +54,18 @@ test("an invalid store name is a ConfigError that does not repeat the password",
 });
 
 test("the dsn of the policy must fit its kind", async () => {
-  for (const backend of [
-    { kind: "redis", dsn: "memory" },
-    { kind: "redis", dsn: "sqlite:x" },
-    { kind: "redis", dsn: "" },
-    { kind: "sqlite", dsn: "redis://a.example" },
+  for (const [backend, expected] of [
+    [{ kind: "redis", dsn: "memory" }, /backend\.dsn: "memory" is not a dsn of backend redis; expected redis:\/\/host/],
+    [{ kind: "redis", dsn: "sqlite:x" }, /backend\.dsn: "sqlite:x" is not a dsn of backend redis/],
+    [{ kind: "redis", dsn: "" }, /backend\.dsn: backend redis needs a dsn: redis:\/\/host/],
+    [
+      { kind: "sqlite", dsn: "redis://u:secret@a.example" },
+      /backend\.dsn: "redis:\/\/…@a\.example" is not a dsn of backend sqlite; expected the path of the file/,
+    ],
   ] as const) {
     await assert.rejects(
       storeDeps({ ratelimits: { backend } }).then(deps => storeFor(undefined, deps)),
-      new RegExp(`policy.* backend\\.dsn: backend ${backend.kind} needs a dsn: `),
+      expected,
     );
   }
 });

@@ -1,5 +1,6 @@
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { quote } from "../core/text/quote.ts";
 import { ConfigError, type ConfigProblem, messageOf, type StoreError } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
@@ -48,7 +49,7 @@ export function storeAt(
   { env, time, random }: Omit<StoreDeps, "policy">,
 ): LazyStore | undefined {
   if (name === "memory") return undefined;
-  // The folder may be the temporary one, which all users share.
+  // The file may be in the temporary folder, which all users share.
   if (name === "multiprocess") return lazySqliteStore(userStoreFile(env), time, random, { isPrivate: true });
   const [, file] = /^sqlite:(.+)$/s.exec(name) ?? [];
   if (file !== undefined) return lazySqliteStore(file, time, random);
@@ -66,7 +67,9 @@ export function storeAt(
       return PostgresStore.open(name, { time, processId });
     });
   }
-  const message = `expected "memory", "multiprocess", "sqlite:<file>", "redis://…", "redis+sentinel://…" or "postgres://…"`;
+  const message =
+    `unknown store ${quote(name)}; ` +
+    'expected "memory", "multiprocess", "sqlite:<file>", "redis://…", "redis+sentinel://…" or "postgres://…"';
   throw new ConfigError([{ ...STORE_OPTION, message }]);
 }
 
@@ -76,8 +79,8 @@ export const STORE_OPTION: NameSource = { where: "store", path: "" };
 const POLICY_BACKEND: NameSource = { where: "policy", path: "backend.dsn" };
 
 /**
- * A store in a file, opened at the first use. If the file is damaged, it is replaced and a process warning says so: the
- * processes have then lost the windows that it counted.
+ * A store in a file, opened at the first use. If the file is damaged, it is replaced, and a process warning reports
+ * this: the counts of its windows are lost.
  */
 export function lazySqliteStore(
   file: string,
@@ -130,7 +133,7 @@ export function storeNamesOf(
   return { limits: canonicalName(name ?? backendName(policy)), breakers: breakers && canonicalName(breakers) };
 }
 
-/** A URL that cannot be parsed is an error now, not at the first request. */
+/** Throws a ConfigError now, not at the first request, for a URL that cannot be parsed. */
 export function checkRedisUrl(url: string, source: NameSource): void {
   try {
     parseRedisUrl(url);
@@ -169,7 +172,10 @@ function storeNameFor(kind: "sqlite" | "redis" | "postgres", dsn: string, path: 
   const kindOfDsn = isRedisUrl(dsn) ? "redis" : isPostgresUrl(dsn) ? "postgres" : "sqlite";
   if (dsn !== "" && kindOfDsn === kind)
     return (kind === "sqlite" && !dsn.startsWith("sqlite:") ? `sqlite:${dsn}` : dsn) as StoreName;
-  const message = `backend ${kind} needs a dsn: ${DSN_EXAMPLES[kind]}`;
+  const message =
+    dsn === ""
+      ? `backend ${kind} needs a dsn: ${DSN_EXAMPLES[kind]}`
+      : `${quote(dsn)} is not a dsn of backend ${kind}; expected ${DSN_EXAMPLES[kind]}`;
   throw new ConfigError([{ where: "policy", path, message }]);
 }
 

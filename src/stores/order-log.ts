@@ -3,8 +3,8 @@ import type { Store } from "./store.ts";
 
 /**
  * The latest orders of operators, in the store: which records they have changed. The orders themselves are in those
- * records. By the log a running process knows which records to read at once; without it, it would read them only before
- * its next request.
+ * records. The log tells a running process which records to read at once. Without the log, the process would read them
+ * only before its next request.
  */
 export interface OrderLog {
   /** The number of orders so far. */
@@ -28,12 +28,12 @@ export interface AppliedOrders {
 
 export const ORDER_LOG_NAME = "orders";
 export const EMPTY_ORDER_LOG: OrderLog = Object.freeze({ sequence: 0, entries: [] });
-/** A process that has missed more orders than this loses none: before each request it reads the records of its host. */
+/** A process that misses more orders than this still applies them: each request reads the records of its host. */
 const LOGGED_ORDERS_MAX = 64;
-/** Longer than a process stays listed: the sequence must not start at 1 again while a process remembers a number of it. */
+/** Longer than a process stays listed: the sequence must not restart at 1 while a process remembers a higher number. */
 const ORDER_LOG_KEPT_US = 30 * 86_400_000_000;
 
-/** Whether the log still had the entry when its last number was `lastSequence`: a long series of orders displaces it. */
+/** Whether the log still had the entry when its last number was `lastSequence`: later orders displace earlier ones. */
 export function isInLog(sequence: number, lastSequence: number): boolean {
   return sequence <= lastSequence && lastSequence - sequence < LOGGED_ORDERS_MAX;
 }

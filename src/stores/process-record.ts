@@ -20,7 +20,7 @@ export interface ProcessRecord<Snapshot> {
 
 export const PROCESS_PREFIX = "process ";
 export const POLICY_PREFIX = "policy ";
-/** A running process looks at the record of its policy after half of this, and writes it again unless it is new. */
+/** How long the record of a policy is kept. A process renews it after half of this, unless another process just has. */
 export const POLICY_RECORD_US = 3_600_000_000;
 /** A process that has made no call for this long is no longer listed. */
 export const PROCESS_RECORD_US = 60_000_000;

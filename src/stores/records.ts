@@ -1,4 +1,4 @@
-/** Records of a backend in which one process at a time has exclusive access. */
+/** Records of backends that give one process at a time exclusive access. */
 import type { RecordUpdate, StoreRecord } from "./store.ts";
 
 export interface StoredRecord {

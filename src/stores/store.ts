@@ -15,25 +15,26 @@ export interface StoreClaim extends BudgetClaim {
   readonly knownAgoUs?: number | undefined;
 }
 
-/** What a process reports about a budget after it had no contact with the store, or sent without a lease. */
+/** The report of a process about a budget after it had no contact with the store, or sent requests without a lease. */
 export interface UseReport {
   readonly claim: StoreClaim;
   /** The keys of a request that passes this budget, as in the claims of a `LeaseRequest`. */
   readonly keys: readonly string[];
-  /** Units that it sent without a lease and has not reported yet. */
+  /** Units that the process sent without a lease and has not reported yet. */
   readonly sent: number;
   /** Microseconds since the newest of these was written: all of them count as written then. */
   readonly sentAgoUs: number;
   /**
-   * Units that it knows were used in each window of the claim. If the store has lost this budget, by `knownAgoUs` of the
-   * claim, those that are missing count as written now.
+   * Units that the process knows were used in each window of the claim. If the store has lost this budget (see
+   * `knownAgoUs` of the claim), the units that the store lacks count as written now.
    */
   readonly known: readonly number[];
   /**
-   * As `known`, for a store that may lack only the last changes of this budget, as a replica that lags behind does. For
-   * long windows it is the use of the last reply, without what other processes can have used since. @default known
+   * As `known`, for a store that may lack only the last changes of this budget, such as a replica that lags behind. For
+   * long windows it is the use of the last reply, without units that other processes may have used since.
+   * @default known
    */
-  readonly said?: readonly number[] | undefined;
+  readonly lastReplied?: readonly number[] | undefined;
 }
 
 /** Asks for units of every claimed budget. The store grants the same number in each, or none in any (law L3). */
@@ -45,9 +46,9 @@ export interface LeaseRequest {
   /** The largest number of units that is of use. */
   readonly most: number;
   /**
-   * Units that become free within this time may be leased now, and used as soon as they are free. A process that is the
-   * only one with units in a window gets those that become free within this time at once: its own log keeps to the
-   * window. So the round trip to the store does not delay it. @default 0
+   * Units that become free within this time may be leased now, and used as soon as they are free. So the round trip to
+   * the store does not delay the process. If no other process has units in a window, the store grants such units
+   * without a delay: the log of the process itself applies the window. @default 0
    */
   readonly aheadMs?: number | undefined;
   /** Whether the reply is to contain `use`. @default false */
@@ -78,8 +79,8 @@ export type LeaseReply =
   | {
       readonly kind: "wait";
       /**
-       * Milliseconds from the reply until `least` units can be expected; above 0. Exact unless other processes are before
-       * this one. A duration, so clocks may differ.
+       * Milliseconds from the reply until `least` units can be expected; above 0. Exact unless other processes are
+       * queued before this one. A duration, so that clocks may differ.
        */
       readonly waitMs: number;
       /** The budget that has too few units. */
@@ -91,7 +92,7 @@ export type LeaseReply =
       readonly isLost?: true | undefined;
     };
 
-/** Reports what happened to leased units. With 0 and 0 it only renews the lease of the process. */
+/** Reports the leased units that were used (`written`) or not needed (`returned`). 0 and 0 only renews the lease. */
 export interface Settlement {
   readonly keys: readonly string[];
   readonly written: number;
@@ -99,9 +100,9 @@ export interface Settlement {
 }
 
 /**
- * A record that processes share: plain data under a name, such as `host api.example.org`. Instants in it are those of
- * the store's clock, and the names of their fields end in `Us`: after a restart of the machine they are found and
- * shifted by that name.
+ * A record that processes share: plain data under a name, such as `host api.example.org`. Instants in it are readings
+ * of the store's clock, and the names of their fields end in `Us`. After a restart of the machine, all fields with such
+ * names are shifted.
  */
 export interface StoreRecord<Value> {
   /** Undefined when there is no record of that name, or it has expired. */
@@ -150,7 +151,7 @@ export interface StoreSignals {
   listen(topic: SignalTopic, listener: () => void): SignalSubscription;
 }
 
-/** It does not keep the program alive (law S8). */
+/** A subscription does not keep the program alive (law S8). */
 export interface SignalSubscription {
   /** False if the notifications cannot be received, or not yet: then the records must be read from time to time. */
   readonly isActive: boolean;

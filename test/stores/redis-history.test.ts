@@ -37,10 +37,10 @@ function known(request: LeaseRequest): LeaseRequest {
   return { ...request, claims: request.claims.map(claim => ({ ...claim, knownAgoUs: 1000 })) };
 }
 
-function knownUnits(request: LeaseRequest, units: number, said = units): readonly UseReport[] {
+function knownUnits(request: LeaseRequest, units: number, lastReplied = units): readonly UseReport[] {
   return known(request).claims.map(claim => ({
     ...{ claim, keys: [claim.key], sent: 0, sentAgoUs: 0 },
-    ...{ known: [units], said: [said] },
+    ...{ known: [units], lastReplied: [lastReplied] },
   }));
 }
 

@@ -14,13 +14,13 @@ export interface AskedProcesses {
 export interface ProcessQuestion {
   /** The hosts and services that the command is about. */
   readonly units: readonly string[];
-  /** Whether the process lists a key of them. */
+  /** Whether the process lists a key of these hosts and services. */
   readonly isListed: (process: RunningProcess) => boolean;
 }
 
 /**
- * The running processes with their keys of some hosts. A process lists its busiest keys only. If it has more keys and
- * does not list these, it is asked to publish them. This needs the right to write to the store; other reads do not.
+ * The running processes, with their keys of the hosts and services in question. A process lists only its busiest keys.
+ * If it has more keys and does not list these, it is asked to publish them. This needs the right to write to the store.
  */
 export async function askedProcesses(
   { observer }: StoreConnection,

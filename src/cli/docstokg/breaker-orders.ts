@@ -57,7 +57,7 @@ async function giveOrder(text: string, request: OrderRequest, flags: Flags, io: 
   await using connection = await openOperatorConnection(flags, io);
   const resolved = await circuitTargetOf(text, connection);
   const { operator, storeName } = connection;
-  // A circuit of its service would still refuse the requests to a host. An order to open is for the target alone.
+  // An order to open is for the target alone. Other orders include its service, which would refuse requests too.
   const others = request.kind === "open" ? [] : resolved.others;
   const { given, acknowledgements } = await orderAll(connection, [...others, resolved.target], request, io);
   const stillOpen = (await operator.hosts()).filter(

@@ -12,7 +12,7 @@ import { STATE_COLOURS } from "./state-colours.ts";
 /** The result of an operator's order. */
 export interface OrderOutcome {
   readonly target: BreakerTarget;
-  /** Ordered together with the target. */
+  /** Other owners of circuits that got the same order. */
   readonly others: readonly BreakerTarget[];
   readonly given: GivenOrder;
   readonly acknowledgements: readonly Acknowledgement[];
@@ -25,7 +25,7 @@ export interface OrderOutcome {
 
 export function printOutcome(outcome: OrderOutcome, flags: Flags, io: Io): void {
   if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(outcome, io))}\n`);
-  else io.stdout.write(`${lines(outcome, io).join("\n")}\n`);
+  else io.stdout.write(`${outcomeLines(outcome, io).join("\n")}\n`);
 }
 
 function jsonOf({ target, others, given, acknowledgements, stillOpen }: OrderOutcome, { time = systemTime }: Io) {
@@ -47,7 +47,7 @@ function jsonOf({ target, others, given, acknowledgements, stillOpen }: OrderOut
   };
 }
 
-function lines(outcome: OrderOutcome, io: Io): readonly string[] {
+function outcomeLines(outcome: OrderOutcome, io: Io): readonly string[] {
   const { target, others, given, stillOpen } = outcome;
   const { state, reason = "", remainingMs } = stateOf(target, given.status);
   const untilMs = (io.time ?? systemTime).wallMs() + remainingMs;
@@ -58,13 +58,13 @@ function lines(outcome: OrderOutcome, io: Io): readonly string[] {
     text.push("Nothing was changed: the circuit is open for longer already. --replace sets the shorter time.");
   text.push(...effectLines(outcome));
   if (others.length > 0) text.push(`Changed too: ${others.map(targetName).join(", ")}.`);
-  text.push(...hostLines(target, given.status));
+  text.push(...cooldownLines(target, given.status));
   for (const { kind, name } of stillOpen)
     text.push(`Still open: ${kind} ${name}. To close it: docstokg breaker close ${targetArgument(kind, name)}`);
   return text;
 }
 
-/** The same as `effectLines`, for JSON. */
+/** The effect of an order in each process, for JSON. */
 export function effectRows(acknowledgements: readonly Acknowledgement[]) {
   return {
     applied: acknowledgements.filter(({ effect }) => effect === "applied").length,
@@ -105,7 +105,10 @@ export function effectLines({
 }
 
 /** While a host is in cooldown, calls of a role are refused although the circuit of the role is closed. */
-function hostLines(target: BreakerTarget, { name, cooldownMs, reason = "" }: SharedBreakerStatus): readonly string[] {
+function cooldownLines(
+  target: BreakerTarget,
+  { name, cooldownMs, reason = "" }: SharedBreakerStatus,
+): readonly string[] {
   if (!("role" in target) || target.role === undefined || cooldownMs === 0) return [];
   return [
     `All roles of ${name} are refused for another ${formatWait(cooldownMs)}: ${breakerReasonText(reason)}.` +

@@ -141,7 +141,7 @@ async function openDashboard(source: DashboardSource, { address, token, isReadOn
     return dashboardOf(source, {
       token,
       isReadOnly,
-      // Other machines know the server by names of their own; the token and its strict cookie keep other sites out.
+      // Other machines may call this server by any name. The token and its strict cookie protect against other sites.
       hosts: LOOPBACK_ADDRESSES.has(address) ? undefined : "any",
       time: io.time,
       onAction: action => io.stderr.write(`${auditLine(action)}\n`),

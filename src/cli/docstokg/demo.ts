@@ -33,13 +33,13 @@ const SCENARIO: readonly ScriptStep[] = [
   { host: "www.meridian-science.example", effect: "outage", fromMs: 2000, untilMs: 8000 },
   { host: "journals.harbourpress.example", effect: "throttle", retryAfterS: 3, skip: 2, times: 1 },
 ];
-/** With the dashboard everything lasts longer, so that an operator can open the page, see it and act. */
+/** With the dashboard everything lasts longer, so that an operator has time to open the page and act. */
 const WATCHED_WORKS = 300;
 const WATCHED_SCENARIO: readonly ScriptStep[] = [
   { host: "www.meridian-science.example", effect: "outage", fromMs: 10_000, untilMs: 40_000 },
   { host: "journals.harbourpress.example", effect: "throttle", retryAfterS: 15, skip: 2, times: 1 },
 ];
-/** Shorter open times than in the shipped file, with which the demo would last two minutes. */
+/** Shorter reset timeouts than in the shipped policy. With those, the demo would last two minutes. */
 const RESET_S = 2;
 const WATCHED_RESET_S = 15;
 /** Client and servers share the cores of one machine: a process that waits for a core looks like network jitter. */
@@ -65,7 +65,7 @@ export const demo: CommandModule = {
     );
     const seed = wholeNumberFlag("--seed", flags["seed"], 0);
     const isKept = flags["keep"] === true;
-    // From the start, because an interrupt without a listener ends the process and leaves the folder behind.
+    // Before the folder is created: an interrupt without a listener ends the process and leaves the folder behind.
     const interrupt = new AbortController();
     const stopListening = io.onInterrupt?.(() => interrupt.abort());
     const folder = await mkdtemp(join(tmpdir(), "docstokg-demo-"));
@@ -140,7 +140,7 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitCode> {
     command: "demo",
     signal,
     hub: { policy, network: internet.network, telemetry: [fastest.listener] },
-    feed: async ({ run, counts, hub, log }) => {
+    listWorks: async ({ run, counts, hub, log }) => {
       if (page !== undefined) log(`Dashboard: ${await page.serve(hub, run, 0, log)}`);
       const works = internet.works.map(({ ids, title, year }) => workOf(ids, { title, year }));
       counts.wanted += (await run.addWorks(works)).pending;

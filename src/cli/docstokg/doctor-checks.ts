@@ -26,34 +26,34 @@ export function nodeCheck(versions: Readonly<Record<string, string | undefined>>
 }
 
 /** Problems and warnings of the policy, and rate limits whose source is old. */
-export function policyChecks({ problems, findings }: PolicyCheck): readonly DoctorFinding[] {
-  const problemFindings = problems.map(({ where, path, message }): DoctorFinding => {
-    return { what: "policy", verdict: "problem", detail: `${where}: ${path ? `${path}: ` : ""}${message}` };
-  });
-  const stale = findings.filter(({ rule }) => rule === "stale-number");
+export function policyChecks(checked: PolicyCheck): readonly DoctorFinding[] {
+  return [...validityChecks(checked), policyAgeCheck(checked)];
+}
+
+function validityChecks({ problems, findings }: PolicyCheck): readonly DoctorFinding[] {
+  const what = "policy";
+  if (problems.length > 0)
+    return problems.map(({ where, path, message }) => ({
+      what,
+      verdict: "problem",
+      detail: `${where}: ${path ? `${path}: ` : ""}${message}`,
+    }));
   const warnings = findings.filter(({ rule, severity }) => severity === "warning" && rule !== "stale-number");
-  const warningFinding: DoctorFinding = {
-    what: "policy",
-    verdict: "warning",
-    detail: `${formatCount(warnings.length, "warning")}, the first: ${warnings[0]?.message}`,
-    advice: "docstokg policy check lists all warnings",
-  };
-  const staleFinding: DoctorFinding = {
-    what: "policy age",
+  if (warnings.length === 0) return [{ what, verdict: "ok", detail: "valid" }];
+  const detail = `${formatCount(warnings.length, "warning")}, the first: ${warnings[0]?.message}`;
+  return [{ what, verdict: "warning", detail, advice: "docstokg policy check lists all warnings" }];
+}
+
+function policyAgeCheck({ findings }: PolicyCheck): DoctorFinding {
+  const what = "policy age";
+  const stale = findings.filter(({ rule }) => rule === "stale-number");
+  if (stale.length === 0) return { what, verdict: "ok", detail: "no source of a rate limit is older than 180 days" };
+  return {
+    what,
     verdict: "warning",
     detail: stale.map(({ message }) => message).join("; "),
     advice: "compare these numbers with the pages of the services; a newer version of the package may have newer ones",
   };
-  return [
-    ...(problemFindings.length > 0
-      ? problemFindings
-      : warnings.length > 0
-        ? [warningFinding]
-        : [{ what: "policy", verdict: "ok", detail: "valid" } as const]),
-    ...(stale.length > 0
-      ? [staleFinding]
-      : [{ what: "policy age", verdict: "ok", detail: "no source of a rate limit is older than 180 days" } as const]),
-  ];
 }
 
 /** The notes of the policy say in which month a source was read. A clock that shows an earlier time is wrong. */

@@ -1,7 +1,6 @@
 /**
- * The shortest time that a run could have taken. The windows of a budget (of a host, or shared by a service) need a certain
- * time for the number of requests that they have granted. The longest such time over all budgets is a lower bound for
- * the run.
+ * A lower bound for the duration of a run. Each budget (of a host or service) has granted a number of requests. Its
+ * windows need a certain time for them. The longest of these times over all budgets is the bound.
  */
 import type { Rate } from "../../core/limits/rate.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
@@ -12,11 +11,11 @@ export interface ScheduleBound {
   /** The budget that decides: `api.example.org metadata`. */
   readonly budget: string;
   readonly rates: string;
-  /** Requests that it granted. */
+  /** Requests that the budget granted. */
   readonly requests: number;
-  /** The least time from the first of them to the last. */
+  /** The least time from the first of these requests to the last. */
   readonly fastestMs: number;
-  /** The time that they took. */
+  /** The time that these requests took. */
   readonly tookMs: number;
   /** From the first request of the run to the last. */
   readonly runMs: number;
@@ -59,14 +58,14 @@ export class FastestSchedule {
     const startUs = this.#firstUs;
     if (startUs === undefined) return undefined;
     const runMs = (this.#lastUs - startUs) / 1000;
-    let best: ScheduleBound | undefined;
+    let longest: ScheduleBound | undefined;
     for (const { name, rates, labels, firstUs, lastUs, requests } of this.#traffic.values()) {
       const fastestMs = fastestUs(requests, rates) / 1000;
-      if (best !== undefined && best.fastestMs >= fastestMs) continue;
+      if (longest !== undefined && longest.fastestMs >= fastestMs) continue;
       const tookMs = (lastUs - firstUs) / 1000;
-      best = { budget: name, rates: labels.join(" + "), requests, fastestMs, tookMs, runMs };
+      longest = { budget: name, rates: labels.join(" + "), requests, fastestMs, tookMs, runMs };
     }
-    return best;
+    return longest;
   }
 
   #count(

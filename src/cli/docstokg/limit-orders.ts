@@ -62,7 +62,7 @@ async function sendOrder(text: string, request: OrderRequest, flags: Flags, io: 
   limitTargetOf({ target });
   const result = await orderAll(connection, [target], request, io);
   if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, result, io))}\n`);
-  else io.stdout.write(`${lines(target, result, connection.storeName, io).join("\n")}\n`);
+  else io.stdout.write(`${orderLines(target, result, connection.storeName, io).join("\n")}\n`);
   return result.acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
 }
 
@@ -85,7 +85,7 @@ function jsonOf(target: BreakerTarget, { given, acknowledgements }: OrderResult,
   };
 }
 
-function lines(
+function orderLines(
   target: BreakerTarget,
   { given, acknowledgements }: OrderResult,
   storeName: string,

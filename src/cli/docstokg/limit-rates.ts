@@ -72,7 +72,7 @@ async function sendOrder(text: string, request: RateRequest, flags: Flags, io: I
     throw error instanceof RangeError ? usageError(command, error.message) : error;
   });
   if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, request, given, time.wallMs()))}\n`);
-  else io.stdout.write(`${lines(request, given, storeName, time.wallMs()).join("\n")}\n`);
+  else io.stdout.write(`${orderLines(request, given, storeName, time.wallMs()).join("\n")}\n`);
   return given.acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
 }
 
@@ -93,7 +93,7 @@ function jsonOf(target: LimitTarget, request: RateRequest, given: GivenLimit, no
   };
 }
 
-function lines(request: RateRequest, given: GivenLimit, storeName: string, nowMs: number): readonly string[] {
+function orderLines(request: RateRequest, given: GivenLimit, storeName: string, nowMs: number): readonly string[] {
   const { targets, kept, looser, remainingMs, acknowledgements } = given;
   const what =
     request.kind === "set-limit"
@@ -131,7 +131,7 @@ function signatureOf(flags: Flags): { readonly reason: string; readonly by: stri
   return { reason: redactedText(reasonOf(flags["reason"])), by: `${userName()}@${hostname()}` };
 }
 
-/** A user without an entry in the system's list has only a number. */
+/** `userInfo` throws if the user has no entry in the password database. */
 function userName(): string {
   try {
     return userInfo().username;

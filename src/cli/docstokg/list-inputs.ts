@@ -2,11 +2,11 @@ import type { Input, InputProblem } from "../../harvest/inputs/inputs.ts";
 import type { Work } from "../../harvest/work.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Timer } from "../../time/time.ts";
-import type { Feed } from "./run-session.ts";
+import type { ListingContext } from "./run-session.ts";
 
 /** Works are added to the manifest in transactions of this size. */
 const BATCH_WORKS = 500;
-/** Works of a list that is typed or generated slowly are added after this time, before the list ends. */
+/** If a list is typed or generated slowly, the works that have arrived are added after this time. */
 const BATCH_DELAY_MS = 50;
 
 export interface ListOptions {
@@ -17,25 +17,33 @@ export interface ListOptions {
 }
 
 /** Adds the works of a list to the manifest. False if a strict list was rejected: the manifest is then unchanged. */
-export async function listInputs(inputs: AsyncIterable<Input>, feed: Feed, options: ListOptions): Promise<boolean> {
+export async function addListedWorks(
+  inputs: AsyncIterable<Input>,
+  context: ListingContext,
+  options: ListOptions,
+): Promise<boolean> {
   const { isStrict, isRefresh } = options;
-  const { manifest } = feed.run;
+  const { manifest } = context.run;
   if (isStrict) await manifest.beginList();
-  await addInBatches(inputs, feed, isRefresh);
-  if (!isStrict || feed.signal.aborted) return true;
-  const isValid = feed.counts.problems === 0;
+  await addInBatches(inputs, context, isRefresh);
+  if (!isStrict || context.signal.aborted) return true;
+  const isValid = context.counts.problems === 0;
   await (isValid ? manifest.commitList() : manifest.rollbackList());
   return isValid;
 }
 
-export async function addWorks({ run, counts }: Feed, works: readonly Work[], isRefresh: boolean): Promise<void> {
+export async function addWorks(
+  { run, counts }: ListingContext,
+  works: readonly Work[],
+  isRefresh: boolean,
+): Promise<void> {
   const { pending, present, failed } = await run.addWorks(works, isRefresh);
   counts.wanted += pending;
   counts.present += present;
   counts.failedBefore += failed;
 }
 
-async function addInBatches(inputs: AsyncIterable<Input>, feed: Feed, isRefresh: boolean): Promise<void> {
+async function addInBatches(inputs: AsyncIterable<Input>, context: ListingContext, isRefresh: boolean): Promise<void> {
   let works: Work[] = [];
   let timer: Timer | undefined;
   const flushFailure = Promise.withResolvers<never>();
@@ -48,20 +56,20 @@ async function addInBatches(inputs: AsyncIterable<Input>, feed: Feed, isRefresh:
     works = [];
     flushed = flushed.then(async () => {
       // After an interrupt the manifest may be closed already.
-      if (batch.length > 0 && !feed.signal.aborted) await addWorks(feed, batch, isRefresh);
+      if (batch.length > 0 && !context.signal.aborted) await addWorks(context, batch, isRefresh);
     });
     return flushed;
   };
-  const flushLater = () => flush().catch(error => flushFailure.reject(error));
+  const flushFromTimer = () => flush().catch(error => flushFailure.reject(error));
   const read = async () => {
     for await (const input of inputs) {
-      if (feed.signal.aborted) return;
+      if (context.signal.aborted) return;
       if ("problem" in input) {
-        feed.counts.problems += 1;
-        feed.log(problemText(input.problem));
+        context.counts.problems += 1;
+        context.log(problemText(input.problem));
       } else works.push(input.work);
       if (works.length >= BATCH_WORKS) await flush();
-      else timer ??= systemTime.setTimer(BATCH_DELAY_MS, flushLater);
+      else timer ??= systemTime.setTimer(BATCH_DELAY_MS, flushFromTimer);
     }
     await flush();
   };

@@ -3,6 +3,7 @@ import { type BreakerTarget, circuitTarget, type OrderRequest } from "../../brea
 import { parseDurationMs } from "../../core/limits/rate.ts";
 import { isOrderReason, REASON_FORM } from "../../core/text/order-reason.ts";
 import type { Acknowledgement, GivenOrder } from "../../http/operator.ts";
+import { orderEffects } from "../../http/order-effects.ts";
 import { whyNoCircuit } from "../../policy/breaker-target.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -12,7 +13,7 @@ import { type CommandTarget, resolveTarget } from "./breaker-target.ts";
 import { KnownTargets } from "./known-targets.ts";
 import type { OperatorConnection } from "./store-connection.ts";
 
-/** How long a command waits for the processes: they are notified at once, so one that needs longer is busy or gone. */
+/** How long a command waits for the processes. They are notified at once: one that needs longer is busy or gone. */
 export const ACKNOWLEDGED_WITHIN_MS = 2000;
 
 /** The orders that a command has given, and what they did in the running processes. */
@@ -21,7 +22,7 @@ export interface OrderResult {
   readonly acknowledgements: readonly Acknowledgement[];
 }
 
-/** Gives an order for each target, and waits for the processes. `given` is that of the last target. */
+/** Gives an order for each target, and waits for the processes. `given` is the order for the last target. */
 export async function orderAll(
   { operator }: OperatorConnection,
   targets: readonly BreakerTarget[],
@@ -32,24 +33,20 @@ export async function orderAll(
   for (const target of targets) given.push(await operator.order(target, request));
   const sequences = given.map(({ sequence }) => sequence);
   const found = await operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
-  // A circuit in shadow mode refuses nothing: orders to open or half-open it have no effect, and all others apply.
-  const isEffective = request.kind !== "open" && request.kind !== "half-open";
-  const acknowledgements = found.map(each =>
-    isEffective && each.effect === "shadow" ? ({ ...each, effect: "applied" } as const) : each,
-  );
-  return { given: given.at(-1) as GivenOrder, acknowledgements };
+  return { given: given.at(-1) as GivenOrder, acknowledgements: orderEffects(request.kind, found) };
 }
 
-/** The policies of the running processes decide first: they know their own ports and services. */
+/** The target that `text` names. The policies of running processes are tried first: they define ports and services. */
 export async function targetOf(text: string, connection: OperatorConnection): Promise<CommandTarget> {
   return resolveIn(text, connection, await policiesOf(connection));
 }
 
-/** As `targetOf`, for orders about circuits, cooldowns and holds. */
+/** A target with circuits, cooldowns and holds. */
 export interface CircuitTarget extends CommandTarget {
   readonly target: BreakerTarget;
 }
 
+/** As `targetOf`, for orders about circuits, cooldowns and holds. */
 export async function circuitTargetOf(text: string, connection: OperatorConnection): Promise<CircuitTarget> {
   const policies = await policiesOf(connection);
   const found = await resolveIn(text, connection, policies);

@@ -46,7 +46,7 @@ export function pathsOf({ out = FOLDER_DEFAULT, manifest }: Flags, { env }: Pick
   const named = env[MANIFEST_VARIABLE];
   if (!named && isS3Url(folder))
     throw usageError(MANIFEST_FLAG, "a manifest cannot be in S3: name a file, or postgres://user@host/database");
-  return { folder, manifest: named ? checked(MANIFEST_VARIABLE, named) : join(folder, "manifest.sqlite") };
+  return { folder, manifest: named ? checkedManifest(MANIFEST_VARIABLE, named) : join(folder, "manifest.sqlite") };
 }
 
 /** The absolute path of the output folder; an `s3://` URL is checked and kept. */
@@ -57,7 +57,7 @@ export function folderOf({ out = FOLDER_DEFAULT }: Flags): string {
   return folder;
 }
 
-/** The flags by which other commands find a run, to be copied from a message; empty if they find it without flags. */
+/** The flags with which other commands find the run, for messages; empty if a command finds it without flags. */
 export interface LocationFlags {
   /** For a command that uses the output folder, such as `retry`. */
   readonly ofRun: string;
@@ -68,7 +68,7 @@ export interface LocationFlags {
 export function locationFlagsOf({ folder, manifest }: RunPaths, { env }: Pick<Io, "env">): LocationFlags {
   const out = folder === resolve(FOLDER_DEFAULT) ? "" : ` --out ${shellWord(folder)}`;
   const named = env[MANIFEST_VARIABLE];
-  if (named && checked(MANIFEST_VARIABLE, named) === manifest) return { ofRun: out, ofManifest: "" };
+  if (named && checkedManifest(MANIFEST_VARIABLE, named) === manifest) return { ofRun: out, ofManifest: "" };
   if (!named && manifest === join(folder, "manifest.sqlite")) return { ofRun: out, ofManifest: out };
   // A URL on the command line has no password.
   const ofManifest = ` --manifest ${shellWord(manifest)}`;
@@ -86,11 +86,11 @@ export function manifestOf(where: string, text: string): string {
       where,
       "other users can read a password on the command line; set PGPASSWORD or PGPASSFILE, or the URL in DOCSTOKG_MANIFEST",
     );
-  return checked(where, text);
+  return checkedManifest(where, text);
 }
 
-/** Throws a ConfigError that names the flag, argument or variable for an invalid URL. */
-function checked(where: string, manifest: string): string {
+/** The absolute path of a file; a URL is kept. Throws a ConfigError that names the flag, argument or variable. */
+function checkedManifest(where: string, manifest: string): string {
   if (!isPostgresUrl(manifest)) return resolve(manifest);
   try {
     manifestName(manifest);
@@ -112,15 +112,15 @@ export function telemetryFolderOf({ folder, manifest, telemetryFolder }: RunPath
  * @param where the flag or argument that names it. @default --manifest
  */
 export async function openExistingManifest(manifest: string, where = MANIFEST_FLAG): Promise<Manifest> {
-  return existing(await findManifest(manifest, systemTime), manifest, where);
+  return requireFound(await findManifest(manifest, systemTime), manifest, where);
 }
 
 /** Like `openExistingManifest`, for a command that only reads: its user need not be able to write a manifest file. */
 export async function readExistingManifest(manifest: string, where = MANIFEST_FLAG): Promise<Manifest> {
-  return existing(await readManifest(manifest, systemTime), manifest, where);
+  return requireFound(await readManifest(manifest, systemTime), manifest, where);
 }
 
-function existing(found: Manifest | undefined, manifest: string, where: string): Manifest {
+function requireFound(found: Manifest | undefined, manifest: string, where: string): Manifest {
   if (found !== undefined) return found;
   const flags = where === MANIFEST_FLAG ? "; set its folder with --out, or the file with --manifest" : "";
   const hint = isPostgresUrl(manifest) ? "; docstokg run creates it" : flags;

@@ -90,8 +90,8 @@ function explanationOfHost(
   const { service, listed = [], tiers = [] } = loaded.ratelimits.resolved.scopeOf(host, path);
   const { name } = loaded.ratelimits.resolved.route(host, role, path);
   const { circuit, cooldown } = loaded.breakers.resolved.route(host, path);
-  const place = service === undefined ? listedText(listed.length > 0) : `member of service ${service}`;
-  const listing = `${host} (${role}), ${place}${tiers.length === 0 ? "" : `, with ${tiers.join(" and ")}`}`;
+  const membership = service === undefined ? listedText(listed.length > 0) : `member of service ${service}`;
+  const listing = `${host} (${role}), ${membership}${tiers.length === 0 ? "" : `, with ${tiers.join(" and ")}`}`;
   const names = { host, role, ...(service === undefined ? {} : { service }), key: name, circuit, cooldown };
   return { names, listing, values: explainPolicy(loaded, host, role, path) };
 }

@@ -4,20 +4,20 @@ import type { Flags } from "../program.ts";
 import { ROLE_FLAGS } from "./policy-flags.ts";
 import type { NoStoreConnection, StoreConnection } from "./store-connection.ts";
 
-/** The policy by which a command explains what running processes do, and whose it is. */
+/** The policy with which a command explains what running processes do, and where the policy comes from. */
 export interface PolicyInUse {
   readonly policy: LoadedPolicy;
   /** `process`: published by running processes. `command`: as this command reads it. */
   readonly source: "process" | "command";
-  /** The processes that use it; empty for that of the command. */
+  /** The processes that use the policy; empty for the policy of the command. */
   readonly pids: readonly number[];
   /** Running processes that use another policy. */
   readonly otherPids: readonly number[];
 }
 
 /**
- * The policy of the running processes; if they differ, of the one with the most recent status. The policy of the command
- * if none is published, or if flags of the command change it.
+ * The policy of the running processes. If these differ, the policy of the process with the most recent status. If no
+ * process has published its policy, or flags change the policy: the policy of the command.
  */
 export async function policyInUse(connection: StoreConnection | NoStoreConnection, flags: Flags): Promise<PolicyInUse> {
   const ofCommand: PolicyInUse = { policy: connection.policy, source: "command", pids: [], otherPids: [] };
@@ -25,9 +25,9 @@ export async function policyInUse(connection: StoreConnection | NoStoreConnectio
   if ("problem" in connection || isChanged) return ofCommand;
   try {
     const [first, ...others] = await connection.observer.policies();
-    const pids = (running: typeof others) => running.flatMap(({ processes }) => processes.map(({ pid }) => pid));
+    const pidsOf = (running: typeof others) => running.flatMap(({ processes }) => processes.map(({ pid }) => pid));
     if (first === undefined) return ofCommand;
-    return { policy: first.policy, source: "process", pids: pids([first]), otherPids: pids(others) };
+    return { policy: first.policy, source: "process", pids: pidsOf([first]), otherPids: pidsOf(others) };
   } catch (error) {
     if (isDocstokgError(error) && error.code === "DOCSTOKG_STORE") return ofCommand;
     throw error;

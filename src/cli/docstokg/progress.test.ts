@@ -27,8 +27,8 @@ test("on a terminal a few lines are redrawn: progress, rate, time left, and the 
   const { time, counts, progress, written } = progressOn(true);
   counts.wanted = 40;
   progress.start();
-  for (let count = 0; count < 9; count += 1) counts.settled("done", "ok", 1000);
-  counts.settled("failed", "no-copy", 0);
+  for (let count = 0; count < 9; count += 1) counts.countSettled("done", "ok", 1000);
+  counts.countSettled("failed", "no-copy", 0);
   await time.advance(200);
   assert.deepEqual(written, [
     "10/40 works, 1 failed, 50/s, 9.0 kB, about 1 min 35 s left\x1b[K\n" +
@@ -48,7 +48,7 @@ test("in a log the progress is one plain line every five seconds", async () => {
   progress.start();
   await time.advance(4999);
   assert.deepEqual(written, []);
-  counts.settled("done", "ok", 10);
+  counts.countSettled("done", "ok", 10);
   await time.advance(5001);
   assert.deepEqual(written, [
     "1/2 works, 0 failed, 0.2/s, 10 B, about 1 min 35 s left\n",

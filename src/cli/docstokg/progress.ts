@@ -11,7 +11,7 @@ export interface ProgressOptions {
   readonly time: Time;
   readonly counts: RunCounts;
   readonly queues: () => readonly HostQueueStatus[];
-  /** How long the limits take for the rest; undefined if that is not known. */
+  /** Estimated time until the limits have admitted the remaining works; undefined if it is not known. */
   readonly timeLeftMs: () => number | undefined;
   /** No progress is drawn; logged lines are still printed. */
   readonly isQuiet: boolean;
@@ -19,12 +19,12 @@ export interface ProgressOptions {
   readonly hasColour: boolean;
 }
 
-/** The estimate looks at every queue, so it is not made for every frame. */
-const ESTIMATE_US = 1_000_000;
+/** The estimate reads every queue, so it is made less often than a frame is drawn. */
+const ESTIMATE_INTERVAL_US = 1_000_000;
 
 /** A terminal is redrawn often; a log file gets a line every five seconds. */
-const TERMINAL_MS = 200;
-const LOG_MS = 5000;
+const TERMINAL_INTERVAL_MS = 200;
+const LOG_INTERVAL_MS = 5000;
 const HOST_QUEUES_SHOWN = 6;
 const BAR_CELLS = 24;
 
@@ -64,7 +64,7 @@ export class Progress {
   }
 
   #arm(): void {
-    this.#timer = this.#options.time.setTimer(this.#isTerminal ? TERMINAL_MS : LOG_MS, () => {
+    this.#timer = this.#options.time.setTimer(this.#isTerminal ? TERMINAL_INTERVAL_MS : LOG_INTERVAL_MS, () => {
       this.#draw();
       this.#arm();
     });
@@ -73,7 +73,7 @@ export class Progress {
   #draw(): void {
     const { counts, queues, time, hasColour, out } = this.#options;
     const text = headline(counts, (time.monotonicUs() - this.#startedUs) / 1000, this.#leftMs());
-    // The headline fits the terminal: the bar is as long as there is room.
+    // The bar is shortened so that the first line fits the terminal.
     const cells = Math.min(BAR_CELLS, (out.columns ?? 80) - text.length - 2);
     const first = cells > 0 ? `${bar(counts, cells, hasColour)} ${text}` : text;
     const lines = this.#isTerminal ? [first, ...hostQueueLines(queues())] : [text];
@@ -82,7 +82,7 @@ export class Progress {
 
   #leftMs(): number | undefined {
     const atUs = this.#options.time.monotonicUs();
-    if (this.#estimate === undefined || atUs - this.#estimate.atUs >= ESTIMATE_US)
+    if (this.#estimate === undefined || atUs - this.#estimate.atUs >= ESTIMATE_INTERVAL_US)
       this.#estimate = { atUs, leftMs: this.#options.timeLeftMs() };
     return this.#estimate.leftMs;
   }

@@ -93,7 +93,7 @@ async function readRun(run: string | undefined, telemetry: unknown): Promise<Rea
   });
   try {
     const runs = await file.runs();
-    const { runId } = chosen(runs, wanted, path);
+    const { runId } = chosenRun(runs, wanted, path);
     return { file, path, runs, runReport: await reportOn(file, runId) };
   } catch (error) {
     file.close();
@@ -132,7 +132,7 @@ function runNotFound(run: string, cause: unknown): unknown {
 }
 
 /** The run whose id is `wanted` or starts with it; the latest run if `wanted` is undefined. */
-function chosen(runs: readonly ListedRun[], wanted: string | undefined, path: string): ListedRun {
+function chosenRun(runs: readonly ListedRun[], wanted: string | undefined, path: string): ListedRun {
   const latest = runs.at(-1);
   if (latest === undefined) throw usageError(path, "contains no events");
   if (wanted === undefined) return latest;

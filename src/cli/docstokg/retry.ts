@@ -32,7 +32,7 @@ export const retry: CommandModule = {
       io,
       command: recordedCommand("retry", flags),
       sharedSettings: joinableSettings(settings, flags, await loadPolicy(policySources(flags, io)), io),
-      feed: async ({ run, counts }) => {
+      listWorks: async ({ run, counts }) => {
         counts.wanted += await run.addUnfinished(includesFailed ? { reason } : undefined);
         return true;
       },

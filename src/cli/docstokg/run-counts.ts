@@ -59,7 +59,7 @@ export class RunCounts {
   };
 
   #limitLearned({ key, role, what, old, new: announced, source }: LearnedLimit & { readonly what: string }): void {
-    // The announcement has ended; that it was made is still worth a line.
+    // The announced limit has expired. The summary of the run still lists it.
     if (source === "lapsed") return;
     const id = `${key} ${role} ${what}`;
     const known = this.#learned.get(id);
@@ -67,7 +67,7 @@ export class RunCounts {
     this.#learned.set(id, { key, role, old: known?.old ?? old, new: announced, source });
   }
 
-  settled(state: SettledState, reason: Reason, bytes: number): void {
+  countSettled(state: SettledState, reason: Reason, bytes: number): void {
     this[state] += 1;
     this.bytes += state === "done" && reason === "ok" ? bytes : 0;
     this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);

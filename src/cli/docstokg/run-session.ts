@@ -19,11 +19,11 @@ import { RunCounts } from "./run-counts.ts";
 import { type RunSettings, usableResolvers } from "./run-settings.ts";
 import { openTelemetrySession } from "./telemetry-session.ts";
 
-/** After an interrupt, requests in flight are finished for so long. Files that are not complete then are resumed later. */
+/** After an interrupt, requests in flight have this time to finish. The next run resumes incomplete files. */
 const DRAIN_MS = 1500;
 
 /** The open run, for the code that lists its works. */
-export interface Feed {
+export interface ListingContext {
   readonly hub: Hub;
   readonly run: HarvestRun;
   readonly counts: RunCounts;
@@ -41,14 +41,14 @@ export interface SessionOptions {
   /** The command line that the manifest records. */
   readonly command: string;
   /** Adds works to the run. Resolves to false if the list was rejected. */
-  readonly feed: (feed: Feed) => Promise<boolean>;
+  readonly listWorks: (context: ListingContext) => Promise<boolean>;
   /** Sends no request before all works are listed. @default false */
   readonly isListedFirst?: boolean | undefined;
   /** Id of the run of the manifest to take part in. @default a new run */
   readonly joinedRun?: number | undefined;
   /** What workers need to take part in the run. @default no worker can join it */
   readonly sharedSettings?: string | undefined;
-  /** Aborted if an interrupt came before the session could listen for one: then it ends at once. @default never */
+  /** Aborted by an interrupt before the session started: the session then ends at once. @default never */
   readonly signal?: AbortSignal | undefined;
   /** Lists the works and leaves the requests to workers. @default false */
   readonly isEnqueueOnly?: boolean | undefined;
@@ -68,7 +68,7 @@ export interface SessionOutcome {
   readonly elapsedMs: number;
   readonly wasInterrupted: boolean;
   /** A strict list was rejected; nothing was done. */
-  readonly wasRefused: boolean;
+  readonly wasRejected: boolean;
 }
 
 /** One run: opens hub, manifest, pipeline, telemetry and progress, lists and downloads the works, closes everything. */
@@ -95,7 +95,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
         limits: ratelimits.resolved,
         filter: filterOf(session.flags),
         order: work => orderFor(work, resolvers),
-        onSettled: (_, state, reason, bytes) => counts.settled(state, reason, bytes),
+        onSettled: (_, state, reason, bytes) => counts.countSettled(state, reason, bytes),
         onDeferred: () => {
           counts.deferred += 1;
         },
@@ -130,7 +130,7 @@ function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOpt
   });
 }
 
-/** Serves the live page of the run, if it is wanted. Loaded only then. */
+/** Serves the live page of the run with `--dashboard-port`. Its code is loaded only then. */
 async function servePage(
   { dashboardPort, folder }: RunSettings,
   hub: Hub,
@@ -144,14 +144,8 @@ async function servePage(
   return page;
 }
 
-/** Lists and downloads the works, until they are done or an interrupt ends the run; then closes the run. */
-async function download(
-  session: SessionOptions,
-  { hub, run, counts, reloader }: Pick<Feed, "hub" | "run" | "counts"> & { readonly reloader: PolicyReloader },
-): Promise<SessionOutcome> {
-  const { settings, io, feed, signal, isListedFirst = false, isEnqueueOnly = false, time = systemTime } = session;
-  const startedUs = time.monotonicUs();
-  const progress = new Progress({
+function progressOf({ settings, io, time = systemTime }: SessionOptions, run: HarvestRun, counts: RunCounts): Progress {
+  return new Progress({
     out: io.stderr,
     time,
     counts,
@@ -160,6 +154,21 @@ async function download(
     isQuiet: settings.isQuiet,
     hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
   });
+}
+
+/** Lists and downloads the works, until they are done or an interrupt ends the run; then closes the run. */
+async function download(
+  session: SessionOptions,
+  {
+    hub,
+    run,
+    counts,
+    reloader,
+  }: Pick<ListingContext, "hub" | "run" | "counts"> & { readonly reloader: PolicyReloader },
+): Promise<SessionOutcome> {
+  const { settings, io, listWorks, signal, isListedFirst = false, isEnqueueOnly = false, time = systemTime } = session;
+  const startedUs = time.monotonicUs();
+  const progress = progressOf(session, run, counts);
   if (run.recovered > 0) progress.log(`${formatCount(run.recovered, "file")} recovered from an interrupted run`);
   const reload = async () => hub.reload(await session.reloadedPolicy?.());
   reloader.start({ reload, log: line => progress.log(line) });
@@ -180,7 +189,7 @@ async function download(
     await using _page = await servePage(settings, hub, run, { io, log: line => progress.log(line) });
     progress.start();
     let listingError: unknown;
-    const listing = feed({ hub, run, counts, log: text => progress.log(text), signal: interrupts.signal })
+    const listing = listWorks({ hub, run, counts, log: text => progress.log(text), signal: interrupts.signal })
       .finally(() => run.inputEnded())
       .catch(error => {
         // Requests in flight finish and completed works are kept; the error is thrown after that.
@@ -200,7 +209,7 @@ async function download(
     const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
     const report = await run.manifest.reports.report(run.id);
     const { switchedOff } = run.pipeline;
-    return { counts, report, switchedOff, elapsedMs, wasInterrupted, wasRefused: !isAccepted && !wasInterrupted };
+    return { counts, report, switchedOff, elapsedMs, wasInterrupted, wasRejected: !isAccepted && !wasInterrupted };
   } catch (error) {
     throw run.manifest.errorFrom(error);
   } finally {

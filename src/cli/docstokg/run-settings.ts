@@ -126,7 +126,7 @@ export function makeFolders(paths: RunPaths): void {
   }
 }
 
-/** A recursive `mkdir` on a read-only file system fails with ENOENT (Node 24); the folder itself gives the reason. */
+/** On a read-only file system a recursive `mkdir` fails with ENOENT (Node 24). Creating one folder gives the reason. */
 function realError(path: string, error: unknown): unknown {
   let missing = path;
   while (!existsSync(dirname(missing))) missing = dirname(missing);
@@ -142,7 +142,7 @@ function realError(path: string, error: unknown): unknown {
 export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
   const problems: ConfigProblem[] = [];
   const addProblem = (where: string, message: string) => problems.push({ where, path: "", message });
-  const whole = (flag: string, value: unknown, min: number, max?: number): number => {
+  const wholeNumber = (flag: string, value: unknown, min: number, max?: number): number => {
     const problem = wholeNumberProblem(value, min, max);
     if (problem !== undefined) addProblem(flag, problem);
     return Number(value);
@@ -163,22 +163,24 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
     resolvers:
       flags["resolvers"] === undefined
         ? RESOLVERS
-        : chosen("--resolvers", String(flags["resolvers"]), RESOLVERS, ({ name }) => name, addProblem),
-    workers: whole("--workers", flags["workers"], 1),
-    maxBytes: whole("--max-bytes", flags["maxBytes"], 1),
-    maxBreakerWaitMs: whole("--patience", flags["patience"], 0) * 1000,
+        : chosenItems("--resolvers", String(flags["resolvers"]), RESOLVERS, ({ name }) => name, addProblem),
+    workers: wholeNumber("--workers", flags["workers"], 1),
+    maxBytes: wholeNumber("--max-bytes", flags["maxBytes"], 1),
+    maxBreakerWaitMs: wholeNumber("--patience", flags["patience"], 0) * 1000,
     metadata: metadataOf(flags["metadata"], addProblem),
-    minBytesPerSecond: whole("--min-speed", flags["minSpeed"], 0),
+    minBytesPerSecond: wholeNumber("--min-speed", flags["minSpeed"], 0),
     mailto: flags["mailto"] as string | undefined,
     allowPrivate: flags["allowPrivate"] === true,
-    connectTo: mappings((flags["connectTo"] as readonly string[] | undefined) ?? [], addProblem),
-    ca: certificate(flags["ca"] as string | undefined, addProblem),
+    connectTo: checkedMappings((flags["connectTo"] as readonly string[] | undefined) ?? [], addProblem),
+    ca: certificatesOf(flags["ca"] as string | undefined, addProblem),
     cache: cacheOf(String(flags["cache"]), addProblem),
     keepsTelemetry: flags["telemetry"] !== false,
     metricsPort:
-      flags["metricsPort"] === undefined ? undefined : whole("--metrics-port", flags["metricsPort"], 0, PORT_MAX),
+      flags["metricsPort"] === undefined ? undefined : wholeNumber("--metrics-port", flags["metricsPort"], 0, PORT_MAX),
     dashboardPort:
-      flags["dashboardPort"] === undefined ? undefined : whole("--dashboard-port", flags["dashboardPort"], 0, PORT_MAX),
+      flags["dashboardPort"] === undefined
+        ? undefined
+        : wholeNumber("--dashboard-port", flags["dashboardPort"], 0, PORT_MAX),
     isQuiet: flags["quiet"] === true,
     isJson: flags["json"] === true,
   };
@@ -188,12 +190,12 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
 
 function formatsOf(text: string, addProblem: (where: string, message: string) => void): RunSettings["formats"] {
   const names = text.split(",").map(name => name.trim());
-  if (!names.includes("all")) return chosen("--formats", text, FILE_KINDS, each => each, addProblem);
+  if (!names.includes("all")) return chosenItems("--formats", text, FILE_KINDS, each => each, addProblem);
   if (names.length > 1) addProblem("--formats", "all cannot be combined with other formats: it includes every format");
   return "all";
 }
 
-function chosen<Item>(
+function chosenItems<Item>(
   flag: string,
   text: string,
   all: readonly Item[],
@@ -220,7 +222,7 @@ function notOneOf(name: string, all: readonly string[]): string {
   return `${JSON.stringify(name)} is not one of ${all.join(", ")}${near === undefined ? "" : `; did you mean ${near}?`}`;
 }
 
-function certificate(
+function certificatesOf(
   file: string | undefined,
   addProblem: (where: string, message: string) => void,
 ): string | undefined {
@@ -234,7 +236,10 @@ function certificate(
 }
 
 /** Parsed here too, so that an invalid mapping is reported with the other flags, before the run starts. */
-function mappings(entries: readonly string[], addProblem: (where: string, message: string) => void): readonly string[] {
+function checkedMappings(
+  entries: readonly string[],
+  addProblem: (where: string, message: string) => void,
+): readonly string[] {
   for (const entry of entries) {
     try {
       new ConnectTo([entry]);

@@ -19,7 +19,7 @@ export function printSummary(outcome: SessionOutcome, settings: RunSettings, io:
     );
 }
 
-/** What `run --enqueue-only` has added. */
+/** Prints how many works `run --enqueue-only` has added. */
 export function printEnqueued({ counts, wasInterrupted }: SessionOutcome, settings: RunSettings, io: Io): void {
   const { wanted: enqueued, present, failedBefore, problems } = counts;
   const manifest = manifestName(settings.manifest);
@@ -37,15 +37,15 @@ export function printEnqueued({ counts, wasInterrupted }: SessionOutcome, settin
   io.stdout.write("docstokg worker downloads them.\n");
 }
 
-export function enqueuedExitCode({ counts, wasInterrupted, wasRefused }: SessionOutcome): ExitCode {
-  if (wasRefused) return ExitCode.usage;
+export function enqueuedExitCode({ counts, wasInterrupted, wasRejected }: SessionOutcome): ExitCode {
+  if (wasRejected) return ExitCode.usage;
   if (wasInterrupted) return ExitCode.interrupted;
   return counts.problems > 0 ? ExitCode.partial : ExitCode.ok;
 }
 
 /** Works that the user has filtered out are no failure. */
-export function exitCodeOf({ counts, report, wasInterrupted, wasRefused }: SessionOutcome): ExitCode {
-  if (wasRefused) return ExitCode.usage;
+export function exitCodeOf({ counts, report, wasInterrupted, wasRejected }: SessionOutcome): ExitCode {
+  if (wasRejected) return ExitCode.usage;
   if (wasInterrupted) return ExitCode.interrupted;
   const filtered = report.reasons.find(({ reason }) => reason === "filtered")?.works ?? 0;
   return report.works.failed - filtered + report.works.pending + counts.problems > 0 ? ExitCode.partial : ExitCode.ok;
@@ -86,10 +86,10 @@ function summaryText(outcome: SessionOutcome, settings: RunSettings, tableOption
   return `${lines.join("\n")}\n${table}`;
 }
 
-/** Longer lists are in the telemetry. */
+/** `--json` and the telemetry have the complete list. */
 const LEARNED_SHOWN = 10;
 
-/** One line for each key, once per run: the numbers of the policy are probably too high. */
+/** One line for each key: its limit in the policy is probably too high. */
 function learnedLines(limits: readonly LearnedLimit[]): readonly string[] {
   const lines = limits.slice(0, LEARNED_SHOWN).map(({ key, role, old, new: announced, source }) => {
     const target = key.replace(/^service /, "service:");

@@ -9,7 +9,7 @@ import type { CommandModule, Flags } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { dryRun } from "./dry-run.ts";
 import { addListFlags, inputFileProblems, listOf } from "./list-flags.ts";
-import { addWorks, listInputs } from "./list-inputs.ts";
+import { addListedWorks, addWorks } from "./list-inputs.ts";
 import { policySources } from "./policy-flags.ts";
 import { compactPolicy, policyWarnings } from "./policy-table.ts";
 import { addQueryFlags, filterOf, QUERY_REFINEMENTS, queryOf } from "./query-flags.ts";
@@ -59,11 +59,11 @@ export const run: CommandModule = {
       isListedFirst: isStrict,
       isEnqueueOnly,
       sharedSettings: joinableSettings(settings, flags, policy, io),
-      feed: async feed => {
-        const isValid = list === undefined || (await listInputs(list, feed, { isStrict, isRefresh }));
+      listWorks: async context => {
+        const isValid = list === undefined || (await addListedWorks(list, context, { isStrict, isRefresh }));
         if (isValid && query !== undefined) {
-          for await (const works of searchWorks({ ...feed, time: systemTime }, query))
-            await addWorks(feed, works, isRefresh);
+          for await (const works of searchWorks({ ...context, time: systemTime }, query))
+            await addWorks(context, works, isRefresh);
         }
         return isValid;
       },
@@ -71,7 +71,7 @@ export const run: CommandModule = {
     const { counts, report, wasInterrupted } = outcome;
     if (report.works.total + counts.problems === 0 && !wasInterrupted)
       io.stderr.write(query === undefined ? "The list contains no works.\n" : "The search found no works.\n");
-    if (outcome.wasRefused)
+    if (outcome.wasRejected)
       io.stderr.write(
         `Nothing was downloaded: the list has ${formatCount(counts.problems, "invalid line")} (--strict).\n`,
       );

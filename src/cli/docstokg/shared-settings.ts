@@ -1,7 +1,7 @@
 /**
  * The settings of a run that its workers on other machines need, as they are stored in the manifest: the flags that
- * belong to the run, and the effective policy. The store of the limits and API keys belong to each machine, and are not
- * stored.
+ * belong to the run, and the effective policy. The address of the shared store and the API keys belong to each machine,
+ * so they are not in the manifest.
  */
 import { ConfigError } from "../../errors.ts";
 import type { PolicyOptions } from "../../http/hub-options.ts";
@@ -24,8 +24,8 @@ export interface SharedSettings {
 }
 
 /**
- * The settings for workers; undefined if no worker can join the run: the manifest is a file, or the limits of the run are
- * in the memory of this process, so that together with a worker it would exceed them.
+ * The settings for workers. Undefined if no worker can join the run: the manifest is a file, or the limits are in the
+ * memory of this process. In the second case, this process and a worker together would exceed the limits.
  */
 export function joinableSettings(
   { manifest, folder }: RunPaths,

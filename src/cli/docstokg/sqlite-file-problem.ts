@@ -72,10 +72,8 @@ function missingFile(file: string): SqliteFileProblem {
   const problem = whyNoFolderIn(found);
   if (problem !== undefined)
     return { message: `${what}; the folder ${folder} cannot be created: ${problem}`, isUnused: false };
-  return {
-    ...{ message: `${what}; the folder ${folder} is missing too (no process has used it yet)` },
-    ...{ isUnused: true, lacksFolder: true },
-  };
+  const message = `${what}; the folder ${folder} is missing too (no process has used it yet)`;
+  return { message, isUnused: true, lacksFolder: true };
 }
 
 function nearestExisting(path: string): string {

@@ -34,8 +34,8 @@ export interface NoStoreConnection extends AsyncDisposable {
 }
 
 /**
- * `not-configured`: processes share nothing. `unused`: no process has used the store yet; `no-folder`: nor does its folder
- * exist. `unusable`: a wrong file.
+ * `not-configured`: processes share nothing. `unused`: no process has used the store yet. `no-folder`: as `unused`, and
+ * the folder of its file is missing. `unusable`: the file is damaged, no store, or cannot be created.
  */
 export type NoStoreCause = "not-configured" | "unused" | "no-folder" | "unusable";
 

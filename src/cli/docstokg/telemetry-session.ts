@@ -32,7 +32,7 @@ export async function openTelemetrySession(
     if (session.metricsUrl !== undefined) io.stderr.write(`Metrics: ${session.metricsUrl}\n`);
     return session;
   } catch (error) {
-    if (metricsPort !== undefined) throwMetricsError(error);
+    if (metricsPort !== undefined) throwIfConfigError(error);
     io.stderr.write(`Telemetry is not recorded for this run: ${messageOf(error)}\n`);
     return metricsPort === undefined ? undefined : metricsSession(program, metricsPort, io);
   }
@@ -40,15 +40,15 @@ export async function openTelemetrySession(
 
 async function metricsSession(program: string, port: number, io: Io): Promise<TelemetrySession> {
   const session = await metricsOnly(program, port).catch(error => {
-    throwMetricsError(error);
+    throwIfConfigError(error);
     throw error;
   });
   io.stderr.write(`Metrics: ${session.metricsUrl}\n`);
   return session;
 }
 
-/** Throws if the port cannot be opened, or if prom-client is not installed. */
-function throwMetricsError(error: unknown): void {
+/** A ConfigError means that the port cannot be opened, or that prom-client is not installed. */
+function throwIfConfigError(error: unknown): void {
   if (error instanceof ConfigError) throw usageError("--metrics-port", error.problems[0]?.message ?? error.message);
 }
 

@@ -29,7 +29,7 @@ export interface PolicyFacts {
   /** The policy lists the host or a service that contains it. */
   readonly isListed: boolean;
   readonly trialCalls: number;
-  /** The breaker of the host has `mode: shadow`; that of the limits is in `route`. */
+  /** The breaker of the host has `mode: shadow`. The mode of the limits is in `route`. */
   readonly isBreakerShadow: boolean;
   readonly values: readonly ExplainedValue[];
 }
@@ -49,7 +49,7 @@ export interface ProcessFacts {
   readonly learnedFrom: LearnedFrom | undefined;
   /** The order of an operator that has changed the limits of the key. */
   readonly order: LimitOrderSnapshot | undefined;
-  /** The same for a total that the request counts in. */
+  /** The order of an operator that has changed a total that counts the request. */
   readonly totalOrder: TotalOrderSnapshot | undefined;
 }
 
@@ -99,11 +99,11 @@ export async function sharedFacts(
     snapshot.keys.find(candidate => candidate.key === route.name && candidate.role === role);
   try {
     const report = await sharedReport(observer, breakers);
-    const asked = {
+    const question = {
       units: [withoutTier(commonName(route.name))],
       isListed: (process: RunningProcess) => keyOf(process) !== undefined,
     };
-    const { running, unknown } = await askedProcesses(connection, asked, flags, io);
+    const { running, unknown } = await askedProcesses(connection, question, flags, io);
     const wallMs = (io.time ?? systemTime).wallMs();
     const processes = running.flatMap(process => {
       const { pid, program, writtenMs } = process;
@@ -126,7 +126,7 @@ export async function sharedFacts(
   }
 }
 
-/** The circuits of the request, and the cooldown that ends last. The name is that of the one that blocks longer. */
+/** The circuits of the request, and the cooldown that ends last. `name` is the owner of whichever blocks longer. */
 async function sharedReport(
   observer: StoreConnection["observer"],
   { host, circuit, cooldown }: BreakerRoute,

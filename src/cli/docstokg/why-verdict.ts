@@ -38,7 +38,7 @@ function withVariants(verdict: WhyVerdict, found: readonly CacheInspection[]): W
   return { ...verdict, text };
 }
 
-/** The later end of the role's own circuit and of a cooldown, which refuses every role. */
+/** The state of a role: of its circuit, or of a cooldown that ends later. A cooldown refuses every role. */
 export function roleState({ circuits, cooldownMs, reason }: SharedBreakerStatus, role: Role) {
   const circuit = circuits.find(({ name }) => name === role);
   const circuitMs = circuit?.remainingMs ?? 0;
@@ -52,7 +52,7 @@ export function roleState({ circuits, cooldownMs, reason }: SharedBreakerStatus,
   } as const;
 }
 
-/** The verdict without the limits that are in shadow mode; the text names what they would have done. */
+/** The verdict of the enforced limits. The text also says what limits in shadow mode would have done. */
 function sendVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts): WhyVerdict {
   const enforced = enforcedVerdict(role, policy, shared);
   const { constraint, kind } = enforced;

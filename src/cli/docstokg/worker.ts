@@ -87,8 +87,8 @@ async function joinRun(run: UnfinishedRun, flags: Flags, io: Io, signal: AbortSi
     signal,
     hub: { policy: shared.policy },
     reloadedPolicy: () => reloadedPolicy(shared.policy, io.env),
-    feed: async feed => {
-      feed.counts.wanted = (await feed.run.manifest.reports.report(run.id)).works.pending;
+    listWorks: async ({ run: joined, counts }) => {
+      counts.wanted = (await joined.manifest.reports.report(run.id)).works.pending;
       return true;
     },
   });

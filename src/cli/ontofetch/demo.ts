@@ -25,7 +25,7 @@ sources:
   heron: { resolver: bioportal }                        # its licence permits no download
   lichen: { resolver: ols }                             # has no public URL
 `;
-const BIG = `  titan: { resolver: direct, extras: { url: "https://files.ontologies.example/titan.obo" } }\n`;
+const BIG_SOURCE = `  titan: { resolver: direct, extras: { url: "https://files.ontologies.example/titan.obo" } }\n`;
 const BIG_BYTES = 20_000_000;
 const FILE_HOSTS = [
   "current.geneontology.org",
@@ -80,18 +80,18 @@ class Demo {
     const first = await this.#pull();
 
     this.#title("ontofetch pull, again: every server answers 304, no file is sent");
-    const before = await this.#filesSent();
+    const sentBefore = await this.#filesSent();
     const second = await this.#pull();
-    this.#print(`${(await this.#filesSent()) - before} files were sent\n`);
+    this.#print(`${(await this.#filesSent()) - sentBefore} files were sent\n`);
 
     this.#title(
       `A ${formatBytes(BIG_BYTES)} file interrupted half-way: no partial file is stored, the download resumes`,
     );
-    await writeFile(join(this.#folder, "sources.yaml"), `${SOURCES}${BIG}`);
-    const third = await this.#interrupted();
+    await writeFile(join(this.#folder, "sources.yaml"), `${SOURCES}${BIG_SOURCE}`);
+    const third = await this.#pullWithInterrupt();
 
     this.#title("A truncated stored file: detected, and restored from the locked URL");
-    const fourth = await this.#truncateStored(third);
+    const isRestored = await this.#truncateAndRestore(third);
 
     const { requests, rejected } = await this.#internet.ledger();
     this.#title(`${requests} requests, ${rejected} of them rejected by a server's limit`);
@@ -100,7 +100,7 @@ class Demo {
       first.filter(({ outcome }) => outcome === "fetched").length === 6 &&
       second.filter(({ outcome }) => outcome === "unchanged").length === 6 &&
       third?.outcome === "fetched" &&
-      fourth;
+      isRestored;
     return isSuccess ? ExitCode.ok : ExitCode.partial;
   }
 
@@ -137,7 +137,7 @@ class Demo {
     );
   }
 
-  async #interrupted(): Promise<PullResult | undefined> {
+  async #pullWithInterrupt(): Promise<PullResult | undefined> {
     const controller = new AbortController();
     const half = BIG_BYTES / 2;
     try {
@@ -158,7 +158,7 @@ class Demo {
   }
 
   /** True if validate detects the truncated file and a frozen pull restores it. */
-  async #truncateStored(result: PullResult | undefined): Promise<boolean> {
+  async #truncateAndRestore(result: PullResult | undefined): Promise<boolean> {
     if (result === undefined || result.outcome === "failed") return false;
     const { path, manifest } = result.stored;
     await truncate(path, Math.floor(manifest.bytes / 3));

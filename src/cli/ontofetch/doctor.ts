@@ -26,15 +26,19 @@ export const doctor: CommandModule = {
     addSettingsFlags(command, ["sources", "store", "lockfile", "sharedDir"]);
   },
   run: async (_, flags, io) => {
-    const findings: DoctorFinding[] = [{ what: "node", verdict: "ok", detail: process.versions.node }, environment(io)];
+    const findings: DoctorFinding[] = [
+      { what: "node", verdict: "ok", detail: process.versions.node },
+      environmentCheck(io),
+    ];
     try {
       const settings = await ontofetchSettingsOf(flags, io);
       const { file, sources } = settings;
       const verdict = sources.length === 0 ? "warning" : "ok";
       findings.push({ what: "sources", verdict, detail: `${sources.length} in ${file}` });
-      const places = await folders(settings);
-      findings.push(...keys(settings, io), ...places);
-      findings.push(await lockfileCheck(settings, places[0]?.verdict === "ok"));
+      const folders = await folderChecks(settings);
+      findings.push(...identityChecks(settings, io), ...folders);
+      const [storeFinding] = folders;
+      findings.push(await lockfileCheck(settings, storeFinding?.verdict === "ok"));
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       for (const { where, path, message } of error.problems) {
@@ -50,7 +54,7 @@ export const doctor: CommandModule = {
 };
 
 /** Prints names only: a value may be a secret. */
-function environment({ env }: Io): DoctorFinding {
+function environmentCheck({ env }: Io): DoctorFinding {
   const set = ONTOFETCH_VARIABLES.filter(name => env[name]);
   return {
     what: "environment",
@@ -59,8 +63,8 @@ function environment({ env }: Io): DoctorFinding {
   };
 }
 
-function keys({ sources }: OntofetchSettings, { env }: Io): readonly DoctorFinding[] {
-  // Another base of a service has a key of its own, which an identity adds.
+function identityChecks({ sources }: OntofetchSettings, { env }: Io): readonly DoctorFinding[] {
+  // A source with its own `base` URL gets its API key from an identity, not from the variable of the resolver.
   const used = [...RESOLVERS.values()].filter(({ name }) =>
     sources.some(({ resolver, extras }) => resolver === name && extras["base"] === undefined),
   );
@@ -70,17 +74,18 @@ function keys({ sources }: OntofetchSettings, { env }: Io): readonly DoctorFindi
     const detail = isSet ? `${keyVariable} is set` : `${name} needs an API key: set ${keyVariable}`;
     return [{ what: "API key", verdict: isSet ? "ok" : "problem", detail }];
   });
-  const mailto = Boolean(env["DOCSTOKG_MAILTO"]);
-  const detail = mailto ? "DOCSTOKG_MAILTO is set" : "DOCSTOKG_MAILTO is not set: services get no contact address";
-  return [...found, { what: "contact", verdict: mailto ? "ok" : "warning", detail }];
+  const hasContact = Boolean(env["DOCSTOKG_MAILTO"]);
+  const detail = hasContact ? "DOCSTOKG_MAILTO is set" : "DOCSTOKG_MAILTO is not set: services get no contact address";
+  return [...found, { what: "contact", verdict: hasContact ? "ok" : "warning", detail }];
 }
 
-async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonly DoctorFinding[]> {
+/** The check of the store is first. */
+async function folderChecks({ store, sharedDir }: OntofetchSettings): Promise<readonly DoctorFinding[]> {
   const isInS3 = isS3Url(store);
   const local = isInS3 ? workFolderOf(store) : store;
   const findings = [
     ...(isInS3 ? [await bucketCheck(store)] : []),
-    await writable(isInS3 ? "work folder" : "store", local),
+    await folderCheck(isInS3 ? "work folder" : "store", local),
   ];
   if (sharedDir === undefined) {
     findings.push({
@@ -88,7 +93,7 @@ async function folders({ store, sharedDir }: OntofetchSettings): Promise<readonl
       verdict: "ok",
       detail: `not set: processes with the same store ${isInS3 ? "on this machine" : "folder"} share rate limits`,
     });
-  } else findings.push(await writable("shared_dir", sharedDir));
+  } else findings.push(await folderCheck("shared_dir", sharedDir));
   if (findings.some(({ what, verdict }) => what !== "shared_dir" && verdict !== "ok")) return findings;
   const { bavail, bsize } = await statfs(local);
   const free = bavail * bsize;
@@ -108,7 +113,7 @@ async function bucketCheck(store: string): Promise<DoctorFinding> {
   }
 }
 
-async function writable(what: string, folder: string): Promise<DoctorFinding> {
+async function folderCheck(what: string, folder: string): Promise<DoctorFinding> {
   const probe = join(folder, `.${randomUUID()}.tmp`);
   try {
     await mkdir(folder, { recursive: true });
@@ -122,7 +127,7 @@ async function writable(what: string, folder: string): Promise<DoctorFinding> {
   }
 }
 
-/** The versions in a store that cannot be used are not compared. */
+/** If the store cannot be used, its versions are not compared with the lockfile. */
 async function lockfileCheck(settings: OntofetchSettings, isStoreUsable: boolean): Promise<DoctorFinding> {
   const { lockfile, store, sources } = settings;
   const what = "lockfile";
@@ -132,7 +137,7 @@ async function lockfileCheck(settings: OntofetchSettings, isStoreUsable: boolean
   } catch (error) {
     const code = errnoOf(error);
     if (code === undefined || error instanceof ConfigError) throw error;
-    return { what, verdict: "problem", detail: `cannot be read (${code})` };
+    return { what, verdict: "problem", detail: `${lockfile} cannot be read (${code})` };
   }
   const missing = isStoreUsable ? await missingFrom(store, lock) : [];
   const unlocked = sources.filter(({ id }) => !lock.has(id)).map(({ id }) => id);

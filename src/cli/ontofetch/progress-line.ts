@@ -19,7 +19,7 @@ export class ProgressLine {
     this.#time = time;
   }
 
-  bytes(id: string, bytes: number, totalBytes: number | undefined): void {
+  update(id: string, bytes: number, totalBytes: number | undefined): void {
     if (this.#frame === undefined) return;
     const percent = Math.floor((100 * bytes) / Math.max(1, totalBytes ?? 1));
     this.#files.set(id, totalBytes === undefined ? formatBytes(bytes) : `${percent} % of ${formatBytes(totalBytes)}`);

@@ -22,7 +22,7 @@ export const prune: CommandModule = {
     addSettingsFlags(command, ["sources", "store", "lockfile"]);
   },
   run: async (ids, flags, io) => {
-    const keep = wholeNumberFlag("--keep", flags["keep"], 1);
+    const keepCount = wholeNumberFlag("--keep", flags["keep"], 1);
     const settings = await ontofetchSettingsOf(flags, io);
     using store = await openOntologyStore(settings.store, systemTime);
     const isDryRun = flags["dryRun"] === true;
@@ -43,9 +43,9 @@ export const prune: CommandModule = {
       // Read after the wait: the pull may have locked another version.
       const lock = await readLock(settings.lockfile);
       const versions = await store.versions(id);
-      const valid = await newestIntact(store, versions);
-      const isKept = (version: StoredVersion) => version === valid || lock.get(id)?.sha256 === version.manifest.sha256;
-      for (const version of versions.slice(keep).filter(candidate => !isKept(candidate))) {
+      const intact = await newestIntact(store, versions);
+      const isKept = (version: StoredVersion) => version === intact || lock.get(id)?.sha256 === version.manifest.sha256;
+      for (const version of versions.slice(keepCount).filter(candidate => !isKept(candidate))) {
         if (!isDryRun) await store.remove(version);
         removedVersions.push(version);
       }

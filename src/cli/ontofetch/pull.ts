@@ -31,7 +31,7 @@ export const pull: CommandModule = {
       const progress = new ProgressLine(io);
       const ontofetch = await openOntofetch(settings, io, {
         signal,
-        onBytes: (id, bytes, totalBytes) => progress.bytes(id, bytes, totalBytes),
+        onBytes: (id, bytes, totalBytes) => progress.update(id, bytes, totalBytes),
         onResume: (id, bytes, totalBytes) => {
           progress.clear();
           io.stderr.write(`${resumeLine(id, bytes, totalBytes)}\n`);

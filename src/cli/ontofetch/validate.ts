@@ -40,7 +40,7 @@ export const validate = {
         for (const problem of problems) io.stderr.write(`${[id, version].join(" ").trimEnd()}: ${problem}\n`);
       };
       for (const id of wanted) {
-        // An argument that is no known id is not made part of a path.
+        // Only a known id may become part of a path.
         const versions = allIds.has(id) ? await store.versions(id) : [];
         for (const version of versions) {
           const problems = await problemsOf(store, version, settings.check, signal);

@@ -22,7 +22,7 @@ export class MemoryRecords implements RecordTable {
     return found;
   }
 
-  /** Loses everything, as a server that restarts without its data. */
+  /** Removes all records, as a server that restarts without its data does. */
   clear(): void {
     this.#records.clear();
   }

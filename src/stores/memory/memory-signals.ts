@@ -9,7 +9,7 @@ export class MemorySignals implements StoreSignals {
   }
 
   listen(topic: SignalTopic, listener: () => void): SignalSubscription {
-    // A function of its own, so that one listener can listen twice.
+    // A new function for each call, so that the same listener can be added twice.
     const own = () => listener();
     this.#listeners[topic].add(own);
     return { isActive: true, stop: () => this.#listeners[topic].delete(own) };

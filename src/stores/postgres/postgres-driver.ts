@@ -1,6 +1,6 @@
 /**
- * The only file that uses `pg`. The package is optional and is loaded when a PostgreSQL database is opened. What is used
- * of it is declared here, so that programs compile without its types.
+ * The only file that uses `pg`. The package is optional and is loaded when a PostgreSQL database is opened. What is
+ * used of it is declared here, so that programs compile without its types.
  */
 import { ConfigError } from "../../errors.ts";
 
@@ -71,7 +71,7 @@ export interface PgDriver {
   client(): PgSingleClient;
 }
 
-/** The type number of int8, which pg returns as text: numbers of a manifest are far below 2 ** 53. */
+/** The type number of int8. pg would return these as text; all of ours are far below 2 ** 53. */
 const INT8 = 20;
 /** Names of prepared statements. The texts are those of this program, so there are few. */
 const statementNames = new Map<string, string>();

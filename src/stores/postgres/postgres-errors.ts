@@ -4,10 +4,10 @@ const SQLSTATE = /^[0-9A-Z]{5}$/;
 const NODE_CODES: ReadonlySet<string> = new Set(["EPIPE"]);
 
 /**
- * Conditions that pass: the server starts, stops or has too many connections; a transaction lost against another one
- * (serialization failure, deadlock, lock timeout).
+ * Temporary conditions: the server starts, stops or has too many connections, or a transaction had a conflict with
+ * another one (serialization failure, deadlock, lock timeout).
  */
-const PASSING_STATES: ReadonlySet<string> = new Set([
+const TRANSIENT_STATES: ReadonlySet<string> = new Set([
   ...["57P01", "57P02", "57P03", "57P05", "53300", "25P03", "40001", "40P01", "55P03"],
 ]);
 
@@ -28,7 +28,9 @@ export function isConnectionError(error: unknown): boolean {
 
 /** Whether the same operation may succeed later. */
 export function isTransient(error: unknown): boolean {
-  return error instanceof RepeatTransaction || isConnectionError(error) || PASSING_STATES.has(sqlStateOf(error) ?? "");
+  return (
+    error instanceof RepeatTransaction || isConnectionError(error) || TRANSIENT_STATES.has(sqlStateOf(error) ?? "")
+  );
 }
 
 /** pg reports lost connections and its timeouts as plain errors, with or without a code of Node. */

@@ -66,7 +66,7 @@ export class PostgresExchanges {
     return promise;
   }
 
-  /** Waits for the calls so far, and removes this process from those that are counted. */
+  /** Waits for the calls so far, and removes this process from the count of processes. */
   async close(): Promise<void> {
     await this.#running;
     const { client, processId } = this.#options;
@@ -119,8 +119,8 @@ export class PostgresExchanges {
   }
 
   /**
-   * Asks whether an exchange that was not acknowledged took effect. If so, its settlements must not be applied again. Its
-   * caller got none of the units that it granted: returns the settlements that give them back to the store.
+   * Asks whether an exchange that was not acknowledged took effect. If so, its settlements must not be applied again.
+   * Its caller got none of the units that it granted: returns the settlements that give them back to the store.
    */
   async #resume({ number, settlements, requests }: UncertainExchange): Promise<readonly Settlement[]> {
     this.#number += 1;

@@ -26,7 +26,7 @@ export function parsePostgresStoreUrl(text: string): PostgresStoreAddress {
   const schema = url.searchParams.get("schema") ?? SCHEMA_DEFAULT;
   if (!SCHEMA_PATTERN.test(schema))
     throw new RangeError(
-      "the address of the PostgreSQL store: schema must be 1 to 63 lower-case letters, digits and underscores",
+      "the address of the PostgreSQL store: schema must be 1 to 63 lower-case letters, digits and underscores, no digit first",
     );
   url.searchParams.delete("schema");
   const suffix = schema === SCHEMA_DEFAULT ? "" : `?schema=${schema}`;

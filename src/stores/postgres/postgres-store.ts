@@ -29,7 +29,7 @@ export interface PostgresStoreOptions {
   readonly processId?: string;
   /** Replaces the server's clock in tests. */
   readonly serverUs?: () => number;
-  /** For a command that only looks and gives orders: it is not counted among the processes. @default false */
+  /** For a command that only reads and gives orders: it is not counted among the processes. @default false */
   readonly isObserver?: boolean;
 }
 
@@ -54,7 +54,7 @@ export class PostgresStore implements Store {
     const address = parsePostgresStoreUrl(url);
     const driver = await loadPgDriver({
       ...{ url: address.url, schema: address.schema, queryTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs },
-      // A transaction of a store never waits for its process. The limit is for one that a lost connection has left open.
+      // No transaction of a store waits for its process. This ends a transaction that a lost connection has left open.
       ...{ idleInTransactionMs: Math.ceil(timeoutMs / 2), lockTimeoutMs: timeoutMs },
     });
     const store = new PostgresStore(address, driver, options);

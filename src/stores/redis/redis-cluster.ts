@@ -30,8 +30,8 @@ export async function connectCluster(address: RedisAddress, options: RedisDriver
 }
 
 /**
- * Sends each command to the node that owns the slot of its key. A lost connection to one node does not concern the
- * others. It is made again by the next command for that node, after the owners of the slots have been read again.
+ * Sends each command to the node that owns the slot of its key. If the connection to a node is lost, the other
+ * connections stay. The next command for that node reads the owners of the slots again, and then connects again.
  */
 class RedisCluster implements RedisDriver {
   readonly #address: RedisAddress;
@@ -51,7 +51,7 @@ class RedisCluster implements RedisDriver {
   async send(key: string, commandFor: CommandFor): Promise<unknown> {
     const slot = slotOfKey(key);
     let target = this.#ownerOf(slot);
-    if (this.#isStale && (target === undefined || !this.#nodes.has(textOf(target)))) {
+    if (this.#isStale && (target === undefined || !this.#nodes.has(addressOf(target)))) {
       await this.discover();
       target = this.#ownerOf(slot);
     }
@@ -75,7 +75,7 @@ class RedisCluster implements RedisDriver {
     throw new Error(`slot ${slot} was redirected more than ${MAX_REDIRECTIONS} times`);
   }
 
-  /** Every node of a cluster passes on the messages of the others. */
+  /** Subscribes at one node: every node of a cluster passes on the messages of the others. */
   async subscribe(channel: string, onMessage: () => void, onLost: () => void): Promise<() => void> {
     const owner = this.#ownerOf(slotOfKey(channel));
     if (owner === undefined) throw new Error("CLUSTERDOWN no node owns the slot of the channel");
@@ -87,10 +87,10 @@ class RedisCluster implements RedisDriver {
   abandon(key: string, reason: Error): void {
     const owner = this.#ownerOf(slotOfKey(key));
     if (owner === undefined) return;
-    const text = textOf(owner);
-    const node = this.#nodes.get(text);
+    const address = addressOf(owner);
+    const node = this.#nodes.get(address);
     if (node === undefined) return;
-    this.#forget(text, node, reason);
+    this.#forget(address, node, reason);
     closeWhenConnected(node);
     this.#options.onNodeLost(reason);
   }
@@ -111,8 +111,8 @@ class RedisCluster implements RedisDriver {
 
   async #discover(): Promise<void> {
     const known = new Map<string, RedisHost>();
-    for (const { owner } of this.#ranges) known.set(textOf(owner), owner);
-    for (const host of this.#address.hosts) known.set(textOf(host), host);
+    for (const { owner } of this.#ranges) known.set(addressOf(owner), owner);
+    for (const host of this.#address.hosts) known.set(addressOf(host), host);
     // Nodes with a connection first: another one may have failed.
     const hosts = [...known.values()].sort((a, b) => Number(this.#isOpen(b)) - Number(this.#isOpen(a)));
     let lastError: unknown;
@@ -134,15 +134,15 @@ class RedisCluster implements RedisDriver {
   async #askSlots(host: RedisHost): Promise<unknown> {
     const node = await this.#node(host);
     return replyWithin(this.#options, node.send(["CLUSTER", "SLOTS"]), () => {
-      const reason = new Error(`${textOf(host)} did not answer within ${this.#options.timeoutMs} ms`);
-      this.#lost(textOf(host), reason);
+      const reason = new Error(`${addressOf(host)} did not answer within ${this.#options.timeoutMs} ms`);
+      this.#onLost(addressOf(host), reason);
       node.destroy();
       return reason;
     });
   }
 
   #isOpen(host: RedisHost): boolean {
-    return this.#nodes.has(textOf(host));
+    return this.#nodes.has(addressOf(host));
   }
 
   #ownerOf(slot: number): RedisHost | undefined {
@@ -150,47 +150,47 @@ class RedisCluster implements RedisDriver {
   }
 
   #node(host: RedisHost): Promise<DataNode> {
-    const text = textOf(host);
-    const existing = this.#nodes.get(text);
+    const address = addressOf(host);
+    const existing = this.#nodes.get(address);
     if (existing !== undefined) return existing;
     if (this.#isDestroyed) return Promise.reject(new StoreError("the store is closed"));
     const { time, timeoutMs } = this.#options;
-    const failure = this.#failed.get(text);
+    const failure = this.#failed.get(address);
     if (failure !== undefined && time.monotonicUs() < failure.untilUs) return Promise.reject(failure.error);
     const { credentials, tls } = this.#address;
-    const onLost = (error: Error) => this.#lost(text, error);
+    const onLost = (error: Error) => this.#onLost(address, error);
     const node = connectData(host, { credentials, database: 0, tls, timeoutMs, time, onLost });
-    this.#nodes.set(text, node);
+    this.#nodes.set(address, node);
     node.then(
-      () => this.#failed.delete(text),
-      error => this.#forget(text, node, error),
+      () => this.#failed.delete(address),
+      error => this.#forget(address, node, error),
     );
     return node;
   }
 
-  #lost(text: string, error: Error): void {
-    const node = this.#nodes.get(text);
+  #onLost(address: string, error: Error): void {
+    const node = this.#nodes.get(address);
     if (node === undefined) return;
-    this.#forget(text, node, error);
+    this.#forget(address, node, error);
     this.#options.onNodeLost(error);
   }
 
-  #forget(text: string, node: Promise<DataNode>, error: unknown): void {
-    if (this.#nodes.get(text) !== node) return;
-    this.#nodes.delete(text);
-    this.#failed.set(text, { error, untilUs: this.#options.time.monotonicUs() + RETRY_US });
+  #forget(address: string, node: Promise<DataNode>, error: unknown): void {
+    if (this.#nodes.get(address) !== node) return;
+    this.#nodes.delete(address);
+    this.#failed.set(address, { error, untilUs: this.#options.time.monotonicUs() + RETRY_US });
     this.#isStale = true;
   }
 
   /** Nodes that own no slots any more: replicas, and nodes that have left the cluster. */
   #closeUnused(): void {
-    const owners = new Set(this.#ranges.map(({ owner }) => textOf(owner)));
-    for (const [text, node] of this.#nodes) {
-      if (owners.has(text)) continue;
-      this.#nodes.delete(text);
+    const owners = new Set(this.#ranges.map(({ owner }) => addressOf(owner)));
+    for (const [address, node] of this.#nodes) {
+      if (owners.has(address)) continue;
+      this.#nodes.delete(address);
       closeWhenConnected(node);
     }
-    for (const text of this.#failed.keys()) if (!owners.has(text)) this.#failed.delete(text);
+    for (const address of this.#failed.keys()) if (!owners.has(address)) this.#failed.delete(address);
   }
 }
 
@@ -210,7 +210,7 @@ function rangesOf(reply: unknown, asked: RedisHost): readonly SlotRange[] {
   });
 }
 
-/** `MOVED 3999 127.0.0.1:6381`: the slot has another owner. `ASK …`: only this command belongs there. */
+/** `MOVED 3999 127.0.0.1:6381`: the slot has another owner. `ASK …`: only this command must be sent there. */
 function redirectionOf(
   error: unknown,
   from: RedisHost,
@@ -222,6 +222,6 @@ function redirectionOf(
   return { target, isAsking: kind === "ASK" };
 }
 
-function textOf({ host, port }: RedisHost): string {
+function addressOf({ host, port }: RedisHost): string {
   return `${host}:${port}`;
 }

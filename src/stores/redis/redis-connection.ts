@@ -9,9 +9,7 @@ import type { ScriptCall } from "./script-call.ts";
 export interface RedisConnectionOptions {
   readonly timeoutMs: number;
   readonly time: Time;
-  /**
-   * Called when the connection is lost: calls in flight are lost, and the next connection may lead to another server.
-   */
+  /** Called when the connection is lost: calls in flight are lost, and the next connection may be to another server. */
   readonly onLost: () => void;
 }
 
@@ -74,9 +72,7 @@ export class RedisConnection {
     }
   }
 
-  /**
-   * Receives the messages of a channel. `onLost` is called when no more will come. Returns a function that ends it.
-   */
+  /** Subscribes to a channel. `onLost` is called when no more messages will come. Returns a function to unsubscribe. */
   async subscribe(channel: string, onMessage: () => void, onLost: () => void): Promise<() => void> {
     const driver = await this.#connected();
     return driver.subscribe(channel, onMessage, onLost);
@@ -96,12 +92,12 @@ export class RedisConnection {
       isGivenUp = true;
       const reason = this.#timeoutError(timeoutMs);
       reject(reason);
-      // The system would need minutes to notice that a connection is dead.
+      // The operating system would need minutes to notice that a connection is dead.
       this.#abandon(key, reason);
     });
     const fail = (error: unknown) => {
       timer.cancel();
-      // The other calls of an abandoned connection get its reason, not that it was closed by this process.
+      // The client rejects the other calls of an abandoned connection with "Disconnects client": give them the reason.
       reject(isReply(error, "Disconnects client") ? (this.#lastError ?? error) : error);
     };
     const onReply = (reply: unknown) => {
@@ -118,8 +114,8 @@ export class RedisConnection {
 
   #timeoutError(timeoutMs: number): Error {
     if (this.#ready !== undefined) return new Error(`no reply within ${timeoutMs} ms`);
-    const question = this.#address.tls === undefined ? "" : " (does the server use TLS?)";
-    return new Error(`no connection within ${timeoutMs} ms${question}`);
+    const hint = this.#address.tls === undefined ? "" : " (does the server use TLS?)";
+    return new Error(`no connection within ${timeoutMs} ms${hint}`);
   }
 
   #connected(): Promise<RedisDriver> {
@@ -154,8 +150,8 @@ export class RedisConnection {
   }
 
   #abandon(key: string, reason: Error): void {
-    // A driver that is still connecting has a time limit of its own for each of its steps. It goes on, so that several slow
-    // steps that take longer than a call do not begin again with each call.
+    // A driver that is still connecting is not abandoned: each of its steps has its own time limit. If each call began
+    // these steps again, steps that together take longer than a call would never end.
     this.#ready?.abandon(key, reason);
   }
 
@@ -169,7 +165,7 @@ export class RedisConnection {
 
   #toStoreError(error: unknown, key: string): StoreError {
     if (error instanceof StoreError && !(error instanceof UnknownPrimaryError)) return error;
-    // After a failover the old server may be a replica: connect again, to the server that the name means now.
+    // After a failover the old server may be a replica: connect again, to the server that the name stands for now.
     if (error instanceof Error && isReply(error, "READONLY")) this.#abandon(key, error);
     const reason = error instanceof Error ? error.message || error.name : String(error);
     const [, remedy] = REMEDIES.find(([code]) => isReply(error, code)) ?? [];
@@ -194,7 +190,7 @@ const REMEDIES: readonly (readonly [code: string, remedy: string])[] = [
   ["ERR unknown command 'SENTINEL'", "a server that is not a sentinel needs a URL that begins with redis://"],
   ["ERR unknown command 'EVALSHA'", "a sentinel needs a URL that begins with redis+sentinel://"],
 ];
-const UNTRUSTED =
+const TLS_ERROR =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_\w+|ERR_SSL_\w+)$/;
 
 /** True if no retry can succeed: a missing driver or file, a wrong password, an unknown database. */
@@ -202,7 +198,7 @@ export function isPermanent({ cause }: StoreError): boolean {
   if (cause instanceof UnknownPrimaryError || REMEDIES.some(([code]) => isReply(cause, code))) return true;
   const { code = "", syscall = "" } = (cause instanceof Error ? cause : {}) as { code?: string; syscall?: string };
   const isUnreadableFile = syscall === "open" || syscall === "read";
-  return code === "ERR_MODULE_NOT_FOUND" || UNTRUSTED.test(code) || (isUnreadableFile && code !== "ECONNRESET");
+  return code === "ERR_MODULE_NOT_FOUND" || TLS_ERROR.test(code) || (isUnreadableFile && code !== "ECONNRESET");
 }
 
 function isReply(error: unknown, code: string): boolean {

@@ -20,7 +20,7 @@ export type CommandFor = (history: string) => readonly string[];
 
 /** A connection to one server, to the primary that sentinels name, or to a cluster. */
 export interface RedisDriver {
-  /** In a cluster, `key` selects the server. */
+  /** Sends a command. In a cluster, `key` selects the server. */
   send(key: string, commandFor: CommandFor): Promise<unknown>;
   /** Opens another connection, and calls `onLost` if it is lost. Returns a function that ends the subscription. */
   subscribe(channel: string, onMessage: () => void, onLost: () => void): Promise<() => void>;

@@ -8,9 +8,9 @@ const KEPT_MAX = 16_384;
 /** A connection to a server with data. */
 export interface DataNode extends RedisNode {
   /**
-   * The name of the server's data. It changes with each start and each promotion of the server: then the server may lack
-   * the last changes that were confirmed before. If the user has no right to ask for the name, the address is used
-   * instead, which shows a promotion but no restart.
+   * Identifies the server's data (`master_replid`). It changes with each start and each promotion of the server: then
+   * the server may lack the last changes that were confirmed before. If the user may not run INFO, the address is used
+   * instead, which changes with a promotion but not with a restart.
    */
   readonly history: string;
 }
@@ -26,7 +26,7 @@ async function historyOf(node: RedisNode, options: RedisNodeOptions): Promise<st
   try {
     const text = String(await replyWithin(options, node.send(["INFO", "replication"]), timeoutError));
     const [, id = address] = /^master_replid:(\w+)/m.exec(text) ?? [];
-    // A replica has the name of its primary until it is promoted, which may be a moment after this reply.
+    // A replica has the id of its primary until it is promoted. The promotion may come just after this reply.
     return /^role:slave/m.test(text) ? `replica ${id}` : id;
   } catch (error) {
     if (error instanceof Error && error.message.startsWith("NOPERM")) return address;
@@ -34,12 +34,12 @@ async function historyOf(node: RedisNode, options: RedisNodeOptions): Promise<st
   }
 }
 
-/** Under which history the server has last replied about each budget. */
+/** The history of the server when it last replied about each budget. */
 export class RedisHistories {
   readonly #histories = new Map<string, string>();
 
   /** Whether the server may lack the last changes of this budget. */
-  isOlder(key: string, history: string): boolean {
+  mayLackChanges(key: string, history: string): boolean {
     return (this.#histories.get(key) ?? history) !== history;
   }
 

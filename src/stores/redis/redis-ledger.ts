@@ -1,7 +1,7 @@
 /**
  * The units that this process has leased from each budget. If a call is lost, it is unknown whether the server granted
  * its units and applied its settlements. The next call then reports the leased units, and the server counts the
- * difference as written now. In the same way a restarted server without data learns the leased units again.
+ * difference as written now. The same report restores the leased units on a server that was restarted without data.
  */
 export class RedisLedger {
   readonly #leased = new Map<string, number>();
@@ -9,11 +9,11 @@ export class RedisLedger {
   /** Grows with each lost call. The server ignores a late call of an older epoch. */
   epoch = 0;
 
-  granted(keys: Iterable<string>, units: number): void {
+  recordGrant(keys: Iterable<string>, units: number): void {
     for (const key of keys) this.#leased.set(key, this.#leasedOf(key) + units);
   }
 
-  settled(key: string, units: number): void {
+  recordSettlement(key: string, units: number): void {
     const left = this.#leasedOf(key) - units;
     if (left > 0) this.#leased.set(key, left);
     else this.#leased.delete(key);
@@ -44,9 +44,9 @@ export class RedisLedger {
       if (sinceUs < beforeUs && !this.#leased.has(key)) this.#uncertain.delete(key);
   }
 
-  /** The leased units to report, less `lessUnits`; -1 if the server knows them. */
-  claimed(key: string, lessUnits: number): number {
-    return this.#uncertain.has(key) ? Math.max(0, this.#leasedOf(key) - lessUnits) : -1;
+  /** The leased units to report, less the `settledUnits` of the same call; -1 if the server knows them. */
+  unitsToReport(key: string, settledUnits: number): number {
+    return this.#uncertain.has(key) ? Math.max(0, this.#leasedOf(key) - settledUnits) : -1;
   }
 
   #leasedOf(key: string): number {

@@ -35,7 +35,7 @@ export async function connectNode(
     RESP: 2,
     maintNotifications: "disabled",
     disableClientInfo: true,
-    // A command without a reply is never sent again: its caller has got an error.
+    // A command without a reply is never sent again: its caller has already got an error.
     disableOfflineQueue: true,
     // RedisConnection has a timeout for the whole call, which is cheaper than a signal for each command.
     commandOptions: { timeout: 0 },
@@ -54,7 +54,7 @@ export async function connectNode(
     isConnected = false;
     onLost(error);
   });
-  const late = new Error(`no connection within ${timeoutMs} ms`);
+  const timeoutError = new Error(`no connection within ${timeoutMs} ms`);
   let isLate = false;
   const timer = setStallTolerantTimer(time, timeoutMs, () => {
     isLate = true;
@@ -63,13 +63,13 @@ export async function connectNode(
   try {
     await client.connect();
   } catch (error) {
-    throw isLate ? late : error;
+    throw isLate ? timeoutError : error;
   } finally {
     timer.cancel();
   }
   if (isLate) {
     client.destroy();
-    throw late;
+    throw timeoutError;
   }
   isConnected = true;
   // An open store does not keep the program alive (law S8); a call in flight does, by its timer.
@@ -96,8 +96,8 @@ export async function orDestroy<Result>(node: RedisNode, result: Promise<Result>
 }
 
 /**
- * Subscribes to a channel over a connection of its own: one that has subscribed accepts no other command. Returns a
- * function that ends it.
+ * Subscribes to a channel over a new connection: a connection with a subscription accepts no other command. Returns a
+ * function that closes it.
  */
 export async function subscribeAt(
   address: RedisHost,

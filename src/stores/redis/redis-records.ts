@@ -23,7 +23,7 @@ end
 local stored = redis.pcall('GET', KEYS[1]) or ''
 if type(stored) == 'table' then
   if not stored.err:find('WRONGTYPE', 1, true) then error(stored) end
-  -- One key that cannot be read must not take the store away for all: it is set aside for a day.
+  -- One key that cannot be read must not make the store unusable: it is renamed, and kept for a day.
   redis.call('RENAME', KEYS[1], KEYS[1] .. ':damaged')
   redis.call('PEXPIRE', KEYS[1] .. ':damaged', 86400000)
   stored = ''
@@ -36,7 +36,7 @@ return {now, 1, ARGV[4]}
 const SCRIPT = { text: TEXT, sha: createHash("sha1").update(TEXT).digest("hex") };
 
 /** Each conflict means that another process succeeded, so this many in a row are a sign of a defect. */
-const TRIES = 50;
+const TRIES_MAX = 50;
 /** The copy of a cooldown for other tools (law S5). Its name begins with the prefix, if the store has one of its own. */
 const COOLDOWN_KEY = "breaker:cooldown:";
 
@@ -73,7 +73,7 @@ export class RedisRecords {
     step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
   ): Promise<Result> {
     let stored = await this.#call(name, "read");
-    for (let attempt = 0; attempt < TRIES; attempt += 1) {
+    for (let attempt = 0; attempt < TRIES_MAX; attempt += 1) {
       const { record: update, result } = step(recordOf(stored));
       if (update === undefined) return result;
       const keepMs = Math.ceil((update.keepUntilUs - stored.nowUs) / 1000);
@@ -86,7 +86,7 @@ export class RedisRecords {
       }
       stored = reply;
     }
-    throw new StoreError(`redis: update of "${name}" failed after ${TRIES} conflicting writes by other processes`);
+    throw new StoreError(`redis: update of "${name}" failed after ${TRIES_MAX} conflicting writes by other processes`);
   }
 
   async list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
@@ -131,7 +131,7 @@ export class RedisRecords {
     for (const [key, ...command] of commands) await this.#send(key, command);
   }
 
-  /** A key of another type is set aside for a day, and the command is repeated. */
+  /** A key of another type is renamed and kept for a day, and the command is repeated. */
   async #send(key: string, command: readonly string[]): Promise<unknown> {
     try {
       return await this.#connection.send(key, command);

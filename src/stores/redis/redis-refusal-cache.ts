@@ -6,8 +6,8 @@ type WaitReply = Extract<LeaseReply, { kind: "wait" }>;
 const MAX_REFUSALS = 10_000;
 
 /**
- * Repeats "wait" replies from memory for equal requests. Before the announced time only another process that returns
- * units, dies or leaves can make units available, so a round trip now and then is enough.
+ * Repeats "wait" replies from memory for equal requests. Before the announced time, units become available only if
+ * another process returns units, or its lease or turn ends. So a round trip now and then is enough.
  */
 export class RedisRefusalCache {
   readonly #trustedUs: number;

@@ -15,8 +15,8 @@ const BACKOFF = { baseMs: 100, capMs: 5000 };
 export class UnknownPrimaryError extends StoreError {}
 
 /**
- * Asks the sentinels for the primary and connects to it. When they promote another server, the connection is given up,
- * also if the old server still answers: the other processes use the new one.
+ * Asks the sentinels for the primary and connects to it. When they promote another server, the connection is closed,
+ * even if the old server still answers: the other processes use the new one.
  */
 export async function connectPrimary(address: RedisAddress, options: RedisDriverOptions): Promise<RedisDriver> {
   const watch = await PrimaryWatch.start(address, options);
@@ -137,7 +137,7 @@ class PrimaryWatch {
     }
   }
 
-  /** On a connection of its own: one that has subscribed accepts no other command. */
+  /** On a second connection: a connection with a subscription accepts no other command. */
   async #query(host: RedisHost): Promise<unknown> {
     const { sentinelCredentials: credentials, tls, primaryName } = this.#address;
     const { timeoutMs, time } = this.#options;

@@ -44,7 +44,7 @@ export interface RedisStoreOptions {
   readonly trustMs?: number;
   /** The clocks and timers to use. @default the clocks of this machine */
   readonly time?: Time;
-  /** For a command that only looks and gives orders: it is not counted among the processes. @default false */
+  /** For a command that only reads and gives orders: it is not counted among the processes. @default false */
   readonly isObserver?: boolean;
   /** Unique among all processes that share the store. @default a random one */
   readonly processId?: string;
@@ -60,8 +60,8 @@ const PRESENCE_US = 1_000_000;
  * Budgets and records on a Redis server. One script decides by the server's clock, so the clocks of the processes may
  * differ (law S3).
  *
- * A server that was restarted, or promoted, may lack data. It learns again what its processes have leased and what they
- * know to be in use (`UseReport`).
+ * A server that was restarted or promoted may lack data. Its processes then report again which units they have leased,
+ * and which units they know to be in use (`UseReport`).
  */
 export class RedisStore implements Store {
   readonly #connection: RedisConnection;
@@ -179,7 +179,7 @@ export class RedisStore implements Store {
       });
       batches.add(batch);
     }
-    // An empty exchange contacts the server too: a process that has lost the store finds out by it whether it is back.
+    // An empty exchange contacts the server too: a process that has lost the store checks this way whether it is back.
     if (settlements.length + requests.length + reports.length === 0)
       await this.#announce(this.#leaseUs).catch(error => Promise.reject(toStoreError(error)));
     else if (this.#keys.isCluster && this.#isPresenceDue) void this.#announce(this.#leaseUs).catch(() => undefined);
@@ -231,7 +231,7 @@ export class RedisStore implements Store {
     for (const [index, { claims }] of requests.entries()) {
       const reply = replies[index];
       if (reply?.kind !== "granted") continue;
-      for (const { key } of claims) this.#ledger.settled(key, reply.units);
+      for (const { key } of claims) this.#ledger.recordSettlement(key, reply.units);
       this.#ledger.markUncertain(
         claims.map(({ key }) => key),
         this.#time.monotonicUs(),
@@ -258,10 +258,10 @@ export class RedisStore implements Store {
       const presenceKey = this.#takePresenceKey();
       const keyOf = (key: string) => this.#keys.keyOf(key, slot);
       let history = "";
-      const isOlder = (key: string) => this.#histories.isOlder(key, history);
-      const rest = await this.#call(queue, keyOf(batch.anyKey), (caller, at) => {
-        history = at;
-        return scriptCallOf(batch, this.#ledger, { ...caller, keyOf, isOlder, presenceKey, dead: this.#dead });
+      const mayLackChanges = (key: string) => this.#histories.mayLackChanges(key, history);
+      const rest = await this.#call(queue, keyOf(batch.anyKey), (caller, serverHistory) => {
+        history = serverHistory;
+        return scriptCallOf(batch, this.#ledger, { ...caller, keyOf, mayLackChanges, presenceKey, dead: this.#dead });
       });
       this.#applyReplies(batch, leaseRepliesOf(batch, rest), epoch, history);
     } catch (error) {
@@ -276,7 +276,8 @@ export class RedisStore implements Store {
   #applyReplies(batch: RedisBatch, replies: readonly (readonly LeaseReply[])[], epoch: number, history: string): void {
     const nowUs = this.#time.monotonicUs();
     for (const { claim } of batch.reports) this.#histories.confirm(claim.key, history);
-    for (const [key, { written, returned }] of batch.settlements) this.#ledger.settled(key, written + returned);
+    for (const [key, { written, returned }] of batch.settlements)
+      this.#ledger.recordSettlement(key, written + returned);
     let index = 0;
     for (const [requestKey, { request, onReply }] of batch.pending) {
       const ownReplies = replies[index] ?? [];
@@ -284,7 +285,7 @@ export class RedisStore implements Store {
       // If the connection was lost meanwhile, the units of these keys must be reported to the server again.
       if (epoch === this.#ledger.epoch) for (const key of keys) this.#ledger.confirm(key);
       for (const [caller, reply] of ownReplies.entries()) {
-        if (reply.kind === "granted") this.#ledger.granted(keys, reply.units);
+        if (reply.kind === "granted") this.#ledger.recordGrant(keys, reply.units);
         onReply[caller]?.(reply);
       }
       const last = ownReplies.at(-1);
@@ -345,7 +346,7 @@ export class RedisStore implements Store {
   }
 }
 
-/** The name server says that there is no such host. A name server that is unreachable has another code. */
+/** DNS has no such host name. If DNS cannot be reached, the code is another one. */
 function isUnknownName({ cause }: StoreError): boolean {
   return cause instanceof Error && "code" in cause && cause.code === "ENOTFOUND";
 }

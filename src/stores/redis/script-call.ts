@@ -9,7 +9,7 @@ import type { RedisLedger } from "./redis-ledger.ts";
 export interface ScriptCaller {
   readonly process: string;
   readonly leaseUs: number;
-  /** By the server's clock; 0 for any time, before the first reply has shown that clock. */
+  /** By the server's clock; 0 for no limit, until the first reply has shown that clock. */
   readonly notAfterUs: number;
   /** Replaces the server's clock in tests. */
   readonly timeUs?: number | undefined;
@@ -25,13 +25,13 @@ const PRESENCE_AT = 7;
 /** In place of the number of grants: the server has lost a budget that this process knows. */
 const LOST = -1;
 
-/** An age of knowledge that is above the age of every budget, so that the server replies that it has lost the budget. */
+/** An age that is above the age of every budget, so that the server replies that it has lost the budget. */
 const BEFORE_ALL_US = 9e15;
 
 export interface BatchCaller extends ScriptCaller {
   readonly keyOf: (key: string) => string;
   /** Whether the server may lack the last changes of this budget. @default false for all */
-  readonly isOlder?: (key: string) => boolean;
+  readonly mayLackChanges?: (key: string) => boolean;
   /** The list of processes, if the entry of this process is to be renewed. */
   readonly presenceKey?: string | undefined;
   /** Processes that have ended. @default none */
@@ -39,7 +39,7 @@ export interface BatchCaller extends ScriptCaller {
 }
 
 export function scriptCallOf(batch: RedisBatch, ledger: RedisLedger, caller: BatchCaller): ScriptCall {
-  const { keyOf, isOlder = () => false, presenceKey, dead = [] } = caller;
+  const { keyOf, mayLackChanges = () => false, presenceKey, dead = [] } = caller;
   const positions = new Map<string, string>();
   const position = (key: string) => {
     const existing = positions.get(key);
@@ -51,22 +51,26 @@ export function scriptCallOf(batch: RedisBatch, ledger: RedisLedger, caller: Bat
   const args = [...headOf(caller, ledger.epoch), String(batch.settlements.size), String(batch.reports.length), "0"];
   args.push(dead.join(","));
   for (const [key, { written, returned }] of batch.settlements)
-    args.push(position(key), String(ledger.claimed(key, 0)), String(written), String(returned));
+    args.push(position(key), String(ledger.unitsToReport(key, 0)), String(written), String(returned));
   const reported = new Set(batch.reports.map(({ claim }) => claim.key));
-  for (const { claim, sent, sentAgoUs, known, said = known } of batch.reports) {
+  for (const { claim, sent, sentAgoUs, known, lastReplied = known } of batch.reports) {
     const { written = 0, returned = 0 } = batch.settlements.get(claim.key) ?? {};
-    const leased = ledger.claimed(claim.key, written + returned);
+    const leased = ledger.unitsToReport(claim.key, written + returned);
     args.push(position(claim.key), String(leased), claimText(claim), String(sent), known.join(","));
-    args.push(String(claim.knownAgoUs ?? -1), String(sentAgoUs), isOlder(claim.key) ? said.join(",") : "");
+    args.push(
+      String(claim.knownAgoUs ?? -1),
+      String(sentAgoUs),
+      mayLackChanges(claim.key) ? lastReplied.join(",") : "",
+    );
   }
   const knownAgoUs = ({ key, knownAgoUs: agoUs = -1 }: StoreClaim) =>
-    agoUs >= 0 && !reported.has(key) && isOlder(key) ? BEFORE_ALL_US : agoUs;
+    agoUs >= 0 && !reported.has(key) && mayLackChanges(key) ? BEFORE_ALL_US : agoUs;
   for (const { request, onReply } of batch.pending.values()) {
     args.push(String(request.claims.length), String(request.least), String(request.most), String(onReply.length));
     args.push(request.wantsUse ? "1" : "0", String(Math.round((request.aheadMs ?? 0) * 1000)));
     for (const claim of request.claims) {
       const { written = 0, returned = 0 } = batch.settlements.get(claim.key) ?? {};
-      args.push(position(claim.key), String(ledger.claimed(claim.key, written + returned)), claimText(claim));
+      args.push(position(claim.key), String(ledger.unitsToReport(claim.key, written + returned)), claimText(claim));
       args.push(String(knownAgoUs(claim)));
     }
   }
@@ -78,8 +82,8 @@ export function scriptCallOf(batch: RedisBatch, ledger: RedisLedger, caller: Bat
 
 /**
  * Only adds the process to the list of processes that use the store; a lease of 0 removes it. A store sends this call
- * first, because it is short: if a client that has not logged in sends more than ten words, the server closes the
- * connection instead of replying with the reason.
+ * first, because it is short. If a client that has not logged in sends more than ten words, the server closes the
+ * connection and gives no reason.
  */
 export function presenceCallOf(caller: ScriptCaller, key: string): ScriptCall {
   return { keys: [key], args: [...headOf(caller, 0), "-1"] };

@@ -35,7 +35,7 @@ export function budgetOf(
   try {
     const stored = unpacked(row);
     const current = byUs === 0 ? stored : shifted(stored, byUs);
-    state = isFormer(current) ? upgraded(current, now.machineUs) : current;
+    state = isBeforeVersion4(current) ? upgraded(current, now.machineUs) : current;
     if (!isValid(state)) return undefined;
   } catch {
     return undefined;
@@ -72,7 +72,7 @@ function unpacked({ state, stamps }: BudgetRow): BudgetState {
   return { ...rest, log: { ...rest.log, rings } };
 }
 
-/** Whether the numbers on which decisions depend are finite numbers. A file may hold anything. */
+/** Whether all values on which decisions depend are finite numbers: a file may contain anything. */
 function isValid({ log, windows, lengthsUs, spacingUs, turns, leases }: BudgetState): boolean {
   const numbers = [log.written, log.pending, log.lastUs, spacingUs, turns.head, turns.tail, turns.waiting, leases.head];
   const ofWindows = windows.flatMap(({ limit, spanUs, grain, capacity }) => [limit, spanUs, grain, capacity]);
@@ -97,13 +97,13 @@ function shifted(state: BudgetState, byUs: number): BudgetState {
 }
 
 /** Before format version 4 the processes of a budget were part of its state. */
-function isFormer(state: BudgetState): boolean {
+function isBeforeVersion4(state: BudgetState): boolean {
   return state.turns === undefined;
 }
 
 /**
- * Keeps the windows and what was written in them. The processes that wrote the file have ended: what they had leased
- * counts as written now.
+ * Keeps the windows and the units that were written in them. The processes that wrote the file have ended, so the units
+ * that they had leased count as written now.
  */
 function upgraded({ log, windows, lengthsUs, createdUs = 0 }: BudgetState, nowUs: number): BudgetState {
   const restored = WindowLog.restore(log);

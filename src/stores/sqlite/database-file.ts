@@ -40,15 +40,15 @@ export interface OpenedDatabase {
  */
 const SIDE_FILES = ["", "-wal", "-shm"] as const;
 /**
- * A file beside the database, which a process locks while it renames the database. The system ends the lock when the
- * process ends, and only then: a process that stalls while it renames must not find a new file at the path later. The
- * file is never deleted, because two processes could then lock two files of the same name.
+ * A file beside the database, which a process locks while it renames the database. The operating system releases the
+ * lock only when the process ends: a process that stalls while it renames must not find a new file at the path later.
+ * The file is never deleted, because two processes could then lock two files of the same name.
  */
 const MOVING = ".moving";
 
 /**
- * Creates the file if there is none, and returns its inode. `isPrivate`: only its owner may read it, and folders that are
- * created for it. Otherwise the umask decides.
+ * Creates the file if there is none, and returns its inode. If `isPrivate`, only the owner may read the file and the
+ * folders that are created for it. Otherwise the umask decides.
  */
 export function ensureFile(path: string, isPrivate = true): bigint | undefined {
   if (!existsSync(path)) create(path, isPrivate);
@@ -61,7 +61,7 @@ export function ensureFile(path: string, isPrivate = true): bigint | undefined {
 
 /**
  * Opens the file whose inode `ensureFile` has returned. Throws for a file of another program or of a newer version of
- * this one, and does not change it: the configured path is wrong, and that program may be using the file.
+ * this one. Such a file is not changed: the configured path is wrong, and that program may be using the file.
  */
 export function openFile(
   Database: typeof DatabaseSync,
@@ -98,7 +98,7 @@ export function openFile(
  * has replaced it already: several processes may notice the damage at once.
  */
 export function setAside(path: string, identity: bigint | undefined, wallMs: number): string | undefined {
-  const isPrivate = ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS) === 0;
+  const isPrivate = ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS_MASK) === 0;
   if (!existsSync(path + MOVING)) create(path + MOVING, isPrivate);
   return whileLocked(path, "BEGIN EXCLUSIVE", () => {
     if (identityOf(path) !== identity) return undefined;
@@ -110,8 +110,8 @@ export function setAside(path: string, identity: bigint | undefined, wallMs: num
 }
 
 /**
- * Runs while the lock on `path.moving` is held; undefined if another process holds it. `BEGIN` takes a lock that several
- * processes can have at once, `BEGIN EXCLUSIVE` one that excludes all others.
+ * Calls `run` while it holds the lock on `path.moving`; undefined if another process holds the lock. `BEGIN` takes a
+ * lock that several processes can have at once, `BEGIN EXCLUSIVE` one that excludes all others.
  */
 function whileLocked<Value>(path: string, begin: "BEGIN" | "BEGIN EXCLUSIVE", run: () => Value): Value | undefined {
   // Not imported, because some supported versions of Node print a warning that it is experimental.
@@ -170,12 +170,12 @@ export function identityOf(path: string): bigint | undefined {
 }
 
 /** The permissions of other users than the owner. */
-const OTHERS = 0o077;
+const OTHERS_MASK = 0o077;
 
 /**
  * Creates an empty file. SQLite would create it with the mode of the umask; it gives its side files the mode of the
- * database. The file gets its final name after it is closed: a process that closes any handle of a file loses all its
- * locks on that file, also those of a database that it has open.
+ * database. The file gets its final name after it is closed. A process that closes any handle of a file loses all its
+ * locks on that file, also the locks of a database that it has open.
  */
 function create(path: string, isPrivate: boolean): void {
   mkdirSync(dirname(path), { recursive: true, mode: isPrivate ? 0o700 : 0o777 });
@@ -195,7 +195,7 @@ function create(path: string, isPrivate: boolean): void {
 /** Removes the permissions of other users. */
 function restrictAccess(path: string): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
-  if ((mode & OTHERS) !== 0) chmodSync(path, 0o600);
+  if ((mode & OTHERS_MASK) !== 0) chmodSync(path, 0o600);
 }
 
 /**

@@ -4,9 +4,9 @@ import type { Time } from "../../time/time.ts";
 import type { SignalSubscription, SignalTopic, StoreSignals } from "../store.ts";
 
 /**
- * Notifies the processes that share a database file. SQLite has no notifications, so an empty file beside the database
- * stands for each topic (`limits.db.orders`): the sender sets its modification time, and the operating system notifies
- * the processes that watch it.
+ * Notifies the processes that share a database file. SQLite has no notifications, so each topic has an empty file
+ * beside the database (`limits.db.orders`). The sender sets the modification time of this file, and the operating
+ * system notifies the processes that watch it.
  */
 export class FileSignals implements StoreSignals {
   readonly #path: string;

@@ -1,11 +1,11 @@
 /**
- * SQLite gives its lock to the process that happens to ask when it is free. Without a pause, a process that always has
- * something to write would starve the others. So after each transaction a process does not use the file for a time:
- * this factor, times the duration of the transaction, times the number of other processes.
+ * SQLite gives its lock to the process that happens to ask when the lock is free. Without pauses, a process that always
+ * has something to write would starve the others. So after each transaction a process pauses for this factor, times the
+ * duration of the transaction, times the number of other processes.
  */
 const YIELD_FACTOR = 2;
-/** A shorter pause is not made, so that occasional calls never wait. */
-const YIELD_US_MIN = 5000;
+/** Subtracted from each pause, so that occasional calls never wait. */
+const YIELD_FREE_US = 5000;
 const YIELD_US_MAX = 100_000;
 
 /** How long this process must leave a shared file to the other processes. */
@@ -22,6 +22,6 @@ export class LockFairness {
 
   /** Milliseconds to wait before the next transaction; 0 for none. */
   pauseMs(nowUs: number): number {
-    return Math.max(0, this.#yieldUntilUs - nowUs - YIELD_US_MIN) / 1000;
+    return Math.max(0, this.#yieldUntilUs - nowUs - YIELD_FREE_US) / 1000;
   }
 }

@@ -26,8 +26,8 @@ export interface OpeningOptions {
 const PAUSE = { baseMs: 2, capMs: 20 };
 
 /**
- * Opens or creates the file, also when several processes do so at once. A damaged file of this program is renamed, and a
- * new one is created; a file of another program is never changed. Rejects with a StoreError if the file is not usable
+ * Opens or creates the file, also when several processes do so at once. A damaged file of this program is renamed, and
+ * a new one is created; a file of another program is never changed. Rejects with a StoreError if the file is not usable
  * within `timeoutMs`.
  */
 export async function openWhenFree(options: OpeningOptions, timeoutMs: number): Promise<OpenedDatabase> {
@@ -41,8 +41,8 @@ export async function openWhenFree(options: OpeningOptions, timeoutMs: number): 
       identity = ensureFile(path, isPrivate);
       return openFile(DatabaseSync, path, identity, format, isPrivate);
     } catch (error) {
-      const mayPass = isDamage(error) || isBusy(error);
-      if (!mayPass || time.monotonicUs() >= deadlineUs) throw cannotOpen(path, error);
+      const mayRetry = isDamage(error) || isBusy(error);
+      if (!mayRetry || time.monotonicUs() >= deadlineUs) throw cannotOpen(path, error);
       if (isDamage(error)) {
         const isOwn = isOwnDamagedFile(path, format);
         // Another process may have replaced the damaged file before its header was read.

@@ -4,8 +4,9 @@ import { pathToFileURL } from "node:url";
 import { isUnusablePath } from "./sqlite-errors.ts";
 
 /**
- * Opens a file for a user who may only read it. A file without its log cannot be opened by a user who may not create the
- * log; no process has such a file open, so nothing changes it meanwhile.
+ * Opens a file for a user who may only read it. If the log of the file (`-wal`) is missing, SQLite creates it, which
+ * this user may not do. Then no process has the file open, so it is opened as a file that does not change
+ * (`immutable`).
  */
 export function openReadOnly(Database: typeof DatabaseSync, path: string): DatabaseSync {
   const db = new Database(path, { readOnly: true, timeout: 0 });

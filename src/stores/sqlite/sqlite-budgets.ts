@@ -17,7 +17,7 @@ export const BUDGETS_TABLE = `
   );
 `;
 
-/** Every 8 exchanges, 16 rows are checked for expiry: faster than an exchange usually adds rows. */
+/** Every 8 exchanges, 16 rows are checked for expiry: more than these exchanges usually add. */
 const SWEEP_EVERY = 8;
 const SWEPT_AT_ONCE = 16;
 
@@ -103,7 +103,7 @@ export class SqliteBudgets implements Budgets {
     this.#entries.removeAll(key);
   }
 
-  /** The processes that know the budget notice that it is lost, and report its use. Other budgets are not concerned. */
+  /** The processes that know the budget notice that it is lost, and report its use. Other budgets are not affected. */
   #removeDamaged(key: string): void {
     this.#remove(key);
     this.#onDamage(`the stored budget "${key}" could not be parsed, and was removed`);

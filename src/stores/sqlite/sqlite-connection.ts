@@ -29,7 +29,7 @@ export interface SqliteTables {
   readonly context: ExchangeContext;
 }
 
-/** The path leads to another file now, which the other processes share. */
+/** The path names another file now, which the other processes share. */
 export class FileMovedError extends Error {}
 
 /** The tables of the store in one open file. */
@@ -96,7 +96,7 @@ export class SqliteConnection {
     try {
       inTransaction(this.file.db, "BEGIN IMMEDIATE", () => this.#processes.leave());
     } catch {
-      // The file is locked or not writable. The other processes notice it when the lease ends.
+      // The file is locked or not writable. The other processes stop counting this one when its lease ends.
     }
     this.drop();
   }

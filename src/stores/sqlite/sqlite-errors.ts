@@ -36,7 +36,7 @@ export function isReadFailure(error: unknown): boolean {
 /** The errors of paths that cannot be used as they are. */
 const PATH_CODES = ["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST", "EISDIR", "ENOENT", "ENAMETOOLONG", "ELOOP"];
 
-/** The file or its folder must not be read or written, or the path cannot name a file. */
+/** This user may not read or write the file or its folder, or the path cannot name a file. */
 export function isUnusablePath(error: unknown): boolean {
   const code = primaryCode(error);
   if (code === SQLITE_READONLY || code === SQLITE_CANTOPEN) return true;

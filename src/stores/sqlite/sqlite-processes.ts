@@ -11,7 +11,7 @@ export const PROCESSES_TABLE = `
   );
 `;
 
-/** Counting needs no finer resolution, and each record is a write. */
+/** A process records itself at most this often: counting needs no finer resolution, and each record is a write. */
 const RECORD_EVERY_US = 1_000_000;
 
 /** The table of the processes that use the store, so that each knows how many share it. */

@@ -25,7 +25,7 @@ interface OpenFile {
 
 /**
  * Reads the records of a store file that other processes write. The file is opened read-only: it is neither created nor
- * migrated, its permissions are not changed, and no lock of a writer is needed, so another user may read it too.
+ * migrated, and its permissions are not changed. No lock of a writer is needed, so another user may read it too.
  */
 export class SqliteReader implements RecordReader {
   readonly #path: string;
@@ -67,7 +67,7 @@ export class SqliteReader implements RecordReader {
     }
   }
 
-  /** Opens the file again if the path leads to another one now. */
+  /** Opens the file again if the path names another file now. */
   async #open(): Promise<OpenFile> {
     const identity = identityOf(this.#path);
     if (this.#file !== undefined && this.#file.identity === identity) return this.#file;

@@ -55,8 +55,8 @@ const PAUSE = { baseMs: 1, capMs: 20 };
 
 /**
  * Budgets and records in a file that the processes of one machine share (laws S2, B8). Each call is part of one
- * transaction. While another process writes, calls are queued and then done in one transaction; the event loop is never
- * blocked inside SQLite. A file that was deleted is created again, a damaged one is renamed and replaced.
+ * transaction. While another process writes, calls are queued, and then run in one transaction: the event loop is never
+ * blocked inside SQLite. A file that was deleted is created again. A damaged file is renamed and replaced.
  *
  * The store belongs to the process and the thread that opened it (law S5).
  */
@@ -171,7 +171,7 @@ export class SqliteStore implements Store {
     try {
       return this.#connection.read(records => directly(records, this.#now()));
     } catch {
-      // The transaction meets the same error, and handles it.
+      // The transaction gets the same error, and handles it.
       return this.#queued({ run: asTransaction });
     }
   }
@@ -220,17 +220,17 @@ export class SqliteStore implements Store {
   async #drain(): Promise<void> {
     // Calls made in the same turn of the event loop share a transaction.
     await Promise.resolve();
-    for (let busy = 0; !this.#queue.isEmpty; ) {
+    for (let failedAttempts = 0; !this.#queue.isEmpty; ) {
       try {
         await this.#connect(this.#timeoutMs);
         await this.#yieldToOthers();
-        this.#doBatch();
-        busy = 0;
+        this.#runBatch();
+        failedAttempts = 0;
         // A caller that asks again at every reply must not block the rest of the event loop.
         await setImmediate();
       } catch (error) {
-        busy += 1;
-        await this.#onBusy(busy, error);
+        failedAttempts += 1;
+        await this.#onBusy(failedAttempts, error);
       }
     }
     this.#draining = undefined;
@@ -257,7 +257,7 @@ export class SqliteStore implements Store {
   }
 
   /** Runs one batch of the queue. Throws only an error after which the batch is to be tried again soon. */
-  #doBatch(): void {
+  #runBatch(): void {
     const batch = this.#queue.batch();
     const connection = this.#connection;
     if (connection === undefined || batch.length === 0) return;
@@ -277,14 +277,14 @@ export class SqliteStore implements Store {
   }
 
   /** Rejects the calls that have waited too long; the others are tried again after a pause that grows. */
-  async #onBusy(failed: number, cause: unknown): Promise<void> {
+  async #onBusy(failedAttempts: number, cause: unknown): Promise<void> {
     const { path, time, random } = this.#options;
     for (const { reject, timeoutMs } of this.#queue.removeOverdue(time.monotonicUs()))
       reject(new StoreError(`the store ${path} was locked by another process for ${timeoutMs} ms`, { cause }));
-    if (!this.#queue.isEmpty) await pause(time, backoffMs(PAUSE, failed, random(), 1));
+    if (!this.#queue.isEmpty) await pause(time, backoffMs(PAUSE, failedAttempts, random(), 1));
   }
 
-  /** Replaces a damaged file. Every other failure may have passed when the next call tries again. */
+  /** Replaces a damaged file. After any other failure, the next call tries again. */
   #onFailure(error: unknown): StoreError {
     const { path } = this.#options;
     if (!isDamage(error)) return new StoreError(`cannot use the store ${path}: ${messageOf(error)}`, { cause: error });
@@ -292,8 +292,8 @@ export class SqliteStore implements Store {
     this.#disconnect();
     try {
       setAsideAndReport(this.#options, identity, error);
-    } catch (stuck) {
-      if (stuck instanceof StoreError) return stuck;
+    } catch (renameError) {
+      if (renameError instanceof StoreError) return renameError;
     }
     return new StoreError(`the store ${path} is damaged: ${messageOf(error)}`, { cause: error });
   }

@@ -1,7 +1,7 @@
 import type { Settlement } from "../store.ts";
 import type { SqliteTables } from "./sqlite-connection.ts";
 
-/** One call that is to be done in a transaction. */
+/** One call that is to run in a transaction. */
 export interface QueuedTransaction {
   /** Applied before the first `run` of the transaction, for all its calls together. */
   readonly settlements: readonly Settlement[];
@@ -18,10 +18,8 @@ export interface QueuedTransaction {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * The largest size of a transaction, so that a long queue does not stall the event loop. A single call may be larger.
- */
-const BATCH_MAX = 64;
+/** The largest size of a transaction, so that a long queue does not stall the event loop. One call may be larger. */
+const BATCH_SIZE_MAX = 64;
 
 /** Calls in order of arrival. */
 export class TransactionQueue {
@@ -44,12 +42,12 @@ export class TransactionQueue {
     let sum = 0;
     const end = this.#calls.findIndex(({ size }, index) => {
       sum += size;
-      return index > 0 && sum > BATCH_MAX;
+      return index > 0 && sum > BATCH_SIZE_MAX;
     });
     return end < 0 ? [...this.#calls] : this.#calls.slice(0, end);
   }
 
-  /** Removes a batch that was done or has failed. */
+  /** Removes a batch that has succeeded or failed. */
   remove(batch: readonly QueuedTransaction[]): void {
     this.#calls = this.#calls.slice(batch.length);
   }

@@ -1,7 +1,7 @@
 /**
- * The tables of the budgets. A process has a row of its own in each budget, and so has each turn, each entry of the list
- * of leases and each stamp, so that an exchange reads and writes a few rows, however many processes there are (law S7).
- * Numbers are float8, as in `core/limits`: they hold microseconds exactly, and both compute the same values.
+ * The tables of the budgets. Each process has a row in each budget, and so has each turn, each entry of the list of
+ * leases and each stamp. So an exchange reads and writes a few rows, however many processes there are (law S7). Numbers
+ * are float8, as in `core/limits`: they hold microseconds exactly, and both compute the same values.
  */
 
 const BUDGET_COLUMNS = `
@@ -51,8 +51,8 @@ const CHANGED = "WITH (fillfactor = 50)";
 const SHORT_LIVED = "WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000)";
 
 /**
- * A budget of the first format was one row with the whole state. Its units are not converted: each such budget counts as
- * used up at this moment, so that no window gets more than its limit.
+ * A budget of the first format was one row with the whole state. Its units are not converted: each such budget counts
+ * as used up at this moment, so that no window gets more than its limit.
  */
 const CONVERTED = `
 INSERT INTO budgets

@@ -10,20 +10,26 @@ const MARGIN_US = 1_000_000;
 /**
  * `stores/exchange.ts` in PL/pgSQL: one exchange is one call of `exchange`, at the clock of the server.
  *
- *   call   { keys: the budgets;
- *            dead: the processes that have ended;
- *            settlements: [position of the budget, written, returned];
- *            reports: [position, claim, units sent without a lease, units known in each window, age of that knowledge in us or -1,
- *                      us since the newest of the units sent was written];
- *            requests: [least, most, us in which units may become free, whether the use is wanted,
- *                       [[position, claim, age of the knowledge in us or -1], ...]] }
- *   reply  for each request  the units; if there are some, the delay in us and 1 if no other process uses the budgets; if
- *          there are fewer than asked for, the wait in us for the next ones; if there are none, the position of the
- *          binding claim; then 1 if another process claims stricter limits; then, if it is wanted, the units in use in
- *          each window of each claim; or -1 and the position of a claim whose budget the store has lost
+ * The argument `call` is an object. A budget is named by its position in `keys`, from 1.
+ *   keys         the budgets
+ *   dead         the processes that have ended
+ *   settlements  for each: [budget, written units, returned units]
+ *   reports      for each: [budget, claim, units sent without a lease, units known in each window, age of that
+ *                knowledge in us or -1, us since the newest of the sent units was written]
+ *   requests     for each: [least, most, time in us within which units may become free, whether the use is wanted,
+ *                claims], with each claim as [budget, claim, age of the knowledge in us or -1]
+ *
+ * `reply` has for each request either -1 and the position of a claim whose budget the store has lost, or:
+ *   the units
+ *   if there are units: the delay in us, and 1 if no other process uses the budgets
+ *   if there are fewer units than requested: the wait in us for the next ones
+ *   if there are no units: the position of the binding claim
+ *   1 if another process claims stricter limits, otherwise 0
+ *   if the use is wanted: the units in use in each window of each claim
  *
  * The number of the exchange and its reply are stored with its process. A process that got no reply calls `resume` with
- * a higher number: it learns what the exchange did, or an exchange that still waits for a lock has no effect.
+ * a higher number. If the exchange has taken effect, `resume` returns its reply. If the exchange still waits for a
+ * lock, it has no effect, because its number is too low.
  */
 export const EXCHANGE_FUNCTIONS = `
 CREATE OR REPLACE FUNCTION clock_us() RETURNS float8 LANGUAGE sql VOLATILE AS $f$
@@ -47,7 +53,7 @@ BEGIN
   SELECT stored.*, m.budget IS NOT NULL, caller, m.claim, coalesce(m.leased, 0), coalesce(m.lease_us, 0),
       coalesce(m.entry, 0), coalesce(m.entry_us, 0), coalesce(m.turn, 0), coalesce(m.turn_start, 0), coalesce(m.due_us, 0)
     INTO b FROM (SELECT) AS one LEFT JOIN budget_members AS m ON m.budget = budget_key AND m.process = caller;
-  -- If the clock was set back, or another machine took over, time stands still until it has caught up.
+  -- If the clock was set back, or another machine took over, the time of the budget continues from the last time seen.
   b.now_us := greatest(clock + b.shift_us, b.seen_us);
   b.shift_us := b.now_us - clock;
   b.seen_us := b.now_us;
@@ -105,7 +111,7 @@ DECLARE
   claim jsonb;
   at integer;
 BEGIN
-  -- In one order, so that no two processes wait for each other.
+  -- Locked in one order, so that no two processes wait for each other.
   PERFORM pg_advisory_xact_lock(lock) FROM (SELECT DISTINCT lock_of(key) AS lock FROM unnest(keys) AS key ORDER BY lock) AS locks;
   now_us := coalesce(test_us, clock_us());
   reply := '{}';
@@ -196,7 +202,7 @@ BEGIN
         wait_us := due - b.now_us;
         binding := c + 1;
       END IF;
-      -- A process that has got units while no other one waits needs no turn: the next one that comes is first.
+      -- A process that got units while no other process waits needs no turn: the next one that asks is served first.
       IF (units = 0 OR others_of(b) > 0) AND (b.wait_due_us IS NULL OR b.wait_due_us <= due) THEN
         b.wait_due_us := due;
         b.wait_least := least_units;
@@ -220,7 +226,7 @@ BEGIN
   END IF;
 END $f$;
 
--- A process that got no reply to its last exchange: which number its last exchange had that took effect, and its reply.
+-- For a process that got no reply to its last exchange: the number and the reply of its last exchange that took effect.
 CREATE OR REPLACE FUNCTION resume(caller text, exchange_number bigint, OUT last_exchange bigint, OUT last_reply float8[])
 LANGUAGE plpgsql AS $f$
 BEGIN

@@ -159,7 +159,7 @@ BEGIN
   RETURN b;
 END $f$;
 
--- Leased units were written now, or are returned. Units of a lease that has ended were counted already.
+-- Settles leased units: written now, or returned. Units of a lease that has ended were counted already.
 CREATE OR REPLACE FUNCTION settle(b working_budget, written_units float8, returned_units float8)
 RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
@@ -173,7 +173,7 @@ BEGIN
   RETURN renew(b);
 END $f$;
 
--- Counts what a process sent without a lease, and, if the store has lost the budget, what it knows was used.
+-- Counts units that a process sent without a lease, and, if the store has lost the budget, units it knows were used.
 CREATE OR REPLACE FUNCTION report_use(
   b working_budget, claim_text text, sent float8, sent_ago_us float8, known float8[], is_lost boolean, dead text[])
 RETURNS working_budget LANGUAGE plpgsql AS $f$
@@ -220,8 +220,9 @@ BEGIN
   RETURN greatest(least_units, least(most_units, floor(lowest / (${TURNS_PER_WINDOW} * (others + 1)))));
 END $f$;
 
--- What the calling process can have now: offer_units, from when it may use the least number of units that are leased now
--- (NULL if that cannot be known), and whether no other process uses or waits for units.
+-- Sets offer_units to the units that the process may lease now. Sets offer_usable_us to the time from which it may use
+-- the least number of units if they are leased now; NULL if that is unknown. Sets is_alone to true if no other process
+-- uses or waits for units.
 CREATE OR REPLACE FUNCTION offer(b working_budget, claim_text text, least_units float8, most_units float8, ahead_us float8)
 RETURNS working_budget LANGUAGE plpgsql AS $f$
 DECLARE
@@ -269,8 +270,8 @@ BEGIN
   RETURN b;
 END $f$;
 
--- Whether it is known when the process and all before it may use their units, and that is within ahead_us. Then the
--- process gets the first of these units, although others are before it.
+-- Whether it is known that the process and all before it may use their units within ahead_us. Then the process gets the
+-- first of these units, although others are before it.
 CREATE OR REPLACE FUNCTION has_units_for_all(b working_budget, ahead float8, least_units float8, ahead_us float8)
 RETURNS boolean LANGUAGE plpgsql STABLE AS $f$
 DECLARE

@@ -97,7 +97,7 @@ DECLARE
   turns_over float8 := b.tail - b.head - b.waiting;
 BEGIN
   IF others_of(b) = 0 THEN RETURN 0; END IF;
-  -- Turns behind the first one that are over count as turns before this one.
+  -- Ended turns behind the first one are counted as turns before this one.
   IF turns_over <= 0 OR turns <= 0 THEN RETURN units; END IF;
   RETURN ceil(units * greatest(0, turns - turns_over) / turns);
 END $f$;

@@ -50,7 +50,7 @@ BEGIN
   RETURN b;
 END $f$;
 
--- Units that a process has written, of which so many were leased; '' for units of any process.
+-- Writes units of a process; '' stands for any process. The number reserved of them were leased.
 CREATE OR REPLACE FUNCTION write_by(b working_budget, name text, units float8, at_us float8, reserved float8)
 RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
@@ -63,7 +63,7 @@ BEGIN
 END $f$;
 
 -- Units that count now in a window: at most its limit of written ones, and all pending ones. Stamps never decrease, so
--- the number of stored ones within the window tells the first unit that counts.
+-- the number of stored stamps within the window gives the first unit that counts.
 CREATE OR REPLACE FUNCTION used_units(b working_budget, i integer) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   since_us float8 := b.now_us - b.spans_us[i];
@@ -79,7 +79,7 @@ BEGIN
   RETURN b.written + 1 - first + b.pending;
 END $f$;
 
--- The earliest time at which so many units more may be written.
+-- The earliest time at which this many more units may be written.
 CREATE OR REPLACE FUNCTION free_us(b working_budget, units float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   free_us float8 := spaced_us(b);
@@ -98,7 +98,7 @@ BEGIN
   RETURN CASE WHEN b.written > 0 THEN b.last_us + b.spacing_us ELSE 0 END;
 END $f$;
 
--- As free_us, for units behind others that wait, if all are written as early as the windows permit.
+-- As free_us, if other units are written first, and all as early as the windows permit.
 CREATE OR REPLACE FUNCTION expected_us(b working_budget, units float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   expected_us float8 := CASE WHEN b.spacing_us > 0 THEN spaced_us(b) + (units - 1) * b.spacing_us ELSE 0 END;

@@ -54,11 +54,11 @@ local function budget_of(position)
     end
   end)
   if not is_read or fields[2] and not fields[1] then
-    -- It counts as lost.
+    -- The budget counts as lost.
     set_aside(key)
     b = new_budget(key)
   end
-  -- If the clock was set back, or another machine took over, time stands still until it has caught up.
+  -- If the clock was set back, or another machine took over, the time of the budget continues from the last time seen.
   local now_us = me.clock_us + b.shift_us
   if now_us < b.seen_us then
     b.shift_us = b.shift_us + b.seen_us - now_us

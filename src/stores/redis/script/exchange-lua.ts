@@ -1,7 +1,7 @@
 /** `stores/exchange.ts` in Lua: settles, reports, leases and saves all budgets of the call. */
 export const EXCHANGE = `
--- Leases the same number of units from every budget, or none. Returns the units, after which time they may be used, how
--- long to wait for the next ones, for which claim, and whether no other process uses or waits for units.
+-- Leases the same number of units from every budget, or none. Returns: the units; the delay until they may be used; the
+-- wait for the next units; the index of the claim that causes this wait; 1 if no other process uses or waits for units.
 local function lease(claims, texts, least, most, ahead_us)
   local units, offers, delay_us, wait_us, binding, alone = most, {}, 0, 1, 1, 1
   for index = 1, #claims do
@@ -29,7 +29,7 @@ local function lease(claims, texts, least, most, ahead_us)
       local due_us = due_at(b, least)
       if due_us - b.now_us > wait_us then wait_us, binding = due_us - b.now_us, index end
       if due_us < b.now_us then due_us = b.now_us end
-      -- A process that has got units while no other one waits needs no turn: the next one that comes is first.
+      -- A process that got units while no other process waits needs no turn: the next one that asks is served first.
       local is_waiting = units == 0 or others_of(b) > 0
       if is_waiting and (not b.wait or b.wait.due_us <= due_us) then b.wait = { due_us = due_us, least = least, most = most } end
     end
@@ -87,34 +87,34 @@ while ARGV[at] do
   if lost_claim then
     reply[reply_at], reply[reply_at + 1] = -1, lost_claim
   else
-  reply[reply_at] = 0
-  if not is_lost then
-    for index = 1, #claims do
-      join(claims[index], texts[index], ARGV[first + 4 * index - 3])
-      if is_stricter_than(claims[index], texts[index]) then stricter = 1 end
+    reply[reply_at] = 0
+    if not is_lost then
+      for index = 1, #claims do
+        join(claims[index], texts[index], ARGV[first + 4 * index - 3])
+        if is_stricter_than(claims[index], texts[index]) then stricter = 1 end
+      end
+      -- Equal requests at the same instant: after the first refusal all others are refused too.
+      while granted < callers do
+        local units, delay_us, alone
+        units, delay_us, wait_us, binding, alone = lease(claims, texts, least, most, ahead_us)
+        if units == 0 then break end
+        granted = granted + 1
+        local n = #reply
+        reply[n + 1], reply[n + 2], reply[n + 3] = units, math.ceil(delay_us), alone
+        if units < most then reply[n + 4] = math.ceil(wait_us) end
+      end
     end
-    -- Equal requests at the same instant: after the first refusal all others are refused too.
-    while granted < callers do
-      local units, delay_us, alone
-      units, delay_us, wait_us, binding, alone = lease(claims, texts, least, most, ahead_us)
-      if units == 0 then break end
-      granted = granted + 1
+    reply[reply_at] = granted
+    if granted < callers then
       local n = #reply
-      reply[n + 1], reply[n + 2], reply[n + 3] = units, math.ceil(delay_us), alone
-      if units < most then reply[n + 4] = math.ceil(wait_us) end
+      reply[n + 1], reply[n + 2] = math.ceil(wait_us), binding
     end
-  end
-  reply[reply_at] = granted
-  if granted < callers then
-    local n = #reply
-    reply[n + 1], reply[n + 2] = math.ceil(wait_us), binding
-  end
-  reply[#reply + 1] = stricter
-  if wants_use then
-    for index = 1, #claims do
-      each_use(claims[index], texts[index], function(used) reply[#reply + 1] = used end)
+    reply[#reply + 1] = stricter
+    if wants_use then
+      for index = 1, #claims do
+        each_use(claims[index], texts[index], function(used) reply[#reply + 1] = used end)
+      end
     end
-  end
   end
 end
 

@@ -8,7 +8,7 @@ if not me.clock_us then
   if ARGV[4] ~= '0' and me.clock_us > tonumber(ARGV[4]) then return { me.clock_us, -1 } end
 end
 
--- One key that cannot be read must not take the store away for all: it is set aside for a day.
+-- One key that cannot be read must not make the store unusable: it is renamed, and kept for a day.
 local function set_aside(key)
   redis.call('RENAME', key, key .. ':damaged')
   redis.call('PEXPIRE', key .. ':damaged', 86400000)

@@ -51,8 +51,8 @@ local function free_units(b, others_us, ahead_us)
   return free
 end
 
--- Returns the units that may be leased now, the time from which the least number of units may be used if they are leased
--- now (nil if that cannot be known), and whether no other process uses or waits for units.
+-- Returns three values: the units that may be leased now; the time from which the least number of units may be used if
+-- they are leased now, nil if that is unknown; whether no other process uses or waits for units.
 local function offer(b, claim, least, most, ahead_us)
   local now_us, free_us = b.now_us, free_at(b, least)
   if b.head < b.tail and b.head_due_us + TURN_TIMEOUT_US <= now_us then advance_turns(b) end
@@ -77,7 +77,7 @@ local function offer(b, claim, least, most, ahead_us)
     if now_us - free_us >= TURN_US then return least, now_us, is_alone end
   end
   -- If it is known that this process and all before it may use their units within ahead_us, this process gets the first
-  -- units: each of the others gets its units when it asks.
+  -- units. Each of the others gets its units when it asks.
   local units = ahead + least
   if b.spacing_us > 0 and b.pending > 0 then return 0, nil, is_alone end
   for index = 1, #b.windows do

@@ -39,7 +39,7 @@ local function others_of(b)
   local others, turn, start = b.waiting, b.mine.turn, b.mine.start
   if turn > 0 then others = others - 1 else turn, start = b.tail, b.turns_end end
   if others == 0 then return 0, 0 end
-  -- Turns behind the first one that are over count as turns before this one.
+  -- Ended turns behind the first one are counted as turns before this one.
   local units, turns, over = math.max(0, start - b.head_start), turn - b.head, b.tail - b.head - b.waiting
   if over <= 0 or turns <= 0 then return others, units end
   return others, math.ceil(units * math.max(0, turns - over) / turns)

@@ -48,7 +48,7 @@ local function write(b, units, at_us)
   end
 end
 
--- Units that a process has written; '' for units of any process.
+-- Writes units of a process; '' stands for any process.
 local function write_by(b, name, units, at_us)
   if b.writer ~= name or name == '' then
     b.others_us = b.written > 0 and b.last_us or -1
@@ -100,7 +100,7 @@ local function free_at(b, units)
   return free_us
 end
 
--- As free_at, for units behind others that wait, if all are written as early as the windows permit.
+-- As free_at, if other units are written first, and all as early as the windows permit.
 local function expected_at(b, units)
   local expected_us = 0
   if b.spacing_us > 0 then
