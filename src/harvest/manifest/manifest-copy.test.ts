@@ -79,7 +79,7 @@ test("a copy does not lock its source, and is given up if a run begins to use th
     if (endsBeforeCopy) lock.release();
     await write(pages);
   });
-  await assert.rejects(copyManifest(from, to), /a run uses .*1\.sqlite; wait until it ends/);
+  await assert.rejects(copyManifest(from, to), /a run uses the manifest .*1\.sqlite; wait until the run ends/);
   assert.deepEqual(await rowsOf(to), []);
   lock?.release();
   endsBeforeCopy = true;
