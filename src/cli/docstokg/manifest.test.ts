@@ -53,7 +53,7 @@ test("manifest copy neither changes nor locks its source, and refuses a source t
   const refused = await runCli(["manifest", "copy", from, join(folder, "other.sqlite")]);
   assert.deepEqual(
     [refused.exitCode, refused.stderr],
-    [2, `docstokg: manifest copy: a run uses ${from}; wait until it ends\n`],
+    [2, `docstokg: manifest copy: a run uses the manifest ${from}; wait until the run ends\n`],
   );
   lock?.release();
   await run.close();
