@@ -15,6 +15,7 @@ import type { ScriptStep } from "../../testing/internet/script-step.ts";
 import { type Internet, startInternet } from "../../testing/internet/start-internet.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
+import { formatCount } from "../output/format.ts";
 import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Io } from "../program.ts";
 import { wholeNumberFlag } from "../usage-error.ts";
@@ -128,7 +129,7 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitCode> {
   const policy = { ratelimits: withWiderGuard(ratelimits.options), breakers };
   const fastest = new FastestSchedule(ratelimits.resolved, systemTime);
   io.stderr.write(
-    `${internet.works.length} works on a simulated internet of ${internet.hosts.length} hosts; each host enforces the ` +
+    `${formatCount(internet.works.length, "work")} on a simulated internet of ${internet.hosts.length} hosts; each host enforces the ` +
       "rate limits that the real service documents.\n" +
       `One publisher is down for ${isWatched ? "30" : "six"} seconds, another answers 429 with Retry-After.\n\n`,
   );
