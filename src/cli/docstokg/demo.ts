@@ -15,6 +15,7 @@ import type { ScriptStep } from "../../testing/internet/script-step.ts";
 import { type Internet, startInternet } from "../../testing/internet/start-internet.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
+import { interruptedDemoText } from "../interrupts.ts";
 import { formatCount } from "../output/format.ts";
 import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Io } from "../program.ts";
@@ -74,6 +75,7 @@ export const demo: CommandModule = {
     try {
       const internet = await startInternet({ seed, works, script: isWatched ? WATCHED_SCENARIO : SCENARIO });
       try {
+        if (interrupt.signal.aborted) return ExitCode.interrupted;
         const options = { internet, folder, isKept, isWatched, isJson: flags["json"] === true };
         const exitCode = await runDemo({ ...options, signal: interrupt.signal }, io);
         isSummarized = exitCode !== ExitCode.interrupted;
@@ -82,9 +84,11 @@ export const demo: CommandModule = {
         await internet.close();
       }
     } finally {
-      stopListening?.();
       if (!isKept) await rm(folder, { recursive: true, force: true });
-      else if (!isSummarized) io.stderr.write(`The output folder ${folder} was kept.\n`);
+      stopListening?.();
+      const isInterrupted = interrupt.signal.aborted && !isSummarized;
+      if (isInterrupted) io.stderr.write(`${interruptedDemoText(isKept)}\n`);
+      if (isKept && !isSummarized) io.stderr.write(`The output folder ${folder} was kept.\n`);
     }
   },
 };

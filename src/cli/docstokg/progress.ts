@@ -52,7 +52,7 @@ export class Progress {
   log(text: string): void {
     this.#frame.clear();
     this.#options.out.write(`${text}\n`);
-    if (this.#timer !== undefined && this.#isTerminal) this.#draw();
+    if (this.#timer !== undefined && this.#isTerminal) this.#draw(this.#leftMs());
   }
 
   stop(): void {
@@ -60,7 +60,8 @@ export class Progress {
     this.#timer = undefined;
     this.#frame.clear();
     // Otherwise a log would end with the counts of some seconds before the end.
-    if (this.#settledInLog !== undefined && this.#settledInLog < this.#options.counts.settledWorks) this.#draw();
+    if (this.#settledInLog !== undefined && this.#settledInLog < this.#options.counts.settledWorks)
+      this.#draw(undefined);
   }
 
   get #isTerminal(): boolean {
@@ -69,14 +70,14 @@ export class Progress {
 
   #arm(): void {
     this.#timer = this.#options.time.setTimer(this.#isTerminal ? TERMINAL_MS : LOG_MS, () => {
-      this.#draw();
+      this.#draw(this.#leftMs());
       this.#arm();
     });
   }
 
-  #draw(): void {
+  #draw(leftMs: number | undefined): void {
     const { counts, queues, time, hasColour, out } = this.#options;
-    const text = headline(counts, (time.monotonicUs() - this.#startedUs) / 1000, this.#leftMs());
+    const text = headline(counts, (time.monotonicUs() - this.#startedUs) / 1000, leftMs);
     // The headline fits the terminal: the bar is as long as there is room.
     const cells = Math.min(BAR_CELLS, (out.columns ?? 80) - text.length - 2);
     const first = cells > 0 ? `${bar(counts, cells, hasColour)} ${text}` : text;
