@@ -25,7 +25,10 @@ export const dashboard: CommandModule = {
   configure: command => {
     command
       .option("--run <folder>", "output folder of a running or finished run, instead of a store")
-      .option("--manifest <manifest>", "manifest of the run: a file, or postgres://user@host/database");
+      .option(
+        "--manifest <manifest>",
+        "manifest of the run: a file, or postgres://user@host/database (default: DOCSTOKG_MANIFEST, else manifest.sqlite in the folder of --run)",
+      );
     addStoreFlag(command);
     addServerFlags(command);
   },

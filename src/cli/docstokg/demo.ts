@@ -30,6 +30,7 @@ import type { RunSettings } from "./run-settings.ts";
 const WORKS_DEFAULT = 62;
 /** More works take several minutes, because the client and the simulated servers share one machine. */
 const WORKS_MAX = 2000;
+const SEED_MAX = 0xffff_ffff;
 /** One publisher is down for six seconds, another answers 429 with Retry-After. */
 const SCENARIO: readonly ScriptStep[] = [
   { host: "www.meridian-science.example", effect: "outage", fromMs: 2000, untilMs: 8000 },
@@ -51,8 +52,11 @@ const GUARD_MS = 150;
 export const demo: CommandModule = {
   configure: command => {
     command
-      .option("--works <count>", `number of works (default: ${WORKS_DEFAULT}, with --dashboard ${WATCHED_WORKS})`)
-      .option("--seed <number>", "seed of the simulated internet", "1")
+      .option(
+        "--works <count>",
+        `number of works, 1 to ${WORKS_MAX} (default: ${WORKS_DEFAULT}, with --dashboard ${WATCHED_WORKS})`,
+      )
+      .option("--seed <number>", `seed of the simulated internet, 0 to ${SEED_MAX}`, "1")
       .option("--dashboard", "serve the live page during the run, and until Ctrl-C after it")
       .option("--keep", "keep the output folder (files, manifest, HTML report)")
       .option("--json", "print the summary as JSON");
@@ -65,7 +69,7 @@ export const demo: CommandModule = {
       1,
       WORKS_MAX,
     );
-    const seed = wholeNumberFlag("--seed", flags["seed"], 0);
+    const seed = wholeNumberFlag("--seed", flags["seed"], 0, SEED_MAX);
     const isKept = flags["keep"] === true;
     // From the start, because an interrupt without a listener ends the process and leaves the folder behind.
     const interrupt = new AbortController();

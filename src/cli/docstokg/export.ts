@@ -19,7 +19,7 @@ export const exportCommand: CommandModule = {
     command
       .option("--format <format>", FORMATS.join(", "), "csv")
       .option("--to <file>", "file to write (default: stdout)")
-      .option("--state <state>", "only works that are done, failed or pending");
+      .option("--state <state>", "only works that are done, failed or pending (default: all)");
   },
   run: async (_, flags, io) => {
     const format = formatOf(String(flags["format"]));

@@ -26,7 +26,10 @@ export const set: Subcommand = {
         "the rates of each role, such as 2/SECOND or 2/SECOND+100/HOUR; without --force they only tighten the policy",
       )
       .option("--reason <text>", "reason, shown in waits, refusals, events and tables (required)")
-      .option("--max-concurrent <number>", "maximum requests in flight, counted like max_concurrent of the policy")
+      .option(
+        "--max-concurrent <number>",
+        "maximum requests in flight, counted like max_concurrent of the policy (default: unchanged)",
+      )
       .option(
         "--for <duration>",
         `how long the limits apply, ${DURATION}; "limits reset" ends them earlier (default: a year)`,

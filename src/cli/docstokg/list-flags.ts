@@ -17,7 +17,7 @@ export function addListFlags(command: Command): void {
   command
     .option("-i, --input <file>", "file with works: lines, CSV, JSONL, BibTeX or RIS; - for stdin")
     .option("--input-format <format>", `${INPUT_FORMATS.join(", ")} (default: by file extension)`)
-    .option("--column <name>", "CSV column or JSONL field with the identifiers")
+    .option("--column <name>", "CSV column or JSONL field with the identifiers (default: by name, such as doi or pmid)")
     .option("--strict", "reject the whole list if one line is invalid");
 }
 

@@ -35,7 +35,7 @@ export function addManifestFlag(command: Command): void {
 
 /** For a command that reads the manifest only: its `--out` has no effect beside `--manifest`. */
 export function addManifestOnlyFlags(command: Command): void {
-  command.option("-o, --out <folder>", `output folder, or s3://bucket/prefix (default: "${FOLDER_DEFAULT}")`);
+  command.option("-o, --out <folder>", `output folder, or s3://bucket/prefix (default: ${FOLDER_DEFAULT})`);
   addManifestFlag(command);
 }
 

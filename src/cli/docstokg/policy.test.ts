@@ -345,3 +345,13 @@ test("a file that is not YAML has a handful of problems, not hundreds", async ()
   assert.ok(lines.length <= 8, lines.join("\n"));
   assert.match(stdout + stderr, /and \d+ more syntax problems; is this file YAML\?/);
 });
+
+test("the examples in the help of the policy flags are valid, and each has an effect", async () => {
+  const { stdout } = await run(["policy", "check", "--help"], {}, 500);
+  const examples = [...stdout.matchAll(/^ {2}(--[\w-]+) .* e\.g\. (\S+)$/gm)];
+  assert.equal(examples.length, 6);
+  for (const [, flag = "", example = ""] of examples) {
+    const { exitCode, stderr } = await run(["policy", "check", "--strict", flag, example]);
+    assert.deepEqual([exitCode, stderr], [0, ""], `${flag} ${example}`);
+  }
+});

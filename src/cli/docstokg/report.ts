@@ -22,7 +22,7 @@ import { reportText, worksText } from "./report-text.ts";
 export const report: CommandModule = {
   configure: command => {
     command
-      .argument("[run]", "folder of a run, telemetry file, or run id (a prefix is enough)")
+      .argument("[run]", "folder of a run, telemetry file, or run id (a prefix is enough); without it the latest run")
       .argument("[other]", "a second run: compare both, by host")
       .option("--telemetry <file>", "file or folder in which to find the run id (default: current folder)")
       .option(

@@ -65,7 +65,7 @@ export function addRunFlags(command: Command, quiet: string): void {
       `file formats, in order of preference: ${FILE_KINDS.join(", ")}; or all, for every file of a work`,
       "pdf,xml",
     )
-    .option("--metadata <format>", `write metadata beside each file: ${METADATA_FORMATS.join(", ")}`)
+    .option("--metadata <format>", `write metadata beside each file: ${METADATA_FORMATS.join(", ")} (default: none)`)
     .option(
       "--resolvers <list>",
       `resolvers to use, comma-separated: ${RESOLVERS.map(({ name }) => name).join(", ")} (default: all)`,
@@ -97,11 +97,11 @@ export function addMachineFlags(command: Command, quiet: string): void {
     .option("--no-telemetry", "do not record telemetry for docstokg report")
     .option(
       "--metrics-port <port>",
-      "serve Prometheus metrics on 127.0.0.1:<port>; 0 for any free port; needs the package prom-client",
+      "serve Prometheus metrics on 127.0.0.1:<port>; 0 for any free port; needs the package prom-client (default: not served)",
     )
     .option(
       "--dashboard-port <port>",
-      "serve a live page, to see and steer the run, on 127.0.0.1:<port>; 0 for any free port",
+      "serve a live page, to see and steer the run, on 127.0.0.1:<port>; 0 for any free port (default: not served)",
     )
     .option(...WATCH_POLICY_FLAG)
     .option("-q, --quiet", quiet)
