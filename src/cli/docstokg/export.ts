@@ -4,6 +4,7 @@ import { exportText, TEXT_FORMATS } from "../../harvest/export/export-lines.ts";
 import { parquetFile } from "../../harvest/export/parquet-file.ts";
 import type { WorkRecord } from "../../harvest/manifest/manifest-reports.ts";
 import { ExitCode } from "../exit-code.ts";
+import { checkTarget } from "../file-problems.ts";
 import { writeOutput } from "../output/write-output.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
@@ -31,6 +32,7 @@ export const exportCommand: CommandModule = {
     const target = flags["to"] === "-" ? undefined : (flags["to"] as string | undefined);
     if (format === "parquet" && target === undefined)
       throw usageError("--to", "parquet is not text: name the file to write");
+    if (target !== undefined) checkTarget("--to", target);
     const manifest = await readExistingManifest(pathsOf(flags, io).manifest);
     try {
       const records = inState(manifest.reports.workRecords(), state);

@@ -1,9 +1,8 @@
-import { existsSync, mkdirSync } from "node:fs";
-import { dirname } from "node:path";
 import type { Command } from "commander";
 import { nearest } from "../../core/text/nearest.ts";
 import { quote } from "../../core/text/quote.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../../errors.ts";
+import { makeFolder } from "../../files/make-folder.ts";
 import { isS3Url } from "../../files/s3/s3-url.ts";
 import { FILE_KINDS, type FileKind } from "../../harvest/downloads/file-check.ts";
 import { LAYOUTS, type Layout, layoutProblem } from "../../harvest/downloads/layout.ts";
@@ -116,25 +115,13 @@ export function makeFolders(paths: RunPaths): void {
     ["--manifest", telemetryFolderOf(paths)] as const,
   ]) {
     try {
-      mkdirSync(path, { recursive: true });
+      makeFolder(path);
     } catch (error) {
-      const { code } = realError(path, error) as NodeJS.ErrnoException;
+      const { code } = error as NodeJS.ErrnoException;
       const isFile = code === "EEXIST" || code === "ENOTDIR";
       const message = isFile ? `${path} is not a folder` : `cannot create folder ${path} (${code})`;
       throw usageError(flag, message, { cause: error });
     }
-  }
-}
-
-/** A recursive `mkdir` on a read-only file system fails with ENOENT (Node 24); the folder itself gives the reason. */
-function realError(path: string, error: unknown): unknown {
-  let missing = path;
-  while (!existsSync(dirname(missing))) missing = dirname(missing);
-  try {
-    mkdirSync(missing);
-    return error;
-  } catch (reason) {
-    return reason;
   }
 }
 
