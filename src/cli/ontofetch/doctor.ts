@@ -131,8 +131,10 @@ async function lockfileCheck(settings: OntofetchSettings, isStoreUsable: boolean
   try {
     lock = await readLock(lockfile);
   } catch (error) {
+    if (error instanceof ConfigError)
+      return { what, verdict: "problem", detail: error.problems.map(({ message }) => message).join("; ") };
     const code = errnoOf(error);
-    if (code === undefined || error instanceof ConfigError) throw error;
+    if (code === undefined) throw error;
     return { what, verdict: "problem", detail: `cannot be read (${code})` };
   }
   const missing = isStoreUsable ? await missingFrom(store, lock) : [];
