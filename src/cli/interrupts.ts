@@ -66,3 +66,9 @@ export async function interruptible(io: Io, work: (signal: AbortSignal) => Promi
     stopListening?.();
   }
 }
+
+/** The last message of an interrupted demo, printed when this has happened. */
+export function interruptedDemoText(isKept: boolean): string {
+  const folder = isKept ? "" : " and its output folder is deleted (--keep keeps it)";
+  return `Interrupted before the end of the demo. Its servers are closed${folder}.`;
+}

@@ -150,6 +150,25 @@ test("the help of every command fits 80 columns, and --help prints the same as t
   }
 });
 
+test("the help of every command fits 40 columns, and a description below its flag is indented", async () => {
+  for (const program of [docstokg, ontofetch]) {
+    for (const { path } of [{ path: [] }, ...(await allCommands(program))]) {
+      const { stdout } = await runIn(program, [...path, "--help"], { isTTY: true, columns: 40 });
+      for (const line of stdout.split("\n")) assert.ok(line.length <= 40, `${path.join(" ")}: ${line}`);
+    }
+  }
+  const { stdout } = await runCli(["breaker", "open", "--help"], { isTTY: true, columns: 40 });
+  assert.match(stdout, /^Usage: docstokg breaker open \[options\]\n {7}<target>\n/);
+  assert.match(
+    stdout,
+    /^ {2}--replace\n {4}also replace an order that lasts\n {4}longer; a Retry-After of the server\n/m,
+  );
+});
+
+test("the default of a flag has no quotation marks", async () => {
+  assert.match((await runCli(["demo", "--help"])).stdout, /\(default: 1\)$/m);
+});
+
 test("help for an unknown subcommand names the whole path", async () => {
   const { exitCode, stderr } = await runCli(["help", "policy", "shwo"]);
   assert.equal(exitCode, 2);

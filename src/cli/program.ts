@@ -1,9 +1,11 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, type Help } from "commander";
 import { redactedText } from "../core/text/redaction.ts";
 import { isDocstokgError } from "../errors.ts";
 import { PACKAGE_VERSION } from "../http/package-version.ts";
 import type { Time } from "../time/time.ts";
 import { ExitCode } from "./exit-code.ts";
+import { helpSection, ProgramHelp } from "./help-format.ts";
+import { terminalWidth } from "./output/table.ts";
 
 /** The parts of the process that a command uses. Passed in, so that tests can run a command without a process. */
 export interface Io {
@@ -78,11 +80,6 @@ export const EXIT_CODE_MEANINGS = [
   [ExitCode.interrupted, "interrupted by Ctrl-C or SIGTERM"],
 ] as const;
 
-const EXIT_CODES = `
-Exit codes:
-${EXIT_CODE_MEANINGS.map(([code, meaning]) => `  ${String(code).padEnd(3)}  ${meaning}`).join("\n")}
-`;
-
 /** Runs a command line and returns its exit code. Usage and configuration errors are messages, never exceptions. */
 export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
   const commandLine = new CommandLine(program, io);
@@ -109,6 +106,16 @@ function exitCodeOfError(error: unknown): ExitCode | undefined {
   return isSystemError ? ExitCode.partial : undefined;
 }
 
+class HelpfulCommand extends Command {
+  override createCommand(name?: string): Command {
+    return new HelpfulCommand(name);
+  }
+
+  override createHelp(): Help {
+    return Object.assign(new ProgramHelp(), this.configureHelp());
+  }
+}
+
 /** The commander tree of a program. Commands are listed by name and summary until one of them is loaded. */
 class CommandLine {
   readonly #io: Io;
@@ -118,19 +125,21 @@ class CommandLine {
 
   constructor(program: Program, io: Io) {
     this.#io = io;
-    this.#root = new Command(program.name)
+    const exitCodes = EXIT_CODE_MEANINGS.map(([code, meaning]) => [String(code), meaning] as const);
+    this.#root = new HelpfulCommand(program.name)
       .description(program.summary)
       .version(PACKAGE_VERSION, "-V, --version", "print the version")
       .helpOption("-h, --help", "print this help")
       .helpCommand(false)
-      // Descriptions wrap at 80 columns even beside long flags, where commander would stop wrapping.
-      .configureHelp({ minWidthToWrap: 24 })
-      .addHelpText("after", EXIT_CODES)
+      .addHelpText("after", () => helpSection("Exit codes", exitCodes, terminalWidth(io.stdout)))
       .showHelpAfterError(usageHint([program.name]))
       .exitOverride()
       .configureOutput({
         writeOut: text => io.stdout.write(text),
         writeErr: text => io.stderr.write(text),
+        // Not the width of `process.stdout`, which commander would read. Undefined means 80 columns.
+        getOutHelpWidth: () => terminalWidth(io.stdout) as number,
+        getErrHelpWidth: () => terminalWidth(io.stderr) as number,
         // Commander quotes an unknown option with its value: `--api-key=…`.
         outputError: (text, write) => write(redactedText(text).replace(/^error:/, `${program.name}:`)),
       })
@@ -175,6 +184,9 @@ class CommandLine {
 
   #define(command: Command, { configure, run, commands = [] }: CommandModule): void {
     configure?.(command);
+    // Commander prints the default of a flag as JSON: (default: "32").
+    for (const option of command.options)
+      if (typeof option.defaultValue === "string") option.defaultValueDescription ??= option.defaultValue;
     for (const subcommand of commands) this.#define(this.#add(command, subcommand), subcommand);
     if (run === undefined) return;
     command.action(async () => {

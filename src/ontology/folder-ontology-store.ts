@@ -5,6 +5,7 @@ import { DownloadError } from "../errors.ts";
 import { moveDurably, writeAtomically } from "../files/atomic-file.ts";
 import { errnoOf, ifExists } from "../files/disk-errors.ts";
 import { hashFile } from "../files/file-hash.ts";
+import { makeFolder } from "../files/make-folder.ts";
 import { formatManifest, type OntologyManifest, parseManifest } from "./ontology-manifest.ts";
 import { MANIFEST, newestFirst, type OntologyStore, type StoredVersion } from "./ontology-store.ts";
 import { folderOf } from "./version-label.ts";
@@ -21,7 +22,7 @@ export class FolderOntologyStore implements OntologyStore {
   }
 
   async prepare(): Promise<void> {
-    await mkdir(this.work.path, { recursive: true });
+    makeFolder(this.work.path);
   }
 
   async ids(): Promise<readonly string[]> {

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "../errors.ts";
 import { writeAtomically } from "../files/atomic-file.ts";
-import { ifExists } from "../files/disk-errors.ts";
+import { errnoOf, ifExists } from "../files/disk-errors.ts";
 import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { Source } from "./resolver.ts";
 import { idProblem } from "./sources-schema.ts";
@@ -77,7 +77,11 @@ export function lockEntry(
 
 /** Empty if there is no file. A damaged file is a ConfigError, because overwriting it would lose its entries. */
 export async function readLock(file: string): Promise<Lockfile> {
-  const text = await ifExists(readFile(file, "utf8"));
+  const text = await ifExists(readFile(file, "utf8")).catch(error => {
+    // The system's own message does not name the folder.
+    if (errnoOf(error) !== "EISDIR") throw error;
+    throw new ConfigError([{ where: file, path: "", message: "is a folder; expected a lockfile" }], { cause: error });
+  });
   if (text === undefined) return new Map();
   const problemAt = (path: string, message: string) =>
     new ConfigError([

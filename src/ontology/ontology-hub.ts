@@ -1,7 +1,7 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { formatRates } from "../core/limits/rate.ts";
 import { ConfigError } from "../errors.ts";
+import { makeFolder } from "../files/make-folder.ts";
 import { createHub } from "../http/create-hub.ts";
 import type { Hub } from "../http/hub.ts";
 import type { HubEvent, HubOptions } from "../http/hub-options.ts";
@@ -43,7 +43,7 @@ export async function createOntologyHub(
   { env, network, dispatcher, time, userAgent, listeners = [] }: OntologyHubOptions = {},
 ): Promise<Hub> {
   const folder = sharedDir ?? workFolderOf(store);
-  await createFolder(folder);
+  createFolder(folder);
   const ratelimits = await ontologyLimits(rates, env ?? process.env);
   const backend = await backendOf(ratelimits, env ?? process.env);
   return createHub({
@@ -94,9 +94,9 @@ export async function backendOf(ratelimits: RatelimitsOptions, env: Environment)
   return storeNamesOf(undefined, { policy: await loadPolicy({ ratelimits, env }), env }).limits;
 }
 
-async function createFolder(folder: string): Promise<void> {
+function createFolder(folder: string): void {
   try {
-    await mkdir(folder, { recursive: true });
+    makeFolder(folder);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;

@@ -89,7 +89,7 @@ export function objectLayer(value: unknown, where: string): PolicyLayer {
     problems.push({
       where,
       path: "",
-      message: `expected a map with keys such as hosts and defaults, found ${kindOf(value)}`,
+      message: `expected a map of keys and values, found ${kindOf(value)}`,
     });
   return { assignments, problems };
 }

@@ -30,9 +30,10 @@ export function problemsOf(
   const messageOf = ({ kind, path, message }: SchemaIssue) => {
     if (kind === "unknown key") return unknownKeyMessage(path.at(-1) ?? "", known, keysAt(schema, path.slice(0, -1)));
     if (kind !== "value" || !quotesValues) return message;
-    return isStoreAddress(path)
+    const value = valueAt(document, path);
+    return isStoreAddress(path) && typeof value !== "number"
       ? `${message} (value not shown, it may contain a password)`
-      : `${message}, found ${quoted(valueAt(document, path))}`;
+      : `${message}, found ${quoted(value)}`;
   };
   for (const issue of issues) {
     const { path } = issue;

@@ -91,7 +91,7 @@ class YamlReader implements PolicyLayer {
     const target = this.#resolveAlias(node, path, at);
     if (path.length === 0 && !isMap(target)) {
       // A file that contains only comments is valid and sets nothing.
-      if (target !== null) this.addProblem(at, path, "expected a map with keys such as hosts and defaults");
+      if (target !== null) this.addProblem(at, path, "expected a map of keys and values");
       return;
     }
     const note = this.#noteOf(node, key, path.length) ?? outerNote;

@@ -313,7 +313,7 @@ test("limits set refuses bad rates, durations and targets", async t => {
     assert.equal(exitCode, 2);
     return stderr;
   };
-  assert.match(await failure("127.0.0.1", "1/SECOND"), /required option '--reason <text>'/);
+  assert.match(await failure("127.0.0.1", "1/SECOND"), /--reason: required: one line/);
   assert.match(await failure("127.0.0.1", "often", "--reason", "x"), /\[rate\]: "often" is not a rate/);
   assert.match(
     await failure("127.0.0.1", "1/SECOND", "--for", "-1", "--reason", "x"),

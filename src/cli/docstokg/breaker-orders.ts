@@ -3,9 +3,18 @@ import { operatorReason } from "../../breaker/cooldowns.ts";
 import type { OrderRequest } from "../../breaker/orders.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
+import { readAll } from "../usage-error.ts";
 import { type OrderOutcome, printOutcome } from "./breaker-outcome.ts";
-import { ACKNOWLEDGED_WITHIN_MS, circuitTargetOf, DURATION, durationOf, orderAll, reasonOf } from "./operator-order.ts";
-import { addStoreFlag, openOperatorConnection } from "./store-connection.ts";
+import {
+  ACKNOWLEDGED_WITHIN_MS,
+  circuitTargetOf,
+  DURATION,
+  durationOf,
+  openForOrder,
+  orderAll,
+  reasonOf,
+} from "./operator-order.ts";
+import { addStoreFlag } from "./store-connection.ts";
 
 const TARGET = "a host, <host>:<role>, a URL, service:<name> or resolver:<name>";
 
@@ -15,16 +24,22 @@ export const open: Subcommand = {
   configure: command => {
     command
       .argument("<target>", TARGET)
-      .requiredOption("--for <duration>", `how long the circuit stays open, ${DURATION} (required)`)
+      .option("--for <duration>", `how long the circuit stays open, ${DURATION} (required)`)
       .option("--reason <text>", 'reason, shown in errors and in "breaker show"', "operator")
       .option("--replace", "also replace an order that lasts longer; a Retry-After of the server stays");
     addOrderFlags(command);
   },
   run: async ([target = ""], flags, io) => {
-    const ms = durationOf(flags["for"]);
-    const reason = operatorReason(reasonOf(flags["reason"]));
     const isReplacing = flags["replace"] === true;
-    return giveOrder(target, { kind: "open", ms, reason, isReplacing }, flags, io);
+    const read = () => ({
+      kind: "open" as const,
+      isReplacing,
+      ...readAll({
+        ms: () => durationOf(flags["for"]),
+        reason: () => operatorReason(reasonOf(flags["reason"])),
+      }),
+    });
+    return giveOrder(target, read, flags, io);
   },
 };
 
@@ -35,7 +50,7 @@ export const close: Subcommand = {
     command.argument("<target>", TARGET);
     addOrderFlags(command);
   },
-  run: async ([target = ""], flags, io) => giveOrder(target, { kind: "close" }, flags, io),
+  run: async ([target = ""], flags, io) => giveOrder(target, () => ({ kind: "close" }), flags, io),
 };
 
 export const halfOpen: Subcommand = {
@@ -45,7 +60,7 @@ export const halfOpen: Subcommand = {
     command.argument("<target>", TARGET);
     addOrderFlags(command);
   },
-  run: async ([target = ""], flags, io) => giveOrder(target, { kind: "half-open" }, flags, io),
+  run: async ([target = ""], flags, io) => giveOrder(target, () => ({ kind: "half-open" }), flags, io),
 };
 
 function addOrderFlags(command: Command): void {
@@ -53,8 +68,9 @@ function addOrderFlags(command: Command): void {
   addStoreFlag(command);
 }
 
-async function giveOrder(text: string, request: OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
-  await using connection = await openOperatorConnection(flags, io);
+async function giveOrder(text: string, read: () => OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
+  const { connection: opened, order: request } = await openForOrder(flags, io, read);
+  await using connection = opened;
   const resolved = await circuitTargetOf(text, connection);
   const { operator, storeName } = connection;
   // An order to open is for the target alone. Other orders include its service, which would refuse requests too.

@@ -214,6 +214,36 @@ test("without a shared store every command fails with a hint, and prints no resu
   }
 });
 
+test("an order without a store and with wrong flags names the store first, then every flag", async () => {
+  for (const [argv, flags] of [
+    [["breaker", "open", "a.example"], [/^--for: required: a duration/]],
+    [
+      ["breaker", "open", "a.example", "--for", "0", "--reason", ""],
+      [/^--for: "0" is not/, /^--reason: expected/],
+    ],
+    [["limits", "hold", "a.example"], [/^--for: required: a duration/]],
+    [
+      ["limits", "set", "a.example"],
+      [/^\[rate\]: expected rates/, /^--reason: required: one line/],
+    ],
+    [
+      ["limits", "set", "a.example", "x", "--for", "x"],
+      [/^\[rate\]: "x"/, /^--for: "x"/, /^--reason: required/],
+    ],
+  ] as const) {
+    const { exitCode, stdout, stderr } = await runCli(argv);
+    assert.deepEqual([exitCode, stdout], [2, ""]);
+    const [store = "", ...rest] = stderr.trimEnd().split("\n");
+    assert.match(store, /^docstokg: store: no shared store: .*DOCSTOKG_RLIMIT_BACKEND=.* --store/);
+    assert.equal(rest.length, flags.length, stderr);
+    for (const [index, flag] of flags.entries()) assert.match(rest[index] ?? "", flag);
+  }
+});
+
+test("an order without a target says so before anything else", async () => {
+  assert.match((await runCli(["breaker", "open"])).stderr, /^docstokg: missing required argument 'target'/);
+});
+
 test("the store is that of the policy and the environment", async () => {
   const { folder, store } = await temporaryFolder();
   await createStoreFile(store);
@@ -317,7 +347,7 @@ test("an invalid argument is named, with the values that are valid", async () =>
     assert.equal(stdout, "");
     return stderr;
   };
-  assert.match(await wrong("open", "a.example"), /required option '--for <duration>'/);
+  assert.match(await wrong("open", "a.example"), /^docstokg: --for: required: a duration above 0 and/);
   for (const duration of ["0", "-1", "soon", "Infinity", "1e9", "99999999", "367day", "0min", "5 weeks", "s", ""]) {
     assert.match(
       await wrong("open", "a.example", "--for", duration),

@@ -4,12 +4,13 @@ import { dashboardOf } from "../../dashboard/dashboard.ts";
 import { RunSource } from "../../dashboard/run-source.ts";
 import type { DashboardSource } from "../../dashboard/source.ts";
 import { StoreSource } from "../../dashboard/store-source.ts";
-import { ConfigError, messageOf } from "../../errors.ts";
+import { ConfigError } from "../../errors.ts";
 import { manifestName, readManifest } from "../../harvest/manifest/manifest.ts";
 import { loadPolicy } from "../../policy/load.ts";
 import { openTelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
+import { readProblem } from "../file-problems.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError, wholeNumberFlag } from "../usage-error.ts";
 import { auditLine, serveDashboard } from "./dashboard-server.ts";
@@ -25,7 +26,10 @@ export const dashboard: CommandModule = {
   configure: command => {
     command
       .option("--run <folder>", "output folder of a running or finished run, instead of a store")
-      .option("--manifest <manifest>", "manifest of the run: a file, or postgres://user@host/database");
+      .option(
+        "--manifest <manifest>",
+        "manifest of the run: a file, or postgres://user@host/database (default: DOCSTOKG_MANIFEST, else manifest.sqlite in the folder of --run)",
+      );
     addStoreFlag(command);
     addServerFlags(command);
   },
@@ -107,7 +111,7 @@ async function tokenIn(file: string): Promise<string> {
   try {
     return (await readFile(file, "utf8")).trim();
   } catch (error) {
-    throw usageError("--token-file", messageOf(error));
+    throw usageError("--token-file", readProblem(file, error));
   }
 }
 

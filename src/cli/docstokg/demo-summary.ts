@@ -43,12 +43,13 @@ export function demoText({ outcome, comparison, ledger, bound, folder }: DemoFac
       `${formatCount(counts.deferred, "time")} a request was deferred by a rate limit, an open circuit or a cooldown`,
     ],
     ["circuits", `${formatCount(counts.opened, "circuit")} opened after failures`],
-    [
-      "429s",
-      `${rejections(ledger)} for an exceeded rate limit; ${throttledByScript(ledger)} from the simulated throttling`,
-    ],
     ["duration", formatDuration(elapsedMs)],
-    ...(bound === undefined ? [] : [["optimum", boundText(bound)] as const]),
+    ...(bound === undefined ? [] : boundRows(bound, elapsedMs)),
+    [
+      "rejected",
+      `${rejections(ledger)} for an exceeded rate limit; the simulated throttling answered ` +
+        `${formatCount(throttledByScript(ledger), "request")} with 429`,
+    ],
   ] as const;
   const failed = report.reasons.filter(({ state }) => state === "failed");
   const cells = failed.map(row => [row.reason, String(row.works)]);
@@ -68,26 +69,35 @@ function folderText(folder: string | undefined): string {
   );
 }
 
-function boundText({ budget, rates, requests, fastestMs, tookMs, runMs }: ScheduleBound): string {
-  return (
-    `${formatCount(requests, "request")} under ${budget} (${rates}) need at least ${seconds(fastestMs)}; ` +
-    `they took ${seconds(tookMs)}${percentAbove(tookMs, fastestMs)}. ` +
-    `The last request of the run was sent after ${seconds(runMs)}`
-  );
-}
-
-function percentAbove(ms: number, fastestMs: number): string {
-  return fastestMs > 0 ? ` (${((ms / fastestMs - 1) * 100).toFixed(1)} % more)` : "";
+/** The time that the rate limits require, and how much longer the run took. */
+function boundRows(
+  { budget, rates, requests, fastestMs, tookMs }: ScheduleBound,
+  elapsedMs: number,
+): readonly (readonly [name: string, value: string])[] {
+  if (fastestMs === 0) return [["minimum", "none: the run had too few requests to reach a rate limit"]];
+  const ratio = (ms: number) => (ms / fastestMs).toFixed(2);
+  return [
+    [
+      "minimum",
+      `${seconds(fastestMs)}; no run is faster under the rate limits: ${requests} requests have ${rates} of ${budget}`,
+    ],
+    [
+      "ratio",
+      `${ratio(elapsedMs)} times the minimum for the whole run, which also waits for the simulated outage; ` +
+        `${ratio(tookMs)} times for these ${requests} requests, sent in ${seconds(tookMs)}`,
+    ],
+  ];
 }
 
 function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** `1 (api.example.org)`: how many requests exceeded a server's limit, and where. */
+/** `1 request (api.example.org)`: how many requests exceeded a server's limit, and where. */
 function rejections({ rejected, hosts }: Ledger): string {
   const names = Object.entries(hosts).flatMap(([host, counts]) => (counts.rejected > 0 ? [host] : []));
-  return names.length === 0 ? String(rejected) : `${rejected} (${names.join(", ")})`;
+  const count = formatCount(rejected, "request");
+  return names.length === 0 ? count : `${count} (${names.join(", ")})`;
 }
 
 /** The 429 responses that the scenario causes. */

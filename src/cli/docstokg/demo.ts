@@ -15,6 +15,8 @@ import type { ScriptStep } from "../../testing/internet/script-step.ts";
 import { type Internet, startInternet } from "../../testing/internet/start-internet.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
+import { interruptedDemoText } from "../interrupts.ts";
+import { formatCount } from "../output/format.ts";
 import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Io } from "../program.ts";
 import { wholeNumberFlag } from "../usage-error.ts";
@@ -28,6 +30,7 @@ import type { RunSettings } from "./run-settings.ts";
 const WORKS_DEFAULT = 62;
 /** More works take several minutes, because the client and the simulated servers share one machine. */
 const WORKS_MAX = 2000;
+const SEED_MAX = 0xffff_ffff;
 /** One publisher is down for six seconds, another answers 429 with Retry-After. */
 const SCENARIO: readonly ScriptStep[] = [
   { host: "www.meridian-science.example", effect: "outage", fromMs: 2000, untilMs: 8000 },
@@ -49,8 +52,11 @@ const GUARD_MS = 150;
 export const demo: CommandModule = {
   configure: command => {
     command
-      .option("--works <count>", `number of works (default: ${WORKS_DEFAULT}, with --dashboard ${WATCHED_WORKS})`)
-      .option("--seed <number>", "seed of the simulated internet", "1")
+      .option(
+        "--works <count>",
+        `number of works, 1 to ${WORKS_MAX} (default: ${WORKS_DEFAULT}, with --dashboard ${WATCHED_WORKS})`,
+      )
+      .option("--seed <number>", `seed of the simulated internet, 0 to ${SEED_MAX}`, "1")
       .option("--dashboard", "serve the live page during the run, and until Ctrl-C after it")
       .option("--keep", "keep the output folder (files, manifest, HTML report)")
       .option("--json", "print the summary as JSON");
@@ -63,7 +69,7 @@ export const demo: CommandModule = {
       1,
       WORKS_MAX,
     );
-    const seed = wholeNumberFlag("--seed", flags["seed"], 0);
+    const seed = wholeNumberFlag("--seed", flags["seed"], 0, SEED_MAX);
     const isKept = flags["keep"] === true;
     // Before the folder is created: an interrupt without a listener ends the process and leaves the folder behind.
     const interrupt = new AbortController();
@@ -73,6 +79,7 @@ export const demo: CommandModule = {
     try {
       const internet = await startInternet({ seed, works, script: isWatched ? WATCHED_SCENARIO : SCENARIO });
       try {
+        if (interrupt.signal.aborted) return ExitCode.interrupted;
         const options = { internet, folder, isKept, isWatched, isJson: flags["json"] === true };
         const exitCode = await runDemo({ ...options, signal: interrupt.signal }, io);
         isSummarized = exitCode !== ExitCode.interrupted;
@@ -81,9 +88,11 @@ export const demo: CommandModule = {
         await internet.close();
       }
     } finally {
-      stopListening?.();
       if (!isKept) await rm(folder, { recursive: true, force: true });
-      else if (!isSummarized) io.stderr.write(`The output folder ${folder} was kept.\n`);
+      stopListening?.();
+      const isInterrupted = interrupt.signal.aborted && !isSummarized;
+      if (isInterrupted) io.stderr.write(`${interruptedDemoText(isKept)}\n`);
+      if (isKept && !isSummarized) io.stderr.write(`The output folder ${folder} was kept.\n`);
     }
   },
 };
@@ -128,7 +137,7 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitCode> {
   const policy = { ratelimits: withWiderGuard(ratelimits.options), breakers };
   const fastest = new FastestSchedule(ratelimits.resolved, systemTime);
   io.stderr.write(
-    `${internet.works.length} works on a simulated internet of ${internet.hosts.length} hosts; each host enforces the ` +
+    `${formatCount(internet.works.length, "work")} on a simulated internet of ${internet.hosts.length} hosts; each host enforces the ` +
       "rate limits that the real service documents.\n" +
       `One publisher is down for ${isWatched ? "30" : "six"} seconds, another answers 429 with Retry-After.\n\n`,
   );

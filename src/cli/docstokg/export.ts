@@ -4,6 +4,7 @@ import { exportText, TEXT_FORMATS } from "../../harvest/export/export-lines.ts";
 import { parquetFile } from "../../harvest/export/parquet-file.ts";
 import type { WorkRecord } from "../../harvest/manifest/manifest-reports.ts";
 import { ExitCode } from "../exit-code.ts";
+import { checkTarget } from "../file-problems.ts";
 import { writeOutput } from "../output/write-output.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError } from "../usage-error.ts";
@@ -19,7 +20,7 @@ export const exportCommand: CommandModule = {
     command
       .option("--format <format>", FORMATS.join(", "), "csv")
       .option("--to <file>", "file to write (default: stdout)")
-      .option("--state <state>", "only works that are done, failed or pending");
+      .option("--state <state>", "only works that are done, failed or pending (default: all)");
   },
   run: async (_, flags, io) => {
     const format = formatOf(String(flags["format"]));
@@ -31,6 +32,7 @@ export const exportCommand: CommandModule = {
     const target = flags["to"] === "-" ? undefined : (flags["to"] as string | undefined);
     if (format === "parquet" && target === undefined)
       throw usageError("--to", "parquet is not text: name the file to write");
+    if (target !== undefined) checkTarget("--to", target);
     const manifest = await readExistingManifest(pathsOf(flags, io).manifest);
     try {
       const records = inState(manifest.reports.workRecords(), state);

@@ -44,6 +44,6 @@ test("the budget that needs longest is the bound, and a shared budget counts all
   await time.advance(2500);
   granted("service g", "artifact");
   const bound = fastest.bound();
-  assert.deepEqual([bound?.budget, bound?.requests, bound?.rates], ["service g total", 3, "1/SECOND"]);
+  assert.deepEqual([bound?.budget, bound?.requests, bound?.rates], ["service g (total)", 3, "1/SECOND"]);
   assert.deepEqual([bound?.fastestMs, bound?.tookMs, bound?.runMs], [2000, 2500, 2500]);
 });

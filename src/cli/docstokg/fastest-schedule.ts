@@ -8,7 +8,7 @@ import type { LimitPolicies } from "../../policy/limit-policies.ts";
 import type { Time } from "../../time/time.ts";
 
 export interface ScheduleBound {
-  /** The budget that decides: `api.example.org metadata`. */
+  /** The budget that decides: `api.example.org (metadata)`. */
   readonly budget: string;
   readonly rates: string;
   /** Requests that the budget granted. */
@@ -49,8 +49,8 @@ export class FastestSchedule {
     this.#lastUs = nowUs;
     const route = this.#limits.routeByName(event.key, event.role);
     if (route === undefined) return;
-    this.#count(`${event.key} ${event.role}`, route.roleBudget, event.weight, nowUs);
-    for (const { name, policy } of route.above) this.#count(`${name} total`, policy, event.weight, nowUs);
+    this.#count(`${event.key} (${event.role})`, route.roleBudget, event.weight, nowUs);
+    for (const { name, policy } of route.above) this.#count(`${name} (total)`, policy, event.weight, nowUs);
   };
 
   /** Undefined if no request was granted. */

@@ -6,7 +6,7 @@ import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
-import { usageError } from "../usage-error.ts";
+import { readAll, usageError } from "../usage-error.ts";
 import { effectLines, effectRows } from "./breaker-outcome.ts";
 import { type CommandTarget, targetName } from "./breaker-target.ts";
 import {
@@ -15,10 +15,11 @@ import {
   DURATION,
   durationOf,
   type OrderResult,
+  openForOrder,
   orderAll,
   reasonOf,
 } from "./operator-order.ts";
-import { addStoreFlag, openOperatorConnection } from "./store-connection.ts";
+import { addStoreFlag } from "./store-connection.ts";
 
 export const LIMIT_TARGET = "a host, <host>:<role>, a URL or service:<name>";
 
@@ -28,16 +29,19 @@ export const hold: Subcommand = {
   configure: command => {
     command
       .argument("<target>", LIMIT_TARGET)
-      .requiredOption(
-        "--for <duration>",
-        `how long nothing is sent, ${DURATION}; of two holds the later end counts (required)`,
-      )
+      .option("--for <duration>", `how long nothing is sent, ${DURATION}; of two holds the later end counts (required)`)
       .option("--reason <text>", 'reason, shown in errors and in "limits show"', "operator");
     addOrderFlags(command);
   },
   run: async ([target = ""], flags, io) => {
-    const ms = durationOf(flags["for"]);
-    return sendOrder(target, { kind: "hold", ms, reason: operatorReason(reasonOf(flags["reason"])) }, flags, io);
+    const read = () => ({
+      kind: "hold" as const,
+      ...readAll({
+        ms: () => durationOf(flags["for"]),
+        reason: () => operatorReason(reasonOf(flags["reason"])),
+      }),
+    });
+    return sendOrder(target, read, flags, io);
   },
 };
 
@@ -48,7 +52,7 @@ export const release: Subcommand = {
     command.argument("<target>", LIMIT_TARGET);
     addOrderFlags(command);
   },
-  run: async ([target = ""], flags, io) => sendOrder(target, { kind: "release" }, flags, io),
+  run: async ([target = ""], flags, io) => sendOrder(target, () => ({ kind: "release" }), flags, io),
 };
 
 export function addOrderFlags(command: Command): void {
@@ -56,8 +60,9 @@ export function addOrderFlags(command: Command): void {
   addStoreFlag(command);
 }
 
-async function sendOrder(text: string, request: OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
-  await using connection = await openOperatorConnection(flags, io);
+async function sendOrder(text: string, read: () => OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
+  const { connection: opened, order: request } = await openForOrder(flags, io, read);
+  await using connection = opened;
   const { target } = await circuitTargetOf(text, connection);
   limitTargetOf({ target });
   const result = await orderAll(connection, [target], request, io);

@@ -9,12 +9,11 @@ import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
-import { usageError, wholeNumberFlag } from "../usage-error.ts";
+import { readAll, usageError, wholeNumberFlag } from "../usage-error.ts";
 import { effectLines, effectRows } from "./breaker-outcome.ts";
 import { targetName } from "./breaker-target.ts";
 import { addOrderFlags, LIMIT_TARGET, limitTargetOf } from "./limit-orders.ts";
-import { ACKNOWLEDGED_WITHIN_MS, DURATION, durationOf, reasonOf, targetOf } from "./operator-order.ts";
-import { openOperatorConnection } from "./store-connection.ts";
+import { ACKNOWLEDGED_WITHIN_MS, DURATION, durationOf, openForOrder, reasonOf, targetOf } from "./operator-order.ts";
 
 export const set: Subcommand = {
   name: "set",
@@ -26,8 +25,11 @@ export const set: Subcommand = {
         "[rate]",
         "the rates of each role, such as 2/SECOND or 2/SECOND+100/HOUR; without --force they only tighten the policy",
       )
-      .requiredOption("--reason <text>", "reason, shown in waits, refusals, events and tables (required)")
-      .option("--max-concurrent <number>", "maximum requests in flight, counted like max_concurrent of the policy")
+      .option("--reason <text>", "reason, shown in waits, refusals, events and tables (required)")
+      .option(
+        "--max-concurrent <number>",
+        "maximum requests in flight, counted like max_concurrent of the policy (default: unchanged)",
+      )
       .option(
         "--for <duration>",
         `how long the limits apply, ${DURATION}; "limits reset" ends them earlier (default: a year)`,
@@ -36,15 +38,18 @@ export const set: Subcommand = {
     addOrderFlags(command);
   },
   run: async ([target = "", rate], flags, io) => {
-    const ms = flags["for"] === undefined ? ORDER_SECONDS_MAX * 1000 : durationOf(flags["for"]);
     const isForced = flags["force"] === true;
     const cap = flags["maxConcurrent"];
-    if (rate === undefined && cap === undefined)
-      throw usageError("[rate]", "expected rates, such as 2/SECOND, or --max-concurrent");
-    const rates = rate === undefined ? [] : ratesOf(rate);
-    const maxConcurrent = cap === undefined ? undefined : wholeNumberFlag("--max-concurrent", cap, 1);
-    const order = { rates, maxConcurrent, isForced, ...signatureOf(flags) };
-    return sendOrder(target, { kind: "set-limit", ms, ...order }, flags, io);
+    const read = () => {
+      const { signature, ...order } = readAll({
+        rates: () => ratesOf(rate, cap !== undefined),
+        maxConcurrent: () => (cap === undefined ? undefined : wholeNumberFlag("--max-concurrent", cap, 1)),
+        ms: () => (flags["for"] === undefined ? ORDER_SECONDS_MAX * 1000 : durationOf(flags["for"])),
+        signature: () => signatureOf(flags),
+      });
+      return { kind: "set-limit" as const, isForced, ...order, ...signature };
+    };
+    return sendOrder(target, read, flags, io);
   },
 };
 
@@ -57,11 +62,13 @@ export const reset: Subcommand = {
       .option("--reason <text>", "reason, shown in events", "operator");
     addOrderFlags(command);
   },
-  run: async ([target = ""], flags, io) => sendOrder(target, { kind: "reset-limit", ...signatureOf(flags) }, flags, io),
+  run: async ([target = ""], flags, io) =>
+    sendOrder(target, () => ({ kind: "reset-limit", ...signatureOf(flags) }), flags, io),
 };
 
-async function sendOrder(text: string, request: RateRequest, flags: Flags, io: Io): Promise<ExitCode> {
-  await using connection = await openOperatorConnection(flags, io);
+async function sendOrder(text: string, read: () => RateRequest, flags: Flags, io: Io): Promise<ExitCode> {
+  const { connection: opened, order: request } = await openForOrder(flags, io, read);
+  await using connection = opened;
   const target = limitTargetOf(await targetOf(text, connection));
   const { operator, policy, storeName } = connection;
   const { time = systemTime } = io;
@@ -117,7 +124,10 @@ export function orderText(order: LimitOrderSnapshot, ageMs: number): string {
   return `${looser}${ordered} for another ${left} instead of ${replaced}, ordered by ${by}: ${reason}`;
 }
 
-function ratesOf(text: string): readonly Rate[] {
+function ratesOf(text: string | undefined, isOptional: boolean): readonly Rate[] {
+  if (text === undefined && !isOptional)
+    throw usageError("[rate]", "expected rates, such as 2/SECOND, or --max-concurrent");
+  if (text === undefined) return [];
   try {
     return parseRates(text);
   } catch (error) {

@@ -10,6 +10,7 @@ import {
   inputsOfFile,
   inputsOfStream,
 } from "../../harvest/inputs/inputs.ts";
+import { readProblem } from "../file-problems.ts";
 import type { Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 
@@ -17,7 +18,7 @@ export function addListFlags(command: Command): void {
   command
     .option("-i, --input <file>", "file with works: lines, CSV, JSONL, BibTeX or RIS; - for stdin")
     .option("--input-format <format>", `${INPUT_FORMATS.join(", ")} (default: by file extension)`)
-    .option("--column <name>", "CSV column or JSONL field with the identifiers")
+    .option("--column <name>", "CSV column or JSONL field with the identifiers (default: by name, such as doi or pmid)")
     .option("--strict", "reject the whole list if one line is invalid");
 }
 
@@ -37,11 +38,14 @@ export function listOf(args: readonly string[], flags: Flags, io: Io): AsyncIter
 export function inputFileProblems(flags: Flags): readonly (readonly [flag: string, message: string])[] {
   const file = flags["input"] as string | undefined;
   if (file === undefined) return [];
-  const found = file === "-" ? undefined : statSync(file, { throwIfNoEntry: false });
-  if (file !== "-" && found === undefined) return [["--input", `file not found: ${resolve(file)}`]];
-  if (found?.isDirectory() === true) return [["--input", `${resolve(file)} is a folder; expected a file`]];
-  // A pipe can be read only once.
-  if (found?.isFile() === true && isBinary(file)) return [["--input", `${resolve(file)} ${NOT_TEXT}`]];
+  try {
+    const found = file === "-" ? undefined : statSync(file);
+    if (found?.isDirectory() === true) return [["--input", `${resolve(file)} is a folder; expected a file`]];
+    // A pipe can be read only once.
+    if (found?.isFile() === true && isBinary(file)) return [["--input", `${resolve(file)} ${NOT_TEXT}`]];
+  } catch (error) {
+    return [["--input", readProblem(file, error)]];
+  }
   const format = formatFlagOf(flags) ?? (file === "-" ? "lines" : formatOf(file));
   if (flags["column"] === undefined || format === "csv" || format === "jsonl") return [];
   return [["--column", `has no effect on ${format} input; only csv and jsonl have columns`]];

@@ -1,3 +1,4 @@
+import { ConfigError } from "../../errors.ts";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
 import { copyManifest } from "../../harvest/manifest/manifest-copy.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -20,9 +21,9 @@ const copy: Subcommand = {
   run: async ([from = "", to = ""], flags, io) => {
     const names = [manifestOf("<from>", from), manifestOf("<to>", to)] as const;
     if (names[0] === names[1]) throw usageError("manifest copy", "<from> and <to> are the same manifest");
-    const source = await readExistingManifest(names[0], "<from>");
+    const source = await named("<from>", readExistingManifest(names[0], "<from>"));
     try {
-      const target = await openManifest(names[1], systemTime);
+      const target = await named("<to>", openManifest(names[1], systemTime));
       try {
         const rows = await copyManifest(source, target);
         if (flags["json"] === true) printJson(io, { from: source.name, to: target.name, rows });
@@ -42,6 +43,21 @@ const copy: Subcommand = {
     }
   },
 };
+
+/** Reports a manifest that cannot be opened under its argument: this command has no `--manifest`. */
+async function named<Opened>(argument: string, opening: Promise<Opened>): Promise<Opened> {
+  try {
+    return await opening;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const problems = error.problems.map(({ where, path, message }) => ({
+      where: where === "--manifest" ? argument : where,
+      path,
+      message: message.replace(/[,;] (?:or )?(?:choose|name) [\w ]+ with --manifest$/, ""),
+    }));
+    throw new ConfigError(problems, { cause: error });
+  }
+}
 
 /** `docstokg manifest`. */
 export const manifestCommand: CommandModule = { commands: [copy] };

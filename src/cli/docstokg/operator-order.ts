@@ -2,19 +2,40 @@ import { ORDER_SECONDS_MAX } from "../../breaker/order-seconds.ts";
 import { type BreakerTarget, circuitTarget, type OrderRequest } from "../../breaker/orders.ts";
 import { parseDurationMs } from "../../core/limits/rate.ts";
 import { isOrderReason, REASON_FORM } from "../../core/text/order-reason.ts";
+import { ConfigError } from "../../errors.ts";
 import type { Acknowledgement, GivenOrder } from "../../http/operator.ts";
 import { orderEffects } from "../../http/order-effects.ts";
 import { whyNoCircuit } from "../../policy/breaker-target.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
-import type { Io } from "../program.ts";
+import type { Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { type CommandTarget, resolveTarget } from "./breaker-target.ts";
 import { KnownTargets } from "./known-targets.ts";
-import type { OperatorConnection } from "./store-connection.ts";
+import { type OperatorConnection, openOperatorConnection } from "./store-connection.ts";
 
 /** How long a command waits for the processes. They are notified at once: one that needs longer is busy or gone. */
 export const ACKNOWLEDGED_WITHIN_MS = 2000;
+
+/**
+ * Opens the store, and reads an order from the flags of a command. A ConfigError has the problems of both, those of the
+ * store first: without a store no flag has an effect.
+ */
+export async function openForOrder<Order>(
+  flags: Flags,
+  io: Io,
+  read: () => Order,
+): Promise<{ readonly connection: OperatorConnection; readonly order: Order }> {
+  const [opened, order] = await Promise.allSettled([openOperatorConnection(flags, io), (async () => read())()]);
+  if (opened.status === "fulfilled" && order.status === "fulfilled")
+    return { connection: opened.value, order: order.value };
+  if (opened.status === "fulfilled") await opened.value[Symbol.asyncDispose]();
+  const errors: unknown[] = [opened, order].flatMap(result => (result.status === "rejected" ? [result.reason] : []));
+  throw (
+    errors.find(error => !(error instanceof ConfigError)) ??
+    new ConfigError(errors.flatMap(error => (error as ConfigError).problems))
+  );
+}
 
 /** The orders that a command has given, and what they did in the running processes. */
 export interface OrderResult {
@@ -84,11 +105,12 @@ export const DURATION = "such as 90s, 5min, 2h or 1day; a number without a unit 
 export function durationOf(value: unknown): number {
   const ms = typeof value === "string" ? parseDurationMs(value) : undefined;
   if (ms !== undefined && ms > 0 && ms <= ORDER_SECONDS_MAX * 1000) return ms;
-  const days = ORDER_SECONDS_MAX / 86_400;
-  throw usageError("--for", `${JSON.stringify(value)} is not a duration above 0 and at most ${days}day, ${DURATION}`);
+  const form = `a duration above 0 and at most ${ORDER_SECONDS_MAX / 86_400}day, ${DURATION}`;
+  throw usageError("--for", value === undefined ? `required: ${form}` : `${JSON.stringify(value)} is not ${form}`);
 }
 
 export function reasonOf(value: unknown): string {
+  if (value === undefined) throw usageError("--reason", `required: ${REASON_FORM}`);
   const reason = String(value).trim();
   if (isOrderReason(reason)) return reason;
   throw usageError("--reason", `expected ${REASON_FORM}`);

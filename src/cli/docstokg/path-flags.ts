@@ -35,7 +35,7 @@ export function addManifestFlag(command: Command): void {
 
 /** For a command that reads the manifest only: its `--out` has no effect beside `--manifest`. */
 export function addManifestOnlyFlags(command: Command): void {
-  command.option("-o, --out <folder>", `output folder, or s3://bucket/prefix (default: "${FOLDER_DEFAULT}")`);
+  command.option("-o, --out <folder>", `output folder, or s3://bucket/prefix (default: ${FOLDER_DEFAULT})`);
   addManifestFlag(command);
 }
 
@@ -52,6 +52,7 @@ export function pathsOf({ out = FOLDER_DEFAULT, manifest }: Flags, { env }: Pick
 /** The absolute path of the output folder; an `s3://` URL is checked and kept. */
 export function folderOf({ out = FOLDER_DEFAULT }: Flags): string {
   const folder = String(out);
+  if (folder.trim() === "") throw usageError("--out", "the text is empty; expected a folder, or s3://bucket/prefix");
   if (!isS3Url(folder)) return resolve(folder);
   parseS3Url(folder, "--out");
   return folder;

@@ -18,7 +18,7 @@ import type { RunCommand } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { policySources } from "./policy-flags.ts";
 import { targetOf } from "./policy-target.ts";
-import { notesText, sourcesTable, textLines } from "./policy-text.ts";
+import { notesText, slotsText, sourcesTable, textLines } from "./policy-text.ts";
 
 const RESOLVER_PREFIX = "resolver:";
 const SERVICE_PREFIX = /^service:/i;
@@ -40,7 +40,7 @@ export const explainTarget: RunCommand = async ([target = "", givenRole], option
   }
   const columns = terminalWidth(io.stdout);
   io.stdout.write(`${textLines(listing, columns).join("\n")}\n\n${sourcesTable(values, columns)}`);
-  io.stdout.write(notesText(values, columns));
+  io.stdout.write(`${slotsText(values, columns)}${notesText(values, columns)}`);
   io.stdout.write(`\nfor all hosts\n\n${sourcesTable(settings, columns)}`);
   return ExitCode.ok;
 };

@@ -5,11 +5,12 @@ import type { Io } from "../program.ts";
 
 /** Declares the flags that override the policy. They are the same on every command that reads the policy. */
 export function addPolicyFlags(command: Command): void {
+  const before = command.options.length;
   const collect = (value: string, list: readonly string[] = []) => [...list, value];
   command
     .option(
       "--rate <host:role=fields>",
-      "rate limits of a host (or service:<name>, or defaults) and role, e.g. api.example.org:metadata=3/SECOND",
+      "rate limits of a host (or service:<name>, or defaults) and role; repeatable, e.g. api.example.org:metadata=8/SECOND",
       collect,
     )
     .option("--rate-backend <kind>", "store for rate limits: memory, multiprocess, sqlite, redis or postgres")
@@ -20,19 +21,27 @@ export function addPolicyFlags(command: Command): void {
     )
     .option("--fleet-size <count>", "largest number of processes that share that store")
     .option("--max-inflight <count>", "maximum requests in flight, over all hosts")
-    .option("--aimd <fields>", "adaptive rate (AIMD), e.g. enabled:true,decrease:20")
+    .option("--aimd <fields>", "adaptive rate (AIMD), steps in percent, e.g. enabled:true,decrease:30")
     .option(
       "--breaker <host=fields>",
-      "breaker settings of a host (or service:<name>, or defaults), e.g. api.example.org=fail_max:3,reset:60",
+      "breaker settings of a host (or service:<name>, or defaults), times in seconds; repeatable, e.g. api.example.org=fail_max:3,reset:60",
       collect,
     )
     .option(
       "--breaker-role <host:role=fields>",
-      "breaker settings of one role of a host, e.g. api.example.org:artifact=fail_max:2",
+      "breaker settings of one role of a host; repeatable, e.g. api.example.org:artifact=fail_max:2",
       collect,
     )
-    .option("--breaker-resolver <name=fields>", "breaker settings of a resolver, e.g. landing_page=fail_max:4", collect)
-    .option("--breaker-rolling <fields>", "rolling failure window, e.g. thresh:6,window:30,cooldown:60");
+    .option(
+      "--breaker-resolver <name=fields>",
+      "breaker settings of a resolver; repeatable, e.g. landing_page=fail_max:3",
+      collect,
+    )
+    .option(
+      "--breaker-rolling <fields>",
+      "rolling failure window, times in seconds, e.g. thresh:4,window:60,cooldown:90",
+    );
+  for (const option of command.options.slice(before)) option.helpGroup("Policy options (default: the policy):");
 }
 
 /** The policy flags that change the limits or the breaker of one host and role, by their names among the parsed flags. */

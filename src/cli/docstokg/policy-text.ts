@@ -37,6 +37,10 @@ const AWAY_TEXTS = {
   refuse: "refuse: calls fail at once",
 } as const;
 
+/** `cooldown_store.backend: none`, in every command that prints it. */
+const NO_COOLDOWN_STORE = "none (same as backend)";
+const SLOTS = "the lowest max_concurrent of the role and of the totals above it";
+
 export function policySettings({ ratelimits, breakers }: LoadedPolicy): PolicySettings {
   const { aimd, maxInFlight } = ratelimits.resolved;
   const { rollingWindow, jitterMs, isAdaptive, rules } = breakers.resolved;
@@ -77,7 +81,7 @@ export function settingsText(settings: PolicySettings, columns: Columns): string
       ["adaptive reset", onOff(settings.adaptiveReset)],
       ["failure statuses", settings.failureStatuses.join(", ") || "(none)"],
       ["neutral statuses", settings.neutralStatuses.join(", ") || "(none)"],
-      ["breaker store", breakerStore === "none" ? "same as backend" : breakerStore],
+      ["cooldown store", breakerStore === "none" ? NO_COOLDOWN_STORE : breakerStore],
     ],
     { columns },
   );
@@ -104,7 +108,15 @@ export function limitsTable(rows: readonly PolicyRow[], columns: Columns): strin
     row.mode ?? "",
   ]);
   const header = ["limits", "role", "rates", "max delay", "HEAD", "slots", "mode"];
-  return sectionedTable(header, cells, columns);
+  return `${sectionedTable(header, cells, columns)}\n${textLines(`slots: ${SLOTS}`, columns).join("\n")}\n`;
+}
+
+/** The slots of the explained role, which its totals can lower: `slots: 4, the lowest …`. Empty for no maximum. */
+export function slotsText(values: readonly ExplainedValue[], columns: Columns): string {
+  const maxima = values.flatMap(({ field, value }) =>
+    /(?:^|\.)max_concurrent$/.test(field) && typeof value === "number" ? [value] : [],
+  );
+  return maxima.length === 0 ? "" : `\n${textLines(`slots: ${Math.min(...maxima)}, ${SLOTS}`, columns).join("\n")}\n`;
 }
 
 export function breakersTable(rows: readonly BreakerRow[], columns: Columns): string {
@@ -130,7 +142,7 @@ export function sourcesTable(values: readonly ExplainedValue[], columns: Columns
   const rows = values.flatMap(({ field, sources }) =>
     sources.map(({ where, path, value }, index) => {
       const mark = index === sources.length - 1 ? "=" : "";
-      return [field, mark, valueText(value), path === "" ? where : `${where}  ${path}`];
+      return [field, mark, valueText(value, field), path === "" ? where : `${where}  ${path}`];
     }),
   );
   const header = ["setting", "", "value", "source (= marks the effective value)"];
@@ -159,7 +171,7 @@ function sourceLines({ field, sources }: ExplainedValue, columns = Number.POSITI
     const source = `${where}  ${path}`.trimEnd();
     const locations = source.length + 4 <= columns ? [source] : [where, path];
     return [
-      ...textLines(valueText(value), columns - 2).map((text, line) => `${line === 0 ? mark : " "} ${text}`),
+      ...textLines(valueText(value, field), columns - 2).map((text, line) => `${line === 0 ? mark : " "} ${text}`),
       ...locations.flatMap(location => textLines(location, columns - 4)).map(text => `    ${text}`),
     ];
   });
@@ -198,7 +210,8 @@ function fits(text: string, columns: Columns): boolean {
   return columns === undefined || text.split("\n").every(line => line.length <= columns);
 }
 
-function valueText(value: unknown): string {
+function valueText(value: unknown, field: string): string {
+  if (field === "breaker.cooldown_store.backend" && value === "none") return NO_COOLDOWN_STORE;
   const text = Array.isArray(value) ? value.join(typeof value[0] === "number" ? ", " : " + ") : String(value);
   return text === "" ? "(empty)" : text;
 }

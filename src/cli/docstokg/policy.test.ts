@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import type { PolicyRow } from "../../policy/policy-row.ts";
 import { docstokg } from "../docstokg.ts";
 import { runProgram } from "../program.ts";
 
@@ -36,7 +37,6 @@ test("policy show prints settings, limits, breakers and services", async () => {
   assert.equal(exitCode, 0);
   assert.match(stdout, /^backend +memory\nin flight +at most 500 requests over all hosts\nAIMD +off\n/);
   assert.match(stdout, /^rolling window +6 failures in 30 s start a cooldown of 60 s$/m);
-  assert.match(stdout, /^breaker store +same as backend$/m);
   assert.match(stdout, /^limits +role +rates +max delay +HEAD +slots +mode$/m);
   assert.match(stdout, /^api\.crossref\.org +metadata +4\/SECOND \+ 10000\/HOUR +1000 ms +counted +1 +enforce$/m);
   assert.match(stdout, /^breakers +role +failures \/ reset +Retry-After cap +trial calls +mode$/m);
@@ -45,6 +45,26 @@ test("policy show prints settings, limits, breakers and services", async () => {
   assert.match(stdout, /^arxiv +export\.arxiv\.org, /m);
   assert.equal(stdout.match(/^service arxiv +metadata +1\/3SECOND /gm)?.length, 1);
   assert.equal(stdout.match(/^service arxiv +metadata +3 \/ 180 s +900 s /gm)?.length, 1);
+});
+
+test("policy show and policy explain use the same words for the store of the breakers and for slots", async () => {
+  const shown = (await run(["policy", "show"])).stdout;
+  const explained = (await run(["policy", "explain", "api.crossref.org"])).stdout;
+  assert.match(shown, /^cooldown store +none \(same as backend\)$/m);
+  assert.match(explained, /^ += +none \(same as backend\) +breakers\.yaml/m);
+  assert.match(shown, /^slots: the lowest max_concurrent of the role and of the totals above it$/m);
+  // The role has 100, and its total has 1.
+  assert.match(explained, /^slots: 1, the lowest max_concurrent of the role and of the totals above it$/m);
+});
+
+test("policy show and policy explain print the same slots for every listed host and role", async () => {
+  const { rows } = JSON.parse((await run(["policy", "show", "--json"])).stdout);
+  const hosts = rows.filter(({ host, mode }: PolicyRow) => mode !== undefined && /^[a-z0-9.-]+$/.test(host));
+  assert.ok(hosts.length > 50);
+  for (const { host, role, maxConcurrent } of hosts.slice(0, 60)) {
+    const { stdout } = await run(["policy", "explain", host, role]);
+    assert.equal(/^slots: (\d+),/m.exec(stdout)?.[1], String(maxConcurrent), `${host} ${role}`);
+  }
 });
 
 test("policy show names the flag --host if its value is not a host", async () => {
@@ -324,4 +344,14 @@ test("a file that is not YAML has a handful of problems, not hundreds", async ()
   const lines = (stdout + stderr).split("\n").filter(line => line.startsWith(`${path}:`));
   assert.ok(lines.length <= 8, lines.join("\n"));
   assert.match(stdout + stderr, /and \d+ more syntax problems; is this file YAML\?/);
+});
+
+test("the examples in the help of the policy flags are valid, and each has an effect", async () => {
+  const { stdout } = await run(["policy", "check", "--help"], {}, 500);
+  const examples = [...stdout.matchAll(/^ {2}(--[\w-]+) .* e\.g\. (\S+)$/gm)];
+  assert.equal(examples.length, 6);
+  for (const [, flag = "", example = ""] of examples) {
+    const { exitCode, stderr } = await run(["policy", "check", "--strict", flag, example]);
+    assert.deepEqual([exitCode, stderr], [0, ""], `${flag} ${example}`);
+  }
 });

@@ -57,6 +57,36 @@ test("in a log the progress is one plain line every five seconds", async () => {
   progress.stop();
 });
 
+test("in a log the last line has the final counts", async () => {
+  const { time, counts, progress, written } = progressOn(false);
+  counts.wanted = 3;
+  progress.start();
+  counts.settled("done", "ok", 10);
+  await time.advance(6000);
+  counts.settled("done", "ok", 10);
+  progress.stop();
+  progress.stop();
+  // An interrupted run has no time left.
+  assert.equal(written.at(-1), "2/3 works, 0 failed, 0.3/s, 20 B\n");
+  assert.equal(written.length, 2);
+});
+
+test("in a log a run adds no last line if it is shorter than five seconds, or if the counts have not changed", async () => {
+  const short = progressOn(false);
+  short.counts.wanted = 1;
+  short.progress.start();
+  short.counts.settled("done", "ok", 10);
+  short.progress.stop();
+  assert.deepEqual(short.written, []);
+  const unchanged = progressOn(false);
+  unchanged.counts.wanted = 1;
+  unchanged.counts.settled("done", "ok", 10);
+  unchanged.progress.start();
+  await unchanged.time.advance(6000);
+  unchanged.progress.stop();
+  assert.deepEqual(unchanged.written, ["1/1 works, 0 failed, 0.2/s, 10 B\n"]);
+});
+
 test("a quiet run draws no progress, and prints logged lines", async () => {
   const { time, progress, written } = progressOn(true, true);
   progress.start();

@@ -34,6 +34,8 @@ export class Progress {
   readonly #startedUs: number;
   readonly #frame: TerminalFrame;
   #timer: Timer | undefined;
+  /** How many works were settled in the last line of a log; undefined before the first line. */
+  #settledInLog: number | undefined;
   #estimate: { readonly atUs: number; readonly leftMs: number | undefined } | undefined;
 
   constructor(options: ProgressOptions) {
@@ -50,13 +52,16 @@ export class Progress {
   log(text: string): void {
     this.#frame.clear();
     this.#options.out.write(`${text}\n`);
-    if (this.#timer !== undefined && this.#isTerminal) this.#draw();
+    if (this.#timer !== undefined && this.#isTerminal) this.#draw(this.#leftMs());
   }
 
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#frame.clear();
+    // Otherwise a log would end with the counts of some seconds before the end.
+    if (this.#settledInLog !== undefined && this.#settledInLog < this.#options.counts.settledWorks)
+      this.#draw(undefined);
   }
 
   get #isTerminal(): boolean {
@@ -65,17 +70,18 @@ export class Progress {
 
   #arm(): void {
     this.#timer = this.#options.time.setTimer(this.#isTerminal ? TERMINAL_INTERVAL_MS : LOG_INTERVAL_MS, () => {
-      this.#draw();
+      this.#draw(this.#leftMs());
       this.#arm();
     });
   }
 
-  #draw(): void {
+  #draw(leftMs: number | undefined): void {
     const { counts, queues, time, hasColour, out } = this.#options;
-    const text = headline(counts, (time.monotonicUs() - this.#startedUs) / 1000, this.#leftMs());
+    const text = headline(counts, (time.monotonicUs() - this.#startedUs) / 1000, leftMs);
     // The bar is shortened so that the first line fits the terminal.
     const cells = Math.min(BAR_CELLS, (out.columns ?? 80) - text.length - 2);
     const first = cells > 0 ? `${bar(counts, cells, hasColour)} ${text}` : text;
+    if (!this.#isTerminal) this.#settledInLog = counts.settledWorks;
     const lines = this.#isTerminal ? [first, ...hostQueueLines(queues())] : [text];
     this.#frame.show(lines.map(line => `${line}\n`).join(""));
   }
@@ -89,19 +95,18 @@ export class Progress {
 }
 
 function headline(
-  { done, failed, merged, wanted, bytes }: RunCounts,
+  { settledWorks: settled, failed, wanted, bytes }: RunCounts,
   elapsedMs: number,
   leftMs: number | undefined,
 ): string {
-  const settled = done + failed + merged;
   const perSecond = elapsedMs > 0 ? (settled * 1000) / elapsedMs : 0;
   const left = leftMs === undefined || settled >= wanted ? "" : `, about ${formatDuration(leftMs)} left`;
   const pace = `${perSecond >= 10 ? Math.round(perSecond) : perSecond.toFixed(1)}/s`;
   return `${settled}/${wanted} works, ${failed} failed, ${pace}, ${formatBytes(bytes)}${left}`;
 }
 
-function bar({ done, failed, merged, wanted }: RunCounts, cells: number, hasColour: boolean): string {
-  const settled = Math.min(wanted, done + failed + merged);
+function bar({ settledWorks, wanted }: RunCounts, cells: number, hasColour: boolean): string {
+  const settled = Math.min(wanted, settledWorks);
   const fullCells = wanted === 0 ? 0 : Math.floor((settled * cells) / wanted);
   const full = "█".repeat(fullCells);
   return `${hasColour ? `\u001b[32m${full}\u001b[0m` : full}${"░".repeat(cells - fullCells)}`;

@@ -22,7 +22,7 @@ export function addQueryFlags(command: Command): void {
     .option("--type <list>", "only works of these types, such as article-journal,chapter")
     .option(
       "--max <count>",
-      `with --query: maximum number of works; more than 10000 need OPENALEX_API_KEY (default: "${QUERY_WORKS_DEFAULT}")`,
+      `with --query: maximum number of works; more than 10000 need OPENALEX_API_KEY (default: ${QUERY_WORKS_DEFAULT})`,
     );
 }
 

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { writeAtomically } from "../../files/atomic-file.ts";
 import { type WorksReport, worksReport } from "../../harvest/report/works-report.ts";
@@ -10,6 +10,7 @@ import { plainText } from "../../telemetry/report/number-text.ts";
 import { type RunReport, reportOn } from "../../telemetry/report/run-report.ts";
 import type { RunSummary } from "../../telemetry/summary/run-summary.ts";
 import { ExitCode } from "../exit-code.ts";
+import { writeProblem } from "../file-problems.ts";
 import { printJson } from "../output/json.ts";
 import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
@@ -22,7 +23,7 @@ import { reportText, worksText } from "./report-text.ts";
 export const report: CommandModule = {
   configure: command => {
     command
-      .argument("[run]", "folder of a run, telemetry file, or run id (a prefix is enough)")
+      .argument("[run]", "folder of a run, telemetry file, or run id (a prefix is enough); without it the latest run")
       .argument("[other]", "a second run: compare both, by host")
       .option("--telemetry <file>", "file or folder in which to find the run id (default: current folder)")
       .option(
@@ -149,8 +150,8 @@ function chosenRun(runs: readonly ListedRun[], wanted: string | undefined, path:
 }
 
 async function writePage(path: string, page: string): Promise<void> {
-  const folder = dirname(resolve(path));
-  if (!existsSync(folder)) throw usageError("--html", `${path} cannot be written: folder not found: ${folder}`);
+  const problem = writeProblem(path);
+  if (problem !== undefined) throw usageError("--html", problem);
   try {
     await writeAtomically(path, page);
   } catch (cause) {

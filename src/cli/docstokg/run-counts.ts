@@ -67,6 +67,11 @@ export class RunCounts {
     this.#learned.set(id, { key, role, old: known?.old ?? old, new: announced, source });
   }
 
+  /** Works that this run has finished, whatever the result. */
+  get settledWorks(): number {
+    return this.done + this.failed + this.merged;
+  }
+
   countSettled(state: SettledState, reason: Reason, bytes: number): void {
     this[state] += 1;
     this.bytes += state === "done" && reason === "ok" ? bytes : 0;

@@ -175,8 +175,9 @@ async function download(
   let drainTimer: Timer | undefined;
   const interrupts = new Interrupts(time, {
     onFirst: () => {
-      const inFlight = formatCount(run.pipeline.inFlight, "request");
-      progress.log(`Stopping: waiting up to ${DRAIN_MS / 1000} s for ${inFlight} in flight; Ctrl-C again stops now.`);
+      const { inFlight } = run.pipeline;
+      const requests = `waiting up to ${DRAIN_MS / 1000} s for ${formatCount(inFlight, "request")} in flight`;
+      progress.log(`Stopping: ${inFlight > 0 ? `${requests}; Ctrl-C again stops now.` : "no request is in flight."}`);
       run.pipeline.drain();
       drainTimer = time.setTimer(DRAIN_MS, () => run.stop());
     },

@@ -1,9 +1,8 @@
-import { existsSync, mkdirSync } from "node:fs";
-import { dirname } from "node:path";
 import type { Command } from "commander";
 import { nearest } from "../../core/text/nearest.ts";
 import { quote } from "../../core/text/quote.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../../errors.ts";
+import { makeFolder } from "../../files/make-folder.ts";
 import { isS3Url } from "../../files/s3/s3-url.ts";
 import { FILE_KINDS, type FileKind } from "../../harvest/downloads/file-check.ts";
 import { LAYOUTS, type Layout, layoutProblem } from "../../harvest/downloads/layout.ts";
@@ -65,7 +64,7 @@ export function addRunFlags(command: Command, quiet: string): void {
       `file formats, in order of preference: ${FILE_KINDS.join(", ")}; or all, for every file of a work`,
       "pdf,xml",
     )
-    .option("--metadata <format>", `write metadata beside each file: ${METADATA_FORMATS.join(", ")}`)
+    .option("--metadata <format>", `write metadata beside each file: ${METADATA_FORMATS.join(", ")} (default: none)`)
     .option(
       "--resolvers <list>",
       `resolvers to use, comma-separated: ${RESOLVERS.map(({ name }) => name).join(", ")} (default: all)`,
@@ -97,11 +96,11 @@ export function addMachineFlags(command: Command, quiet: string): void {
     .option("--no-telemetry", "do not record telemetry for docstokg report")
     .option(
       "--metrics-port <port>",
-      "serve Prometheus metrics on 127.0.0.1:<port>; 0 for any free port; needs the package prom-client",
+      "serve Prometheus metrics on 127.0.0.1:<port>; 0 for any free port; needs the package prom-client (default: not served)",
     )
     .option(
       "--dashboard-port <port>",
-      "serve a live page, to see and steer the run, on 127.0.0.1:<port>; 0 for any free port",
+      "serve a live page, to see and steer the run, on 127.0.0.1:<port>; 0 for any free port (default: not served)",
     )
     .option(...WATCH_POLICY_FLAG)
     .option("-q, --quiet", quiet)
@@ -116,25 +115,13 @@ export function makeFolders(paths: RunPaths): void {
     ["--manifest", telemetryFolderOf(paths)] as const,
   ]) {
     try {
-      mkdirSync(path, { recursive: true });
+      makeFolder(path);
     } catch (error) {
-      const { code } = realError(path, error) as NodeJS.ErrnoException;
+      const { code } = error as NodeJS.ErrnoException;
       const isFile = code === "EEXIST" || code === "ENOTDIR";
       const message = isFile ? `${path} is not a folder` : `cannot create folder ${path} (${code})`;
       throw usageError(flag, message, { cause: error });
     }
-  }
-}
-
-/** On a read-only file system a recursive `mkdir` fails with ENOENT (Node 24). Creating one folder gives the reason. */
-function realError(path: string, error: unknown): unknown {
-  let missing = path;
-  while (!existsSync(dirname(missing))) missing = dirname(missing);
-  try {
-    mkdirSync(missing);
-    return error;
-  } catch (reason) {
-    return reason;
   }
 }
 

@@ -10,6 +10,8 @@ import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { workOf } from "../../harvest/identifiers/identifiers.ts";
 import { openManifest } from "../../harvest/manifest/manifest.ts";
 import { systemTime } from "../../time/system-time.ts";
+import { docstokg } from "../docstokg.ts";
+import { type Io, runProgram } from "../program.ts";
 
 /** A publisher whose article pages name their PDF in `citation_pdf_url`. */
 async function publisher(t: TestContext): Promise<string> {
@@ -246,10 +248,50 @@ test("an interrupted demo deletes its folder, and names it with --keep", async t
   };
   const deleted = await runCli(["demo", "--works", "3"], { onInterrupt });
   assert.deepEqual([deleted.exitCode, deleted.stdout, folders()], [130, "", []]);
+  assert.equal(
+    deleted.stderr,
+    "Interrupted before the end of the demo. Its servers are closed and its output folder is deleted (--keep keeps it).\n",
+  );
   const kept = await runCli(["demo", "--works", "3", "--keep"], { onInterrupt });
   assert.deepEqual([kept.exitCode, kept.stdout], [130, ""]);
   const [, folder = ""] = /^The output folder (.*) was kept\.$/m.exec(kept.stderr) ?? [];
+  assert.match(kept.stderr, /^Interrupted before the end of the demo\. Its servers are closed\.\n/);
   assert.deepEqual(folders(), [basename(folder)]);
+});
+
+test("a demo that is interrupted while it downloads says so last, when nothing of it is left", async t => {
+  const { TMPDIR } = process.env;
+  process.env["TMPDIR"] = temporaryFolder("harvest");
+  t.after(() => {
+    if (TMPDIR === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = TMPDIR;
+  });
+  const listeners = new Set<() => void>();
+  const interrupt = () => {
+    for (const listener of [...listeners]) listener();
+  };
+  let stderr = "";
+  const io: Io = {
+    argv: ["demo", "--works", "3"],
+    env: {},
+    stdout: { write: text => assert.fail(text) },
+    stderr: {
+      write: text => {
+        stderr += text;
+        if (/^One publisher is down/m.test(text)) systemTime.setTimer(200, interrupt);
+      },
+    },
+    onInterrupt: listener => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  assert.equal(await runProgram(docstokg, io), 130);
+  assert.match(
+    stderr,
+    /\nStopping: .*\n(?:.*\n)*Interrupted before the end of the demo\..* is deleted \(--keep keeps it\)\.\n$/,
+  );
+  assert.deepEqual([readdirSync(tmpdir()), listeners.size], [[], 0]);
 });
 
 test("the demo downloads every file, exits with 0 unless a server rejected a request, and deletes its folder unless --keep is set", async t => {

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, type Stats, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../../errors.ts";
@@ -30,9 +30,10 @@ export async function sqliteFileProblem(
   const [, path] = /^sqlite:(.+)$/s.exec(name) ?? [];
   if (path === undefined) return undefined;
   const file = resolve(path);
-  const size = sizeOf(file);
-  if (size === undefined) return missingFile(file);
-  if (size === 0) return { message: `${file} is empty (no process has used it yet)`, isUnused: true };
+  const found = statOf(file);
+  if (found === undefined) return missingFile(file);
+  if (found.isDirectory()) return { message: `${file} is a folder; expected a file`, isUnused: false };
+  if (found.size === 0) return { message: `${file} is empty (no process has used it yet)`, isUnused: true };
   // Opened with SQLite: closing a file handle of our own would release the locks that this process holds on the file.
   const { DatabaseSync } = await import("node:sqlite");
   let db: DatabaseSync | undefined;
@@ -52,9 +53,9 @@ export async function sqliteFileProblem(
 }
 
 /** Undefined if there is no such file. */
-function sizeOf(file: string): number | undefined {
+function statOf(file: string): Stats | undefined {
   try {
-    return statSync(file, { throwIfNoEntry: false })?.size;
+    return statSync(file, { throwIfNoEntry: false });
   } catch (error) {
     // A part of the path is a file.
     if (codeOf(error) === "ENOTDIR") return undefined;

@@ -3,6 +3,7 @@ import type { Manifest } from "../../harvest/manifest/manifest.ts";
 import type { FailedWork, ManifestReport } from "../../harvest/manifest/manifest-reports.ts";
 import type { ManifestWorker } from "../../harvest/manifest/manifest-workers.ts";
 import { ExitCode } from "../exit-code.ts";
+import { checkTarget } from "../file-problems.ts";
 import { formatDuration } from "../output/duration.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
@@ -83,6 +84,8 @@ function checkFlags(flags: Flags): void {
   for (const flag of ["json", "watch"])
     if (flags[flag] !== undefined && flags["export"] !== undefined)
       throw usageError(`--${flag}`, "has no effect with --export, which writes JSONL");
+  const target = flags["export"];
+  if (typeof target === "string" && target !== "-") checkTarget("--export", target);
 }
 
 function statusText(status: ManifestStatus, tableOptions: TableOptions): string {

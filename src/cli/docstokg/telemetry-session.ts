@@ -1,5 +1,5 @@
-import { mkdir } from "node:fs/promises";
 import { ConfigError, messageOf } from "../../errors.ts";
+import { makeFolder } from "../../files/make-folder.ts";
 import { serveMetrics } from "../../telemetry/metrics-server.ts";
 import { openRunTelemetry, type RunTelemetry } from "../../telemetry/run-telemetry.ts";
 import { prometheusSink } from "../../telemetry/sinks/prometheus-sink.ts";
@@ -25,7 +25,7 @@ export async function openTelemetrySession(
   if (!keepsTelemetry && metricsPort === undefined) return undefined;
   const folder = telemetryFolderOf(settings);
   try {
-    await mkdir(folder, { recursive: true });
+    makeFolder(folder);
     const session = await (keepsTelemetry
       ? openRunTelemetry(folder, { program, metricsPort })
       : metricsOnly(program, metricsPort));

@@ -22,7 +22,10 @@ export const why: CommandModule = {
     command
       .argument("<url>", "URL of the request")
       .option("--role <role>", `one of ${ROLES.join(", ")}`, "metadata")
-      .option("--cache <cache>", "cache file of the running programs, to include it in the answer: sqlite:<file>")
+      .option(
+        "--cache <cache>",
+        "cache file of the running programs, to include it in the answer: sqlite:<file> (default: not read)",
+      )
       .option("--json", "print JSON");
     addStoreFlag(command);
     addRoleFlags(command);

@@ -14,3 +14,22 @@ test("the demo plans, pulls, pulls again, and resumes after lost connections", a
   assert.match(stdout, / requests, 0 of them rejected/);
   assert.equal(exitCode, 0);
 });
+
+test("an interrupted demo exits with 130, and says that its servers and its folder are gone", async () => {
+  let stderr = "";
+  const io = {
+    argv: ["demo"],
+    env: {},
+    stdout: { write: () => undefined },
+    stderr: { write: (text: string) => (stderr += text) },
+    onInterrupt: (listener: () => void) => {
+      listener();
+      return () => undefined;
+    },
+  };
+  assert.equal(await runProgram(ontofetch, io), 130);
+  assert.match(
+    stderr,
+    /Interrupted before the end of the demo\. Its servers are closed and its output folder is deleted/,
+  );
+});

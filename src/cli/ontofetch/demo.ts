@@ -6,7 +6,7 @@ import { loadOntofetchSettings } from "../../ontology/ontofetch-settings.ts";
 import type { PullResult } from "../../ontology/pull-result.ts";
 import { type Internet, startInternet } from "../../testing/internet/start-internet.ts";
 import { ExitCode } from "../exit-code.ts";
-import { interruptible } from "../interrupts.ts";
+import { interruptedDemoText, interruptible } from "../interrupts.ts";
 import { formatBytes } from "../output/format.ts";
 import type { CommandModule, Io } from "../program.ts";
 import { printPlan } from "./plan.ts";
@@ -41,14 +41,16 @@ export const demo: CommandModule = {
   },
   run: (_, flags, io) =>
     interruptible(io, async signal => {
+      const isKept = flags["keep"] === true;
       const folder = await mkdtemp(join(tmpdir(), "ontofetch-demo-"));
       const internet = await startInternet({ works: 0, bigOntologyBytes: BIG_BYTES });
       try {
         return await new Demo(folder, internet, io, signal).run();
       } finally {
         await internet.close();
-        if (flags["keep"]) io.stdout.write(`\nFiles: ${folder}\n`);
-        else await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+        if (!isKept) await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+        if (signal.aborted) io.stderr.write(`\n${interruptedDemoText(isKept)}\n`);
+        if (isKept) io.stdout.write(`\nFiles: ${folder}\n`);
       }
     }),
 };

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, rm, statfs, writeFile } from "node:fs/promises";
+import { rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ConfigError } from "../../errors.ts";
 import { errnoOf } from "../../files/disk-errors.ts";
+import { makeFolder } from "../../files/make-folder.ts";
 import { isS3Url } from "../../files/s3/s3-url.ts";
 import { type Lockfile, readLock } from "../../ontology/lockfile.ts";
 import { ONTOFETCH_VARIABLES } from "../../ontology/ontofetch-environment.ts";
@@ -116,7 +117,7 @@ async function bucketCheck(store: string): Promise<DoctorFinding> {
 async function folderCheck(what: string, folder: string): Promise<DoctorFinding> {
   const probe = join(folder, `.${randomUUID()}.tmp`);
   try {
-    await mkdir(folder, { recursive: true });
+    makeFolder(folder);
     await writeFile(probe, "", { flag: "wx" });
     await rm(probe);
     return { what, verdict: "ok", detail: folder };
@@ -135,8 +136,10 @@ async function lockfileCheck(settings: OntofetchSettings, isStoreUsable: boolean
   try {
     lock = await readLock(lockfile);
   } catch (error) {
+    if (error instanceof ConfigError)
+      return { what, verdict: "problem", detail: error.problems.map(({ message }) => message).join("; ") };
     const code = errnoOf(error);
-    if (code === undefined || error instanceof ConfigError) throw error;
+    if (code === undefined) throw error;
     return { what, verdict: "problem", detail: `${lockfile} cannot be read (${code})` };
   }
   const missing = isStoreUsable ? await missingFrom(store, lock) : [];

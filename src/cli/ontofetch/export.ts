@@ -7,6 +7,7 @@ import {
   exportVersion as writeExport,
 } from "../../ontology/version-export.ts";
 import { ExitCode } from "../exit-code.ts";
+import { checkTarget } from "../file-problems.ts";
 import { interruptible } from "../interrupts.ts";
 import { writeOutput } from "../output/write-output.ts";
 import type { CommandModule, Io } from "../program.ts";
@@ -18,14 +19,15 @@ export const exportVersion: CommandModule = {
     command
       .argument("<id>", ARGUMENTS.version)
       .requiredOption("--format <format>", `one of ${EXPORT_FORMATS.join(", ")} (required)`)
-      .option("--output <file>", "write to a file instead of stdout");
+      .option("--output <file>", "file to write (default: stdout)");
     addSettingsFlags(command, ["sources", "store", "lockfile"]);
   },
   run: ([name = ""], flags, io) =>
     interruptible(io, async signal => {
       const format = formatOf(String(flags["format"]));
-      const version = await storedVersion(await ontofetchSettingsOf(flags, io), name, signal);
       const output = flags["output"];
+      if (typeof output === "string") checkTarget("--output", output);
+      const version = await storedVersion(await ontofetchSettingsOf(flags, io), name, signal);
       if (typeof output === "string") await exportToFile(output, version, format, signal);
       else await exportToStdout(io, version, format, signal);
       return ExitCode.ok;

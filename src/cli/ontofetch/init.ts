@@ -32,7 +32,7 @@ sources:
 /** `ontofetch init`: writes an example sources.yaml. */
 export const init: CommandModule = {
   configure: command => {
-    command.option("--sources <file>", "file to write (default: sources.yaml)");
+    command.option("--sources <file>", "file to write (default: ONTOFETCH_SOURCES, else sources.yaml)");
   },
   run: async (_, flags, io) => {
     const file = sourcesFile(flags as OntofetchFlags, io.env, process.cwd());

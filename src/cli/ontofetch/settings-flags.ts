@@ -18,16 +18,31 @@ import type { Flags, Io } from "../program.ts";
 export type SettingsFlag = keyof typeof SETTINGS_FLAGS;
 
 const SETTINGS_FLAGS = {
-  sources: ["--sources <file>", "sources file (default: sources.yaml)"],
-  store: ["--store <folder>", "folder of the ontology store, or s3://bucket/prefix (default: ontologies)"],
-  lockfile: ["--lockfile <file>", "lockfile with versions and hashes (default: ontologies.lock.json)"],
+  sources: ["--sources <file>", "sources file (default: ONTOFETCH_SOURCES, else sources.yaml)"],
+  store: [
+    "--store <folder>",
+    "folder of the ontology store, or s3://bucket/prefix (default: that of sources.yaml, else ontologies)",
+  ],
+  lockfile: [
+    "--lockfile <file>",
+    "lockfile with versions and hashes (default: that of sources.yaml, else ontologies.lock.json)",
+  ],
   check: [
     "--check <depth>",
-    "what is validated: full (the whole file), end (its beginning and end) or none (its beginning)",
+    "what is validated: full (the whole file), end (its beginning and end) or none (its beginning) (default: that of sources.yaml, else full)",
   ],
-  rate: ["--rate <rate>", "default rate limit per service, e.g. 8/second; none for no limit"],
-  ratePerService: ["--rate-per-service <rates>", "rate limits by service, e.g. ols:4/second;bioportal:2/second"],
-  sharedDir: ["--shared-dir <folder>", "folder through which processes share rate limits"],
+  rate: [
+    "--rate <rate>",
+    "default rate limit per service, e.g. 8/second; none for no limit (default: that of sources.yaml, else 8/second)",
+  ],
+  ratePerService: [
+    "--rate-per-service <rates>",
+    'rate limits by service, e.g. "ols:4/second;bioportal:2/second" (default: those of sources.yaml)',
+  ],
+  sharedDir: [
+    "--shared-dir <folder>",
+    "folder through which processes share rate limits (default: that of sources.yaml, else not shared)",
+  ],
 } as const;
 
 /** What the arguments of the commands mean. */

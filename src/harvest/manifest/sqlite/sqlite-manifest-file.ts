@@ -2,12 +2,13 @@
  * The tables of the manifest file, and how it is opened. Collecting its content may have taken days. So a file that is
  * damaged or belongs to another program is never changed or moved: opening it is an error.
  */
-import { mkdirSync } from "node:fs";
+import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../../../core/breaker/backoff.ts";
 import { ConfigError, DownloadError, messageOf } from "../../../errors.ts";
 import { FileLock } from "../../../files/file-lock.ts";
+import { makeFolder } from "../../../files/make-folder.ts";
 import {
   type DatabaseFormat,
   ensureFile,
@@ -146,7 +147,7 @@ const PAGE_CACHE_KIB = 16 * 1024;
 /** Opens or creates the manifest. Rejects with a ConfigError and leaves the file unchanged if it is not a manifest. */
 export function openManifestFile(path: string, time: Time): Promise<DatabaseSync> {
   return openWhenUnlocked(path, time, Database => {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     const { db } = openFile(Database, path, ensureFile(path), MANIFEST_FORMAT);
     return configured(db);
   });
@@ -267,6 +268,8 @@ function describeCause(path: string, cause: unknown): string {
     const lockedS = OPEN_TIMEOUT_MS / 1000;
     return `another process has locked ${path} for ${lockedS} s; wait for it, or choose another file with --manifest`;
   }
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
+    return `cannot use ${path} as manifest: it is a folder; name a file in it with --manifest`;
   const why = isDamage(cause) ? "the file is damaged or not a SQLite database" : messageOf(cause);
   const advice =
     cause instanceof IncompleteManifestError ? "restore it from a copy or choose another" : "choose another";

@@ -1,0 +1,33 @@
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { DownloadError } from "../errors.ts";
+
+/** Why a file cannot be read, for messages. The system's own message about a folder does not name it. */
+export function readProblem(file: string, error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  const path = resolve(file);
+  if (code === undefined) throw error;
+  if (code === "ENOENT") return `file not found: ${path}`;
+  return code === "EISDIR" ? `${path} is a folder; expected a file` : `cannot read ${path} (${code})`;
+}
+
+/** Why no file can be written at this path; undefined if one can. */
+export function writeProblem(file: string): string | undefined {
+  const path = resolve(file);
+  const folder = dirname(path);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return `${path} is a folder; expected a file`;
+  if (!existsSync(folder)) return `cannot write ${path}: folder not found: ${folder}`;
+  try {
+    accessSync(folder, constants.W_OK);
+    return undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return `cannot write ${path}: no permission to write in ${folder} (${code})`;
+  }
+}
+
+/** Throws a DownloadError if no file can be written at this path, so that an export fails before it reads anything. */
+export function checkTarget(flag: string, file: string): void {
+  const problem = writeProblem(file);
+  if (problem !== undefined) throw new DownloadError(`${flag}: ${problem}`);
+}
