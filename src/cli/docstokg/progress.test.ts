@@ -61,9 +61,9 @@ test("in a log the last line has the final counts", async () => {
   const { time, counts, progress, written } = progressOn(false);
   counts.wanted = 3;
   progress.start();
-  counts.settled("done", "ok", 10);
+  counts.countSettled("done", "ok", 10);
   await time.advance(6000);
-  counts.settled("done", "ok", 10);
+  counts.countSettled("done", "ok", 10);
   progress.stop();
   progress.stop();
   // An interrupted run has no time left.
@@ -75,12 +75,12 @@ test("in a log a run adds no last line if it is shorter than five seconds, or if
   const short = progressOn(false);
   short.counts.wanted = 1;
   short.progress.start();
-  short.counts.settled("done", "ok", 10);
+  short.counts.countSettled("done", "ok", 10);
   short.progress.stop();
   assert.deepEqual(short.written, []);
   const unchanged = progressOn(false);
   unchanged.counts.wanted = 1;
-  unchanged.counts.settled("done", "ok", 10);
+  unchanged.counts.countSettled("done", "ok", 10);
   unchanged.progress.start();
   await unchanged.time.advance(6000);
   unchanged.progress.stop();
