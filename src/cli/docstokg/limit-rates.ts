@@ -43,7 +43,7 @@ export const set: Subcommand = {
       throw usageError("[rate]", "expected rates, such as 2/SECOND, or --max-concurrent");
     const rates = rate === undefined ? [] : ratesOf(rate);
     const maxConcurrent = cap === undefined ? undefined : wholeNumberFlag("--max-concurrent", cap, 1);
-    const order = { rates, maxConcurrent, isForced, ...signatureOf(flags) };
+    const order = { rates, maxConcurrent, isForced, ...reasonAndAuthorOf(flags) };
     return sendOrder(target, { kind: "set-limit", ms, ...order }, flags, io);
   },
 };
@@ -53,11 +53,12 @@ export const reset: Subcommand = {
   summary: 'end "limits set" in all processes: the limits of the policy apply again',
   configure: command => {
     command
-      .argument("<target>", `${LIMIT_TARGET}; <host>:total for the total alone`)
+      .argument("<target>", `${LIMIT_TARGET}; <host>:total to reset only the limits of all roles together`)
       .option("--reason <text>", "reason, shown in events", "operator");
     addOrderFlags(command);
   },
-  run: async ([target = ""], flags, io) => sendOrder(target, { kind: "reset-limit", ...signatureOf(flags) }, flags, io),
+  run: async ([target = ""], flags, io) =>
+    sendOrder(target, { kind: "reset-limit", ...reasonAndAuthorOf(flags) }, flags, io),
 };
 
 async function sendOrder(text: string, request: RateRequest, flags: Flags, io: Io): Promise<ExitCode> {
@@ -127,7 +128,7 @@ function ratesOf(text: string): readonly Rate[] {
 }
 
 /** The reason and the author of an order. Stored without secrets, because every process prints them. */
-function signatureOf(flags: Flags): { readonly reason: string; readonly by: string } {
+function reasonAndAuthorOf(flags: Flags): { readonly reason: string; readonly by: string } {
   return { reason: redactedText(reasonOf(flags["reason"])), by: `${userName()}@${hostname()}` };
 }
 
