@@ -40,7 +40,7 @@ export function inputFileProblems(flags: Flags): readonly (readonly [flag: strin
   const found = file === "-" ? undefined : statSync(file, { throwIfNoEntry: false });
   if (file !== "-" && found === undefined) return [["--input", `file not found: ${resolve(file)}`]];
   if (found?.isDirectory() === true) return [["--input", `${resolve(file)} is a folder; expected a file`]];
-  // A pipe can be read only once.
+  // A pipe can be read only once, so only regular files are checked.
   if (found?.isFile() === true && isBinary(file)) return [["--input", `${resolve(file)} ${NOT_TEXT}`]];
   const format = formatFlagOf(flags) ?? (file === "-" ? "lines" : formatOf(file));
   if (flags["column"] === undefined || format === "csv" || format === "jsonl") return [];
@@ -51,7 +51,7 @@ const NOT_TEXT =
   "is not a text file (it contains NUL bytes); save a spreadsheet as CSV, and text as UTF-8 or as UTF-16 with a byte order mark";
 const START_BYTES = 4096;
 
-/** Whether a file is not text: each of its lines would be reported as an invalid identifier. */
+/** Whether a file is not text. Without this check, each line would be reported as an invalid identifier. */
 function isBinary(file: string): boolean {
   const start = Buffer.alloc(START_BYTES);
   const descriptor = openSync(file, "r");
