@@ -52,7 +52,10 @@ export type BreakerEvent =
       readonly status: number | undefined;
       /** State of the circuit when the call ended, before the call changed it. */
       readonly state: CircuitState;
-      /** Consecutive failures that the circuit has counted, after this success; 0 unless the call is of an older state. */
+      /**
+       * Consecutive failures that the circuit has counted, after this success. 0, unless the success does not count
+       * because the circuit has changed its state since the call got its permit.
+       */
       readonly fail_counter: number;
     }
   /** A call has failed. */
@@ -67,8 +70,9 @@ export type BreakerEvent =
       /** State of the circuit when the call ended, before the call changed it. */
       readonly state: CircuitState;
       /**
-       * Consecutive failures that the circuit has counted, this one included; 1 for a trial call. A failure that does
-       * not count (a call of an older state, another throttle of the same burst) leaves the number as it was.
+       * Consecutive failures that the circuit has counted, this one included; 1 for a trial call. The number stays
+       * the same if the failure does not count: the circuit has changed its state since the call got its permit, or the
+       * burst that this throttle belongs to was counted already.
        */
       readonly fail_counter: number;
       /** Name or code of the network error; undefined for a response. */
@@ -77,7 +81,7 @@ export type BreakerEvent =
       readonly msg: string | undefined;
       /** The Retry-After that the response asked for, in seconds; undefined when there was none. */
       readonly retry_after_s: number | undefined;
-      /** The part of it that is honoured, at most `retry_after_cap_s`; undefined when there was none. */
+      /** The part of `retry_after_s` that is honoured, at most `retry_after_cap_s`; undefined without Retry-After. */
       readonly cooldown_s: number | undefined;
     }
   /** A circuit has changed its state. */
@@ -145,5 +149,5 @@ export type BreakerEvent =
       /** Reset timeout from now on, in seconds. */
       readonly new_s: number;
     }
-  /** The shared store was lost, or has returned. Only a registry with a store of its own emits these. */
+  /** The shared store was lost, or has returned. Only a `BreakerRegistry` with its own store emits these. */
   | StoreEvent;

@@ -1,6 +1,6 @@
 import { isOperatorReason, reasonText } from "./cooldowns.ts";
 
-/** A stored reason as it is printed: `opened by operator: maintenance`. JSON output has the stored code. */
+/** Prints the stored reason `cli-open:maintenance` as `opened by operator: maintenance`. JSON has the stored reason. */
 export function breakerReasonText(reason: string): string {
   return isOperatorReason(reason) ? `opened by operator: ${reasonText(reason)}` : reason;
 }

@@ -80,7 +80,7 @@ export class BreakerTable {
     if (last !== undefined && last.text === text && last.path === path) return last.units;
     const hostsAdded = this.#hostsAdded;
     const units = this.#findUnits(text, path, undefined);
-    // The second of two hosts that were added may have evicted the first.
+    // If two hosts were added, the second may have evicted the first: `#last` would keep an evicted host.
     if (this.#hostsAdded === hostsAdded) this.#last = { text, path, units };
     return units;
   }
@@ -127,8 +127,9 @@ export class BreakerTable {
   }
 
   /**
-   * `names`: the hosts and services that decide about the calls of a key of the limits, the key itself first. `circuit`:
-   * the owner of their circuits. A key may have a tier, a partition, or be a host of a service with `per_host`.
+   * For a rate-limit key. `names`: the key itself, then the hosts and services that decide about its calls. `circuit`:
+   * the owner of the circuits of its calls. A key may have a tier or a partition, or be a host of a service with
+   * `per_host`.
    */
   unitNamesOfKey(key: string): { readonly names: readonly string[]; readonly circuit: string } {
     const partition = key.slice(commonName(key).length);
@@ -152,7 +153,7 @@ export class BreakerTable {
     return [...this.#hosts.values()].filter(({ name }) => nameWithoutPartition(name) === common);
   }
 
-  /** The host or service that failures of a circuit's owner may put in cooldown. */
+  /** If a call of circuit owner `name` starts a cooldown: the host or service that gets it, if it is in the table. */
   cooldownUnitOf(name: string): HostBreaker | undefined {
     const common = commonName(name);
     const unit = isServiceName(common) ? common : this.#policies.route(common).cooldown;
@@ -218,9 +219,9 @@ export interface CallUnits {
   readonly circuit: HostBreaker;
   /** The host or service that is in cooldown if the answer to the call starts one. */
   readonly cooldown: HostBreaker;
-  /** The host itself, if it is neither of the two and has state: an operator may have opened it alone. */
+  /** The host itself, if it is neither `circuit` nor `cooldown` and has state: an operator may have opened it alone. */
   readonly host: HostBreaker | undefined;
-  /** For a call of a partition: the undivided hosts and services. Only operators' orders for these apply to the call. */
+  /** For a call of a partition: its hosts and services without the partition. Only operators' orders for them apply. */
   readonly common: readonly HostBreaker[];
   /** Calls that would be refused are reported and sent. */
   readonly isShadow: boolean;
@@ -229,7 +230,7 @@ export interface CallUnits {
 /** For calls that belong to no partition. */
 const NO_COMMON_UNITS: readonly HostBreaker[] = [];
 
-/** All hosts and services whose cooldown may block a call: its units, and the undivided ones of a partition. */
+/** All hosts and services whose cooldown may block a call: its units, and `common` for a call of a partition. */
 export function allUnits(units: CallUnits): readonly HostBreaker[] {
   return units.common.length === 0 ? distinctUnits(units) : [...distinctUnits(units), ...units.common];
 }

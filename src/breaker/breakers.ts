@@ -242,7 +242,7 @@ export class Breakers implements PermitOwner {
     if (circuit === undefined || cooldown === undefined) return undefined;
     const nowUs = this.#time.monotonicUs();
     const isShadow = table.policies.isShadow(commonName(circuitName));
-    // Of the undivided host or service, only operators' orders apply to a partition.
+    // For a partition, only operators' orders for its host or service without the partition apply.
     const isPartition = circuit.name === key && commonName(key) !== key;
     const units = isPartition
       ? {

@@ -129,7 +129,7 @@ export class CircuitHolder {
     this.#set(adopt(this.#circuit, other, nowUs), origin);
   }
 
-  /** Ends an operator's order too, and forgets what the peers have counted: the record is cleared with it. */
+  /** Also ends an operator's order and clears `hasSharedFailures`: the counts in the shared record are cleared too. */
   close(origin: ChangeOrigin): void {
     this.#order = undefined;
     this.hasSharedFailures = false;

@@ -14,8 +14,8 @@ export interface BreakerPermit extends Disposable {
   readonly isAllowed: true;
   /**
    * Milliseconds to wait before the call is sent, so that the trial calls of several processes do not arrive together.
-   * 0 while the circuit is closed; for a trial call, also after a cooldown, a random integer from 0 to
-   * `half_open.jitter_ms`.
+   * For a trial call of a half-open circuit, and for a trial call after a cooldown, a random integer from 0 to
+   * `half_open.jitter_ms`; otherwise 0.
    */
   readonly jitterMs: number;
   /** Ends the permit with the result of the call, which may open or close the circuit. */
@@ -47,7 +47,7 @@ export interface IssuedCall {
   readonly number: number;
   /** The owner of its circuits. */
   readonly host: HostBreaker;
-  /** The host or service that is in cooldown if the answer starts one; usually the same. */
+  /** The host or service that is in cooldown if the answer starts one; usually equal to `host`. */
   readonly cooldownHost: HostBreaker;
   readonly role: Role;
   readonly circuit: PassedCircuit;

@@ -33,16 +33,18 @@ export interface PeerRecord {
   readonly processId: string;
   /** When the record was read, by the clock of the store. A serial is a time of the store's clock, in microseconds. */
   readonly storeUs: number;
-  /** What a failure of this process has opened in the record, together with the failures that its peers had counted. */
+  /** Set if a failure of this process, added to those of its peers, has opened a circuit or started a cooldown. */
   readonly openedByCount?: CountedChange | undefined;
   /** Whether this process has written the state with this serial. Such a state is not applied. */
   readonly isOwn: (blocker: Blocker, serial: number) => boolean;
 }
 
-/** What the failures of all processes have opened. */
+/** The effects of a failure that this process has added to the failures of all processes in the record. */
 export interface CountedChange {
+  /** The circuits that it has opened. */
   readonly circuits: ReadonlySet<string>;
-  readonly isCooldown: boolean;
+  /** Whether it has started a cooldown. */
+  readonly hasStartedCooldown: boolean;
 }
 
 export interface RecordApplierDeps {
@@ -80,7 +82,7 @@ export class RecordApplier {
     const peerRecord = isReset ? { ...read, known: EMPTY_BREAKER_RECORD, isOwn: () => false } : read;
     const { known } = peerRecord;
     if (record.serverCooldown.serial !== known.serverCooldown.serial) {
-      this.#applyCooldown(name, peerRecord, openedByCount?.isCooldown ? "counted" : "peer");
+      this.#applyCooldown(name, peerRecord, openedByCount?.hasStartedCooldown ? "counted" : "peer");
     }
     if (record.operatorCooldown.serial !== known.operatorCooldown.serial) this.#applyOrder(name, record);
     this.#applyHolds(name, record, before);
@@ -117,7 +119,7 @@ export class RecordApplier {
     }
   }
 
-  /** As for holds: what this process knows already changes nothing. */
+  /** As in `#applyHolds`, an order that this process already knows has no effect. */
   #applyLimits(name: string, { limits = {} }: BreakerRecord, { limits: known = {} }: BreakerRecord): void {
     const { table, time, orders } = this.#deps;
     const nowUs = time.monotonicUs();
@@ -208,7 +210,7 @@ function orderedLimit(record: LimitOrderRecord, nowUs: number): OrderedLimit {
   }
 }
 
-/** False for our own order, converted from the clock of the store. */
+/** False if `next` is our own order: only its deadline differs slightly, by the conversion from the store's clock. */
 function isLimitChanged(current: OrderedLimit | undefined, next: OrderedLimit): boolean {
   if (current === undefined || next.untilUs === 0) return (current === undefined) !== (next.untilUs === 0);
   if (Math.abs(current.untilUs - next.untilUs) > SAME_DEADLINE_US || current.isForced !== next.isForced) return true;
@@ -218,7 +220,7 @@ function isLimitChanged(current: OrderedLimit | undefined, next: OrderedLimit): 
   );
 }
 
-/** False for our own order, converted from the clock of the store. */
+/** False if `next` is our own order: only its deadline differs slightly, by the conversion from the store's clock. */
 function isChanged(current: CircuitOrder | undefined, next: CircuitOrder | undefined): boolean {
   if (current === undefined || next === undefined) return current !== next;
   return current.reason !== next.reason || Math.abs(current.untilUs - next.untilUs) > SAME_DEADLINE_US;

@@ -212,7 +212,7 @@ class DashboardServer {
   }
 
   async #sendPage(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Set with the page itself: after a redirect, a browser that came from another site would not send a strict cookie.
+    // Set with the page itself: after a redirect from another site, a browser would not send a SameSite=Strict cookie.
     if (this.token !== undefined)
       response.setHeader("set-cookie", `${cookieName(this.token)}=${this.token}; Path=/; HttpOnly; SameSite=Strict`);
     await this.#sendFile("index.html", request, response);

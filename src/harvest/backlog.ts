@@ -3,7 +3,7 @@ import type { WaitingTasks } from "./host-queues.ts";
 /** A queue of works that wait in the manifest. */
 interface WaitingQueue {
   works: number;
-  /** When the first of them may start. */
+  /** When the first of these works may start. */
   notBeforeUs: number;
   /** The quota of the host is spent until then; undefined if not. */
   blocked: { readonly untilUs: number; readonly message: string } | undefined;

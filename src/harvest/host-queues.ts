@@ -35,7 +35,7 @@ interface HostQueue<Task> {
 export interface WaitingTasks {
   readonly queue: string;
   readonly waiting: number;
-  /** When the first of them may start. */
+  /** When the first of these tasks may start. */
   readonly notBeforeUs: number;
 }
 

@@ -33,7 +33,10 @@ export interface PendingStep {
   readonly rank: number;
   /** The URLs of this step so far: the first one and every redirect. */
   readonly visitedUrls: readonly string[];
-  /** How many of them were sent before a response set a cookie. @default 0 */
+  /**
+   * How many of `visitedUrls` were requested before the last response that set a cookie. With that cookie, these URLs
+   * may give other responses. @default 0
+   */
   readonly visitedWithOtherCookies?: number | undefined;
   /** Number of earlier requests of the same resolver that led to this one. */
   readonly round: number;

@@ -86,8 +86,8 @@ const FETCH_AND_CALL: ReadonlySet<string> = new Set([...FETCH_KEYS, ...CALL_KEYS
 const REQUEST_AND_CALL: ReadonlySet<string> = new Set([...REQUEST_KEYS, ...CALL_KEYS]);
 
 /**
- * Throws a ConfigError that lists every unknown or invalid option. A mistyped option must not be ignored:
- * `allowprivate: false` would protect nothing, and mistyped limits would not apply.
+ * Throws a ConfigError that lists every unknown or invalid option. A misspelled option must not be ignored:
+ * `allowprivate: false` would protect nothing, and misspelled limits would not apply.
  */
 export function checkHubOptions(options: HubOptions): void {
   if (typeof options !== "object" || options === null) throwIfAny(unknownKeys(options, HUB_KEYS, "createHub"));
@@ -153,8 +153,8 @@ export function checkCallOptions(options: object, where: string): void {
 }
 
 /**
- * Throws a ConfigError for an unknown option that is probably a mistyped option of `CallOptions`. Other unknown options
- * have no effect, as for WHATWG fetch: libraries pass their own options on to the fetch that they are given.
+ * Throws a ConfigError for an unknown option that is probably a misspelled option of `CallOptions`. Other unknown
+ * options have no effect, as for WHATWG fetch: libraries pass their own options on to the fetch that they are given.
  */
 export function checkFetchOptions(options: object): void {
   checkKeys(options, FETCH_AND_CALL, "hub.fetch", key => nearest(key, CALL_KEYS) === undefined);

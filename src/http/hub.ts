@@ -18,8 +18,9 @@ import type { HubListener, PolicyOptions } from "./hub-options.ts";
 export type FetchInput = Parameters<typeof fetch>[0];
 
 /**
- * The options of WHATWG fetch and those of `CallOptions`. A mistyped call option is a ConfigError; other unknown options
- * have no effect, as for WHATWG fetch. `dispatcher` has no effect either, because the hub is the dispatcher.
+ * The options of WHATWG fetch and those of `CallOptions`. An unknown option is a ConfigError if its name is similar to
+ * that of a call option, because it is probably misspelled. Other unknown options have no effect, as for WHATWG fetch.
+ * `dispatcher` has no effect either, because the hub is the dispatcher.
  */
 export interface FetchOptions extends RequestInit, CallOptions {
   /**

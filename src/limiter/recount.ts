@@ -22,7 +22,7 @@ export interface Reloaded {
   readonly before: LimitPolicies;
   readonly now: LimitPolicies;
   readonly budgetAt: (route: Route, role: Role) => RoleBudget;
-  /** What a partition of the route has to count if it is used for the first time later. */
+  /** The budget whose units a partition of the route has to count if it is first used later. */
   readonly dividedAt: (route: Route, role: Role) => RoleBudget;
   /** The budgets of all partitions. */
   readonly partitions: () => readonly RoleBudget[];

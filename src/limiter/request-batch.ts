@@ -24,7 +24,7 @@ export class RequestBatch {
   readonly #costs: Map<string, number>;
   #inFlight: number;
 
-  /** Takes over all requests that the role budget has in flight. Its later requests are of another generation. */
+  /** Takes over all requests that the role budget has in flight. Its later requests get a higher generation number. */
   constructor(roleBudget: RoleBudget, places: readonly RequestPlace[]) {
     const { name, policy, log, costLogs, inFlight } = roleBudget;
     const budgets = [roleBudget, ...budgetsAbove(roleBudget)];
@@ -75,7 +75,7 @@ export class RequestBatch {
     this.#budgets = new Map([...this.#budgets, ...budgets]);
   }
 
-  /** The units of the batch in those of these budgets for which the store has not leased them. */
+  /** The `budgets` for which the store has not leased the units of the batch, with these units. */
   unknownToStore(budgets: CountingBudgets, units = this.#units) {
     return Array.from(budgets, ([budget, roleBudget]) => ({ budget, roleBudget, units })).filter(
       ({ budget, roleBudget }) => !roleBudget.isDetached && !this.#leasedKeys.has(budget.storeKey),

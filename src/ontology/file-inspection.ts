@@ -101,7 +101,7 @@ export async function inspectFile(
   for (const name of parsers) {
     const attempt = await tryParser(path, name, encoding, depth, options);
     if (attempt.problem === undefined) {
-      // If the context is unknown, the meaning of the JSON object is unknown too: it may be an error of the service.
+      // If the JSON-LD context is unknown, so is the meaning of the JSON object: it may be an error of the service.
       if (attempt.parser.note !== undefined && isErrorMessage(text)) return wrongContent("json-error");
       return finish(path, depth, encoding, attempt);
     }
@@ -111,7 +111,7 @@ export async function inspectFile(
   if (content !== undefined) return wrongContent(content);
   const [first] = failed;
   if (first?.isEmpty) return wrongContent("empty", first.problem);
-  // The message of the parser that has read most helps the user most.
+  // Several parsers have failed. The most useful message is that of the parser that has read the most.
   const best = failed.reduce((a, b) => (progressOf(b) > progressOf(a) ? b : a));
   const problem = best.problem ?? "no parser accepts the file";
   const isKnownFormat =

@@ -40,7 +40,7 @@ export function pickOverrides(options: Readonly<Record<string, unknown>>): Polic
 
 /**
  * The problems of what a program passes to `loadPolicy` or `createHub`: unknown options and values of the wrong type. A
- * mistyped option must not be ignored, because its limits would not apply.
+ * misspelled option must not be ignored, because its limits would not apply.
  */
 export function checkSources(sources: PolicySources): ConfigProblem[] {
   if (!isObject(sources))

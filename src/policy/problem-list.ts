@@ -1,9 +1,9 @@
 import { shorten } from "../core/text/quote.ts";
 import type { ConfigProblem } from "../errors.ts";
 
-/** A file with thousands of problems usually has one cause; the rest is only counted. */
+/** Thousands of problems in one file usually have one cause. Problems after the first 20 are only counted. */
 const SHOWN_MAX = 20;
-/** Enough for every path with a valid host. */
+/** Enough for the path of every setting whose host name is valid. */
 const PATH_CHARS_MAX = 400;
 
 /** The first problems of one source, and how many there are in all. */
@@ -17,7 +17,7 @@ export class ProblemList {
     this.#name = name;
   }
 
-  /** `make` is called only for problems that are shown, because a suggestion takes time. */
+  /** `make` is called only for problems that are shown, because finding a similar known key takes time. */
   add(make: () => ConfigProblem): void {
     this.#count += 1;
     if (this.#shown.length >= SHOWN_MAX) return;

@@ -10,7 +10,7 @@ export interface SchemaIssue {
   readonly kind: "value" | "unknown key" | "invalid key" | "other";
 }
 
-/** The value that a schema makes, or the issues; with issues the value is not to be used. */
+/** The value that a schema makes from the input, or the issues of the input. */
 export type CheckResult<Value> =
   | { readonly value: Value; readonly issues: readonly [] }
   | { readonly value?: undefined; readonly issues: readonly SchemaIssue[] };
@@ -138,7 +138,7 @@ class Check {
       const output = this.read(option, value);
       if (this.issues.length === before) return output;
       const issues = this.issues.splice(before);
-      // Right type, wrong content: a list of texts with one text that cannot be converted.
+      // If only conversions and checks failed, the type fits: a list of texts, one of which cannot be converted.
       const isFitting = output !== WRONG_TYPE || issues.every(({ kind }) => kind === "other");
       if (isFitting) fitting.push({ output, issues });
     }

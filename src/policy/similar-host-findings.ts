@@ -18,7 +18,7 @@ interface NamedHost {
 }
 
 /**
- * Hosts of the user that are probably mistyped, so that their settings do not reach the intended host. Such a host is
+ * Hosts of the user that are probably misspelled, so that their settings do not reach the intended host. Such a host is
  * similar to a shipped one. In a variable or flag, it may also be similar to a host of the user's files.
  */
 export function similarHostFindings(policy: LoadedPolicy): readonly PolicyFinding[] {

@@ -10,7 +10,7 @@ import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 import type { DeadProcesses } from "./dead-processes.ts";
 import type { PeerChange } from "./peer-change.ts";
 
-/** As for units: a leased amount that is not used within this time is returned. */
+/** As with leased units, a leased amount that is not used within this time is returned. */
 const USE_WITHIN_US = 1_000_000;
 /** At most the costs of this many requests are leased at once. */
 const MAX_REQUESTS_PER_LEASE = 16;

@@ -124,8 +124,9 @@ export class FailurePublisher {
     const opened = Object.keys(now.circuits).filter(
       role => circuitRecordOf(before, role).isClosed && !circuitRecordOf(now, role).isClosed,
     );
-    const isCooldown = now.serverCooldown.serial !== before.serverCooldown.serial;
-    if (opened.length > 0 || isCooldown) this.#counted.set(name, { circuits: new Set(opened), isCooldown, batch });
+    const hasStartedCooldown = now.serverCooldown.serial !== before.serverCooldown.serial;
+    if (opened.length > 0 || hasStartedCooldown)
+      this.#counted.set(name, { circuits: new Set(opened), hasStartedCooldown, batch });
   }
 
   #forgetOpened(name: BreakerRecordName, batch: readonly BreakerStep[]): void {

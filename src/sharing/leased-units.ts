@@ -116,7 +116,7 @@ export class LeasedUnits {
   }
 }
 
-/** What the store gets. */
+/** The part of a settlement that is sent to the store. */
 export function plainSettlement({ keys, written, returned }: LeaseSettlement): Settlement {
   return { keys, written, returned };
 }

@@ -19,8 +19,8 @@ export interface SharedBreakersDeps {
 }
 
 /**
- * Shares the breakers of a registry, which has no gate: changes are published when they happen, and records are read
- * before a call that can wait for them, or after one that cannot.
+ * Shares the breakers of a `BreakerRegistry`, which has no gate: changes are published when they happen, and records
+ * are read before a call that can wait for them, or after one that cannot.
  */
 export class SharedBreakers {
   readonly #store: Store;

@@ -22,7 +22,7 @@ export interface UseReport {
   readonly keys: readonly string[];
   /** Units that the process sent without a lease and has not reported yet. */
   readonly sent: number;
-  /** Microseconds since the newest of these was written: all of them count as written then. */
+  /** Microseconds since the newest unit of `sent` was written: all units of `sent` count as written then. */
   readonly sentAgoUs: number;
   /**
    * Units that the process knows were used in each window of the claim. If the store has lost this budget (see

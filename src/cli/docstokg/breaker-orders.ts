@@ -73,7 +73,8 @@ async function giveOrder(text: string, read: () => OrderRequest, flags: Flags, i
   await using connection = opened;
   const resolved = await circuitTargetOf(text, connection);
   const { operator, storeName } = connection;
-  // An order to open is for the target alone. Other orders include its service, which would refuse requests too.
+  // An order to open is for the target alone. Other orders are also for its service, because a service that stays
+  // open would still refuse the requests.
   const others = request.kind === "open" ? [] : resolved.others;
   const { given, acknowledgements } = await orderAll(connection, [...others, resolved.target], request, io);
   const stillOpen = (await operator.hosts()).filter(

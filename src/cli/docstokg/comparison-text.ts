@@ -9,8 +9,8 @@ const COLUMNS: readonly (readonly [title: string, text: (numbers: ComparedNumber
   ["429", ({ rate429 }) => percentOf(rate429)],
   ["503", ({ rate503 }) => percentOf(rate503)],
   ["mean wait", ({ meanWaitMs }) => durationOf(meanWaitMs)],
-  ["openings", ({ opens }) => countOf(opens)],
-  ["per hour", ({ opensPerHour }) => opensPerHour.toFixed(1)],
+  ["breaker openings", ({ opens }) => countOf(opens)],
+  ["openings per hour", ({ opensPerHour }) => opensPerHour.toFixed(1)],
   ["refused", ({ denied }) => countOf(denied)],
   ["time saved", ({ timeSavedMs }) => durationOf(timeSavedMs)],
 ];

@@ -145,7 +145,8 @@ async function openDashboard(source: DashboardSource, { address, token, isReadOn
     return dashboardOf(source, {
       token,
       isReadOnly,
-      // Other machines may call this server by any name. The token and its strict cookie protect against other sites.
+      // Other machines may use any host name of this server. The token, kept in a SameSite=Strict cookie, protects it
+      // against requests from other sites.
       hosts: LOOPBACK_ADDRESSES.has(address) ? undefined : "any",
       time: io.time,
       onAction: action => io.stderr.write(`${auditLine(action)}\n`),

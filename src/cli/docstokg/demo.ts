@@ -42,7 +42,7 @@ const WATCHED_SCENARIO: readonly ScriptStep[] = [
   { host: "www.meridian-science.example", effect: "outage", fromMs: 10_000, untilMs: 40_000 },
   { host: "journals.harbourpress.example", effect: "throttle", retryAfterS: 15, skip: 2, times: 1 },
 ];
-/** Shorter reset timeouts than in the shipped policy. With those, the demo would last two minutes. */
+/** With the reset timeouts of the shipped policy, which are longer, the demo would last two minutes. */
 const RESET_S = 2;
 const WATCHED_RESET_S = 15;
 /** Client and servers share the cores of one machine: a process that waits for a core looks like network jitter. */

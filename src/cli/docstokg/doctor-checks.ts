@@ -98,7 +98,7 @@ export function contactCheck(env: Environment): DoctorFinding {
   };
 }
 
-/** The environment variables of API keys with which the policy has other limits (`with`). */
+/** Which API keys are set, of those for which the policy has other limits (`with` in ratelimits.yaml). */
 export function keysCheck({ ratelimits }: LoadedPolicy, env: Environment): DoctorFinding {
   const names = ratelimits.assignments.flatMap(({ path: [, , section, key = ""] }) =>
     section === "with" && key !== "mailto" && key !== "" ? [key] : [],

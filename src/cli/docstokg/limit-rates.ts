@@ -41,13 +41,13 @@ export const set: Subcommand = {
     const isForced = flags["force"] === true;
     const cap = flags["maxConcurrent"];
     const read = () => {
-      const { signature, ...order } = readAll({
+      const { reasonAndAuthor, ...order } = readAll({
         rates: () => ratesOf(rate, cap !== undefined),
         maxConcurrent: () => (cap === undefined ? undefined : wholeNumberFlag("--max-concurrent", cap, 1)),
         ms: () => (flags["for"] === undefined ? ORDER_SECONDS_MAX * 1000 : durationOf(flags["for"])),
-        signature: () => signatureOf(flags),
+        reasonAndAuthor: () => reasonAndAuthorOf(flags),
       });
-      return { kind: "set-limit" as const, isForced, ...order, ...signature };
+      return { kind: "set-limit" as const, isForced, ...order, ...reasonAndAuthor };
     };
     return sendOrder(target, read, flags, io);
   },
@@ -58,12 +58,12 @@ export const reset: Subcommand = {
   summary: 'end "limits set" in all processes: the limits of the policy apply again',
   configure: command => {
     command
-      .argument("<target>", `${LIMIT_TARGET}; <host>:total for the total alone`)
+      .argument("<target>", `${LIMIT_TARGET}; <host>:total to reset only the limits of all roles together`)
       .option("--reason <text>", "reason, shown in events", "operator");
     addOrderFlags(command);
   },
   run: async ([target = ""], flags, io) =>
-    sendOrder(target, () => ({ kind: "reset-limit", ...signatureOf(flags) }), flags, io),
+    sendOrder(target, () => ({ kind: "reset-limit", ...reasonAndAuthorOf(flags) }), flags, io),
 };
 
 async function sendOrder(text: string, read: () => RateRequest, flags: Flags, io: Io): Promise<ExitCode> {
@@ -137,7 +137,7 @@ function ratesOf(text: string | undefined, isOptional: boolean): readonly Rate[]
 }
 
 /** The reason and the author of an order. Stored without secrets, because every process prints them. */
-function signatureOf(flags: Flags): { readonly reason: string; readonly by: string } {
+function reasonAndAuthorOf(flags: Flags): { readonly reason: string; readonly by: string } {
   return { reason: redactedText(reasonOf(flags["reason"])), by: `${userName()}@${hostname()}` };
 }
 

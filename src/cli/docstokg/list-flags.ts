@@ -41,7 +41,7 @@ export function inputFileProblems(flags: Flags): readonly (readonly [flag: strin
   try {
     const found = file === "-" ? undefined : statSync(file);
     if (found?.isDirectory() === true) return [["--input", `${resolve(file)} is a folder; expected a file`]];
-    // A pipe can be read only once.
+    // A pipe can be read only once, so only regular files are checked.
     if (found?.isFile() === true && isBinary(file)) return [["--input", `${resolve(file)} ${NOT_TEXT}`]];
   } catch (error) {
     return [["--input", readProblem(file, error)]];
@@ -55,7 +55,7 @@ const NOT_TEXT =
   "is not a text file (it contains NUL bytes); save a spreadsheet as CSV, and text as UTF-8 or as UTF-16 with a byte order mark";
 const START_BYTES = 4096;
 
-/** Whether a file is not text: each of its lines would be reported as an invalid identifier. */
+/** Whether a file is not text. Without this check, each line would be reported as an invalid identifier. */
 function isBinary(file: string): boolean {
   const start = Buffer.alloc(START_BYTES);
   const descriptor = openSync(file, "r");

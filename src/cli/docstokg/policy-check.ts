@@ -53,7 +53,7 @@ export const checkPolicies: RunCommand = async (files, options, io) => {
   return isFailed ? ExitCode.usage : ExitCode.ok;
 };
 
-/** Thousands of findings of one rule usually have one cause; the rest is only counted. */
+/** Thousands of findings of one rule usually have one cause. Findings after the first 20 are only counted. */
 const SHOWN_PER_RULE_MAX = 20;
 
 function findingLines(findings: readonly PolicyFinding[]): readonly string[] {

@@ -235,7 +235,10 @@ test("two runs are compared by host: throttles, waits, openings, refused calls a
   const { exitCode, stdout, stderr } = await report(before, after);
   assert.deepEqual([exitCode, stderr], [0, ""]);
   assert.match(stdout, /^A {2}run-1, .* UTC, for 1 min\nB {2}run-1, .* UTC, for 1 h/);
-  assert.match(stdout, /^host +run +requests +429 +503 +mean wait +openings +per hour +refused +time saved$/m);
+  assert.match(
+    stdout,
+    /^host +run +requests +429 +503 +mean wait +breaker openings +openings per hour +refused +time saved$/m,
+  );
   assert.match(stdout, /^a\.example +A +1 +0 % +0 % +250 ms +0 +0\.0 +0 +0 ms$/m);
   assert.match(stdout, /^ +B +2 +50 % +0 % +100 ms +0 +0\.0 +0 +0 ms$/m);
   assert.match(stdout, /^b\.example +A +0 +0 % +0 % +0 ms +0 +0\.0 +0 +0 ms$/m);

@@ -26,13 +26,13 @@ export interface UnitDemand {
 /** Units that a process has sent, or knows of, and that the store may not know. */
 export interface ReportedUnits {
   readonly sent: number;
-  /** Time since the newest of them was written. */
+  /** Time since the newest unit of `sent` was written. */
   readonly sentAgoUs: number;
   /** Units that the process knows were used, for each window of its claim. Empty if the store has lost nothing. */
   readonly known: readonly number[];
 }
 
-/** What a process can have. */
+/** The units that a process can lease. */
 export interface UnitOffer {
   /** Units that it may lease now; 0 if there are too few, or if it is the turn of others. */
   readonly units: number;

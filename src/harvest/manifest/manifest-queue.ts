@@ -5,7 +5,7 @@ import { type ListedWork, workOfRow } from "./manifest-works.ts";
 export interface WaitingWorks {
   readonly queue: string;
   readonly works: number;
-  /** When the first of them may start, in wall-clock milliseconds; 0 for at once. */
+  /** When the first of these works may start, in wall-clock milliseconds; 0 for at once. */
   readonly notBeforeMs: number;
 }
 

@@ -98,8 +98,8 @@ export class MemoryCache implements CacheStore {
   }
 
   /**
-   * Evicts 1 % more than needed at once, because finding the first entry of a Map costs time for every entry deleted
-   * before it. The entry that was just stored is never evicted: it is the first variant of the last URL.
+   * Evicts 1 % more than needed, so that it runs rarely: each run has to skip the entries that earlier runs deleted at
+   * the start of the Map. The entry that was just stored is never evicted: it is the first variant of the last URL.
    */
   #evict(): void {
     const bytes = this.#maxBytes - Math.floor(this.#maxBytes / 100);

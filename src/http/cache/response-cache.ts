@@ -21,7 +21,10 @@ export interface ResponseCacheDeps {
   readonly time: Time;
   readonly activeRequests: ActiveRequests;
   readonly next: SendRequest;
-  /** Identifies requests after the cache stage. What it adds also selects stored responses. A reload replaces it. */
+  /**
+   * Adds the identification (User-Agent, API key) to requests after the cache stage. The cache also selects stored
+   * responses by it. A reload replaces it.
+   */
   readonly callerIdentity: () => CallerIdentity;
   /** Called when a background refresh begins, which is a call of the hub itself. The returned function is called at its end. */
   readonly onRefresh: (request: OutgoingRequest) => (end: CallEnd) => void;

@@ -31,7 +31,7 @@ const PREDICATES: ReadonlyMap<string, string> = new Map([
   ["type", RDF_TYPE],
 ]);
 
-/** The values of an obographs document (https://github.com/geneontology/obographs), one after the other. */
+/** Parses the values of an obographs document (https://github.com/geneontology/obographs), one after the other. */
 export class ObographsParser {
   readonly #onStatement: OnStatement;
   /** The id of the current graph; its `meta` is kept until the id is known. */
@@ -45,6 +45,7 @@ export class ObographsParser {
     this.#onStatement = onStatement;
   }
 
+  /** See `JsonSplitterHandler.descends`. */
   static descends(path: readonly string[], container: "object" | "list"): boolean {
     const [, , part] = path;
     if (path.length === 1) return container === "list";

@@ -13,7 +13,7 @@ export class LockFairness {
   #yieldUntilUs = 0;
 
   /** To be called after a transaction. `processes` is the number that share the file. */
-  extend(beganUs: number, endedUs: number, processes: number): void {
+  recordTransaction(beganUs: number, endedUs: number, processes: number): void {
     // At least one other: a process that has just opened the file has not been counted yet.
     const others = Math.max(1, processes - 1);
     const yieldUntilUs = Math.max(this.#yieldUntilUs, endedUs) + (endedUs - beganUs) * others * YIELD_FACTOR;

@@ -37,7 +37,7 @@ export const BREAKER_SPECS = {
       exc_type: ["text?", "name or code of the network error; absent for a response"],
       msg: ["text?", "message of the network error, without URLs; absent for a response"],
       retry_after_s: ["number?", "Retry-After that the response asked for, in s"],
-      cooldown_s: ["number?", "the part of it that is honoured (`retry_after_cap_s`), in s"],
+      cooldown_s: ["number?", "the part of `retry_after_s` that is honoured, at most `retry_after_cap_s`, in s"],
     },
   },
   breaker_state_change: {

@@ -106,7 +106,7 @@ export interface DecisionSummary {
   readonly decidedBy: string;
   /** Waits that were mostly for this setting. */
   readonly waits: number;
-  /** The sum of these waits. */
+  /** The total time of the waits in `waits`. */
   readonly waitMs: number;
   /** Calls that it refused. */
   readonly refusals: number;

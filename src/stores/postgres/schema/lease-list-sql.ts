@@ -64,7 +64,7 @@ BEGIN
   RETURN b;
 END $f$;
 
--- A process sends no leased unit after the end of its lease, so the units count as written at that time.
+-- After its lease has ended, a process uses none of its leased units, so they count as written at the end of the lease.
 CREATE OR REPLACE FUNCTION count_pending(b working_budget, other budget_members, end_us float8) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
   IF other.leased = 0 THEN RETURN b; END IF;

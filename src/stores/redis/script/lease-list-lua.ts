@@ -16,7 +16,7 @@ local function renew(b, m)
   if m.entry == 0 or m.lease_us - m.entry_us >= me.lease_us / ENTRY_PARTS then append_lease(b, m, m.lease_us) end
 end
 
--- A process sends no leased unit after the end of its lease, so the units count as written at that time.
+-- After its lease has ended, a process uses none of its leased units, so they count as written at the end of the lease.
 local function count_pending(b, m, end_us)
   if m.pending > 0 then write_reserved(b, m.name, m.pending, math.max(b.last_us, end_us)) end
   m.pending = 0

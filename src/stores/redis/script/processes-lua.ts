@@ -4,7 +4,7 @@ local me = { name = ARGV[1], lease_us = tonumber(ARGV[2]), epoch = tonumber(ARGV
 if not me.clock_us then
   local time = redis.call('TIME')
   me.clock_us = time[1] * 1000000 + time[2]
-  -- The caller has given up by now: it would neither write nor return the units.
+  -- The deadline of the call has passed, and the caller has given up: it would neither use nor return leased units.
   if ARGV[4] ~= '0' and me.clock_us > tonumber(ARGV[4]) then return { me.clock_us, -1 } end
 end
 
@@ -14,8 +14,9 @@ local function set_aside(key)
   redis.call('PEXPIRE', key .. ':damaged', 86400000)
 end
 
--- The number of processes that use the store: this one is added, or removed with a lease of 0. A server without memory
--- refuses only the first write of a script, so that the first write must be one that needs memory.
+-- Adds this process to those that use the store, or removes it if its lease is 0, and returns their number. If the
+-- server is out of memory, it refuses commands that need memory, but only until the script has written. So the first
+-- write must be such a command.
 local function count_processes(key)
   if me.lease_us > 0 then
     local added = redis.pcall('ZADD', key, me.clock_us + me.lease_us, me.name)
