@@ -1,7 +1,7 @@
 import { ConfigError, messageOf } from "../errors.ts";
 import { isS3Url } from "../files/s3/s3-url.ts";
 import type { Hub } from "../http/hub.ts";
-import { peersOf } from "../http/hub-peers.ts";
+import { internalsOf } from "../http/hub-internals.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Time } from "../time/time.ts";
 import { Cookies } from "./cookies.ts";
@@ -248,9 +248,10 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const release = () => lock?.release();
     fileStore = await fileStoreFor(folder, manifest.name, time, options.storage);
     await prepareFileStore(fileStore);
-    const peers = peersOf(hub);
-    if (peers?.processId !== undefined)
-      manifest.shareLimits(peers.processId, storeIds => peers.processesEnded(storeIds));
+    const internals = internalsOf(hub);
+    internals?.keepRobots(manifest.robots);
+    if (internals?.processId !== undefined)
+      manifest.shareLimits(internals.processId, storeIds => internals.processesEnded(storeIds));
     const run = options.joinedRun ?? (await manifest.beginRun(command, options.sharedSettings));
     if (options.joinedRun !== undefined) await manifest.joinRun(run);
     const settings = { ...settingsFor(options), run, manifest };
@@ -279,7 +280,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       time,
       downloads,
       cookies,
-      robots: new RobotsGuard({ hub, maxWaitMs: settings.maxWaitMs, minSpeed: settings.minSpeed }),
+      robots: new RobotsGuard({ ...settings, hub, time, kept: manifest.robots }),
       pageReader: resolverNamed("landing_page"),
       archive: resolverNamed("wayback"),
     });

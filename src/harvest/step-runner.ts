@@ -1,4 +1,4 @@
-import { DownloadError, HubClosedError, RejectedError } from "../errors.ts";
+import { DownloadError, HubClosedError, RejectedError, StoreError } from "../errors.ts";
 import { failureOf } from "./attempt-failure.ts";
 import type { DownloadRequest, DownloadResult, Downloads } from "./downloads/downloads.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
@@ -115,5 +115,7 @@ async function query(
 /** Errors of this program and of the manifest, which must not be recorded as failures of a host. */
 function isInternalError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  return error instanceof ReferenceError || error instanceof SyntaxError || ("errcode" in error && "errstr" in error);
+  const isOfSqlite = "errcode" in error && "errstr" in error;
+  const isOfPostgres = error instanceof StoreError || "severity" in error;
+  return isOfSqlite || isOfPostgres || error instanceof ReferenceError || error instanceof SyntaxError;
 }

@@ -18,8 +18,8 @@ import { ConnectionCount } from "./connection-count.ts";
 import type { HttpEvent } from "./http-events.ts";
 import { addListener, HttpHub } from "./http-hub.ts";
 import type { Hub } from "./hub.ts";
+import { linkInternals } from "./hub-internals.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { linkPeers } from "./hub-peers.ts";
 import { HubPolicy } from "./hub-policy.ts";
 import { type CallEnd, RequestTelemetry } from "./request-telemetry.ts";
 import { CrawlDelays } from "./robots/crawl-delays.ts";
@@ -215,7 +215,11 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     await gate.close();
     await breakerStore?.close();
   };
-  linkPeers(hub, { processId: store?.processId, processesEnded: processIds => gate.processesEnded(processIds) });
+  linkInternals(hub, {
+    processId: store?.processId,
+    processesEnded: processIds => gate.processesEnded(processIds),
+    keepRobots: kept => robots?.keepIn(kept),
+  });
   return hub;
 }
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { PostgresManifest } from "../../src/harvest/manifest/postgres/postgres-manifest.ts";
 import { openRun } from "../../src/harvest/run.ts";
 import { createHub } from "../../src/http/create-hub.ts";
-import { peersOf } from "../../src/http/hub-peers.ts";
+import { internalsOf } from "../../src/http/hub-internals.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { serve } from "../http/kit.ts";
@@ -52,7 +52,7 @@ test("a worker gets the concurrency slot of one that died, although that slot is
   const answered = alive.request(origin, { maxWaitMs: 3_600_000 });
   await server.query(
     `INSERT INTO ${schema}.workers (run, name, is_listing, started_ms, lease_until_ms, session, store_id)
-       VALUES (${run.id}, 'dead:1', false, 0, 9e15, 12345, '${peersOf(dead)?.processId}')`,
+       VALUES (${run.id}, 'dead:1', false, 0, 9e15, 12345, '${internalsOf(dead)?.processId}')`,
   );
   assert.equal((await workers()).length, 2);
   await eventually(async () => {

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import type { KeptRobots } from "../../http/robots/kept-robots.ts";
 import type { Time } from "../../time/time.ts";
 import type { DoneReason, Reason } from "../reason.ts";
 import type { AttemptRecord } from "./attempt-record.ts";
@@ -44,6 +45,7 @@ export interface Manifest {
   readonly works: ManifestWorks;
   readonly queue: ManifestQueue;
   readonly reports: ManifestReports;
+  readonly robots: KeptRobots;
   readonly tables: ManifestTables;
   /** Undefined if a run uses the manifest. */
   tryLock(): Promise<ManifestLock | undefined>;

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hubFor, only, recordEvents, serve, type TestHubOptions, until } from "../../../test/http/kit.ts";
+import { StoreError } from "../../errors.ts";
 import { limitPoliciesFrom } from "../../policy/limits.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
+import { internalsOf } from "../hub-internals.ts";
 import { CrawlDelays } from "./crawl-delays.ts";
+import type { RobotsFile } from "./kept-robots.ts";
 
 const LIMITS = { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 600_000 };
 const limits = { defaults: { metadata: LIMITS, landing: LIMITS, artifact: LIMITS } };
@@ -42,6 +45,31 @@ test("landing and artifact requests of a host keep its Crawl-delay together, and
     only(events, "crawl_delay").map(({ host, seconds }) => ({ host, seconds })),
     [{ host: "127.0.0.1", seconds: 10 }],
   );
+});
+
+test("a robots.txt that another process has read is not requested, unless it is a day old or cannot be read", async t => {
+  const delay = "User-agent: *\nCrawl-delay: 10\n";
+  const saved: (readonly [string, RobotsFile])[] = [];
+  const day = 24 * 3_600_000;
+  for (const [found, robotsRequests] of [
+    [async () => ({ status: 200, text: delay, ageMs: day - 1 }), 0],
+    [async () => ({ status: 200, text: delay, ageMs: day }), 1],
+    [async () => undefined, 1],
+    [() => Promise.reject(new StoreError("away")), 1],
+  ] as const) {
+    const { time, hub, server, urls, send, pages } = await scenario(t, delay);
+    const save = async (origin: string, file: RobotsFile) => {
+      saved.push([origin, file]);
+      throw new StoreError("away");
+    };
+    internalsOf(hub)?.keepRobots({ find: found, save });
+    const sent = [send("/1", "landing"), send("/2", "landing")];
+    await until(() => pages().length === 1 && hub.snapshot().waiting === 1);
+    assert.equal(urls().filter(url => url === "/robots.txt").length, robotsRequests);
+    assert.deepEqual(saved.splice(0), robotsRequests === 0 ? [] : [[server.origin, { status: 200, text: delay }]]);
+    await time.advance(11_000);
+    await Promise.all(sent);
+  }
 });
 
 test("metadata requests, listed hosts and calls of a hub without the option request no robots.txt", async t => {

@@ -3,6 +3,7 @@ import { robotsFor } from "../../core/text/robots.ts";
 import type { Hub } from "../hub.ts";
 import { withRewrittenHead } from "../stages/rewritten-head.ts";
 import type { OutgoingRequest, ResponseSink } from "../stages/stage.ts";
+import { type KeptRobots, ROBOTS_KEPT_MS, robotsToKeep } from "./kept-robots.ts";
 
 export interface RobotsReaderDeps {
   /** The hub itself: robots.txt is requested under the limits and circuits of its host, and cached like any response. */
@@ -31,9 +32,15 @@ export class RobotsReader {
   readonly #deps: RobotsReaderDeps;
   /** By origin: a promise that never rejects while robots.txt is being read, then undefined. */
   readonly #origins = new Map<string, Promise<void> | undefined>();
+  #kept: KeptRobots | undefined;
 
   constructor(deps: RobotsReaderDeps) {
     this.#deps = deps;
+  }
+
+  /** From now on a file that is kept there is not requested, and a file that was requested is saved there. */
+  keepIn(kept: KeptRobots): void {
+    this.#kept = kept;
   }
 
   /**
@@ -47,7 +54,7 @@ export class RobotsReader {
   /** Reads the robots.txt of this origin, and resolves when that is done. Undefined if it was read before. */
   read({ origin, host }: Pick<OutgoingRequest, "origin" | "host">): Promise<void> | undefined {
     if (this.#origins.has(origin)) return this.#origins.get(origin);
-    const reading = this.#fetch(origin, host)
+    const reading = this.#load(origin, host)
       // A failure sets no delay.
       .catch(() => undefined)
       .then(() => this.#remember(origin, undefined));
@@ -79,6 +86,13 @@ export class RobotsReader {
     };
   }
 
+  async #load(origin: string, host: string): Promise<void> {
+    // If the files cannot be read or written, robots.txt is requested as without them.
+    const found = await this.#kept?.find(origin).catch(() => undefined);
+    if (found === undefined || found.ageMs >= ROBOTS_KEPT_MS) await this.#fetch(origin, host);
+    else this.#learn(host, found.status, found.text);
+  }
+
   async #fetch(origin: string, host: string): Promise<void> {
     const { statusCode, body } = await this.#deps.request(`${origin}/robots.txt`, {
       role: "metadata",
@@ -87,7 +101,10 @@ export class RobotsReader {
       maxWaitMs: DEADLINE_MS,
       deadlineMs: DEADLINE_MS,
     });
-    this.#learn(host, statusCode, await beginningOf(body));
+    const text = await beginningOf(body);
+    this.#learn(host, statusCode, text);
+    const file = robotsToKeep(statusCode, text);
+    if (file !== undefined) await this.#kept?.save(origin, file).catch(() => undefined);
   }
 
   #learn(host: string, status: number, text: string): void {

@@ -15,6 +15,7 @@ import { PostgresListener } from "./postgres-listener.ts";
 import { PostgresQueue } from "./postgres-queue.ts";
 import { PostgresReports } from "./postgres-reports.ts";
 import { PostgresResults } from "./postgres-results.ts";
+import { PostgresRobots } from "./postgres-robots.ts";
 import { isCurrent, manifestVersion, migrate } from "./postgres-schema.ts";
 import { PostgresSessions } from "./postgres-sessions.ts";
 import { PostgresTables } from "./postgres-tables.ts";
@@ -35,6 +36,7 @@ export class PostgresManifest implements Manifest {
   readonly works: PostgresWorks;
   readonly queue: PostgresQueue;
   readonly reports: PostgresReports;
+  readonly robots: PostgresRobots;
   readonly tables: PostgresTables;
   readonly #connection: PostgresConnection;
   readonly #list: PostgresList;
@@ -106,6 +108,7 @@ export class PostgresManifest implements Manifest {
     this.works = new PostgresWorks(connection, this.#list, this.#worker, texts);
     this.queue = new PostgresQueue(connection, this.#worker, texts, time);
     this.reports = new PostgresReports(connection);
+    this.robots = new PostgresRobots(connection);
     this.#results = new PostgresResults(connection, this.#worker, this.files);
     this.tables = new PostgresTables(connection);
   }

@@ -125,6 +125,7 @@ const MIGRATIONS: readonly string[] = [
   "ALTER TABLE workers ADD COLUMN session bigint",
   // The id of the worker in the store of the limits; NULL if its limits are not shared.
   "ALTER TABLE workers ADD COLUMN store_id text",
+  "CREATE TABLE robots (origin text PRIMARY KEY, status integer NOT NULL, text text NOT NULL, read_ms bigint NOT NULL)",
 ];
 /** Marks the schema as a manifest of docstokg. */
 const FORMAT_TABLE = "docstokg_manifest";

@@ -130,10 +130,19 @@ const WORK_RECORDS = `
 /** A merge moves the identifiers of one work; without the index it would read those of all works. */
 const IDS_BY_WORK = "CREATE INDEX work_ids_by_work ON work_ids (work)";
 
+const ROBOTS = `
+  CREATE TABLE robots (
+    origin TEXT PRIMARY KEY,
+    status INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    read_ms INTEGER NOT NULL
+  ) WITHOUT ROWID;
+`;
+
 /** "dtkm" in the file header marks the file as a manifest. */
 export const MANIFEST_FORMAT: DatabaseFormat = {
   applicationId: 0x64_74_6b_6d,
-  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS, IDS_BY_WORK],
+  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS, IDS_BY_WORK, ROBOTS],
 };
 
 const BACKOFF = { baseMs: 5, capMs: 50 };

@@ -16,6 +16,7 @@ import {
 } from "./sqlite-manifest-file.ts";
 import { SqliteQueue } from "./sqlite-queue.ts";
 import { SqliteReports } from "./sqlite-reports.ts";
+import { SqliteRobots } from "./sqlite-robots.ts";
 import { SqliteManifestTables } from "./sqlite-tables.ts";
 import { SqliteWorks } from "./sqlite-works.ts";
 
@@ -27,6 +28,7 @@ export class SqliteManifest implements Manifest {
   readonly works: SqliteWorks;
   readonly queue: SqliteQueue;
   readonly reports: SqliteReports;
+  readonly robots: SqliteRobots;
   readonly tables: SqliteManifestTables;
   readonly #time: Time;
   readonly #isReader: boolean;
@@ -61,6 +63,7 @@ export class SqliteManifest implements Manifest {
     this.works = new SqliteWorks(db, time, (work, { run, attempt }) => this.#addAttempt(run, work, attempt));
     this.queue = new SqliteQueue(db);
     this.reports = new SqliteReports(db);
+    this.robots = new SqliteRobots(db, time);
     this.tables = new SqliteManifestTables(db);
     this.#attempt = db.prepare(
       `INSERT INTO attempts (work, run, step, resolver, url, status, reason, message, bytes, sha256, elapsed_ms, ended_ms)

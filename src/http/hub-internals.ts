@@ -1,0 +1,23 @@
+import type { Hub } from "./hub.ts";
+import type { KeptRobots } from "./robots/kept-robots.ts";
+
+/** What the programs of this package need of a hub, and `Hub` does not make public. */
+export interface HubInternals {
+  /** The id of this hub in the store of the limits; undefined if no store is shared. */
+  readonly processId: string | undefined;
+  /** These processes that share the store have ended: their leases end now, and not at their time. */
+  processesEnded(processIds: readonly string[]): void;
+  /** Before the hub requests a robots.txt, it looks here; afterwards it saves the file here. */
+  keepRobots(kept: KeptRobots): void;
+}
+
+const internalsByHub = new WeakMap<object, HubInternals>();
+
+export function linkInternals(hub: Hub, internals: HubInternals): void {
+  internalsByHub.set(hub, internals);
+}
+
+/** Undefined for a hub that was not made by `createHub`. */
+export function internalsOf(hub: Pick<Hub, "request">): HubInternals | undefined {
+  return internalsByHub.get(hub);
+}
