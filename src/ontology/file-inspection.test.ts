@@ -81,7 +81,7 @@ test("obographs: an id that begins with _: is a blank node, also as an object", 
   const text = JSON.stringify({ graphs: [{ id: "http://a/x", nodes: [{ id: "http://a/X_1" }], edges }] });
   const found = await inspect(text, {
     onStatement: (_subject, _predicate, object, kind) => {
-      if (object === "_:genid1") kinds.push(kind);
+      if (object === "_:ngenid1") kinds.push(kind);
     },
   });
   assert.equal(found.kind, "valid", JSON.stringify(found));
