@@ -67,6 +67,14 @@ export class ObographsParser {
     } else if (part === "nodes" || part === "edges") throw new SyntaxProblem(`"${part}" is not a list`);
   }
 
+  /** @param path of an object or a list whose values were passed one by one. */
+  endContainer(path: readonly string[]): void {
+    if (path.length !== 2) return;
+    this.#graphId = "";
+    this.#hasGraphId = false;
+    this.#meta = undefined;
+  }
+
   #openGraph(id: string): void {
     this.#graphId = id;
     this.#hasGraphId = true;
