@@ -8,17 +8,22 @@ import { hashFile } from "./file-hash.ts";
 /**
  * Replaces a file in one step: a reader finds the old content or the new content, never a part of it, also after a
  * crash. The folder must exist.
+ * @param draft where the new content is written first, on the same file system. @default a new name beside `path`
  */
 export async function writeAtomically(
   path: string,
   content: string | Iterable<string> | AsyncIterable<string | Uint8Array>,
+  draft?: string,
 ): Promise<void> {
-  await replaceAtomically(path, file => file.writeFile(content));
+  await replaceAtomically(path, file => file.writeFile(content), draft);
 }
 
 /** The same with content that `write` adds to the empty file. If `write` rejects, nothing is replaced. */
-export async function replaceAtomically(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
-  const draft = `${path}.${randomUUID().slice(0, 8)}.tmp`;
+export async function replaceAtomically(
+  path: string,
+  write: (file: FileHandle) => Promise<void>,
+  draft = `${path}.${randomUUID().slice(0, 8)}.tmp`,
+): Promise<void> {
   try {
     const file = await open(draft, "wx");
     try {

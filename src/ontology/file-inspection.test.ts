@@ -6,7 +6,8 @@ import { inspect, verdict } from "../../test/ontology/inspect-text.ts";
 import { GRAPHS, JSON_LD, OBO, OFN, OMN, OWX, RDF, SAMPLES, TTL } from "../../test/ontology/sample-files.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
 
-import { inspectFile } from "./file-inspection.ts";
+import { type InspectionOptions, inspectFile } from "./file-inspection.ts";
+import { targetFormatOf } from "./format.ts";
 
 const OWL = "http://www.w3.org/2002/07/owl#";
 
@@ -81,11 +82,44 @@ test("obographs: an id that begins with _: is a blank node, also as an object", 
   const text = JSON.stringify({ graphs: [{ id: "http://a/x", nodes: [{ id: "http://a/X_1" }], edges }] });
   const found = await inspect(text, {
     onStatement: (_subject, _predicate, object, kind) => {
-      if (object === "_:genid1") kinds.push(kind);
+      if (object === "_:ngenid1") kinds.push(kind);
     },
   });
   assert.equal(found.kind, "valid", JSON.stringify(found));
   assert.deepEqual(kinds, ["blank", "blank"]);
+});
+
+/** Files that a parser reads in part, before another parser accepts them. */
+const AMBIGUOUS = [
+  ["n-quads", '<http://a/x> <http://a/p> "1" .\n<http://a/x> <http://a/p> "2" <http://a/g> .\n'],
+  ["obo", "Ontology: <http://a/x>\n\n[Term]\nid: X:1\nname: one\n"],
+] as const;
+
+test("statements of a parser that fails are not passed on if another parser accepts the file", async () => {
+  for (const [format, text] of AMBIGUOUS) {
+    const collected = async (options: InspectionOptions) => {
+      const lines: string[] = [];
+      const found = await inspect(text, { ...options, onStatement: (...statement) => lines.push(statement.join(" ")) });
+      assert.equal(found.kind === "valid" && found.format, format, JSON.stringify(found));
+      return lines;
+    };
+    const lines = await collected({});
+    assert.equal(new Set(lines).size, lines.length, lines.join("\n"));
+    assert.deepEqual(lines.filter(line => line.includes("owl#Ontology")).length, format === "obo" ? 1 : 0);
+    assert.deepEqual(lines, await collected({ storedFormat: format }));
+  }
+});
+
+test("the parser of the stored format reads every valid file of that format", async () => {
+  const unusual = [["turtle", "{ <http://a/x> <http://a/p> 1 }"]] as const;
+  for (const [format, text] of [...SAMPLES, ...unusual]) {
+    const found = await inspect(text, { storedFormat: format });
+    assert.equal(found.kind === "valid" && targetFormatOf(found.format), targetFormatOf(format), JSON.stringify(found));
+  }
+  const cut = await inspect(OBO.slice(0, -40), { storedFormat: "obo" });
+  assert.match("problem" in cut ? cut.problem : "", /^invalid obo: line \d+: /);
+  const other = await inspect(OBO, { storedFormat: "turtle" });
+  assert.match("problem" in other ? other.problem : "", /^invalid turtle: line 1: /);
 });
 
 test("OWL/XML: an anonymous individual has a blank node, with and without _: in its nodeID", async () => {

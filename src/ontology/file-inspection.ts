@@ -13,6 +13,7 @@ import {
   HEAD_BYTES,
   isErrorMessage,
   openParser,
+  PARSER_OF_FORMAT,
   type ParserName,
   parsersFor,
   wrongContentOf,
@@ -57,7 +58,12 @@ export interface InspectionOptions {
   /** See `claimedFormat`. */
   readonly claim?: OntologyFileFormat | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Receives every statement, also those before a syntax error and those of a parser that then failed. */
+  /** The format that an earlier inspection with the depth `full` has found: only its parser reads the file. */
+  readonly storedFormat?: OntologyFileFormat | undefined;
+  /**
+   * Receives the statements of the parser that accepts the file. If several parsers could read the file, the accepting
+   * one reads it a second time for this. If only one could, the statements before a syntax error are passed on too.
+   */
   readonly onStatement?: OnStatement | undefined;
   /** Awaited after each chunk, so that a receiver of statements can write what it has. */
   readonly onChunk?: (() => Promise<void>) | undefined;
@@ -96,15 +102,23 @@ export async function inspectFile(
     .replace(/^\ufeff/, "");
   if (text.trim() === "" && head.length < HEAD_BYTES) return wrongContent("empty");
   const isUtf8 = encoding === "utf-8" || encoding === "utf8";
-  const parsers: readonly ParserName[] = isUtf8 ? parsersFor(text, options.claim) : ["xml"];
+  const stored = options.storedFormat && PARSER_OF_FORMAT[options.storedFormat];
+  const guessed: readonly ParserName[] = isUtf8 ? parsersFor(text, options.claim) : ["xml"];
+  const parsers = stored === undefined ? guessed : [stored];
+  // Statements cannot be taken back, so they are passed on when only one parser is left.
+  const isTrial = parsers.length > 1 && options.onStatement !== undefined;
+  const trialOptions = isTrial ? { ...options, onStatement: undefined, onChunk: undefined } : options;
   const failed: Attempt[] = [];
   for (const name of parsers) {
-    const attempt = await tryParser(path, name, encoding, depth, options);
-    if (attempt.problem === undefined) {
-      // If the JSON-LD context is unknown, so is the meaning of the JSON object: it may be an error of the service.
-      if (attempt.parser.note !== undefined && isErrorMessage(text)) return wrongContent("json-error");
-      return finish(path, depth, encoding, attempt);
+    const trial = await tryParser(path, name, encoding, depth, trialOptions);
+    if (trial.problem !== undefined) {
+      failed.push(trial);
+      continue;
     }
+    // If the JSON-LD context is unknown, so is the meaning of the JSON object: it may be an error of the service.
+    if (trial.parser.note !== undefined && isErrorMessage(text)) return wrongContent("json-error");
+    const attempt = isTrial ? await tryParser(path, name, encoding, depth, options) : trial;
+    if (attempt.problem === undefined) return finish(path, depth, encoding, attempt);
     failed.push(attempt);
   }
   const content = head.subarray(0, 16).includes(0) && isUtf8 ? "binary" : wrongContentOf(text);
@@ -115,7 +129,11 @@ export async function inspectFile(
   const best = failed.reduce((a, b) => (progressOf(b) > progressOf(a) ? b : a));
   const problem = best.problem ?? "no parser accepts the file";
   const isKnownFormat =
-    best.parser.statements > 0 || parsers[0] === "xml" || parsers[0] === "json" || !isFallback(parsers);
+    stored !== undefined ||
+    best.parser.statements > 0 ||
+    parsers[0] === "xml" ||
+    parsers[0] === "json" ||
+    !isFallback(parsers);
   if (isKnownFormat) return broken(best.parser.format, problem);
   return wrongContent("text", `file is ${describeWrongContent("text")} (${problem})`);
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ConfigError } from "../errors.ts";
 import { mirrorCopies } from "./mirrors.ts";
 
 function copiesOf(mirror: string, version = "2026-01-16") {
@@ -18,6 +19,30 @@ test("a folder or an https URL has the layout of a store", () => {
 test("a bucket is its public address", () => {
   const url = "https://our-ontologies.s3.amazonaws.com/obo/hp/2026-01-16/hp.owl";
   assert.deepEqual(copiesOf("s3://our-ontologies/obo"), { kind: "url", url });
+});
+
+test("a key of a bucket is encoded, so that a plus is not read as a space", () => {
+  const url = "https://our-ontologies.s3.amazonaws.com/a%2Bb/hp/hp.owl";
+  assert.deepEqual(copiesOf("s3://our-ontologies/a+b/{id}/{file}"), { kind: "url", url });
+});
+
+test("a mirror with another scheme or an invalid bucket is an error with the value and what is valid", () => {
+  const other = ["ftp://mirror.example.org/obo", "file:///srv/obo", "http://mirror.example.org", "ftp:obo"];
+  for (const mirror of [...other, "s3://Our_Bucket/obo", "s3:obo", "s3://ab/x", "s3://our-ontologies/a?b"]) {
+    assert.throws(
+      () => copiesOf(mirror),
+      (error: unknown) => {
+        assert.ok(error instanceof ConfigError);
+        const message = "expected an https URL, s3://bucket/key or a folder (./name, if the name has a colon), found";
+        assert.ok(error.message.includes(`${message} ${JSON.stringify(mirror)}`), error.message);
+        assert.match(error.message, /^sources\.hp: mirrors\.0: /);
+        assert.equal(error.message.includes("3 to 63 lower-case letters"), mirror.startsWith("s3:"));
+        return true;
+      },
+    );
+  }
+  assert.throws(() => copiesOf("ftp://user:Sesame@mirror.example.org"), /found "ftp:\/\/…@mirror\.example\.org"/);
+  assert.deepEqual(copiesOf("./old:mirror/{file}"), { kind: "file", path: "/project/old:mirror/hp.owl" });
 });
 
 test("a template names the parts, and a version cannot leave its place", () => {

@@ -1,4 +1,7 @@
 import { isAbsolute, join } from "node:path";
+import { quote } from "../core/text/quote.ts";
+import { ConfigError } from "../errors.ts";
+import { isS3Url, parseS3Url } from "../files/s3/s3-url.ts";
 import type { OntologyFileFormat } from "./format.ts";
 import { targetFormatOf } from "./format.ts";
 import type { Source } from "./resolver.ts";
@@ -9,10 +12,15 @@ export type MirrorCopy =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "file"; readonly path: string };
 
+const PLACEHOLDER = /\{(id|version|file)\}/g;
+/** One letter is the drive of a Windows path. */
+const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
+
 /**
  * Where the mirrors of a source have a version. A mirror has the layout of a store, `<id>/<version>/<id>.<extension>`,
  * unless its address contains `{id}`, `{version}` or `{file}`. `s3://bucket/key` means the public https URL of the bucket.
  * @param folder where relative folders start.
+ * @throws ConfigError for an invalid mirror.
  */
 export function mirrorCopies(
   { id, mirrors = [] }: Source,
@@ -20,17 +28,46 @@ export function mirrorCopies(
   folder: string,
 ): readonly MirrorCopy[] {
   const parts = { id, version: folderOf(known.version), file: `${id}.${targetFormatOf(known.format)}` };
-  return mirrors.map((mirror): MirrorCopy => {
-    const [, bucket, key = ""] = /^s3:\/\/([a-z0-9.-]{3,63})\/?(.*)$/.exec(mirror) ?? [];
-    const base = bucket === undefined ? mirror : `https://${bucket}.s3.amazonaws.com/${key}`;
-    const template = /\{(?:id|version|file)\}/.test(base) ? base : `${withoutEndSlash(base)}/{id}/{version}/{file}`;
-    const isUrl = /^https:/i.test(base);
-    const filled = template.replace(/\{(id|version|file)\}/g, (_, name: keyof typeof parts) =>
-      isUrl ? encodeURIComponent(parts[name]) : parts[name],
-    );
-    if (isUrl) return { kind: "url", url: filled };
-    return { kind: "file", path: isAbsolute(filled) ? filled : join(folder, filled) };
+  const fill = (template: string, encode: (text: string) => string) =>
+    template.replace(PLACEHOLDER, (_, name: keyof typeof parts) => encode(parts[name]));
+  return mirrors.map((mirror, index): MirrorCopy => {
+    const problem = mirrorProblem(mirror);
+    if (problem !== undefined)
+      throw new ConfigError([{ where: `sources.${id}`, path: `mirrors.${index}`, message: problem }]);
+    const template = mirror.search(PLACEHOLDER) >= 0 ? mirror : `${withoutEndSlash(mirror)}/{id}/{version}/{file}`;
+    if (isS3Url(mirror)) return { kind: "url", url: publicUrl(fill(template, String)) };
+    if (SCHEME.test(mirror)) return { kind: "url", url: fill(template, encodeURIComponent) };
+    const path = fill(template, String);
+    return { kind: "file", path: isAbsolute(path) ? path : join(folder, path) };
   });
+}
+
+/** What is wrong with a mirror of `sources.yaml`; undefined if it is valid. */
+export function mirrorProblem(mirror: string): string | undefined {
+  if (!SCHEME.test(mirror)) return undefined;
+  const filled = mirror.replace(PLACEHOLDER, "x");
+  const isValid = isS3Url(mirror) ? isS3Location(filled) : /^https:/i.test(mirror) && URL.canParse(filled);
+  if (isValid) return undefined;
+  return (
+    `expected an https URL, s3://bucket/key or a folder (./name, if the name has a colon), found ${quote(mirror)}` +
+    (isS3Url(mirror) ? "; a bucket has 3 to 63 lower-case letters, digits, dots and hyphens" : "")
+  );
+}
+
+function isS3Location(text: string): boolean {
+  try {
+    parseS3Url(text, "");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @param url `s3://bucket/key` */
+function publicUrl(url: string): string {
+  const [bucket, ...segments] = url.slice("s3://".length).split("/");
+  // The service decodes a plus as a space, so each segment is encoded completely.
+  return `https://${bucket}.s3.amazonaws.com/${segments.map(encodeURIComponent).join("/")}`;
 }
 
 function withoutEndSlash(base: string): string {

@@ -49,6 +49,18 @@ test("a flag replaces an environment variable, which replaces the file", async (
   assert.deepEqual(unlimited.rates.default, []);
 });
 
+test("a mirror that is no https URL, bucket or folder is an error with its line", async () => {
+  const yaml = (mirror: string) => `sources:\n  hp: { mirrors: [/srv/obo, "${mirror}"] }\n`;
+  for (const mirror of ["ftp://mirror.example.org", "s3://Bad_Bucket/x", "http://mirror.example.org"]) {
+    const [problem = "", ...others] = await problems(yaml(mirror));
+    assert.ok(problem.startsWith("sources.yaml:2: sources.hp.mirrors.1: expected an https URL, s3://bucket/key or a"));
+    assert.ok(problem.includes(`found "${mirror}"`), problem);
+    assert.deepEqual(others, []);
+  }
+  const { sources } = await load(yaml("https://mirror.example.org/{id}/{file}"));
+  assert.equal(sources[0]?.mirrors?.length, 2);
+});
+
 test("a resolver with formats of its own inherits none, and refuses others", async () => {
   const source = (more: string) =>
     `defaults: { target_formats: [owl] }\nsources:\n  a: { resolver: xbrl, ${more}extras: { url: "https://x.example/a.zip" } }\n`;

@@ -88,8 +88,10 @@ export async function parseStored(
   signal?: AbortSignal,
   onChunk?: () => Promise<void>,
 ): Promise<void> {
-  const { format: claim, url: base } = manifest;
-  const found = await inspectFile(path, "full", { claim, base, signal, onStatement, onChunk });
+  const { format, url: base, checks } = manifest;
+  // Of a file that was not parsed completely the format is only a guess.
+  const known = checks.depth === "full" ? { storedFormat: format } : { claim: format };
+  const found = await inspectFile(path, "full", { ...known, base, signal, onStatement, onChunk });
   if (found.kind === "valid") return;
   throw new DownloadError(`${manifest.id} ${manifest.version} in the store is damaged: ${found.problem}`);
 }

@@ -114,7 +114,7 @@ export class Planner {
       this.#deps.signal?.throwIfAborted();
       throw new DownloadError(describeError(error), { cause: error });
     });
-    const found = versions.read(response);
+    const found = versions.read(source, response);
     if (!("kind" in found)) return found;
     throw new DownloadError(found.kind === "refused" ? found.message : "no versions");
   }

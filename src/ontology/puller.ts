@@ -268,7 +268,7 @@ function describeFailure(
   if (result.kind === "too-large")
     return `file at ${host} has ${result.bytes ?? `more than ${maxBytes}`} bytes, limit is ${maxBytes} (max_file_mb)`;
   const { status, beginning } = result;
-  const refusal = service === "bioportal" ? bioportalRefusal(status, source.id) : undefined;
+  const refusal = service === "bioportal" ? bioportalRefusal(status, source, url) : undefined;
   if (refusal !== undefined) return refusal.message;
   const line = beginning
     .replace(/<[^>]*>/g, " ")

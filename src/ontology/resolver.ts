@@ -105,7 +105,7 @@ export interface OntologyResolver {
   /** The versions that the service lists, newest first. Absent if it lists none. */
   readonly versions?: {
     requestFor(source: Source): RegistryRequest;
-    read(response: RegistryResponse | undefined): readonly ListedVersion[] | OntologyFinding;
+    read(source: Source, response: RegistryResponse | undefined): readonly ListedVersion[] | OntologyFinding;
   };
   /** The request to the service; undefined if none is needed. */
   requestFor(source: Source): RegistryRequest | undefined;

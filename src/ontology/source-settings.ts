@@ -1,5 +1,5 @@
 import { isCredentialName } from "../core/text/credentials.ts";
-import { quote } from "../core/text/quote.ts";
+import { mirrorProblem } from "./mirrors.ts";
 import { nameHint } from "./name-hint.ts";
 import { MEMBER_EXTRA, type Source } from "./resolver.ts";
 import { RESOLVERS } from "./resolvers/all.ts";
@@ -50,8 +50,8 @@ export function sourceOf(id: string, { sources, defaults }: SourcesFile, reportP
   for (const key of ["url", "base"]) reportSecret(String(extras[key] ?? ""), [...path, "extras", key], reportProblem);
   for (const [index, mirror] of mirrors.entries()) {
     reportSecret(mirror, [...path, "mirrors", String(index)], reportProblem);
-    if (/^http:/i.test(mirror))
-      reportProblem([...path, "mirrors", String(index)], `expected an https URL or a folder, found ${quote(mirror)}`);
+    const problem = mirrorProblem(mirror);
+    if (problem !== undefined) reportProblem([...path, "mirrors", String(index)], problem);
   }
   const texts = Object.entries(extras).map(([key, value]) => [key, String(value)] as const);
   return {

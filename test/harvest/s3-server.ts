@@ -1,6 +1,6 @@
 /**
  * An S3 service for tests: s3rver with additions. MD5 sums are required and checked, multipart uploads can be listed
- * and aborted, objects are listed in pages with their folders, and requests can be held.
+ * and aborted, the source of a copy is decoded as by AWS, objects are listed in pages with their folders, and requests can be held.
  */
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -147,6 +147,8 @@ async function startS3(t: TestContext): Promise<S3Server> {
       response.writeHead(400).end("<Error><Code>BadDigest</Code></Error>");
       return;
     }
+    const source = request.headers["x-amz-copy-source"];
+    if (typeof source === "string") request.headers["x-amz-copy-source"] = encodeURI(copySourceOf(source));
     handle(Object.assign(Readable.from([body]), requestFields(request)) as unknown as IncomingMessage, response);
   };
   await new Promise<void>(resolve => front.listen(0, "127.0.0.1", resolve));
@@ -157,6 +159,11 @@ async function startS3(t: TestContext): Promise<S3Server> {
   });
   const { port } = front.address() as AddressInfo;
   return Object.assign(server, { env: { ...server.env, AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${port}` } });
+}
+
+/** Bucket and key as AWS decodes them: a plus is a space. s3rver decodes with decodeURI, which leaves %2B as it is. */
+function copySourceOf(header: string): string {
+  return decodeURIComponent(header.replaceAll("+", " "));
 }
 
 /** What koa reads of a request. */

@@ -255,6 +255,19 @@ test("versions of another OntoPortal need no key of BioPortal", async t => {
   assert.match(listed.stdout, /^2026-02-01 +listed$/m);
 });
 
+test("versions with a wrong key say which key is wrong", async t => {
+  const server = await serve(t, (_request, response) => response.writeHead(401).end("{}"));
+  const { run, write } = await setUp(t, direct("/x.obo"));
+  await write(`sources:\n  x: { resolver: bioportal, extras: { base: "${server.origin}" } }\n`);
+  const { host } = new URL(server.origin);
+  const { exitCode, stderr } = await run("versions x");
+  assert.equal(
+    stderr,
+    `x: ${host} rejected the API key, or got none: configure the key of ${host} in identities.yaml (DOCSTOKG_IDENTITIES_YAML)\n`,
+  );
+  assert.equal(exitCode, 0);
+});
+
 test("prune keeps the last version whose file is undamaged", async t => {
   const { files, run, store } = await setUp(t, direct("/x.obo"));
   for (const version of ["2026-01-01", "2026-02-01"]) {

@@ -8,6 +8,8 @@ const BLOCK_BYTES = 100_000;
 /** Symbols that share one code table. */
 const GROUP_SIZE = 50;
 const OUTPUT_BYTES = 65_536;
+/** The format permits any number, but a length has only 20 values: an encoder needs at most 19 changes. */
+const LENGTH_CHANGES_MAX = 1000;
 const RUN_A = 0;
 const RUN_B = 1;
 
@@ -92,8 +94,9 @@ function readTable(bits: BitReader, symbolCount: number): HuffmanTable {
   const lengths = new Uint8Array(symbolCount);
   let length = bits.bits(5);
   for (let symbol = 0; symbol < symbolCount; symbol += 1) {
-    while (bits.bit() === 1) length += bits.bit() === 1 ? -1 : 1;
-    if (length < 1 || length > 20) throw new RangeError("impossible code length");
+    let changes = 0;
+    for (; bits.bit() === 1 && changes <= LENGTH_CHANGES_MAX; changes += 1) length += bits.bit() === 1 ? -1 : 1;
+    if (length < 1 || length > 20 || changes > LENGTH_CHANGES_MAX) throw new RangeError("impossible code length");
     lengths[symbol] = length;
   }
   return new HuffmanTable(lengths);

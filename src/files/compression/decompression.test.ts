@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { sampleText } from "../../../test/files/compression-sample.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
+import { ByteSource } from "./byte-source.ts";
+import { bunzip2 } from "./bzip2.ts";
 import { decompressed, type OwnPacking } from "./decompression.ts";
+import { unxz } from "./xz.ts";
 
 const fixtures = join(import.meta.dirname, "../../../test/fixtures/compression");
 const folder = temporaryFolder("compression");
@@ -106,6 +109,64 @@ test("xz: many blocks without content do not block the event loop", async () => 
   assert.ok(turns >= 500, `${turns} turns`);
 });
 
+/** The most packed bytes that a decoder reads between two pauses. */
+function longestStep(bytes: Uint8Array, decoder: typeof unxz): number {
+  const path = join(folder, "packed");
+  writeFileSync(path, bytes);
+  const fd = openSync(path, "r");
+  try {
+    const source = new ByteSource(fd);
+    let longest = 0;
+    let before = 0;
+    for (const _ of decoder(source)) {
+      longest = Math.max(longest, source.taken - before);
+      before = source.taken;
+    }
+    assert.equal(source.taken, bytes.length);
+    return Math.max(longest, source.taken - before);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+test("xz: long padding and a long index are read with pauses", () => {
+  const padded = Buffer.concat([xzOfEmptyBlocks(1), Buffer.alloc(2 ** 22), xzOfEmptyBlocks(1), Buffer.alloc(2 ** 21)]);
+  assert.ok(longestStep(padded, unxz) <= 2 ** 16 + 100);
+  assert.ok(longestStep(xzOfEmptyBlocks(50_000), unxz) <= 2 ** 16 + 100);
+});
+
+test("xz: an index that does not match the blocks is refused", async () => {
+  const index = (file: Buffer) => file.length - 12 - 8;
+  for (const change of [1, 2, 3]) {
+    const damaged = xzOfEmptyBlocks(1);
+    const at = index(damaged) + change;
+    damaged[at] = (damaged[at] ?? 0) + 1;
+    await assert.rejects(unpackedBytes(damaged, "xz"), /the index does not match the blocks/);
+  }
+});
+
+test("bzip2: a code length that changes again and again is refused before the rest is read", () => {
+  const start = "BZh9\x31\x41\x59\x26\x53\x59";
+  // A checksum, no randomising, the origin, one byte in the alphabet, two tables, one selector, the length 1.
+  const bits = [
+    "0".repeat(32 + 1 + 24),
+    `1${"0".repeat(15)}1${"0".repeat(15)}`,
+    "010",
+    "000000000000001",
+    "0",
+    "00001",
+  ].join("");
+  const endless = `${bits}${"1011".repeat(2 ** 20)}`;
+  const bytes = endless.match(/.{8}/g)?.map(byte => Number.parseInt(byte, 2)) ?? [];
+  const path = join(folder, "endless.bz2");
+  writeFileSync(path, Buffer.concat([Buffer.from(start, "latin1"), Buffer.from(bytes)]));
+  const fd = openSync(path, "r");
+  const source = new ByteSource(fd);
+  assert.throws(() => [...bunzip2(source)], /impossible code length/);
+  closeSync(fd);
+  assert.ok(source.taken < 10_000, `${source.taken} bytes`);
+});
+
 /** A stream without checksums, whose blocks are empty and have a dictionary of 64 MiB. */
 function xzOfEmptyBlocks(count: number): Buffer {
   const withCrc = (bytes: readonly number[]) => {
@@ -116,11 +177,13 @@ function xzOfEmptyBlocks(count: number): Buffer {
   };
   const block = [...withCrc([2, 0, 0x21, 1, 28, 0, 0, 0]), Buffer.alloc(4)];
   const blocks = Array.from({ length: count }, () => block).flat();
-  const index = [0, (count & 0x7f) | 0x80, count >>> 7, ...Array.from({ length: count }, () => [13, 0]).flat()];
+  const number = count < 128 ? [count] : [(count & 0x7f) | 0x80, ((count >>> 7) & 0x7f) | 0x80, count >>> 14];
+  const index = [0, ...number, ...Array.from({ length: count }, () => [13, 0]).flat()];
   while (index.length % 4 !== 0) index.push(0);
   const header = [Buffer.from("\xfd7zXZ\0", "latin1"), ...withCrc([0, 0])];
+  const sizeOfIndex = [0, 8, 16, 24].map(shift => ((index.length / 4) >>> shift) & 0xff);
   // The checksum of the footer stands before it.
-  const footer = [...withCrc([index.length / 4, 0, 0, 0, 0, 0]).reverse(), Buffer.from("YZ")];
+  const footer = [...withCrc([...sizeOfIndex, 0, 0]).reverse(), Buffer.from("YZ")];
   return Buffer.concat([...header, ...blocks, ...withCrc(index), ...footer]);
 }
 

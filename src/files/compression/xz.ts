@@ -9,6 +9,10 @@ const FOOTER = "YZ";
 const LZMA2_FILTER = 0x21;
 /** The format permits 9 bytes of 7 bits. With 7 bytes every number is exact here, and no file is larger than 2^49 bytes. */
 const NUMBER_BYTES_MAX = 7;
+/** How many bytes of padding or of an index are read before the caller can pause. The format limits neither of them. */
+const PAUSE_BYTES = 65_536;
+/** Two numbers of an index have at most this length. */
+const ENTRY_BYTES_MAX = 2 * NUMBER_BYTES_MAX;
 
 /** Checksum of the unpacked bytes of a block. */
 interface BlockCheck {
@@ -41,7 +45,7 @@ type DictionaryOf = (length: number) => Buffer;
 
 /**
  * Unpacks xz streams that follow each other, chunk by chunk. Throws a RangeError when the file is damaged, and for
- * filters other than LZMA2. A chunk may be empty, so that the caller can pause after a block without content.
+ * filters other than LZMA2. A chunk may be empty, so that the caller can pause where there is no content.
  */
 export function* unxz(bytes: ByteSource): Generator<Buffer> {
   // One buffer for all blocks. With a new one for each, 100 kB of tiny blocks would take 10 seconds.
@@ -53,15 +57,24 @@ export function* unxz(bytes: ByteSource): Generator<Buffer> {
   do {
     yield* unpackStream(bytes, dictionaryOf);
     yield Buffer.alloc(0);
-    skipPadding(bytes);
+    yield* skipPadding(bytes);
   } while (!bytes.isAtEnd);
 }
 
-/** The sizes of a block, as the index repeats them. */
-interface BlockSizes {
-  /** Header, data and checksum, without padding. */
-  readonly unpadded: number;
-  readonly unpacked: number;
+/** The sizes of all blocks, as the index repeats them. They are hashed, because a file can have millions of blocks. */
+class BlockSizes {
+  readonly #hash = createHash("sha256");
+  count = 0;
+
+  /** @param unpadded header, data and checksum, without padding */
+  add(unpadded: number, unpacked: number): void {
+    this.count += 1;
+    this.#hash.update(`${unpadded} ${unpacked}\n`);
+  }
+
+  digest(): string {
+    return this.#hash.digest("hex");
+  }
 }
 
 function* unpackStream(bytes: ByteSource, dictionaryOf: DictionaryOf): Generator<Buffer> {
@@ -70,13 +83,13 @@ function* unpackStream(bytes: ByteSource, dictionaryOf: DictionaryOf): Generator
   expectCrc(bytes, flags);
   const check = flags[0] === 0 ? CHECKS.get(flags[1] ?? 0) : undefined;
   if (check === undefined) throw new RangeError("unknown kind of checksum");
-  const blocks: BlockSizes[] = [];
+  const blocks = new BlockSizes();
   let size = bytes.next();
   for (; size !== 0; size = bytes.next()) {
-    blocks.push(yield* unpackBlock(bytes, (size + 1) * 4, check, dictionaryOf));
+    yield* unpackBlock(bytes, (size + 1) * 4, check, dictionaryOf, blocks);
     yield Buffer.alloc(0);
   }
-  const indexBytes = readIndex(bytes, blocks);
+  const indexBytes = yield* readIndex(bytes, blocks);
   const crc = bytes.take(4);
   const footer = bytes.take(6);
   if (!crc.equals(littleEndian(crc32(footer)))) throw new RangeError("checksum mismatch in the footer");
@@ -90,7 +103,8 @@ function* unpackBlock(
   headerBytes: number,
   [checkBytes, makeCheck]: readonly [number, () => BlockCheck],
   dictionaryOf: DictionaryOf,
-): Generator<Buffer, BlockSizes> {
+  blocks: BlockSizes,
+): Generator<Buffer> {
   const startedAt = bytes.taken - 1;
   const header = Buffer.concat([Buffer.from([headerBytes / 4 - 1]), bytes.take(headerBytes - 5)]);
   expectCrc(bytes, header);
@@ -108,7 +122,7 @@ function* unpackBlock(
     throw new RangeError("the size of a block differs from its header");
   expectZeros(bytes, (4 - (packed % 4)) % 4);
   if (!bytes.take(checkBytes).equals(check.digest())) throw new RangeError("checksum mismatch");
-  return { unpadded: dataAt - startedAt + packed + checkBytes, unpacked };
+  blocks.add(dataAt - startedAt + packed + checkBytes, unpacked);
 }
 
 interface BlockHeader {
@@ -134,21 +148,32 @@ function readBlockHeader(header: Buffer): BlockHeader {
   return { dictionaryLength, packedBytes, unpackedBytes };
 }
 
-/** Compares the index with the blocks. Returns its size in bytes. */
-function readIndex(bytes: ByteSource, blocks: readonly BlockSizes[]): number {
-  const read: number[] = [0];
+/** Compares the index with the blocks. Returns its size in bytes. Its first byte, a zero, has been taken. */
+function* readIndex(bytes: ByteSource, blocks: BlockSizes): Generator<Buffer, number> {
+  const startedAt = bytes.taken - 1;
+  // A file can have many streams with a short index each.
+  const read = Buffer.alloc(Math.min(PAUSE_BYTES, ENTRY_BYTES_MAX * (blocks.count + 2)));
+  let filled = 1;
+  let crc = 0;
   const next = () => {
     const byte = bytes.next();
-    read.push(byte);
+    read[filled++] = byte;
     return byte;
   };
-  const isSame =
-    readNumber(next) === blocks.length &&
-    blocks.every(({ unpadded, unpacked }) => readNumber(next) === unpadded && readNumber(next) === unpacked);
-  if (!isSame) throw new RangeError("the index does not match the blocks");
-  while (read.length % 4 !== 0) if (next() !== 0) throw new RangeError("the index is damaged");
-  expectCrc(bytes, Buffer.from(read));
-  return read.length + 4;
+  if (readNumber(next) !== blocks.count) throw new RangeError("the index does not match the blocks");
+  const listed = new BlockSizes();
+  while (listed.count < blocks.count) {
+    listed.add(readNumber(next), readNumber(next));
+    if (filled + ENTRY_BYTES_MAX <= read.length) continue;
+    crc = crc32(read.subarray(0, filled), crc);
+    filled = 0;
+    yield Buffer.alloc(0);
+  }
+  if (listed.digest() !== blocks.digest()) throw new RangeError("the index does not match the blocks");
+  while ((bytes.taken - startedAt) % 4 !== 0) if (next() !== 0) throw new RangeError("the index is damaged");
+  crc = crc32(read.subarray(0, filled), crc);
+  if (!bytes.take(4).equals(littleEndian(crc))) throw new RangeError("checksum mismatch in a header");
+  return bytes.taken - startedAt;
 }
 
 /** Seven bits in each byte, the lowest first; the highest bit says that another byte follows. */
@@ -171,8 +196,11 @@ function expectZeros(bytes: ByteSource, count: number): void {
 }
 
 /** Streams may be followed by zeros, four at a time. */
-function skipPadding(bytes: ByteSource): void {
-  while (!bytes.isAtEnd && bytes.peek() === 0) expectZeros(bytes, 4);
+function* skipPadding(bytes: ByteSource): Generator<Buffer> {
+  for (let skipped = 4; bytes.peek() === 0; skipped += 4) {
+    expectZeros(bytes, 4);
+    if (skipped % PAUSE_BYTES === 0) yield Buffer.alloc(0);
+  }
 }
 
 function littleEndian(value: number): Buffer {

@@ -154,7 +154,8 @@ export class S3Folder {
   async copy(from: string, to: string): Promise<void> {
     const { client, module } = this.#connection;
     const { Bucket, Key } = this.#target(from);
-    const CopySource = encodeURI(`${Bucket}/${Key}`);
+    // The service decodes a plus as a space, so each segment is encoded completely.
+    const CopySource = [Bucket, ...Key.split("/")].map(encodeURIComponent).join("/");
     try {
       await client.send(new module.CopyObjectCommand({ ...this.#target(to), CopySource }));
     } catch (error) {

@@ -284,7 +284,7 @@ export class Downloads {
     const attempt: AttemptRecord = { step, resolver, url, status, reason, bytes, sha256, elapsedMs };
     const recorded = await finishDownload(manifest, fileStore, run, work.id, reason, downloaded, attempt);
     if (metadata !== undefined && ofSeveral !== "further")
-      await withDiskErrors(fileStore.name, () => writeMetadata(fileStore, recorded, work, metadata));
+      await withDiskErrors(fileStore.name, () => writeMetadata(fileStore, manifest.files, recorded, work, metadata));
     return { kind: "stored", reason, downloaded: recorded, attempt };
   }
 

@@ -1,7 +1,7 @@
 import { sha256Of } from "../../files/file-hash.ts";
 import { bibtexEntry, cslItem } from "../export/citation.ts";
 import type { ListedWork } from "../manifest/manifest.ts";
-import type { DownloadedFile } from "../manifest/manifest-files.ts";
+import type { DownloadedFile, ManifestFiles } from "../manifest/manifest-files.ts";
 import { redactedUrl } from "../redacted-url.ts";
 import type { FileStore } from "../storage/file-store.ts";
 import { isPathOfWork, type Layout, stemOf } from "./layout.ts";
@@ -30,6 +30,7 @@ export interface MetadataSettings {
  */
 export async function writeMetadata(
   fileStore: Pick<FileStore, "writeText">,
+  manifestFiles: Pick<ManifestFiles, "newPartName">,
   file: Pick<DownloadedFile, "path" | "sha256" | "role">,
   work: Pick<ListedWork, "key" | "ids" | "metadata" | "sources">,
   { format, layout }: MetadataSettings,
@@ -42,5 +43,6 @@ export async function writeMetadata(
       ? bibtexEntry(cited)
       : `${JSON.stringify(format === "csl" ? cslItem(cited) : { key, ids, metadata, sources }, undefined, 2)}\n`;
   const suffix = isPathOfWork(layout, work, file) ? "" : `~${sha256Of(key).slice(0, HASH_DIGITS)}`;
-  await fileStore.writeText(`${stemOf(file.path)}${suffix}.${EXTENSIONS[format]}`, text);
+  const path = `${stemOf(file.path)}${suffix}.${EXTENSIONS[format]}`;
+  await fileStore.writeText(path, text, manifestFiles.newPartName());
 }

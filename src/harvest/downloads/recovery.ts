@@ -22,7 +22,7 @@ export async function recoverParts(
     if (destination !== undefined && (await finishMove(fileStore, file, destination))) {
       const recorded = await finishDownload(manifest, fileStore, run, work, "ok", destination);
       if (metadata !== undefined && recorded.ofSeveral !== "further")
-        await writeMetadata(fileStore, recorded, await manifest.reports.workRecord(work), metadata);
+        await writeMetadata(fileStore, manifest.files, recorded, await manifest.reports.workRecord(work), metadata);
       if (recorded.ofSeveral === undefined) doneWorks += 1;
     } else if (validator === undefined) {
       await manifest.files.deletePart(urlHash, work);

@@ -137,8 +137,11 @@ test("metadata is written beside the file, without secrets", async () => {
   const folder = temporaryFolder("metadata");
   const work = { id: 1, ...CITED, key: "doi:a", ids: { url: "https://x.example/a?token=Sesame" } };
   const fileStore = new FolderStore(folder);
+  await fileStore.prepare();
   const file = { path: "doi_a.pdf", sha256: "ab".repeat(32) };
-  for (const format of METADATA_FORMATS) await writeMetadata(fileStore, file, work, { format, layout: "flat" });
+  const manifestFiles = { newPartName: () => "1.part" };
+  for (const format of METADATA_FORMATS)
+    await writeMetadata(fileStore, manifestFiles, file, work, { format, layout: "flat" });
   for (const name of ["doi_a.json", "doi_a.csl.json", "doi_a.bib"]) {
     const text = readFileSync(join(folder, name), "utf8");
     assert.match(text, /Lovelace/);

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { DownloadError, messageOf } from "../../errors.ts";
 import { sha256Of } from "../../files/file-hash.ts";
@@ -65,8 +64,7 @@ export class CustomStore implements FileStore {
     return this.#use(`delete ${path} from`, storage => storage.delete(path));
   }
 
-  async writeText(path: string, text: string): Promise<void> {
-    const part = `${randomUUID()}.text`;
+  async writeText(path: string, text: string, part: string): Promise<void> {
     const file = this.parts.pathOf(part);
     await writeFile(file, text);
     try {

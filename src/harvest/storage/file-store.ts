@@ -52,8 +52,11 @@ export interface FileStore {
   /** Gives a changed file another name, so that its name is free. */
   setAside(path: string): Promise<void>;
   deleteFile(path: string): Promise<void>;
-  /** Writes a small text beside a file, complete or not at all. */
-  writeText(path: string, text: string): Promise<void>;
+  /**
+   * Writes a small text beside a file, complete or not at all.
+   * @param part a new name of a partial file, for the text until it is stored. If the process dies, recovery deletes it.
+   */
+  writeText(path: string, text: string, part: string): Promise<void>;
   /** The absolute path or URL of a file. */
   locationOf(path: string): string;
   /** Aborts uploads. A later run stores their files. */

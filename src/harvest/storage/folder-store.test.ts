@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { truncateSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { sha256 } from "../../../test/harvest/kit.ts";
+import { eventually, sha256 } from "../../../test/harvest/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { FolderStore } from "./folder-store.ts";
 
@@ -20,4 +22,25 @@ test("a path is free if it has no file or one with the same bytes, and a file of
   writeFileSync(join(folder, "a~3.pdf"), "same");
   assert.equal(await store.availablePath("a.pdf", file), "a~3.pdf");
   assert.equal(await store.availablePath("b.pdf", file, 2), "b~2.pdf");
+});
+
+/** Writes a text again and again. */
+const WRITER = `
+  const { FolderStore } = await import("${new URL("folder-store.ts", import.meta.url)}");
+  const store = new FolderStore(process.argv[1]);
+  await store.prepare();
+  const text = "x".repeat(2 ** 24);
+  for (let number = 1; ; number += 1) await store.writeText("a.json", text, number + ".part");
+`;
+
+test("a process that dies while it writes a text leaves nothing beside the finished files", async t => {
+  const folder = temporaryFolder("harvest");
+  const writer = spawn(process.execPath, ["--input-type=module", "-e", WRITER, folder], { stdio: "inherit" });
+  t.after(() => writer.kill("SIGKILL"));
+  const finished = new Set([".parts", "a.json"]);
+  const drafts = () => readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(name => !finished.has(name));
+  await eventually(() => drafts().length > 0);
+  writer.kill("SIGKILL");
+  await once(writer, "close");
+  for (const draft of drafts()) assert.match(draft, /^\.parts.\d+\.part$/);
 });

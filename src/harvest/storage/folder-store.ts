@@ -76,8 +76,8 @@ export class FolderStore implements FileStore {
     await rm(this.locationOf(path), { force: true });
   }
 
-  async writeText(path: string, text: string): Promise<void> {
-    await writeAtomically(this.locationOf(path), text);
+  async writeText(path: string, text: string, part: string): Promise<void> {
+    await writeAtomically(this.locationOf(path), text, this.parts.pathOf(part));
   }
 
   locationOf(path: string): string {

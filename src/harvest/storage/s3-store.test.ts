@@ -98,6 +98,27 @@ test("damage of objects is found by their bytes, and a changed object can be set
   );
 });
 
+test("each changed copy of an object that is set aside is kept, with a number from the second on", async t => {
+  const { s3, folder } = await s3For(t);
+  const store = await fileStoreFor(OUT, join(folder, "m.sqlite"), systemTime);
+  t.after(() => store.close());
+  await store.prepare();
+  const bytes = pdf("a");
+  const path = keyOf(bytes).slice("harvest/2026/".length);
+  for (const damage of ["first", "second", "third"]) {
+    writeFileSync(store.parts.pathOf("1.part"), bytes);
+    await store.store({ path, sha256: sha256(bytes), part: "1.part", mediaType: "application/pdf" });
+    await s3.damage(keyOf(bytes), { bytes: damage });
+    await store.setAside(path);
+  }
+  const aside = ["changed", "changed-2", "changed-3"].map(ending => `${keyOf(bytes)}.${ending}`);
+  assert.deepEqual(s3.keys(), aside);
+  assert.deepEqual(
+    aside.map(key => s3.bytesOf(key).toString()),
+    ["first", "second", "third"],
+  );
+});
+
 const CHILD = `
   const [folder, origin] = process.argv.slice(1);
   const { harvest } = await import("${new URL("../../harvest.ts", import.meta.url)}");

@@ -83,7 +83,10 @@ class S3Store implements FileStore {
   }
 
   async setAside(path: string): Promise<void> {
-    await this.#remote.copy(path, `${path}.changed`);
+    let target = `${path}.changed`;
+    for (let number = 2; (await this.#remote.head(target)) !== undefined; number += 1)
+      target = `${path}.changed-${number}`;
+    await this.#remote.copy(path, target);
     await this.#remote.delete(path);
   }
 

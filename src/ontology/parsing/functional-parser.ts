@@ -1,3 +1,4 @@
+import { BlankNodes, ONTOLOGY_NODE } from "./blank-nodes.ts";
 import type { FileParser } from "./file-parser.ts";
 import { checkDepth } from "./limits.ts";
 import { AXIOMS, ENTITY_TYPES, emitAxiom, emitValue, iriOf, type Operand } from "./owl-axiom.ts";
@@ -44,7 +45,7 @@ export class FunctionalParser implements FileParser {
   #headerIris: string[] = [];
   /** Whether the datatype after `^^` comes next. */
   #isDatatypeNext = false;
-  #blanks = 0;
+  readonly #blanks = new BlankNodes();
 
   constructor(onStatement: OnStatement, base: string) {
     this.#onStatement = onStatement;
@@ -154,7 +155,7 @@ export class FunctionalParser implements FileParser {
   /** The IRIs of the ontology are complete when its first part begins. */
   #startOntology(): void {
     if (this.#ontology !== "") return;
-    const [iri = "_:ontology", versionIri] = this.#headerIris;
+    const [iri = ONTOLOGY_NODE, versionIri] = this.#headerIris;
     this.#ontology = iri;
     this.#onStatement(iri, RDF_TYPE, OWL_ONTOLOGY, "iri", "", "");
     if (versionIri !== undefined) this.#onStatement(iri, OWL_VERSION_IRI, versionIri, "iri", "", "");
@@ -183,10 +184,7 @@ export class FunctionalParser implements FileParser {
     } else if (name === "Annotation") {
       if (iri !== undefined && second !== undefined) emitValue(this.#ontology, iri, second, this.#onStatement);
     } else {
-      emitAxiom(name, count > operands.length ? [] : operands, this.#onStatement, () => {
-        this.#blanks += 1;
-        return `_:b${this.#blanks}`;
-      });
+      emitAxiom(name, count > operands.length ? [] : operands, this.#onStatement, this.#blanks);
     }
   }
 

@@ -24,6 +24,9 @@ export class JsonFileParser implements FileParser {
     this.#splitter = new JsonSplitter({
       descends: (path, container) => this.#descends(path, container),
       value: (path, value) => this.#value(path, value),
+      end: path => {
+        if (this.format === "obographs") this.#obographs.endContainer(path);
+      },
     });
   }
 

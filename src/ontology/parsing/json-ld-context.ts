@@ -2,6 +2,7 @@
  * Contexts of JSON-LD 1.1 (https://www.w3.org/TR/json-ld11-api/#context-processing-algorithm): which IRI a term stands
  * for, and how its values are read.
  */
+import { blankNodeOf } from "./blank-nodes.ts";
 import { IriBase, isAbsoluteIri } from "./iri-base.ts";
 import { isObject, type JsonObject, listOf, memberOf, textOf } from "./json-values.ts";
 import { checkBase, checkNamespace } from "./limits.ts";
@@ -71,9 +72,9 @@ export class JsonLdContext {
     return expand(value, this, name => this.term(name), true);
   }
 
-  /** The IRI of a value of `@id`, relative to the document. */
+  /** The IRI or blank node of a value of `@id`, relative to the document. */
   documentIri(value: string): string {
-    if (value.startsWith("_:")) return value;
+    if (value.startsWith("_:")) return blankNodeOf(value.slice(2));
     return this.base.resolve(expand(value, this, name => this.term(name), false) ?? value);
   }
 }

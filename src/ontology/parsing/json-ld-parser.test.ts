@@ -41,7 +41,7 @@ test("terms, prefixes, types, languages and lists are expanded", async () => {
     await statements(document),
     [
       '<http://ex/a> <http://ex/age> "3"^^<http://www.w3.org/2001/XMLSchema#integer> .',
-      "<http://ex/a> <http://ex/items> _:j1 .",
+      "<http://ex/a> <http://ex/items> _:b1 .",
       "<http://ex/a> <http://ex/knows> <http://base.example/b> .",
       '<http://ex/a> <http://ex/label> "Haus"@de .',
       '<http://ex/a> <http://ex/label> "house"@en .',
@@ -51,10 +51,10 @@ test("terms, prefixes, types, languages and lists are expanded", async () => {
       `<http://ex/a> <urn:v:nested> "1.5"^^<${XSD}decimal> .`,
       '<http://ex/a> <urn:v:text> "y"@en .',
       "<http://ex/c> <http://ex/hasPart> <http://ex/a> .",
-      `_:j1 <${RDF}first> "1"^^<${XSD}integer> .`,
-      `_:j1 <${RDF}rest> _:j2 .`,
-      `_:j2 <${RDF}first> "true"^^<${XSD}boolean> .`,
-      `_:j2 <${RDF}rest> <${RDF}nil> .`,
+      `_:b1 <${RDF}first> "1"^^<${XSD}integer> .`,
+      `_:b1 <${RDF}rest> _:b2 .`,
+      `_:b2 <${RDF}first> "true"^^<${XSD}boolean> .`,
+      `_:b2 <${RDF}rest> <${RDF}nil> .`,
     ].sort(),
   );
 });

@@ -1,5 +1,6 @@
 /** JSON-LD 1.1: nodes are expanded one by one into statements. */
 
+import { BlankNodes, nodeOf } from "./blank-nodes.ts";
 import { IriBase } from "./iri-base.ts";
 import { contextOf, isKeyword, JsonLdContext, type TermDefinition } from "./json-ld-context.ts";
 import { isObject, type JsonObject, listOf, memberOf, textOf } from "./json-values.ts";
@@ -20,7 +21,7 @@ export class JsonLdParser {
   #waiting: unknown[] = [];
   /** The members of the root object, without `@context` and `@graph`. */
   readonly #root: Record<string, unknown> = Object.create(null);
-  #blanks = 0;
+  readonly #blanks = new BlankNodes();
   /** Set when a context is not known: then only the syntax of the JSON is checked. */
   note: string | undefined;
 
@@ -93,11 +94,11 @@ export class JsonLdParser {
     for (const [, iri, value] of entries) {
       if (iri === "@id") id = context.documentIri(textOf(value, "@id") ?? "");
     }
-    const subject = id ?? this.#newBlank();
+    const subject = id ?? this.#blanks.next();
     for (const type of types) {
       const name = textOf(type, "@type") ?? "";
       const iri = own.vocabIri(name) ?? name;
-      if (iri.includes(":")) this.#emitObject(subject, RDF_TYPE, iri);
+      if (iri.includes(":")) this.#emitObject(subject, RDF_TYPE, nodeOf(iri));
     }
     for (const [key, value] of Object.entries(node)) this.#emitMember(subject, key, value, context, own);
     return subject;
@@ -110,7 +111,7 @@ export class JsonLdParser {
     else if (iri === "@reverse") {
       for (const [name, nodes] of Object.entries(isObject(value) ? value : {})) {
         const predicate = context.vocabIri(name);
-        if (predicate?.includes(":")) this.#emitReverse(subject, predicate, nodes, context);
+        if (predicate !== undefined && isProperty(predicate)) this.#emitReverse(subject, predicate, nodes, context);
       }
     } else if (iri === "@nest") {
       for (const nest of listOf(value)) {
@@ -118,8 +119,7 @@ export class JsonLdParser {
         for (const [name, inner] of Object.entries(nest)) this.#emitMember(subject, name, inner, context, own);
       }
     }
-    // A property without an IRI is not part of the graph.
-    if (isKeyword(iri) || !iri.includes(":") || iri.startsWith("_:")) return;
+    if (!isProperty(iri)) return;
     const term = context.term(key);
     const inner = term?.context === undefined ? own : contextOf(own, term.context, this.#initial);
     if (term?.isReverse) this.#emitReverse(subject, iri, value, inner);
@@ -148,7 +148,7 @@ export class JsonLdParser {
     } else if (isObject(value)) this.#emitObjectValue(subject, predicate, value, term, context);
     else if (typeof value === "string" && (term?.type === "@id" || term?.type === "@vocab")) {
       const iri = term.type === "@vocab" ? context.vocabIri(value) : undefined;
-      this.#emitObject(subject, predicate, iri ?? context.documentIri(value));
+      this.#emitObject(subject, predicate, iri === undefined ? context.documentIri(value) : nodeOf(iri));
     } else {
       const type = term?.type === undefined || term.type.startsWith("@") ? "" : term.type;
       const language = type === "" && typeof value === "string" ? (term?.language ?? context.language) : "";
@@ -191,7 +191,7 @@ export class JsonLdParser {
     let last = "";
     for (const item of items) {
       if (item === null) continue;
-      const cell = this.#newBlank();
+      const cell = this.#blanks.next();
       if (head === undefined) head = cell;
       else this.#emitObject(last, `${RDF}rest`, cell);
       if (Array.isArray(item)) this.#emitObject(cell, `${RDF}first`, this.#emitList(item, term, context));
@@ -212,11 +212,6 @@ export class JsonLdParser {
 
   #emitObject(subject: string, predicate: string, node: string): void {
     this.#onStatement(subject, predicate, node, nodeKind(node), "", "");
-  }
-
-  #newBlank(): string {
-    this.#blanks += 1;
-    return `_:j${this.#blanks}`;
   }
 }
 
@@ -251,6 +246,11 @@ function itemsOf(value: unknown, term: TermDefinition | undefined): readonly unk
   }
   if (containers.has("@graph") && memberOf(value, "@id") === undefined) return Object.values(value).flatMap(listOf);
   return containers.has("@index") ? Object.values(value).flatMap(listOf) : listOf(value);
+}
+
+/** A property without an IRI is not part of the graph. */
+function isProperty(iri: string): boolean {
+  return !isKeyword(iri) && iri.includes(":") && !iri.startsWith("_:");
 }
 
 function isListObject(value: unknown): boolean {

@@ -6,6 +6,8 @@ export interface JsonSplitterHandler {
   descends(path: readonly string[], container: "object" | "list"): boolean;
   /** A complete value. `path` is valid only during the call. */
   value(path: readonly string[], value: unknown): void;
+  /** The end of a container whose values were passed one by one. `path` is valid only during the call. */
+  end?(path: readonly string[]): void;
 }
 
 interface Container {
@@ -68,6 +70,7 @@ export class JsonSplitter {
     const isEnd = code === (top.isObject ? CLOSE_BRACE : CLOSE_BRACKET);
     if (isEnd && (top.next === "first" || top.next === "comma")) {
       this.#containers.pop();
+      this.#handler.end?.(this.#path);
       this.#endValue();
       return at + 1;
     }

@@ -1,3 +1,4 @@
+import { BlankNodes, ONTOLOGY_NODE } from "./blank-nodes.ts";
 import { emitRestriction } from "./owl-axiom.ts";
 import {
   ANNOTATION_PROPERTY,
@@ -46,7 +47,7 @@ const PARTS_MAX = 5;
 /** Collects the items of a section up to each comma, and emits the statements of those that relate names. */
 export class ManchesterFrames {
   readonly #onStatement: OnStatement;
-  #ontologyIri = "_:ontology";
+  #ontologyIri = ONTOLOGY_NODE;
   #frame = "";
   #section = "";
   #subject = "";
@@ -56,7 +57,7 @@ export class ManchesterFrames {
   #count = 0;
   #depth = 0;
   #previous: ManchesterPart | undefined;
-  #blanks = 0;
+  readonly #blanks = new BlankNodes();
   axioms = 0;
 
   constructor(onStatement: OnStatement) {
@@ -114,7 +115,7 @@ export class ManchesterFrames {
     this.#parts = [];
     this.#count = 0;
     this.#previous = undefined;
-    if (section === "" && this.#frame !== "Import") this.#subject = this.#frame === "Ontology" ? "_:ontology" : "";
+    if (section === "" && this.#frame !== "Import") this.#subject = this.#frame === "Ontology" ? ONTOLOGY_NODE : "";
   }
 
   /** Two names or texts without an operator between them occur only in pairs. */
@@ -171,8 +172,7 @@ export class ManchesterFrames {
     if (count === 1 && first?.type === "name") this.#emitIri(this.#subject, predicate, first.value);
     const isSome = count === 3 && operator?.value === "some" && operator.type === "word" && section === "SubClassOf";
     if (isSome && first?.type === "name" && filler?.type === "name") {
-      this.#blanks += 1;
-      emitRestriction(this.#subject, first.value, filler.value, this.#onStatement, `_:b${this.#blanks}`);
+      emitRestriction(this.#subject, first.value, filler.value, this.#onStatement, this.#blanks.next());
     }
   }
 

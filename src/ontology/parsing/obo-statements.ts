@@ -1,3 +1,4 @@
+import { BlankNodes, nodeOf, ONTOLOGY_NODE } from "./blank-nodes.ts";
 import { checkNamespace } from "./limits.ts";
 import { plainValue, quotedText, unescaped, wordsOf } from "./obo-value.ts";
 import { emitRestriction } from "./owl-axiom.ts";
@@ -21,7 +22,7 @@ import {
   SUB_PROPERTY_OF,
   XSD_BOOLEAN,
 } from "./rdf-vocabulary.ts";
-import type { OnStatement } from "./statement.ts";
+import { nodeKind, type OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 
 const DCTERMS = "http://purl.org/dc/terms/";
@@ -50,7 +51,7 @@ export class OboStatements {
   #header: (readonly [tag: string, value: string])[] | undefined = [];
   #ontology = "";
   #stanza = "";
-  #blanks = 0;
+  readonly #blanks = new BlankNodes();
 
   constructor(onStatement: OnStatement) {
     this.#onStatement = onStatement;
@@ -157,8 +158,7 @@ export class OboStatements {
   #relationship(subject: string, text: string): void {
     const [relation, target] = wordsOf(text);
     if (relation === undefined || target === undefined) throw new SyntaxProblem("relationship without a target");
-    this.#blanks += 1;
-    emitRestriction(subject, this.#iri(relation), this.#iri(target), this.#onStatement, `_:b${this.#blanks}`);
+    emitRestriction(subject, this.#iri(relation), this.#iri(target), this.#onStatement, this.#blanks.next());
   }
 
   #propertyValue(subject: string, text: string): void {
@@ -179,7 +179,7 @@ export class OboStatements {
   }
 
   #ontologyIri(): string {
-    if (this.#ontology === "") return "_:ontology";
+    if (this.#ontology === "") return ONTOLOGY_NODE;
     return isUrl(this.#ontology) ? this.#ontology : `${OBO}${this.#ontology}.owl`;
   }
 
@@ -196,11 +196,11 @@ export class OboStatements {
     const namespace = this.#prefixes.get(plain.slice(0, colon));
     return namespace === undefined
       ? `${OBO}${plain.slice(0, colon)}_${plain.slice(colon + 1)}`
-      : namespace + plain.slice(colon + 1);
+      : nodeOf(namespace + plain.slice(colon + 1));
   }
 
   #emitIri(subject: string, predicate: string, iri: string): void {
-    this.#onStatement(subject, predicate, iri, "iri", "", "");
+    this.#onStatement(subject, predicate, iri, nodeKind(iri), "", "");
   }
 
   #emitText(subject: string, predicate: string, text: string): void {

@@ -1,3 +1,4 @@
+import { BlankNodes, nodeOf } from "./blank-nodes.ts";
 import { isObject, listOf, memberOf, textOf } from "./json-values.ts";
 import { emitRestriction } from "./owl-axiom.ts";
 import {
@@ -38,7 +39,7 @@ export class ObographsParser {
   #graphId = "";
   #hasGraphId = false;
   #meta: unknown;
-  #blanks = 0;
+  readonly #blanks = new BlankNodes();
   nodes = 0;
 
   constructor(onStatement: OnStatement) {
@@ -65,6 +66,14 @@ export class ObographsParser {
       this.#meta = value;
       if (this.#hasGraphId) this.#emitMeta();
     } else if (part === "nodes" || part === "edges") throw new SyntaxProblem(`"${part}" is not a list`);
+  }
+
+  /** @param path of an object or a list whose values were passed one by one. */
+  endContainer(path: readonly string[]): void {
+    if (path.length !== 2) return;
+    this.#graphId = "";
+    this.#hasGraphId = false;
+    this.#meta = undefined;
   }
 
   #openGraph(id: string): void {
@@ -99,7 +108,7 @@ export class ObographsParser {
     if (label !== undefined) this.#emitText(id, RDFS_LABEL, label);
     const meta = memberOf(node, "meta");
     if (memberOf(meta, "deprecated") === true)
-      this.#onStatement(id, OWL_DEPRECATED, "true", "literal", "", XSD_BOOLEAN);
+      this.#onStatement(nodeOf(id), OWL_DEPRECATED, "true", "literal", "", XSD_BOOLEAN);
     const definition = memberOf(memberOf(meta, "definition"), "val");
     if (typeof definition === "string") this.#emitText(id, DEFINITION, definition);
     for (const synonym of listOf(memberOf(meta, "synonyms"))) {
@@ -121,17 +130,15 @@ export class ObographsParser {
     if (!subject || !predicate || !object) throw new SyntaxProblem("an edge has no sub, pred or obj");
     const known = PREDICATES.get(predicate);
     if (known !== undefined) this.#emitIri(subject, known, object);
-    else {
-      this.#blanks += 1;
-      emitRestriction(subject, predicate, object, this.#onStatement, `_:b${this.#blanks}`);
-    }
+    else emitRestriction(nodeOf(subject), predicate, nodeOf(object), this.#onStatement, this.#blanks.next());
   }
 
   #emitIri(subject: string, predicate: string, iri: string): void {
-    this.#onStatement(subject, predicate, iri, nodeKind(iri), "", "");
+    const object = nodeOf(iri);
+    this.#onStatement(nodeOf(subject), predicate, object, nodeKind(object), "", "");
   }
 
   #emitText(subject: string, predicate: string, text: string): void {
-    this.#onStatement(subject, predicate, text, "literal", "", "");
+    this.#onStatement(nodeOf(subject), predicate, text, "literal", "", "");
   }
 }

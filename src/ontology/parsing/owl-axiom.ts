@@ -2,6 +2,7 @@
  * The axioms of OWL 2, which have the same names in OWL/XML and in functional syntax. An axiom that relates named terms
  * gives statements. One with a larger class expression is counted, but gives none.
  */
+import type { BlankNodes } from "./blank-nodes.ts";
 import {
   ANNOTATION_PROPERTY,
   NAMED_INDIVIDUAL,
@@ -71,7 +72,7 @@ export function emitAxiom(
   name: string,
   operands: readonly Operand[],
   onStatement: OnStatement,
-  newBlank: () => string,
+  blanks: BlankNodes,
 ): void {
   const [first, second, third] = operands;
   if (name === "Declaration") {
@@ -96,7 +97,7 @@ export function emitAxiom(
   const predicate = BINARY[name];
   if (predicate === undefined || operands.length > 2) return;
   if (second.kind === "some" && name === "SubClassOf") {
-    emitRestriction(left, second.property, second.filler, onStatement, newBlank());
+    emitRestriction(left, second.property, second.filler, onStatement, blanks.next());
   } else emitValue(left, predicate, second, onStatement);
 }
 

@@ -1,3 +1,4 @@
+import { nodeOf } from "./blank-nodes.ts";
 import { IriBase } from "./iri-base.ts";
 import { checkNamespace } from "./limits.ts";
 import { OWL, RDF, RDFS, XSD } from "./rdf-vocabulary.ts";
@@ -32,13 +33,13 @@ export class OwlPrefixes {
 
   /**
    * The IRI of an abbreviated name, or a blank node for `_:name`. Manchester syntax may leave out the colon of the empty
-   * prefix. The letter n keeps blank nodes of the file apart from those of restrictions.
+   * prefix.
    */
   expand(name: string): string {
-    if (name.startsWith("_:")) return `_:n${name.slice(2)}`;
+    if (name.startsWith("_:")) return nodeOf(name);
     const colon = name.indexOf(":") + 1;
     const namespace = this.#namespaces.get(colon === 0 ? ":" : name.slice(0, colon));
     if (namespace === undefined) throw new SyntaxProblem(`undeclared prefix in ${JSON.stringify(name.slice(0, 80))}`);
-    return namespace + name.slice(colon);
+    return nodeOf(namespace + name.slice(colon));
   }
 }

@@ -1,3 +1,4 @@
+import { BlankNodes, blankNodeOf, nodeOf, ONTOLOGY_NODE } from "./blank-nodes.ts";
 import { IriBase } from "./iri-base.ts";
 import { checkBase, checkNamespace } from "./limits.ts";
 import { AXIOMS, ENTITY_TYPES, emitAxiom, emitValue, iriOf, type Operand } from "./owl-axiom.ts";
@@ -32,8 +33,8 @@ export class OwlXmlParser implements XmlHandler {
     ["xsd:", XSD],
   ]);
   #base: IriBase;
-  #ontology = "_:ontology";
-  #blanks = 0;
+  #ontology = ONTOLOGY_NODE;
+  readonly #blanks = new BlankNodes();
   axioms = 0;
 
   constructor(onStatement: OnStatement, base: string) {
@@ -59,7 +60,7 @@ export class OwlXmlParser implements XmlHandler {
       name: local,
       operands: [],
       count: 0,
-      iri: this.#iri(attribute("IRI"), attribute("abbreviatedIRI")) ?? blankNodeOf(attribute("nodeID")),
+      iri: this.#iri(attribute("IRI"), attribute("abbreviatedIRI")) ?? individualOf(attribute("nodeID")),
       language: attributes.find(({ name }) => name.local === "lang")?.value ?? "",
       datatype: this.#iri(attribute("datatypeIRI"), undefined) ?? "",
       text: "",
@@ -103,10 +104,7 @@ export class OwlXmlParser implements XmlHandler {
     }
     const least = AXIOMS.get(name) ?? 0;
     if (count < least) throw new SyntaxProblem(`${name} has ${count} operands, expected at least ${least}`);
-    emitAxiom(name, count > operands.length ? [] : operands, this.#onStatement, () => {
-      this.#blanks += 1;
-      return `_:b${this.#blanks}`;
-    });
+    emitAxiom(name, count > operands.length ? [] : operands, this.#onStatement, this.#blanks);
   }
 
   #operandOf({ name, iri, operands, text, language, datatype, count }: OpenElement): Operand {
@@ -140,20 +138,17 @@ export class OwlXmlParser implements XmlHandler {
 
   #iri(full: string | undefined, abbreviated: string | undefined): string | undefined {
     if (full !== undefined) return this.#base.resolve(full);
-    if (abbreviated === undefined || abbreviated.startsWith("_:")) return abbreviated;
+    if (abbreviated === undefined || abbreviated.startsWith("_:")) return individualOf(abbreviated);
     const colon = abbreviated.indexOf(":") + 1;
     const namespace = this.#prefixes.get(colon === 0 ? ":" : abbreviated.slice(0, colon));
     if (namespace === undefined) throw new SyntaxProblem(`undeclared prefix in ${abbreviated.slice(0, 80)}`);
-    return namespace + abbreviated.slice(colon);
+    return nodeOf(namespace + abbreviated.slice(colon));
   }
 }
 
-/**
- * The standard writes a `nodeID` without `_:`, the OWL API writes it with `_:`. The letter n keeps it apart from the
- * blank nodes of restrictions.
- */
-function blankNodeOf(nodeId: string | undefined): string | undefined {
-  return nodeId === undefined ? undefined : `_:n${nodeId.startsWith("_:") ? nodeId.slice(2) : nodeId}`;
+/** The standard writes a `nodeID` without `_:`, the OWL API writes it with `_:`. */
+function individualOf(nodeId: string | undefined): string | undefined {
+  return nodeId === undefined ? undefined : blankNodeOf(nodeId.startsWith("_:") ? nodeId.slice(2) : nodeId);
 }
 
 const TEXT_ELEMENTS = new Set(["Import", "IRI", "AbbreviatedIRI", "Literal"]);

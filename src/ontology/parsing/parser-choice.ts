@@ -30,6 +30,21 @@ const PARSERS_BY_CLAIM: Readonly<Partial<Record<OntologyFileFormat, readonly Par
   "n-quads": ["n-quads"],
 };
 
+/** The parser that reads all files of a format. A taxonomy package has no parser of its own. */
+export const PARSER_OF_FORMAT: Readonly<Partial<Record<OntologyFileFormat, ParserName>>> = {
+  "rdf-xml": "xml",
+  "owl-xml": "xml",
+  obo: "obo",
+  obographs: "json",
+  "json-ld": "json",
+  turtle: "trig",
+  trig: "trig",
+  "n-triples": "n-triples",
+  "n-quads": "n-quads",
+  functional: "functional",
+  manchester: "manchester",
+};
+
 /** @param claim see `claimedFormat`. */
 export function parsersFor(head: string, claim: OntologyFileFormat | undefined): readonly ParserName[] {
   const turtleParsers = (claim === undefined ? undefined : PARSERS_BY_CLAIM[claim]) ?? ["trig", "n-quads"];

@@ -1,3 +1,4 @@
+import { blankNodeOf } from "./blank-nodes.ts";
 import { HashTable } from "./hash-table.ts";
 import type { IriBase } from "./iri-base.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
@@ -22,9 +23,9 @@ export class RdfXmlIds {
 }
 
 /** The blank node of an `rdf:nodeID`. @throws SyntaxProblem if the id is invalid. */
-export function blankNodeOf(id: string): string {
+export function nodeOfId(id: string): string {
   checkName("rdf:nodeID", id);
-  return `_:n${id}`;
+  return blankNodeOf(id);
 }
 
 function checkName(attribute: string, id: string): void {

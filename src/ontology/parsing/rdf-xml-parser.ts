@@ -6,7 +6,7 @@ import { IriBase } from "./iri-base.ts";
 import { checkBase } from "./limits.ts";
 import { RDF, RDF_TYPE } from "./rdf-vocabulary.ts";
 import { type FrameKind, RdfXmlFrame } from "./rdf-xml-frame.ts";
-import { blankNodeOf, RdfXmlIds } from "./rdf-xml-ids.ts";
+import { nodeOfId, RdfXmlIds } from "./rdf-xml-ids.ts";
 import { RdfXmlStatements } from "./rdf-xml-statements.ts";
 import { nodeKind, type OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
@@ -110,7 +110,7 @@ export class RdfXmlParser implements XmlHandler {
       if (attribute.namespace !== RDF) continue;
       if (attribute.local === "about") identify(frame.base.resolve(value));
       else if (attribute.local === "ID") identify(this.#ids.claim(frame.base, value));
-      else if (attribute.local === "nodeID") identify(blankNodeOf(value));
+      else if (attribute.local === "nodeID") identify(nodeOfId(value));
       else if (NOT_ATTRIBUTES.has(attribute.local)) throw new SyntaxProblem(`${attribute.raw} on a node`);
     }
     frame.subject = subject ?? this.#statements.newBlank();
@@ -175,10 +175,10 @@ export class RdfXmlParser implements XmlHandler {
       else if (name.local === "ID") frame.statementId = this.#ids.claim(frame.base, value);
       else if (name.local === "datatype") frame.datatype = frame.base.resolve(value);
       else if (name.local === "annotation") frame.reifier = frame.base.resolve(value);
-      else if (name.local === "annotationNodeID") frame.reifier = blankNodeOf(value);
+      else if (name.local === "annotationNodeID") frame.reifier = nodeOfId(value);
       else if (name.local === "resource" || name.local === "nodeID") {
         if (object !== undefined) throw new SyntaxProblem("rdf:resource and rdf:nodeID on one property");
-        object = name.local === "resource" ? frame.base.resolve(value) : blankNodeOf(value);
+        object = name.local === "resource" ? frame.base.resolve(value) : nodeOfId(value);
       } else if (NOT_ATTRIBUTES.has(name.local)) throw new SyntaxProblem(`${name.raw} on a property`);
       else described.push(attribute);
     }

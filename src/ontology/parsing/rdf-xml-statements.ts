@@ -1,3 +1,4 @@
+import { BlankNodes } from "./blank-nodes.ts";
 import { formatTerm } from "./n-triples-text.ts";
 import { RDF, RDF_TYPE } from "./rdf-vocabulary.ts";
 import { nodeKind, type ObjectKind, type OnStatement } from "./statement.ts";
@@ -18,7 +19,7 @@ export interface PropertyElement {
 /** Emits the statements of an RDF/XML file: plain and reified ones, and those that become triple terms. */
 export class RdfXmlStatements {
   readonly #onStatement: OnStatement;
-  #blanks = 0;
+  readonly #blanks = new BlankNodes();
   /** The statements of the innermost open triple term. */
   #terms: string[] | undefined;
   /** The statements of the triple terms around it, the outermost first. */
@@ -29,8 +30,7 @@ export class RdfXmlStatements {
   }
 
   newBlank(): string {
-    this.#blanks += 1;
-    return `_:b${this.#blanks}`;
+    return this.#blanks.next();
   }
 
   emit(subject: string, predicate: string, object: string, kind: ObjectKind, language = "", datatype = ""): void {

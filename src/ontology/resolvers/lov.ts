@@ -19,7 +19,7 @@ export const lov: OntologyResolver = {
   requestFor: request,
   versions: {
     requestFor: request,
-    read(response) {
+    read(_source, response) {
       const json = readJson("LOV", response);
       if (!("value" in json)) return json;
       return versionsIn(json.value).map(version => ({ version: labelOfVersion(version) ?? "?", url: version.url }));

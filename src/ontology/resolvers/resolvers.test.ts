@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { TargetFormat } from "../format.ts";
 import type { OntologyFinding, RegistryResponse, Source } from "../resolver.ts";
 import { RESOLVERS } from "./all.ts";
+import { bioportalRefusal } from "./bioportal.ts";
 
 function requestFor(resolver: string, id: string, more: Partial<Source> = {}) {
   const source: Source = { id, resolver, targetFormats: [], extras: {}, ...more };
@@ -11,6 +12,8 @@ function requestFor(resolver: string, id: string, more: Partial<Source> = {}) {
   return {
     requestUrl: found.requestFor(source)?.url,
     read: (body: unknown, status = 200) => found.read(source, { status, body: JSON.stringify(body) }),
+    readVersions: (body: unknown, status: number) =>
+      found.versions?.read(source, { status, body: JSON.stringify(body) }),
     readResponse: (response: RegistryResponse | undefined) => found.read(source, response),
   };
 }
@@ -103,6 +106,39 @@ test("bioportal distinguishes licence, key and unknown name, and returns no URL 
   assert.match(summaryOf(read({})), /^no-file/);
   const odd = read({ submissionId: 7, hasOntologyLanguage: "constructor" });
   assert.equal(odd.kind === "found" && odd.candidate.format, undefined);
+});
+
+test("bioportal names the service of extras.base in its messages, and its own key only for BioPortal", () => {
+  const extras = { base: "https://data.agroportal.example/" };
+  const { read, readVersions, readResponse } = requestFor("bioportal", "agrovoc", { extras });
+  const wrongKey =
+    "key: data.agroportal.example rejected the API key, or got none: configure the key of data.agroportal.example in identities.yaml (DOCSTOKG_IDENTITIES_YAML)";
+  assert.equal(summaryOf(read({}, 401)), wrongKey);
+  assert.deepEqual(readVersions({}, 401), read({}, 401));
+  for (const finding of [
+    read({}, 403),
+    read({}, 404),
+    read({}, 422),
+    read({}, 500),
+    read({}),
+    readResponse(undefined),
+  ]) {
+    assert.match(summaryOf(finding), /data\.agroportal\.example/);
+    assert.doesNotMatch(summaryOf(finding), /BioPortal/);
+  }
+  const own = requestFor("bioportal", "agrovoc", { extras: { base: "https://data.bioontology.org" } });
+  assert.equal(summaryOf(own.read({}, 401)), "key: BioPortal rejected the API key in BIOPORTAL_API_KEY");
+});
+
+test("a list of versions that bioportal refuses has the same reason as a file", () => {
+  const { read, readVersions } = requestFor("bioportal", "snomedct");
+  for (const status of [401, 403, 404, 422, 500]) assert.deepEqual(readVersions({}, status), read({}, status));
+});
+
+test("a status of a mirror says nothing about the key or the licence of bioportal", () => {
+  const source: Source = { id: "snomedct", resolver: "bioportal", targetFormats: [], extras: {} };
+  assert.equal(bioportalRefusal(401, source, "https://mirror.example.org/snomedct.owl"), undefined);
+  assert.equal(bioportalRefusal(401, source, "https://data.bioontology.org/x")?.reason, "key");
 });
 
 test("bioregistry returns the URL of the wanted format, lov the newest version that has a file", () => {

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseWith } from "../../../test/ontology/parse-text.ts";
+
+const VERSION = "<http://www.w3.org/2002/07/owl#versionIRI>";
+
+async function versionsOf(...graphs: readonly object[]): Promise<readonly string[]> {
+  const parsed = await parseWith("json", [JSON.stringify({ graphs })]);
+  assert.ok("lines" in parsed, JSON.stringify(parsed));
+  return parsed.lines.filter(line => line.includes(VERSION)).map(line => line.replace(` ${VERSION}`, ""));
+}
+
+test("the version of a graph belongs to its own id, wherever the id stands", async () => {
+  const nodes = [{ id: "urn:n" }];
+  const metaOf = (version: string) => ({ meta: { version } });
+  const both = ["<urn:a> <urn:a:1> .", "<urn:b> <urn:b:1> ."];
+  const idFirst = { id: "urn:a", ...metaOf("urn:a:1"), nodes };
+  const metaFirst = { ...metaOf("urn:b:1"), nodes, id: "urn:b" };
+  assert.deepEqual(await versionsOf(idFirst, metaFirst), both);
+  assert.deepEqual(await versionsOf({ ...metaOf("urn:a:1"), id: "urn:a", nodes }, metaFirst), both);
+});
+
+test("the version of a graph without an id is not that of another graph", async () => {
+  const nodes = [{ id: "urn:n" }];
+  const named = { id: "urn:a", meta: { version: "urn:a:1" }, nodes };
+  const unnamed = { meta: { version: "urn:b:1" }, nodes };
+  assert.deepEqual(await versionsOf(named, unnamed), ["<urn:a> <urn:a:1> ."]);
+  assert.deepEqual(await versionsOf(unnamed, named), ["<urn:a> <urn:a:1> ."]);
+});
