@@ -27,7 +27,7 @@ const PAIRS: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{" }
  */
 export class ManchesterParser implements FileParser {
   readonly format = "manchester";
-  readonly of = "axioms";
+  readonly statementUnit = "axioms";
   readonly #tokens = new OwlTokenizer((type, value) => this.#read(type, value));
   readonly #frames: ManchesterFrames;
   readonly #brackets: string[] = [];
