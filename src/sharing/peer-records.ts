@@ -78,12 +78,12 @@ export class PeerRecords<Value> {
     return cached !== undefined && this.#isFresh(cached.readUs);
   }
 
-  /** How long before a request its record should be read: the round trip of a store far away, or 0. */
+  /** How early the record of a request should be read before it is sent: one round trip if the store is slow, else 0. */
   get readAheadUs(): number {
     return this.#roundTripUs > FRESH_US ? this.#roundTripUs : 0;
   }
 
-  /** Whether a store far away should be read now, so that the record is still fresh when the reply arrives. */
+  /** Whether the record should be read now if the store is slow, so that it is still fresh when the request is sent. */
   isAgeing(name: string): boolean {
     const { readUs } = this.#cached(name);
     return this.readAheadUs > 0 && this.#time.monotonicUs() - readUs >= this.readAheadUs / 2;

@@ -104,7 +104,7 @@ export class Peers {
     );
   }
 
-  /** As `isReady`, for a request whose turn it is. If false, the store is being asked, and a change follows. */
+  /** As `isReady`, for a request whose turn it is. If false, the store is being asked, and its reply is a change. */
   ensureReady(waiter: Waiter, queue: WaitQueue, nowUs: number): boolean {
     const { roleBudget, units, charge, call } = waiter;
     this.#checkSuspension();
@@ -252,7 +252,7 @@ export class Peers {
     await this.#unitLeases?.close();
   }
 
-  /** If the store is far away, reads the records one round trip before the windows permit the next request. */
+  /** If the store is slow, reads the records one round trip before the windows permit the next request. */
   #readAhead(roleBudget: RoleBudget): void {
     const call = this.#lastCalls.get(roleBudget);
     const aheadUs = this.#breakerSync?.readAheadUs ?? 0;
