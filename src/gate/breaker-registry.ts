@@ -222,7 +222,7 @@ export class BreakerRegistry {
     return { ...this.#hostStatusOf(unit), cooldownMs: Math.ceil((untilUs - nowUs) / 1000) };
   }
 
-  /** Milliseconds until the host may be called again in every role; 0 for now. */
+  /** Milliseconds until the host may be called again in every role; 0 if it may be called now. */
   remainingMs(host: string, path?: string): number {
     return this.state(host, path).remainingMs;
   }
