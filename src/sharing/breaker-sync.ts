@@ -54,7 +54,7 @@ type RecordedCall = Pick<EntryRequest, "host" | "path" | "partition" | "resolver
 /**
  * Synchronises the breakers of this process with the records of its peers. It writes local changes to the store, reads
  * a record before a request is granted or refused by it, applies what it reads, and leases probes. When that changes
- * something for waiting requests, it calls `wake`, and `takeChanges` says what.
+ * something for waiting requests, it calls `wake`, and `takeChanges` returns the changes.
  */
 export class BreakerSync implements ProbePermissions {
   readonly #store: Store;

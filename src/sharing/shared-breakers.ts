@@ -83,7 +83,7 @@ export class SharedBreakers {
     void this.#sync.refreshBefore(request, undefined);
   }
 
-  /** Publishes what is pending and closes the store. Afterwards the breakers are those of this process alone. */
+  /** Publishes pending changes and closes the store. Afterwards the breakers are those of this process alone. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
