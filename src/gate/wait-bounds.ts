@@ -13,8 +13,8 @@ import type { BreakerQueue } from "./breaker-queue.ts";
 import type { GateQueues } from "./gate-queues.ts";
 
 /**
- * If the bound of a request ends while the store is asked for what it needs, the bound is checked again after this
- * time.
+ * If the bound of a request ends while the store is asked for leases or records that the request needs, the bound is
+ * checked again after this time.
  */
 const STORE_REPLY_MS = 5;
 /**

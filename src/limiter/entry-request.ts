@@ -81,7 +81,7 @@ export function leftOfBoundMs({ maxWaitMs, earlier }: EntryRequest, maxDelayMs: 
   return Math.max(0, maxWaitMs === undefined ? maxDelayMs - waitedMs + slotWaitMs : maxWaitMs - waitedMs);
 }
 
-/** The call has lost its grant: what it has waited since its first arrival, `sinceUs`. */
+/** How long a call that has lost its grant has waited since its first arrival, `sinceUs`. */
 export function earlierWaitOf(
   sinceUs: number,
   nowUs: number,

@@ -15,7 +15,7 @@ export interface SentUnits extends LoggedUnits {
 export interface FormerBudget extends SentUnits {
   readonly name: string;
   readonly role: Role;
-  /** The limits of this name were divided by partition since: each partition counts it. */
+  /** The limits of this name were divided by partition since then: each partition counts these units. */
   readonly isDivided?: true;
 }
 
@@ -76,7 +76,7 @@ export function absorbed({ log, windows }: LoggedUnits, sent: readonly LoggedUni
   return merged;
 }
 
-/** Whether a later policy may count it again. */
+/** Whether a later policy may count the requests of a former budget again. */
 export function isKept(nowUs: number): (former: FormerBudget) => boolean {
   return ({ log }) => nowUs - log.lastUs < KEPT_US;
 }
