@@ -64,7 +64,7 @@ export class JsonLdParser {
     for (const node of waiting) this.#emitNodes(node, this.#context);
   }
 
-  /** Sets `note` if a context is not known. After that nothing is expanded. */
+  /** Sets `note` if a context is not known. Then no further node is expanded. */
   #attempt(work: () => void): void {
     if (this.note !== undefined) return;
     try {
