@@ -197,7 +197,7 @@ export class WaitBounds {
       gateQueues.unblock(waiter);
     }
     const { roleBudget, charge } = waiter;
-    // The lease that it waits for may have been granted to a request of another key.
+    // The lease that the request waits for may have arrived for a request of another key.
     if (peers?.isReady(call, roleBudget, charge, time.monotonicUs())) queues.unpark(roleBudget);
     queues.of(units).hasten(roleBudget);
     serve();

@@ -111,7 +111,7 @@ export class WaitingRequests {
     const { peers, breakerQueue, roleBudgets } = this.#deps;
     try {
       do {
-        // A partition that is used for the first time may count what was sent before its limits were divided.
+        // A partition that is used for the first time may have taken over units that were sent before the division.
         peers?.takenOver(roleBudgets.carried.takeTakenOver());
         for (const change of peers?.takeChanges() ?? []) this.#applyPeerChange(change);
         this.#applyBreakerChanges();

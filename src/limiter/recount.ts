@@ -80,7 +80,7 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
       absorbing.add(route.name);
       const absorbers = isNew && !isDivided ? [roleBudget] : [];
       if (mayHavePartition && route.roleBudget.isPerPartition && (isNew || route.name === name)) {
-        // The partitions of this name have counted it already if they were divided before.
+        // If the limits were divided before, the partitions of this name have counted these units already.
         if (isNew || !isDivided) absorbers.push(...partitionsOf(route.name, role));
         dividedAt(route, role).absorb([sender]);
       }
