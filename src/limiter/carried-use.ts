@@ -52,8 +52,8 @@ export class CarriedUse {
   }
 
   /**
-   * What budgets have taken over from others. The store does not know it, so it has to be reported. Each entry is
-   * returned once.
+   * The units that budgets have taken over from others. They have to be reported, because the store does not know them.
+   * Each entry is returned once.
    */
   takeTakenOver(): readonly TakenOver[] {
     return this.#takenOver.splice(0);

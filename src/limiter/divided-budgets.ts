@@ -5,8 +5,8 @@ import { RoleBudget } from "./role-budget.ts";
 import { type FormerBudget, isKept } from "./sent-history.ts";
 
 /**
- * What was sent before limits were divided by partition. It is not known which partition has sent what, so each of them
- * begins with all of it.
+ * The units that were sent before limits were divided by partition. It is not known which partition has sent them, so
+ * each partition begins with all of these units.
  */
 export class DividedBudgets {
   /** By name and role: a budget that grants nothing and holds the units that a new partition has to count. */

@@ -1,4 +1,4 @@
-/** What was sent before a reload counts in every budget that applies to it now (law L1). */
+/** Requests that were sent before a reload count in every budget that would apply to them now (law L1). */
 import { WindowLog } from "../core/limits/window-log.ts";
 import type { LimitPolicies, RequestPlace, Route } from "../policy/limit-policies.ts";
 import { commonName, nameWithoutPartition } from "../policy/partition-name.ts";

@@ -24,8 +24,8 @@ const KEPT_US = 24 * 3_600_000_000;
 const KEPT_MAX = 65_536;
 
 /**
- * What role budgets have sent before they were evicted, or replaced by a reload. A later policy may count it again in a
- * longer window or in another budget (law L1). It is kept for a day, for at most 65,536 budgets.
+ * The units that role budgets have sent before they were evicted, or replaced by a reload. A later policy may count them
+ * again in a longer window or in another budget (law L1). They are kept for a day, for at most 65,536 budgets.
  */
 export class SentHistory {
   readonly #former = new Map<string, FormerBudget>();
