@@ -208,7 +208,7 @@ export class Peers {
     this.#unitLeases?.ratesOrdered(roleBudgets);
   }
 
-  /** These processes of the store have ended: what they have leased is free earlier than the store has announced. */
+  /** These processes of the store have ended: their leases are free earlier than the store has announced. */
   processesEnded(processIds: readonly string[], roleBudgets: Iterable<RoleBudget>): void {
     this.#dead.add(processIds);
     for (const roleBudget of roleBudgets) {

@@ -76,7 +76,7 @@ export class SharedBreakers {
     }
   }
 
-  /** The same for a request that does not wait: what is read applies to the next one. */
+  /** The same for a request that does not wait: the records that are read apply to the next request. */
   refreshLater(request: AllowRequest): void {
     if (this.#isClosed) return;
     this.#listen();

@@ -362,7 +362,7 @@ export class UnitLeases {
     if (this.#outage.isProbeDue(this.#time.monotonicUs())) this.#scheduleExchange();
   }
 
-  /** What a reply says is no longer true: it grants nothing, and the store is asked again. */
+  /** A reply is outdated: its units are returned, and the store is asked again. */
   #dropReply(roleBudget: RoleBudget): void {
     this.#units.returnUnused(roleBudget);
     this.#units.leaseOf(roleBudget).notBeforeUs = 0;
