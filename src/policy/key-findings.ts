@@ -63,7 +63,7 @@ function unsentTiers(policy: LoadedPolicy): readonly UnsentTier[] {
 }
 
 function tierNames({ ratelimits }: LoadedPolicy, scope: LimitScope): readonly string[] {
-  // A listed member repeats the tiers of its service, so the last place has all of them.
+  // A listed member repeats the tiers of its service.
   const [place] = scopePlaces(scope).slice(-1);
   return place === undefined ? [] : Object.keys(valueAt(ratelimits.options, [...place.path, "with"]) ?? {});
 }

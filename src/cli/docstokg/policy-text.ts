@@ -150,7 +150,7 @@ export function sourcesTable(values: readonly ExplainedValue[], columns: Columns
   return fits(table, columns) ? table : values.map(value => sourceLines(value, columns)).join("");
 }
 
-/** The YAML comments on the effective values, which name the provider's page and its date; empty if there are none. */
+/** The YAML comments after the effective values, which name the source of a number and its date; empty without them. */
 export function notesText(values: readonly ExplainedValue[], columns: Columns): string {
   const fieldsByNote = new Map<string, string[]>();
   for (const { field, sources } of values) {

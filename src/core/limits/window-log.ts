@@ -1,8 +1,8 @@
 /**
  * A sliding log for several windows: computes when the next request may be sent.
  *
- * A unit is written when its request is written to the connection, or granted if the caller sends it. Units are numbered
- * in this order: 1, 2, 3, … A window of N allows unit n once its span has passed since unit n-N was written. If this
+ * A unit is written when its request is written to the connection (law L1 in docs/concepts.md). Units are numbered in
+ * this order: 1, 2, 3, … A window of N allows unit n once its span has passed since unit n-N was written. If this
  * holds for every n, no interval as long as the span contains more than N units (law L1). The check needs no scan, only
  * one look-up by number for each window.
  *
