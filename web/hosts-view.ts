@@ -95,7 +95,7 @@ export class HostsView implements View {
         ? "No process has used this store in the last minute."
         : "No request has been sent yet.";
     setText(this.#empty, all.length === 0 ? none : "No host matches the filter.");
-    // A host without keys is known only from a record in the store.
+    // A host without keys is no match: it is known only from a record in the store.
     const hasMatch = hosts.some(({ keys }) => keys.length > 0);
     this.#question.update(model, wanted, hasMatch);
     const selected = model.hosts.get(this.#selected);

@@ -119,8 +119,8 @@ export class Breakers implements PermitOwner {
   }
 
   /**
-   * From now on changes are kept until `takeChanges`, and `wake` is called at the end of each step that made some. A
-   * change by a timeout does not call it, because it is noticed while the gate is deciding about a call.
+   * From now on changes are kept until `takeChanges`, and `wake` is called at the end of each step that made changes.
+   * Changes caused by a timeout do not call `wake`, because the gate itself finds them when it decides about a call.
    */
   watch(wake: () => void): void {
     this.#wake = wake;
@@ -233,7 +233,7 @@ export class Breakers implements PermitOwner {
 
   /**
    * Why a call of this key in this role would be denied, for tables: by the key itself, or by the service or host that
-   * its calls belong to. A key without state gives none.
+   * its calls belong to. Undefined for a key without state.
    */
   denialOfKey(key: string, role: Role): Denial | undefined {
     const { table } = this;

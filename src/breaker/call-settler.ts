@@ -145,7 +145,7 @@ export class CallSettler implements PermitOwner {
     const wasClosed = holder.isClosed;
     const isCurrent = holder.generation === generation;
     holder.fail(generation, policy, nowUs, this.#deps.random(), failure);
-    // A trial call that reached the host and failed has opened the circuit for all processes.
+    // A trial call that reached the host and failed has opened the circuit for all processes: its failure is not shared.
     if (!isCurrent || !(wasClosed || failure.isUnreached)) return;
     // The record of a circuit that is open for all processes has no failures.
     holder.hasSharedFailures = holder.isClosed || holder.isLocalOnly;

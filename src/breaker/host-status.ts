@@ -18,8 +18,8 @@ export interface RoleStatus {
   /** State of the circuit of this role; cooldowns of the host do not change it. */
   readonly state: CircuitState;
   /**
-   * Consecutive failures while closed, or throttles since the last success if those are more; 0 in the other states.
-   * `fail_max` of either open the circuit. Throttles of requests that were in flight together count once.
+   * Consecutive failures while closed, or throttles since the last success if those are more; 0 in the other states. The
+   * circuit opens when either number reaches `fail_max`. Throttles of requests that were in flight together count once.
    */
   readonly failures: number;
   /** Trial calls in flight; 0 unless `half_open`. */
@@ -36,9 +36,9 @@ export interface HostStatus {
   readonly host: string;
   /** `open` during a cooldown, otherwise the worst state of its roles. */
   readonly state: CircuitState;
-  /** Why the host is open or half-open: the reason of what ends last; undefined when it is closed. */
+  /** Why the host is open or half-open: the reason of the circuit or cooldown that ends last; undefined if closed. */
   readonly reason: OpenReason | undefined;
-  /** Milliseconds until the host may be called again in every role; 0 for now. */
+  /** Milliseconds until the host may be called again in every role; 0 if it may be called now. */
   readonly remainingMs: number;
   /** The same moment in epoch milliseconds; undefined when `remainingMs` is 0. */
   readonly openUntilWallMs: number | undefined;
@@ -102,9 +102,9 @@ export interface SharedBreakerStatus {
   readonly name: string;
   /** `open` during a cooldown, otherwise the worst state of its circuits. */
   readonly state: CircuitState;
-  /** Why it is open or half-open: the reason of what ends last; undefined when it is closed. */
+  /** Why it is open or half-open: the reason of the circuit or cooldown that ends last; undefined when it is closed. */
   readonly reason: string | undefined;
-  /** Milliseconds until every circuit may be called again; 0 for now. */
+  /** Milliseconds until every circuit admits calls again; 0 if all do now. */
   readonly remainingMs: number;
   /** The part of `remainingMs` that is a cooldown, which applies to every role. */
   readonly cooldownMs: number;
@@ -160,7 +160,7 @@ export function worseStatus<Status extends Blocking>(first: Status, second: Stat
   return order > 0 || (order === 0 && second.remainingMs > first.remainingMs) ? second : first;
 }
 
-/** The status of a host from its circuits and its cooldown, if one is running (law B1): that of the worst of them. */
+/** The worst status among the circuits of a host and its cooldown, if one is running (law B1). */
 export function combinedStatus<Reason extends string>(
   circuits: readonly (Blocking & { readonly reason: Reason | undefined })[],
   cooldown: { readonly remainingMs: number; readonly reason: Reason } | undefined,

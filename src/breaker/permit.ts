@@ -65,7 +65,7 @@ export interface PermitOwner {
   release(call: IssuedCall): void;
 }
 
-/** It is also the issued call: one object instead of two, because every call needs it. */
+/** A permit is also the `IssuedCall`: every call needs both, so one object saves memory. */
 export class Permit implements BreakerPermit, IssuedCall {
   readonly number: number;
   readonly host: HostBreaker;

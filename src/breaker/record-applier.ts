@@ -149,7 +149,7 @@ export class RecordApplier {
     } else if (untilUs > nowUs) {
       const ms = Math.min((untilUs - nowUs) / 1000, longestCooldownMs(table, name));
       const host = table.host(name);
-      // The failures of all processes are cleared with it (law B6).
+      // A cooldown by the rolling window clears the failures of all processes (law B6).
       if (reason === "rolling-window") host.clearFailures();
       cooldownStarter.start(host, ms, reason as OpenReason, lastPermit(), origin);
     } else if (local?.mayHaveCooldown && !current?.isLocalOnly) {

@@ -152,7 +152,7 @@ export class Admission {
  * Whether a request may wait for the end of a denial. It depends on the reason:
  * - Traffic resumes after a cooldown with few calls: the request waits as for a concurrency slot (law L4).
  * - An operator's hold must end within the bound of the request. `maxBreakerWaitMs` does not apply to it.
- * - With `maxBreakerWaitMs`, an open circuit, a cooldown or the lease of a probe must end within what is left of it.
+ * - With `maxBreakerWaitMs`, an open circuit, a cooldown or the lease of a probe must end within the rest of this time.
  * - Otherwise an open circuit or a cooldown must end within the bound. A half-open circuit whose probe is in flight has
  *   no known end: the request waits for it until its bound is over.
  * @param breakerWaitMs how long denials have blocked the request before, in milliseconds

@@ -187,7 +187,7 @@ export class BreakerRegistry {
 
   /**
    * The state of a host and of each of its roles. A host that was never called is closed. For a host that belongs to a
-   * service: the state of what decides about its calls, the host or its service, whichever is blocked longer.
+   * service: the state of the host or of the service, whichever blocks its calls longer.
    * @param path of the URL, for hosts that a policy splits by path. @default the whole host
    * @param partition whose state it is, for hosts with `per: partition`. @default none
    */
@@ -222,7 +222,7 @@ export class BreakerRegistry {
     return { ...this.#hostStatusOf(unit), cooldownMs: Math.ceil((untilUs - nowUs) / 1000) };
   }
 
-  /** Milliseconds until the host may be called again in every role; 0 for now. */
+  /** Milliseconds until the host may be called again in every role; 0 if it may be called now. */
   remainingMs(host: string, path?: string): number {
     return this.state(host, path).remainingMs;
   }
@@ -260,7 +260,7 @@ export class BreakerRegistry {
   }
 
   /**
-   * Publishes what is pending and closes the store. Afterwards the circuits are those of this process alone. Without a
+   * Publishes pending changes and closes the store. Afterwards the circuits are those of this process alone. Without a
    * store it has no effect.
    */
   async disconnect(): Promise<void> {

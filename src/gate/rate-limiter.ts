@@ -206,7 +206,7 @@ export class RateLimiter {
     this.#gate.reload(withoutBackend(limits));
   }
 
-  /** Returns what is leased from the store, and closes it. No request may be made afterwards. */
+  /** Returns all leases to the store and closes the store. No request may be made afterwards. */
   async close(): Promise<void> {
     await this.#gate.close();
   }

@@ -13,8 +13,8 @@ import type { BreakerQueue } from "./breaker-queue.ts";
 import type { GateQueues } from "./gate-queues.ts";
 
 /**
- * If the bound of a request ends while the store is asked for what it needs, the bound is checked again after this
- * time.
+ * If the bound of a request ends while the store is asked for leases or records that the request needs, the bound is
+ * checked again after this time.
  */
 const STORE_REPLY_MS = 5;
 /**
@@ -197,7 +197,7 @@ export class WaitBounds {
       gateQueues.unblock(waiter);
     }
     const { roleBudget, charge } = waiter;
-    // The lease that it waits for may have been granted to a request of another key.
+    // The lease that the request waits for may have arrived for a request of another key.
     if (peers?.isReady(call, roleBudget, charge, time.monotonicUs())) queues.unpark(roleBudget);
     queues.of(units).hasten(roleBudget);
     serve();

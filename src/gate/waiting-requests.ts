@@ -46,8 +46,8 @@ export interface WaitingRequestsDeps {
 export type ExplainConstraint = (constraint: Constraint, request: EntryRequest, changes: LimitChanges) => DecidedBy;
 
 /**
- * The requests that wait, and the only loop that serves them. It asks its parts: the queues which request has the turn,
- * the peers what has changed, the breakers for a permit. The parts never call it, except by `wake`, which is `serve`.
+ * The requests that wait, and the only loop that serves them. It asks the queues which request has the turn, the peers
+ * for their changes, and the breakers for a permit. These parts never call it, except by `wake`, which is `serve`.
  */
 export class WaitingRequests {
   readonly #deps: WaitingRequestsDeps;
@@ -111,7 +111,7 @@ export class WaitingRequests {
     const { peers, breakerQueue, roleBudgets } = this.#deps;
     try {
       do {
-        // A partition that is used for the first time may count what was sent before its limits were divided.
+        // A partition that is used for the first time may have taken over units that were sent before the division.
         peers?.takenOver(roleBudgets.carried.takeTakenOver());
         for (const change of peers?.takeChanges() ?? []) this.#applyPeerChange(change);
         this.#applyBreakerChanges();
@@ -168,7 +168,7 @@ export class WaitingRequests {
     }
   }
 
-  /** Serves the request that has the turn, if it has what it needs from the peers. False if there is none. */
+  /** Serves the next request that has its units, slots and records from the peers. False if there is no such request. */
   #serveNext(): boolean {
     const { time, queues, peers } = this.#deps;
     const nowUs = time.monotonicUs();

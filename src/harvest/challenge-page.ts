@@ -25,13 +25,13 @@ const MARKS: readonly (readonly [text: RegExp, product: string, further?: RegExp
   [/\bcookieabsent\b|cookies? (?:must be|are) (?:enabled|required|disabled)/i, "cookie check"],
 ];
 
-/** The kind of challenge by status, headers (lower-case names) and body of a page; undefined if it is none. */
+/** The kind of challenge by status, headers (lower-case names) and body of a page; undefined if there is no challenge. */
 export function challengeOf(status: number, headers: HeaderTexts, body: string): string | undefined {
   const known = challengeInFields(headers) ?? challengeIn(body);
   return known ?? (status === 202 && body.trim() === "" ? "status 202 without a page" : undefined);
 }
 
-/** The kind of challenge by the beginning of a page; undefined if it is none. */
+/** The kind of challenge by the beginning of a page; undefined if there is no challenge. */
 export function challengeIn(html: string): string | undefined {
   return MARKS.find(([text, , further]) => text.test(html) && further?.test(html) !== false)?.[1];
 }

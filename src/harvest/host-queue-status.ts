@@ -8,7 +8,7 @@ export interface HostQueueStatus {
   readonly inFlightRequests: number;
   /** Works that wait for their turn, in memory or in the manifest. */
   readonly waiting: number;
-  /** Milliseconds until the next request may be sent, as far as known; 0 for now. */
+  /** Milliseconds until the next request may be sent, as far as known; 0 if it may be sent now. */
   readonly freeInMs: number;
 }
 

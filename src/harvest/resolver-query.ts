@@ -108,7 +108,7 @@ export async function queryBatch(
   if (!isComplete) return works.map(() => tooLarge(request, status, bytes));
   const parsed = { url: request.url, status, headers, body: text };
   const findings = safeParse(() => resolver.batch.parse(parsed, works));
-  // The bytes are counted once.
+  // The bytes of the response are counted for the first work only.
   return works.map((_, index) => {
     const finding = Array.isArray(findings) ? findings[index] : findings;
     const bytesOfWork = index === 0 ? bytes : 0;

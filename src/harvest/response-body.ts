@@ -13,7 +13,7 @@ export interface BodyText {
   readonly isComplete: boolean;
 }
 
-/** A redirect has a short body, if any. */
+/** Only the bodies of redirects are discarded, and they are short. */
 const DISCARDED_BYTES_MAX = 16_384;
 
 /**
@@ -61,7 +61,7 @@ export function plainHeaders(headers: Dispatcher.ResponseData["headers"]): Reado
   );
 }
 
-/** Where a redirect leads, without credentials, or why it cannot be followed; undefined if the response is no redirect. */
+/** The URL of a redirect, without user and password, or why it cannot be followed; undefined if there is no redirect. */
 export function redirectTarget(
   status: number,
   location: string | undefined,

@@ -2,8 +2,8 @@ import type { Work } from "./work.ts";
 
 /**
  * The kinds of a work's identifiers, its DOI and its URL, with every number in the suffix of the DOI and in the URL replaced
- * by 0. Resolvers send the same kinds of requests for works of one shape. What follows from the shape is computed once, and
- * not for each work of a long list.
+ * by 0. Resolvers send the same kinds of requests for works of one shape. The first queue and the estimate
+ * are computed once for each shape, and not for each work of a long list.
  */
 export function shapeOf({ ids }: Work): string {
   const { doi = "", url, ...others } = ids;

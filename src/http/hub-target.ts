@@ -9,7 +9,7 @@ import { policyTarget } from "../policy/target.ts";
 export interface HubTarget {
   /** The host, service or resolver itself. */
   readonly target: OrderTarget;
-  /** The owners of other circuits and cooldowns that decide about its requests. */
+  /** The other hosts and services whose circuits and cooldowns decide about its requests. */
   readonly others: readonly BreakerTarget[];
 }
 

@@ -79,7 +79,7 @@ export class Budget {
     return false;
   }
 
-  /** Counts what other budgets have sent as sent by this one too. */
+  /** Counts the units that other budgets have sent as sent by this budget too. */
   absorb(sent: readonly SentUnits[]): void {
     this.log = absorbed(this, sent);
     for (const cost of this.costLogs) cost.absorb(sent);

@@ -16,12 +16,12 @@ export class CarriedUse {
   readonly #takenOver: TakenOver[] = [];
   readonly #isShared: () => boolean;
 
-  /** `isShared`: whether the budgets are shared through a store, which has to know what they take over. */
+  /** `isShared`: whether the budgets are shared through a store, which has to know the units that they take over. */
   constructor(isShared: () => boolean) {
     this.#isShared = isShared;
   }
 
-  /** Counts in a new budget what its name has sent before, and requests in flight that may be of its partition. */
+  /** Counts in a new budget the earlier units of its name, and requests in flight that may be of its partition. */
   created(roleBudget: RoleBudget, nowUs: number): void {
     const { name, role } = roleBudget;
     const former = this.history.of(name, role, nowUs);
@@ -52,8 +52,8 @@ export class CarriedUse {
   }
 
   /**
-   * What budgets have taken over from others. The store does not know it, so it has to be reported. Each entry is
-   * returned once.
+   * The units that budgets have taken over from others. They have to be reported, because the store does not know them.
+   * Each entry is returned once.
    */
   takeTakenOver(): readonly TakenOver[] {
     return this.#takenOver.splice(0);

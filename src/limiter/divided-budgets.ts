@@ -5,14 +5,14 @@ import { RoleBudget } from "./role-budget.ts";
 import { type FormerBudget, isKept } from "./sent-history.ts";
 
 /**
- * What was sent before limits were divided by partition. It is not known which partition has sent what, so each of them
- * begins with all of it.
+ * The units that were sent before limits were divided by partition. It is not known which partition has sent them, so
+ * each partition begins with all of these units.
  */
 export class DividedBudgets {
-  /** By name and role: a budget that grants nothing and holds what a new partition has to count. */
+  /** By name and role: a budget that grants nothing and holds the units that a new partition has to count. */
   readonly #byKey = new Map<string, RoleBudget>();
 
-  /** What the budget of a new partition counts; undefined if the name is not that of a partition, or nothing was sent. */
+  /** The units that a new partition counts; undefined if this is not the name of a partition, or if nothing was sent. */
   ofPartition(name: string, role: Role): RoleBudget | undefined {
     const common = nameWithoutPartition(name);
     return common === undefined ? undefined : this.#byKey.get(keyOf(common, role));
@@ -29,7 +29,7 @@ export class DividedBudgets {
     return divided;
   }
 
-  /** A reload begins: what was divided is to be counted again by the new limits. */
+  /** A reload begins: the units of divided budgets are to be counted again by the new limits. */
   takeAll(nowUs: number): readonly FormerBudget[] {
     const divided = [...this.#byKey.values()].filter(isKept(nowUs));
     this.#byKey.clear();

@@ -63,7 +63,7 @@ export interface EntryRequest {
    * @default the policy's `max_delay_ms` for rates, cooldowns and trial calls, no bound for slots
    */
   readonly maxWaitMs?: number | undefined;
-  /** What the call has waited at the gate before, if it comes there again: its bounds begin with its first arrival. */
+  /** How long the call has waited before, if it enters the gate again: its bounds begin with its first arrival. */
   readonly earlier?: EarlierWait | undefined;
   /** The caller's option that set `maxWaitMs`, for the message of a refusal. @default "maxWaitMs" */
   readonly maxWaitOption?: "maxWaitMs" | "deadlineMs" | undefined;
@@ -74,14 +74,14 @@ export interface EntryRequest {
   readonly maxBreakerWaitMs?: number | undefined;
 }
 
-/** What is left of the call's bound in ms: of its own, or of the policy's, which does not bound the wait for slots. */
+/** The rest of the bound of a call in ms. A bound of the policy does not include the wait for slots. */
 export function leftOfBoundMs({ maxWaitMs, earlier }: EntryRequest, maxDelayMs: number): number {
   if (earlier === undefined) return maxWaitMs ?? maxDelayMs;
   const { waitedMs, slotWaitMs } = earlier;
   return Math.max(0, maxWaitMs === undefined ? maxDelayMs - waitedMs + slotWaitMs : maxWaitMs - waitedMs);
 }
 
-/** The call has lost its grant: what it has waited since its first arrival, `sinceUs`. */
+/** How long a call that has lost its grant has waited since its first arrival, `sinceUs`. */
 export function earlierWaitOf(
   sinceUs: number,
   nowUs: number,

@@ -91,7 +91,7 @@ export class Grant implements Disposable {
     this.#atUs = grantedUs;
     this.#isReturnable = state !== "granted";
     this.#leasedCosts = charge.costs;
-    // A grant that was stamped when it was issued may never be released.
+    // A grant that was stamped when it was issued may never be released: its costs are reported now.
     if (this.#isReturnable && charge.costs !== undefined) this.#reportCosts(charge.costs);
   }
 

@@ -73,11 +73,11 @@ export interface KeySnapshot {
   readonly maxConcurrent: number;
   /** Requests queued for this key. */
   readonly waiting: number;
-  /** Milliseconds until every window that applies has capacity for one unit; 0 for now. Queue and slots are ignored. */
+  /** Milliseconds until every window that applies has capacity for one unit; 0 if all have. Ignores queue and slots. */
   readonly nextFreeMs: number;
   /**
    * Estimate of how many milliseconds a new request would wait behind the queue, or for an open circuit or a cooldown; 0
-   * for now. Slots are ignored.
+   * if it would not wait. Slots are ignored.
    */
   readonly estimatedWaitMs: number;
   /** The limit that a new request would wait for; undefined if it could start now. */

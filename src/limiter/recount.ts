@@ -1,4 +1,4 @@
-/** What was sent before a reload counts in every budget that applies to it now (law L1). */
+/** Requests that were sent before a reload count in every budget that would apply to them now (law L1). */
 import { WindowLog } from "../core/limits/window-log.ts";
 import type { LimitPolicies, RequestPlace, Route } from "../policy/limit-policies.ts";
 import { commonName, nameWithoutPartition } from "../policy/partition-name.ts";
@@ -49,9 +49,9 @@ export function routeAt(
 }
 
 /**
- * Counts in the budgets of the new limits what the budgets of the old ones have sent. It is not known which member of a
- * service has sent what: each member that has left the service counts all of it. So does each partition of limits that
- * were common before.
+ * Counts in the budgets of the new limits the units that the budgets of the old limits have sent. It is not known which
+ * units a member of a service has sent: each member that has left the service counts all units of the service. In the
+ * same way, each partition counts all units of limits that were common before.
  */
 export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded): TakenOver[] {
   const { before, now, budgetAt, dividedAt, nowUs } = reloaded;
@@ -63,7 +63,7 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
   const passedBy = new Map<Budget, RoleBudget>();
   /** Cost logs that are new in totals: those totals have counted the requests of these senders, but not this unit. */
   const inCosts = new Map<CostLog, Set<FormerBudget>>();
-  // Common budgets first: a partition that is created in this loop counts what was divided until then.
+  // Common budgets first: a partition that is created in this loop counts the units that were divided until then.
   const commonFirst = senders.toSorted((a, b) => Number(isPartition(a)) - Number(isPartition(b)));
   for (const sender of commonFirst) {
     const { name, role, log, isDivided = false } = sender;
@@ -80,7 +80,7 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
       absorbing.add(route.name);
       const absorbers = isNew && !isDivided ? [roleBudget] : [];
       if (mayHavePartition && route.roleBudget.isPerPartition && (isNew || route.name === name)) {
-        // The partitions of this name have counted it already if they were divided before.
+        // If the limits were divided before, the partitions of this name have counted these units already.
         if (isNew || !isDivided) absorbers.push(...partitionsOf(route.name, role));
         dividedAt(route, role).absorb([sender]);
       }

@@ -245,7 +245,7 @@ export class RoleBudget extends Budget {
 
   /**
    * Counts every unit that a budget above limits, also where this one does not: if a reload moves the key to another
-   * total, what was used counts there too (law L1).
+   * total, the used units count there too (law L1).
    */
   trackCosts(): void {
     for (let at = this.above; at; at = at.above) this.track(at.policy.costs);

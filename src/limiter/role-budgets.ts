@@ -28,7 +28,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly root: Budget;
   readonly store: StoreState = { isBlocking: false };
   readonly #inForce: LimitsInForce;
-  /** When the limits last changed. What was charged before may be counted in other budgets now. */
+  /** When the limits last changed. Units that were charged before may be counted in other budgets now. */
   reloadedUs = Number.NEGATIVE_INFINITY;
   /** When the store was lost, while the limits are divided. */
   #lostUs: number | undefined = undefined;
@@ -164,8 +164,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 
   /**
-   * Divides the configured limits by `count`; 1 restores them. With `lostUs`, the store was lost at that instant: what
-   * other processes may have used since its last reply counts as used.
+   * Divides the configured limits by `count`; 1 restores them. With `lostUs`, the store was lost at that instant: units
+   * that other processes may have used since its last reply count as used.
    */
   share(count: number, lostUs?: number): void {
     if (lostUs !== undefined && this.#inForce.shareCount > 1) this.share(1);
@@ -201,7 +201,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       if (route?.name !== roleBudget.name) {
         this.#byRole[roleBudget.role].delete(roleBudget.name);
         roleBudget.isDetached = true;
-        // What it sent counts again if the service comes back.
+        // The units that it sent count again if the service comes back.
         if (!isCountedElsewhere(before, roleBudget.name)) this.carried.history.add(roleBudget, false);
         continue;
       }
@@ -236,8 +236,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 
   /**
-   * An operator has changed the limits of a host or service, in a role or in total, or has ended such a change. What was
-   * sent still counts (law L1).
+   * An operator has changed the limits of a host or service, in a role or in total, or has ended such a change. Units
+   * that were sent still count (law L1).
    */
   setOrder(name: string, part: LimitPart, limit: OrderedLimit): readonly OrderedChange[] {
     // So that snapshots list it, even before its first call.

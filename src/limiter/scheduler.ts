@@ -172,8 +172,8 @@ export class Scheduler {
   }
 
   /**
-   * The request that has the turn lacks something that the budgets of this process do not have: a lease, or what
-   * `limit` says if that is known. `slotFreed` gives it a turn again.
+   * The request that has the turn lacks something that the budgets of this process do not have: a lease, or
+   * capacity of `limit` if the limit is known. `slotFreed` gives it a turn again.
    */
   park(waiter: Waiter, limit: Constraint | undefined): void {
     const node = this.#nodeOf(waiter.roleBudget);

@@ -15,7 +15,7 @@ export interface SentUnits extends LoggedUnits {
 export interface FormerBudget extends SentUnits {
   readonly name: string;
   readonly role: Role;
-  /** The limits of this name were divided by partition since: each partition counts it. */
+  /** The limits of this name were divided by partition since then: each partition counts these units. */
   readonly isDivided?: true;
 }
 
@@ -24,8 +24,8 @@ const KEPT_US = 24 * 3_600_000_000;
 const KEPT_MAX = 65_536;
 
 /**
- * What role budgets have sent before they were evicted, or replaced by a reload. A later policy may count it again in a
- * longer window or in another budget (law L1). It is kept for a day, for at most 65,536 budgets.
+ * The units that role budgets have sent before they were evicted, or replaced by a reload. A later policy may count them
+ * again in a longer window or in another budget (law L1). They are kept for a day, for at most 65,536 budgets.
  */
 export class SentHistory {
   readonly #former = new Map<string, FormerBudget>();
@@ -76,7 +76,7 @@ export function absorbed({ log, windows }: LoggedUnits, sent: readonly LoggedUni
   return merged;
 }
 
-/** Whether a later policy may count it again. */
+/** Whether a later policy may count the requests of a former budget again. */
 export function isKept(nowUs: number): (former: FormerBudget) => boolean {
   return ({ log }) => nowUs - log.lastUs < KEPT_US;
 }

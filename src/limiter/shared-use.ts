@@ -31,8 +31,8 @@ export function knownUse(windows: readonly Window[], use: SharedUse | undefined,
 }
 
 /**
- * As `knownUse`, for a store that lacks only its last changes. A window of more than a minute has only what the store has
- * said: a switch to a replica would otherwise stop a daily quota for a day.
+ * As `knownUse`, for a store that lacks only its last changes. A window of more than a minute counts only the use that the
+ * store has announced: a switch to a replica would otherwise stop a daily quota for a day.
  */
 export function saidUse(windows: readonly Window[], use: SharedUse | undefined, nowUs: number): readonly number[] {
   const known = knownUse(windows, use, nowUs);
@@ -44,8 +44,8 @@ export function saidUse(windows: readonly Window[], use: SharedUse | undefined, 
 
 /**
  * The units that one of `processes` must count as used in its share when the store is lost, so that all processes
- * together send no more than was free. It is its share of the limit, less its share of the free units, less what it has
- * sent itself, because its own windows count that.
+ * together send no more than was free. It is its share of the limit, less its share of the free units, less the
+ * units that it has sent itself, because its own windows count these.
  */
 export function assumedUnits(
   windows: readonly Window[],

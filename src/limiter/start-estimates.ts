@@ -123,7 +123,7 @@ export class StartEstimates {
     });
   }
 
-  /** A request was granted or written later than estimated, so those behind it are later too. */
+  /** A request was granted or written later than estimated, so the requests behind it are later too. */
   delayed(budget: Budget, byUs: number): void {
     const top = byUs > 0 ? topOf(this.#nodes, budget) : undefined;
     if (top === undefined) return;
@@ -155,7 +155,7 @@ export class StartEstimates {
     this.#suspects.add(top);
   }
 
-  /** A request was granted. An estimate counts it as written now; until it is written, those behind it start later. */
+  /** A request was granted. An estimate counts it as written now; until it is written, requests behind it start later. */
   granted(roleBudget: RoleBudget): void {
     const top = roleBudget.hasPending ? topOf(this.#nodes, roleBudget) : undefined;
     if (top !== undefined && top.judging === undefined) this.#judgeIn(top, Math.max(top.slackUs, estimateKeptUs(top)));

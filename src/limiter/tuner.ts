@@ -54,7 +54,7 @@ export class Tuner {
     const nowUs = this.#time.monotonicUs();
     roleBudget.pace ??= new Pace(roleBudget.policy, aimd, nowUs);
     const isExplained = isThrottled && (isOutage || hasJustTightened(roleBudget, nowUs));
-    // The request that was throttled is still in flight.
+    // The throttled request is still counted as in flight: 1 means that it was the only one.
     const isSingle = roleBudget.isTried && roleBudget.inFlight <= 1;
     this.#applyPace(roleBudget, roleBudget.pace.record(isThrottled, nowUs, { isExplained, isSingle }));
   }

@@ -49,7 +49,7 @@ export class Waiter {
   #longestBlockUs = 0;
   /** Number of the last request to the store that includes it. Later ones do not extend its wait. */
   lastStoreRequest = 0;
-  /** The store is asked for what it needs: the reply decides, even if its bound ends meanwhile. */
+  /** The store is asked for leases or records that the request needs: the reply decides, even if the bound ends before. */
   isStoreAsked = false;
   /** Fires at its bound. */
   timer: Timer | undefined = undefined;

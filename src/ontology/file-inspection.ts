@@ -168,7 +168,7 @@ async function finish(
   encoding: string,
   { parser, facts }: Attempt,
 ): Promise<Inspection> {
-  const { format = "rdf-xml", statements, of, note } = parser;
+  const { format = "rdf-xml", statements, statementUnit, note } = parser;
   if (depth === "end") {
     const tail = new TextDecoder(encoding).decode(await readRange(path, -ENDING_BYTES, ENDING_BYTES));
     const problem = endingProblem(format, tail);
@@ -179,7 +179,7 @@ async function finish(
   const version = raw === null ? undefined : { raw, label: labelOf(raw) };
   if (depth !== "full") return { kind: "valid", format, version, checks: { depth }, facts: null };
   if (note !== undefined) return { kind: "valid", format, version, checks: { depth, note }, facts: null };
-  return { kind: "valid", format, version, checks: { depth, statements, of }, facts: found };
+  return { kind: "valid", format, version, checks: { depth, statements, of: statementUnit }, facts: found };
 }
 
 async function tryParser(
@@ -217,7 +217,7 @@ async function tryParser(
     parser.write(decoding.end());
     parser.end();
     const isEmpty = parser.statements === 0 && parser.note === undefined;
-    return { parser, facts, problem: isEmpty ? `file contains no ${parser.of}` : undefined, isEmpty };
+    return { parser, facts, problem: isEmpty ? `file contains no ${parser.statementUnit}` : undefined, isEmpty };
   } catch (error) {
     signal?.throwIfAborted();
     if (!(error instanceof SyntaxProblem)) throw error;

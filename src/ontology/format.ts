@@ -85,7 +85,7 @@ export function formatOfName(name: string): TargetFormat | undefined {
 const PACKED_EXTENSIONS = new Set(["gz", "tgz", "zip", "bz2", "xz", "zst"]);
 
 /**
- * The format that the name or the media type claims, among those of which one includes another: every N-Triples file is
+ * The format that the name or the media type claims, only for formats that include each other: every N-Triples file is
  * also Turtle, and every Turtle file is also TriG. The claim makes the check strict. Other formats are recognised by their
  * content alone.
  */

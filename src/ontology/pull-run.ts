@@ -173,7 +173,7 @@ export class PullRun {
   }
 
   /**
-   * The imported files that stay in the lockfile. What a file imports is not known if it failed, so its imports of an
+   * The imported files that stay in the lockfile. If a file failed, its imports are not known, so the imports of an
    * earlier pull stay.
    */
   #importedIds(sources: readonly Source[], results: readonly PullResult[]): ReadonlySet<string> {

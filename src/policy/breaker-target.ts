@@ -48,8 +48,8 @@ export function whyNoCircuit({ ratelimits }: LoadedPolicy, unit: string): string
 }
 
 /**
- * The owners of the circuits and cooldowns that decide about requests to a host, or to a path of it. The first one is the
- * host itself; for a path that belongs to a service, the service, because the host has no circuit there.
+ * The hosts and services whose circuits and cooldowns decide about requests to a host, or to a path of it. The first one
+ * is the host itself; for a path that belongs to a service, the service, because the host has no circuit there.
  */
 export function unitsOfHost({ ratelimits, breakers }: LoadedPolicy, host: string, path?: string): readonly string[] {
   const { circuit, cooldown } = breakers.resolved.route(host, path);

@@ -33,7 +33,7 @@ export interface ValueSource {
   readonly path: string;
   /** The value as it is written there; the credentials of a store's address are removed. */
   readonly value: unknown;
-  /** The comment behind the value in its file: the source of the number and its date. Absent without a comment. */
+  /** The comment after the value in its YAML file: the source of the number and its date. Absent without a comment. */
   readonly note?: string;
 }
 

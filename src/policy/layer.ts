@@ -11,7 +11,7 @@ export interface Assignment {
   readonly value: unknown;
   /** `limits.yaml:12`, the name of an environment variable, a flag, or the option of a call. */
   readonly where: string;
-  /** The comment behind the value in its file, which names the source of the number and its date. */
+  /** The comment after the value in its YAML file, which names the source of the number and its date. */
   readonly note?: string | undefined;
 }
 

@@ -196,7 +196,7 @@ class PolicyLimits implements ConfiguredLimits {
   /**
    * The scope without listed hosts that set nothing for the role and have neither `total` nor `aimd`: such a host shares
    * the role budget of the entry that it inherits from. Otherwise an entry that changes one role would double the rates
-   * of the others.
+   * of the other roles.
    */
   #roleScope(scope: LimitScope, role: Role): LimitScope {
     const { service, listed = [] } = scope;

@@ -27,7 +27,7 @@ export function mergeLayers(layers: readonly (readonly Assignment[])[]): readonl
   return [...kept, ...mergedMembers(layers)];
 }
 
-/** True for the members of a service, and for what is below them. */
+/** True for the members of a service, and for the keys below them. */
 function isMembers([first, , key]: readonly string[]): boolean {
   return first === "services" && key === "members";
 }

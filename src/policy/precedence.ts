@@ -129,7 +129,7 @@ export function effectiveValue<Value>(document: unknown, paths: readonly KeyPath
   return builtIn;
 }
 
-/** The values of a map by key: of each key, that of the strongest path that sets it. */
+/** The values of a map. If several paths set a key, the strongest path decides. */
 export function effectiveMap<Value>(document: unknown, paths: readonly KeyPath[]): Readonly<Record<string, Value>> {
   return Object.assign({}, ...paths.map(path => valueAt(document, path) ?? {}));
 }

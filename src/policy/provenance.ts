@@ -77,7 +77,7 @@ function limitSetting(
   const same = limitValues(policy, request)
     .filter(value => value.field === field || value.field.endsWith(`.${field}`))
     .filter(({ value }) => [value].flat().some(each => isSameLimit(String(each), wanted)));
-  // The total of a service may have the same number as the role of its host.
+  // The total of a service may have the same number as the role of its host: the owner decides which one is meant.
   const total = `${withoutTier(owner)} total.${field}`;
   const isOfRole = owner === request.host || serviceOfName(withoutTier(owner)) === undefined;
   const found = (isOfRole ? undefined : same.find(value => value.field === total)) ?? same[0];

@@ -4,7 +4,7 @@ import compiled from "./shipped-policy.json" with { type: "json" };
 /** The policy files that come with the package, in `configs/networking/`. */
 export type ShippedFile = "ratelimits" | "breakers" | "identities";
 
-/** One value of a file, and the comment behind it. */
+/** One value of a file, and the comment after it. */
 export type ShippedValue = readonly [line: number, path: readonly string[], value: unknown, note?: string];
 
 /** Every value of every file. */

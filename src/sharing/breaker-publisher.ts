@@ -44,9 +44,9 @@ interface PendingOrder {
 const PENDING_ORDERS_MAX = 1000;
 
 /**
- * Writes the breaker state of this process to the records that its peers read. What this process knows never replaces
- * something newer in the store (law B11): state is not written over an order that this process had not applied, and
- * state that was written before is written again only if the store has lost it.
+ * Writes the breaker state of this process to the records that its peers read. Newer state in the store is never
+ * replaced (law B11): state is not written over an order that this process had not applied, and state that was written
+ * before is written again only if the store has lost it.
  */
 export class BreakerPublisher {
   readonly #deps: BreakerPublisherDeps;

@@ -39,7 +39,7 @@ import { ProbeLeases } from "./probe-leases.ts";
 const PROBE_LEASE_US = 35_000_000;
 /** A probe permission that is not used within this time is returned. */
 const UNUSED_MS = 1000;
-/** A caller that asks again after this time finds the permission of the peers before it is returned unused. */
+/** How long a caller waits before it asks again. Less than UNUSED_MS, so that a granted permission is not returned before. */
 const PENDING_US = 500_000;
 /** After a refusal the store is not asked for a probe again for this long. */
 const REFUSED_US = 50_000;
@@ -54,7 +54,7 @@ type RecordedCall = Pick<EntryRequest, "host" | "path" | "partition" | "resolver
 /**
  * Synchronises the breakers of this process with the records of its peers. It writes local changes to the store, reads
  * a record before a request is granted or refused by it, applies what it reads, and leases probes. When that changes
- * something for waiting requests, it calls `wake`, and `takeChanges` says what.
+ * something for waiting requests, it calls `wake`, and `takeChanges` returns the changes.
  */
 export class BreakerSync implements ProbePermissions {
   readonly #store: Store;
@@ -112,7 +112,7 @@ export class BreakerSync implements ProbePermissions {
     return this.#refreshing.has(roleBudget);
   }
 
-  /** As `isFresh`, for a request that has the turn. If false, the records are being read, and a change follows. */
+  /** As `isFresh`, for a request whose turn it is. If false, the records are being read; then a `ready` change follows. */
   ensureFresh(call: EntryRequest, roleBudget: RoleBudget): boolean {
     if (this.isFresh(call)) {
       this.refreshAhead(call);
@@ -128,12 +128,12 @@ export class BreakerSync implements ProbePermissions {
     return false;
   }
 
-  /** How long before a request its records should be read; 0 if the store is near. */
+  /** How early the records of a request should be read before it is sent; 0 if the store answers quickly. */
   get readAheadUs(): number {
     return this.#records.readAheadUs;
   }
 
-  /** Reads the records of a request that will be sent soon, if the store is far away. The request does not wait for it. */
+  /** If the store is slow, reads the records of a request that will be sent soon. The request does not wait for this. */
   refreshAhead(call: EntryRequest): void {
     if (this.#isInRetryPause) return;
     for (const name of this.#recordNamesOf(call)) if (this.#records.isAgeing(name)) void this.#read(name);
@@ -141,7 +141,7 @@ export class BreakerSync implements ProbePermissions {
 
   /**
    * The read that must end before the request is refused, or granted in shadow mode; undefined if the records are
-   * fresh. For a denial that waits for the peers' permission to probe, their reply.
+   * fresh. If the denial waits for the peers' permission to probe, it is their reply.
    */
   refreshBefore(call: RecordedCall, denial: Denial | undefined): Promise<void> | undefined {
     if (denial?.isProbePending && "policy" in denial.blocker) {
@@ -151,9 +151,9 @@ export class BreakerSync implements ProbePermissions {
     return this.isFresh(call) ? undefined : this.#refresh(call);
   }
 
-  /** If there is no permission to probe, the peers are asked, and a change follows. */
+  /** If there is no permission to probe, the peers are asked, and an `unblocked` change follows their reply. */
   mayProbe(circuit: CircuitHolder, nowUs: number): true | { readonly untilUs: number; readonly isPending: boolean } {
-    // If the circuit is closed for the peers, they have no probes to share.
+    // A circuit that is open only in this process needs no permission: the peers do not probe it.
     if (
       circuit.isLocalOnly &&
       circuitRecordOf(this.#records.known(recordNameOf(circuit)), circuitName(circuit)).isClosed
@@ -236,8 +236,8 @@ export class BreakerSync implements ProbePermissions {
     this.#probesRequested += 1;
     const id = `${this.#ownProbes}${this.#probesRequested}`;
     let isRefused = false;
-    // If the store is away, the probe may be sent. It may also be sent if the record says that the circuit is closed:
-    // then the peers send any call, and the store has lost the change that opened the circuit.
+    // If the store is away, the probe may be sent. It may also be sent if the store has lost the change that opened the
+    // circuit: the record then says that the circuit is closed, so that the peers send all their calls.
     await this.#write(recordNameOf(circuit), (record, nowUs) => {
       const probe = { id, expiresUs: nowUs + PROBE_LEASE_US };
       const next = leaseProbe(record, circuitName(circuit), probe, circuit.policy.trialCalls, nowUs);

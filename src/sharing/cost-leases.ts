@@ -35,7 +35,7 @@ export class CostLeases {
   readonly #wake: () => void;
   readonly #changes: PeerChange[] = [];
   readonly #wanted = new Map<CostLog, LeasedCost & { readonly least: number; readonly most: number }>();
-  /** What was used beyond the estimates, and is to be taken from the store as soon as it is free. */
+  /** Amounts that were used beyond the estimates, to be leased from the store as soon as they are free. */
   readonly #debts = new Map<CostLog, LeasedCost & { amount: number }>();
   readonly #settlements: Settlement[] = [];
   readonly #leased = new Map<CostLog, RoleBudget>();
@@ -116,7 +116,7 @@ export class CostLeases {
     return costLogs.some(({ unitLease }) => unitLease?.isRequesting === true);
   }
 
-  /** The store is back: what was used meanwhile is reported. */
+  /** The store is back: the amounts that were used meanwhile are reported. */
   resume(): void {
     this.#scheduleExchange();
   }

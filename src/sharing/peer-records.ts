@@ -49,8 +49,8 @@ interface CachedRecord<Value> {
 }
 
 /**
- * Records in the shared store, as this process has last read them. Processes do not notify each other: each writes a
- * change at once, and reads a record before it relies on it, unless it has read it a moment ago.
+ * Records in the shared store, as this process has last read them. Processes do not notify each other: a process
+ * writes its changes at once, and reads a record before it decides by the record, unless the last read was a moment ago.
  */
 export class PeerRecords<Value> {
   readonly #store: RecordStore;
@@ -78,12 +78,12 @@ export class PeerRecords<Value> {
     return cached !== undefined && this.#isFresh(cached.readUs);
   }
 
-  /** How long before a request its record should be read: the round trip of a store far away, or 0. */
+  /** How early the record of a request should be read before it is sent: one round trip if the store is slow, else 0. */
   get readAheadUs(): number {
     return this.#roundTripUs > FRESH_US ? this.#roundTripUs : 0;
   }
 
-  /** Whether a store far away should be read now, so that the record is still fresh when the reply arrives. */
+  /** Whether the record should be read now if the store is slow, so that it is still fresh when the request is sent. */
   isAgeing(name: string): boolean {
     const { readUs } = this.#cached(name);
     return this.readAheadUs > 0 && this.#time.monotonicUs() - readUs >= this.readAheadUs / 2;
@@ -95,7 +95,8 @@ export class PeerRecords<Value> {
   }
 
   /**
-   * Reads a record. It is not applied if there is none, or if writes of this process are pending: their result will be.
+   * Reads a record and applies it, if the store has it. If writes of this process are pending, their result is applied
+   * instead.
    */
   async read(name: string, apply?: ApplyRecord<Value>): Promise<void> {
     const cached = this.#cached(name);
@@ -168,7 +169,7 @@ export class PeerRecords<Value> {
     const restored = isKept && restore !== undefined ? restore(stored, known) : stored;
     if (restored !== stored && restore !== undefined)
       this.write(name, (next, nowUs) => restore(next, shiftInstants(restored, nowUs - this.#time.monotonicUs()))).catch(
-        // The next read finds out again that the store lacks it.
+        // The next read finds again that the store lacks this state, and writes it again.
         () => undefined,
       );
     // No record: nothing was ever written, or the store has lost it. What this process knows stays.

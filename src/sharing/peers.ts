@@ -104,7 +104,7 @@ export class Peers {
     );
   }
 
-  /** As `isReady`, for a request whose turn it is. If false, the store is being asked, and a change follows. */
+  /** As `isReady`, for a request whose turn it is. If false, the store is being asked, and its reply is a change. */
   ensureReady(waiter: Waiter, queue: WaitQueue, nowUs: number): boolean {
     const { roleBudget, units, charge, call } = waiter;
     this.#checkSuspension();
@@ -208,7 +208,7 @@ export class Peers {
     this.#unitLeases?.ratesOrdered(roleBudgets);
   }
 
-  /** These processes of the store have ended: what they have leased is free earlier than the store has announced. */
+  /** These processes of the store have ended: their leases are free earlier than the store has announced. */
   processesEnded(processIds: readonly string[], roleBudgets: Iterable<RoleBudget>): void {
     this.#dead.add(processIds);
     for (const roleBudget of roleBudgets) {
@@ -252,7 +252,7 @@ export class Peers {
     await this.#unitLeases?.close();
   }
 
-  /** If the store is far away, reads the records one round trip before the windows permit the next request. */
+  /** If the store is slow, reads the records one round trip before the windows permit the next request. */
   #readAhead(roleBudget: RoleBudget): void {
     const call = this.#lastCalls.get(roleBudget);
     const aheadUs = this.#breakerSync?.readAheadUs ?? 0;

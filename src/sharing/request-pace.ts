@@ -4,8 +4,8 @@ import type { LeaseReply } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 
-/** A store that answers within this time is near: it is asked only when units are needed. */
-const NEAR_US = 5000;
+/** A store that takes longer to answer is slow. A faster one is asked only when units are needed. */
+const SLOW_US = 5000;
 /**
  * If a reply takes longer, the store or this process is overloaded. Leasing further ahead would only take units from the
  * other processes.
@@ -55,7 +55,7 @@ export class RequestPace {
     const isOnlyUser = reply.kind === "granted" && reply.isOnlyUser === true;
     const waitMs = reply.kind === "wait" ? reply.waitMs : (reply.nextMs ?? 0);
     const longestMs = reply.kind === "wait" ? Math.max(waitMs, this.#keys.get(roleBudget)?.longestMs ?? 0) : waitMs;
-    if (waitMs > 0 || this.isFar) this.#keys.set(roleBudget, { isOnlyUser, waitMs, longestMs, timer: undefined });
+    if (waitMs > 0 || this.isStoreSlow) this.#keys.set(roleBudget, { isOnlyUser, waitMs, longestMs, timer: undefined });
     else this.#keys.delete(roleBudget);
   }
 
@@ -75,7 +75,7 @@ export class RequestPace {
 
   /** Whether the only user of a key, whose store is slow, would run out of units during a round trip. */
   isRunningLow(roleBudget: RoleBudget): boolean {
-    if (!this.isFar || this.#keys.get(roleBudget)?.isOnlyUser !== true) return false;
+    if (!this.isStoreSlow || this.#keys.get(roleBudget)?.isOnlyUser !== true) return false;
     const unused = roleBudget.unitLease?.unusedUnits ?? 0;
     let neededUnits = Number.POSITIVE_INFINITY;
     for (let at: Budget | undefined = roleBudget; at; at = at.above)
@@ -84,10 +84,10 @@ export class RequestPace {
     return unused < neededUnits;
   }
 
-  /** Calls `ask` one round trip before the next units are expected, if the store is far away. */
+  /** Calls `ask` one round trip before the next units are expected, if the store is slow. */
   askAhead(roleBudget: RoleBudget, ask: () => void): void {
     const pace = this.#keys.get(roleBudget);
-    if (pace === undefined || pace.isOnlyUser || !this.isFar) return;
+    if (pace === undefined || pace.isOnlyUser || !this.isStoreSlow) return;
     const ms = pace.waitMs - this.#roundTripUs / 1000;
     if (ms <= 0) return;
     const timer = setUnreferencedTimer(this.#time, ms, () => {
@@ -103,8 +103,8 @@ export class RequestPace {
     this.#timers.clear();
   }
 
-  /** Whether the time that the store takes to answer matters. */
-  get isFar(): boolean {
-    return this.#roundTripUs > NEAR_US;
+  /** Whether the store takes so long to answer that it must be asked ahead. */
+  get isStoreSlow(): boolean {
+    return this.#roundTripUs > SLOW_US;
   }
 }

@@ -76,14 +76,14 @@ export class SharedBreakers {
     }
   }
 
-  /** The same for a request that does not wait: what is read applies to the next one. */
+  /** The same for a request that does not wait: the records that are read apply to the next request. */
   refreshLater(request: AllowRequest): void {
     if (this.#isClosed) return;
     this.#listen();
     void this.#sync.refreshBefore(request, undefined);
   }
 
-  /** Publishes what is pending and closes the store. Afterwards the breakers are those of this process alone. */
+  /** Publishes pending changes and closes the store. Afterwards the breakers are those of this process alone. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -22,8 +22,8 @@ export interface SpareUnitsOptions {
 /**
  * How many units a process leases beyond its waiting requests. A caller that sends one request after the other never has
  * a second one waiting: without spare units, each of its requests would take two exchanges. The number grows whenever the
- * last units were used up quickly, and is 0 again as soon as the store has fewer units than requested. What is not used
- * within a moment is returned.
+ * last units were used up quickly, and is 0 again as soon as the store has fewer units than requested. Units that
+ * are not used within a moment are returned.
  */
 export class SpareUnits {
   readonly #options: SpareUnitsOptions;

@@ -17,7 +17,7 @@ import { type UnitRequest, UnitRequests } from "./unit-requests.ts";
 const OVERRULED_RETRY_MS = 1000;
 /** If an exchange takes longer, the process was stopped. Meanwhile the store may have dropped an idle budget. */
 const LATE_US = LEASE_MS * 1000 - KEPT_US;
-/** Maximum number of exchanges in flight with a store far away. */
+/** Maximum number of exchanges in flight with a slow store. */
 const MAX_EXCHANGES = 4;
 
 export interface UnitLeasesOptions {
@@ -27,13 +27,13 @@ export interface UnitLeasesOptions {
   readonly random: () => number;
   readonly awayPolicy: () => AwayPolicy;
   readonly wake: () => void;
-  /** Called when units are requested for a role budget: what else its next request needs can be read meanwhile. */
+  /** Called when units are requested for a role budget: the records that its next request needs can be read meanwhile. */
   readonly onRequest?: ((roleBudget: RoleBudget) => void) | undefined;
 }
 
 /**
  * Leases units from the shared store. Everything that has accumulated since the last call goes in one exchange, and
- * only one exchange is in flight, or a few with a store far away. While the store is away nothing is leased: requests are
+ * only one exchange is in flight, or a few with a slow store. While the store is away nothing is leased: requests are
  * sent on this process's share of the limits, wait or are refused, as the policy says (law S4). The store is tried again
  * every half second. After each exchange it calls `wake`, and `takeChanges` says what has changed.
  */
@@ -238,8 +238,8 @@ export class UnitLeases {
 
   async #exchange(): Promise<void> {
     const { away } = this.#outage;
-    // A store far away is asked for the next units while the last ones are still being reported.
-    if (this.#exchanging >= (this.#pace.isFar && away === undefined ? MAX_EXCHANGES : 1)) return;
+    // A slow store is asked for the next units while the last ones are still being reported.
+    if (this.#exchanging >= (this.#pace.isStoreSlow && away === undefined ? MAX_EXCHANGES : 1)) return;
     if (away !== undefined && !this.#outage.isProbeDue(this.#time.monotonicUs())) {
       // A timer may fire early, or after another exchange has failed.
       this.#outage.probeLater(this.#awaiting.size > 0);
@@ -332,8 +332,8 @@ export class UnitLeases {
   }
 
   /**
-   * Another process may claim stricter limits, such as those of before an order or a reload. If it is idle or has ended,
-   * its claim ends with its lease: what the store announces holds no longer than that.
+   * Another process may claim stricter limits, such as the limits before an order or a reload. If that process is idle or
+   * has ended, its claim ends with its lease, and the wait that the store announced may end then too.
    */
   #retryMs(roleBudget: RoleBudget, { isStricter }: LeaseReply, nowUs: number): number {
     if (!isStricter) return Number.POSITIVE_INFINITY;
@@ -362,7 +362,7 @@ export class UnitLeases {
     if (this.#outage.isProbeDue(this.#time.monotonicUs())) this.#scheduleExchange();
   }
 
-  /** What a reply says is no longer true: it grants nothing, and the store is asked again. */
+  /** A reply is outdated: its units are returned, and the store is asked again. */
   #dropReply(roleBudget: RoleBudget): void {
     this.#units.returnUnused(roleBudget);
     this.#units.leaseOf(roleBudget).notBeforeUs = 0;

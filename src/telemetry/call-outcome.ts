@@ -25,7 +25,7 @@ export function callOutcomeOf(event: EventOf<"http_request">): CallOutcome {
     const byStatus = statusOutcome(status);
     if (byStatus !== "answered") return byStatus;
   }
-  // A caller that gave up on a silent host shows a failure of the host.
+  // If the caller gave up because the host was silent, the breaker has recorded a failure, and the call counts as failed.
   if (aborted && breaker_recorded !== "failure") return "aborted";
   if (error !== undefined || status === undefined) return "failed";
   return from_cache || coalesced ? "cached" : "answered";

@@ -12,7 +12,7 @@ import { STATE_COLOURS } from "./state-colours.ts";
 /** The result of an operator's order. */
 export interface OrderOutcome {
   readonly target: BreakerTarget;
-  /** Other owners of circuits that got the same order. */
+  /** Other hosts and services that got the same order, because their circuits decide about the same requests. */
   readonly others: readonly BreakerTarget[];
   readonly given: GivenOrder;
   readonly acknowledgements: readonly Acknowledgement[];

@@ -13,7 +13,7 @@ import type { KnownTargets } from "./known-targets.ts";
 export interface CommandTarget {
   /** The host, service or resolver itself. */
   readonly target: OrderTarget;
-  /** The owners of other circuits and cooldowns that decide about its requests. */
+  /** The other hosts and services whose circuits and cooldowns decide about its requests. */
   readonly others: readonly BreakerTarget[];
 }
 

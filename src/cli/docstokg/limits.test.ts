@@ -76,7 +76,7 @@ test("--host prints only the keys of that host", async t => {
   const [row] = await waitForProcesses(store, "--host", "other.example");
   assert.deepEqual(row.keys, []);
   const { stdout } = await runCli(["limits", "show", "--host", "other.example", "--store", store]);
-  assert.match(stdout, /\nNo rate limit of other\.example has been used\.\n$/);
+  assert.match(stdout, /\nNo rate limit of other\.example is in use\.\n$/);
 });
 
 test("--host accepts every spelling of a host, and a URL", async t => {

@@ -31,7 +31,7 @@ const show: Subcommand = {
     const host = typeof flags["host"] === "string" ? flags["host"] : undefined;
     await using connection = await openStoreConnection(flags, io);
     const wanted = host === undefined ? undefined : unitsNamed(host, (await policyInUse(connection, {})).policy);
-    // Processes that were asked once go on publishing these keys.
+    // Asked only once: from then on the processes publish these keys.
     if (wanted !== undefined) await askedProcesses(connection, questionFor(wanted), flags, io);
     return await showView(flags, io, {
       read: () => readProcesses(connection, wanted, io),
@@ -92,7 +92,7 @@ function tables(
     .sort((a, b) => compare(a.name, b.name) || a.process.pid - b.process.pid);
   if (rows.length === 0) {
     const which = host === undefined ? "No rate limit" : `No rate limit of ${host}`;
-    return `${head}${processTable(processes, { columns })}\n${which} has been used.\n${partialLines(processes)}`;
+    return `${head}${processTable(processes, { columns })}\n${which} is in use.\n${partialLines(processes)}`;
   }
   const load = ["used", "per s", "in flight", "queued", "next free", "new call"];
   const header = ["key", "pid", ...load, "pace", "guard", "limited by"];

@@ -22,7 +22,7 @@ import { notesText, slotsText, sourcesTable, textLines } from "./policy-text.ts"
 
 const RESOLVER_PREFIX = "resolver:";
 const SERVICE_PREFIX = /^service:/i;
-/** As in `--rate`, always a host, also if a service has the same name. */
+/** Names a host even if a service has the same name, as in `--rate`. */
 const HOST_PREFIX = /^host:/i;
 
 /** `docstokg policy explain`. */

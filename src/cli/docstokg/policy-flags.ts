@@ -41,7 +41,7 @@ export function addPolicyFlags(command: Command): void {
       "--breaker-rolling <fields>",
       "rolling failure window, times in seconds, e.g. thresh:4,window:60,cooldown:90",
     );
-  for (const option of command.options.slice(before)) option.helpGroup("Policy options (default: the policy):");
+  for (const option of command.options.slice(before)) option.helpGroup("Policy options (override the policy):");
 }
 
 /** The policy flags that change the limits or the breaker of one host and role, by their names among the parsed flags. */

@@ -39,7 +39,7 @@ const AWAY_TEXTS = {
 
 /** `cooldown_store.backend: none`, in every command that prints it. */
 const NO_COOLDOWN_STORE = "none (same as backend)";
-const SLOTS = "the lowest max_concurrent of the role and of the totals above it";
+const SLOTS = "the lowest max_concurrent of the role and of the totals that include it";
 
 export function policySettings({ ratelimits, breakers }: LoadedPolicy): PolicySettings {
   const { aimd, maxInFlight } = ratelimits.resolved;
@@ -150,7 +150,7 @@ export function sourcesTable(values: readonly ExplainedValue[], columns: Columns
   return fits(table, columns) ? table : values.map(value => sourceLines(value, columns)).join("");
 }
 
-/** The comments behind the effective values, which name the provider's source and its date; empty if there are none. */
+/** The YAML comments after the effective values, which name the source of a number and its date; empty without them. */
 export function notesText(values: readonly ExplainedValue[], columns: Columns): string {
   const fieldsByNote = new Map<string, string[]>();
   for (const { field, sources } of values) {

@@ -52,9 +52,9 @@ test("policy show and policy explain use the same words for the store of the bre
   const explained = (await run(["policy", "explain", "api.crossref.org"])).stdout;
   assert.match(shown, /^cooldown store +none \(same as backend\)$/m);
   assert.match(explained, /^ += +none \(same as backend\) +breakers\.yaml/m);
-  assert.match(shown, /^slots: the lowest max_concurrent of the role and of the totals above it$/m);
+  assert.match(shown, /^slots: the lowest max_concurrent of the role and of the totals that include it$/m);
   // The role has 100, and its total has 1.
-  assert.match(explained, /^slots: 1, the lowest max_concurrent of the role and of the totals above it$/m);
+  assert.match(explained, /^slots: 1, the lowest max_concurrent of the role and of the totals that include it$/m);
 });
 
 test("policy show and policy explain print the same slots for every listed host and role", async () => {

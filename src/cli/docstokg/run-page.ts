@@ -10,7 +10,7 @@ import { systemTime } from "../../time/system-time.ts";
 import type { Io } from "../program.ts";
 import { auditLine, type ServedDashboard, serveDashboard } from "./dashboard-server.ts";
 
-/** The live page of a run in its own process. It can be looked at after the run too, until Ctrl-C. */
+/** The live page of a run, served by the process of the run. It stays open after the run, until Ctrl-C. */
 export class RunPage implements AsyncDisposable {
   readonly #folder: string;
   #served: ServedDashboard | undefined;
@@ -53,7 +53,7 @@ export class RunPage implements AsyncDisposable {
     await this.#served?.close();
   }
 
-  /** The manifest is closed at the end of the run; then the page shows what it has read last. */
+  /** The manifest is closed at the end of the run; then the page shows the state that was read last. */
   async #readRun(run: HarvestRun): Promise<RunState | null> {
     const options = { folder: this.#folder, timeLeftMs: () => run.timeLeftMs, isPaused: run.pipeline.isPaused };
     this.#lastRun = await readRunState(run.manifest, options).catch(() => this.#lastRun && ended(this.#lastRun));

@@ -69,7 +69,10 @@ function paceOf({ done, failed, elapsedMs }: ManifestWorker): number {
   return elapsedMs > 0 ? (done + failed) / elapsedMs : 0;
 }
 
-/** A run that was killed could not record its end, and one with `--enqueue-only` waits until a worker joins it. */
+/**
+ * Corrects the state of a last run that is recorded as running but that no process works on: it was killed (`stopped`), or
+ * it was added with `--enqueue-only` and waits for a worker (`waiting`).
+ */
 async function withStopped(report: ManifestReport, manifest: Manifest): Promise<ManifestReport> {
   const [last, ...earlier] = report.runs;
   if (last?.state !== "running") return report;
@@ -130,7 +133,7 @@ function workersTable(workers: readonly ManifestWorker[], tableOptions: TableOpt
     `${(paceOf(worker) * 60_000).toFixed(1)}/min`,
     formatBytes(worker.bytes),
   ]);
-  const headings = ["worker", "run", "state", "since", "taken", "in flight", "done", "failed", "pace", "bytes"];
+  const headings = ["worker", "run", "state", "time", "taken", "in flight", "done", "failed", "pace", "bytes"];
   return formatTable(headings, cells, tableOptions);
 }
 

@@ -189,7 +189,7 @@ export class SharedBudget {
     });
   }
 
-  /** What a process that has joined can have: its share while others wait, and nothing while it is their turn. */
+  /** The units that a process can have now: its share while others wait, and none while it is the turn of another. */
   offer(processId: string, claim: BudgetClaim, demand: UnitDemand, nowUs: number): UnitOffer {
     const member = this.#memberOf(processId);
     const { least, most, aheadUs = 0 } = demand;

@@ -1,9 +1,10 @@
 /**
- * A sliding log for several windows: computes when the next request may be written.
+ * A sliding log for several windows: computes when the next request may be sent.
  *
- * Units are numbered as they are written: 1, 2, 3, … A window of N allows unit n once its span has passed since unit
- * n-N was written. If this holds for every n, no interval as long as the span contains more than N units (law L1). The
- * check needs no scan, only one look-up by number for each window.
+ * A unit is written when its request is written to the connection (law L1 in docs/concepts.md). Units are numbered in
+ * this order: 1, 2, 3, … A window of N allows unit n once its span has passed since unit n-N was written. If this
+ * holds for every n, no interval as long as the span contains more than N units (law L1). The check needs no scan, only
+ * one look-up by number for each window.
  *
  * Units that are granted but not yet written (`pending`) get the next numbers and count as written now.
  *
@@ -31,7 +32,10 @@ export interface WindowLogState {
 
 const MAX_STAMPS = 200;
 const INITIAL_CAPACITY = 8;
-/** Bounds the work of merging logs. A window of more units is not fully counted after a second change of the limits. */
+/**
+ * When logs are merged, at most this many units are kept that the new windows do not count, to bound the work. If a later
+ * change sets a window with a much higher limit, it counts fewer units than were written.
+ */
 const MAX_EARLIER_UNITS = 100_000;
 
 export function makeWindow(limit: number, spanUs: number): Window {
@@ -59,16 +63,16 @@ export class WindowLog {
   }
 
   /**
-   * The written units of several logs in one, for other windows. Like `replaceWindows`, it counts no unit earlier than
-   * it was written.
+   * Merges the written units of several logs into one log for other windows. As with `replaceWindows`, no stamp is
+   * earlier than the write of its unit.
    */
   static merged(
     windows: readonly Window[],
     sources: readonly { readonly log: WindowLog; readonly windows: readonly Window[] }[],
   ): WindowLog {
-    const most = Math.max(0, ...windows.map(({ limit }) => limit));
-    const step = Math.ceil(most / MAX_STAMPS);
-    const chunks = sources.flatMap(({ log, windows: from }) => log.#newestChunks(from, most, step));
+    const maxLimit = Math.max(0, ...windows.map(({ limit }) => limit));
+    const step = Math.ceil(maxLimit / MAX_STAMPS);
+    const chunks = sources.flatMap(({ log, windows: from }) => log.#newestChunks(from, maxLimit, step));
     const merged = new WindowLog();
     for (const { units, atUs } of chunks.sort((a, b) => a.atUs - b.atUs)) merged.write(windows, units, atUs);
     return merged;
@@ -93,8 +97,8 @@ export class WindowLog {
   }
 
   /**
-   * As `earliestUs`, for units behind others that wait: when the last of them may be written if all are written as early
-   * as the windows permit. An estimate, because pending units may be written later.
+   * When the last of `units` queued units may be written, if all of them are written as early as the windows permit. An
+   * estimate, because pending units may be written later.
    */
   expectedUs(windows: readonly Window[], spacingUs: number, units: number, nowUs: number): number {
     let expectedUs = spacingUs > 0 ? this.#spacedUs(spacingUs, nowUs) + (units - 1) * spacingUs : 0;
@@ -245,20 +249,20 @@ export class WindowLog {
     return low;
   }
 
-  /** The last `most` units in chunks of `step`, and the earlier ones in one, each with the time of its last unit. */
+  /** The last `count` units in chunks of `step`, and the earlier units in one chunk. A chunk has the time of its last unit. */
   #newestChunks(
     windows: readonly Window[],
-    most: number,
+    count: number,
     step: number,
   ): { readonly units: number; readonly atUs: number }[] {
     const chunks: { units: number; atUs: number }[] = [];
-    const oldest = Math.max(0, this.written - most);
+    const oldest = Math.max(0, this.written - count);
     let atUs = this.lastUs;
     for (let unit = this.written; unit > oldest; unit -= step) {
       atUs = Math.min(atUs, this.#exactStampUs(windows, unit));
       chunks.push({ units: Math.min(step, unit - oldest), atUs });
     }
-    // Windows that are set later may be longer, and count them again.
+    // Windows that are set later may be longer, and count the earlier units again.
     if (oldest > 0)
       chunks.push({
         units: Math.min(oldest, MAX_EARLIER_UNITS),

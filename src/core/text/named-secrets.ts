@@ -16,7 +16,7 @@ const NAMED = new RegExp(
   String.raw`(?<![\w-]|\/\/|@)((?:api |access )?[\w-]+)((?:\]|\[\d*\]|%5D|%5B\d*%5D){0,3}${QUOTE}?(?:\s|%20){0,60}(?:[=-]>|[:=]|%3[AD]|%253[AD])(?:\s|%20){0,200}(?:[|>][+-]?\s+)?)`,
   "gi",
 );
-/** In quotes, also in those of JSON within JSON; otherwise up to the next separator. */
+/** The value in its quotes (also escaped quotes of JSON within JSON); without quotes, up to the next separator. */
 const VALUE =
   /\\+["'][^"']*["']?|"[^"\\]*(?:\\.[^"\\]*)*"?|'[^'\\]*(?:\\.[^'\\]*)*'?|`[^`]*`?|&quot;[^&]*|[^\s&;,"'#)<]+/sy;
 const LINE = /[^\r\n]+/y;

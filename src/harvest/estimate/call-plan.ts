@@ -38,7 +38,7 @@ export const TYPICAL_YIELDS: ResolverYields = {
   wayback: 0.02,
 };
 
-/** Where the files of a resolver are. The files of the others are at publishers and universities. */
+/** The host of the files that a resolver finds. The files of other resolvers are at publishers and universities. */
 const FILE_HOSTS: Readonly<Record<string, string>> = {
   arxiv: "arxiv.org",
   pmc: "pmc-oa-opendata.s3.amazonaws.com",

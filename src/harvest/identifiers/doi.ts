@@ -9,8 +9,8 @@ const PREPRINT =
   /^(10\.(?:1101|64898)\/(?:\d{4}\.\d{2}\.\d{2}\.)?\d{5,8})(?:(?:v\d{1,3}(?![\da-z])|\.full|\.abstract).*)?$/;
 
 /**
- * The canonical form of a DOI; undefined if the text is none. The text may be percent-encoded, in any case, and followed
- * by punctuation or brackets. Only ASCII letters are folded to lower case, as the DOI system does.
+ * The canonical form of a DOI; undefined if the text is not a DOI. The text may be percent-encoded, have capital letters,
+ * and be followed by punctuation or brackets. Only ASCII letters are folded to lower case, as the DOI system does.
  */
 export function canonicalDoi(text: string): string | undefined {
   const plain = text.length <= 3 * DOI_BYTES_MAX ? percentDecoded(text.trim()) : undefined;

@@ -90,7 +90,7 @@ async function withHead(texts: AsyncIterable<string>): Promise<{ head: string; a
   return { head, all: all() };
 }
 
-/** A header without a delimiter is that of a single column. */
+/** A header without a delimiter names a single column. */
 function delimiterOf(head: string): string {
   const line = (/^[^\r\n]*/.exec(head)?.[0] ?? "").replace(/"[^"]*"/g, "");
   const counts = DELIMITERS.map(each => line.split(each).length);

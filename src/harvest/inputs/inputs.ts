@@ -8,7 +8,7 @@ import { splitIdentifiers } from "../identifiers/split-identifiers.ts";
 import type { Work } from "../work.ts";
 import { bibtexEntries } from "./bibtex-entries.ts";
 import { csvRows } from "./csv-rows.ts";
-import { columnOf, columnProblem, recordOf } from "./record-columns.ts";
+import { columnProblem, identifiersInColumn, workOfRecord } from "./record-columns.ts";
 import { taggedRecords } from "./tagged-records.ts";
 import { decoded, linesOf } from "./text-lines.ts";
 
@@ -175,7 +175,7 @@ function* inputsOfRecord(
   wanted: string | undefined,
   at: InputPosition,
 ): Generator<Input> {
-  const read = wanted === undefined ? recordOf(record) : columnOf(record, wanted);
+  const read = wanted === undefined ? workOfRecord(record) : identifiersInColumn(record, wanted);
   if ("message" in read) yield { problem: { ...at, text: shortened(read.text), message: read.message } };
   else if ("tokens" in read) for (const token of read.tokens) yield inputOf(token, at, read.digitsAre);
   else yield { work: read.work };

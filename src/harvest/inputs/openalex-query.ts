@@ -84,7 +84,7 @@ const page = z.object({
 /** @param worksSoFar number of works of the previous pages */
 export function parsePage(response: ResolverResponse, query: OpenAlexQuery, worksSoFar: number): QueryPage {
   const statusFinding = findingForStatus(response);
-  // A search cannot be "not found".
+  // A search is never "not found": this finding is a failure too.
   if (statusFinding !== undefined)
     return {
       failure: statusFinding.kind === "failure" ? statusFinding : unreadable(response, `status ${response.status}`),

@@ -46,8 +46,8 @@ export function columnProblem(names: readonly string[], wanted: string | undefin
   return `column ${shortened(wanted)} not found${near === undefined ? "" : `; did you mean ${shortened(near)}?`}; ${found}`;
 }
 
-/** The identifiers in the wanted column. */
-export function columnOf(
+/** The identifiers in the wanted column. `digitsAre` is the kind of identifier that digits alone are in this column. */
+export function identifiersInColumn(
   record: Fields,
   wanted: string,
 ): { readonly tokens: readonly string[]; readonly digitsAre: "pmid" | undefined } | RecordProblem {
@@ -55,11 +55,11 @@ export function columnOf(
   const text = textOf(record[name]);
   if (text === undefined) return notText(record, name);
   if (text === "") return { text: "", message: `${shortened(name)} is empty` };
-  return { tokens: splitIdentifiers(text), digitsAre: digitsIn(name) };
+  return { tokens: splitIdentifiers(text), digitsAre: kindOfDigitsIn(name) };
 }
 
-/** One work under all identifiers of the record, with its title and year. An empty column counts as missing. */
-export function recordOf(record: Fields): { readonly work: Work } | RecordProblem {
+/** One work with all identifiers of the record, with its title and year. An empty column counts as missing. */
+export function workOfRecord(record: Fields): { readonly work: Work } | RecordProblem {
   const names = Object.keys(record);
   const ids: Record<string, string> = {};
   let problem: RecordProblem | undefined;
@@ -113,7 +113,7 @@ function metadataIn(record: Fields, names: readonly string[]): Work["metadata"] 
   return metadataOf({ title: textIn(TITLE_COLUMNS), year: textIn(YEAR_COLUMNS) });
 }
 
-/** The first column that has one of the names. */
+/** The name of a column that has one of the wanted names; earlier wanted names are preferred. */
 function nameOf(names: readonly string[], wanted: readonly string[]): string | undefined {
   const plain = names.map(plainName);
   const at = wanted.map(name => plain.indexOf(name)).find(index => index !== -1);
@@ -130,8 +130,8 @@ function isSameName(one: string, other: string): boolean {
   return withoutInvisible(one).toLowerCase() === withoutInvisible(other).toLowerCase();
 }
 
-function digitsIn(name: string): "pmid" | undefined {
-  return (ID_COLUMNS.pmid as readonly string[]).includes(plainName(name)) ? "pmid" : undefined;
+function kindOfDigitsIn(columnName: string): "pmid" | undefined {
+  return (ID_COLUMNS.pmid as readonly string[]).includes(plainName(columnName)) ? "pmid" : undefined;
 }
 
 /** Undefined if the value is neither text nor a number nor missing. */

@@ -3,7 +3,7 @@ import type { InputLine } from "./text-lines.ts";
 export interface TaggedRecord {
   /** The first line, from 1. */
   readonly line: number;
-  /** By the names of columns that `recordOf` knows. */
+  /** By the names of columns that `workOfRecord` knows. */
   readonly fields: Readonly<Record<string, string>>;
 }
 

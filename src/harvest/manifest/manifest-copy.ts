@@ -33,7 +33,7 @@ async function* pagesOf(from: Manifest): AsyncIterable<TablePage> {
     if (from.errorFrom(cause) === cause) throw cause;
     throw new DownloadError(`cannot read the manifest ${from.name}: ${messageOf(cause)}`, { cause });
   }
-  // Before the target is committed: what a run has done meanwhile would be missing in the copy.
+  // Checked before the target is committed: changes that a run has made meanwhile would be missing in the copy.
   if (await from.isInUse()) throw inUse(from);
 }
 

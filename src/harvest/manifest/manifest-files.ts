@@ -82,7 +82,7 @@ export interface FinishedFile {
  * tokens.
  */
 export interface ManifestFiles {
-  /** One call for all of it, because each exchange with a server costs time. */
+  /** Reads all this in one call, because each exchange with a server costs time. */
   knownDownload(urlHash: string, work: number): Promise<KnownDownload>;
   /** The file with these bytes. */
   file(sha256: string): Promise<StoredFile | undefined>;

@@ -95,7 +95,7 @@ export interface BatchLookup {
   groupOf(work: Work): string | undefined;
   /** @param works of one group */
   requestFor(works: readonly Work[]): ResolverRequest;
-  /** One finding for each work, in their order; or one for all, if the response has none. */
+  /** One finding for each work, in their order; if the response has no findings for works, one for all of them. */
   parse(response: ResolverResponse, works: readonly Work[]): readonly Finding[] | Finding;
 }
 

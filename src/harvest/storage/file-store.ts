@@ -29,7 +29,7 @@ export interface FileStore {
   readonly parts: PartFiles;
   /** The names of files come from their hashes, so that equal names have equal bytes. */
   readonly isContentAddressed: boolean;
-  /** Creates what is missing, and removes what interrupted uploads have left. Rejects if files cannot be stored. */
+  /** Creates missing folders, and removes the parts of interrupted uploads. Rejects if files cannot be stored. */
   prepare(): Promise<void>;
   /** A quick check without reading; a store that cannot check at once trusts the manifest. */
   isPresent(file: Pick<StoredFile, "path" | "bytes">): boolean;

@@ -55,7 +55,7 @@ export class RobotsReader {
   read({ origin, host }: Pick<OutgoingRequest, "origin" | "host">): Promise<void> | undefined {
     if (this.#origins.has(origin)) return this.#origins.get(origin);
     const reading = this.#load(origin, host)
-      // A failure sets no delay.
+      // If robots.txt cannot be read, no delay is set.
       .catch(() => undefined)
       .then(() => this.#remember(origin, undefined));
     this.#remember(origin, reading);

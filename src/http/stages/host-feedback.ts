@@ -64,7 +64,7 @@ export function hostFeedback(
     return PLAIN_SUCCESS;
   const feedback = { outcome, retryAfterMs, announced, bodyRules: NO_THROTTLE_RULES };
   if (judgement !== undefined) return { ...feedback, ...judgement };
-  // An archive replays the response of another server.
+  // An archive replays the response of another server: the rules of the archive do not apply to it.
   if (rules.length === 0 || headers["memento-datetime"] !== undefined) return feedback;
   if (outcome.kind === "failure" && outcome.throttled) return feedback;
   const headRule = rules.find(({ body }) => body === undefined);

@@ -159,7 +159,7 @@ export class RetryBudget {
     if (bucket !== undefined) bucket.tokens = Math.min(BUCKET_TOKENS_MAX, bucket.tokens + TOKENS_PER_CALL);
   }
 
-  /** Takes one token. False, and nothing taken, when there is none. */
+  /** Takes one token. False if no token is left. */
   spend(host: string): boolean {
     const bucket = this.#buckets.get(host) ?? { tokens: BUCKET_TOKENS_MAX };
     // Sums of 0.2 are not exact in binary.

@@ -32,9 +32,9 @@ const SPECIAL_IPV6 = [
 ] as const;
 
 /**
- * The only ranges with public addresses. The last two embed an IPv4 address, which decides: Node writes ::ffff:a.b.c.d
- * for a.b.c.d, and behind NAT64 every IPv4 host has the address 64:ff9b::a.b.c.d. BlockList applies ::ffff:0:0/96 to
- * plain IPv4 addresses too, which is intended here.
+ * The only ranges with public addresses. An address in the last two embeds an IPv4 address and is public if that one is:
+ * Node writes ::ffff:a.b.c.d for a.b.c.d, and behind NAT64 every IPv4 host has the address 64:ff9b::a.b.c.d. Plain IPv4
+ * addresses need no range of their own, because BlockList applies ::ffff:0:0/96 to them too.
  */
 const PUBLIC_RANGES = [
   ["2000::", 3],

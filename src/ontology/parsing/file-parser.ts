@@ -9,7 +9,7 @@ export interface FileParser {
   readonly format: OntologyFileFormat | undefined;
   /** How many statements were parsed so far. */
   readonly statements: number;
-  readonly of: StatementUnit;
+  readonly statementUnit: StatementUnit;
   /** Why a valid file gives no statements; undefined if it does. */
   readonly note?: string | undefined;
   /** @throws SyntaxProblem */

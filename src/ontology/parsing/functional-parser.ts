@@ -27,10 +27,10 @@ interface OpenExpression {
   count: number;
 }
 
-/** OWL functional syntax (https://www.w3.org/TR/owl2-syntax/). Axioms are counted; those on names give statements. */
+/** OWL functional syntax (https://www.w3.org/TR/owl2-syntax/). `owl-axiom.ts` says which axioms give statements. */
 export class FunctionalParser implements FileParser {
   readonly format = "functional";
-  readonly of = "axioms";
+  readonly statementUnit = "axioms";
   statements = 0;
   readonly #onStatement: OnStatement;
   readonly #tokens = new OwlTokenizer((type, value) => this.#read(type, value));
@@ -77,15 +77,16 @@ export class FunctionalParser implements FileParser {
       if (type !== "word") throw new SyntaxProblem(`unexpected ${describe(type, value)} outside Ontology(...)`);
       this.#word = value;
     } else if (expression.name === "Prefix") this.#prefixTokens.push(value);
-    else if (type === "mark") this.#mark(value);
+    else if (type === "mark") this.#readMark(value);
     else if (type === "word") this.#word = value;
-    else if (type === "iri") this.#name(expression, this.#prefixes.full(value));
-    else if (type === "string") this.#operand(expression, { kind: "literal", text: value, language: "", datatype: "" });
+    else if (type === "iri") this.#readName(expression, this.#prefixes.full(value));
+    else if (type === "string")
+      this.#addOperand(expression, { kind: "literal", text: value, language: "", datatype: "" });
     else this.#qualify(expression, { language: value });
     if (expression?.name === "Prefix" && type === "mark" && value === ")") this.#close();
   }
 
-  #mark(value: string): void {
+  #readMark(value: string): void {
     if (value === ")") this.#close();
     else if (value === "^^") this.#isDatatypeNext = true;
     else if (value !== "=") throw new SyntaxProblem(`unexpected ${JSON.stringify(value)}`);
@@ -99,12 +100,12 @@ export class FunctionalParser implements FileParser {
     const expression = this.#openExpressions.at(-1);
     if (expression === undefined)
       throw new SyntaxProblem(`unexpected ${JSON.stringify(word.slice(0, 80))} outside Ontology(...)`);
-    if (/^\d{1,10}$/.test(word)) this.#operand(expression, { kind: "other" });
+    if (/^\d{1,10}$/.test(word)) this.#addOperand(expression, { kind: "other" });
     else if (!word.includes(":")) throw new SyntaxProblem(`unexpected ${JSON.stringify(word.slice(0, 80))}`);
-    else this.#name(expression, this.#prefixes.expand(word));
+    else this.#readName(expression, this.#prefixes.expand(word));
   }
 
-  #name(expression: OpenExpression, iri: string): void {
+  #readName(expression: OpenExpression, iri: string): void {
     if (this.#isDatatypeNext) {
       this.#isDatatypeNext = false;
       this.#qualify(expression, { datatype: iri });
@@ -112,7 +113,7 @@ export class FunctionalParser implements FileParser {
       if (expression.count > 0 || this.#headerIris.length === 2)
         throw new SyntaxProblem("unexpected IRI between axioms");
       this.#headerIris.push(iri);
-    } else this.#operand(expression, { kind: "iri", iri });
+    } else this.#addOperand(expression, { kind: "iri", iri });
   }
 
   #qualify(
@@ -171,7 +172,8 @@ export class FunctionalParser implements FileParser {
     else if (parent?.name === "Ontology") {
       parent.count += 1;
       this.#endPart(expression);
-    } else if (parent !== undefined && expression.name !== "Annotation") this.#operand(parent, operandOf(expression));
+    } else if (parent !== undefined && expression.name !== "Annotation")
+      this.#addOperand(parent, operandOf(expression));
   }
 
   #endPart({ name, operands, count }: OpenExpression): void {
@@ -196,7 +198,7 @@ export class FunctionalParser implements FileParser {
     this.#prefixes.declare(name, iri);
   }
 
-  #operand(expression: OpenExpression, operand: Operand): void {
+  #addOperand(expression: OpenExpression, operand: Operand): void {
     expression.count += 1;
     if (expression.operands.length < OPERANDS_MAX) expression.operands.push(operand);
   }
@@ -207,7 +209,7 @@ function operandOf({ name, operands, count }: OpenExpression): Operand {
   const type = ENTITY_TYPES.get(name);
   const iri = iriOf(first);
   if (type !== undefined && iri !== undefined && count === 1) return { kind: "entity", type, iri };
-  if (type !== undefined) throw new SyntaxProblem(`${name}(...) without one IRI`);
+  if (type !== undefined) throw new SyntaxProblem(`${name}(...) must contain exactly one IRI`);
   const filler = iriOf(second);
   if (name === "ObjectSomeValuesFrom" && count === 2 && iri !== undefined && filler !== undefined) {
     return { kind: "some", property: iri, filler };

@@ -34,7 +34,7 @@ export class JsonFileParser implements FileParser {
     return this.format === "obographs" ? this.#obographs.nodes : this.#triples;
   }
 
-  get of(): StatementUnit {
+  get statementUnit(): StatementUnit {
     return this.format === "obographs" ? "nodes" : "triples";
   }
 

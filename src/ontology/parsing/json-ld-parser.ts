@@ -31,10 +31,10 @@ export class JsonLdParser {
     this.#context = this.#initial;
   }
 
-  /** One node of `@graph`. If `isAlone`, a node of a list at the root, whose nodes share no context. */
-  node(value: unknown, isAlone: boolean): void {
+  /** One node of `@graph`, or of a list at the root. The nodes of a root list share no context, so they need not wait. */
+  node(value: unknown, isInRootList: boolean): void {
     this.#attempt(() => {
-      if (isAlone || this.#hasContext) this.#emitNodes(value, this.#context);
+      if (isInRootList || this.#hasContext) this.#emitNodes(value, this.#context);
       else if (this.#waiting.length < WAITING_MAX) this.#waiting.push(value);
       else throw new SyntaxProblem(`"@graph" has more than ${WAITING_MAX} nodes before "@context"`);
     });
@@ -65,7 +65,7 @@ export class JsonLdParser {
     for (const node of waiting) this.#emitNodes(node, this.#context);
   }
 
-  /** Sets `note` if a context is not known. After that nothing is expanded. */
+  /** Sets `note` if a context is not known. Then no further node is expanded. */
   #attempt(work: () => void): void {
     if (this.note !== undefined) return;
     try {
@@ -225,7 +225,7 @@ function withTypeContexts(context: JsonLdContext, types: readonly unknown[], ini
   return result;
 }
 
-/** The values of a member: those of a map, if its term has a map container. */
+/** The values of a member. If its term has a map container, the value is a map, and its values are returned. */
 function itemsOf(value: unknown, term: TermDefinition | undefined): readonly unknown[] {
   const containers = term?.containers;
   if (containers === undefined || containers.size === 0 || !isObject(value)) return listOf(value);

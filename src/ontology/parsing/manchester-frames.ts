@@ -79,7 +79,7 @@ export class ManchesterFrames {
       this.#start("");
     } else {
       if (this.#subject === "" && this.#frame !== "Rule" && TYPES[this.#frame] !== undefined) {
-        throw new SyntaxProblem(`${this.#frame}: without a name`);
+        throw new SyntaxProblem(`name missing after "${this.#frame}:"`);
       }
       this.#start(name);
     }
@@ -103,9 +103,9 @@ export class ManchesterFrames {
   }
 
   end(): void {
-    if (this.#section !== "" && this.#count === 0) throw new SyntaxProblem(`${this.#section}: without a value`);
+    if (this.#section !== "" && this.#count === 0) throw new SyntaxProblem(`value missing after "${this.#section}:"`);
     if (this.#frame !== "" && this.#section === "" && this.#count === 0 && this.#frame !== "Ontology") {
-      throw new SyntaxProblem(`${this.#frame}: without a name`);
+      throw new SyntaxProblem(`name missing after "${this.#frame}:"`);
     }
     if (this.#count > 0) this.#endItem();
   }

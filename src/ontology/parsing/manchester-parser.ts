@@ -27,7 +27,7 @@ const PAIRS: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{" }
  */
 export class ManchesterParser implements FileParser {
   readonly format = "manchester";
-  readonly of = "axioms";
+  readonly statementUnit = "axioms";
   readonly #tokens = new OwlTokenizer((type, value) => this.#read(type, value));
   readonly #frames: ManchesterFrames;
   readonly #brackets: string[] = [];
@@ -60,17 +60,17 @@ export class ManchesterParser implements FileParser {
   }
 
   #read(type: OwlTokenType, value: string): void {
-    if (type === "word" && value.endsWith(":") && this.#keyword(value.slice(0, -1))) return;
+    if (type === "word" && value.endsWith(":") && this.#readKeyword(value.slice(0, -1))) return;
     if (!this.#isStarted) throw new SyntaxProblem(`expected "Prefix:", "Ontology:" or a frame`);
     if (this.#isInPrefix) this.#readPrefix(type, value);
-    else if (type === "mark") this.#mark(value);
+    else if (type === "mark") this.#readMark(value);
     else if (type === "iri") this.#frames.add({ type: "name", value: this.#prefixes.full(value) });
     else if (type !== "word") this.#frames.add({ type, value });
     else if (isPlainWord(value)) this.#frames.add({ type: "word", value });
     else this.#frames.add({ type: "name", value: this.#prefixes.expand(value) });
   }
 
-  #keyword(name: string): boolean {
+  #readKeyword(name: string): boolean {
     const isFrame = FRAMES.has(name);
     const isHeader = HEADERS.has(name);
     if (!isFrame && !isHeader && !SECTIONS.has(name)) return false;
@@ -94,7 +94,7 @@ export class ManchesterParser implements FileParser {
     } else throw new SyntaxProblem("invalid prefix; expected Prefix: name: <iri>");
   }
 
-  #mark(value: string): void {
+  #readMark(value: string): void {
     const opening = PAIRS[value];
     if (opening !== undefined && this.#brackets.pop() !== opening) throw new SyntaxProblem(`unexpected "${value}"`);
     if (value === "(" || value === "[" || value === "{") {

@@ -10,7 +10,7 @@ const STANZAS = new Set(["Term", "Typedef", "Instance"]);
 /** OBO 1.2 and 1.4: a header of tags, then stanzas, each with one id. No maintained parser exists for Node. */
 export class OboParser implements FileParser {
   readonly format = "obo";
-  readonly of = "stanzas";
+  readonly statementUnit = "stanzas";
   statements = 0;
   readonly #lines = new OboLines();
   readonly #statements: OboStatements;

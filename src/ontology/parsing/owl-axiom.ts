@@ -1,6 +1,6 @@
 /**
  * The axioms of OWL 2, which have the same names in OWL/XML and in functional syntax. An axiom that relates named terms
- * gives statements. One with a larger class expression is counted, but gives none.
+ * gives statements. An axiom with a larger class expression is counted, but gives no statement.
  */
 import type { BlankNodes } from "./blank-nodes.ts";
 import {
@@ -115,7 +115,7 @@ export function emitRestriction(
   onStatement(blank, `${OWL}someValuesFrom`, filler, nodeKind(filler), "", "");
 }
 
-/** A statement whose object is an operand. Operands without a name or a value give none. */
+/** A statement whose object is an operand. Operands without a name or a value give no statement. */
 export function emitValue(subject: string, predicate: string, value: Operand, onStatement: OnStatement): void {
   if (value.kind === "literal") {
     onStatement(subject, predicate, value.text, "literal", value.language, value.datatype);

@@ -48,7 +48,7 @@ interface Callbacks {
 
 /** Turtle, TriG, N-Triples or N-Quads, parsed by n3 with limits on nesting and on the length of prefixes. */
 export class TurtleParser implements FileParser {
-  readonly of = "triples";
+  readonly statementUnit = "triples";
   statements = 0;
   readonly #format: TurtleFormat;
   readonly #onStatement: OnStatement;

@@ -36,7 +36,7 @@ export class XmlFileParser implements FileParser {
     return this.#owl?.axioms ?? this.#triples;
   }
 
-  get of(): StatementUnit {
+  get statementUnit(): StatementUnit {
     return this.#owl === undefined ? "triples" : "axioms";
   }
 

@@ -1,6 +1,6 @@
 /**
- * The only file that uses `pg`. The package is optional and is loaded when a PostgreSQL database is opened. What is
- * used of it is declared here, so that programs compile without its types.
+ * The only file that uses `pg`. The package is optional and is loaded when a PostgreSQL database is opened. The
+ * types that are used are declared here, so that programs compile without the types of `pg`.
  */
 import { ConfigError } from "../../errors.ts";
 

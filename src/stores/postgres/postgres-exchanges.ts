@@ -143,7 +143,7 @@ export class PostgresExchanges {
     });
   }
 
-  /** The settlements without what the store has applied already. */
+  /** The settlements without the units that the store has applied already. */
   #unapplied(settlements: readonly Settlement[]): readonly Settlement[] {
     if (this.#applied.size === 0) return settlements;
     return settlements.flatMap(({ keys, written, returned }) =>

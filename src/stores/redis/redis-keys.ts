@@ -1,4 +1,4 @@
-/** The format of budgets. Another version uses other keys, so that no process misreads those of another one. */
+/** The format of budgets. Each format has its own keys, so that no process reads a format that it does not know. */
 const FORMAT = "v3";
 
 /** The beginning of every key, unless the URL has the parameter `prefix`. */

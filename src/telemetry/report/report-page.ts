@@ -105,10 +105,10 @@ function tiles({ calls, cache, throttles, delayMs, breaker, limiter, outcomes, d
 }
 
 function openings({ breaker: { opens, opensByReason, afterOpen } }: RunSummary): Markup {
-  const most = Math.max(1, ...REASONS.map(reason => opensByReason[reason]));
+  const largest = Math.max(1, ...REASONS.map(reason => opensByReason[reason]));
   const rows = REASONS.filter(reason => opensByReason[reason] > 0).map(
     reason =>
-      html`<div>${REASON_LABELS[reason]}</div><div class="track"><div class="${reason === "failures" ? "open" : "cooldown"}" style="width:${(opensByReason[reason] / most) * 100}%"></div></div><div>${countOf(opensByReason[reason])}</div>`,
+      html`<div>${REASON_LABELS[reason]}</div><div class="track"><div class="${reason === "failures" ? "open" : "cooldown"}" style="width:${(opensByReason[reason] / largest) * 100}%"></div></div><div>${countOf(opensByReason[reason])}</div>`,
   );
   const after = `First call after an opening: ${countOf(afterOpen.succeeded)} succeeded, ${countOf(afterOpen.failed)} failed.`;
   return html`<section><h2>Why circuits opened and cooldowns began</h2><p class="note">${
@@ -122,7 +122,7 @@ function openings({ breaker: { opens, opensByReason, afterOpen } }: RunSummary):
 
 function refusals({ breaker, limiter, topByBlocks }: RunSummary): Markup {
   const all = breaker.denied + limiter.blocked;
-  const most = Math.max(1, ...topByBlocks.map(({ value }) => value));
+  const largest = Math.max(1, ...topByBlocks.map(({ value }) => value));
   return html`<section><h2>Calls refused locally</h2><p class="note">${
     all === 0
       ? "None."
@@ -130,7 +130,7 @@ function refusals({ breaker, limiter, topByBlocks }: RunSummary): Markup {
   }</p>${
     topByBlocks.length === 0
       ? undefined
-      : html`<h3>By rate limits</h3><div class="rows">${topByBlocks.map(({ host, value }) => html`<div>${host}</div><div class="track"><div class="refused" style="width:${(value / most) * 100}%"></div></div><div>${countOf(value)}</div>`)}</div>`
+      : html`<h3>By rate limits</h3><div class="rows">${topByBlocks.map(({ host, value }) => html`<div>${host}</div><div class="track"><div class="refused" style="width:${(value / largest) * 100}%"></div></div><div>${countOf(value)}</div>`)}</div>`
   }</section>`;
 }
 

@@ -48,7 +48,10 @@ export class LineBuffer {
     this.#end = 0;
   }
 
-  /** Makes space behind the lines: at the start of the same memory, if that is free, or in twice as much. */
+  /**
+   * Makes space after the lines. If at least half of the buffer is free at its start, the lines are moved there, otherwise
+   * to a buffer twice as long. While bytes are taken, the lines are moved to a new buffer in any case.
+   */
   #grow(): void {
     const used = this.#end - this.#start;
     const isHalfFree = this.#start >= this.#bytes.length / 2;

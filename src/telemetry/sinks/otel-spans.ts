@@ -165,7 +165,7 @@ function serverAttributes(origin: string): Attributes {
   };
 }
 
-/** 4xx and 5xx are errors of a client span. An abort by the caller is none. */
+/** 4xx and 5xx are errors of a client span. An abort by the caller is not an error. */
 function errorTypeOf({ status, error, outcome }: EventOf<"http_attempt">): string | undefined {
   if (status !== undefined && status >= 400) return String(status);
   return outcome === "aborted" ? undefined : error;

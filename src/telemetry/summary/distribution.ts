@@ -1,13 +1,13 @@
 /** Number of values above 0 that are stored exactly. */
 const EXACT_MAX = 65_536;
-/** Beyond that values are counted in bins that grow by 2 %, which makes percentiles accurate to 1 %. */
+/** If there are more, they are counted in bins that grow by 2 %, which makes percentiles accurate to 1 %. */
 const LOG_GROWTH = Math.log(1.02);
 /** Smaller values are counted as this one. */
 const BINNED_MIN = 1e-3;
 
 /**
- * Percentiles of numbers from 0. They are exact for up to 65,536 values above 0, and any number of zeros; beyond that they
- * are accurate to 1 %, from a few hundred bins. Count, sum and maximum are always exact.
+ * Percentiles of numbers that are not negative. They are exact for up to 65,536 values above 0, and any number of zeros;
+ * for more values they are accurate to 1 %, from a few hundred bins. Count, sum and maximum are always exact.
  */
 export class Distribution {
   #zeros = 0;

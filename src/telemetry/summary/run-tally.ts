@@ -43,7 +43,7 @@ export class RunTally {
         if (name === "rate_delay_ms") this.#delayMs.add(ms);
       },
     },
-    // The tallies bound their own memory.
+    // No limit here: the tallies bound their own memory.
     Number.POSITIVE_INFINITY,
   );
   #start: EventOf<"run_started"> | undefined;

@@ -10,8 +10,8 @@ import { bodyOf, disconnect, type NodeResponse, type ServerRequest, send, simula
 import { type ScriptedReply, ScriptRunner } from "./script-runner.ts";
 
 /**
- * How many URLs have a count of earlier requests. Beyond that the oldest count is dropped, and its URL may fail once
- * more.
+ * How many URLs have a count of earlier requests. If there are more, the oldest count is dropped, and its URL may fail
+ * once more.
  */
 const COUNTED_URLS_MAX = 100_000;
 

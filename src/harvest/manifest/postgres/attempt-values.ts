@@ -29,7 +29,7 @@ export function attemptValues(run: number, attempt: AttemptRecord, bind: BindPar
 
 /**
  * A part for `PostgresWorker.apply` that records an attempt of the work.
- * @param parameters those of the statement from `$3` on; those of the attempt are added
+ * @param parameters of the statement, from `$3` on; the values of the attempt are added to them
  */
 export function attemptPart({ run, attempt }: AttemptOfRun, parameters: SqlParameter[]): string {
   const values = attemptValues(run, attempt, (value, type) => `$${parameters.push(value) + 2}::${type}`);

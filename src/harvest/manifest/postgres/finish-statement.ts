@@ -22,7 +22,7 @@ export function finishStatement(
   const { sha256, path, bytes, mediaType, flag, replaces, urlHash, etag, lastModified } = downloaded;
   const { url, resolver, licence, version, displaced, role = "article", ofSeveral } = downloaded;
   const parameters: SqlParameter[] = [];
-  /** Adds a parameter. `$1` and `$2` are those of `apply`. */
+  /** Adds a parameter, from `$3` on. `apply` adds `$1` and `$2` itself. */
   const bind = (value: SqlParameter | undefined, type = "text") => `$${parameters.push(value ?? null) + 2}::${type}`;
   const [file, place, address, name] = [bind(sha256), bind(urlHash), bind(url), bind(resolver)];
   // PostgreSQL refuses a parameter that no part uses, so each is added where it is used.

@@ -20,7 +20,7 @@ local function advance_turns(b)
     b.head = b.head + 1
   end
   b.head_due_us = -TURN_TIMEOUT_US
-  -- No process waits, also if the entry of a process was damaged, so that its turn could not be counted.
+  -- The queue is empty. This also corrects the count if the entry of a process was damaged.
   if b.head == b.tail then b.head_start, b.waiting = b.turns_end, 0 end
 end
 
@@ -39,7 +39,7 @@ local function others_of(b)
   local others, turn, start = b.waiting, b.mine.turn, b.mine.start
   if turn > 0 then others = others - 1 else turn, start = b.tail, b.turns_end end
   if others == 0 then return 0, 0 end
-  -- Ended turns behind the first one are counted as turns before this one.
+  -- Turns behind the first turn may have ended, and it is not known which: all count as turns before this process.
   local units, turns, over = math.max(0, start - b.head_start), turn - b.head, b.tail - b.head - b.waiting
   if over <= 0 or turns <= 0 then return others, units end
   return others, math.ceil(units * math.max(0, turns - over) / turns)
