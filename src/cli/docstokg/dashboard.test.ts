@@ -30,7 +30,7 @@ async function startedDashboard(outputClosed: AbortSignal) {
     },
     outputClosed,
   };
-  const exitCode = dashboard.run([], { run: folder, port: "0", listen: "127.0.0.1" }, io);
+  const exitCode = dashboard.run?.([], { run: folder, port: "0", listen: "127.0.0.1" }, io);
   await started.promise;
   return { exitCode, interrupt: await listening.promise };
 }
