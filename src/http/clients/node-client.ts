@@ -92,7 +92,7 @@ function refusePrivateSocket(request: ClientRequest, socket: Socket): void {
 }
 
 /**
- * False if the agent opens connections by code of its own. They may lead to a proxy, which has the right to a private
+ * False if the agent opens connections by code of its own. They may lead to a proxy, which may have a private
  * address.
  */
 function isConnectedByNode({ agent }: ClientRequest & { readonly agent?: Agent | null }): boolean {

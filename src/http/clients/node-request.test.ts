@@ -440,7 +440,7 @@ test("private addresses are refused where the hub refuses them, by address and b
   assert.equal(server.requests.length, 0);
 });
 
-test("private addresses are refused before the request is written, whoever opens the connection", async t => {
+test("private addresses are refused before the request is written, also on connections of the client", async t => {
   const received: Buffer[] = [];
   const server = net.createServer(socket => {
     socket.on("error", () => undefined);
