@@ -29,7 +29,7 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
     "as `limits hold`; 2 also if the limits are looser than the policy and `--force` is not given.",
   "docstokg limits reset": "as `limits hold`.",
   "docstokg dashboard":
-    "1: the store or the port cannot be used. 2: the manifest does not exist. 130: ended by Ctrl-C.",
+    "1: the store or the port cannot be used. 2: the manifest does not exist. 130: ended by Ctrl-C; 0 if the reader of stdout has closed it.",
   "docstokg why": "0 also if the request would be refused, or if the store cannot be reached.",
   "docstokg completion": "2: the shell is unknown.",
   "ontofetch init": "2: the file exists.",

@@ -146,18 +146,19 @@ export class HarvestRun {
   }
 
   /**
-   * Adds the unfinished works of earlier runs, and failed works. Returns their number.
-   * @param failed works that failed for this reason, or for any, start again. @default works that failed because a quota
-   * was spent continue where they stopped
+   * Adds the unfinished works of earlier runs, and failed works. Returns their number. Works that failed because a quota
+   * was spent continue where they stopped.
+   * @param failed works that failed for this reason, or for any, start again. @default none
    */
   async addUnfinished(failed?: { readonly reason?: Reason | undefined }): Promise<number> {
     const { works } = this.manifest;
-    const reasons = failed?.reason === undefined ? "all" : [failed.reason];
-    const count = await (failed === undefined
-      ? works.addUnfinished(this.id, QUOTA_REASONS, true)
-      : works.addUnfinished(this.id, reasons, false));
+    const { reason } = failed ?? {};
+    const isAll = failed !== undefined && reason === undefined;
+    const continued = QUOTA_REASONS.filter(each => each !== reason);
+    const unfinished = await works.addUnfinished(this.id, isAll ? "all" : continued, !isAll);
+    const restarted = reason === undefined ? 0 : await works.addFailed(this.id, reason);
     this.pipeline.worksAdded();
-    return count;
+    return unfinished + restarted;
   }
 
   /** Adds the failed works of a reason while the run is in progress. Returns their number. */

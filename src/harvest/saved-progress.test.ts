@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { type TestContext, test } from "node:test";
-import { pdf } from "../../test/harvest/kit.ts";
+import { databaseOf, pdf } from "../../test/harvest/kit.ts";
 import type { Hub } from "../http/hub.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { FileKind } from "./downloads/file-check.ts";
@@ -70,6 +70,39 @@ test("no step of a work is repeated that had ended when its process died", async
   assert.deepEqual(first, ["index.example", "publisher.example", "links.example"]);
   assert.deepEqual(await hostsOf({ folder, stopsAt: "cdn.example" }), ["links.example", "cdn.example"]);
   assert.deepEqual(await hostsOf({ folder }), ["cdn.example"]);
+});
+
+test("a retry of a reason starts these works again, and continues those that a spent quota has stopped", async t => {
+  const folder = emptyFolder(t);
+  const open = () =>
+    openRun({
+      ...{ time: new FakeTime(), folder, manifest: join(folder, "manifest.sqlite"), command: "test" },
+      ...{ hub: { request: assert.fail } as unknown as Pick<Hub, "request">, resolvers: [INDEX], order: () => [INDEX] },
+    });
+  const failures = ["network", "rate-limited", "no-copy"] as const;
+  const added = async (retry?: Parameters<Awaited<ReturnType<typeof open>>["addUnfinished"]>[0]) => {
+    const first = await open();
+    await first.addUnfinished({});
+    await first.addWorks(failures.map((_, index) => ({ key: `pmid:${index}`, ids: { pmid: `${index}` } })));
+    for (const { id, key } of databaseOf(first.manifest).prepare("SELECT id, key FROM works").all())
+      await first.manifest.fail(Number(id), failures[Number(String(key).slice(5))] ?? "ok", undefined, "{}");
+    await first.close("ended");
+    const second = await open();
+    const count = await second.addUnfinished(retry);
+    const rows = databaseOf(second.manifest)
+      .prepare("SELECT reason, progress FROM works WHERE state = 'pending' ORDER BY key")
+      .all();
+    await second.close("interrupted");
+    assert.equal(count, rows.length);
+    return rows.map(({ reason, progress }) => `${reason}: ${progress === null ? "starts again" : "continues"}`);
+  };
+  assert.deepEqual(await added(), ["rate-limited: continues"]);
+  assert.deepEqual(await added({ reason: "network" }), ["network: starts again", "rate-limited: continues"]);
+  assert.deepEqual(await added({ reason: "rate-limited" }), ["rate-limited: starts again"]);
+  assert.deepEqual(
+    await added({}),
+    failures.map(reason => `${reason}: starts again`),
+  );
 });
 
 test("redirects that set a cookie are followed again from their beginning", async t => {

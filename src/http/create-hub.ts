@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Dispatcher } from "undici";
 import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
@@ -116,10 +117,12 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const retry = retryPolicyFrom(options.retry);
   const cache = await openCache(options.cache, time, error => telemetry.emitCacheTrouble(error));
 
+  // robots.txt is read for all callers. In the context of the first one, its options of `hub.with` would apply.
+  const runInHubContext = AsyncLocalStorage.snapshot();
   const robots =
     crawlDelays &&
     new RobotsReader({
-      request: (...request) => hub.request(...request),
+      request: (...request) => runInHubContext(() => hub.request(...request)),
       product: () => productOf(options.userAgent),
       isListed: (host, path) => {
         const { listed = [], service } = policy.loaded.ratelimits.resolved.scopeOf(host, path);

@@ -164,6 +164,12 @@ test("invalid settings are refused with the path of the setting", () => {
     problem({ per_service: { "bad name": "1/s" } }),
     /initManager: per_service.bad name: invalid service name "bad name"/,
   );
+  assert.match(problem({ default: 8 }), /initManager: default: expected a rate such as 8\/second, a list of rates/);
+  assert.match(
+    problem({ per_service: 8 }),
+    /initManager: per_service: expected a rate for each service, such as \{ ols/,
+  );
+  assert.match(problem({ per_service: { ols: 4 } }), /initManager: per_service: expected a rate for each service/);
   assert.match(problem({ per_srvice: {} }), /initManager: .*per_srvice/);
 });
 

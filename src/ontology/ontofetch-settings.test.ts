@@ -82,6 +82,16 @@ test("a source inherits missing values from defaults", async () => {
   ]);
 });
 
+test("a value of a wrong type is refused with what would be valid", async () => {
+  const yaml =
+    "ratelimit: { default: 8, per_service: [ols] }\nsources:\n  hp: { resolver: direct, extras: { url: [x] } }\n";
+  assert.deepEqual(await problems(yaml), [
+    "sources.yaml:1: ratelimit.default: expected a rate such as 8/second, a list of rates, or null for no limit, found 8",
+    'sources.yaml:1: ratelimit.per_service: expected a rate for each service, such as { ols: 4/second }, or the text ols:4/second;bioportal:2/second, found ["ols"]',
+    'sources.yaml:3: sources.hp.extras.url: expected a text, a number, true or false, found ["x"]',
+  ]);
+});
+
 test("all problems are reported at once, each with its line and a suggestion", async () => {
   assert.deepEqual(
     await problems("storee: x\nsources:\n  Hp: {}\n  go: { target_formats: [owl, obi] }\n  ../x: {}\n"),

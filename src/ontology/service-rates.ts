@@ -2,6 +2,7 @@ import { parseRateMap, parseRates, type Rate } from "../core/limits/rate.ts";
 import { ConfigError } from "../errors.ts";
 import { parseOptions } from "../policy/parse-options.ts";
 import * as s from "../policy/schema.ts";
+import { rateSchema, serviceRatesSchema } from "./sources-schema.ts";
 
 /**
  * Rate limits of ontology services. A rate is a string such as `8/second` or `8/second+300/minute`, or a list of such
@@ -38,10 +39,9 @@ const SECOND_US = 1_000_000;
 const MINUTE_US = 60_000_000;
 const MINUTE_LIMIT: Rate = { limit: 300, windowUs: MINUTE_US };
 
-const rate = s.union([s.string(), s.list(s.string())]).nullable();
 const schema = s.object({
-  default: rate.optional(),
-  per_service: s.union([s.string(), s.map(s.string().min(1), rate)]).optional(),
+  default: rateSchema.optional(),
+  per_service: serviceRatesSchema.optional(),
   guard_ms: s.number().min(0).max(60_000).optional(),
   shared_dir: s.string().min(1).optional(),
 });

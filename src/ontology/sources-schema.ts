@@ -2,7 +2,16 @@
 import * as s from "../policy/schema.ts";
 import { TARGET_FORMATS } from "./format.ts";
 
-const rate = s.union([s.string(), s.list(s.string())], "expected a rate such as 8/second, or null").nullable();
+/** A rate, or several; null for no limit. */
+export const rateSchema = s
+  .union([s.string(), s.list(s.string())], "expected a rate such as 8/second, a list of rates, or null for no limit")
+  .nullable();
+
+/** Rates by service, as a map or as one text. */
+export const serviceRatesSchema = s.union(
+  [s.string(), s.map(s.string().min(1), rateSchema)],
+  "expected a rate for each service, such as { ols: 4/second }, or the text ols:4/second;bioportal:2/second",
+);
 
 /**
  * Why the id of an ontology is invalid; undefined if it is valid. An id becomes part of paths, so it has no separators.
@@ -34,8 +43,8 @@ export const sourcesSchema = s.object({
   allow_private: s.boolean().optional(),
   ratelimit: s
     .object({
-      default: rate.optional(),
-      per_service: s.union([s.string(), s.map(s.string().min(1), rate)]).optional(),
+      default: rateSchema.optional(),
+      per_service: serviceRatesSchema.optional(),
       shared_dir: s.string().min(1).optional(),
     })
     .default({}),
@@ -50,7 +59,12 @@ export const sourcesSchema = s.object({
           .string()
           .regex(/^[0-9a-f]{64}$/, "expected 64 hexadecimal digits in lower case")
           .optional(),
-        extras: s.map(s.string().min(1), s.union([s.string(), s.number(), s.boolean()])).optional(),
+        extras: s
+          .map(
+            s.string().min(1),
+            s.union([s.string(), s.number(), s.boolean()], "expected a text, a number, true or false"),
+          )
+          .optional(),
       }),
     )
     .default({}),

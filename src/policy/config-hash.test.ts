@@ -32,6 +32,12 @@ test("the credentials of a store do not change the hash, its address does", asyn
   assert.notEqual(await at("redis://cache.example.org/0"), await at("redis://cache.example.org/1"));
 });
 
+test("SQLite files with different paths have different hashes, whatever characters the paths have", async () => {
+  const at = (dsn: string) => hashOf({ overrides: { rateBackend: "sqlite", rateDsn: dsn } });
+  const paths = ["/data//a@b.db", "/data//c@b.db", "sqlite:/data//a/c@b.db", "sqlite://a/x@b.db", "sqlite://b.db"];
+  assert.equal(new Set(await Promise.all(paths.map(at))).size, paths.length);
+});
+
 test("a key that selects a tier changes the hash, and its value does not", async () => {
   const hashWith = async (key: string) => configHash(await loadPolicy({ env: { NCBI_API_KEY: key } }));
   assert.equal(await hashWith("0123456789"), await hashWith("9876543210"));

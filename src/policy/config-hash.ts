@@ -24,8 +24,12 @@ function canonical(value: unknown, key = ""): string {
   return JSON.stringify(key === "dsn" && typeof value === "string" ? withoutUserInfo(value) : value);
 }
 
-/** A password may contain any character, so everything between the first `//` and the last `@` is left out. */
+/**
+ * A password may contain any character, so everything between the scheme of a URL and the last `@` is left out. The path
+ * of a SQLite file has no password, and stays as it is.
+ */
 function withoutUserInfo(address: string): string {
-  const [from, to] = [address.indexOf("//") + 2, address.lastIndexOf("@") + 1];
-  return from >= 2 && to > from ? address.slice(0, from) + address.slice(to) : address;
+  const [scheme] = /^(?:redis|postgres)[a-z+]*:\/\//i.exec(address) ?? [];
+  const to = address.lastIndexOf("@") + 1;
+  return scheme === undefined || to === 0 ? address : scheme + address.slice(to);
 }

@@ -1,3 +1,5 @@
+import { withoutPort } from "./routing.ts";
+
 /** One header or query parameter. Its value is private, so that no log, table or error message shows it by accident. */
 export class IdentityField {
   readonly name: string;
@@ -102,23 +104,22 @@ export class Identities {
     return this.#matching(this.of(host, port), path, owner);
   }
 
-  /** Whether requests to a host and path carry the value of a placeholder. A host without a port is the https one. */
-  sends(host: string, path: string, owner: OwningService, placeholder: string): boolean {
-    const matching = this.#matching(this.#byHost.get(host), path, owner);
-    const sent = [
-      mergedByName(matching.map(({ query }) => query)),
-      mergedByName(matching.map(({ headers }) => headers)),
-    ];
+  /**
+   * Whether requests to a host and path carry the value of a placeholder. A host without a port is the https one, and at
+   * every port the scheme is https.
+   */
+  sends(name: string, path: string, owner: OwningService, placeholder: string): boolean {
+    const { host, port } = hostAndPort(name);
+    const sent = sentFields(this.at(host, port, path, owner), host, port, true);
     return sent.flat().some(({ placeholders }) => placeholders.includes(placeholder));
   }
 
   /** The placeholders whose values requests to a host carry, on some path. */
-  sentTo(host: string, service: string | undefined): ReadonlySet<string> {
-    return new Set(
-      this.#ofHostAndService(host, service)
-        .flatMap(fieldsOf)
-        .flatMap(field => field.placeholders),
-    );
+  sentTo(name: string, service: string | undefined): ReadonlySet<string> {
+    const { host, port } = hostAndPort(name);
+    // One identity at a time: the paths of the two may differ.
+    const sent = this.#ofHostAndService(name, service).flatMap(identity => sentFields([identity], host, port, true));
+    return new Set(sent.flat().flatMap(field => field.placeholders));
   }
 
   /** The placeholders whose values requests to some host carry. */
@@ -127,14 +128,18 @@ export class Identities {
     return new Set(all.flatMap(fieldsOf).flatMap(field => field.placeholders));
   }
 
-  /** The placeholders in the templates of a host and its service, also those without a value. */
-  wantedBy(host: string, service: string | undefined): ReadonlySet<string> {
-    return new Set(this.#ofHostAndService(host, service).flatMap(identity => identity.placeholders));
+  /** The placeholders in the templates of a host and its service that it may get, also those without a value. */
+  wantedBy(name: string, service: string | undefined): ReadonlySet<string> {
+    const { host, port } = hostAndPort(name);
+    const wanted = this.#ofHostAndService(name, service).flatMap(identity =>
+      identity.placeholders.filter(each => PUBLIC_PLACEHOLDERS.has(each) || maySendSecrets(identity, host, port, true)),
+    );
+    return new Set(wanted);
   }
 
   /** True when the identification of a host depends on the path. */
-  isSplit(host: string): boolean {
-    return (this.#byHost.get(host)?.path ?? "/") !== "/";
+  isSplit(name: string): boolean {
+    return (this.#ofName(name)?.path ?? "/") !== "/";
   }
 
   /** True when the identification of a service depends on how the path of its member is written. */
@@ -142,8 +147,14 @@ export class Identities {
     return memberPath !== "" && this.#ofService(service) !== undefined;
   }
 
-  #ofHostAndService(host: string, service: string | undefined): readonly Identity[] {
-    return [this.#ofService(service), this.#byHost.get(host)].filter(identity => identity !== undefined);
+  #ofHostAndService(name: string, service: string | undefined): readonly Identity[] {
+    return [this.#ofService(service), this.#ofName(name)].filter(identity => identity !== undefined);
+  }
+
+  /** The identity of a host as the limits name it: one of the two files may name the port, and the other not. */
+  #ofName(name: string): Identity | undefined {
+    const { host, port } = hostAndPort(name);
+    return this.of(host, port);
   }
 
   #ofService(service: string | undefined): Identity | undefined {
@@ -159,8 +170,43 @@ export class Identities {
   }
 }
 
+/** The fields that requests to this host and port get, in the query and in the headers. */
+export function sentFields(
+  identities: readonly Identity[],
+  host: string,
+  port: number,
+  isHttps: boolean,
+): readonly [query: readonly IdentityField[], headers: readonly IdentityField[]] {
+  const merged = (part: "query" | "headers") =>
+    mergedByName(
+      identities.map(identity =>
+        identity[part].filter(field => !field.isSecret || maySendSecrets(identity, host, port, isHttps)),
+      ),
+    );
+  return [merged("query"), merged("headers")];
+}
+
+/** Another port of the host may belong to another service, which must not get the key. */
+function maySendSecrets({ namesPort }: Identity, host: string, port: number, isHttps: boolean): boolean {
+  return isLoopback(host) || (isHttps && (port === HTTPS_PORT || namesPort));
+}
+
+const HTTPS_PORT = 443;
+/** Their values are no secrets. */
+const PUBLIC_PLACEHOLDERS: ReadonlySet<string> = new Set(["mailto", "tool"]);
+
+/** A host as the limits name it, with the port of https unless they name another. */
+function hostAndPort(name: string): { readonly host: string; readonly port: number } {
+  const host = withoutPort(name);
+  return { host, port: host === name ? HTTPS_PORT : Number(name.slice(host.length + 1)) };
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
 /** Of two fields with one name, the last one. */
-export function mergedByName(lists: readonly (readonly IdentityField[])[]): readonly IdentityField[] {
+function mergedByName(lists: readonly (readonly IdentityField[])[]): readonly IdentityField[] {
   return [...new Map(lists.flat().map(field => [field.name, field])).values()];
 }
 

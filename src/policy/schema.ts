@@ -210,10 +210,10 @@ export function object<const Fields extends Shape>(
   return new Schema({ kind: "object", shape, fields: Object.entries(shape) });
 }
 
-/** The first schema that accepts a value makes the result. */
+/** The first schema that accepts a value makes the result. The message says which values are valid. */
 export function union<const Options extends readonly AnySchema[]>(
   options: Options,
-  message = "Invalid input",
+  message: string,
 ): Schema<OutputOf<Options[number]>, InputOf<Options[number]>> {
   return new Schema({ kind: "union", options, message });
 }

@@ -31,7 +31,7 @@ export function staleFindings({ ratelimits }: LoadedPolicy, nowMs: number): read
       : [
           notice(
             "stale-number",
-            `the sources of ${shipped.length} shipped rates are older than ${MAX_AGE_DAYS} days: ${shown.join(", ")}${more}`,
+            `the ${shipped.length === 1 ? "source of 1 shipped rate is" : `sources of ${shipped.length} shipped rates are`} older than ${MAX_AGE_DAYS} days: ${shown.join(", ")}${more}`,
           ),
         ]),
   ];

@@ -1,6 +1,5 @@
 import type { Identities, OwningService } from "./identity.ts";
 import { type LimitScope, type ScopePlace, scopePlaces, valueAt } from "./precedence.ts";
-import { withoutPort } from "./routing.ts";
 
 /**
  * Tiers: limits that depend on what a request carries (`with: { NCBI_API_KEY: … }`). A tier applies to a request when
@@ -46,8 +45,7 @@ export class Tiers {
 
   /** True when the identification, and with it the tier, depends on the path. */
   hasPaths(host: string): boolean {
-    const identities = this.#identities;
-    return identities !== undefined && (identities.isSplit(host) || identities.isSplit(withoutPort(host)));
+    return this.#identities?.isSplit(host) ?? false;
   }
 
   /** True when the tier depends on the path within one member. */

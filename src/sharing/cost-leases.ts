@@ -191,6 +191,7 @@ export class CostLeases {
     const version = this.#limitsVersion;
     // A debt is paid in parts: it may be larger than the limit.
     const requests = [...debts.map(debt => ({ ...debt, least: 1, most: debt.amount })), ...wanted];
+    let unsettled: readonly Settlement[] = settlements;
     try {
       const asked = requests.map(({ roleBudget, cost, least, most }) => ({
         claims: claimsOf({ roleBudget, cost }),
@@ -198,13 +199,14 @@ export class CostLeases {
         most,
       }));
       const replies = await this.#store.exchange(settlements, asked, [], this.#dead.ids);
+      unsettled = [];
       const keysOf = (index: number) => asked[index]?.claims.map(({ key }) => key) ?? [];
       for (const [index, debt] of debts.entries()) this.#pay(debt, keysOf(index), replies[index]);
       for (const [index, want] of wanted.entries())
         this.#applyReply(want, keysOf(debts.length + index), replies[debts.length + index]);
       if (version !== this.#limitsVersion) for (const { cost } of wanted) this.#returnUnused(cost, leaseOf(cost));
     } catch (error) {
-      this.#settlements.unshift(...settlements);
+      this.#settlements.unshift(...unsettled);
       this.#changes.push({ kind: "store", shares: "limits", away: { processes: 1, error: error as StoreError } });
       for (const { roleBudget, cost } of wanted) {
         leaseOf(cost).isRequesting = false;

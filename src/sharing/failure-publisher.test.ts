@@ -231,6 +231,25 @@ test("a circuit whose open time is over when the store applies its opening is no
   assert.deepEqual(states, ["open", "half_open"]);
 });
 
+test("however many failures of a role wait for a slow store, the results of another role are written too", async () => {
+  const tolerant = { ...CIRCUIT, fail_max: 500 };
+  const roles = { metadata: CIRCUIT, landing: tolerant, artifact: CIRCUIT };
+  const { a, b, time, refusals, inTurn } = fleet({ ...FIVE, defaults: { ...FIVE.defaults, roles } });
+  await inTurn([b, "failure"], [b, "failure"], [b, "failure"], [b, "failure"], [a, "neutral"]);
+  a.changeMs = 500;
+  await a.sendAll(150, "failure", { role: "landing" });
+  await a.send("success");
+  await time.advance(5000);
+  a.changeMs = 0;
+  await inTurn([b, "failure"]);
+  assert.deepEqual(await refusals(), NONE, "the success was written");
+  a.changeMs = 500;
+  await a.sendAll(150, "failure", { role: "landing" });
+  await a.sendAll(4, "failure");
+  await time.advance(5000);
+  assert.equal(await b.send("neutral"), "failures", "the failures were written");
+});
+
 test("the circuit of a resolver counts the failures of all processes too", async () => {
   const { a, b, c, time } = fleet();
   for (const [index, process] of [a, b, c, a, b].entries()) {

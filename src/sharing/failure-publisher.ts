@@ -28,8 +28,39 @@ export interface FailurePublisherDeps {
   readonly isAway: () => boolean;
 }
 
-/** At most this many results are written together. After as many failures, further ones make no difference. */
-const BATCH_MAX = 100;
+/** At most this many failures of one circuit, or of the rolling window, are written together. */
+const FAILURES_MAX = 100;
+/** In a batch, the name of the rolling window beside those of the circuits. */
+const WINDOW = "rolling window";
+
+/** Results of calls that are written together, in their order. */
+class ResultBatch {
+  readonly #steps: BreakerStep[] = [];
+  /** The failures by circuit, and of the rolling window. */
+  readonly #failures = new Map<string, number>();
+  /** Circuits whose last result in this batch is a success: a further one would change nothing. */
+  readonly #reset = new Set<string>();
+
+  get steps(): readonly BreakerStep[] {
+    return this.#steps;
+  }
+
+  /** Failures beyond FAILURES_MAX are left out: this process counts them itself, and opens its own circuit. */
+  addFailure(of: string, step: BreakerStep): void {
+    const failures = this.#failures.get(of) ?? 0;
+    if (failures >= FAILURES_MAX) return;
+    this.#failures.set(of, failures + 1);
+    this.#reset.delete(of);
+    this.#steps.push(step);
+  }
+
+  /** A success is never left out: the peers would count failures from before it. */
+  addSuccess(of: string, step: BreakerStep): void {
+    if (this.#reset.has(of)) return;
+    this.#reset.add(of);
+    this.#steps.push(step);
+  }
+}
 
 /**
  * Adds the failures of this process to those of its peers, in the record of the host or resolver. The write that reaches
@@ -40,9 +71,9 @@ const BATCH_MAX = 100;
 export class FailurePublisher {
   readonly #deps: FailurePublisherDeps;
   /** Results that wait for the write of their record. */
-  readonly #batches = new Map<BreakerRecordName, BreakerStep[]>();
+  readonly #batches = new Map<BreakerRecordName, ResultBatch>();
   /** Circuits and cooldowns that a write of this process has opened or started, and that are not applied here yet. */
-  readonly #counted = new Map<BreakerRecordName, CountedChange & { readonly batch: readonly BreakerStep[] }>();
+  readonly #counted = new Map<BreakerRecordName, CountedChange & { readonly batch: ResultBatch }>();
 
   constructor(deps: FailurePublisherDeps) {
     this.#deps = deps;
@@ -54,11 +85,11 @@ export class FailurePublisher {
     const known = this.#deps.known(name);
     const throttleSerial = circuitRecordOf(known, role).counts?.throttleSerial ?? 0;
     const failedUs = this.#deps.time.monotonicUs();
-    this.#add(name, (record, nowUs, storeUs) =>
+    const step: BreakerStep = (record, nowUs, storeUs) =>
       isClearedSince(record, known, role)
         ? record
-        : countFailure(record, role, { ...failure, processId }, throttleSerial, policy, nowUs, storeUs(failedUs)),
-    );
+        : countFailure(record, role, { ...failure, processId }, throttleSerial, policy, nowUs, storeUs(failedUs));
+    this.#add(name, batch => batch.addFailure(role, step));
   }
 
   recentlyFailed(host: HostBreaker, isUnreached: boolean): void {
@@ -67,21 +98,22 @@ export class FailurePublisher {
     const known = this.#deps.known(name);
     const failedUs = time.monotonicUs();
     const failure = { processId, isUnreached };
-    this.#add(name, (record, nowUs, storeUs) =>
+    const step: BreakerStep = (record, nowUs, storeUs) =>
       isClearedSince(record, known)
         ? record
-        : countRecentFailure(record, failure, table.policies.rollingWindow, nowUs, storeUs(failedUs)),
-    );
+        : countRecentFailure(record, failure, table.policies.rollingWindow, nowUs, storeUs(failedUs));
+    this.#add(name, batch => batch.addFailure(WINDOW, step));
   }
 
   succeeded(circuit: CircuitHolder): void {
-    const name = recordNameOf(circuit);
-    this.#add(name, record => resetFailureCounts(record, circuitName(circuit)));
+    const [name, role] = [recordNameOf(circuit), circuitName(circuit)];
+    this.#add(name, batch => batch.addSuccess(role, record => resetFailureCounts(record, role)));
     const { host } = circuit.name;
     const unit = host === undefined ? undefined : this.#deps.table.cooldownUnitOf(host);
     if (unit === undefined || recordNameOf(unit) === name) return;
     const known = this.#deps.known(recordNameOf(unit));
-    if (withoutUnreached(known) !== known) this.#add(recordNameOf(unit), withoutUnreached);
+    if (withoutUnreached(known) !== known)
+      this.#add(recordNameOf(unit), batch => batch.addSuccess(WINDOW, withoutUnreached));
   }
 
   /** The circuits that a write of this process has opened, and whether it has started a cooldown. Returned once. */
@@ -91,19 +123,21 @@ export class FailurePublisher {
     return counted;
   }
 
-  #add(name: BreakerRecordName, step: BreakerStep): void {
+  /** Adds a result to the batch that waits for its write, or to a new one. */
+  #add(name: BreakerRecordName, addTo: (batch: ResultBatch) => void): void {
     const waiting = this.#batches.get(name);
     if (waiting !== undefined) {
-      if (waiting.length < BATCH_MAX) waiting.push(step);
+      addTo(waiting);
       return;
     }
     if (this.#deps.isAway()) return;
-    const batch = [step];
+    const batch = new ResultBatch();
+    addTo(batch);
     this.#batches.set(name, batch);
     const end = () => this.#batches.get(name) === batch && this.#batches.delete(name);
     const writing = this.#deps.write(name, (record, nowUs, storeUs) => {
       end();
-      const next = batch.reduce((before, each) => each(before, nowUs, storeUs), record);
+      const next = batch.steps.reduce((before, each) => each(before, nowUs, storeUs), record);
       this.#recordOpened(name, batch, record, next);
       return next;
     });
@@ -113,12 +147,7 @@ export class FailurePublisher {
     });
   }
 
-  #recordOpened(
-    name: BreakerRecordName,
-    batch: readonly BreakerStep[],
-    before: BreakerRecord,
-    now: BreakerRecord,
-  ): void {
+  #recordOpened(name: BreakerRecordName, batch: ResultBatch, before: BreakerRecord, now: BreakerRecord): void {
     // A store calls a step again when another process has changed the record meanwhile.
     this.#forgetOpened(name, batch);
     const opened = Object.keys(now.circuits).filter(
@@ -129,7 +158,7 @@ export class FailurePublisher {
       this.#counted.set(name, { circuits: new Set(opened), hasStartedCooldown, batch });
   }
 
-  #forgetOpened(name: BreakerRecordName, batch: readonly BreakerStep[]): void {
+  #forgetOpened(name: BreakerRecordName, batch: ResultBatch): void {
     if (this.#counted.get(name)?.batch === batch) this.#counted.delete(name);
   }
 }

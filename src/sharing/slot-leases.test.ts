@@ -160,6 +160,54 @@ test("closing a process frees its slots for the others at once", async () => {
   await next;
 });
 
+/** A process that has asked the store for the only slot, which another process holds, and whose request was aborted. */
+async function refusedProcess(afterChange?: (processId: string) => Promise<void>) {
+  const { time, gates } = processesOf(2, 1, store => ({
+    processId: store.processId,
+    processes: 2,
+    exchange: (...about) => store.exchange(...about),
+    read: name => store.read(name),
+    change: async (name, step) => {
+      const result = await store.change(name, step);
+      await afterChange?.(store.processId);
+      return result;
+    },
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+  }));
+  const [holder, refused] = gates as [Gate, Gate];
+  const held = Promise.resolve(holder.enter({ host: HOST, role: "metadata" }));
+  await time.advance(0);
+  (await held).written();
+  const otherTimers = time.armedTimers;
+  const controller = new AbortController();
+  const waiting = Promise.resolve(refused.enter({ host: HOST, role: "metadata", signal: controller.signal }));
+  await time.advance(0);
+  controller.abort();
+  await assert.rejects(waiting, { name: "AbortError" });
+  return { time, refused, timers: () => time.armedTimers - otherTimers };
+}
+
+test("closing a process that waits for a slot cancels its next request to the store", async () => {
+  const { time, refused, timers } = await refusedProcess();
+  assert.ok(timers() > 0);
+  await Promise.all([refused.close(), time.advance(0)]);
+  assert.equal(timers(), 0);
+});
+
+test("a reply of the store that arrives after closing sets no timer", async () => {
+  const late = Promise.withResolvers<void>();
+  const { time, refused, timers } = await refusedProcess(async processId => {
+    if (processId === "p1") await late.promise;
+  });
+  const closing = refused.close();
+  await time.advance(0);
+  late.resolve();
+  await time.advance(0);
+  await closing;
+  assert.equal(timers(), 0);
+});
+
 test("the slots of two roles and of their host are counted separately", async () => {
   const time = new FakeTime();
   const store = new MemoryStore(time);

@@ -23,6 +23,8 @@ interface SlotLease {
   notBeforeUs: number;
   /** Returns slots that are still unused after IDLE_MS. */
   idleTimer: Timer | undefined;
+  /** Tries the waiting role budgets again at `notBeforeUs`. */
+  retryTimer: Timer | undefined;
   readonly waiting: Set<RoleBudget>;
 }
 
@@ -41,6 +43,7 @@ export class SlotLeases {
   readonly #changes: PeerChange[] = [];
   readonly #leases = new Map<Budget, SlotLease>();
   #renewal: Timer | undefined;
+  #isClosed = false;
 
   constructor(store: Store, time: Time, dead: DeadProcesses, onReached: () => void, wake: () => void) {
     this.#store = store;
@@ -93,14 +96,20 @@ export class SlotLeases {
     return this.#changes.splice(0);
   }
 
-  /** Returns all slots. */
+  /** Returns all slots. Replies that arrive later have no effect. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#renewal?.cancel();
     const leases = [...this.#leases];
-    this.#leases.clear();
-    for (const [, { idleTimer }] of leases) idleTimer?.cancel();
+    for (const [budget, lease] of leases) this.#drop(budget, lease);
     // If the store is away, the slots return when the lease expires.
     await Promise.all(leases.map(([budget]) => this.#update(budget, 0, 0).catch(() => 0)));
+  }
+
+  #drop(budget: Budget, { idleTimer, retryTimer }: SlotLease): void {
+    idleTimer?.cancel();
+    retryTimer?.cancel();
+    this.#leases.delete(budget);
   }
 
   #giveBack(budget: Budget, lease: SlotLease): void {
@@ -113,13 +122,14 @@ export class SlotLeases {
 
   #scheduleExchange(budget: Budget, lease: SlotLease): void {
     const isTooEarly = !lease.isDue && lease.notBeforeUs > this.#time.monotonicUs();
-    if (lease.isRequesting || isTooEarly) return;
+    if (lease.isRequesting || isTooEarly || this.#isClosed) return;
     lease.isRequesting = true;
     // In a microtask, so that everything of the present turn of the event loop goes in one exchange.
     queueMicrotask(() => void this.#exchange(budget, lease));
   }
 
   async #exchange(budget: Budget, lease: SlotLease): Promise<void> {
+    if (this.#isClosed) return;
     const { wanted } = lease;
     lease.isDue = false;
     lease.wanted = 0;
@@ -127,10 +137,12 @@ export class SlotLeases {
     lease.leased = Math.max(lease.leased, budget.inFlight);
     try {
       const given = await this.#update(budget, lease.leased, wanted);
+      if (this.#isClosed) return;
       this.#onReached();
       lease.leased += given;
       if (given < wanted) this.#retryLater(lease);
     } catch (error) {
+      if (this.#isClosed) return;
       // Slots that were to be returned are free when the lease expires.
       const away = { processes: 1, error: error as StoreError };
       this.#changes.push({ kind: "store", shares: "limits", away });
@@ -139,7 +151,7 @@ export class SlotLeases {
     const roleBudgets = this.#notify(lease);
     if (lease.isDue) this.#scheduleExchange(budget, lease);
     else if (lease.leased > budget.inFlight) this.#keepOrGiveBack(budget, lease, roleBudgets);
-    else if (lease.leased === 0 && lease.waiting.size === 0) this.#leases.delete(budget);
+    else if (lease.leased === 0 && lease.waiting.size === 0) this.#drop(budget, lease);
     if (lease.leased > 0) this.#renewal ??= this.#renewLater();
   }
 
@@ -159,7 +171,8 @@ export class SlotLeases {
 
   #retryLater(lease: SlotLease): void {
     lease.notBeforeUs = this.#time.monotonicUs() + RETRY_US;
-    this.#time.setTimer(RETRY_US / 1000, () => this.#notify(lease));
+    lease.retryTimer?.cancel();
+    lease.retryTimer = this.#time.setTimer(RETRY_US / 1000, () => this.#notify(lease));
   }
 
   #update(budget: Budget, holds: number, wanted: number): Promise<number> {
@@ -195,6 +208,7 @@ export class SlotLeases {
       isRequesting: false,
       notBeforeUs: 0,
       idleTimer: undefined,
+      retryTimer: undefined,
       waiting: new Set(),
     };
     this.#leases.set(budget, lease);

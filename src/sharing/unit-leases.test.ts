@@ -91,6 +91,34 @@ test("the units of a process that is reported dead are free after one window, al
   assert.equal(await send(idle, time), 7000, "also for a process that has not asked before");
 });
 
+test("after a reply that cannot be applied, nothing is settled twice and exchanges go one after the other", async () => {
+  let [inFlight, most, settled, broken] = [0, 0, 0, 0];
+  const { time, gates } = processesOf(1, "10/SECOND", {}, store =>
+    withExchange(store, async (settlements, requests, ...rest) => {
+      inFlight += 1;
+      most = Math.max(most, inFlight);
+      const replies = await store.exchange(settlements, requests, ...rest);
+      await time.sleep(1);
+      inFlight -= 1;
+      for (const { written } of settlements) settled += written;
+      if (settlements.length === 0 || requests.length === 0 || broken === 3) return replies;
+      broken += 1;
+      return replies.map(reply => ({ ...reply, use: null as never }));
+    }),
+  );
+  const sent = Array.from({ length: 40 }, () => send(gates[0], time));
+  await time.advance(60_000);
+  await Promise.all(sent);
+  assert.equal(broken, 3);
+  assert.equal(settled, 40);
+  const hosts = [1, 2, 3].map(number => send(gates[0], time, { host: `host-${number}.example` }));
+  await time.advance(0);
+  hosts.push(send(gates[0], time));
+  await time.advance(10);
+  await Promise.all(hosts);
+  assert.equal(most, 1);
+});
+
 test("processes that share a store keep one limit together", async () => {
   const { time, gates } = processesOf(2, "3/SECOND");
   const sent: number[] = [];

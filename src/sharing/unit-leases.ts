@@ -2,7 +2,7 @@ import { StoreError } from "../errors.ts";
 import type { TakenOver } from "../limiter/recount.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { USE_WITHIN_US } from "../limiter/shared-use.ts";
-import { type BudgetStore, LEASE_MS, type LeaseReply } from "../stores/store.ts";
+import { type BudgetStore, LEASE_MS, type LeaseReply, type UseReport } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import type { DeadProcesses } from "./dead-processes.ts";
 import { LeasedUnits, type LeaseSettlement, plainSettlement } from "./leased-units.ts";
@@ -251,17 +251,13 @@ export class UnitLeases {
     if (!this.#units.hasSettlements && this.#requests.size === 0 && reports === undefined) return;
     const settlements = this.#units.takeSettlements();
     this.#isDue = false;
-    this.#exchanging += 1;
     const requests = this.#requests.take(sentUs);
     const roleBudgets = requests.map(({ roleBudget }) => roleBudget);
+    // What the store does not have yet. A reply that cannot be applied shows that it has everything.
+    let [unsettled, unreported] = [settlements, reports];
     try {
-      const replies = await this.#store.exchange(
-        settlements.map(plainSettlement),
-        requests.map(({ roleBudget: _, ...request }) => request),
-        reports?.reports,
-        this.#dead.ids,
-      );
-      this.#exchanging -= 1;
+      const replies = await this.#ask(settlements, requests, reports?.reports);
+      [unsettled, unreported] = [[], undefined];
       this.#pace.replied(this.#time.monotonicUs() - sentUs);
       reports?.delivered(this.#time.monotonicUs());
       for (const { lease } of settlements) lease.contactUs = this.#time.monotonicUs();
@@ -275,15 +271,33 @@ export class UnitLeases {
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
       this.#handleLostData(lost, sentUs);
     } catch (error) {
-      this.#exchanging -= 1;
-      reports?.failed();
-      this.#storeLost(this.#outage.failed(error as StoreError, sentUs), settlements, roleBudgets);
+      unreported?.failed();
+      this.#storeLost(this.#outage.failed(error as StoreError, sentUs), unsettled, roleBudgets);
     }
     if (this.#changes.length > 0) this.#wake();
     // No request uses what is left over now: the other processes may.
     for (const roleBudget of roleBudgets)
       if (roleBudget.waiting === 0 && !this.#spare.keeps(roleBudget)) this.#units.returnUnused(roleBudget);
     if (this.#isDue || this.#requests.size > 0) this.#scheduleExchange();
+  }
+
+  /** One exchange, counted while it is in flight. */
+  async #ask(
+    settlements: readonly LeaseSettlement[],
+    requests: readonly UnitRequest[],
+    reports: readonly UseReport[] | undefined,
+  ): Promise<readonly LeaseReply[]> {
+    this.#exchanging += 1;
+    try {
+      return await this.#store.exchange(
+        settlements.map(plainSettlement),
+        requests.map(({ roleBudget: _, ...request }) => request),
+        reports,
+        this.#dead.ids,
+      );
+    } finally {
+      this.#exchanging -= 1;
+    }
   }
 
   /** Asks for the next units before they are free, so that they are leased by then, however far the store is. */

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { identify } from "../../src/harvest/identifiers/identifiers.ts";
 import type { StoredFile } from "../../src/harvest/manifest/manifest-files.ts";
+import type { TablePage } from "../../src/harvest/manifest/manifest-tables.ts";
 import type { Work } from "../../src/harvest/work.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { added, collected, DOWNLOADED, keys, type OpenManifest, taken, takenOne, works } from "./manifest-kit.ts";
@@ -257,6 +258,36 @@ export function worksContract(open: OpenManifest): void {
     assert.equal(await manifest.works.stateOf({ key: "doi:10.1/a", ids: { doi: "10.1/a" } }), "pending");
   });
 
+  for (const [listed, other] of [
+    ["a", "b"],
+    ["b", "a"],
+  ] as const)
+    test(`of two works that an earlier version has merged into each other, ${listed} is resolved again`, async t => {
+      const manifest = await open(t);
+      await manifest.tables.write(mergedInCircle());
+      const run = await manifest.beginRun("run");
+      assert.deepEqual(await added(manifest, run, works(listed)), { pending: 1, present: 0, failed: 0 });
+      const work = await takenOne(manifest, run);
+      const ids = { doi: `10.1/${listed}`, pmid: other === "a" ? "1" : "2" };
+      assert.equal(await manifest.works.update({ ...work, ids }), undefined, "the other is merged into this one");
+      await manifest.finish(run, work.id, "ok", DOWNLOADED);
+      const records = await collected(manifest.reports.workRecords());
+      assert.deepEqual(keys(records), [`doi:10.1/${listed}`]);
+      assert.equal(await manifest.works.stateOf({ key: `doi:10.1/${other}`, ids: {} }), "done");
+    });
+
+  test("a work is merged into one of two works that an earlier version has merged into each other", async t => {
+    const manifest = await open(t);
+    await manifest.tables.write(mergedInCircle());
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("c"));
+    const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/c", pmid: "1" } };
+    const into = await manifest.works.update(work);
+    assert.equal(into, 1);
+    assert.equal(await manifest.works.merge(work, into), true);
+    assert.equal((await manifest.reports.report()).works.pending, 0);
+  });
+
   test("works with the longest identifiers are added", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");
@@ -283,4 +314,19 @@ export function worksContract(open: OpenManifest): void {
     assert.deepEqual([record?.key, record?.metadata.title], ["doi:10.1/a'b", title]);
     assert.equal((await manifest.reports.report()).runs[0]?.command, "run 'x' \"y\" \\ $1 ?");
   });
+}
+
+/** The works a and b of an earlier run. Their identifiers are `pmid:1` and `pmid:2`, and both belong to a. */
+async function* mergedInCircle(): AsyncGenerator<TablePage> {
+  yield { table: "runs", rows: [{ id: 1, command: "run", started_ms: 0, ended_ms: 1, state: "ended" }] };
+  const merged = { run: 1, state: "done", reason: "merged", queue: "", not_before_ms: 0, added_ms: 0, ended_ms: 1 };
+  yield {
+    table: "works",
+    rows: [
+      { id: 1, key: "doi:10.1/a", ids: '{"doi":"10.1/a","pmid":"1"}', merged_into: 2, ...merged },
+      { id: 2, key: "doi:10.1/b", ids: '{"doi":"10.1/b","pmid":"2"}', merged_into: 1, ...merged },
+    ],
+  };
+  const names = ["doi:10.1/a", "pmid:1", "doi:10.1/b", "pmid:2"];
+  yield { table: "work_ids", rows: names.map(id => ({ id, work: 1 })) };
 }

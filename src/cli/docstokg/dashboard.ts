@@ -115,6 +115,7 @@ async function tokenIn(file: string): Promise<string> {
   }
 }
 
+/** Serves until Ctrl-C (exit code 130), or until the reader closes stdout (exit code 0), as `--watch` does. */
 async function serveUntilInterrupt(source: DashboardSource, options: ServerOptions, io: Io): Promise<ExitCode> {
   const { port, address, token, tokenFile, isReadOnly } = options;
   const isLoopback = LOOPBACK_ADDRESSES.has(address);
@@ -127,16 +128,18 @@ async function serveUntilInterrupt(source: DashboardSource, options: ServerOptio
     io.stdout.write(
       "With this URL, circuits can be opened and limits changed in the running processes (--read-only prevents this).\n",
     );
-  const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<void>();
-  const stopListening = io.onInterrupt?.(interrupt);
-  io.outputClosed?.addEventListener("abort", () => interrupt());
+  const { promise: ended, resolve: end } = Promise.withResolvers<ExitCode>();
+  const stopListening = io.onInterrupt?.(() => end(ExitCode.interrupted));
+  const onOutputClosed = () => end(ExitCode.ok);
+  if (io.outputClosed?.aborted) onOutputClosed();
+  io.outputClosed?.addEventListener("abort", onOutputClosed);
   try {
-    await interrupted;
+    return await ended;
   } finally {
+    io.outputClosed?.removeEventListener("abort", onOutputClosed);
     stopListening?.();
     await server.close();
   }
-  return ExitCode.interrupted;
 }
 
 /** Closes the source if the dashboard cannot be opened. */

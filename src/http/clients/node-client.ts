@@ -1,6 +1,6 @@
 import { lookup as systemLookup } from "node:dns";
-import type { ClientRequest } from "node:http";
-import type { LookupFunction } from "node:net";
+import type { Agent, ClientRequest } from "node:http";
+import type { LookupFunction, Socket } from "node:net";
 import { isIP } from "node:net";
 import { ConfigError, HubClosedError, PrivateAddressError } from "../../errors.ts";
 import type { CallOptions } from "../call-options.ts";
@@ -45,8 +45,10 @@ export function nodeInterceptor(deps: NodeClientDeps, callOf: () => CallOptions)
       const call = callOf();
       if (call.offline) throw offlineError();
       if (!deps.allowsPrivate) refusePrivate(request, options);
+      const isChecked = !deps.allowsPrivate && isConnectedByNode(request);
+      const onSocket = isChecked ? (socket: Socket) => refusePrivateSocket(request, socket) : undefined;
       const host = deps.hostNames().of(target.origin);
-      new NodeRequest(deps, request, { ...target, host, call, send, end }).begin();
+      new NodeRequest(deps, request, { ...target, host, call, onSocket, send, end }).begin();
     } catch (error) {
       end(error as Error);
     }
@@ -66,11 +68,44 @@ function offlineError(): ConfigError {
 }
 
 /**
- * Refuses private addresses. Names are not checked if the agent has a `lookup` of its own, which Node then uses instead of
- * this one, or if the request opens its own connection (`createConnection`).
+ * Refuses private addresses before a connection is opened. Node does not use this lookup if the agent has a `lookup` of
+ * its own, or if the request or its agent opens the connection (`createConnection`).
  */
 function refusePrivate(request: ClientRequest, options: NodeRequestOptions): void {
-  const host = request.host.replace(/^\[|\]$/g, "");
+  const host = hostOf(request);
   if (isIP(host) !== 0 && isPrivateAddress(host)) throw new PrivateAddressError({ host, address: host });
   options.lookup = guardedLookup((options.lookup ?? systemLookup) as LookupFunction);
+}
+
+/**
+ * Closes a connection to a private address before the request is written to it. A stream of the client that is no
+ * connection has no address.
+ */
+function refusePrivateSocket(request: ClientRequest, socket: Socket): void {
+  const check = () => {
+    const { remoteAddress: address } = socket;
+    if (address === undefined || !isPrivateAddress(address)) return;
+    socket.destroy(new PrivateAddressError({ host: hostOf(request), address }));
+  };
+  if (socket.connecting) socket.prependOnceListener("connect", check);
+  else check();
+}
+
+/**
+ * False if the agent opens connections by code of its own. They may lead to a proxy, which may have a private
+ * address.
+ */
+function isConnectedByNode({ agent }: ClientRequest & { readonly agent?: Agent | null }): boolean {
+  if (!agent) return true;
+  const [http, https] = [process.getBuiltinModule("node:http"), process.getBuiltinModule("node:https")];
+  return [http.Agent, https.Agent].some(({ prototype }) =>
+    CONNECTING.every(name => Reflect.get(agent, name) === Reflect.get(prototype, name)),
+  );
+}
+
+/** The methods of an agent that open a connection. */
+const CONNECTING = ["createConnection", "createSocket"] as const;
+
+function hostOf({ host }: ClientRequest): string {
+  return host.replace(/^\[|\]$/g, "");
 }

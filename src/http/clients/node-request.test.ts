@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import http, { type ClientRequest, type IncomingMessage } from "node:http";
-import https from "node:https";
-import net, { type AddressInfo } from "node:net";
+import https, { type AgentOptions } from "node:https";
+import net, { type AddressInfo, type LookupFunction, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -438,6 +438,61 @@ test("private addresses are refused where the hub refuses them, by address and b
   assert.ok((await errorOf(http.get(server.origin))) instanceof PrivateAddressError);
   assert.ok((await errorOf(http.get(`http://localhost:${server.port}`))) instanceof PrivateAddressError);
   assert.equal(server.requests.length, 0);
+});
+
+test("private addresses are refused before the request is written, also on connections of the client", async t => {
+  const received: Buffer[] = [];
+  const server = net.createServer(socket => {
+    socket.on("error", () => undefined);
+    socket.on("data", data => {
+      received.push(data);
+      socket.destroy();
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const { hub } = await hubOnFakeTime(t, { network: { allowPrivate: false } });
+  const events = recordEvents(hub);
+  t.after(hub.install({}));
+  const lookup: LookupFunction = (_, options, callback) =>
+    options.all ? callback(null, [{ address: "127.0.0.1", family: 4 }]) : callback(null, "127.0.0.1", 4);
+  const connected = net.connect(port, "127.0.0.1");
+  await once(connected, "connect");
+  const connecting = () => net.connect({ host: "public.example", port, lookup });
+  const ways: Readonly<Record<string, http.RequestOptions>> = {
+    "a connection of the client": { createConnection: net.connect as never, host: "localhost" },
+    "another host than that of the URL": { createConnection: connecting },
+    "a connection that is open already": { createConnection: () => connected },
+    "a connection that is given later": { createConnection: (_, given) => void given?.(null, connecting()) },
+    "no agent": { agent: false, host: "localhost" },
+    "an agent with a lookup": { agent: new http.Agent({ lookup } as http.AgentOptions) },
+    "an agent of the hub with a lookup": { agent: hub.agents({}, { lookup } as AgentOptions).http },
+  };
+  for (const [way, options] of Object.entries(ways)) {
+    const request = http.request({ host: "public.example", port, method: "POST", ...options });
+    const error = errorOf(request);
+    request.end("body");
+    assert.ok((await error) instanceof PrivateAddressError, way);
+    assert.equal(request.socket?.destroyed ?? true, true, way);
+  }
+  await until(() => hub.snapshot().calls === 0);
+  assert.equal(Buffer.concat(received).toString(), "");
+  const connections = only(events, "http_attempt").map(({ connection }) => connection);
+  assert.deepEqual(new Set(connections), new Set(["none"]), "nothing counts as sent");
+});
+
+test("an agent that opens connections itself may use a proxy in the private network", async t => {
+  const proxy = await serve(t, (request, response) => response.end(`via proxy: ${request.url}`));
+  const { hub } = await hubOnFakeTime(t, { network: { allowPrivate: false } });
+  t.after(hub.install({}));
+  class ProxyAgent extends http.Agent {
+    override createConnection(): Socket {
+      return net.connect(proxy.port, "127.0.0.1");
+    }
+  }
+  assert.equal(await bodyOf(http.get("http://public.example/1", { agent: new ProxyAgent() })), "via proxy: /1");
 });
 
 test("a body that the client does not read is aborted after unreadBodyMs, and its slot is free", async t => {

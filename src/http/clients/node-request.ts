@@ -34,6 +34,8 @@ export interface NodeRequestPlan {
   readonly host: string;
   readonly path: string;
   readonly call: CallOptions;
+  /** Called when the request gets its socket, before it writes; may destroy the socket. */
+  readonly onSocket: ((socket: Socket) => void) | undefined;
   /** Gives the request to its agent, which connects and sends it. */
   readonly send: () => void;
   /** Ends a request that has no socket: with this error, or with that of its own `destroy`. */
@@ -172,6 +174,7 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
 
   #connected(socket: Socket): void {
     this.#hasSocket = true;
+    this.#plan.onSocket?.(socket);
     onHeadersWritten(this.#client, socket, () => {
       this.#isWritten = true;
       const isNewConnection = !USED_SOCKETS.has(socket);

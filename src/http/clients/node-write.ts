@@ -24,8 +24,9 @@ export function onHeadersWritten(request: ClientRequest, socket: Socket, written
   request.once("close", restore);
 }
 
-/** node:net buffers what is written until the connection is open. */
-function whenOpen(socket: Socket, written: () => void): void {
+/** node:net buffers what is written until the connection is open. Nothing is written to a socket that was destroyed. */
+function whenOpen(socket: Socket, onWritten: () => void): void {
+  const written = () => socket.destroyed || onWritten();
   const { encrypted, secureConnecting } = socket as TLSSocket & { readonly secureConnecting?: boolean };
   if (encrypted && (socket.connecting || secureConnecting)) socket.once("secureConnect", written);
   else if (socket.connecting) socket.once("connect", written);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { test } from "node:test";
 import { hubFor, only, recordEvents, serve, type TestHubOptions, until } from "../../../test/http/kit.ts";
 import { StoreError } from "../../errors.ts";
@@ -148,6 +149,33 @@ test("a robots.txt that the caller requests itself is read, and not requested ag
   for (let step = 0; step < 2; step += 1) await time.advance(10_030);
   await Promise.all(sent);
   assert.equal(urls().filter(url => url === "/robots.txt").length, 1);
+});
+
+test("robots.txt is requested outside the context of the caller that comes first", async t => {
+  const { server, hub, urls } = await scenario(t, "User-agent: *\nCrawl-delay: 10\n");
+  const events = recordEvents(hub);
+  const context = new AsyncLocalStorage<string>();
+  const contexts: (string | undefined)[] = [];
+  const callStarted = () => void contexts.push(context.getStore());
+  hub.listen(Object.assign(() => undefined, { tracer: { callStarted } }));
+  const judged: number[] = [];
+  const outcome = ({ status }: { readonly status: number }) => {
+    judged.push(status);
+    return "neutral" as const;
+  };
+  const call = { role: "landing", resolver: "first", partition: "tenant", outcome } as const;
+  const response = await context.run("caller", () => hub.with(call, () => hub.request(`${server.origin}/1`)));
+  await response.body.text();
+  assert.deepEqual(urls(), ["/robots.txt", "/1"]);
+  assert.deepEqual(
+    only(events, "http_attempt").map(({ resolver, partition }) => [resolver, partition !== undefined]),
+    [
+      [undefined, false],
+      ["first", true],
+    ],
+  );
+  assert.deepEqual(judged, [200]);
+  assert.deepEqual(contexts, ["caller", undefined]);
 });
 
 test("a reload keeps the delay, and a reload that lists the host ends it", async t => {

@@ -1,7 +1,7 @@
 import { urlHost } from "../../core/text/host.ts";
 import { quote } from "../../core/text/quote.ts";
 import { RedirectError } from "../../errors.ts";
-import { type Identities, type Identity, mergedByName } from "../../policy/identity.ts";
+import { type Identities, type Identity, sentFields } from "../../policy/identity.ts";
 import type { Routing } from "../../policy/routing.ts";
 import type { OutgoingRequest, ResponseHead, SentFields } from "./stage.ts";
 
@@ -155,13 +155,7 @@ export class CallerIdentity {
   }
 
   #merge(identities: readonly Identity[], { host, port, isHttps }: Origin): AddedFields {
-    // Another port of the host may belong to another service, which must not get the key.
-    const maySendSecrets = ({ namesPort }: Identity) => isLoopback(host) || (isHttps && (port === 443 || namesPort));
-    const merged = (part: "query" | "headers") =>
-      mergedByName(
-        identities.map(identity => identity[part].filter(field => !field.isSecret || maySendSecrets(identity))),
-      );
-    const [query, headers] = [merged("query"), merged("headers")];
+    const [query, headers] = sentFields(identities, host, port, isHttps);
     return {
       query: query.map(field => {
         const value = field.reveal();
@@ -189,10 +183,6 @@ function hostOf(origin: string): { readonly host: string; readonly port: number;
     if (error instanceof RangeError) return { host: "", port: 0, isHttps: false };
     throw error;
   }
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 /** Returns the same array when nothing is missing, because this runs for every request. */

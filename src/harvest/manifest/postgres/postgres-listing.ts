@@ -210,9 +210,11 @@ async function updateKnown(client: Queryable, run: number, { byKey }: Batch): Pr
   );
   const changed = [...known].filter(({ next }) => next !== undefined);
   if (changed.length === 0) return;
-  // A work that a worker has taken stays with that worker: only its run changes.
+  // A work that a worker has taken stays with that worker: only its run changes. Works that were merged in a circle are
+  // resolved again: see `mergeTarget`.
   await client.query(
     `UPDATE works SET run = $1, state = next.state,
+       merged_into = CASE WHEN next.state = 'pending' THEN NULL ELSE merged_into END,
        queue = CASE WHEN taken_by IS NULL THEN next.queue ELSE works.queue END,
        not_before_ms = CASE WHEN taken_by IS NULL THEN 0 ELSE not_before_ms END,
        ended_ms = CASE WHEN next.state = 'pending' THEN NULL ELSE ${NOW_MS} END

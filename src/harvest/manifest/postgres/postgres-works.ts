@@ -2,12 +2,14 @@ import type { Queryable, SqlParameter } from "../../../stores/postgres/postgres-
 import type { Reason } from "../../reason.ts";
 import type { Work } from "../../work.ts";
 import type { AttemptOfRun } from "../attempt-record.ts";
+import type { Row } from "../manifest-row.ts";
 import {
   type AddedWorks,
   type AddOptions,
   idNames,
   type ListedWork,
   type ManifestWorks,
+  mergeTarget,
   storedIds,
 } from "../manifest-works.ts";
 import { attemptPart } from "./attempt-values.ts";
@@ -32,8 +34,15 @@ const UPDATE_PARTS = [
 ];
 const UPDATE_RESULT = `SELECT EXISTS (SELECT 1 FROM updated) AS updated,
   (SELECT count(*) FROM named) + (SELECT count(*) FROM work_ids WHERE id = ANY($9)) AS owned,
-  (SELECT work FROM unnest($9) WITH ORDINALITY AS wanted (name, position) JOIN work_ids ON work_ids.id = name
-   WHERE work <> $1 ORDER BY position LIMIT 1) AS other FROM changed`;
+  (SELECT string_agg(work::text, ' ' ORDER BY position)
+   FROM unnest($9) WITH ORDINALITY AS wanted (name, position) JOIN work_ids ON work_ids.id = name
+   WHERE work <> $1) AS others FROM changed`;
+
+/** A work, and the works that it was merged into. Ends also if works were merged in a circle. */
+const MERGE_CHAIN = `WITH RECURSIVE chain AS (
+    SELECT id, merged_into FROM works WHERE id = $1
+    UNION SELECT works.id, works.merged_into FROM chain JOIN works ON works.id = chain.merged_into
+  ) SELECT id, merged_into FROM chain`;
 
 /** The tables `works` and `work_ids`. */
 export class PostgresWorks implements ManifestWorks {
@@ -104,7 +113,8 @@ export class PostgresWorks implements ManifestWorks {
       const [row] = rows ?? [];
       if (row?.["updated"] === true) {
         this.#texts.set(id, texts);
-        if (row["other"] !== null) return Number(row["other"]);
+        const other = row["others"] === null ? undefined : await this.#otherOwner(id, String(row["others"]));
+        if (other !== undefined) return other;
         if (Number(row["owned"]) === names.length) return undefined;
         // Another process has added one of the names at the same time: the next statement sees its owner.
       } else await this.#readTexts(id);
@@ -121,7 +131,9 @@ export class PostgresWorks implements ManifestWorks {
       await this.#worker.check(client, work.id);
       const other = rows.find(row => row["id"] === into);
       // The other work was merged meanwhile: its identifiers now belong to the work that it was merged into.
-      if (other === undefined || other["merged_into"] !== null) return false;
+      if (other === undefined) return false;
+      if (other["merged_into"] !== null && chainEnd(into, (await client.query(MERGE_CHAIN, [into])).rows) !== into)
+        return false;
       await client.query("UPDATE work_ids SET work = $1 WHERE work = $2", [into, work.id]);
       const ids = mergedJson(String(other["ids"]), storedIds(work.ids));
       await client.query("UPDATE works SET ids = $1 WHERE id = $2", [ids, into]);
@@ -151,12 +163,27 @@ export class PostgresWorks implements ManifestWorks {
     return row === undefined ? undefined : String(row["state"]);
   }
 
+  /** The first work of these owners of identifiers that is another one. An owner may have been merged into this work. */
+  async #otherOwner(id: number, owners: string): Promise<number | undefined> {
+    for (const owner of new Set(owners.split(" ").map(Number))) {
+      const target = chainEnd(owner, await this.#connection.lookUp(MERGE_CHAIN, [owner]));
+      if (target !== id) return target;
+    }
+    return undefined;
+  }
+
   async #readTexts(id: number): Promise<WorkTexts> {
     const [row] = await this.#connection.lookUp("SELECT ids, metadata FROM works WHERE id = $1", [id]);
     const texts = row === undefined ? { ids: "{}", metadata: null } : textsOfRow(row);
     this.#texts.set(id, texts);
     return texts;
   }
+}
+
+/** The work that a work was merged into, by the rows of `MERGE_CHAIN`. */
+function chainEnd(id: number, chain: readonly Row[]): number {
+  const mergedInto = new Map(chain.map(row => [row["id"], row["merged_into"]]));
+  return Number(mergeTarget(id, each => mergedInto.get(each)));
 }
 
 /** The texts of a work with further identifiers and metadata, and the columns that reports read. */

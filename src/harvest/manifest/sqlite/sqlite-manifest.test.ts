@@ -37,6 +37,45 @@ test("a killed run is marked as interrupted by the next run", async t => {
   );
 });
 
+test("if a run cannot begin, the run before and its works stay as they were", async t => {
+  const manifest = await manifestFor(t);
+  const killed = await manifest.beginRun("run");
+  await manifest.works.add(killed, [{ key: "pmid:1", ids: { pmid: "1" } }], { isPresent: () => true });
+  assert.equal((await manifest.queue.take(killed, "", systemTime.wallMs(), 1)).length, 1);
+  const rows = () => manifest.db.prepare("SELECT runs.state, taken_by FROM runs, works").all();
+  const before = rows();
+  manifest.db.exec("CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'disk full'); END");
+  await assert.rejects(manifest.beginRun("run"), /disk full/);
+  assert.deepEqual(rows(), before);
+  manifest.db.exec("DROP TRIGGER full");
+  assert.notEqual(await manifest.beginRun("run"), killed);
+});
+
+test("unfinished and failed works are added to a run together, or none of them", async t => {
+  const manifest = await manifestFor(t);
+  const first = await manifest.beginRun("run");
+  const works = ["1", "2"].map(pmid => ({ key: `pmid:${pmid}`, ids: { pmid } }));
+  await manifest.works.add(first, works, { isPresent: () => true });
+  const [taken] = await manifest.queue.take(first, "", systemTime.wallMs(), 1);
+  await manifest.fail(taken?.work.id ?? 0, "network", undefined);
+  const second = await manifest.beginRun("retry");
+  const runs = () =>
+    manifest.db
+      .prepare("SELECT run FROM works")
+      .all()
+      .map(({ run }) => run);
+  manifest.db.exec(
+    `CREATE TRIGGER full BEFORE UPDATE ON works WHEN OLD.state = 'failed' BEGIN SELECT RAISE(ABORT, 'disk full'); END`,
+  );
+  await assert.rejects(manifest.works.addUnfinished(second, "all", false), /disk full/);
+  assert.deepEqual(runs(), [first, first]);
+  manifest.db.exec("DROP TRIGGER full");
+  await manifest.beginList();
+  assert.equal(await manifest.works.addUnfinished(second, "all", false), 2, "also within the transaction of a list");
+  await manifest.commitList();
+  assert.deepEqual(runs(), [second, second]);
+});
+
 test("a file that is not a manifest is an error and is not changed", async () => {
   const path = fileFor();
   writeFileSync(path, "my notes, not a database; long enough to be looked at as one");

@@ -106,11 +106,13 @@ export class SqliteManifest implements Manifest {
   }
 
   async beginRun(command: string): Promise<number> {
-    // A killed run could not record its end or give back its works.
-    this.db.exec("UPDATE runs SET state = 'interrupted' WHERE state = 'running'");
-    this.db.exec("UPDATE works SET taken_by = NULL WHERE taken_by IS NOT NULL");
     const insert = this.db.prepare("INSERT INTO runs (command, started_ms, state) VALUES (?, ?, 'running')");
-    return Number(insert.run(command, this.#time.wallMs()).lastInsertRowid);
+    return inTransaction(this.db, "BEGIN IMMEDIATE", () => {
+      // A killed run could not record its end or give back its works.
+      this.db.exec("UPDATE runs SET state = 'interrupted' WHERE state = 'running'");
+      this.db.exec("UPDATE works SET taken_by = NULL WHERE taken_by IS NOT NULL");
+      return Number(insert.run(command, this.#time.wallMs()).lastInsertRowid);
+    });
   }
 
   async nextRun(): Promise<undefined> {

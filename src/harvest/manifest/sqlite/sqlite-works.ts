@@ -88,18 +88,22 @@ export class SqliteWorks implements ManifestWorks {
         if (listed.state === "pending") queues.set(listed.queue, (queues.get(listed.queue) ?? 0) + 1);
       }
     };
-    if (this.#db.isTransaction) list();
-    else inTransaction(this.#db, "BEGIN IMMEDIATE", list);
+    this.#inTransaction(list);
     return counts;
   }
 
   async addUnfinished(run: number, reasons: readonly Reason[] | "all", isContinued: boolean): Promise<number> {
-    const pending = this.#db.prepare("UPDATE works SET run = ?, not_before_ms = 0 WHERE state = 'pending'").run(run);
-    return Number(pending.changes) + this.#addFailed(run, reasons, isContinued);
+    const unfinished = this.#db.prepare("UPDATE works SET run = ?, not_before_ms = 0 WHERE state = 'pending'");
+    return this.#inTransaction(() => Number(unfinished.run(run).changes) + this.#addFailed(run, reasons, isContinued));
   }
 
   async addFailed(run: number, reason: Reason): Promise<number> {
     return this.#addFailed(run, [reason], false);
+  }
+
+  /** In the transaction of the list if there is one, else in its own. */
+  #inTransaction<Value>(change: () => Value): Value {
+    return this.#db.isTransaction ? change() : inTransaction(this.#db, "BEGIN IMMEDIATE", change);
   }
 
   #addFailed(run: number, reasons: readonly Reason[] | "all", isContinued: boolean): number {
