@@ -4,6 +4,7 @@ import { StoreError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
+import { loadPolicy } from "../policy/load.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { LEASE_MS, type Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
@@ -38,8 +39,8 @@ class SlotLoad {
     this.time = time;
   }
 
-  async send(gate: Gate, index: number, ms: number): Promise<void> {
-    const grant: Grant = await gate.enter({ host: HOST, role: "metadata" });
+  async send(gate: Gate, index: number, ms: number, host = HOST): Promise<void> {
+    const grant: Grant = await gate.enter({ host, role: "metadata", maxWaitMs: 600_000 });
     grant.written();
     this.running += 1;
     this.most = Math.max(this.most, this.running);
@@ -74,6 +75,51 @@ test("no process keeps a slot while others wait for one", async () => {
   assert.ok(Math.abs(a - b) <= 1, `${a} and ${b}`);
   await time.advance(60_000);
   await Promise.all(all);
+});
+
+test("with the shipped policy several processes together keep the requests at a time that a provider allows", async () => {
+  const { ratelimits } = await loadPolicy({ env: { DOCSTOKG_MAILTO: "test@example.org" } });
+  for (const [host, most] of [
+    ["api.crossref.org", 2],
+    ["export.arxiv.org", 1],
+    ["eutils.ncbi.nlm.nih.gov", 1],
+  ] as const) {
+    const time = new FakeTime();
+    const store = new MemoryStore(time);
+    const load = new SlotLoad(time);
+    const gates = ["p0", "p1", "p2", "p3"].map(
+      name => new Gate(ratelimits.resolved, time, { store: store.member(name), random: () => 0.5 }),
+    );
+    const all = gates.map((gate, index) => load.send(gate, index, 5000, host));
+    await time.advance(60_000);
+    await Promise.all(all);
+    assert.equal(load.most, most, host);
+  }
+});
+
+test("processes ask for a slot the less often, the more others wait before them", async () => {
+  let changes = 0;
+  const { time, gates } = processesOf(21, 1, store => ({
+    ...store,
+    processId: store.processId,
+    processes: 21,
+    exchange: (...call) => store.exchange(...call),
+    read: name => store.read(name),
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+    change: (name, step) => {
+      changes += 1;
+      return store.change(name, step);
+    },
+  }));
+  const load = new SlotLoad(time);
+  const all = gates.map((gate, index) => load.send(gate, index, 5000));
+  await time.advance(4000);
+  // If each asked every 100 ms, there would be 800.
+  assert.ok(changes < 250, String(changes));
+  await time.advance(130_000);
+  await Promise.all(all);
+  assert.equal(load.most, 1);
 });
 
 test("the slots of a process that died are free when its lease ends", async () => {

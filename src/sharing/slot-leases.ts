@@ -1,4 +1,10 @@
-import { leaseSlots, type SharedSlots, slotsExpiryUs } from "../core/limits/shared-slots.ts";
+import {
+  leaseSlots,
+  type SharedSlots,
+  type SlotReply,
+  slotsExpiryUs,
+  WAITING_TTL_US,
+} from "../core/limits/shared-slots.ts";
 import type { StoreError } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
@@ -8,10 +14,14 @@ import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 import type { DeadProcesses } from "./dead-processes.ts";
 import type { PeerChange } from "./peer-change.ts";
 
-/** The store does not notify: a process that wants a slot asks again after this. */
+/** The store does not notify: the waiting process that gets the next free slot asks again after this. */
 const RETRY_US = 100_000;
+/** The others ask less often, the later they are, but often enough to keep their precedence. */
+const RETRY_MAX_US = 0.8 * WAITING_TTL_US;
 /** How long a leased slot is kept while its request waits for something else. */
 const IDLE_MS = 250;
+
+type GivenSlots = Pick<SlotReply, "given" | "before">;
 
 interface SlotLease {
   /** Slots leased to this process, including those of requests in flight. */
@@ -103,7 +113,7 @@ export class SlotLeases {
     const leases = [...this.#leases];
     for (const [budget, lease] of leases) this.#drop(budget, lease);
     // If the store is away, the slots return when the lease expires.
-    await Promise.all(leases.map(([budget]) => this.#update(budget, 0, 0).catch(() => 0)));
+    await Promise.all(leases.map(([budget]) => this.#update(budget, 0, 0).catch(() => undefined)));
   }
 
   #drop(budget: Budget, { idleTimer, retryTimer }: SlotLease): void {
@@ -136,11 +146,11 @@ export class SlotLeases {
     // Requests that were sent while the store was away hold slots too.
     lease.leased = Math.max(lease.leased, budget.inFlight);
     try {
-      const given = await this.#update(budget, lease.leased, wanted);
+      const { given, before } = await this.#update(budget, lease.leased, wanted);
       if (this.#isClosed) return;
       this.#onReached();
       lease.leased += given;
-      if (given < wanted) this.#retryLater(lease);
+      if (given < wanted) this.#retryLater(lease, before);
     } catch (error) {
       if (this.#isClosed) return;
       // Slots that were to be returned are free when the lease expires.
@@ -169,19 +179,21 @@ export class SlotLeases {
     return roleBudgets;
   }
 
-  #retryLater(lease: SlotLease): void {
-    lease.notBeforeUs = this.#time.monotonicUs() + RETRY_US;
+  #retryLater(lease: SlotLease, before: number): void {
+    const retryUs = Math.min(RETRY_MAX_US, RETRY_US * (1 + before));
+    lease.notBeforeUs = this.#time.monotonicUs() + retryUs;
     lease.retryTimer?.cancel();
-    lease.retryTimer = this.#time.setTimer(RETRY_US / 1000, () => this.#notify(lease));
+    lease.retryTimer = this.#time.setTimer(retryUs / 1000, () => this.#notify(lease));
   }
 
-  #update(budget: Budget, holds: number, wanted: number): Promise<number> {
+  #update(budget: Budget, holds: number, wanted: number): Promise<GivenSlots> {
     const { processId } = this.#store;
     const limit = budget.policy.maxConcurrent;
     const dead = this.#dead.ids;
-    return this.#store.change<SharedSlots, number>(`slots ${budget.storeKey}`, ({ record = {}, nowUs }) => {
-      const { slots, given } = leaseSlots(record, processId, { holds, wanted, limit, dead }, nowUs, LEASE_MS * 1000);
-      return { record: { next: slots, keepUntilUs: slotsExpiryUs(slots, nowUs) + 1000 }, result: given };
+    return this.#store.change<SharedSlots, GivenSlots>(`slots ${budget.storeKey}`, ({ record = {}, nowUs }) => {
+      const reply = leaseSlots(record, processId, { holds, wanted, limit, dead }, nowUs, LEASE_MS * 1000);
+      const keepUntilUs = slotsExpiryUs(reply.slots, nowUs) + 1000;
+      return { record: { next: reply.slots, keepUntilUs }, result: { given: reply.given, before: reply.before } };
     });
   }
 

@@ -31,6 +31,17 @@ test("slots are leased until none is free, and again after one was returned", ()
   assert.equal(store.lease("a", 1), 1);
 });
 
+test("a process that gets no slot is told how many waiting processes get one before it", () => {
+  let { slots } = leaseSlots({}, "holder", { wanted: 1, holds: 0, limit: 1 }, 1, LEASE_US);
+  const counts = ["a", "b", "c", "b"].map((name, index) => {
+    const reply = leaseSlots(slots, name, { wanted: 1, holds: 0, limit: 1 }, index + 2, LEASE_US);
+    slots = reply.slots;
+    return reply.before;
+  });
+  assert.deepEqual(counts, [0, 1, 2, 1]);
+  assert.equal(leaseSlots(slots, "holder", { wanted: 1, holds: 1, limit: 1 }, 9, LEASE_US).before, 3);
+});
+
 test("the slots of a process that is reported dead are free at once", () => {
   const { slots } = leaseSlots({}, "dead", { wanted: 3, holds: 0, limit: 3 }, 1, LEASE_US);
   const request = { wanted: 2, holds: 0, limit: 3 };

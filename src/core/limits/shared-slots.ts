@@ -36,10 +36,12 @@ export interface SlotRequest {
 export interface SlotReply {
   readonly slots: SharedSlots;
   readonly given: number;
+  /** How many other waiting processes get a free slot before this one. */
+  readonly before: number;
 }
 
 /** A waiting process that does not request again within this time loses its precedence. */
-const WAITING_TTL_US = 1_000_000;
+export const WAITING_TTL_US = 1_000_000;
 
 export function leaseSlots(
   slots: SharedSlots,
@@ -65,14 +67,18 @@ export function leaseSlots(
     free -= 1;
   }
   const isWaiting = given < wanted;
-  if (own === 0 && !isWaiting) return { slots: activeHolders, given };
+  const before = Object.entries(activeHolders).filter(
+    // Of processes that have waited equally long, the first that asks gets the slot. Here their names order them.
+    ([name, other]) => goesBefore(other, own, name < processId ? sinceUs + 1 : sinceUs, nowUs),
+  ).length;
+  if (own === 0 && !isWaiting) return { slots: activeHolders, given, before };
   activeHolders[processId] = {
     held: own,
     limit,
     leaseUntilUs: nowUs + leaseUs,
     ...(isWaiting && { waitingSinceUs: sinceUs, waitingUntilUs: nowUs + WAITING_TTL_US }),
   };
-  return { slots: activeHolders, given };
+  return { slots: activeHolders, given, before };
 }
 
 /** When the last lease ends and the record may be deleted. */
