@@ -180,6 +180,15 @@ export const MANIFEST_TABLES: Readonly<Record<string, TableDescription>> = {
     about: "All identifiers of all works, to find a work by any of them.",
     columns: { id: "identifier, such as `pmid:12345678`", work: "work" },
   },
+  robots: {
+    about: "The robots.txt of each origin, used for a day.",
+    columns: {
+      origin: "scheme, host and port",
+      status: "status of the response, after redirects",
+      text: "beginning of the file; empty unless the status is 2xx",
+      read_ms: "when it was requested",
+    },
+  },
   work_files: {
     about: "Which work uses which file.",
     columns: {

@@ -510,6 +510,7 @@ async function oldRun(
   db.exec(`
     DROP INDEX works_waiting;
     DROP TABLE work_ids;
+    DROP TABLE robots;
     DROP TABLE work_files;
     ${["metadata", "queue", "not_before_ms", "taken_by", "progress", "merged_into"].map(name => `ALTER TABLE works DROP COLUMN ${name};`).join("\n")}
     ALTER TABLE files DROP COLUMN flag;
