@@ -189,6 +189,7 @@ export class CostLeases {
     this.#isDue = false;
     this.#isExchanging = true;
     const version = this.#limitsVersion;
+    const sentUs = this.#time.monotonicUs();
     // A debt is paid in parts: it may be larger than the limit.
     const requests = [...debts.map(debt => ({ ...debt, least: 1, most: debt.amount })), ...wanted];
     let unsettled: readonly Settlement[] = settlements;
@@ -205,6 +206,7 @@ export class CostLeases {
       for (const [index, want] of wanted.entries())
         this.#applyReply(want, keysOf(debts.length + index), replies[debts.length + index]);
       if (version !== this.#limitsVersion) for (const { cost } of wanted) this.#returnUnused(cost, leaseOf(cost));
+      if (this.#dead.addedUs > sentUs) for (const { cost } of wanted) leaseOf(cost).notBeforeUs = 0;
     } catch (error) {
       this.#settlements.unshift(...unsettled);
       this.#changes.push({ kind: "store", shares: "limits", away: { processes: 1, error: error as StoreError } });

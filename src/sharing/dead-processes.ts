@@ -11,13 +11,16 @@ const KEPT_MAX = 16;
 export class DeadProcesses {
   readonly #time: Time;
   readonly #knownUs = new Map<string, number>();
+  /** When the last process was added. A reply to an earlier request may announce a time that is too late. */
+  addedUs = Number.NEGATIVE_INFINITY;
 
   constructor(time: Time) {
     this.#time = time;
   }
 
   add(processIds: readonly string[]): void {
-    for (const processId of processIds) this.#knownUs.set(processId, this.#time.monotonicUs());
+    this.addedUs = this.#time.monotonicUs();
+    for (const processId of processIds) this.#knownUs.set(processId, this.addedUs);
     for (const oldest of this.#knownUs.keys()) {
       if (this.#knownUs.size <= KEPT_MAX) break;
       this.#knownUs.delete(oldest);

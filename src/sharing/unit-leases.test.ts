@@ -119,6 +119,32 @@ test("after a reply that cannot be applied, nothing is settled twice and exchang
   assert.equal(most, 1);
 });
 
+test("a reply that was under way when a process was reported dead does not delay the next request", async () => {
+  let isSlow = false;
+  const slowExchange = (store: Store): Store =>
+    withExchange(store, async (...exchange) => {
+      const replies = await store.exchange(...exchange);
+      if (isSlow) await new Promise<void>(resolve => void clock?.setTimer(500, resolve));
+      return replies;
+    });
+  let clock: FakeTime | undefined;
+  const { time, gates } = processesOf(2, "1/MINUTE", {}, slowExchange);
+  clock = time;
+  const [dead, alive] = gates;
+  assert.ok(dead && alive);
+  const entering = Promise.resolve(dead.enter({ host: HOST, role: "metadata" }));
+  await time.advance(0);
+  await entering;
+  isSlow = true;
+  const sent: number[] = [];
+  send(alive, time, { maxWaitMs: 600_000 }).then(ms => sent.push(ms));
+  await time.advance(100);
+  alive.processesEnded(["p0"]);
+  isSlow = false;
+  await time.advance(60_400);
+  assert.deepEqual(sent, [60_500]);
+});
+
 test("processes that share a store keep one limit together", async () => {
   const { time, gates } = processesOf(2, "3/SECOND");
   const sent: number[] = [];

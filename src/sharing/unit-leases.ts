@@ -358,11 +358,16 @@ export class UnitLeases {
     return (this.#orderedUs.get(roleBudget) ?? Number.NEGATIVE_INFINITY) >= sinceUs;
   }
 
-  /** Drops replies to requests that were sent before the limits changed, or were under way when the store was lost. */
+  /**
+   * Drops replies to requests that were sent before the limits changed, or were under way when the store was lost. After a
+   * process has died, only the time that the store announced is dropped.
+   */
   #dropOutdated(roleBudgets: readonly RoleBudget[], sentUs: number, limitsVersion: number): void {
     if (limitsVersion !== this.#limitsVersion || this.#outage.away !== undefined)
       for (const roleBudget of roleBudgets) this.#units.returnUnused(roleBudget);
     for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
+    if (this.#dead.addedUs <= sentUs) return;
+    for (const roleBudget of roleBudgets) this.#units.leaseOf(roleBudget).notBeforeUs = 0;
   }
 
   /** The store has lost the use of these role budgets. After a long exchange it may only have dropped idle budgets. */
