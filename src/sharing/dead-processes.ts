@@ -20,7 +20,10 @@ export class DeadProcesses {
 
   add(processIds: readonly string[]): void {
     this.addedUs = this.#time.monotonicUs();
-    for (const processId of processIds) this.#knownUs.set(processId, this.addedUs);
+    for (const processId of processIds) {
+      this.#knownUs.delete(processId);
+      this.#knownUs.set(processId, this.addedUs);
+    }
     for (const oldest of this.#knownUs.keys()) {
       if (this.#knownUs.size <= KEPT_MAX) break;
       this.#knownUs.delete(oldest);

@@ -8,11 +8,16 @@ import { loadPolicy } from "../policy/load.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { LEASE_MS, type Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import type { Timer } from "../time/time.ts";
 
 const HOST = "a.example";
 
-function processesOf(count: number, slots: number, wrap: (store: Store) => Store = store => store) {
-  const time = new FakeTime();
+function processesOf(
+  count: number,
+  slots: number,
+  wrap: (store: Store) => Store = store => store,
+  time = new FakeTime(),
+) {
   const store = new MemoryStore(time);
   const limits = limitPoliciesFrom(
     {
@@ -95,6 +100,73 @@ test("with the shipped policy several processes together keep the requests at a 
     await Promise.all(all);
     assert.equal(load.most, most, host);
   }
+});
+
+test("a request gets its slot although every timer fires a moment early", async () => {
+  class EarlyTime extends FakeTime {
+    override setTimer(ms: number, callback: () => void): Timer {
+      return super.setTimer(ms > 1 ? ms - 1 : ms, callback);
+    }
+  }
+  const time = new EarlyTime();
+  const { gates } = processesOf(2, 1, store => store, time);
+  const load = new SlotLoad(time);
+  const all = gates.map((gate, index) => load.send(gate, index, 1000));
+  await time.advance(3000);
+  await Promise.all(all);
+  assert.equal(load.most, 1);
+});
+
+test("several processes get a slot of a store that takes longer than a slot is kept", async () => {
+  const time = new FakeTime();
+  const pause = () => new Promise<void>(resolve => void time.setTimer(200, resolve));
+  const slowly =
+    <Call extends unknown[], Reply>(call: (...args: Call) => Promise<Reply>) =>
+    async (...args: Call): Promise<Reply> => {
+      await pause();
+      const reply = await call(...args);
+      await pause();
+      return reply;
+    };
+  const slowStore = (store: Store): Store => ({
+    processId: store.processId,
+    processes: 2,
+    exchange: slowly((...call: Parameters<Store["exchange"]>) => store.exchange(...call)),
+    read: name => store.read(name),
+    list: prefix => store.list(prefix),
+    close: () => store.close(),
+    change: async (name, step) => {
+      await pause();
+      const result = await store.change(name, step);
+      await pause();
+      return result;
+    },
+  });
+  const { gates } = processesOf(3, 1, slowStore, time);
+  const load = new SlotLoad(time);
+  const all = gates.map((gate, index) => load.send(gate, index, 1000));
+  await time.advance(20_000);
+  await Promise.all(all);
+  assert.equal(load.most, 1);
+});
+
+test("a request that waits for a slot when its process closes is not left waiting", async () => {
+  const { time, gates } = processesOf(2, 1);
+  const [holder, closing] = gates as [Gate, Gate];
+  const entering = Promise.resolve(holder.enter({ host: HOST, role: "metadata" }));
+  await time.advance(0);
+  await entering;
+  let isSettled = false;
+  Promise.resolve(closing.enter({ host: HOST, role: "metadata", maxWaitMs: Number.POSITIVE_INFINITY }))
+    .catch(() => undefined)
+    .finally(() => {
+      isSettled = true;
+    });
+  await time.advance(50);
+  assert.equal(isSettled, false);
+  await closing.close();
+  await time.advance(10_000);
+  assert.equal(isSettled, true);
 });
 
 test("processes ask for a slot the less often, the more others wait before them", async () => {

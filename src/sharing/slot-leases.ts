@@ -5,7 +5,7 @@ import {
   slotsExpiryUs,
   WAITING_TTL_US,
 } from "../core/limits/shared-slots.ts";
-import type { StoreError } from "../errors.ts";
+import { StoreError } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { LEASE_MS, type Store } from "../stores/store.ts";
@@ -106,12 +106,20 @@ export class SlotLeases {
     return this.#changes.splice(0);
   }
 
-  /** Returns all slots. Replies that arrive later have no effect. */
+  /**
+   * Returns all slots. Replies that arrive later have no effect. For requests that still wait the store is away from now
+   * on.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#renewal?.cancel();
     const leases = [...this.#leases];
     for (const [budget, lease] of leases) this.#drop(budget, lease);
+    if (leases.some(([, { waiting }]) => waiting.size > 0)) {
+      const away = { processes: 1, error: new StoreError("the store is closed") };
+      this.#changes.push({ kind: "store", shares: "limits", away });
+      for (const [, lease] of leases) this.#notify(lease);
+    }
     // If the store is away, the slots return when the lease expires.
     await Promise.all(leases.map(([budget]) => this.#update(budget, 0, 0).catch(() => undefined)));
   }
@@ -150,6 +158,8 @@ export class SlotLeases {
       if (this.#isClosed) return;
       this.#onReached();
       lease.leased += given;
+      lease.retryTimer?.cancel();
+      lease.notBeforeUs = 0;
       if (given < wanted) this.#retryLater(lease, before);
     } catch (error) {
       if (this.#isClosed) return;
@@ -168,7 +178,16 @@ export class SlotLeases {
   /** Keeps an unused slot for a moment if requests wait, which may lack something else; else returns it at once. */
   #keepOrGiveBack(budget: Budget, lease: SlotLease, roleBudgets: readonly RoleBudget[]): void {
     if (!roleBudgets.some(({ waiting }) => waiting > 0)) this.#giveBack(budget, lease);
-    else lease.idleTimer ??= this.#time.setTimer(IDLE_MS, () => this.#giveBack(budget, lease));
+    else lease.idleTimer ??= this.#giveBackLater(budget, lease, roleBudgets);
+  }
+
+  #giveBackLater(budget: Budget, lease: SlotLease, roleBudgets: readonly RoleBudget[]): Timer {
+    return this.#time.setTimer(IDLE_MS, () => {
+      lease.idleTimer = undefined;
+      // The reply of a slow store is under way. Without the slot, the units that it grants could not be used.
+      if (roleBudgets.some(isRequestingUnits)) lease.idleTimer = this.#giveBackLater(budget, lease, roleBudgets);
+      else this.#giveBack(budget, lease);
+    });
   }
 
   #notify(lease: SlotLease): readonly RoleBudget[] {
@@ -182,8 +201,11 @@ export class SlotLeases {
   #retryLater(lease: SlotLease, before: number): void {
     const retryUs = Math.min(RETRY_MAX_US, RETRY_US * (1 + before));
     lease.notBeforeUs = this.#time.monotonicUs() + retryUs;
-    lease.retryTimer?.cancel();
-    lease.retryTimer = this.#time.setTimer(retryUs / 1000, () => this.#notify(lease));
+    lease.retryTimer = this.#time.setTimer(retryUs / 1000, () => {
+      // A timer may fire a moment early. Without another timer the requests would wait for ever.
+      lease.notBeforeUs = 0;
+      this.#notify(lease);
+    });
   }
 
   #update(budget: Budget, holds: number, wanted: number): Promise<GivenSlots> {
@@ -226,4 +248,8 @@ export class SlotLeases {
     this.#leases.set(budget, lease);
     return lease;
   }
+}
+
+function isRequestingUnits({ unitLease, costLogs }: RoleBudget): boolean {
+  return unitLease?.isRequesting === true || costLogs.some(cost => cost.unitLease?.isRequesting === true);
 }

@@ -149,7 +149,7 @@ export class RedisStore implements Store {
     dead: readonly string[] = [],
   ): Promise<readonly LeaseReply[]> {
     if (this.#isClosed) throw new StoreError("the Redis store is closed");
-    this.#setDead(dead);
+    this.#dead = dead;
     const replies: LeaseReply[] = [];
     const batches = new Set<RedisBatch>();
     for (const settlement of settlements) {
@@ -168,7 +168,9 @@ export class RedisStore implements Store {
     const nowUs = this.#time.monotonicUs();
     for (const [index, request] of requests.entries()) {
       const requestKey = requestKeyOf(request);
-      const localReply = request.claims.length === 0 ? unlimited(request) : this.#refusals.reply(requestKey, nowUs);
+      // After a death the units may be free earlier than a reply has said.
+      const refusal = dead.length > 0 ? undefined : this.#refusals.reply(requestKey, nowUs);
+      const localReply = request.claims.length === 0 ? unlimited(request) : refusal;
       if (localReply !== undefined) {
         replies[index] = localReply;
         continue;
@@ -317,12 +319,6 @@ export class RedisStore implements Store {
     throw new StoreError(
       `redis: two calls reached the server after their deadline of ${this.#timeoutUs / 1000} ms; no units were granted`,
     );
-  }
-
-  /** The units of a process that has just died may be free earlier than a reply has said. */
-  #setDead(dead: readonly string[]): void {
-    if (dead.some(name => !this.#dead.includes(name))) this.#refusals.clear();
-    this.#dead = dead;
   }
 
   get #isPresenceDue(): boolean {
