@@ -92,11 +92,13 @@ function refusePrivateSocket(request: ClientRequest, socket: Socket): void {
 }
 
 /**
- * False if the agent opens connections by code of its own. They may lead to a proxy, which may have a private
- * address.
+ * False if the agent opens connections by code of its own, or by the proxy settings of Node. They may lead to a proxy,
+ * which may have a private address.
  */
 function isConnectedByNode({ agent }: ClientRequest & { readonly agent?: Agent | null }): boolean {
   if (!agent) return true;
+  const { options } = agent as { readonly options?: { readonly proxyEnv?: unknown } };
+  if (options?.proxyEnv !== undefined) return false;
   const [http, https] = [process.getBuiltinModule("node:http"), process.getBuiltinModule("node:https")];
   return [http.Agent, https.Agent].some(({ prototype }) =>
     CONNECTING.every(name => Reflect.get(agent, name) === Reflect.get(prototype, name)),

@@ -495,6 +495,19 @@ test("an agent that opens connections itself may use a proxy in the private netw
   assert.equal(await bodyOf(http.get("http://public.example/1", { agent: new ProxyAgent() })), "via proxy: /1");
 });
 
+test("an agent with Node's proxy settings may use a proxy in the private network", async t => {
+  const proxy = await serve(t, (request, response) => response.end(`via proxy: ${request.url}`));
+  const { hub } = await hubOnFakeTime(t, { network: { allowPrivate: false } });
+  t.after(hub.install({}));
+  const agent = new http.Agent({ proxyEnv: { HTTP_PROXY: proxy.origin } } as http.AgentOptions);
+  t.after(() => agent.destroy());
+  const [major = 0] = process.versions.node.split(".").map(Number);
+  // Older versions ignore the setting.
+  if (major < 24) return;
+  const body = await bodyOf(http.get("http://public.example/1", { agent }));
+  assert.equal(body, "via proxy: http://public.example/1");
+});
+
 test("a body that the client does not read is aborted after unreadBodyMs, and its slot is free", async t => {
   const server = await serve(t, (_, response) => response.end("x".repeat(2_000_000)));
   const { time, hub } = await hubOnFakeTime(t, { unreadBodyMs: 1000 });

@@ -104,7 +104,8 @@ export class RobotsReader {
     const text = await beginningOf(body);
     this.#learn(host, statusCode, text);
     const file = robotsToKeep(statusCode, text);
-    if (file !== undefined) await this.#kept?.save(origin, file).catch(() => undefined);
+    // The requests that wait for the delay need not wait until the file is saved.
+    if (file !== undefined) this.#kept?.save(origin, file).catch(() => undefined);
   }
 
   #learn(host: string, status: number, text: string): void {
