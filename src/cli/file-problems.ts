@@ -15,7 +15,12 @@ export function readProblem(file: string, error: unknown): string {
 export function writeProblem(file: string): string | undefined {
   const path = resolve(file);
   const folder = dirname(path);
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return `${path} is a folder; expected a file`;
+  try {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
+      return `${path} is a folder; expected a file`;
+  } catch (error) {
+    return `cannot write ${path} (${(error as NodeJS.ErrnoException).code})`;
+  }
   if (!existsSync(folder)) return `cannot write ${path}: folder not found: ${folder}`;
   try {
     accessSync(folder, constants.W_OK);

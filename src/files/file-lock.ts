@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../core/breaker/backoff.ts";
 import { isBusy } from "../stores/sqlite/sqlite-errors.ts";
 import { pause } from "../time/pause.ts";
 import type { Time } from "../time/time.ts";
+import { makeFolder } from "./make-folder.ts";
 
 export interface FileLockOptions {
   readonly time: Time;
@@ -48,7 +48,7 @@ export class FileLock implements AsyncDisposable {
   static async tryAcquire(path: string): Promise<FileLock | undefined> {
     // Loaded only here, because some supported versions of Node print a warning that it is experimental.
     const { DatabaseSync } = await import("node:sqlite");
-    await mkdir(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     const database = new DatabaseSync(path, { timeout: 0 });
     try {
       // The transaction writes nothing and is never committed; its lock lasts until the database is closed.

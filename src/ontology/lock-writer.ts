@@ -23,15 +23,30 @@ export class LockWriter {
     this.#time = time;
   }
 
+  /** Adds or replaces an entry. An imported file keeps its other importers: this run may not know them, or not yet. */
   add(source: Source, manifest: OntologyManifest, importedBy: readonly string[]): Promise<void> {
-    return this.#change(lock => lock.set(source.id, lockEntry(source, manifest, importedBy)));
+    return this.#change(lock => {
+      const known = importedBy.length > 0 ? (lock.get(source.id)?.imported_by ?? []) : [];
+      lock.set(source.id, lockEntry(source, manifest, [...new Set([...known, ...importedBy])]));
+    });
   }
 
-  /** Replaces the importers of a file that is in the lockfile. */
-  setImporters(id: string, importedBy: readonly string[]): Promise<void> {
+  /**
+   * Corrects the importers of files that are in the lockfile.
+   * @param importersOf by id, the importers that this run has found
+   * @param isOutdated whether an importer that this run has not found no longer counts
+   */
+  setImporters(
+    importersOf: ReadonlyMap<string, readonly string[]>,
+    isOutdated: (importer: string) => boolean,
+  ): Promise<void> {
     return this.#change(lock => {
-      const entry = lock.get(id);
-      if (entry !== undefined) lock.set(id, { ...entry, imported_by: [...importedBy].sort() });
+      for (const [id, found] of importersOf) {
+        const entry = lock.get(id);
+        if (entry === undefined) continue;
+        const others = entry.imported_by.filter(importer => !isOutdated(importer));
+        lock.set(id, { ...entry, imported_by: [...new Set([...found, ...others])].sort() });
+      }
     });
   }
 

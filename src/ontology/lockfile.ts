@@ -1,9 +1,10 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "../errors.ts";
 import { writeAtomically } from "../files/atomic-file.ts";
 import { errnoOf, ifExists } from "../files/disk-errors.ts";
+import { makeFolder } from "../files/make-folder.ts";
 import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { Source } from "./resolver.ts";
 import { idProblem } from "./sources-schema.ts";
@@ -112,7 +113,7 @@ export function formatLock(lock: Lockfile): string {
 export async function writeLock(file: string, lock: Lockfile): Promise<boolean> {
   const text = formatLock(lock);
   if ((await ifExists(readFile(file, "utf8"))) === text) return false;
-  await mkdir(dirname(file), { recursive: true });
+  makeFolder(dirname(file));
   await writeAtomically(file, text);
   return true;
 }

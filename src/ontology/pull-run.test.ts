@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
@@ -107,6 +107,10 @@ test("the lockfile names every importer of a file: of later rounds, of sources n
   assert.deepEqual(await pull(["y"], false), ["middle", "x"]);
   assert.deepEqual(await pull(["x", "y"], true, "x"), ["middle", "x"]);
   assert.deepEqual(await pull(["y"], true), ["middle"]);
+  // Two pulls at the same time.
+  await rm(settings.lockfile);
+  await Promise.all([pull(["x"], false), pull(["y"], false)]);
+  assert.deepEqual(await pull([], false), ["middle", "x"]);
 });
 
 test("an error of a source is reported in its result, and a bug of the program rejects the pull", async () => {

@@ -64,8 +64,8 @@ export class PullRun {
       results.push(...refusals);
     } else {
       const imported = this.#importedIds(sources, results);
-      const keptIds = isAll ? new Set([...sources.map(({ id }) => id), ...imported]) : new Set(this.#lock.keys());
-      await this.#addImporters(results, keptIds);
+      const keptIds = isAll ? new Set([...sources.map(({ id }) => id), ...imported]) : undefined;
+      await this.#setImporters(results, keptIds);
       if (isAll) await this.#deps.lockWriter.keepOnly(sources, imported);
     }
     if (sources.some(({ imports }) => imports)) await this.#writeCatalog(results);
@@ -188,18 +188,18 @@ export class PullRun {
   }
 
   /**
-   * Adds the importers of a file that were not known when it was written to the lockfile: those that were pulled after
-   * it, and locked ones that this run has not pulled.
+   * Corrects the importers of the pulled files. Some of them were not known yet when the file was written to the lockfile.
+   * Of the others that are locked, those stay that this run has not pulled: what they import has not changed.
+   * @param keptIds the ids that stay in the lockfile; undefined for all
    */
-  async #addImporters(results: readonly PullResult[], keptIds: ReadonlySet<string>): Promise<void> {
+  async #setImporters(results: readonly PullResult[], keptIds: ReadonlySet<string> | undefined): Promise<void> {
     const pulled = new Set(results.filter(({ outcome }) => outcome !== "failed").map(({ id }) => id));
-    for (const { id, importedBy } of results) {
-      if (importedBy.length === 0 || !pulled.has(id)) continue;
-      const locked = this.#lock.get(id)?.imported_by ?? [];
-      const notPulled = locked.filter(importer => keptIds.has(importer) && !pulled.has(importer));
-      const importers = new Set([...this.#imports.importersOf(id), ...notPulled]);
-      if (importers.size > importedBy.length) await this.#deps.lockWriter.setImporters(id, [...importers]);
-    }
+    const imported = results.filter(({ id, importedBy }) => importedBy.length > 0 && pulled.has(id));
+    if (imported.length === 0) return;
+    await this.#deps.lockWriter.setImporters(
+      new Map(imported.map(({ id }) => [id, this.#imports.importersOf(id)])),
+      importer => pulled.has(importer) || keptIds?.has(importer) === false,
+    );
   }
 
   async #writeCatalog(results: readonly PullResult[]): Promise<void> {

@@ -3,6 +3,7 @@ import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ConfigError, DownloadError, messageOf } from "../errors.ts";
 import { ifExists } from "../files/disk-errors.ts";
+import { makeFolder } from "../files/make-folder.ts";
 import { ABANDONED_AFTER_MS, S3Folder } from "../files/s3/s3-folder.ts";
 import type { Time } from "../time/time.ts";
 import { formatManifest, type OntologyManifest, parseManifest } from "./ontology-manifest.ts";
@@ -42,7 +43,7 @@ export class S3OntologyStore implements OntologyStore {
   }
 
   async prepare(): Promise<void> {
-    await mkdir(this.work.path, { recursive: true });
+    makeFolder(this.work.path);
     try {
       await this.#remote.check();
       await this.#remote.abortAbandoned(this.#time.wallMs());

@@ -100,12 +100,17 @@ test("a manifest that lacks a table is a message with the file, the table and wh
   const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
   database.exec("DROP TABLE work_files");
   database.close();
-  const why = `cannot use ${path} as manifest: the table work_files is missing; the file was not changed`;
+  const why = `cannot use ${path} as manifest: the table work_files is missing`;
   for (const command of COMMANDS) {
     const { exitCode, stderr } = await runCli([...command, "--out", folder]);
     assert.equal(exitCode, 2, `${command.join(" ")}: ${stderr}`);
-    assert.ok(stderr.startsWith(`docstokg: --manifest: ${why}, restore it from a copy or choose another`), stderr);
+    assert.ok(
+      stderr.startsWith(`docstokg: --manifest: ${why}; restore the file from a copy, or choose another`),
+      stderr,
+    );
   }
+  const copied = await runCli(["manifest", "copy", path, join(folder, "copy.sqlite")]);
+  assert.equal(copied.stderr, `docstokg: <from>: ${why}; restore the file from a copy\n`);
 });
 
 test("a damaged manifest cannot be read, by any command", async () => {

@@ -43,13 +43,17 @@ export const demo: CommandModule = {
     interruptible(io, async signal => {
       const isKept = flags["keep"] === true;
       const folder = await mkdtemp(join(tmpdir(), "ontofetch-demo-"));
-      const internet = await startInternet({ works: 0, bigOntologyBytes: BIG_BYTES });
+      let internet: Internet | undefined;
+      let isComplete = false;
       try {
-        return await new Demo(folder, internet, io, signal).run();
+        internet = await startInternet({ works: 0, bigOntologyBytes: BIG_BYTES });
+        const exitCode = await new Demo(folder, internet, io, signal).run();
+        isComplete = !signal.aborted;
+        return exitCode;
       } finally {
-        await internet.close();
+        await internet?.close();
         if (!isKept) await rm(folder, { recursive: true, force: true, maxRetries: 3 });
-        if (signal.aborted) io.stderr.write(`\n${interruptedDemoText(isKept)}\n`);
+        if (signal.aborted && !isComplete) io.stderr.write(`\n${interruptedDemoText(isKept)}\n`);
         if (isKept) io.stdout.write(`\nFiles: ${folder}\n`);
       }
     }),

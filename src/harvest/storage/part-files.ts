@@ -1,7 +1,8 @@
 import { constants, statSync } from "node:fs";
-import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
+import { copyFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ifExists } from "../../files/disk-errors.ts";
+import { makeFolder } from "../../files/make-folder.ts";
 
 /** A folder with the partial files of downloads. */
 export class PartFiles {
@@ -12,7 +13,7 @@ export class PartFiles {
   }
 
   async prepare(): Promise<void> {
-    await mkdir(this.folder, { recursive: true });
+    makeFolder(this.folder);
   }
 
   pathOf(file: string): string {

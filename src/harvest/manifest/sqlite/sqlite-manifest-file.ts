@@ -272,15 +272,25 @@ function cannotOpen(path: string, cause: unknown): ConfigError {
   return new ConfigError([{ where: "--manifest", path: "", message: describeCause(path, cause) }], { cause });
 }
 
+/** False if the path cannot be looked at: then opening it has the reason. */
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
 function describeCause(path: string, cause: unknown): string {
   if (isBusy(cause)) {
     const lockedS = OPEN_TIMEOUT_MS / 1000;
     return `another process has locked ${path} for ${lockedS} s; wait for it, or choose another file with --manifest`;
   }
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
-    return `cannot use ${path} as manifest: it is a folder; name a file in it with --manifest`;
+  if (isFolder(path)) return `cannot use ${path} as manifest: it is a folder; name a file in it with --manifest`;
   const why = isDamage(cause) ? "the file is damaged or not a SQLite database" : messageOf(cause);
   const advice =
-    cause instanceof IncompleteManifestError ? "restore it from a copy or choose another" : "choose another";
-  return `cannot use ${path} as manifest: ${why}; the file was not changed, ${advice} with --manifest`;
+    cause instanceof IncompleteManifestError
+      ? "restore the file from a copy, or choose another"
+      : "the file was not changed, choose another";
+  return `cannot use ${path} as manifest: ${why}; ${advice} with --manifest`;
 }

@@ -106,7 +106,7 @@ test("a manifest that lacks a table or a column is an error that names it, and i
     const before = readFileSync(path);
     const expected = {
       name: "ConfigError",
-      message: `--manifest: cannot use ${path} as manifest: ${why}; the file was not changed, restore it from a copy or choose another with --manifest`,
+      message: `--manifest: cannot use ${path} as manifest: ${why}; restore the file from a copy, or choose another with --manifest`,
     };
     await assert.rejects(SqliteManifest.open(path, systemTime), expected);
     await assert.rejects(SqliteManifest.read(path, systemTime), expected);
