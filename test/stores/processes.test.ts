@@ -33,7 +33,12 @@ async function started(task: string, store: string, leaseMs = 30_000): Promise<C
 
 async function reportOf(child: ChildProcess): Promise<StoreProcessReport> {
   const exit = once(child, "exit");
-  const [report] = await once(child, "message");
+  // A process that ends without a report must not leave the test waiting.
+  const [report] = await Promise.race([
+    once(child, "message"),
+    // Its message may arrive after its end.
+    once(child, "close").then(([code]) => assert.fail(`the process ended without a report, with exit code ${code}`)),
+  ]);
   assert.deepEqual((await exit)[0], 0);
   return report;
 }
