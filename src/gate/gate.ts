@@ -52,6 +52,9 @@ export interface GateOptions {
   readonly keptKeys?: number | undefined;
 }
 
+/** A timer of Node may fire up to 1 ms early or late. */
+const RETRY_MARGIN_MS = 2;
+
 /**
  * Joins limiter, breakers and peers: the breaker's permit and every budget of a request are taken at one instant, or
  * none is (law L3). The decision is synchronous; only a request that has to wait gets a promise.
@@ -284,6 +287,20 @@ export class Gate {
   processesEnded(processIds: readonly string[]): void {
     this.#peers?.processesEnded(processIds, this.#roleBudgets);
     this.#waiting.serve();
+  }
+
+  /**
+   * When a call that was refused is worth trying again before the estimated time: another process has a turn before it,
+   * and may have left it. In milliseconds; undefined if no other process is before it.
+   * @param key `host` of the refusal: a host or a service
+   */
+  retryMs(key: string, role: Role): number | undefined {
+    const unitLease = this.#roleBudgets.known(key, role)?.unitLease;
+    const nowUs = this.#time.monotonicUs();
+    if (unitLease === undefined || unitLease.askUs <= nowUs || unitLease.notBeforeUs <= unitLease.askUs)
+      return undefined;
+    // The timer of the lease must fire first.
+    return Math.ceil((unitLease.askUs - nowUs) / 1000) + RETRY_MARGIN_MS;
   }
 
   /** Sends nothing of this host and role for `ms` from now. Of two holds the later end counts. */

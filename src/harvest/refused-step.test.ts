@@ -51,6 +51,12 @@ test("a step waits for a slot while every slot is in use or a probe is in flight
     assert.deepEqual(decideRefusedStep(taskOf(crossref), error, CLOCK), { kind: "wait-for-slot", untilUs: 1_250_000 });
 });
 
+test("a step is tried before the time of the refusal if a process before it may have ended", () => {
+  const wait = { kind: "wait", untilUs: 1_400_000 };
+  assert.deepEqual(decideRefusedStep(taskOf(crossref), rateLimited(3000), CLOCK, 400), wait);
+  assert.deepEqual(decideRefusedStep(taskOf(crossref), rateLimited(400), CLOCK, 3000), wait);
+});
+
 test("a step waits for a short rate limit in its queue, and lets the work try others while a circuit is open", () => {
   assert.deepEqual(decideRefusedStep(taskOf(crossref), rateLimited(LONG_WAIT_MS), CLOCK), {
     kind: "wait",

@@ -21,10 +21,12 @@ export type RefusedStep =
   | { readonly kind: "quota-spent"; readonly untilUs: number; readonly message: string }
   | { readonly kind: "skip"; readonly message: string };
 
+/** @param retryMs when the step is worth trying before the time of the refusal, in milliseconds. @default at no time */
 export function decideRefusedStep(
   task: PipelineTask,
   error: RejectedError,
   { nowUs, wallMs }: { readonly nowUs: number; readonly wallMs: number },
+  retryMs = Number.POSITIVE_INFINITY,
 ): RefusedStep {
   const isTrialRunning = error instanceof BreakerOpenError && error.isTrialRunning;
   if (error instanceof BusyError || isTrialRunning) {
@@ -39,7 +41,7 @@ export function decideRefusedStep(
   }
   return error instanceof BreakerOpenError
     ? { kind: "circuit-open", untilUs, message: openText(error) }
-    : { kind: "wait", untilUs };
+    : { kind: "wait", untilUs: Math.min(untilUs, nowUs + retryMs * 1000) };
 }
 
 /** Whether other services may know a copy too. */

@@ -3,6 +3,7 @@ import { isS3Url } from "../files/s3/s3-url.ts";
 import type { Hub } from "../http/hub.ts";
 import { internalsOf } from "../http/hub-internals.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
+import { isRole } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import { Cookies } from "./cookies.ts";
 import { Downloads } from "./downloads/downloads.ts";
@@ -269,6 +270,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const settled = { done: 0, failed: 0, bytes: 0 };
     const pipeline = new Pipeline({
       ...settings,
+      retryMs: ({ host, role }) => (isRole(role) ? internals?.retryMs(host, role) : undefined),
       onSettled: (work, state, reason, bytes) => {
         settled[state === "failed" ? "failed" : "done"] += 1;
         settled.bytes += reason === "ok" ? bytes : 0;

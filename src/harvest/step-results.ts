@@ -18,6 +18,8 @@ export interface StepResultsOptions {
   readonly onAttempt?: ((work: ListedWork, attempt: AttemptRecord) => void) | undefined;
   /** The hub has refused a request, and nothing was sent. The hub may grant it after `waitMs`. */
   readonly onDeferred?: ((host: string, waitMs: number) => void) | undefined;
+  /** When a refused request is worth sending again before its `retryAfterMs`, in milliseconds. @default at no time */
+  readonly retryMs?: ((error: RejectedError) => number | undefined) | undefined;
 }
 
 interface FailedStepDetails {
@@ -118,7 +120,7 @@ export class StepResults {
     const { resolution, pending } = task;
     const { queues, backlog } = this.#open;
     const clock = this.#open.clock();
-    const decision = decideRefusedStep(task, error, clock);
+    const decision = decideRefusedStep(task, error, clock, this.#options.retryMs?.(error));
     if (decision.kind === "wait-for-slot") {
       queues.requeueUntilSlot(task, queue, decision.untilUs, clock.nowUs);
       return;

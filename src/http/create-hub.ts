@@ -221,6 +221,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   linkInternals(hub, {
     processId: store?.processId,
     processesEnded: processIds => gate.processesEnded(processIds),
+    retryMs: (key, role) => gate.retryMs(key, role),
     keepRobots: kept => robots?.keepIn(kept),
   });
   return hub;

@@ -1,3 +1,4 @@
+import type { Role } from "../policy/roles.ts";
 import type { Hub } from "./hub.ts";
 import type { KeptRobots } from "./robots/kept-robots.ts";
 
@@ -7,6 +8,12 @@ export interface HubInternals {
   readonly processId: string | undefined;
   /** These processes that share the store have ended: their leases end now, and not at their time. */
   processesEnded(processIds: readonly string[]): void;
+  /**
+   * When a request that was refused is worth sending again before its `retryAfterMs`, in milliseconds: a process that
+   * shares the limit has a turn before it, and may have ended. Undefined without such a process.
+   * @param key `host` of the refusal: a host or a service
+   */
+  retryMs(key: string, role: Role): number | undefined;
   /** Before the hub requests a robots.txt, it looks here; afterwards it saves the file here. */
   keepRobots(kept: KeptRobots): void;
 }

@@ -101,6 +101,11 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     return route === undefined ? common : this.#atRoute(route, role);
   }
 
+  /** The budget with this key, as refusals name it (`RejectedError.host`); undefined if it does not exist. */
+  known(key: string, role: Role): RoleBudget | undefined {
+    return this.#ofRole(role).get(key);
+  }
+
   /** The budget itself, or the one that replaced it if it is detached; undefined if its name is no longer routed. */
   current(roleBudget: RoleBudget): RoleBudget | undefined {
     if (!roleBudget.isDetached) return roleBudget;

@@ -18,6 +18,8 @@ export class UnitLease {
   isRequesting = false;
   /** The store has no units for this budget before this instant; 0 if it may have some at any time. */
   notBeforeUs = 0;
+  /** When the store is worth asking before `notBeforeUs`: another process may have left its turn. 0 if it is not. */
+  askUs = 0;
   /** The number of units that were requested when the store announced that instant. Fewer may be free at any time. */
   refusedUnits = 1;
   /** True once `limit_overruled` was emitted for a stricter policy of another process. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { storeWith } from "../../test/sharing/store-with.ts";
 import type { BreakerEvent } from "../breaker/breaker-events.ts";
 import { BreakerOpenError, RateLimitExceeded, StoreError } from "../errors.ts";
 import { BreakerRegistry } from "../gate/breaker-registry.ts";
@@ -165,18 +166,15 @@ test("a probe that is answered with a 404 closes the circuit for every process",
 
 test("simultaneous requests lease a probe once", async () => {
   let changes = 0;
-  const { time, a, b } = processesOf(2, store => ({
-    processId: store.processId,
-    processes: 2,
-    exchange: (...about) => store.exchange(...about),
-    read: name => store.read(name),
-    change: (name, step) => {
-      changes += 1;
-      return store.change(name, step);
-    },
-    list: prefix => store.list(prefix),
-    close: () => store.close(),
-  }));
+  const { time, a, b } = processesOf(2, store =>
+    storeWith(store, {
+      processes: 2,
+      change: (name, step) => {
+        changes += 1;
+        return store.change(name, step);
+      },
+    }),
+  );
   await fails(a, 2);
   await time.advance(10_000);
   changes = 0;
@@ -293,15 +291,14 @@ test("HEAD requests and keys without windows are refused by a shared circuit too
 test("while the store is away each process uses what it knows, and publishes it when the store is back", async () => {
   let isAway = false;
   const away = () => Promise.reject(new StoreError("no connection"));
-  const { time, a, b } = processesOf(2, store => ({
-    processId: store.processId,
-    processes: 2,
-    exchange: (...about) => (isAway ? away() : store.exchange(...about)),
-    read: name => (isAway ? away() : store.read(name)),
-    change: (name, step) => (isAway ? away() : store.change(name, step)),
-    list: prefix => store.list(prefix),
-    close: () => store.close(),
-  }));
+  const { time, a, b } = processesOf(2, store =>
+    storeWith(store, {
+      processes: 2,
+      exchange: (...about) => (isAway ? away() : store.exchange(...about)),
+      read: name => (isAway ? away() : store.read(name)),
+      change: (name, step) => (isAway ? away() : store.change(name, step)),
+    }),
+  );
   assert.equal(await refusal(a), undefined);
   assert.equal(await refusal(b), undefined);
   isAway = true;
@@ -348,18 +345,15 @@ test("a store that has lost its data removes nothing from what a process knows",
 
 test("records are read once per interval, however many requests there are", async () => {
   let looks = 0;
-  const { time, a } = processesOf(2, store => ({
-    processId: store.processId,
-    processes: 2,
-    exchange: (...about) => store.exchange(...about),
-    read: name => {
-      looks += 1;
-      return store.read(name);
-    },
-    change: (name, step) => store.change(name, step),
-    list: prefix => store.list(prefix),
-    close: () => store.close(),
-  }));
+  const { time, a } = processesOf(2, store =>
+    storeWith(store, {
+      processes: 2,
+      read: name => {
+        looks += 1;
+        return store.read(name);
+      },
+    }),
+  );
   for (let ms = 0; ms < 100; ms += 1) {
     await Promise.all(Array.from({ length: 3 }, () => refusal(a)));
     await time.advance(1);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ReferencedTime } from "../../test/sharing/referenced-time.ts";
+import { storeWith } from "../../test/sharing/store-with.ts";
 import { RateLimitExceeded, StoreError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
 import type { Grant } from "../limiter/grant.ts";
@@ -118,20 +119,15 @@ test("a request that is given back, or a process that ends, leaves its costs to 
 test("while the store is away each process has its share of the costs, and the store is not asked in a loop", async () => {
   let isDown = false;
   let exchanges = 0;
-  const { time, sent, call } = processesOf(2, "10/MINUTE", undefined, store => ({
-    processId: store.processId,
-    get processes() {
-      return 2;
-    },
-    exchange: (...parts) => {
-      exchanges += 1;
-      return isDown ? Promise.reject(new StoreError("down")) : store.exchange(...parts);
-    },
-    read: name => store.read(name),
-    change: (name, step) => store.change(name, step),
-    list: prefix => store.list(prefix),
-    close: () => store.close(),
-  }));
+  const { time, sent, call } = processesOf(2, "10/MINUTE", undefined, store =>
+    storeWith(store, {
+      processes: 2,
+      exchange: (...parts) => {
+        exchanges += 1;
+        return isDown ? Promise.reject(new StoreError("down")) : store.exchange(...parts);
+      },
+    }),
+  );
   const before = call(0, 3);
   await time.advance(100);
   isDown = true;
@@ -167,21 +163,15 @@ test("a cost that is settled after the release takes nothing of the leases of ot
 
 test("a debt that arises during an exchange is taken from the store right after it", async () => {
   const exchangeMs = 20;
-  const { time, call } = processesOf(2, "10/HOUR", undefined, store => ({
-    processId: store.processId,
-    get processes() {
-      return store.processes;
-    },
-    exchange: async (...parts) => {
-      const replies = await store.exchange(...parts);
-      await new Promise<void>(resolve => time.setTimer(exchangeMs, resolve));
-      return replies;
-    },
-    read: name => store.read(name),
-    change: (name, step) => store.change(name, step),
-    list: prefix => store.list(prefix),
-    close: () => store.close(),
-  }));
+  const { time, call } = processesOf(2, "10/HOUR", undefined, store =>
+    storeWith(store, {
+      exchange: async (...parts) => {
+        const replies = await store.exchange(...parts);
+        await new Promise<void>(resolve => time.setTimer(exchangeMs, resolve));
+        return replies;
+      },
+    }),
+  );
   const first = call(0, 2);
   await time.advance(100);
   (await first).release();

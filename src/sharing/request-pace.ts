@@ -23,6 +23,16 @@ const ROUND_TRIPS_AHEAD = 3;
 const DRIFT_PARTS = 20;
 const MAX_DRIFT_MS = 1000;
 
+/**
+ * A process that has the next turn may have died, and then the unit stays unused. So the process behind it asks this long
+ * after that turn was due. The store reserves a free unit for a shorter time (`TURN_US`).
+ */
+const TAKEOVER_MS = 25;
+/** If units become free more often, the process behind need not ask: the unit that a dead process leaves is soon made up. */
+const MIN_TAKEOVER_INTERVAL_MS = 200;
+/** A process asks at most this often for the unit of another one, while it waits for one interval. */
+const TAKEOVERS_PER_INTERVAL = 8;
+
 interface KeyPace {
   /** No other process uses the budgets: more units may be requested at any time. */
   isOnlyUser: boolean;
@@ -84,18 +94,23 @@ export class RequestPace {
     return unused < neededUnits;
   }
 
-  /** Calls `ask` one round trip before the next units are expected, if the store is slow. */
-  askAhead(roleBudget: RoleBudget, ask: () => void): void {
+  /**
+   * Calls `ask` before the next units are expected: one round trip before, if the store is slow; and shortly after the
+   * turn of the process before this one, which may have died.
+   * @returns milliseconds until then; undefined if `ask` will not be called
+   */
+  askAhead(roleBudget: RoleBudget, ask: () => void): number | undefined {
     const pace = this.#keys.get(roleBudget);
-    if (pace === undefined || pace.isOnlyUser || !this.isStoreSlow) return;
-    const ms = pace.waitMs - this.#roundTripUs / 1000;
-    if (ms <= 0) return;
+    if (pace === undefined || pace.isOnlyUser) return undefined;
+    const ms = takeoverMs(roleBudget, pace.waitMs) ?? (this.isStoreSlow ? pace.waitMs - this.#roundTripUs / 1000 : 0);
+    if (ms <= 0) return undefined;
     const timer = setUnreferencedTimer(this.#time, ms, () => {
       this.#timers.delete(timer);
       ask();
     });
     this.#timers.add(timer);
     pace.timer = timer;
+    return ms;
   }
 
   close(): void {
@@ -107,4 +122,20 @@ export class RequestPace {
   get isStoreSlow(): boolean {
     return this.#roundTripUs > SLOW_US;
   }
+}
+
+/**
+ * When the turn of the process before this one is over; undefined if no other process is before this one. It is not known
+ * which window decides, so the longest interval between units that is shorter than the wait is taken. If it was too long,
+ * the process asks too early, and the next reply leads to the next shorter interval.
+ */
+function takeoverMs(roleBudget: RoleBudget, waitMs: number): number | undefined {
+  let intervalMs = 0;
+  for (let at: Budget | undefined = roleBudget; at; at = at.above)
+    for (const { limit, spanUs } of at.windows) {
+      const eachMs = spanUs / 1000 / limit;
+      if (eachMs < waitMs) intervalMs = Math.max(intervalMs, eachMs);
+    }
+  if (intervalMs < MIN_TAKEOVER_INTERVAL_MS) return undefined;
+  return Math.max(waitMs - intervalMs + TAKEOVER_MS, intervalMs / TAKEOVERS_PER_INTERVAL);
 }

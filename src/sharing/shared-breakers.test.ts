@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { storeWith } from "../../test/sharing/store-with.ts";
 import type { BreakerEvent } from "../breaker/breaker-events.ts";
 import { Breakers } from "../breaker/breakers.ts";
 import { StoreError } from "../errors.ts";
@@ -51,16 +52,12 @@ function failing(store: Store, failure: { readonly error?: StoreError | undefine
     if (failure.error !== undefined) throw failure.error;
     return call();
   };
-  return {
-    processId: store.processId,
+  return storeWith(store, {
     processes: 2,
     signals: store.signals,
-    exchange: (...about) => store.exchange(...about),
     read: name => unlessFailing(() => store.read(name)),
     change: (name, step) => unlessFailing(() => store.change(name, step)),
-    list: prefix => store.list(prefix),
-    close: () => store.close(),
-  };
+  });
 }
 
 const named = (events: readonly BreakerEvent[], name: string) => events.filter(({ event_type }) => event_type === name);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { storeWith } from "../../test/sharing/store-with.ts";
 import { StoreError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
 import type { Grant } from "../limiter/grant.ts";
@@ -120,28 +121,17 @@ test("a request gets its slot although every timer fires a moment early", async 
 test("several processes get a slot of a store that takes longer than a slot is kept", async () => {
   const time = new FakeTime();
   const pause = () => new Promise<void>(resolve => void time.setTimer(200, resolve));
-  const slowly =
-    <Call extends unknown[], Reply>(call: (...args: Call) => Promise<Reply>) =>
-    async (...args: Call): Promise<Reply> => {
-      await pause();
-      const reply = await call(...args);
-      await pause();
-      return reply;
-    };
-  const slowStore = (store: Store): Store => ({
-    processId: store.processId,
-    processes: 2,
-    exchange: slowly((...call: Parameters<Store["exchange"]>) => store.exchange(...call)),
-    read: name => store.read(name),
-    list: prefix => store.list(prefix),
-    close: () => store.close(),
-    change: async (name, step) => {
-      await pause();
-      const result = await store.change(name, step);
-      await pause();
-      return result;
-    },
-  });
+  const slowly = async <Reply>(call: () => Promise<Reply>): Promise<Reply> => {
+    await pause();
+    const reply = await call();
+    await pause();
+    return reply;
+  };
+  const slowStore = (store: Store): Store =>
+    storeWith(store, {
+      exchange: (...exchange) => slowly(() => store.exchange(...exchange)),
+      change: (name, step) => slowly(() => store.change(name, step)),
+    });
   const { gates } = processesOf(3, 1, slowStore, time);
   const load = new SlotLoad(time);
   const all = gates.map((gate, index) => load.send(gate, index, 1000));
@@ -171,19 +161,14 @@ test("a request that waits for a slot when its process closes is not left waitin
 
 test("processes ask for a slot the less often, the more others wait before them", async () => {
   let changes = 0;
-  const { time, gates } = processesOf(21, 1, store => ({
-    ...store,
-    processId: store.processId,
-    processes: 21,
-    exchange: (...call) => store.exchange(...call),
-    read: name => store.read(name),
-    list: prefix => store.list(prefix),
-    close: () => store.close(),
-    change: (name, step) => {
-      changes += 1;
-      return store.change(name, step);
-    },
-  }));
+  const { time, gates } = processesOf(21, 1, store =>
+    storeWith(store, {
+      change: (name, step) => {
+        changes += 1;
+        return store.change(name, step);
+      },
+    }),
+  );
   const load = new SlotLoad(time);
   const all = gates.map((gate, index) => load.send(gate, index, 5000));
   await time.advance(4000);
@@ -280,19 +265,16 @@ test("closing a process frees its slots for the others at once", async () => {
 
 /** A process that has asked the store for the only slot, which another process holds, and whose request was aborted. */
 async function refusedProcess(afterChange?: (processId: string) => Promise<void>) {
-  const { time, gates } = processesOf(2, 1, store => ({
-    processId: store.processId,
-    processes: 2,
-    exchange: (...about) => store.exchange(...about),
-    read: name => store.read(name),
-    change: async (name, step) => {
-      const result = await store.change(name, step);
-      await afterChange?.(store.processId);
-      return result;
-    },
-    list: prefix => store.list(prefix),
-    close: () => store.close(),
-  }));
+  const { time, gates } = processesOf(2, 1, store =>
+    storeWith(store, {
+      processes: 2,
+      change: async (name, step) => {
+        const result = await store.change(name, step);
+        await afterChange?.(store.processId);
+        return result;
+      },
+    }),
+  );
   const [holder, refused] = gates as [Gate, Gate];
   const held = Promise.resolve(holder.enter({ host: HOST, role: "metadata" }));
   await time.advance(0);
@@ -349,15 +331,14 @@ test("the slots of two roles and of their host are counted separately", async ()
 test("while the store is away each process has its share of the slots, at least one", async () => {
   let isAway = false;
   const away = () => Promise.reject(new StoreError("no connection"));
-  const { time, gates } = processesOf(2, 4, store => ({
-    processId: store.processId,
-    processes: 2,
-    exchange: (...about) => (isAway ? away() : store.exchange(...about)),
-    read: name => (isAway ? away() : store.read(name)),
-    change: (name, step) => (isAway ? away() : store.change(name, step)),
-    list: prefix => store.list(prefix),
-    close: () => store.close(),
-  }));
+  const { time, gates } = processesOf(2, 4, store =>
+    storeWith(store, {
+      processes: 2,
+      exchange: (...about) => (isAway ? away() : store.exchange(...about)),
+      read: name => (isAway ? away() : store.read(name)),
+      change: (name, step) => (isAway ? away() : store.change(name, step)),
+    }),
+  );
   const load = new SlotLoad(time);
   await Promise.all([...gates.map((gate, index) => load.send(gate, index, 0)), time.advance(1)]);
   load.perGate.fill(0);

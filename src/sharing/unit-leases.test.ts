@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { storeWith } from "../../test/sharing/store-with.ts";
 import { RateLimitExceeded, StoreError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
 import type { Grant } from "../limiter/grant.ts";
@@ -51,15 +52,10 @@ function processesOf(
 
 /** The store with another `exchange`. */
 function withExchange(store: Store, exchange: Store["exchange"]): Store {
-  return {
-    processId: store.processId,
+  return storeWith(store, {
     processes: 2,
     exchange,
-    read: name => store.read(name),
-    change: (name, step) => store.change(name, step),
-    list: prefix => store.list(prefix),
-    close: () => store.close(),
-  };
+  });
 }
 
 /** Waits for a grant and writes the request at once. */
@@ -90,6 +86,67 @@ test("the units of a process that is reported dead are free after one window, al
   await time.advance(1000);
   assert.equal(await send(idle, time), 7000, "also for a process that has not asked before");
 });
+
+for (const rates of ["1/SECOND", "1/SECOND+2/1300MS+500/HOUR"])
+  test(`if a process dies while it has the next turn, the others lose less than a tenth of a window by it: ${rates}`, async () => {
+    let isDead = false;
+    const { time, gates } = processesOf(4, rates, {}, store =>
+      storeWith(store, {
+        exchange: (...exchange) =>
+          isDead && store.processId === "p0" ? new Promise(() => undefined) : store.exchange(...exchange),
+      }),
+    );
+    const sent: { readonly process: number; readonly ms: number }[] = [];
+    for (const [process, gate] of gates.entries())
+      for (let n = 0; n < 10; n += 1) send(gate, time).then(ms => sent.push({ process, ms }));
+    await time.advance(3100);
+    assert.deepEqual(
+      sent.map(({ process }) => process),
+      [0, 1, 2, 3],
+      "the next turn is that of the first process",
+    );
+    isDead = true;
+    await time.advance(6000);
+    assert.equal(
+      sent.slice(4).some(({ process }) => process === 0),
+      false,
+    );
+    assert.equal(sent.length, 10);
+    for (const [index, { ms }] of sent.entries()) assert.ok(ms >= index * 1000 && ms < index * 1000 + 100, `${ms}`);
+  });
+
+for (const [limited, limits] of [
+  ["a host", {}],
+  ["a service", { services: { pair: { members: [HOST, "b.example"] } } }],
+] satisfies [string, RatelimitsOptions][])
+  test(`a caller that ${limited} refuses can try again when the turn of another process is over, in case it has died`, async () => {
+    const { time, gates } = processesOf(3, "1/SECOND", limits);
+    const [first, dead, alive] = gates;
+    assert.ok(first && dead && alive);
+    let key = HOST;
+    const refused = async (gate: Gate) => {
+      const enter = async () => gate.enter({ host: HOST, role: "metadata", maxWaitMs: 0 });
+      const entered = enter().catch((error: RateLimitExceeded) => {
+        key = error.host;
+        return error.retryAfterMs;
+      });
+      await time.advance(0);
+      return entered;
+    };
+    await Promise.all([send(first, time), time.advance(0)]);
+    assert.equal(await refused(dead), 1000);
+    assert.equal(alive.retryMs(key, "metadata"), undefined);
+    assert.equal(await refused(alive), 2000);
+    const retryMs = alive.retryMs(key, "metadata") ?? 0;
+    assert.ok(retryMs > 1020 && retryMs < 1050, `${retryMs}`);
+    await time.advance(1000);
+    assert.equal(await refused(alive), 1000, "the unit is reserved for the process before it");
+    await time.advance(retryMs - 1000);
+    const grant = await refused(alive);
+    assert.ok(typeof grant === "object", `${grant}`);
+    grant.written();
+    grant.release();
+  });
 
 test("after a reply that cannot be applied, nothing is settled twice and exchanges go one after the other", async () => {
   let [inFlight, most, settled, broken] = [0, 0, 0, 0];

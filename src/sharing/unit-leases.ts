@@ -302,11 +302,15 @@ export class UnitLeases {
 
   /** Asks for the next units before they are free, so that they are leased by then, however far the store is. */
   #askAhead(roleBudget: RoleBudget, least: number): void {
-    this.#pace.askAhead(roleBudget, () => {
-      const { unusedUnits, notBeforeUs } = this.#units.leaseOf(roleBudget);
-      if (roleBudget.waiting === 0 || unusedUnits > 0 || this.#outage.away !== undefined) return;
-      if (notBeforeUs > this.#time.monotonicUs()) this.#request(roleBudget, least, roleBudget.waiting);
+    const unitLease = this.#units.leaseOf(roleBudget);
+    const ms = this.#pace.askAhead(roleBudget, () => {
+      if (unitLease.unusedUnits > 0 || this.#outage.away !== undefined) return;
+      if (unitLease.notBeforeUs <= this.#time.monotonicUs()) return;
+      if (roleBudget.waiting > 0) this.#request(roleBudget, least, roleBudget.waiting);
+      // A caller that was refused may try again, and then the store is asked.
+      else unitLease.notBeforeUs = 0;
     });
+    unitLease.askUs = ms === undefined ? 0 : this.#time.monotonicUs() + Math.ceil(ms * 1000);
   }
 
   /** A store that is away is tried at the next probe; else the report goes with the next exchange, which is now. */
@@ -319,6 +323,7 @@ export class UnitLeases {
   #applyReply({ roleBudget, claims, least }: UnitRequest, reply: LeaseReply | undefined, sentUs: number): void {
     const unitLease = this.#units.leaseOf(roleBudget);
     const nowUs = this.#time.monotonicUs();
+    const expectedUs = unitLease.readyUs(least);
     unitLease.isRequesting = false;
     if (reply !== undefined && !isLost(reply)) {
       unitLease.contactUs = nowUs;
@@ -342,6 +347,9 @@ export class UnitLeases {
       unitLease.isOverruled = true;
       this.#changes.push({ kind: "overruled", roleBudget });
     }
+    // The timer of the waiting requests is set for the time that the store had announced before.
+    if (expectedUs > nowUs && unitLease.readyUs(least) < expectedUs)
+      this.#changes.push({ kind: "earlier", roleBudget });
     this.#changes.push({ kind: "ready", roleBudget });
   }
 

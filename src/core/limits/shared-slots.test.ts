@@ -31,7 +31,7 @@ test("slots are leased until none is free, and again after one was returned", ()
   assert.equal(store.lease("a", 1), 1);
 });
 
-test("a process that gets no slot is told how many waiting processes get one before it", () => {
+test("the reply to a process without a slot counts the waiting processes that get one before it", () => {
   let { slots } = leaseSlots({}, "holder", { wanted: 1, holds: 0, limit: 1 }, 1, LEASE_US);
   const counts = ["a", "b", "c", "b"].map((name, index) => {
     const reply = leaseSlots(slots, name, { wanted: 1, holds: 0, limit: 1 }, index + 2, LEASE_US);

@@ -14,7 +14,7 @@ export interface TurnQueueState {
 const EMPTY: TurnQueueState = { head: 1, tail: 1, headStart: 0, end: 0, headDueUs: -1, waiting: 0 };
 
 /** A process that is this late with its turn loses it. */
-const TURN_TIMEOUT_US = 2_000_000;
+const TURN_TIMEOUT_US = 1_000_000;
 
 /**
  * The processes that wait for units, in the order in which they get them. Each has one turn and knows when the turn is

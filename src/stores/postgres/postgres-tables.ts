@@ -35,14 +35,11 @@ const MIGRATIONS: readonly string[] = [
   // Version 2 had other functions, and one that is not used any more.
   "DROP FUNCTION IF EXISTS can_foretell;",
   // Version 3 had functions without the parameter for processes that have ended.
-  [
-    "DROP FUNCTION IF EXISTS join_budget, report_use, lease;",
-    WINDOW_LOG_FUNCTIONS,
-    TURN_QUEUE_FUNCTIONS,
-    LEASE_LIST_FUNCTIONS,
-    SHARED_BUDGET_FUNCTIONS,
-    EXCHANGE_FUNCTIONS,
-  ].join("\n"),
+  "DROP FUNCTION IF EXISTS join_budget, report_use, lease;",
+  // Version 4 kept the turn of a process that does not ask for two seconds.
+  [WINDOW_LOG_FUNCTIONS, TURN_QUEUE_FUNCTIONS, LEASE_LIST_FUNCTIONS, SHARED_BUDGET_FUNCTIONS, EXCHANGE_FUNCTIONS].join(
+    "\n",
+  ),
 ];
 /** Marks the schema as a store of docstokg. */
 const FORMAT_TABLE = "docstokg_store_format";

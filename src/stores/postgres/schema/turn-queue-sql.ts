@@ -1,5 +1,5 @@
 /** A process that is this late with its turn loses it. */
-export const TURN_TIMEOUT_US = 2_000_000;
+export const TURN_TIMEOUT_US = 1_000_000;
 /** An exchange cleans up at most this many old entries. */
 export const CLEANED_AT_ONCE = 16;
 

@@ -1,6 +1,6 @@
 /** `core/limits/turn-queue.ts` in Lua. */
 export const TURN_QUEUE = `
-local TURN_TIMEOUT_US, TURNS_PER_WINDOW = 2000000, 4
+local TURN_TIMEOUT_US, TURNS_PER_WINDOW = 1000000, 4
 
 local function advance_turns(b)
   for _ = 1, CLEANED do
