@@ -3,7 +3,7 @@ import type { Store } from "./store.ts";
 
 /**
  * The latest orders of operators, in the store: which records they have changed. The orders themselves are in those
- * records. The log tells a running process which records to read at once. Without the log, the process would read them
+ * records. The log names the records that a running process has to read at once. Without the log, the process would read them
  * only before its next request.
  */
 export interface OrderLog {

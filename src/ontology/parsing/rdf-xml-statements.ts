@@ -67,13 +67,6 @@ export class RdfXmlStatements {
   }
 }
 
-function tripleTerm(
-  subject: string,
-  predicate: string,
-  object: string,
-  kind: ObjectKind,
-  language: string,
-  datatype: string,
-): string {
+function tripleTerm(...[subject, predicate, object, kind, language, datatype]: Parameters<OnStatement>): string {
   return `<<( ${formatTerm(subject, nodeKind(subject))} <${predicate}> ${formatTerm(object, kind, language, datatype)} )>>`;
 }

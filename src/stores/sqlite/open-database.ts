@@ -1,5 +1,6 @@
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { messageOf, StoreError } from "../../errors.ts";
+import { pause } from "../../time/pause.ts";
 import type { Time } from "../../time/time.ts";
 import {
   type DatabaseFormat,
@@ -73,12 +74,6 @@ export function setAsideAndReport(
     }),
   );
   return true;
-}
-
-export function pause(time: Time, ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  time.setTimer(ms, resolve);
-  return promise;
 }
 
 /** A file that another process has just renamed counts as ours: the next attempt finds the new one. */

@@ -1,13 +1,13 @@
 import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { messageOf, StoreError } from "../../errors.ts";
+import { pause } from "../../time/pause.ts";
 import type { Time } from "../../time/time.ts";
 import { recordAt, recordsAt } from "../records.ts";
 import type { RecordReader, StoreRecord } from "../store.ts";
 import { identityOf, inTransaction, versionOf } from "./database-file.ts";
 import { machineBootId } from "./machine-boot.ts";
 import type { MachineInstant } from "./machine-instant.ts";
-import { pause } from "./open-database.ts";
 import { openReadOnly } from "./open-read-only.ts";
 import { STORE_FORMAT } from "./sqlite-connection.ts";
 import { isBusy, isUnusablePath } from "./sqlite-errors.ts";

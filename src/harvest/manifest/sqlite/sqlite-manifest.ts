@@ -204,7 +204,7 @@ export class SqliteManifest implements Manifest {
   }
 
   shareLimits(): void {
-    // One process works on the manifest: it has nobody to take over from.
+    // Only one process works on a manifest file, so there is no other process to find dead.
   }
 
   watch(): void {
