@@ -33,14 +33,19 @@ async function started(task: string, store: string, leaseMs = 30_000): Promise<C
 
 async function reportOf(child: ChildProcess): Promise<StoreProcessReport> {
   const exit = once(child, "exit");
-  // A process that ends without a report must not leave the test waiting.
-  const [report] = await Promise.race([
-    once(child, "message"),
-    // Its message may arrive after its end.
-    once(child, "close").then(([code]) => assert.fail(`the process ended without a report, with exit code ${code}`)),
-  ]);
+  const report = await messageOf<StoreProcessReport>(child);
   assert.deepEqual((await exit)[0], 0);
   return report;
+}
+
+/** The next message of a process. A process that ends without it must not leave the test waiting. */
+async function messageOf<Message>(child: ChildProcess): Promise<Message> {
+  const [message] = await Promise.race([
+    once(child, "message"),
+    // The message may arrive after the end.
+    once(child, "close").then(([code]) => assert.fail(`the process ended without a report, with exit code ${code}`)),
+  ]);
+  return message;
 }
 
 /** The reports of four processes that start at the same moment. */
@@ -88,6 +93,20 @@ test("four processes that find a damaged file at once rename it once and share a
   assert.equal(reports.flatMap(({ stampsUs }) => stampsUs).length, 20);
   assert.equal(reports.flatMap(({ troubles }) => troubles).length, 1);
   assert.equal(readdirSync(dirname(file)).filter(name => name.includes(".damaged-")).length, 1);
+});
+
+test("four processes that find an empty file with the log of an earlier one all open it", async () => {
+  const all = await Promise.all(Array.from({ length: 4 }, () => started("open", "sqlite:")));
+  // In every third round two processes delete the log at the same time.
+  for (let round = 0; round < 40; round += 1) {
+    const file = join(folder, `log-${round}.db`);
+    writeFileSync(file, "");
+    writeFileSync(`${file}-wal`, Buffer.alloc(4096, 1));
+    const opened = Promise.all(all.map(child => messageOf<readonly string[]>(child)));
+    for (const child of all) child.send(`sqlite:${file}`);
+    assert.deepEqual((await opened).flat(), []);
+  }
+  for (const child of all) child.kill("SIGKILL");
 });
 
 test("four processes on one file write at most the limit in any window", async () => {

@@ -6,6 +6,7 @@
  *   one      sends one unit at 2 per 200 ms
  *   hold     leases both of these units, and keeps them until it is killed
  *   hammer   exchanges until it is killed
+ *   open     opens the store of each message, and closes it, until it is killed
  *
  * A unit is stamped after it was leased and before the write is reported to the store.
  */
@@ -27,18 +28,26 @@ const troubles: string[] = [];
 const stampsUs: number[] = [];
 let processes = 0;
 
-const store = task === "try" ? undefined : await opened();
+const store = task === "try" || task === "open" ? undefined : await opened();
 /** The windows of a redis server run by its own clock. */
 const redis = address.startsWith("redis:") ? await createClient({ url: address }).connect() : undefined;
-await new Promise<void>(resolve => {
-  process.once("message", () => resolve());
+if (task === "open") {
+  process.on("message", async (store: string) => {
+    await (await opened(store)).close();
+    process.send?.(troubles);
+  });
   process.send?.("ready");
-});
-await run(store ?? (await opened()));
+} else {
+  await new Promise<void>(resolve => {
+    process.once("message", () => resolve());
+    process.send?.("ready");
+  });
+  await run(store ?? (await opened()));
+}
 
-function opened(): Promise<Store> {
+function opened(store = address): Promise<Store> {
   const onTrouble = ({ message }: Error) => void troubles.push(message);
-  return openPatientStore(address, { time: systemTime, leaseMs: Number(leaseMs), onTrouble });
+  return openPatientStore(store, { time: systemTime, leaseMs: Number(leaseMs), onTrouble });
 }
 
 async function run(store: Store): Promise<void> {

@@ -11,12 +11,17 @@ const SQLITE_NOTADB = 26;
 const SQLITE_IOERR_READ = 266;
 const SQLITE_IOERR_SHORT_READ = 522;
 const SQLITE_READONLY_DBMOVED = 1032;
+const SQLITE_IOERR_DELETE_NOENT = 5898;
 
 /** The file belongs to another program, or to a newer version of this one: it is never changed. */
 export class ForeignFileError extends Error {}
 
-/** Another process writes, or has just opened or closed the file: try again. */
+/**
+ * Another process writes, or has just opened or closed the file: try again. SQLite reports an I/O error if two processes
+ * delete the log that is left beside an empty file at the same time.
+ */
 export function isBusy(error: unknown): boolean {
+  if (extendedCode(error) === SQLITE_IOERR_DELETE_NOENT) return true;
   const code = primaryCode(error);
   return code === SQLITE_BUSY || code === SQLITE_LOCKED || code === SQLITE_PROTOCOL;
 }
@@ -29,7 +34,7 @@ export function isDamage(error: unknown): boolean {
 /** The content of the file cannot be read: it is damaged, lacks a table, or its disk has failed. */
 export function isReadFailure(error: unknown): boolean {
   if (isDamage(error) || primaryCode(error) === SQLITE_ERROR) return true;
-  const code = error instanceof Error && "errcode" in error ? error.errcode : undefined;
+  const code = extendedCode(error);
   return code === SQLITE_IOERR_READ || code === SQLITE_IOERR_SHORT_READ;
 }
 
@@ -45,7 +50,7 @@ export function isUnusablePath(error: unknown): boolean {
 
 /** The file was moved or deleted while it was open. */
 export function isMoved(error: unknown): boolean {
-  return error instanceof Error && "errcode" in error && error.errcode === SQLITE_READONLY_DBMOVED;
+  return extendedCode(error) === SQLITE_READONLY_DBMOVED;
 }
 
 /** An error that `isBusy` accepts, for a state that ends soon. */
@@ -55,6 +60,11 @@ export function busyError(message: string): Error {
 
 /** Extended codes hold the primary one in their lowest byte. */
 function primaryCode(error: unknown): number | undefined {
+  const code = extendedCode(error);
+  return code === undefined ? undefined : code & 0xff;
+}
+
+function extendedCode(error: unknown): number | undefined {
   const isCoded = error instanceof Error && "errcode" in error && typeof error.errcode === "number";
-  return isCoded ? Number(error.errcode) & 0xff : undefined;
+  return isCoded ? Number(error.errcode) : undefined;
 }
