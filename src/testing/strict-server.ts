@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { parseRates } from "../core/limits/rate.ts";
 import { systemTime } from "../time/system-time.ts";
+import { EventLoopTurns } from "./event-loop-turns.ts";
 
 /** Options of `startStrictServer`. */
 export interface StrictServerOptions {
@@ -46,17 +46,15 @@ export async function startStrictServer({ rate, port = 0, answer = echo }: Stric
   const arrivalsMs: number[] = [];
   let recentMs: number[] = [];
   let rejected = 0;
-  const loopDelay = monitorEventLoopDelay({ resolution: 1 });
-  loopDelay.enable();
+  const turns = new EventLoopTurns();
+  turns.start();
   const server = createServer((request, response) => {
     const nowMs = systemTime.monotonicUs() / 1000;
     recentMs = recentMs.filter(ms => ms > nowMs - longestMs);
     const isFull = rates.some(
       ({ limit, windowUs }) => recentMs.filter(ms => ms > nowMs - windowUs / 1000).length >= limit,
     );
-    // This request may have arrived at the beginning of the longest turn of the event loop since the request before it.
-    recentMs.push(nowMs - loopDelay.max / 1e6);
-    loopDelay.reset();
+    recentMs.push(turns.earliestArrivalMs);
     arrivalsMs.push(nowMs);
     if (!isFull) {
       answer(request, response);
@@ -79,7 +77,7 @@ export async function startStrictServer({ rate, port = 0, answer = echo }: Stric
       return busiestWindow(arrivalsMs, (rates[0]?.windowUs ?? 0) / 1000);
     },
     close: async () => {
-      loopDelay.disable();
+      turns.stop();
       server.closeAllConnections();
       await new Promise(resolve => server.close(resolve));
     },
