@@ -1,4 +1,6 @@
 import { systemTime } from "../time/system-time.ts";
+import type { Timer } from "../time/time.ts";
+import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 
 /** Data that is read in the poll phase of one turn may belong to a connection that was accepted in the turn before. */
 const TURNS = 3;
@@ -11,7 +13,7 @@ const TURN_MS = 1;
  */
 export class EventLoopTurns {
   #beganMs: readonly number[] = [];
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #immediate: NodeJS.Immediate | undefined;
 
   start(): void {
@@ -20,7 +22,7 @@ export class EventLoopTurns {
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#timer?.cancel();
     clearImmediate(this.#immediate);
   }
 
@@ -30,12 +32,12 @@ export class EventLoopTurns {
   }
 
   #schedule(): void {
-    this.#timer = setTimeout(() => {
+    this.#timer = setUnreferencedTimer(systemTime, TURN_MS, () => {
       this.#beganMs = [...this.#beganMs.slice(1), nowMs()];
       // A timer that is set here could fire in this turn again. The check phase follows the poll phase. The immediate is
       // not unreferenced: then the poll phase would wait for the next event before it.
       this.#immediate = setImmediate(() => this.#schedule());
-    }, TURN_MS).unref();
+    });
   }
 }
 
