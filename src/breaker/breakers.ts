@@ -92,7 +92,7 @@ export class Breakers implements PermitOwner {
     this.#cooldownEvents = cooldownEvents;
     const table = new BreakerTable(policies, time, (...change) => this.#changed(...change));
     const record = (change: BreakerChange) => this.#record(change);
-    const rampUps = new RampUps(table, record);
+    const rampUps = new RampUps(table, time, record);
     const cooldownStarter = new CooldownStarter(table, time, emitter, cooldownEvents, rampUps, record);
     const lastPermit = () => this.#permitsIssued;
     this.table = table;

@@ -243,7 +243,7 @@ export class Orders {
     const wasCooling = host.cooldownAt(time.monotonicUs()) !== undefined;
     host.reset(orderedUs);
     const kept = host.cooldownAt(time.monotonicUs());
-    if (kept === undefined) rampUps.end(host);
+    if (kept === undefined) rampUps.end(host, undefined, orderedUs);
     else rampUps.start(host, kept.reason);
     for (const role of ROLES) {
       const circuit = host.circuits[role];

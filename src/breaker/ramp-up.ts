@@ -12,6 +12,7 @@ import {
 } from "../core/breaker/ramp.ts";
 import type { OpenReason } from "../errors.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
+import type { Time } from "../time/time.ts";
 import type { BreakerChange } from "./breaker-change.ts";
 import type { CircuitName } from "./breaker-events.ts";
 import type { BreakerTable } from "./breaker-table.ts";
@@ -26,6 +27,8 @@ export class RampUp {
   readonly name: CircuitName;
   /** Why the host was in cooldown. */
   reason: OpenReason = "failures";
+  /** When its cooldown started, in monotonic microseconds. */
+  startedUs = 0;
   #policy: RampPolicy = { trialCalls: 1, maxCalls: 1 };
   #ramp: Ramp | undefined;
 
@@ -34,8 +37,9 @@ export class RampUp {
   }
 
   /** A cooldown has started: after it, traffic resumes with the first few calls. */
-  start(reason: OpenReason, policy: RampPolicy): void {
+  start(reason: OpenReason, policy: RampPolicy, nowUs: number): void {
     this.reason = reason;
+    this.startedUs = nowUs;
     this.#policy = policy;
     this.#ramp = beginRamp(policy);
   }
@@ -104,10 +108,12 @@ export class RampUp {
 /** The ramp-ups of all hosts and services of a process (law B12), and their changes for the gate. */
 export class RampUps {
   readonly #table: BreakerTable;
+  readonly #time: Time;
   readonly #record: (change: BreakerChange) => void;
 
-  constructor(table: BreakerTable, record: (change: BreakerChange) => void) {
+  constructor(table: BreakerTable, time: Time, record: (change: BreakerChange) => void) {
     this.#table = table;
+    this.#time = time;
     this.#record = record;
   }
 
@@ -115,15 +121,18 @@ export class RampUps {
   start(host: HostBreaker, reason: OpenReason, roles: readonly Role[] = ROLES): void {
     for (const role of roles) {
       const rampUp = host.createRampUp(role);
-      rampUp.start(reason, this.#table.policies.rampUp(role));
+      rampUp.start(reason, this.#table.policies.rampUp(role), this.#time.monotonicUs());
       this.#changed(rampUp);
     }
   }
 
-  /** All traffic of the host, or of one role, flows again. */
-  end(host: HostBreaker, role?: Role): void {
+  /**
+   * All traffic of the host, or of one role, flows again.
+   * @param orderedUs when this was ordered; the ramp-up of a cooldown that started later goes on. @default now
+   */
+  end(host: HostBreaker, role?: Role, orderedUs = Number.POSITIVE_INFINITY): void {
     for (const rampUp of host.rampUps()) {
-      if (role !== undefined && rampUp.name.role !== role) continue;
+      if ((role !== undefined && rampUp.name.role !== role) || rampUp.startedUs > orderedUs) continue;
       rampUp.end();
       this.#changed(rampUp);
     }

@@ -343,6 +343,33 @@ test("a store that has lost its data removes nothing from what a process knows",
   await assert.rejects(async () => gate.enter({ host: HOST, role: "metadata" }), BreakerOpenError);
 });
 
+test("an order to close that the store has lost does not end the ramp-up after a newer order to open", async () => {
+  const AT_ONCE = { maxWaitMs: 0 };
+  let emptied: MemoryStore | undefined;
+  const { time, a, b } = processesOf(2, member => {
+    const current = () => emptied?.member(member.processId) ?? member;
+    return storeWith(member, {
+      processes: 2,
+      read: name => current().read(name),
+      change: (name, step) => current().change(name, step),
+    });
+  });
+  // Only process b knows this order when the store loses it.
+  b.breakers.close(HOST);
+  await time.advance(100);
+  emptied = new MemoryStore(time);
+  a.breakers.open(HOST, 1);
+  await time.advance(1100);
+  const trial = await a.enter();
+  assert.equal((await refusal(a, AT_ONCE))?.reason, "cli-open:operator", "the only trial call has no answer yet");
+  // Process b reads the record, and adds the order that it lacks.
+  await b.enter();
+  await time.advance(100);
+  assert.equal((await refusal(a, AT_ONCE))?.reason, "cli-open:operator");
+  end(trial, "success");
+  assert.equal(await refusal(a, AT_ONCE), undefined);
+});
+
 test("records are read once per interval, however many requests there are", async () => {
   let looks = 0;
   const { time, a } = processesOf(2, store =>
