@@ -41,7 +41,8 @@ class BoundedWait implements Law {
     if (fact.kind === "fault" && fact.fault.kind === "store-away" && fact.fault.isSilent)
       this.#silenceUs = 2 * SILENCE_US;
     if (fact.kind === "reloaded") this.#disturbedUs = fact.atUs;
-    if (fact.kind === "written") {
+    // Also one that is never written: the calls that have joined it wait while it is connecting.
+    if (fact.kind === "dispatched") {
       const page = pageOf(fact.request.call);
       this.#sent.set(page, [...(this.#sent.get(page) ?? []), fact.request]);
     }
