@@ -142,7 +142,7 @@ export class CallerIdentity {
     const { host, port, isHttps } = hostOf(origin);
     const withPort = `${host}:${port}`;
     const name = this.#routing?.isNamed(withPort) ? withPort : host;
-    const hasNoIdentity = host === "" || (this.#routing === undefined && this.#identities.of(host, port) === undefined);
+    const hasNoIdentity = host === "" || !this.#mayHaveIdentity(host, port, name);
     const created = { host, port, isHttps, name, hasNoIdentity, variants: [] };
     if (this.#origins.size >= ORIGINS_MAX) {
       for (const oldest of this.#origins.keys()) {
@@ -152,6 +152,12 @@ export class CallerIdentity {
     }
     this.#origins.set(origin, created);
     return created;
+  }
+
+  /** Decided once for each origin, because most hosts have no identity on any path. */
+  #mayHaveIdentity(host: string, port: number, name: string): boolean {
+    if (this.#identities.of(host, port) !== undefined || this.#routing?.hasPaths(name)) return true;
+    return this.#identities.at(host, port, "/", this.#routing?.find(name)).length > 0;
   }
 
   #merge(identities: readonly Identity[], { host, port, isHttps }: Origin): AddedFields {
