@@ -45,6 +45,8 @@ class AnyWindowAtServer implements Law {
   >();
   #epoch = 0;
   #totalsEpoch = 0;
+  /** How many processes have joined their partitions. */
+  #joined = 0;
   /** Since when some processes have totals and some have not. */
   #someTotalsUs: number | undefined;
   #dataLostUs = Number.NEGATIVE_INFINITY;
@@ -73,8 +75,12 @@ class AnyWindowAtServer implements Law {
     this.#dataLostUs = atUs;
   }
 
-  /** What was sent before counts in a total that is added, if all processes add it at about the same time. */
+  /**
+   * What was sent before counts in a total that is added, if all processes add it at about the same time. What a process
+   * has sent to a partition counts in the joined budget once the process has reported it to the store.
+   */
   #reloaded(atUs: number): void {
+    this.#joined = this.#plan.processes.filter((_, process) => !this.#policies.of(process).isPartitioned).length;
     const { totals } = this.#inForce();
     if (totals === "some") this.#someTotalsUs ??= atUs;
     else {
@@ -134,7 +140,7 @@ class AnyWindowAtServer implements Law {
     const sentUnder = this.#sentUnder.get(request) ?? now;
     // Processes reload one after the other: one that has a total already cannot know what the others send without it.
     if (isTotal && sentUnder.totals === "some") return undefined;
-    const epoch = isTotal ? `${this.#epoch} ${this.#totalsEpoch}` : this.#epoch;
+    const epoch = `${this.#epoch} ${isTotal ? this.#totalsEpoch : this.#joined}`;
     const log = logOf(this.#logs, `${epoch} ${request.host} ${name}`);
     log.add(atUs, units);
     // It may arrive after a reload, together with requests that were sent under the new policy.
