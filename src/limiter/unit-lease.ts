@@ -11,7 +11,7 @@ export class UnitLease {
   unusedUnits = 0;
   /** When units were last leased, or, if they were leased ahead, when they may be used. */
   leasedUs = Number.NEGATIVE_INFINITY;
-  /** When the store last replied to a request or a settlement of this budget. */
+  /** When the store last replied to a request of this budget. A store that has lost the budget settles units as well. */
   contactUs = Number.NEGATIVE_INFINITY;
   /** When leased units may be used: 0 for at once, also by a call that may not wait. */
   #usableUs = 0;

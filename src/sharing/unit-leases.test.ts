@@ -148,6 +148,50 @@ for (const [limited, limits] of [
     grant.release();
   });
 
+for (const mode of ["wait", "share"] as const)
+  test(`a process that uses its units slowly notices within a second that the store has lost them: ${mode}`, async () => {
+    const time = new FakeTime();
+    let memory = new MemoryStore(time);
+    const metadata = { rates: "60/MINUTE", guard_ms: 0, max_delay_ms: 3_600_000, max_concurrent: 1 };
+    const gates = ["p0", "p1"].map(name => {
+      const reached = async <Value>(ask: (store: Store) => Promise<Value>) => {
+        await time.sleep(2);
+        return ask(memory.member(name));
+      };
+      const store = storeWith(memory.member(name), {
+        processes: 2,
+        exchange: (...exchange) => reached(each => each.exchange(...exchange)),
+      });
+      const awayPolicy = () => ({ mode, fleetSize: undefined });
+      return new Gate(limitPoliciesFrom({ defaults: { metadata } }, "test"), time, { store, awayPolicy });
+    });
+    const [slow, other] = gates;
+    assert.ok(slow && other);
+    const sentMs: number[] = [];
+    const call = async (gate: Gate, ms: number) => {
+      const grant = await gate.enter({ host: HOST, role: "metadata" });
+      grant.written();
+      sentMs.push(time.monotonicUs() / 1000);
+      await time.sleep(ms);
+      grant.release();
+    };
+    const repeated = async () => {
+      while (time.monotonicUs() < 180_000_000) await call(slow, 200);
+    };
+    // They lease 50 units, and use them one after the other.
+    for (let n = 0; n < 50; n += 1) void repeated();
+    await time.advance(500);
+    void call(other, 0);
+    await time.advance(1000);
+    memory = new MemoryStore(time);
+    await time.advance(200);
+    for (let n = 0; n < 50; n += 1) void call(other, 0);
+    await time.advance(180_000);
+    const most = Math.max(...sentMs.map(ms => sentMs.filter(each => each > ms - 60_000 && each <= ms).length));
+    assert.ok(most <= 60, `${most} in a minute`);
+    assert.ok(sentMs.length >= 120, `${sentMs.length} in three minutes`);
+  });
+
 test("after a reply that cannot be applied, nothing is settled twice and exchanges go one after the other", async () => {
   let [inFlight, most, settled, broken] = [0, 0, 0, 0];
   const { time, gates } = processesOf(1, "10/SECOND", {}, store =>

@@ -17,6 +17,8 @@ import { type UnitRequest, UnitRequests } from "./unit-requests.ts";
 const OVERRULED_RETRY_MS = 1000;
 /** If an exchange takes longer, the process was stopped. Meanwhile the store may have dropped an idle budget. */
 const LATE_US = LEASE_MS * 1000 - KEPT_US;
+/** A process that has leased units asks again after this time, so that it goes on when the units are too old. */
+const CONFIRM_AFTER_US = USE_WITHIN_US / 2;
 /** Maximum number of exchanges in flight with a slow store. */
 const MAX_EXCHANGES = 4;
 
@@ -94,8 +96,13 @@ export class UnitLeases {
    */
   ensure(roleBudget: RoleBudget, units: number, wanted: number, nowUs: number): boolean {
     this.retryStore(nowUs);
-    if (this.has(roleBudget, units, nowUs)) return true;
     const unitLease = this.#units.leaseOf(roleBudget);
+    if (this.has(roleBudget, units, nowUs)) {
+      // Asks in time for a reply before the leased units are too old to be used.
+      const ageUs = nowUs - Math.max(unitLease.leasedUs, unitLease.contactUs);
+      if (ageUs >= CONFIRM_AFTER_US && this.#outage.away === undefined) this.#request(roleBudget, units, wanted);
+      return true;
+    }
     if (unitLease.unusedUnits >= units && unitLease.leasedUs > nowUs) return false;
     this.#units.returnUnused(roleBudget);
     if (this.#outage.away !== undefined) {
@@ -260,7 +267,6 @@ export class UnitLeases {
       [unsettled, unreported] = [[], undefined];
       this.#pace.replied(this.#time.monotonicUs() - sentUs);
       reports?.delivered(this.#time.monotonicUs());
-      for (const { lease } of settlements) lease.contactUs = this.#time.monotonicUs();
       this.#storeRestored();
       for (const [index, request] of requests.entries()) {
         this.#applyReply(request, replies[index], sentUs);
