@@ -55,6 +55,24 @@ test("writes of one record run one after the other, and results before the last 
   assert.equal(b.known(NAME).count, 3);
 });
 
+test("a record with a pending write is not evicted, so that a read waits for the write", async () => {
+  const { time, a } = processesOf(store => ({
+    read: name => store.read(name),
+    list: prefix => store.list(prefix),
+    change: async (name, step) => {
+      await time.sleep(300);
+      return store.change(name, step);
+    },
+  }));
+  await time.advance(120_000);
+  void a.write(NAME, increment);
+  for (let other = 0; other < 3000; other += 1) a.known(`counter ${other}`);
+  const seen: number[] = [];
+  void a.read(NAME, ({ count }) => seen.push(count));
+  await time.advance(1000);
+  assert.deepEqual(seen, [1]);
+});
+
 test("a write that fails rejects, and neither blocks nor undoes the next one", async () => {
   let isAway = true;
   const { a } = processesOf(store => ({

@@ -66,8 +66,10 @@ export class PeerRecords<Value> {
     this.#time = time;
     this.#kind = kind;
     this.#cache = new EvictingMap(
-      ({ readUs, pendingReads, record }) =>
-        pendingReads === 0 && !this.#isFresh(readUs) && kind.expiryUs(record, 0) < time.monotonicUs(),
+      ({ readUs, pendingReads, pendingWrites, record }) =>
+        pendingReads + pendingWrites === 0 &&
+        !this.#isFresh(readUs) &&
+        kind.expiryUs(record, 0) < time.monotonicUs(),
       MIN_CACHED,
     );
   }
