@@ -65,6 +65,9 @@ export class SqliteRecords {
   readonly #upsert: StatementSync;
   readonly #list: StatementSync;
   readonly #deleteExpired: StatementSync;
+  readonly #deleteOfEarlierStart: StatementSync;
+  /** Records of an earlier start of the machine were deleted. This reads the whole table, so it is done once. */
+  #isCleaned = false;
   readonly #upsertCooldown: StatementSync;
   readonly #deleteCooldown: StatementSync;
   readonly #deleteEndedCooldowns: StatementSync;
@@ -79,10 +82,9 @@ export class SqliteRecords {
     this.#list = db.prepare(`SELECT ${columns} FROM records WHERE name >= ? AND name < ? ORDER BY name LIMIT ?`);
     // Records of this start of the machine expire by its clock, records of an earlier start by the wall clock.
     this.#deleteExpired = db.prepare(
-      `DELETE FROM records WHERE name IN (
-        SELECT name FROM records
-          WHERE (boot = ? AND keep_until_us <= ?) OR (boot <> ? AND keep_until_ms <= ?) LIMIT ?)`,
+      "DELETE FROM records WHERE name IN (SELECT name FROM records WHERE keep_until_us <= ? AND boot = ? LIMIT ?)",
     );
+    this.#deleteOfEarlierStart = db.prepare("DELETE FROM records WHERE boot <> ? AND keep_until_ms <= ?");
     this.#upsertCooldown = db.prepare(
       "INSERT OR REPLACE INTO breaker_cooldowns (host, until_wall, reason, updated_at) VALUES (?, ?, ?, ?)",
     );
@@ -116,7 +118,9 @@ export class SqliteRecords {
     const { boot, machineUs, wallMs } = now;
     const keepUntilMs = wallMs + Math.ceil((keepUntilUs - machineUs) / 1000);
     this.#upsert.run(name, JSON.stringify(record), keepUntilUs, keepUntilMs, boot, machineUs, wallMs);
-    this.#deleteExpired.run(boot, machineUs, boot, wallMs, DELETED_AT_ONCE);
+    this.#deleteExpired.run(machineUs, boot, DELETED_AT_ONCE);
+    if (!this.#isCleaned) this.#deleteOfEarlierStart.run(boot, wallMs);
+    this.#isCleaned = true;
     const host = hostOfRecord(name);
     if (host !== undefined) this.#publishCooldown(host, record as BreakerRecord, now);
   }
