@@ -67,9 +67,7 @@ export class PeerRecords<Value> {
     this.#kind = kind;
     this.#cache = new EvictingMap(
       ({ readUs, pendingReads, pendingWrites, record }) =>
-        pendingReads + pendingWrites === 0 &&
-        !this.#isFresh(readUs) &&
-        kind.expiryUs(record, 0) < time.monotonicUs(),
+        pendingReads + pendingWrites === 0 && !this.#isFresh(readUs) && kind.expiryUs(record, 0) < time.monotonicUs(),
       MIN_CACHED,
     );
   }
