@@ -385,6 +385,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
       "postgres://docstokg:hunter2@127.0.0.1/",
       "postgres://docstokg:hunter2@127.0.0.1/x?schema=No!",
       "postgres://docstokg:hunter2@127.0.0.1/x?lease_s=0",
+      "postgres://docstokg:p@127.0.0.1:1/hunter2@127.0.0.1/x",
     ])
       await assert.rejects(PostgresManifest.open(wrong, systemTime), error => {
         assert.ok(error instanceof Error);
