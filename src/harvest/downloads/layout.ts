@@ -47,7 +47,7 @@ export function layoutProblem(text: string): string | undefined {
     return "a template must be a relative path of letters, digits, spaces and . _ ~ - without hidden or empty folders";
   const names = text.replace(/\{[^{}]*\}/g, "x").split("/");
   if (names.some(name => RESERVED.test(name) || /[. ]$/.test(name)))
-    return "a name in a template must not end with a dot or a space, or be a device of Windows such as con, nul or com1";
+    return "a name in a template must not end with a dot or a space, and must not be a device of Windows (con, nul, com1)";
   return undefined;
 }
 
@@ -60,8 +60,8 @@ const NAME_CHARS_MAX = 112;
 const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 
 /**
- * Relative to the output folder, with forward slashes. Sources and supplements have their role in the name, except in the
- * layout content-addressed.
+ * Relative to the output folder, with forward slashes. Sources and supplements have their role in the name, except in
+ * the layout content-addressed.
  */
 export function filePathFor(
   layout: Layout,
@@ -139,9 +139,9 @@ export function numberedPath(target: string, number: number): string {
 }
 
 /**
- * Keeps lower-case letters, digits, dots and hyphens; the first slash becomes `_`. Every other text gets 16 digits of its
- * hash, because another text could give the same name: texts with other characters, a second slash or `_`, long texts,
- * names of devices, a final dot.
+ * Keeps lower-case letters, digits, dots and hyphens; the first slash becomes `_`. Every other text gets 16 digits of
+ * its hash, because another text could give the same name: texts with other characters, a second slash or `_`, long
+ * texts, names of devices, a final dot.
  */
 function safeName(text: string): string {
   const lower = text.toLowerCase();

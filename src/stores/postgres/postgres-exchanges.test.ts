@@ -142,7 +142,7 @@ describe("exchanges with PostgreSQL", { skip: whyNoPostgres() }, () => {
     ]);
   });
 
-  test("units that no process got are returned once, however often the exchange that returns them is lost", async () => {
+  test("units that no process got are returned once, however often that exchange is lost", async () => {
     const repeat = { wanted: 0, written: 0, returned: 0 };
     await run([
       { ...STEP_WITHOUT_LOSS, wanted: 4 },

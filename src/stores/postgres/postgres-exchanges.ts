@@ -120,8 +120,8 @@ export class PostgresExchanges {
   }
 
   /**
-   * Asks whether an exchange that was not acknowledged took effect. If not, it never will. If this reply is lost too, the
-   * same question is asked again, and the answer is the same.
+   * Asks whether an exchange that was not acknowledged took effect. If not, it never will. If this reply is lost too,
+   * the same question is asked again, and the answer is the same.
    */
   async #clarify({ number, settlements, requests }: UncertainExchange): Promise<void> {
     const [result] = await this.#options.client.query("SELECT * FROM resume($1, $2)", [

@@ -97,7 +97,8 @@ export class PostgresFiles implements ManifestFiles {
     const workerOfName = `^(?:${this.#partPrefix})?w([0-9]{1,15})-`;
     const rows = await this.#connection.read(
       // The name of another manifest has no worker: NULL NOT IN (...) would be true if there is no row in `workers`.
-      `SELECT name FROM (SELECT name, substring(name FROM $2)::bigint AS worker FROM unnest($1::text[]) AS name) AS listed
+      `SELECT name
+       FROM (SELECT name, substring(name FROM $2)::bigint AS worker FROM unnest($1::text[]) AS name) AS listed
        WHERE worker IS NOT NULL AND NOT EXISTS (SELECT 1 FROM workers WHERE id = worker)
          AND NOT EXISTS (SELECT 1 FROM parts WHERE file = name)`,
       [files, workerOfName],

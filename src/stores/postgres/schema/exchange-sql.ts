@@ -234,7 +234,8 @@ LANGUAGE plpgsql AS $f$
 BEGIN
   INSERT INTO processes (id, seen_us, exchange) VALUES (caller, 0, 0) ON CONFLICT (id) DO NOTHING;
   SELECT p.exchange, p.reply INTO last_exchange, last_reply FROM processes AS p WHERE p.id = caller FOR UPDATE;
-  UPDATE processes AS p SET exchange = exchange_number, reply = NULL WHERE p.id = caller AND p.exchange < exchange_number;
+  UPDATE processes AS p SET exchange = exchange_number, reply = NULL
+    WHERE p.id = caller AND p.exchange < exchange_number;
 END $f$;
 
 CREATE OR REPLACE FUNCTION sweep(clock float8, term float8) RETURNS void LANGUAGE plpgsql AS $f$
