@@ -47,7 +47,7 @@ export function layoutProblem(text: string): string | undefined {
     return "a template must be a relative path of letters, digits, spaces and . _ ~ - without hidden or empty folders";
   const names = text.replace(/\{[^{}]*\}/g, "x").split("/");
   if (names.some(name => RESERVED.test(name) || /[. ]$/.test(name)))
-    return "a name in a template must not end with a dot or a space, and must not be a device of Windows (con, nul, com1)";
+    return "a name in a template must not end with a dot or a space, and must not be a device of Windows such as nul";
   return undefined;
 }
 
