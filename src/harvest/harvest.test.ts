@@ -161,7 +161,16 @@ test("every invalid option is named before anything is created, and so is an ite
 
   const options = { folder, resolvers: [] };
   assert.match(await failureOf("10.5555/a", options), /expected a list, found a text: pass \["10\.5555\/a"\]/);
-  for (const item of [12345, null, { ids: { doi: "10.5555/a" } }])
+  const key = "doi:10.5555/a";
+  for (const item of [
+    ...[12345, null, { ids: { doi: "10.5555/a" } }],
+    ...[
+      { key, ids: null },
+      { key, ids: ["10.5555/a"] },
+      { key, ids: { doi: 10.5555 } },
+    ],
+    { key, ids: { doi: "10.5555/a" }, metadata: null },
+  ])
     assert.match(await failureOf([item], options), /expected an identifier or a work with key and ids/);
 });
 

@@ -60,7 +60,7 @@ export async function* harvest(
   const { manifest = join(folder, "manifest.sqlite") } = options;
   const hub = options.hub ?? (await createHub({ mailto: options.mailto, retry: false }));
   const resolvers = options.resolvers ?? RESOLVERS.filter(({ needs }) => needs.every(name => isSet(name, options)));
-  // Only row ids are kept for a caller that reads slowly; the manifest has the rest.
+  // Only id, state and reason of a work are kept for a caller that reads slowly; the manifest has the rest.
   let settled: { readonly id: number; readonly state: SettledState; readonly reason: Reason }[] = [];
   let wake = Promise.withResolvers<void>();
   try {
@@ -176,12 +176,24 @@ function nextUntil<Item>(
 
 function workFrom(item: Work | string): Work {
   if (typeof item !== "string") {
-    if (typeof item?.key === "string" && typeof item.ids === "object") return item;
+    if (isWork(item)) return item;
     throw new TypeError(`works: expected an identifier or a work with key and ids, found ${shownValue(item)}`);
   }
   const named = identify(item);
   if ("work" in named) return named.work;
   throw new TypeError(named.message);
+}
+
+/** Programs in JavaScript may pass anything. */
+function isWork(item: unknown): item is Work {
+  if (!isObject(item) || typeof item["key"] !== "string") return false;
+  const { ids, metadata = {} } = item;
+  const isId = (id: unknown) => id === undefined || typeof id === "string";
+  return isObject(ids) && Object.values(ids).every(isId) && isObject(metadata);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function resultOf(record: WorkRecord, state: SettledState, reason: Reason, run: HarvestRun): HarvestResult {

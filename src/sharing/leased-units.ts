@@ -43,7 +43,10 @@ export class LeasedUnits {
     this.#renewal ??= this.#renewLater();
   }
 
-  /** Leased units were written, or are returned. Units that were granted while the store was away were never leased. */
+  /**
+   * Settles leased units that were written or are returned. If more units are given than are leased, the rest was
+   * granted while the store was away and is not settled here.
+   */
   settle(roleBudget: RoleBudget, written: number, returned: number): void {
     const { unitLease } = roleBudget;
     if (unitLease === undefined || unitLease.leasedUnits === 0 || written + returned === 0) return;
@@ -60,7 +63,8 @@ export class LeasedUnits {
     const { unusedUnits } = unitLease;
     if (unusedUnits === 0) return;
     unitLease.unusedUnits = 0;
-    // They are free again with the next exchange, although the store had none left.
+    // The returned units are free after the next exchange, so the store may be asked again before the time that it has
+    // announced.
     unitLease.notBeforeUs = 0;
     this.settle(roleBudget, 0, unusedUnits);
   }

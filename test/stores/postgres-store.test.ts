@@ -151,6 +151,8 @@ describe("postgres", { skip: whyNoPostgres() }, () => {
       () => parsePostgresStoreUrl("postgres://u:Sesame@h"),
       /^RangeError: the address of the PostgreSQL store/,
     );
+    for (const url of ["postgres://u:p@Sesame/x@h/d", "postgres://u:12/Sesame@h/d", "postgres://u:p@h/Sesame?x@h/d"])
+      assert.throws(() => parsePostgresStoreUrl(url), /must be percent-encoded$/);
     assert.equal(parsePostgresStoreUrl("postgres://u:Sesame@h/d?schema=s").name, "postgres://h/d?schema=s");
     // A role that may only read and write rows can use tables that exist.
     await (await opened(t, "shared_tables")).exchange([], []);

@@ -328,10 +328,11 @@ describe("redis", { skip: whyNoRedis() }, () => {
       most: 1,
     });
     const asks = [way("a.org", "a.org"), way("b.org", "group"), way("c.org", "group"), way("d.org", "group")];
-    const answers = await store.exchange([], asks);
+    const services = [way("service arxiv", "service arxiv"), one("lane service ncbi metadata", 1)];
+    const answers = await store.exchange([], [...asks, ...services]);
     assert.deepEqual(
       answers.map(({ kind }) => kind),
-      ["granted", "granted", "granted", "wait"],
+      ["granted", "granted", "granted", "wait", "granted", "granted"],
     );
     await store.exchange([{ keys: ["lane b.org metadata", "total group"], written: 0, returned: 1 }], []);
     assert.equal(await kindOf(store, way("d.org", "group")), "granted");
@@ -342,6 +343,9 @@ describe("redis", { skip: whyNoRedis() }, () => {
       "docstokg{group}:v3:lane c.org metadata",
       "docstokg{group}:v3:lane d.org metadata",
       "docstokg{group}:v3:total group",
+      "docstokg{service arxiv}:v3:lane service arxiv metadata",
+      "docstokg{service arxiv}:v3:total service arxiv",
+      "docstokg{service ncbi}:v3:lane service ncbi metadata",
     ]);
   });
 });

@@ -30,6 +30,15 @@ export function withoutQuotedCredentials(message: string): string {
   });
 }
 
+/** What is wrong with an address for which `hasAtAfterHost` is true. */
+export const MUST_BE_ENCODED =
+  "the characters / ? # and @ of a user name, password or parameter must be percent-encoded";
+
+/** Whether an `@` follows the host. Then a parser may take a part of the password for the host or the path. */
+export function hasAtAfterHost(url: string): boolean {
+  return /^[^:]*:\/\/[^/?#]*[/?#].*@/s.test(url);
+}
+
 function hasPasswordBefore(text: string, at: number): boolean {
   const start = text.startsWith("sqlite:") ? "sqlite:".length : DRIVE.test(text) ? 2 : 0;
   const colon = text.indexOf(":", start);

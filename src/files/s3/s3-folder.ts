@@ -87,9 +87,11 @@ export class S3Folder {
   }
 
   /** Undefined if there is no such object. */
-  async head(path: string): Promise<S3Object | undefined> {
+  async head(path: string, signal?: AbortSignal): Promise<S3Object | undefined> {
     const { client, module } = this.#connection;
-    const found = await this.#ifPresent(path, () => client.send(new module.HeadObjectCommand(this.#target(path))));
+    const options = signal === undefined ? {} : { abortSignal: signal };
+    const command = new module.HeadObjectCommand(this.#target(path));
+    const found = await this.#ifPresent(path, () => client.send(command, options));
     return found && { bytes: found.ContentLength, sha256: found.Metadata?.["sha256"] };
   }
 
@@ -99,7 +101,7 @@ export class S3Folder {
     try {
       const options = { mediaType, sha256, signal: AbortSignal.any(signals) };
       await upload(this.#connection, this.#target(path), file, options);
-      const stored = (await this.head(path))?.bytes;
+      const stored = (await this.head(path, options.signal))?.bytes;
       if (stored !== bytes) throw new Error(`uploaded ${bytes} bytes, but the object has ${stored ?? "none"}`);
     } catch (error) {
       throw error instanceof DownloadError ? error : this.#errorFor("write", path, error);

@@ -16,6 +16,8 @@ export interface UploadOptions {
 /** The size of a part, and of the largest file that is sent at once. S3 allows 5 MiB to 5 GiB, and 10,000 parts. */
 const PART_BYTES = 8 * 2 ** 20;
 const PARTS_MAX = 10_000;
+/** A caller that has stopped an upload waits this long at most for a service that does not answer. */
+const ABORT_TIMEOUT_MS = 5000;
 
 /**
  * Uploads a file. The object appears when the service has received all parts, and each part had the announced MD5. An
@@ -76,8 +78,10 @@ async function putParts(
     const complete = { ...target, UploadId, MultipartUpload: { Parts } };
     await client.send(new module.CompleteMultipartUploadCommand(complete), { abortSignal: signal });
   } catch (error) {
-    // Without the signal, which may be aborted. If this fails, a later run removes the parts.
-    await client.send(new module.AbortMultipartUploadCommand({ ...target, UploadId })).catch(() => undefined);
+    // Not with the signal, which may be aborted. If this fails, a later run removes the parts.
+    const abortSignal = AbortSignal.timeout(ABORT_TIMEOUT_MS);
+    const abort = new module.AbortMultipartUploadCommand({ ...target, UploadId });
+    await client.send(abort, { abortSignal }).catch(() => undefined);
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { filePathFor, LAYOUTS, type Layout, layoutProblem, numberedPath } from "./layout.ts";
+import { filePathFor, isPathOfWork, LAYOUTS, type Layout, layoutProblem, numberedPath, stemOf } from "./layout.ts";
 
 const HASH = "ab".repeat(32);
 const flat = (key: string) => filePathFor("flat", { key, ids: {} }, "pdf", HASH);
@@ -70,8 +70,37 @@ test("a template names files by identifiers and metadata, and every value is a s
   assert.equal(path("{pmid}/{sha256}.{ext}"), `unknown/${sha256}.pdf`);
 });
 
+test("a name with several long values is shortened, and works that differ only in the end keep different names", () => {
+  const long = (text: string) => `${"very long ".repeat(20)}${text}`;
+  const work = (text: string) => ({
+    ...{ key: "x:y", ids: {} },
+    metadata: { title: long(text), venue: long("venue"), authors: [{ family: long("author") }] },
+  });
+  const template = "{venue}{author}/{author}-{title}-{venue}.{ext}";
+  const path = filePathFor(template, work("a"), "pdf", HASH);
+  for (const part of path.split("/")) assert.ok(part.length <= 130, part);
+  assert.match(path, /^very-long-[a-z0-9~-]+~[0-9a-f]{16}\/very-long-[a-z0-9~-]+~[0-9a-f]{16}\.pdf$/);
+  assert.notEqual(filePathFor(template, work("b"), "pdf", HASH), path);
+  for (const kind of ["mp4", "docx"] as const)
+    assert.equal(stemOf(filePathFor(template, work("a"), kind, HASH)), stemOf(path));
+});
+
+test("a template whose values make the name of a device gives a name that is valid on Windows", () => {
+  const work = { key: "pmid:1", ids: { pmid: "1" } };
+  assert.equal(filePathFor("Com{pmid}/lpt{pmid}.{ext}", work, "pdf", HASH), "work-Com1/work-lpt1.pdf");
+  assert.equal(isPathOfWork("lpt{pmid}.{ext}", work, { path: "work-lpt1.pdf", sha256: HASH }), true);
+});
+
+test("a path belongs to its work, whatever extension and number it has", () => {
+  const work = { key: "doi:10.1/a", ids: { doi: "10.1/a" } };
+  for (const path of ["doi_10.1_a.pdf", "doi_10.1_a.mp4", "doi_10.1_a~2.mp4"])
+    assert.equal(isPathOfWork("flat", work, { path, sha256: HASH }), true, path);
+  for (const path of ["doi_10.1_ab.pdf", "doi_10.1_a~x.pdf"])
+    assert.equal(isPathOfWork("flat", work, { path, sha256: HASH }), false, path);
+});
+
 test("a template is checked before the run", () => {
-  for (const layout of ["flat", "{year}/{doi}.{ext}", "papers {year}/{key}.{ext}"])
+  for (const layout of ["flat", "{year}/{doi}.{ext}", "papers {year}/{key}.{ext}", "console/nul-{key}.{ext}"])
     assert.equal(layoutProblem(layout), undefined, layout);
   for (const layout of [
     "tree",
@@ -84,6 +113,11 @@ test("a template is checked before the run", () => {
     "a:b/{doi}.{ext}",
     "{doi.{ext}",
     "doi}.{ext}",
+    "con/{doi}.{ext}",
+    "nul.{ext}",
+    "a/Com1.{doi}.{ext}",
+    "papers./{doi}.{ext}",
+    "papers /{doi}.{ext}",
   ])
     assert.notEqual(layoutProblem(layout), undefined, layout);
 });

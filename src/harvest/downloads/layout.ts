@@ -1,7 +1,7 @@
 /**
  * The path of a file in the output folder. Names come from the ids and metadata of the work or from the hash of the
- * bytes, never from a file name that a server sent. Every name is valid on every file system. Different keys and DOIs
- * give different names, even if the file system ignores case.
+ * bytes, never from a file name that a server sent. Every name is valid on every file system. If a layout contains the
+ * key, or the DOI of each work, different works get different names, even if the file system ignores case.
  */
 import { sha256Of } from "../../files/file-hash.ts";
 import type { FileRole } from "../resolvers/resolver.ts";
@@ -45,16 +45,24 @@ export function layoutProblem(text: string): string | undefined {
   if (!text.endsWith(".{ext}")) return "a template must end with .{ext}";
   if (!/^[\w{}. /~-]+$/.test(text) || /(?:^|\/)(?:\.{0,2}(?:\/|$)|\.)/.test(text))
     return "a template must be a relative path of letters, digits, spaces and . _ ~ - without hidden or empty folders";
+  const names = text.replace(/\{[^{}]*\}/g, "x").split("/");
+  if (names.some(name => RESERVED.test(name) || /[. ]$/.test(name)))
+    return "a name in a template must not end with a dot or a space, and must not be a device of Windows such as nul";
   return undefined;
 }
 
-/** Longer names are shortened: some file systems allow 143 bytes, and paths are limited too. */
-const NAME_CHARS_MAX = 96;
+/** Longer values are shortened, because paths are limited. */
+const VALUE_CHARS_MAX = 96;
+/** Longer names are shortened: some file systems allow 143 bytes, and a number and the extension are added. */
+const NAME_CHARS_MAX = 112;
 
 /** Names of devices on Windows, with any extension. */
-const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/;
+const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 
-/** Relative to the output folder, with forward slashes. Sources and supplements have their role in the name. */
+/**
+ * Relative to the output folder, with forward slashes. Sources and supplements have their role in the name, except in
+ * the layout content-addressed.
+ */
 export function filePathFor(
   layout: Layout,
   work: Pick<Work, "key" | "ids" | "metadata">,
@@ -78,12 +86,12 @@ const OWN_FIELDS = ["doi", "arxiv", "pmid", "pmcid", "openalex"] as const;
 
 /** The path without its extension. */
 export function stemOf(path: string): string {
-  return path.replace(/\.[a-z]+$/, "");
+  return path.replace(/\.[a-z0-9]+$/, "");
 }
 
 /**
- * Whether the layout gives this path, or a numbered one, to this work and no other. If not, other works may have the same
- * file, or one with another extension.
+ * Whether the layout gives this path, or a numbered one, to this work and no other. If not, another work may have the
+ * same path, or the same path with another extension.
  */
 export function isPathOfWork(
   layout: Layout,
@@ -107,15 +115,22 @@ function templatePath(
 ): string {
   const [author] = metadata.authors ?? [];
   const values: Readonly<Record<string, string | number | undefined>> = {
-    ...{ key, ...ids, sha256, ext: extension },
+    ...{ key, ...ids, sha256 },
     ...{ year: metadata.year, venue: metadata.venue, type: metadata.type, title: metadata.title },
     author: author?.family ?? author?.name,
   };
-  return template.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = values[name];
+  const stem = template.slice(0, -".{ext}".length).replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = name === "ext" ? extension : values[name];
     if (value === undefined) return "unknown";
     return name === "ext" || name === "year" ? String(value) : safeName(String(value));
   });
+  return `${stem.split("/").map(validName).join("/")}.${extension}`;
+}
+
+/** Each value of a template is valid alone, but together they may be too long or name a device. */
+function validName(name: string): string {
+  const plain = RESERVED.test(name) ? `work-${name}` : name;
+  return plain.length <= NAME_CHARS_MAX ? plain : withHash(plain.slice(0, NAME_CHARS_MAX - HASH_CHARS), plain);
 }
 
 /** The path with a number, for a file whose path another file has: `a~2.pdf` for `a.pdf`. */
@@ -124,8 +139,9 @@ export function numberedPath(target: string, number: number): string {
 }
 
 /**
- * Keeps lower-case letters, digits, dots and hyphens; a slash becomes `_`. If any other character had to change, another
- * text could give the same name, so 16 digits of the hash of the text are added.
+ * Keeps lower-case letters, digits, dots and hyphens; the first slash becomes `_`. Every other text gets 16 digits of
+ * its hash, because another text could give the same name: texts with other characters, a second slash or `_`, long
+ * texts, names of devices, a final dot.
  */
 function safeName(text: string): string {
   const lower = text.toLowerCase();
@@ -134,10 +150,17 @@ function safeName(text: string): string {
   const plain = lower
     .replaceAll("/", "_")
     .replace(/[^a-z0-9._-]+/g, "-")
-    .slice(0, NAME_CHARS_MAX);
+    .slice(0, VALUE_CHARS_MAX);
   const isUnambiguous =
     isCaseSafe && /^[a-z0-9](?:[a-z0-9.-]*\/?[a-z0-9.-]*)$/.test(lower) && plain.length === text.length;
   if (isUnambiguous && !RESERVED.test(plain) && !plain.endsWith(".")) return plain;
-  const stem = plain.replace(/^[._-]+|[._-]+$/g, "").slice(0, NAME_CHARS_MAX - 20);
-  return `${stem === "" || RESERVED.test(stem) ? `work-${stem}` : stem}~${sha256Of(text).slice(0, 16)}`;
+  const stem = plain.replace(/^[._-]+|[._-]+$/g, "").slice(0, VALUE_CHARS_MAX - 20);
+  return withHash(stem === "" || RESERVED.test(stem) ? `work-${stem}` : stem, text);
+}
+
+const HASH_DIGITS = 16;
+const HASH_CHARS = HASH_DIGITS + 1;
+
+function withHash(name: string, text: string): string {
+  return `${name}~${sha256Of(text).slice(0, HASH_DIGITS)}`;
 }

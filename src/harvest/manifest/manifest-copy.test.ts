@@ -87,6 +87,33 @@ test("a copy does not lock its source, and is given up if a run begins to use th
   assert.notDeepEqual(await rowsOf(to), rows);
 });
 
+test("a copy is given up if a run begins and ends while the source is read", async t => {
+  const folder = temporaryFolder("harvest");
+  const path = join(folder, "1.sqlite");
+  const filled = await openManifest(path, systemTime);
+  await fill(filled);
+  const from = await readManifest(path, systemTime);
+  const to = await openManifest(join(folder, "2.sqlite"), systemTime);
+  t.after(() => Promise.all([filled.close(), from?.close(), to.close()]));
+  assert.ok(from);
+  const read = from.tables.read.bind(from.tables);
+  const reading = t.mock.method(from.tables, "read", async function* () {
+    let isFirst = true;
+    for await (const page of read()) {
+      yield page;
+      if (isFirst) await filled.endRun(await filled.beginRun("run"), "ended");
+      isFirst = false;
+    }
+  });
+  await assert.rejects(
+    copyManifest(from, to),
+    /a run has used the manifest .*1\.sqlite during the copy; copy it again/,
+  );
+  assert.deepEqual(await rowsOf(to), []);
+  reading.mock.restore();
+  assert.equal((await copyManifest(from, to)).runs, 2);
+});
+
 describe("copying a manifest", { skip: whyNoPostgres() }, () => {
   let server: PostgresServer;
   before(async () => {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { ConfigError, DownloadError, messageOf } from "../../errors.ts";
 import type { Manifest } from "./manifest.ts";
 import { TABLE_NAMES, type TableName, type TablePage } from "./manifest-tables.ts";
@@ -6,8 +7,9 @@ import { TABLE_NAMES, type TableName, type TablePage } from "./manifest-tables.t
 export type CopiedRows = Readonly<Record<TableName, number>>;
 
 /**
- * Copies a manifest into an empty one. Rejects with a ConfigError, without a change, if one of them is in use. The source is
- * only read, and not locked: its rows are those of one instant.
+ * Copies a manifest into an empty one. Rejects with a ConfigError, without a change, if one of them is in use, if a run
+ * uses the source meanwhile, or if the target has works or runs. The source is read in one transaction, so its rows are
+ * those of one instant. It is not locked.
  */
 export async function copyManifest(from: Manifest, to: Manifest): Promise<CopiedRows> {
   if (await from.isInUse()) throw inUse(from);
@@ -27,14 +29,18 @@ export async function copyManifest(from: Manifest, to: Manifest): Promise<Copied
 
 /** An error of the source must name the source: the caller reports all other errors of backends as those of the target. */
 async function* pagesOf(from: Manifest): AsyncIterable<TablePage> {
+  let isChanged: boolean;
   try {
+    const before = await from.reports.report();
     yield* from.tables.read();
+    isChanged = !isDeepStrictEqual(await from.reports.report(), before);
   } catch (cause) {
     if (from.errorFrom(cause) === cause) throw cause;
     throw new DownloadError(`cannot read the manifest ${from.name}: ${messageOf(cause)}`, { cause });
   }
   // Checked before the target is committed: changes that a run has made meanwhile would be missing in the copy.
   if (await from.isInUse()) throw inUse(from);
+  if (isChanged) throw problem(`a run has used the manifest ${from.name} during the copy; copy it again`);
 }
 
 /** Counts the rows. A run that was killed is not running in the copy. */

@@ -27,13 +27,13 @@ export interface DownloadedFile extends StoredFile {
   /** The role of the file in its work. @default article */
   readonly role?: Candidate["role"];
   /**
-   * One of several files of the work, which stays pending until `Manifest.complete`: the main file, whose URL and licence
-   * are those of the work, or a further one. @default the only file, and the work is done
+   * Set if the work has several files. `main`: the URL and licence of this file are those of the work. `further`: any
+   * other file. The work stays pending until `Manifest.complete`. @default the only file, and the work is done
    */
   readonly ofSeveral?: "main" | "further" | undefined;
-  /** The path of these bytes in the manifest, if the file is missing there. */
+  /** The path that the manifest has for these bytes, if no file exists at that path. The new path replaces it. */
   readonly replaces?: string | undefined;
-  /** The file of the work that had this path, and the path that it has now. */
+  /** An earlier file of the same work that had the path of this file. It is moved to `displaced.path`. */
   readonly displaced?: { readonly sha256: string; readonly path: string } | undefined;
 }
 
@@ -71,7 +71,10 @@ export interface KnownDownload {
 
 /** What the manifest has recorded of a file. */
 export interface FinishedFile {
-  /** The file with these bytes in the manifest. If another process has stored them first, its path is another one. */
+  /**
+   * The file with these bytes in the manifest. If another process has stored these bytes first, `file.path` is the path
+   * that the other process has used.
+   */
   readonly file: StoredFile;
   /** Names of partial files that the work no longer needs. */
   readonly parts: readonly string[];

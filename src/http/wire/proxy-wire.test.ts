@@ -65,6 +65,12 @@ test("small letters win, a scheme may be left out, and an invalid address is an 
     httpsProxy: "",
     noProxy: "c",
   });
+  // A parser takes "er" for the host.
+  for (const proxy of ["http://user:hunt@er/2@proxy:1", "user:hunt@er?2@proxy:1"])
+    assert.throws(
+      () => proxySettings({ HTTPS_PROXY: proxy }),
+      (error: Error) => error instanceof ConfigError && /must be percent-encoded$/.test(error.message),
+    );
   assert.throws(
     () => proxySettings({ HTTPS_PROXY: "ftp://user:hunter2@proxy" }),
     (error: Error) => error instanceof ConfigError && /^HTTPS_PROXY: "ftp:\/\/…@proxy" is not/.test(error.message),

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { type Agent, Dispatcher, EnvHttpProxyAgent } from "undici";
+import { hasAtAfterHost, MUST_BE_ENCODED } from "../../core/text/passwords.ts";
 import { quote } from "../../core/text/quote.ts";
 import { ConfigError, PrivateAddressError } from "../../errors.ts";
 import type { Environment } from "../../policy/environment.ts";
@@ -30,6 +31,7 @@ function proxyIn(env: Environment, name: string): string {
   const text = env[variable] ?? "";
   if (text === "") return "";
   const address = text.includes("://") ? text : `http://${text}`;
+  if (hasAtAfterHost(address)) throw new ConfigError([{ where: variable, path: "", message: MUST_BE_ENCODED }]);
   if (/^(?:https?|socks5?):$/.test(URL.parse(address)?.protocol ?? "")) return address;
   const message = `${quote(text)} is not the address of a proxy; expected http://host:port`;
   throw new ConfigError([{ where: variable, path: "", message }]);

@@ -14,6 +14,9 @@ export interface ExchangeCall {
   readonly dead: readonly string[];
 }
 
+/** The units of a settlement. */
+export type Amounts = Omit<Settlement, "keys">;
+
 export function callText({ settlements, requests, reports, dead }: ExchangeCall): string {
   const positions = new Map<string, number>();
   const position = (key: string) => {
@@ -45,10 +48,8 @@ function storable(key: string): string {
  * Added up by budget. If a lease has ended, the process settles more units than it still holds. Then all its written
  * units must count before any returned unit.
  */
-function sumsOf(
-  settlements: readonly Settlement[],
-): ReadonlyMap<string, { readonly written: number; readonly returned: number }> {
-  const sums = new Map<string, { readonly written: number; readonly returned: number }>();
+export function sumsOf(settlements: readonly Settlement[]): ReadonlyMap<string, Amounts> {
+  const sums = new Map<string, Amounts>();
   for (const { keys, written, returned } of settlements) {
     for (const key of keys) {
       const sum = sums.get(key) ?? { written: 0, returned: 0 };

@@ -3,7 +3,10 @@ import type { PgDriver, PgSingleClient, QueryResult, SqlParameter } from "./post
 import { sqlStateOf } from "./postgres-errors.ts";
 import { FOREIGN_TABLES } from "./postgres-tables.ts";
 
-/** No retry can succeed after these: wrong password or role, unknown database, no rights, a schema with other tables. */
+/**
+ * After these states the store cannot be used: wrong password or user, unknown database, no rights, a schema with other
+ * tables, or a schema that is still missing after the second attempt (3F000).
+ */
 const PERMANENT_STATES: ReadonlySet<string> = new Set(["28P01", "28000", "3D000", "3F000", "42501", FOREIGN_TABLES]);
 
 /** The schema was dropped while the connection was open: a new connection creates it again. */
@@ -37,7 +40,8 @@ export class PostgresClient {
     try {
       return await this.#query(sql, parameters);
     } catch (error) {
-      // The statement had no effect and is run again. A second failure is final: this role may not create the schema.
+      // The statement had no effect and is run again. A second failure is final: the database user has no right to
+      // create the schema.
       if (error instanceof StoreError && DROPPED_STATES.has(sqlStateOf(error.cause) ?? ""))
         return this.#query(sql, parameters);
       throw error;

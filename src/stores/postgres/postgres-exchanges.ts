@@ -2,10 +2,10 @@ import { StoreError } from "../../errors.ts";
 import type { LeaseReply, LeaseRequest, Settlement, UseReport } from "../store.ts";
 import { callText, type ExchangeCall, repliesOf } from "./exchange-call.ts";
 import type { PostgresClient } from "./postgres-client.ts";
-import type { SqlRow } from "./postgres-driver.ts";
+import { PostgresLedger } from "./postgres-ledger.ts";
 
 export interface ExchangeOptions {
-  readonly client: PostgresClient;
+  readonly client: Pick<PostgresClient, "query">;
   readonly processId: string;
   /** The exchanges of this process so far had this number at most. */
   readonly lastNumber: number;
@@ -22,6 +22,7 @@ interface QueuedCall extends ExchangeCall {
 /** An exchange that was not acknowledged. */
 interface UncertainExchange {
   readonly number: number;
+  /** As the callers gave them. */
   readonly settlements: readonly Settlement[];
   readonly requests: readonly LeaseRequest[];
 }
@@ -30,8 +31,8 @@ interface UncertainExchange {
 const SWEEP_EVERY = 64;
 
 /**
- * Exchanges of one process with the store: each is one call of a function in the database, at its clock. Calls that
- * arrive meanwhile share the next one.
+ * Each exchange runs one function in the database and uses the clock of the server. Requests of this process that
+ * arrive during an exchange share the next exchange.
  */
 export class PostgresExchanges {
   readonly #options: ExchangeOptions;
@@ -39,8 +40,7 @@ export class PostgresExchanges {
   #running: Promise<void> | undefined;
   #number: number;
   #uncertain: UncertainExchange | undefined;
-  /** Settlements that the store has applied although the caller got no reply: the caller repeats them. */
-  readonly #applied = new Map<string, { written: number; returned: number }>();
+  readonly #ledger = new PostgresLedger();
   #processes = 1;
   /** When the processes were last counted, by the clock of the server. */
   #countedUs = 0;
@@ -95,21 +95,22 @@ export class PostgresExchanges {
 
   async #run(calls: readonly QueuedCall[]): Promise<readonly LeaseReply[]> {
     const { client, processId, leaseUs, serverUs } = this.#options;
-    const lostGrants = this.#uncertain === undefined ? [] : await this.#resume(this.#uncertain);
-    const settlements = [...this.#unapplied(calls.flatMap(call => call.settlements)), ...lostGrants];
+    if (this.#uncertain !== undefined) await this.#clarify(this.#uncertain);
+    const settlements = calls.flatMap(call => call.settlements);
     const requests = calls.flatMap(call => call.requests);
     const reports = calls.flatMap(call => call.reports);
     const dead = [...new Set(calls.flatMap(call => call.dead))];
+    const call = callText({ settlements: this.#ledger.corrected(settlements), requests, reports, dead });
     this.#number += 1;
     this.#uncertain = { number: this.#number, settlements, requests };
     const [result] = await client.query("SELECT * FROM exchange($1, $2, $3, $4, $5, $6, $7)", [
-      ...[processId, this.#number, leaseUs, callText({ settlements, requests, reports, dead }), this.#countedUs],
+      ...[processId, this.#number, leaseUs, call, this.#countedUs],
       ...[this.#number % SWEEP_EVERY === 0, serverUs?.() ?? null],
     ]);
     const row = result?.rows[0];
-    const numbers = numbersOf(row, "reply");
-    const replies = repliesOf(requests, numbers);
+    const replies = repliesOf(requests, numbersOf(row?.["reply"]));
     this.#uncertain = undefined;
+    this.#ledger.acknowledged(settlements);
     const count = row?.["process_count"];
     if (typeof count === "number") {
       this.#processes = Math.max(1, count);
@@ -119,54 +120,27 @@ export class PostgresExchanges {
   }
 
   /**
-   * Asks whether an exchange that was not acknowledged took effect. If so, its settlements must not be applied again.
-   * Its caller got none of the units that it granted: returns the settlements that give them back to the store.
+   * Asks whether an exchange that was not acknowledged took effect. If not, it never will. If this reply is lost too,
+   * the same question is asked again, and the answer is the same.
    */
-  async #resume({ number, settlements, requests }: UncertainExchange): Promise<readonly Settlement[]> {
-    this.#number += 1;
+  async #clarify({ number, settlements, requests }: UncertainExchange): Promise<void> {
     const [result] = await this.#options.client.query("SELECT * FROM resume($1, $2)", [
-      ...[this.#options.processId, this.#number],
+      ...[this.#options.processId, number],
     ]);
     const row = result?.rows[0];
+    if (row?.["last_exchange"] === number && row["last_reply"] !== null) {
+      const replies = repliesOf(requests, numbersOf(row["last_reply"]));
+      const grants = requests.flatMap(({ claims }, index) => {
+        const reply = replies[index];
+        return reply?.kind === "granted" ? [{ keys: claims.map(({ key }) => key), units: reply.units }] : [];
+      });
+      this.#ledger.unacknowledged(settlements, grants);
+    }
     this.#uncertain = undefined;
-    if (row?.["last_exchange"] !== number) return [];
-    for (const { keys, written, returned } of settlements)
-      for (const key of keys) {
-        const known = this.#applied.get(key) ?? { written: 0, returned: 0 };
-        this.#applied.set(key, { written: known.written + written, returned: known.returned + returned });
-      }
-    const replies = repliesOf(requests, numbersOf(row, "last_reply"));
-    return requests.flatMap(({ claims }, index) => {
-      const reply = replies[index];
-      if (reply?.kind !== "granted") return [];
-      return [{ keys: claims.map(({ key }) => key), written: 0, returned: reply.units }];
-    });
-  }
-
-  /** The settlements without the units that the store has applied already. */
-  #unapplied(settlements: readonly Settlement[]): readonly Settlement[] {
-    if (this.#applied.size === 0) return settlements;
-    return settlements.flatMap(({ keys, written, returned }) =>
-      keys.map(key => {
-        const known = this.#applied.get(key) ?? { written: 0, returned: 0 };
-        const rest = {
-          written: Math.max(0, known.written - written),
-          returned: Math.max(0, known.returned - returned),
-        };
-        if (rest.written + rest.returned === 0) this.#applied.delete(key);
-        else this.#applied.set(key, rest);
-        return {
-          keys: [key],
-          written: Math.max(0, written - known.written),
-          returned: Math.max(0, returned - known.returned),
-        };
-      }),
-    );
   }
 }
 
-function numbersOf(row: SqlRow | undefined, column: string): readonly number[] {
-  const numbers = row?.[column];
-  if (!Array.isArray(numbers)) throw new StoreError("postgres: unexpected reply of the server");
-  return numbers as readonly number[];
+function numbersOf(value: unknown): readonly number[] {
+  if (!Array.isArray(value)) throw new StoreError("postgres: unexpected reply of the server");
+  return value as readonly number[];
 }

@@ -1,4 +1,5 @@
 /** The address of a PostgreSQL store: `postgres://user@host:5432/database?schema=name`. */
+import { hasAtAfterHost, MUST_BE_ENCODED } from "../../core/text/passwords.ts";
 
 const SCHEMA_DEFAULT = "docstokg_store";
 const SCHEMA_PATTERN = /^[a-z_][a-z0-9_]{0,62}$/;
@@ -18,6 +19,7 @@ export function isPostgresUrl(text: string): boolean {
 
 /** Throws a RangeError that does not repeat the URL, because it may contain a password. */
 export function parsePostgresStoreUrl(text: string): PostgresStoreAddress {
+  if (hasAtAfterHost(text)) throw new RangeError(`the address of the PostgreSQL store: ${MUST_BE_ENCODED}`);
   const url = URL.parse(text);
   if (url === null || !isPostgresUrl(text) || url.pathname.length < 2)
     throw new RangeError(

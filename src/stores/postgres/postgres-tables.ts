@@ -37,6 +37,8 @@ const MIGRATIONS: readonly string[] = [
   // Version 3 had functions without the parameter for processes that have ended.
   "DROP FUNCTION IF EXISTS join_budget, report_use, lease;",
   // Version 4 kept the turn of a process that does not ask for two seconds.
+  "",
+  // Version 5 could say only once whether an exchange without a reply took effect.
   [WINDOW_LOG_FUNCTIONS, TURN_QUEUE_FUNCTIONS, LEASE_LIST_FUNCTIONS, SHARED_BUDGET_FUNCTIONS, EXCHANGE_FUNCTIONS].join(
     "\n",
   ),

@@ -4,6 +4,9 @@ const FORMAT = "v3";
 /** The beginning of every key, unless the URL has the parameter `prefix`. */
 export const DEFAULT_PREFIX = "docstokg";
 
+/** The host or the service in the key of a budget: `lane api.example.org metadata`, `total service arxiv`. */
+const NAME = /^\S+ ((?:service )?\S+)/;
+
 /** The Redis keys of budgets. */
 export class RedisKeys {
   readonly #prefix: string;
@@ -20,13 +23,14 @@ export class RedisKeys {
 
   /**
    * The hash tag of a request's budgets. They must be on one server of a cluster, because one script decides on all of
-   * them. The outermost budget names the slot: `total arxiv` is shared by the budgets of its hosts, and a budget
-   * without a total uses its host. A single server needs no hash tag.
+   * them. The outermost budget names the slot: `total service arxiv` is shared by the budgets of its hosts, and a
+   * budget without a total uses its host. The role and the unit of a cost are left out, so that the slot stays when a
+   * policy adds a total. A single server needs no hash tag.
    */
   slotOf(budgetKeys: readonly string[]): string {
     if (!this.isCluster) return "";
     const outermost = budgetKeys.at(-1) ?? "";
-    return outermost.split(" ")[1] ?? outermost;
+    return NAME.exec(outermost)?.[1] ?? outermost;
   }
 
   keyOf(key: string, slot: string): string {

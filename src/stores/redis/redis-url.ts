@@ -1,4 +1,5 @@
 /** The address of a Redis store: one server, a set of sentinels, or the nodes of a cluster. */
+import { hasAtAfterHost, MUST_BE_ENCODED } from "../../core/text/passwords.ts";
 import { StoreError } from "../../errors.ts";
 
 export interface RedisHost {
@@ -50,19 +51,19 @@ export function isRedisUrl(text: string): boolean {
 export function parseRedisUrl(url: string): RedisAddress {
   const [scheme = "", secure, sentinel] = SCHEME.exec(url) ?? [];
   if (scheme === "") throw invalid(`expected ${EXAMPLES}`);
+  if (hasAtAfterHost(url)) throw invalid(MUST_BE_ENCODED);
   const rest = url.slice(scheme.length);
   const end = rest.search(/[/?#]/);
   const authority = end < 0 ? rest : rest.slice(0, end);
   const { pathname, searchParams, hash } = new URL(`redis://h${end < 0 ? "" : rest.slice(end)}`);
   const at = authority.lastIndexOf("@");
-  if (at < 0 && rest.includes("@"))
-    throw invalid("the characters / ? # and @ of a user name, password or parameter must be percent-encoded");
+  // Before the parameters: if the host is missing, they may be a part of the password.
+  const hosts = hostsOf(authority.slice(at + 1), sentinel ? SENTINEL_PORT : DEFAULT_PORT);
   if (hash !== "") throw invalid("# has no meaning here");
   const { cluster, ...parameters } = parametersOf(searchParams, { isSecure: secure === "s", isSentinel: !!sentinel });
   const kind = sentinel ? "sentinel" : cluster === "true" ? "cluster" : "server";
   if (cluster !== undefined && cluster !== "true" && cluster !== "false")
     throw invalid(`expected cluster=true or cluster=false, not cluster=${cluster}`);
-  const hosts = hostsOf(authority.slice(at + 1), sentinel ? SENTINEL_PORT : DEFAULT_PORT);
   if (kind === "server" && hosts.length > 1)
     throw invalid("several hosts need ?cluster=true (a cluster) or redis+sentinel:// (sentinels)");
   return {
@@ -131,7 +132,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw invalid("a % in a user name, password or name must be written as %25");
+    throw invalid("a % in a user name, a password or the name of the sentinels' server must be written as %25");
   }
 }
 

@@ -22,7 +22,7 @@ const FILE_COLUMNS = "files.sha256, files.path, files.bytes, files.media_type, f
 export class PostgresFiles implements ManifestFiles {
   readonly #connection: PostgresConnection;
   readonly #worker: PostgresWorker;
-  /** The prefix of all partial files of this manifest: runs with other manifests may use the same folder at a time. */
+  /** The prefix of all partial files of this manifest: other manifests may use the same folder at the same time. */
   readonly #partPrefix: string;
 
   /** @param name of the manifest */
@@ -96,8 +96,11 @@ export class PostgresFiles implements ManifestFiles {
     // Earlier versions named partial files without the prefix.
     const workerOfName = `^(?:${this.#partPrefix})?w([0-9]{1,15})-`;
     const rows = await this.#connection.read(
-      `SELECT name FROM unnest($1::text[]) AS name WHERE name NOT IN (SELECT file FROM parts)
-         AND substring(name FROM $2)::bigint NOT IN (SELECT id FROM workers)`,
+      // The name of another manifest has no worker: NULL NOT IN (...) would be true if there is no row in `workers`.
+      `SELECT name
+       FROM (SELECT name, substring(name FROM $2)::bigint AS worker FROM unnest($1::text[]) AS name) AS listed
+       WHERE worker IS NOT NULL AND NOT EXISTS (SELECT 1 FROM workers WHERE id = worker)
+         AND NOT EXISTS (SELECT 1 FROM parts WHERE file = name)`,
       [files, workerOfName],
     );
     return rows.map(({ name }) => String(name));

@@ -55,6 +55,15 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.deepEqual(await other.files.abandoned([file]), []);
   });
 
+  test("a manifest without a worker has no partial files of others to remove", async t => {
+    const manifest = await manifestFor(t);
+    const run = await manifest.beginRun("run");
+    const own = manifest.files.newPartName();
+    await manifest.endRun(run, "ended");
+    const ofOthers = ["m0123456789ab-00.part", "p0123456789abw1-00.part", "x.part"];
+    assert.deepEqual(await manifest.files.abandoned([...ofOthers, own]), [own]);
+  });
+
   test("several processes take different works, and a run ends when the last of them has no more", async t => {
     const url = server.url();
     const first = await manifestFor(t, url);
@@ -376,6 +385,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
       "postgres://docstokg:hunter2@127.0.0.1/",
       "postgres://docstokg:hunter2@127.0.0.1/x?schema=No!",
       "postgres://docstokg:hunter2@127.0.0.1/x?lease_s=0",
+      "postgres://docstokg:p@127.0.0.1:1/hunter2@127.0.0.1/x",
     ])
       await assert.rejects(PostgresManifest.open(wrong, systemTime), error => {
         assert.ok(error instanceof Error);

@@ -1,4 +1,5 @@
 /** The address of a PostgreSQL manifest: `postgres://user@host:5432/database?schema=name`. */
+import { hasAtAfterHost, MUST_BE_ENCODED } from "../../../core/text/passwords.ts";
 import { ConfigError } from "../../../errors.ts";
 import { isPostgresUrl } from "../../../stores/postgres/postgres-store-url.ts";
 
@@ -19,6 +20,7 @@ export interface PostgresAddress {
 
 /** Throws a ConfigError that does not repeat the URL, because it may contain a password. */
 export function parsePostgresUrl(text: string): PostgresAddress {
+  if (hasAtAfterHost(text)) throw addressError(`is not valid: ${MUST_BE_ENCODED}`);
   const url = URL.parse(text);
   if (url === null || !isPostgresUrl(text))
     throw addressError("is not a valid URL; expected postgres://user@host:5432/database?schema=name");

@@ -17,7 +17,7 @@ import {
 /** The tables `files`, `sources` and `parts`. The column `place` has the hash of the URL. */
 export class SqliteFiles implements ManifestFiles {
   readonly #time: Time;
-  /** The prefix of all partial files of this manifest: runs with other manifests may use the same folder at a time. */
+  /** The prefix of all partial files of this manifest: other manifests may use the same folder at the same time. */
   readonly #partPrefix: string;
   readonly #file: StatementSync;
   readonly #ofWork: StatementSync;

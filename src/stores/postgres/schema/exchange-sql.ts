@@ -28,8 +28,9 @@ const MARGIN_US = 1_000_000;
  *   if the use is wanted: the units in use in each window of each claim
  *
  * The number of the exchange and its reply are stored with its process. A process that got no reply calls `resume` with
- * a higher number. If the exchange has taken effect, `resume` returns its reply. If the exchange still waits for a
- * lock, it has no effect, because its number is too low.
+ * the number of that exchange. If the exchange has taken effect, `resume` returns the number and the reply. If not, it
+ * stores the number without a reply: an exchange that still waits for a lock then has no effect, and the call can be
+ * repeated if its own reply is lost.
  */
 export const EXCHANGE_FUNCTIONS = `
 CREATE OR REPLACE FUNCTION clock_us() RETURNS float8 LANGUAGE sql VOLATILE AS $f$
@@ -227,12 +228,14 @@ BEGIN
 END $f$;
 
 -- For a process that got no reply to its last exchange: the number and the reply of its last exchange that took effect.
+-- The reply is null if the number is that of an exchange that was given up.
 CREATE OR REPLACE FUNCTION resume(caller text, exchange_number bigint, OUT last_exchange bigint, OUT last_reply float8[])
 LANGUAGE plpgsql AS $f$
 BEGIN
   INSERT INTO processes (id, seen_us, exchange) VALUES (caller, 0, 0) ON CONFLICT (id) DO NOTHING;
   SELECT p.exchange, p.reply INTO last_exchange, last_reply FROM processes AS p WHERE p.id = caller FOR UPDATE;
-  UPDATE processes AS p SET exchange = exchange_number WHERE p.id = caller;
+  UPDATE processes AS p SET exchange = exchange_number, reply = NULL
+    WHERE p.id = caller AND p.exchange < exchange_number;
 END $f$;
 
 CREATE OR REPLACE FUNCTION sweep(clock float8, term float8) RETURNS void LANGUAGE plpgsql AS $f$
