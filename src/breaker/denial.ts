@@ -168,6 +168,8 @@ function lastDenial(
   };
   for (const unit of distinctUnits(units)) addCooldown(unit, unit.cooldownAt(nowUs));
   for (const unit of units.common) addCooldown(unit, unit.orderAt(nowUs));
+  for (const { unit, blocker, order } of roleOrdersOf(units, role, nowUs))
+    found.push(new Denial({ host: unit.name, role, ...order, state: "open", blocker }, nowUs));
   const held = holdDenialOf(units, role, nowUs);
   if (held !== undefined) found.push(held);
   for (const unit of found.length === 0 ? allUnits(units) : []) {
@@ -201,6 +203,18 @@ function circuitDenials(blocker: CircuitHolder, { circuit }: CallUnits, role: Ro
   return ordered === undefined ? [denial] : [ordered, denial];
 }
 
+/**
+ * The operators' orders that open this role of a host or service of the call. They also apply if its circuits do not
+ * decide about the call: a host whose service has the circuits, or one whose partitions have their own.
+ */
+function roleOrdersOf(units: CallUnits, role: Role, nowUs: number) {
+  return allUnits(units).flatMap(unit => {
+    const blocker = unit.circuits[role];
+    const order = blocker?.orderAt(nowUs);
+    return blocker === undefined || order === undefined ? [] : [{ unit, blocker, order }];
+  });
+}
+
 /** The denial that ends last. */
 function lastOf(denials: readonly Denial[]): Denial | undefined {
   return denials.length < 2
@@ -220,6 +234,7 @@ export function isStopped(
     for (const unit of mayHaveCooldown(units) ? distinctUnits(units) : [])
       if (unit.cooldownAt(nowUs) !== undefined) return true;
     if (units.common.some(unit => unit.orderAt(nowUs) !== undefined)) return true;
+    if (mayHaveCooldown(units) && roleOrdersOf(units, role, nowUs).length > 0) return true;
   }
   return holdDenialOf(units, role, nowUs) !== undefined;
 }
