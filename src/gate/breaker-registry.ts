@@ -211,17 +211,6 @@ export class BreakerRegistry {
     return circuitStatusOf(this.#breakers.table.resolver(resolver), this.#time.monotonicUs());
   }
 
-  /**
-   * The state of a host or of `service <name>` by itself, without that of a service it belongs to. `cooldownMs` is the
-   * part of `remainingMs` that applies to every role.
-   */
-  unitStatus(name: string): HostStatus & { readonly cooldownMs: number } {
-    const nowUs = this.#time.monotonicUs();
-    const unit = this.#breakers.table.find(name) ?? new HostBreaker(name);
-    const untilUs = unit.cooldownAt(nowUs)?.untilUs ?? nowUs;
-    return { ...this.#hostStatusOf(unit), cooldownMs: Math.ceil((untilUs - nowUs) / 1000) };
-  }
-
   /** Milliseconds until the host may be called again in every role; 0 if it may be called now. */
   remainingMs(host: string, path?: string): number {
     return this.state(host, path).remainingMs;
