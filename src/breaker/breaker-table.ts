@@ -27,7 +27,6 @@ export class BreakerTable {
   readonly #onChange: OnCircuitChange;
   readonly #hosts: EvictingMap<HostBreaker>;
   #hasPartitions = false;
-  #hostsAdded = 0;
   /** The last call and its units. */
   #last: { readonly text: string; readonly path: string | undefined; readonly units: CallUnits } | undefined;
   readonly #resolvers = new EvictingMap<CircuitHolder>(circuit => circuit.isFresh, KEPT_RESOLVERS);
@@ -75,13 +74,12 @@ export class BreakerTable {
     if (partition !== undefined) return this.#findUnits(text, path, partition);
     const sole = this.#hosts.get(text)?.soleUnits;
     if (sole !== undefined) return sole;
-    // Calls to one host often follow each other. `#last` is cleared when a host is added or evicted, and by a reload.
+    // Calls to one host often follow each other. `#last` is cleared by a reload, and when a host is added, because that
+    // may evict another one.
     const last = this.#last;
     if (last !== undefined && last.text === text && last.path === path) return last.units;
-    const hostsAdded = this.#hostsAdded;
     const units = this.#findUnits(text, path, undefined);
-    // If two hosts were added, the second may have evicted the first: `#last` would keep an evicted host.
-    if (this.#hostsAdded === hostsAdded) this.#last = { text, path, units };
+    this.#last = { text, path, units };
     return units;
   }
 
@@ -90,9 +88,7 @@ export class BreakerTable {
     const { host, circuit: circuitName, cooldown: cooldownName } = route;
     if (partition !== undefined && this.#policies.isPerPartition(circuitName))
       return this.#partitionUnitsOf(route, partition);
-    const circuit = this.#hosts.get(circuitName) ?? this.#add(circuitName);
-    const cooldown =
-      cooldownName === circuitName ? circuit : (this.#hosts.get(cooldownName) ?? this.#add(cooldownName));
+    const { circuit, cooldown } = this.#circuitAndCooldown(circuitName, cooldownName);
     const isUnit = host === circuitName || host === cooldownName;
     const isShadow = this.#policies.isShadow(circuitName);
     const own = isUnit ? undefined : this.#hosts.get(host);
@@ -104,13 +100,18 @@ export class BreakerTable {
   #partitionUnitsOf({ host, circuit, cooldown }: BreakerRoute, partition: string): CallUnits {
     const common = [...new Set([host, circuit, cooldown])].flatMap(name => this.#hosts.get(name) ?? []);
     const isShadow = this.#policies.isShadow(circuit);
-    return {
-      circuit: this.host(partitionName(circuit, partition)),
-      cooldown: this.host(partitionName(cooldown, partition)),
-      host: undefined,
-      common,
-      isShadow,
-    };
+    const own = this.#circuitAndCooldown(partitionName(circuit, partition), partitionName(cooldown, partition));
+    return { ...own, host: undefined, common, isShadow };
+  }
+
+  /** By their canonical names, created on first use. */
+  #circuitAndCooldown(circuitName: string, cooldownName: string): Pick<CallUnits, "circuit" | "cooldown"> {
+    const circuit = this.#hosts.get(circuitName) ?? this.#add(circuitName);
+    if (cooldownName === circuitName) return { circuit, cooldown: circuit };
+    const cooldown = this.#hosts.get(cooldownName) ?? this.#add(cooldownName);
+    // Adding the second may have evicted the first. Its calls would be counted on a host that is not in the table.
+    if (this.#hosts.get(circuitName) === undefined) this.#hosts.restore(circuitName, circuit);
+    return { circuit, cooldown };
   }
 
   /** The names of everything that may deny a call, except its resolver. */
@@ -127,23 +128,27 @@ export class BreakerTable {
   }
 
   /**
-   * For a rate-limit key. `names`: the key itself, then the hosts and services that decide about its calls. `circuit`:
-   * the host or service with the circuits of its calls. A key may have a tier or a partition, or be a host of a service
-   * with `per_host`.
+   * For a rate-limit key. `names`: the key without its tier, then the hosts and services that decide about its calls.
+   * `circuit`: the host or service with the circuits of its calls. A key may have a tier or a partition, or be a host of
+   * a service with `per_host`.
    */
   unitNamesOfKey(key: string): { readonly names: readonly string[]; readonly circuit: string } {
     const partition = key.slice(commonName(key).length);
     const common = withoutTier(commonName(key));
     const colon = isServiceName(common) ? common.indexOf(":") : -1;
+    const inPartition = (name: string) => (this.#policies.isPerPartition(name) ? `${name}${partition}` : name);
     if (isServiceName(common) && colon < 0)
-      return { names: [...new Set([`${common}${partition}`, common])], circuit: `${common}${partition}` };
+      return { names: [...new Set([`${common}${partition}`, common])], circuit: inPartition(common) };
     const [text = "", ...path] = common.slice(colon + 1).split("/");
     const { host, circuit, cooldown } = this.#policies.route(
       text,
       path.length === 0 ? undefined : `/${path.join("/")}`,
     );
-    const owner = `${circuit}${partition}`;
-    return { names: [...new Set([`${common}${partition}`, owner, circuit, cooldown, host])], circuit: owner };
+    const owner = inPartition(circuit);
+    // The setting of the circuit decides for the cooldown too.
+    const cooldownOwner = owner === circuit ? cooldown : `${cooldown}${partition}`;
+    const names = new Set([`${common}${partition}`, owner, cooldownOwner, circuit, cooldown, host]);
+    return { names: [...names], circuit: owner };
   }
 
   /** The partitions of a host or service in the table. All hosts are searched if the table has any partition. */
@@ -153,7 +158,10 @@ export class BreakerTable {
     return [...this.#hosts.values()].filter(({ name }) => nameWithoutPartition(name) === common);
   }
 
-  /** If a call of circuit owner `name` starts a cooldown: the host or service that gets it, if it is in the table. */
+  /**
+   * The host or service that is in cooldown after a call of the circuit owner `name` starts one. Undefined if it is not
+   * in the table.
+   */
   cooldownUnitOf(name: string): HostBreaker | undefined {
     const common = commonName(name);
     const unit = isServiceName(common) ? common : this.#policies.route(common).cooldown;
@@ -163,7 +171,6 @@ export class BreakerTable {
   #add(name: string): HostBreaker {
     const host = new HostBreaker(name);
     this.#last = undefined;
-    this.#hostsAdded += 1;
     this.#hosts.add(name, host);
     this.#hasPartitions ||= nameWithoutPartition(name) !== undefined;
     return host;

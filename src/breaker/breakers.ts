@@ -3,7 +3,7 @@ import type { Circuit } from "../core/breaker/circuit.ts";
 import type { ThrottleRule } from "../core/breaker/throttle-rule.ts";
 import type { Constraint } from "../errors.ts";
 import type { BreakerPolicies } from "../policy/breaker-policy.ts";
-import { commonName } from "../policy/partition-name.ts";
+import { commonName, nameWithoutPartition } from "../policy/partition-name.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange, ChangeOrigin, ProbePermissions } from "./breaker-change.ts";
@@ -14,7 +14,7 @@ import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import { CooldownEvents } from "./cooldown-events.ts";
 import { CooldownStarter, reasonText } from "./cooldowns.ts";
 import { type Denial, denialOf, holdDenialOf, isStopped, mayHaveCooldown, probeDenialOf } from "./denial.ts";
-import type { HostBreaker } from "./host-breaker.ts";
+import { HostBreaker } from "./host-breaker.ts";
 import { type OrderRequest, Orders, type OrderTarget } from "./orders.ts";
 import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";
 import { NO_RAMP_UPS, type RampUp, RampUps, rampUpsOf } from "./ramp-up.ts";
@@ -238,21 +238,16 @@ export class Breakers implements PermitOwner {
   denialOfKey(key: string, role: Role): Denial | undefined {
     const { table } = this;
     const { names, circuit: circuitName } = table.unitNamesOfKey(key);
-    const [circuit, cooldown = circuit, host, ...common] = names.flatMap(name => table.get(name) ?? []);
-    if (circuit === undefined || cooldown === undefined) return undefined;
+    const known = names.flatMap(name => table.get(name) ?? []);
+    if (known.length === 0) return undefined;
     const nowUs = this.#time.monotonicUs();
     const isShadow = table.policies.isShadow(commonName(circuitName));
+    const isPartition = nameWithoutPartition(circuitName) !== undefined;
+    const own = known.filter(({ name }) => !isPartition || nameWithoutPartition(name) !== undefined);
+    const [circuit = new HostBreaker(circuitName), cooldown = circuit, host, ...others] = own;
     // For a partition, only operators' orders for its host or service without the partition apply.
-    const isPartition = circuit.name === key && commonName(key) !== key;
-    const units = isPartition
-      ? {
-          circuit,
-          cooldown: circuit,
-          host: undefined,
-          common: [cooldown, ...(host ? [host] : []), ...common],
-          isShadow,
-        }
-      : { circuit, cooldown, host, common, isShadow };
+    const common = [...others, ...known.filter(unit => !own.includes(unit))];
+    const units = { circuit, cooldown, host, common, isShadow };
     if (isShadow) return holdDenialOf(units, role, nowUs);
     return denialOf(units, role, table.get(circuitName)?.circuits[role], undefined, nowUs);
   }
