@@ -129,8 +129,8 @@ export class BreakerTable {
 
   /**
    * For a rate-limit key. `names`: the key without its tier, then the hosts and services that decide about its calls.
-   * `circuit`: the host or service with the circuits of its calls. A key may have a tier or a partition, or be a host of
-   * a service with `per_host`.
+   * `circuit`: the host or service with the circuits of its calls. A key may have a tier or a partition, or be a host
+   * of a service with `per_host`.
    */
   unitNamesOfKey(key: string): { readonly names: readonly string[]; readonly circuit: string } {
     const partition = key.slice(commonName(key).length);

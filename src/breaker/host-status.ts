@@ -74,8 +74,8 @@ export function hostStatusOf(
 type CallStatus = Pick<HostStatus, "state" | "reason" | "remainingMs">;
 
 /**
- * What decides about calls in these roles: the cooldowns of `owners` (hosts and services), the circuits of `circuitOwner`,
- * and operators' orders for the circuits of the others.
+ * What decides about calls in these roles: the cooldowns of `owners` (hosts and services), the circuits of
+ * `circuitOwner`, and operators' orders for the circuits of the others.
  */
 export function callStatusOf(
   owners: readonly HostBreaker[],

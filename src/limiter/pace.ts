@@ -24,8 +24,8 @@ export interface ThrottleContext {
    */
   readonly isExplained?: boolean;
   /**
-   * The request was the only one in flight in the second or third window (law L12). No delay of another request explains
-   * its throttle, so one throttle is enough to switch to even spacing. @default false
+   * The request was the only one in flight in the second or third window (law L12). No delay of another request
+   * explains its throttle, so one throttle is enough to switch to even spacing. @default false
    */
   readonly isSingle?: boolean;
 }
@@ -149,8 +149,8 @@ export class Pace {
 
   /**
    * Several throttles of one burst are one event, so the guard widens at most once per shortest window. The second
-   * throttle, even of the same burst, switches to even spacing. Jitter causes single throttles. Several throttles show a
-   * server that counts with two buckets.
+   * throttle, even of the same burst, switches to even spacing. Jitter causes single throttles. Several throttles show
+   * a server that counts with two buckets.
    */
   #widen(nowUs: number): readonly PaceChange[] {
     const changes: PaceChange[] = [];

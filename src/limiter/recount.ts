@@ -22,7 +22,9 @@ export interface Reloaded {
   readonly before: LimitPolicies;
   readonly now: LimitPolicies;
   readonly budgetAt: (route: Route, role: Role) => RoleBudget;
-  /** The budget that holds the units sent before the route was divided. A partition that is created later counts them. */
+  /**
+   * The budget that holds the units sent before the route was divided. A partition that is created later counts them.
+   */
   readonly dividedAt: (route: Route, role: Role) => RoleBudget;
   /** The budgets of all partitions. */
   readonly partitions: () => readonly RoleBudget[];
