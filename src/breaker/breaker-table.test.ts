@@ -33,7 +33,7 @@ test("a call whose service is added to a full table keeps the circuit that it wa
     breakersOf(registry).reload(policy.breakers.resolved);
     const known = table.host(partition === undefined ? host : partitionName(host, partition));
     for (let visit = 1; visit < 16_384; visit += 1) table.host(`h${visit}.example`);
-    const { circuit, cooldown } = table.unitsOf(host, "/", partition);
+    const { circuit, cooldown } = table.ownersOf(host, "/", partition);
     assert.equal(circuit, known);
     for (const unit of [circuit, cooldown]) assert.equal(table.get(unit.name), unit);
   }

@@ -27,8 +27,8 @@ export class BreakerTable {
   readonly #onChange: OnCircuitChange;
   readonly #hosts: EvictingMap<HostBreaker>;
   #hasPartitions = false;
-  /** The last call and its units. */
-  #last: { readonly text: string; readonly path: string | undefined; readonly units: CallUnits } | undefined;
+  /** The last call and its owners. */
+  #last: { readonly text: string; readonly path: string | undefined; readonly owners: CallOwners } | undefined;
   readonly #resolvers = new EvictingMap<CircuitHolder>(circuit => circuit.isFresh, KEPT_RESOLVERS);
 
   constructor(policies: BreakerPolicies, time: Time, onChange: OnCircuitChange) {
@@ -70,34 +70,34 @@ export class BreakerTable {
   }
 
   /** The hosts and services that decide about a call, created on first use. */
-  unitsOf(text: string, path?: string, partition?: string): CallUnits {
-    if (partition !== undefined) return this.#findUnits(text, path, partition);
-    const sole = this.#hosts.get(text)?.soleUnits;
+  ownersOf(text: string, path?: string, partition?: string): CallOwners {
+    if (partition !== undefined) return this.#findOwners(text, path, partition);
+    const sole = this.#hosts.get(text)?.soleOwners;
     if (sole !== undefined) return sole;
     // Calls to one host often follow each other. `#last` is cleared by a reload, and when a host is added, because that
     // may evict another one.
     const last = this.#last;
-    if (last !== undefined && last.text === text && last.path === path) return last.units;
-    const units = this.#findUnits(text, path, undefined);
-    this.#last = { text, path, units };
-    return units;
+    if (last !== undefined && last.text === text && last.path === path) return last.owners;
+    const owners = this.#findOwners(text, path, undefined);
+    this.#last = { text, path, owners };
+    return owners;
   }
 
-  #findUnits(text: string, path: string | undefined, partition: string | undefined): CallUnits {
+  #findOwners(text: string, path: string | undefined, partition: string | undefined): CallOwners {
     const route = this.#policies.route(text, path);
     const { host, circuit: circuitName, cooldown: cooldownName } = route;
     if (partition !== undefined && this.#policies.isPerPartition(circuitName))
-      return this.#partitionUnitsOf(route, partition);
+      return this.#partitionOwnersOf(route, partition);
     const { circuit, cooldown } = this.#circuitAndCooldown(circuitName, cooldownName);
-    const isUnit = host === circuitName || host === cooldownName;
+    const isOwner = host === circuitName || host === cooldownName;
     const isShadow = this.#policies.isShadow(circuitName);
-    const own = isUnit ? undefined : this.#hosts.get(host);
-    const units = { circuit, cooldown, host: own, common: NO_COMMON_UNITS, isShadow };
-    if (circuit === cooldown && host === circuitName && !this.#policies.hasPaths(text)) circuit.soleUnits = units;
-    return units;
+    const own = isOwner ? undefined : this.#hosts.get(host);
+    const owners = { circuit, cooldown, host: own, common: NO_COMMON_OWNERS, isShadow };
+    if (circuit === cooldown && host === circuitName && !this.#policies.hasPaths(text)) circuit.soleOwners = owners;
+    return owners;
   }
 
-  #partitionUnitsOf({ host, circuit, cooldown }: BreakerRoute, partition: string): CallUnits {
+  #partitionOwnersOf({ host, circuit, cooldown }: BreakerRoute, partition: string): CallOwners {
     const common = [...new Set([host, circuit, cooldown])].flatMap(name => this.#hosts.get(name) ?? []);
     const isShadow = this.#policies.isShadow(circuit);
     const own = this.#circuitAndCooldown(partitionName(circuit, partition), partitionName(cooldown, partition));
@@ -105,7 +105,7 @@ export class BreakerTable {
   }
 
   /** By their canonical names, created on first use. */
-  #circuitAndCooldown(circuitName: string, cooldownName: string): Pick<CallUnits, "circuit" | "cooldown"> {
+  #circuitAndCooldown(circuitName: string, cooldownName: string): Pick<CallOwners, "circuit" | "cooldown"> {
     const circuit = this.#hosts.get(circuitName) ?? this.#add(circuitName);
     if (cooldownName === circuitName) return { circuit, cooldown: circuit };
     const cooldown = this.#hosts.get(cooldownName) ?? this.#add(cooldownName);
@@ -115,7 +115,7 @@ export class BreakerTable {
   }
 
   /** The names of everything that may deny a call, except its resolver. */
-  unitNamesOf({ host: text, path, partition }: PartitionedCall): readonly string[] {
+  ownerNamesOf({ host: text, path, partition }: PartitionedCall): readonly string[] {
     const { host, circuit, cooldown } = this.#policies.route(text, path);
     const names = [host];
     if (circuit !== host) names.push(circuit);
@@ -132,7 +132,7 @@ export class BreakerTable {
    * `circuit`: the host or service with the circuits of its calls. A key may have a tier or a partition, or be a host
    * of a service with `per_host`.
    */
-  unitNamesOfKey(key: string): { readonly names: readonly string[]; readonly circuit: string } {
+  ownerNamesOfKey(key: string): { readonly names: readonly string[]; readonly circuit: string } {
     const partition = key.slice(commonName(key).length);
     const common = withoutTier(commonName(key));
     const colon = isServiceName(common) ? common.indexOf(":") : -1;
@@ -153,7 +153,7 @@ export class BreakerTable {
 
   /** The partitions of a host or service in the table. All hosts are searched if the table has any partition. */
   partitionsOf(text: string): readonly HostBreaker[] {
-    if (!this.#hasPartitions) return NO_COMMON_UNITS;
+    if (!this.#hasPartitions) return NO_COMMON_OWNERS;
     const common = canonicalName(text);
     return [...this.#hosts.values()].filter(({ name }) => nameWithoutPartition(name) === common);
   }
@@ -162,10 +162,10 @@ export class BreakerTable {
    * The host or service that is in cooldown after a call of the circuit owner `name` starts one. Undefined if it is not
    * in the table.
    */
-  cooldownUnitOf(name: string): HostBreaker | undefined {
+  cooldownOwnerOf(name: string): HostBreaker | undefined {
     const common = commonName(name);
-    const unit = isServiceName(common) ? common : this.#policies.route(common).cooldown;
-    return this.#hosts.get(`${unit}${name.slice(common.length)}`);
+    const owner = isServiceName(common) ? common : this.#policies.route(common).cooldown;
+    return this.#hosts.get(`${owner}${name.slice(common.length)}`);
   }
 
   #add(name: string): HostBreaker {
@@ -205,7 +205,7 @@ export class BreakerTable {
   reload(policies: BreakerPolicies): void {
     this.#policies = policies;
     this.#last = undefined;
-    for (const host of this.#hosts.values()) host.soleUnits = undefined;
+    for (const host of this.#hosts.values()) host.soleOwners = undefined;
     for (const circuit of this.circuits()) {
       const { host, role, resolver } = circuit.name;
       if (resolver !== undefined) circuit.policy = policies.resolver(resolver);
@@ -221,7 +221,7 @@ function canonicalName(text: string): string {
 }
 
 /** The hosts and services whose breaker state decides about a call. Most calls have one: their host. */
-export interface CallUnits {
+export interface CallOwners {
   /** The owner of the call's circuits: a host or a service. */
   readonly circuit: HostBreaker;
   /** The host or service that is in cooldown if the answer to the call starts one. */
@@ -235,15 +235,15 @@ export interface CallUnits {
 }
 
 /** For calls that belong to no partition. */
-const NO_COMMON_UNITS: readonly HostBreaker[] = [];
+const NO_COMMON_OWNERS: readonly HostBreaker[] = [];
 
-/** All hosts and services whose cooldown may block a call: its units, and `common` for a call of a partition. */
-export function allUnits(units: CallUnits): readonly HostBreaker[] {
-  return units.common.length === 0 ? distinctUnits(units) : [...distinctUnits(units), ...units.common];
+/** All hosts and services whose cooldown may block a call: its owners, and `common` for a call of a partition. */
+export function allOwners(owners: CallOwners): readonly HostBreaker[] {
+  return owners.common.length === 0 ? distinctOwners(owners) : [...distinctOwners(owners), ...owners.common];
 }
 
-/** Each unit once. */
-export function distinctUnits({ circuit, cooldown, host }: CallUnits): readonly HostBreaker[] {
-  const units = circuit === cooldown ? [circuit] : [circuit, cooldown];
-  return host === undefined ? units : [...units, host];
+/** Each owner once. */
+export function distinctOwners({ circuit, cooldown, host }: CallOwners): readonly HostBreaker[] {
+  const owners = circuit === cooldown ? [circuit] : [circuit, cooldown];
+  return host === undefined ? owners : [...owners, host];
 }
