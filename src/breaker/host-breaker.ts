@@ -30,8 +30,8 @@ export class HostBreaker {
   #holds: Partial<Record<Role, CircuitOrder>> | undefined;
   #limits: Partial<Record<LimitPart, OrderedLimit>> | undefined;
   /**
-   * The owners of the calls to this host, if the host alone decides about all of them, whatever the path. Undefined if it
-   * does not, or if that is not known yet. Nearly every call needs only this.
+   * The owners of the calls to this host, if the host alone decides about all of them, whatever the path. Undefined if
+   * it does not, or if that is not known yet. Nearly every call needs only this.
    */
   soleOwners: CallOwners | undefined = undefined;
   /** Permits that are neither reported nor released. */
