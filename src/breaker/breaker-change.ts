@@ -15,7 +15,8 @@ export type Blocker = HostBreaker | CircuitHolder | RampUp;
  * - `local`: a call or an operator of this process. Only these changes are published to the peers.
  * - `peer`: a record of the peers.
  * - `timeout`: the end of a timeout. It unblocks no waiting call: each has its own timer.
- * - `counted`: a failure of this process, together with those of its peers. The change is in the record already.
+ * - `counted`: the failures of this process and of its peers together have reached the limit. The record already has
+ *   the change.
  * - `local-only`: failures that never reached the host. They may be a fault of this process's own network.
  */
 export type ChangeOrigin = "local" | "peer" | "timeout" | "counted" | "local-only";
@@ -36,7 +37,7 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
       readonly order: OperatorOrder | undefined;
     }
   /**
-   * An operator has changed the limits of these roles or of the total, or has ended such a change (`untilUs` 0).
+   * An operator has changed the limits of these roles or of the total, or has ended such a change (`limit.untilUs` 0).
    * `order` as above.
    */
   | {
@@ -63,7 +64,7 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
   | { readonly kind: "policy"; readonly blocker: CircuitHolder }
 );
 
-/** The permissions of the peers to probe a half-open circuit: all processes share `trial_calls` (law B2). */
+/** Asks the peers whether this process may probe a half-open circuit: all processes share `trial_calls` (law B2). */
 export interface ProbePermissions {
   /** True, or until when the probe is denied. While the peers are being asked, `isPending` is true. */
   mayProbe(circuit: CircuitHolder, nowUs: number): true | { readonly untilUs: number; readonly isPending: boolean };

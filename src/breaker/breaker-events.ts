@@ -70,9 +70,9 @@ export type BreakerEvent =
       /** State of the circuit when the call ended, before the call changed it. */
       readonly state: CircuitState;
       /**
-       * Consecutive failures that the circuit has counted, this one included; 1 for a trial call. The number stays
-       * the same if the failure does not count: the circuit has changed its state since the call got its permit, or the
-       * burst that this throttle belongs to was counted already.
+       * Consecutive failures after this call, or throttles since the last success if those are more; 1 for a trial
+       * call. This call is not in it if the circuit has changed its state since the call got its permit, or if the
+       * burst that its throttle belongs to was counted already.
        */
       readonly fail_counter: number;
       /** Name or code of the network error; undefined for a response. */
@@ -81,7 +81,10 @@ export type BreakerEvent =
       readonly msg: string | undefined;
       /** The Retry-After that the response asked for, in seconds; undefined when there was none. */
       readonly retry_after_s: number | undefined;
-      /** The part of `retry_after_s` that is honoured, at most `retry_after_cap_s`; undefined without Retry-After. */
+      /**
+       * The cooldown that the Retry-After starts, at most `retry_after_cap_s`. Undefined if the failure is no throttle,
+       * or if there is no Retry-After above 0.
+       */
       readonly cooldown_s: number | undefined;
     }
   /** A circuit has changed its state. */

@@ -5,6 +5,7 @@ import { ConfigError } from "../errors.ts";
 import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { breakersOf } from "../gate/registry-breakers.ts";
 import { loadPolicy, type PolicySources } from "../policy/load.ts";
+import { partitionName } from "../policy/partition-name.ts";
 
 test("hosts without failures are evicted, others are not", () => {
   const { registry, answers } = setUp();
@@ -20,6 +21,22 @@ test("hosts without failures are evicted, others are not", () => {
   assert.ok(names.size <= 16_384, `${names.size} hosts are remembered`);
   for (const name of ["ailing.example", "busy.example", "closed.example"]) assert.ok(names.has(name), name);
   permit.release();
+});
+
+test("a call whose service is added to a full table keeps the circuit that it was found with", async () => {
+  const breakers = { hosts: { [host]: { fail_max: 1, per: "partition" } } } as const;
+  const services = { mine: { members: [host] } };
+  const policy = await loadPolicy({ env: {}, breakers, ratelimits: { extends: "none", services } });
+  for (const partition of [undefined, "tenant"]) {
+    const { registry } = setUp();
+    const { table } = breakersOf(registry);
+    breakersOf(registry).reload(policy.breakers.resolved);
+    const known = table.host(partition === undefined ? host : partitionName(host, partition));
+    for (let visit = 1; visit < 16_384; visit += 1) table.host(`h${visit}.example`);
+    const { circuit, cooldown } = table.ownersOf(host, "/", partition);
+    assert.equal(circuit, known);
+    for (const unit of [circuit, cooldown]) assert.equal(table.get(unit.name), unit);
+  }
 });
 
 test("failed hosts that are not called for an hour are evicted", async () => {
@@ -94,6 +111,25 @@ test("invalid options are a ConfigError that names each path", () => {
       return true;
     },
   );
+});
+
+test("the key of a partition, with or without a tier, is denied as its calls are", () => {
+  const other = "other.example";
+  const { registry, answer } = setUp({ ...plain, hosts: { [host]: { per: "partition" } } });
+  const denialOf = (name: string, partition: string) =>
+    breakersOf(registry).denialOfKey(partitionName(name, partition), "metadata")?.reason;
+  answer(429, {}, 60_000);
+  assert.deepEqual(
+    [denialOf(host, "a"), denialOf(`${host} with key`, "a")],
+    [undefined, undefined],
+    "a Retry-After without a partition is for calls without one",
+  );
+  answer(429, { partition: "a" }, 60_000);
+  assert.deepEqual([denialOf(`${host} with key`, "a"), denialOf(`${host} with key`, "b")], ["retry-after", undefined]);
+  registry.open(host, 90, "pause");
+  assert.deepEqual([denialOf(`${host} with key`, "a"), denialOf(host, "b")], ["cli-open:pause", "cli-open:pause"]);
+  for (let call = 0; call < 5; call += 1) answer(503, { host: other, partition: "a" });
+  assert.equal(denialOf(`${other} with key`, "a"), "failures", "circuits of this host are not split by partition");
 });
 
 test("a host that is in shadow mode, or belongs to a service, after a reload is judged by it at the next call", async () => {

@@ -27,9 +27,8 @@ export class BreakerTable {
   readonly #onChange: OnCircuitChange;
   readonly #hosts: EvictingMap<HostBreaker>;
   #hasPartitions = false;
-  #hostsAdded = 0;
-  /** The last call and its units. */
-  #last: { readonly text: string; readonly path: string | undefined; readonly units: CallUnits } | undefined;
+  /** The last call and its owners. */
+  #last: { readonly text: string; readonly path: string | undefined; readonly owners: CallOwners } | undefined;
   readonly #resolvers = new EvictingMap<CircuitHolder>(circuit => circuit.isFresh, KEPT_RESOLVERS);
 
   constructor(policies: BreakerPolicies, time: Time, onChange: OnCircuitChange) {
@@ -71,50 +70,52 @@ export class BreakerTable {
   }
 
   /** The hosts and services that decide about a call, created on first use. */
-  unitsOf(text: string, path?: string, partition?: string): CallUnits {
-    if (partition !== undefined) return this.#findUnits(text, path, partition);
-    const sole = this.#hosts.get(text)?.soleUnits;
+  ownersOf(text: string, path?: string, partition?: string): CallOwners {
+    if (partition !== undefined) return this.#findOwners(text, path, partition);
+    const sole = this.#hosts.get(text)?.soleOwners;
     if (sole !== undefined) return sole;
-    // Calls to one host often follow each other. `#last` is cleared when a host is added or evicted, and by a reload.
+    // Calls to one host often follow each other. `#last` is cleared by a reload, and when a host is added, because that
+    // may evict another one.
     const last = this.#last;
-    if (last !== undefined && last.text === text && last.path === path) return last.units;
-    const hostsAdded = this.#hostsAdded;
-    const units = this.#findUnits(text, path, undefined);
-    // If two hosts were added, the second may have evicted the first: `#last` would keep an evicted host.
-    if (this.#hostsAdded === hostsAdded) this.#last = { text, path, units };
-    return units;
+    if (last !== undefined && last.text === text && last.path === path) return last.owners;
+    const owners = this.#findOwners(text, path, undefined);
+    this.#last = { text, path, owners };
+    return owners;
   }
 
-  #findUnits(text: string, path: string | undefined, partition: string | undefined): CallUnits {
+  #findOwners(text: string, path: string | undefined, partition: string | undefined): CallOwners {
     const route = this.#policies.route(text, path);
     const { host, circuit: circuitName, cooldown: cooldownName } = route;
     if (partition !== undefined && this.#policies.isPerPartition(circuitName))
-      return this.#partitionUnitsOf(route, partition);
-    const circuit = this.#hosts.get(circuitName) ?? this.#add(circuitName);
-    const cooldown =
-      cooldownName === circuitName ? circuit : (this.#hosts.get(cooldownName) ?? this.#add(cooldownName));
-    const isUnit = host === circuitName || host === cooldownName;
+      return this.#partitionOwnersOf(route, partition);
+    const { circuit, cooldown } = this.#circuitAndCooldown(circuitName, cooldownName);
+    const isOwner = host === circuitName || host === cooldownName;
     const isShadow = this.#policies.isShadow(circuitName);
-    const own = isUnit ? undefined : this.#hosts.get(host);
-    const units = { circuit, cooldown, host: own, common: NO_COMMON_UNITS, isShadow };
-    if (circuit === cooldown && host === circuitName && !this.#policies.hasPaths(text)) circuit.soleUnits = units;
-    return units;
+    const own = isOwner ? undefined : this.#hosts.get(host);
+    const owners = { circuit, cooldown, host: own, common: NO_COMMON_OWNERS, isShadow };
+    if (circuit === cooldown && host === circuitName && !this.#policies.hasPaths(text)) circuit.soleOwners = owners;
+    return owners;
   }
 
-  #partitionUnitsOf({ host, circuit, cooldown }: BreakerRoute, partition: string): CallUnits {
+  #partitionOwnersOf({ host, circuit, cooldown }: BreakerRoute, partition: string): CallOwners {
     const common = [...new Set([host, circuit, cooldown])].flatMap(name => this.#hosts.get(name) ?? []);
     const isShadow = this.#policies.isShadow(circuit);
-    return {
-      circuit: this.host(partitionName(circuit, partition)),
-      cooldown: this.host(partitionName(cooldown, partition)),
-      host: undefined,
-      common,
-      isShadow,
-    };
+    const own = this.#circuitAndCooldown(partitionName(circuit, partition), partitionName(cooldown, partition));
+    return { ...own, host: undefined, common, isShadow };
+  }
+
+  /** By their canonical names, created on first use. */
+  #circuitAndCooldown(circuitName: string, cooldownName: string): Pick<CallOwners, "circuit" | "cooldown"> {
+    const circuit = this.#hosts.get(circuitName) ?? this.#add(circuitName);
+    if (cooldownName === circuitName) return { circuit, cooldown: circuit };
+    const cooldown = this.#hosts.get(cooldownName) ?? this.#add(cooldownName);
+    // Adding the second may have evicted the first. Its calls would be counted on a host that is not in the table.
+    if (this.#hosts.get(circuitName) === undefined) this.#hosts.restore(circuitName, circuit);
+    return { circuit, cooldown };
   }
 
   /** The names of everything that may deny a call, except its resolver. */
-  unitNamesOf({ host: text, path, partition }: PartitionedCall): readonly string[] {
+  ownerNamesOf({ host: text, path, partition }: PartitionedCall): readonly string[] {
     const { host, circuit, cooldown } = this.#policies.route(text, path);
     const names = [host];
     if (circuit !== host) names.push(circuit);
@@ -127,43 +128,49 @@ export class BreakerTable {
   }
 
   /**
-   * For a rate-limit key. `names`: the key itself, then the hosts and services that decide about its calls. `circuit`:
-   * the host or service with the circuits of its calls. A key may have a tier or a partition, or be a host of a service
-   * with `per_host`.
+   * For a rate-limit key. `names`: the key without its tier, then the hosts and services that decide about its calls.
+   * `circuit`: the host or service with the circuits of its calls. A key may have a tier or a partition, or be a host
+   * of a service with `per_host`.
    */
-  unitNamesOfKey(key: string): { readonly names: readonly string[]; readonly circuit: string } {
+  ownerNamesOfKey(key: string): { readonly names: readonly string[]; readonly circuit: string } {
     const partition = key.slice(commonName(key).length);
     const common = withoutTier(commonName(key));
     const colon = isServiceName(common) ? common.indexOf(":") : -1;
+    const inPartition = (name: string) => (this.#policies.isPerPartition(name) ? `${name}${partition}` : name);
     if (isServiceName(common) && colon < 0)
-      return { names: [...new Set([`${common}${partition}`, common])], circuit: `${common}${partition}` };
+      return { names: [...new Set([`${common}${partition}`, common])], circuit: inPartition(common) };
     const [text = "", ...path] = common.slice(colon + 1).split("/");
     const { host, circuit, cooldown } = this.#policies.route(
       text,
       path.length === 0 ? undefined : `/${path.join("/")}`,
     );
-    const owner = `${circuit}${partition}`;
-    return { names: [...new Set([`${common}${partition}`, owner, circuit, cooldown, host])], circuit: owner };
+    const owner = inPartition(circuit);
+    // The setting of the circuit decides for the cooldown too.
+    const cooldownOwner = owner === circuit ? cooldown : `${cooldown}${partition}`;
+    const names = new Set([`${common}${partition}`, owner, cooldownOwner, circuit, cooldown, host]);
+    return { names: [...names], circuit: owner };
   }
 
   /** The partitions of a host or service in the table. All hosts are searched if the table has any partition. */
   partitionsOf(text: string): readonly HostBreaker[] {
-    if (!this.#hasPartitions) return NO_COMMON_UNITS;
+    if (!this.#hasPartitions) return NO_COMMON_OWNERS;
     const common = canonicalName(text);
     return [...this.#hosts.values()].filter(({ name }) => nameWithoutPartition(name) === common);
   }
 
-  /** If a call of circuit owner `name` starts a cooldown: the host or service that gets it, if it is in the table. */
-  cooldownUnitOf(name: string): HostBreaker | undefined {
+  /**
+   * The host or service that is in cooldown after a call of the circuit owner `name` starts one. Undefined if it is not
+   * in the table.
+   */
+  cooldownOwnerOf(name: string): HostBreaker | undefined {
     const common = commonName(name);
-    const unit = isServiceName(common) ? common : this.#policies.route(common).cooldown;
-    return this.#hosts.get(`${unit}${name.slice(common.length)}`);
+    const owner = isServiceName(common) ? common : this.#policies.route(common).cooldown;
+    return this.#hosts.get(`${owner}${name.slice(common.length)}`);
   }
 
   #add(name: string): HostBreaker {
     const host = new HostBreaker(name);
     this.#last = undefined;
-    this.#hostsAdded += 1;
     this.#hosts.add(name, host);
     this.#hasPartitions ||= nameWithoutPartition(name) !== undefined;
     return host;
@@ -198,7 +205,7 @@ export class BreakerTable {
   reload(policies: BreakerPolicies): void {
     this.#policies = policies;
     this.#last = undefined;
-    for (const host of this.#hosts.values()) host.soleUnits = undefined;
+    for (const host of this.#hosts.values()) host.soleOwners = undefined;
     for (const circuit of this.circuits()) {
       const { host, role, resolver } = circuit.name;
       if (resolver !== undefined) circuit.policy = policies.resolver(resolver);
@@ -214,7 +221,7 @@ function canonicalName(text: string): string {
 }
 
 /** The hosts and services whose breaker state decides about a call. Most calls have one: their host. */
-export interface CallUnits {
+export interface CallOwners {
   /** The owner of the call's circuits: a host or a service. */
   readonly circuit: HostBreaker;
   /** The host or service that is in cooldown if the answer to the call starts one. */
@@ -228,15 +235,15 @@ export interface CallUnits {
 }
 
 /** For calls that belong to no partition. */
-const NO_COMMON_UNITS: readonly HostBreaker[] = [];
+const NO_COMMON_OWNERS: readonly HostBreaker[] = [];
 
-/** All hosts and services whose cooldown may block a call: its units, and `common` for a call of a partition. */
-export function allUnits(units: CallUnits): readonly HostBreaker[] {
-  return units.common.length === 0 ? distinctUnits(units) : [...distinctUnits(units), ...units.common];
+/** All hosts and services whose cooldown may block a call: its owners, and `common` for a call of a partition. */
+export function allOwners(owners: CallOwners): readonly HostBreaker[] {
+  return owners.common.length === 0 ? distinctOwners(owners) : [...distinctOwners(owners), ...owners.common];
 }
 
-/** Each unit once. */
-export function distinctUnits({ circuit, cooldown, host }: CallUnits): readonly HostBreaker[] {
-  const units = circuit === cooldown ? [circuit] : [circuit, cooldown];
-  return host === undefined ? units : [...units, host];
+/** Each owner once. */
+export function distinctOwners({ circuit, cooldown, host }: CallOwners): readonly HostBreaker[] {
+  const owners = circuit === cooldown ? [circuit] : [circuit, cooldown];
+  return host === undefined ? owners : [...owners, host];
 }

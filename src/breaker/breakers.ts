@@ -3,18 +3,18 @@ import type { Circuit } from "../core/breaker/circuit.ts";
 import type { ThrottleRule } from "../core/breaker/throttle-rule.ts";
 import type { Constraint } from "../errors.ts";
 import type { BreakerPolicies } from "../policy/breaker-policy.ts";
-import { commonName } from "../policy/partition-name.ts";
+import { commonName, nameWithoutPartition } from "../policy/partition-name.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange, ChangeOrigin, ProbePermissions } from "./breaker-change.ts";
 import { BreakerEmitter } from "./breaker-emitter.ts";
-import { allUnits, BreakerTable, type CallUnits } from "./breaker-table.ts";
+import { allOwners, BreakerTable, type CallOwners } from "./breaker-table.ts";
 import { CallSettler } from "./call-settler.ts";
 import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import { CooldownEvents } from "./cooldown-events.ts";
 import { CooldownStarter, reasonText } from "./cooldowns.ts";
 import { type Denial, denialOf, holdDenialOf, isStopped, mayHaveCooldown, probeDenialOf } from "./denial.ts";
-import type { HostBreaker } from "./host-breaker.ts";
+import { HostBreaker } from "./host-breaker.ts";
 import { type OrderRequest, Orders, type OrderTarget } from "./orders.ts";
 import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";
 import { NO_RAMP_UPS, type RampUp, RampUps, rampUpsOf } from "./ramp-up.ts";
@@ -45,7 +45,7 @@ export interface AllowRequest {
 
 /** A request, and the hosts, services and circuits that decide about it. */
 interface CheckedRequest {
-  readonly units: CallUnits;
+  readonly owners: CallOwners;
   readonly role: Role;
   readonly circuit: CircuitHolder;
   readonly resolverCircuit: CircuitHolder | undefined;
@@ -53,7 +53,7 @@ interface CheckedRequest {
 }
 
 /** A host or service that an operator holds. */
-export interface HeldUnit {
+export interface HeldOwner {
   readonly target: string;
   readonly reason: string;
   readonly remainingMs: number;
@@ -136,41 +136,41 @@ export class Breakers implements PermitOwner {
     if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY)) {
       throw new RangeError(`timeoutMs must be a finite number greater than 0, got ${timeoutMs}`);
     }
-    const units = this.table.unitsOf(request.host, request.path, request.partition);
-    const circuit = this.table.circuit(units.circuit, role);
+    const owners = this.table.ownersOf(request.host, request.path, request.partition);
+    const circuit = this.table.circuit(owners.circuit, role);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
     const isPlain =
-      !mayHaveCooldown(units) && circuit.isFresh && (resolverCircuit === undefined || resolverCircuit.isFresh);
+      !mayHaveCooldown(owners) && circuit.isFresh && (resolverCircuit === undefined || resolverCircuit.isFresh);
     return isPlain && this.table.policies.rollingWindow.slowCalls === undefined
-      ? this.#allowPlain(units, role, circuit, resolverCircuit)
-      : this.#allow(request, { units, role, circuit, resolverCircuit, timeoutMs }, probes);
+      ? this.#allowPlain(owners, role, circuit, resolverCircuit)
+      : this.#allow(request, { owners, role, circuit, resolverCircuit, timeoutMs }, probes);
   }
 
   /** Nothing can deny the call. Nearly every call ends here, and does not even read the clock. */
-  #allowPlain(units: CallUnits, role: Role, circuit: CircuitHolder, resolver: CircuitHolder | undefined): Permit {
-    const { circuit: host, cooldown } = units;
+  #allowPlain(owners: CallOwners, role: Role, circuit: CircuitHolder, resolver: CircuitHolder | undefined): Permit {
+    const { circuit: host, cooldown } = owners;
     host.usedUs = undefined;
     cooldown.usedUs = undefined;
     if (this.emitter.hasListener("breaker_before_call"))
       this.emitter.beforeCall(host.name, role, resolver?.name.resolver, "closed", undefined);
-    const number = this.#countPermit(units);
-    return new Permit(this, number, units, role, circuit.passed, resolver?.passed, undefined, NO_RAMP_UPS, 0);
+    const number = this.#countPermit(owners);
+    return new Permit(this, number, owners, role, circuit.passed, resolver?.passed, undefined, NO_RAMP_UPS, 0);
   }
 
   #allow(
     request: AllowRequest,
-    { units, role, circuit, resolverCircuit, timeoutMs }: CheckedRequest,
+    { owners, role, circuit, resolverCircuit, timeoutMs }: CheckedRequest,
     probes: ProbePermissions | undefined,
   ): Permit | Denial {
     const nowUs = this.#time.monotonicUs();
-    const { circuit: host, cooldown: cooldownHost } = units;
+    const { circuit: host, cooldown: cooldownHost } = owners;
     host.usedUs = nowUs;
     cooldownHost.usedUs = nowUs;
-    const { isShadow } = units;
-    const held = isShadow ? holdDenialOf(units, role, nowUs) : undefined;
+    const { isShadow } = owners;
+    const held = isShadow ? holdDenialOf(owners, role, nowUs) : undefined;
     if (held !== undefined) return held;
     const denial =
-      denialOf(units, role, circuit, resolverCircuit, nowUs) ??
+      denialOf(owners, role, circuit, resolverCircuit, nowUs) ??
       (probes && probeDenialOf(probes, host, role, [circuit, resolverCircuit], nowUs));
     // No event before the peers have answered: the call is tried again then.
     if (denial?.isProbePending && !isShadow) return denial;
@@ -180,21 +180,21 @@ export class Breakers implements PermitOwner {
     } else if (this.emitter.hasListener("breaker_before_call"))
       this.emitter.beforeCall(host.name, role, request.resolver, stateName(circuit.at(nowUs)), denial);
     if (denial !== undefined && !isShadow) return denial;
-    const number = this.#countPermit(units);
+    const number = this.#countPermit(owners);
     const expiresUs = nowUs + (timeoutMs + LEASE_MARGIN_MS) * 1000;
     const passed = this.#enterCircuit(circuit, nowUs, expiresUs, probes);
     const passedResolver = resolverCircuit && this.#enterCircuit(resolverCircuit, nowUs, expiresUs, probes);
-    const rampUps = isShadow || !mayHaveCooldown(units) ? NO_RAMP_UPS : rampUpsOf(allUnits(units), role);
+    const rampUps = isShadow || !mayHaveCooldown(owners) ? NO_RAMP_UPS : rampUpsOf(allOwners(owners), role);
     const isTrial = passed.isProbe || passedResolver?.isProbe || hasTrial(rampUps);
     for (const rampUp of rampUps) rampUp.enter({ id: number, sentUs: nowUs, expiresUs });
     const jitterMs = isTrial ? Math.floor(this.#random() * (this.table.policies.jitterMs + 1)) : 0;
     const isTimed = this.table.policies.rollingWindow.slowCalls !== undefined;
     const latency = isTimed ? { sentUs: nowUs + jitterMs * 1000, isCounted: false } : undefined;
-    return new Permit(this, number, units, role, passed, passedResolver, latency, rampUps, jitterMs);
+    return new Permit(this, number, owners, role, passed, passedResolver, latency, rampUps, jitterMs);
   }
 
   /** The number of the permit that is issued now. */
-  #countPermit({ circuit: host, cooldown }: CallUnits): number {
+  #countPermit({ circuit: host, cooldown }: CallOwners): number {
     this.#permitsIssued += 1;
     host.permits += 1;
     if (cooldown !== host) cooldown.permits += 1;
@@ -206,23 +206,23 @@ export class Breakers implements PermitOwner {
     { host, path, partition, role = "metadata", resolver }: AllowRequest,
     probes?: ProbePermissions,
   ): Denial | undefined {
-    const units = this.table.unitsOf(host, path, partition);
+    const owners = this.table.ownersOf(host, path, partition);
     const nowUs = this.#time.monotonicUs();
-    if (units.isShadow) return holdDenialOf(units, role, nowUs);
+    if (owners.isShadow) return holdDenialOf(owners, role, nowUs);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
-    const circuit = this.table.circuit(units.circuit, role);
+    const circuit = this.table.circuit(owners.circuit, role);
     return (
-      denialOf(units, role, circuit, resolverCircuit, nowUs) ??
-      (probes && probeDenialOf(probes, units.circuit, role, [circuit, resolverCircuit], nowUs))
+      denialOf(owners, role, circuit, resolverCircuit, nowUs) ??
+      (probes && probeDenialOf(probes, owners.circuit, role, [circuit, resolverCircuit], nowUs))
     );
   }
 
   /** Whether a trial call that waits for its jitter must not be sent: a cooldown or an order has begun meanwhile. */
   isStopped({ host, path, partition, role = "metadata", resolver }: AllowRequest): boolean {
-    const units = this.table.unitsOf(host, path, partition);
+    const owners = this.table.ownersOf(host, path, partition);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
-    const circuits = [this.table.circuit(units.circuit, role), resolverCircuit];
-    return isStopped(units, role, circuits, this.#time.monotonicUs());
+    const circuits = [this.table.circuit(owners.circuit, role), resolverCircuit];
+    return isStopped(owners, role, circuits, this.#time.monotonicUs());
   }
 
   /** The rules that recognise throttles in the responses of a request. */
@@ -237,34 +237,29 @@ export class Breakers implements PermitOwner {
    */
   denialOfKey(key: string, role: Role): Denial | undefined {
     const { table } = this;
-    const { names, circuit: circuitName } = table.unitNamesOfKey(key);
-    const [circuit, cooldown = circuit, host, ...common] = names.flatMap(name => table.get(name) ?? []);
-    if (circuit === undefined || cooldown === undefined) return undefined;
+    const { names, circuit: circuitName } = table.ownerNamesOfKey(key);
+    const known = names.flatMap(name => table.get(name) ?? []);
+    if (known.length === 0) return undefined;
     const nowUs = this.#time.monotonicUs();
     const isShadow = table.policies.isShadow(commonName(circuitName));
+    const isPartition = nameWithoutPartition(circuitName) !== undefined;
+    const own = known.filter(({ name }) => !isPartition || nameWithoutPartition(name) !== undefined);
+    const [circuit = new HostBreaker(circuitName), cooldown = circuit, host, ...others] = own;
     // For a partition, only operators' orders for its host or service without the partition apply.
-    const isPartition = circuit.name === key && commonName(key) !== key;
-    const units = isPartition
-      ? {
-          circuit,
-          cooldown: circuit,
-          host: undefined,
-          common: [cooldown, ...(host ? [host] : []), ...common],
-          isShadow,
-        }
-      : { circuit, cooldown, host, common, isShadow };
-    if (isShadow) return holdDenialOf(units, role, nowUs);
-    return denialOf(units, role, table.get(circuitName)?.circuits[role], undefined, nowUs);
+    const common = [...others, ...known.filter(owner => !own.includes(owner))];
+    const owners = { circuit, cooldown, host, common, isShadow };
+    if (isShadow) return holdDenialOf(owners, role, nowUs);
+    return denialOf(owners, role, table.get(circuitName)?.circuits[role], undefined, nowUs);
   }
 
   /** The hosts and services that an operator holds in this role, for tables. */
-  holds(role: Role): readonly HeldUnit[] {
+  holds(role: Role): readonly HeldOwner[] {
     const nowUs = this.#time.monotonicUs();
-    return Array.from(this.table.hosts()).flatMap(unit => {
-      const hold = unit.holdAt(role, nowUs);
+    return Array.from(this.table.hosts()).flatMap(owner => {
+      const hold = owner.holdAt(role, nowUs);
       if (hold === undefined) return [];
       const remainingMs = Math.ceil((hold.untilUs - nowUs) / 1000);
-      return [{ target: unit.name, reason: reasonText(hold.reason), remainingMs }];
+      return [{ target: owner.name, reason: reasonText(hold.reason), remainingMs }];
     });
   }
 
@@ -285,10 +280,10 @@ export class Breakers implements PermitOwner {
 
   settleWithoutPermit(request: AllowRequest, result: CallResult): void {
     const { host, path, partition, role = "metadata", resolver } = request;
-    const units = this.table.unitsOf(host, path, partition);
-    const circuit = this.table.circuit(units.circuit, role);
+    const owners = this.table.ownersOf(host, path, partition);
+    const circuit = this.table.circuit(owners.circuit, role);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
-    this.#settler.settleWithoutPermit(units, role, { circuit, resolver: resolverCircuit }, result);
+    this.#settler.settleWithoutPermit(owners, role, { circuit, resolver: resolverCircuit }, result);
     this.#wakeIfChanged();
   }
 
@@ -341,7 +336,7 @@ export class Breakers implements PermitOwner {
     this.emitter.changed(holder, old, now, { nowUs, lastRateDelayMs: known?.lastRateDelayMs, origin });
     // The failures of an outage that is over must not start a rolling-window cooldown.
     if (host !== undefined && old.kind === "half-open" && now.kind === "closed")
-      this.table.cooldownUnitOf(host)?.clearFailures();
+      this.table.cooldownOwnerOf(host)?.clearFailures();
   }
 
   #record(change: BreakerChange): void {

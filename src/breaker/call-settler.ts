@@ -4,7 +4,7 @@ import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange } from "./breaker-change.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
-import type { CallUnits } from "./breaker-table.ts";
+import type { CallOwners } from "./breaker-table.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { CooldownStarter } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
@@ -68,7 +68,7 @@ export class CallSettler implements PermitOwner {
    * flight, and as older than every cooldown.
    */
   settleWithoutPermit(
-    { circuit: host, cooldown: cooldownHost }: CallUnits,
+    { circuit: host, cooldown: cooldownHost }: CallOwners,
     role: Role,
     circuits: { readonly circuit: CircuitHolder; readonly resolver: CircuitHolder | undefined },
     result: CallResult,

@@ -21,7 +21,7 @@ import type { ChangeOrigin } from "./breaker-change.ts";
 import type { CircuitName, CircuitState } from "./breaker-events.ts";
 import type { PassedCircuit } from "./permit.ts";
 
-/** Called after each change: of the state, or of the probes in flight. */
+/** Called after each change of the state or of its counts, and when a probe ends. Not called when a probe is sent. */
 export type OnCircuitChange = (holder: CircuitHolder, old: Circuit, origin: ChangeOrigin) => void;
 
 /** An operator has opened one circuit. */
@@ -35,7 +35,9 @@ export class CircuitHolder {
   readonly name: CircuitName;
   /** Replaced by a reload; the state stays. */
   policy: CircuitPolicy;
-  /** The peers have counted failures of this circuit, which the next success resets. */
+  /**
+   * The shared record may count failures of this circuit, of this process or of peers. The next success resets them.
+   */
   hasSharedFailures = false;
   readonly #onChange: OnCircuitChange;
   #circuit: Circuit = CLOSED;

@@ -3,7 +3,7 @@ import { BreakerOpenError, type Constraint, HOLD, type OpenReason, PROBE_IN_FLIG
 import type { Role } from "../policy/roles.ts";
 import type { Blocker, ProbePermissions } from "./breaker-change.ts";
 import type { CircuitState } from "./breaker-events.ts";
-import { allUnits, type CallUnits, distinctUnits } from "./breaker-table.ts";
+import { allOwners, type CallOwners, distinctOwners } from "./breaker-table.ts";
 import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import { type Cooldown, reasonText } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
@@ -124,32 +124,36 @@ export class Denial implements BreakerDenial {
   }
 }
 
-/** False if no cooldown or hold of the call's units was ever set. Then none of them needs to be checked. */
-export function mayHaveCooldown({ circuit, cooldown, host, common }: CallUnits): boolean {
+/** False if no cooldown or hold of the call's owners was ever set. Then none of them needs to be checked. */
+export function mayHaveCooldown({ circuit, cooldown, host, common }: CallOwners): boolean {
   return (
     circuit.mayHaveCooldown ||
     cooldown.mayHaveCooldown ||
     host?.mayHaveCooldown === true ||
-    common.some(unit => unit.mayHaveCooldown)
+    common.some(owner => owner.mayHaveCooldown)
   );
 }
 
 /** The cooldown or circuit of this process that denies a call. If several do, the one that ends last. */
 export function denialOf(
-  units: CallUnits,
+  owners: CallOwners,
   role: Role,
   circuit: CircuitHolder | undefined,
   resolver: CircuitHolder | undefined,
   nowUs: number,
 ): Denial | undefined {
   // Nearly every call ends here, and nothing is allocated for it.
-  if (!mayHaveCooldown(units) && circuit?.admits(nowUs) !== false && (resolver === undefined || resolver.admits(nowUs)))
+  if (
+    !mayHaveCooldown(owners) &&
+    circuit?.admits(nowUs) !== false &&
+    (resolver === undefined || resolver.admits(nowUs))
+  )
     return undefined;
-  return lastDenial(units, role, circuit, resolver, nowUs);
+  return lastDenial(owners, role, circuit, resolver, nowUs);
 }
 
 function lastDenial(
-  units: CallUnits,
+  owners: CallOwners,
   role: Role,
   circuit: CircuitHolder | undefined,
   resolver: CircuitHolder | undefined,
@@ -158,33 +162,35 @@ function lastDenial(
   const circuitAdmits = circuit === undefined || circuit.admits(nowUs);
   const resolverAdmits = resolver === undefined || resolver.admits(nowUs);
   // Most denials end here.
-  if (resolverAdmits && circuit !== undefined && !mayHaveCooldown(units))
-    return lastOf(circuitDenials(circuit, units, role, nowUs));
+  if (resolverAdmits && circuit !== undefined && !mayHaveCooldown(owners))
+    return lastOf(circuitDenials(circuit, owners, role, nowUs));
   const found: Denial[] = [];
   const addCooldown = (blocker: HostBreaker, cooldown: Cooldown | undefined) => {
     if (cooldown === undefined) return;
     const { reason, untilUs, lastFailure } = cooldown;
     found.push(new Denial({ host: blocker.name, role, reason, state: "open", untilUs, blocker, lastFailure }, nowUs));
   };
-  for (const unit of distinctUnits(units)) addCooldown(unit, unit.cooldownAt(nowUs));
-  for (const unit of units.common) addCooldown(unit, unit.orderAt(nowUs));
-  const held = holdDenialOf(units, role, nowUs);
+  for (const owner of distinctOwners(owners)) addCooldown(owner, owner.cooldownAt(nowUs));
+  for (const owner of owners.common) addCooldown(owner, owner.orderAt(nowUs));
+  for (const { owner, blocker, order } of roleOrdersOf(owners, role, nowUs))
+    found.push(new Denial({ host: owner.name, role, ...order, state: "open", blocker }, nowUs));
+  const held = holdDenialOf(owners, role, nowUs);
   if (held !== undefined) found.push(held);
-  for (const unit of found.length === 0 ? allUnits(units) : []) {
-    const blocker = unit.rampUp(role);
+  for (const owner of found.length === 0 ? allOwners(owners) : []) {
+    const blocker = owner.rampUp(role);
     if (blocker === undefined || blocker.admits(nowUs)) continue;
     const calls = blocker.calls(nowUs);
     const times = { untilUs: firstLeaseEndUs(calls), estimatedUs: estimatedEndUs(calls, nowUs) };
     const { reason } = blocker;
-    found.push(new Denial({ host: unit.name, role, reason, state: "half_open", ...times, blocker }, nowUs));
+    found.push(new Denial({ host: owner.name, role, reason, state: "half_open", ...times, blocker }, nowUs));
   }
-  if (circuit !== undefined && !circuitAdmits) found.push(...circuitDenials(circuit, units, role, nowUs));
-  if (resolver !== undefined && !resolverAdmits) found.push(...circuitDenials(resolver, units, role, nowUs));
+  if (circuit !== undefined && !circuitAdmits) found.push(...circuitDenials(circuit, owners, role, nowUs));
+  if (resolver !== undefined && !resolverAdmits) found.push(...circuitDenials(resolver, owners, role, nowUs));
   return lastOf(found);
 }
 
 /** The denials of a circuit that does not admit a call: by the order of an operator, by its state, or by both. */
-function circuitDenials(blocker: CircuitHolder, { circuit }: CallUnits, role: Role, nowUs: number): readonly Denial[] {
+function circuitDenials(blocker: CircuitHolder, { circuit }: CallOwners, role: Role, nowUs: number): readonly Denial[] {
   const host = circuit.name;
   const order = blocker.orderAt(nowUs);
   const at = blocker.at(nowUs);
@@ -201,6 +207,18 @@ function circuitDenials(blocker: CircuitHolder, { circuit }: CallUnits, role: Ro
   return ordered === undefined ? [denial] : [ordered, denial];
 }
 
+/**
+ * The operators' orders that open this role of a host or service of the call. They also apply if its circuits do not
+ * decide about the call: a host whose service has the circuits, or one whose partitions have their own.
+ */
+function roleOrdersOf(owners: CallOwners, role: Role, nowUs: number) {
+  return allOwners(owners).flatMap(owner => {
+    const blocker = owner.circuits[role];
+    const order = blocker?.orderAt(nowUs);
+    return blocker === undefined || order === undefined ? [] : [{ owner, blocker, order }];
+  });
+}
+
 /** The denial that ends last. */
 function lastOf(denials: readonly Denial[]): Denial | undefined {
   return denials.length < 2
@@ -210,25 +228,26 @@ function lastOf(denials: readonly Denial[]): Denial | undefined {
 
 /** Whether a cooldown or an order of an operator stops these calls, whatever the state of their circuits is. */
 export function isStopped(
-  units: CallUnits,
+  owners: CallOwners,
   role: Role,
   circuits: readonly (CircuitHolder | undefined)[],
   nowUs: number,
 ): boolean {
-  if (!units.isShadow) {
+  if (!owners.isShadow) {
     if (circuits.some(circuit => circuit?.orderAt(nowUs) !== undefined)) return true;
-    for (const unit of mayHaveCooldown(units) ? distinctUnits(units) : [])
-      if (unit.cooldownAt(nowUs) !== undefined) return true;
-    if (units.common.some(unit => unit.orderAt(nowUs) !== undefined)) return true;
+    for (const owner of mayHaveCooldown(owners) ? distinctOwners(owners) : [])
+      if (owner.cooldownAt(nowUs) !== undefined) return true;
+    if (owners.common.some(owner => owner.orderAt(nowUs) !== undefined)) return true;
+    if (mayHaveCooldown(owners) && roleOrdersOf(owners, role, nowUs).length > 0) return true;
   }
-  return holdDenialOf(units, role, nowUs) !== undefined;
+  return holdDenialOf(owners, role, nowUs) !== undefined;
 }
 
 /** The hold of an operator that denies a call: of several, the one that ends last. It is enforced in shadow mode too. */
-export function holdDenialOf(units: CallUnits, role: Role, nowUs: number): Denial | undefined {
-  if (!mayHaveCooldown(units)) return undefined;
+export function holdDenialOf(owners: CallOwners, role: Role, nowUs: number): Denial | undefined {
+  if (!mayHaveCooldown(owners)) return undefined;
   let last: Denial | undefined;
-  for (const blocker of allUnits(units)) {
+  for (const blocker of allOwners(owners)) {
     const hold = blocker.holdAt(role, nowUs);
     if (hold === undefined || (last !== undefined && last.untilUs >= hold.untilUs)) continue;
     last = new Denial({ host: blocker.name, role, ...hold, state: "open", blocker, isHold: true }, nowUs);

@@ -3,7 +3,7 @@ import { FailureWindow, ThrottleEvents } from "../core/breaker/failure-window.ts
 import { SlowCallWindow } from "../core/breaker/slow-call-window.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import { LIMIT_PARTS, type LimitPart, ROLES, type Role } from "../policy/roles.ts";
-import type { CallUnits } from "./breaker-table.ts";
+import type { CallOwners } from "./breaker-table.ts";
 import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
 import { type Cooldown, Cooldowns } from "./cooldowns.ts";
 import { NO_RAMP_UPS, RampUp } from "./ramp-up.ts";
@@ -30,10 +30,10 @@ export class HostBreaker {
   #holds: Partial<Record<Role, CircuitOrder>> | undefined;
   #limits: Partial<Record<LimitPart, OrderedLimit>> | undefined;
   /**
-   * The units of the calls to this host, if the host alone decides about all of them, whatever the path. Undefined if it
-   * does not, or if that is not known yet. Nearly every call needs only this.
+   * The owners of the calls to this host, if the host alone decides about all of them, whatever the path. Undefined if
+   * it does not, or if that is not known yet. Nearly every call needs only this.
    */
-  soleUnits: CallUnits | undefined = undefined;
+  soleOwners: CallOwners | undefined = undefined;
   /** Permits that are neither reported nor released. */
   permits = 0;
   /**

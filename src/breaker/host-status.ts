@@ -8,7 +8,7 @@ import type { ClockReading } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import type { CircuitState } from "./breaker-events.ts";
-import { type CircuitHolder, failuresOf, stateName } from "./circuit-holder.ts";
+import { type CircuitHolder, type CircuitOrder, failuresOf, stateName } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
 /** The circuit of one role of a host. */
@@ -70,6 +70,35 @@ export function hostStatusOf(
   };
 }
 
+/** Whether calls are sent, and why not and for how long. */
+type CallStatus = Pick<HostStatus, "state" | "reason" | "remainingMs">;
+
+/**
+ * What decides about calls in these roles: the cooldowns of `owners` (hosts and services), the circuits of
+ * `circuitOwner`, and operators' orders for the circuits of the others.
+ */
+export function callStatusOf(
+  owners: readonly HostBreaker[],
+  circuitOwner: HostBreaker | undefined,
+  roles: readonly Role[],
+  nowUs: number,
+): CallStatus {
+  const parts = owners.flatMap(owner => [
+    ...openUntil(owner.cooldownAt(nowUs), nowUs),
+    ...roles.flatMap((role): readonly CallStatus[] => {
+      const circuit = owner.circuits[role];
+      if (circuit === undefined) return [];
+      return owner === circuitOwner ? [circuitStatusOf(circuit, nowUs)] : openUntil(circuit.orderAt(nowUs), nowUs);
+    }),
+  ]);
+  return combinedStatus(parts, undefined);
+}
+
+function openUntil(order: CircuitOrder | undefined, nowUs: number): readonly CallStatus[] {
+  const remaining = remainingCooldown(order, nowUs);
+  return remaining === undefined ? [] : [{ state: "open", ...remaining }];
+}
+
 export function circuitStatusOf(holder: CircuitHolder, nowUs: number): Omit<RoleStatus, "role"> {
   const circuit = holder.at(nowUs);
   const order = holder.orderAt(nowUs);
@@ -108,6 +137,8 @@ export interface SharedBreakerStatus {
   readonly remainingMs: number;
   /** The part of `remainingMs` that is a cooldown, which applies to every role. */
   readonly cooldownMs: number;
+  /** Why it is in cooldown; undefined when it is not. */
+  readonly cooldownReason: string | undefined;
   readonly circuits: readonly SharedCircuitStatus[];
 }
 
@@ -169,6 +200,7 @@ export function combinedStatus<Reason extends string>(
   readonly reason: Reason | undefined;
   readonly remainingMs: number;
   readonly cooldownMs: number;
+  readonly cooldownReason: Reason | undefined;
 } {
   const parts = cooldown === undefined ? circuits : [{ state: "open" as const, ...cooldown }, ...circuits];
   const { state, reason, remainingMs } = parts.reduce(worseStatus, {
@@ -176,7 +208,7 @@ export function combinedStatus<Reason extends string>(
     reason: undefined,
     remainingMs: 0,
   });
-  return { state, reason, remainingMs, cooldownMs: cooldown?.remainingMs ?? 0 };
+  return { state, reason, remainingMs, cooldownMs: cooldown?.remainingMs ?? 0, cooldownReason: cooldown?.reason };
 }
 
 function remainingCooldown<Reason extends string>(

@@ -22,6 +22,15 @@ export type BreakerTarget = { readonly unit: string; readonly role?: Role | unde
 /** What any order is for. An order that changes limits can be for a total, which has no circuit. */
 export type OrderTarget = BreakerTarget | { readonly unit: string; readonly role?: LimitPart | undefined };
 
+/** A target, and the hosts and services that decide about the same calls. */
+export interface ResolvedTarget<Target extends OrderTarget = OrderTarget> {
+  readonly target: Target;
+  /** The other hosts and services whose circuits and cooldowns decide about its calls. */
+  readonly others: readonly string[];
+  /** The host or service whose circuits decide about its calls; undefined for a resolver. */
+  readonly circuitOwner: string | undefined;
+}
+
 /** An order as a program or a command gives it. */
 export type OrderRequest =
   | { readonly kind: "open"; readonly ms: number; readonly reason: OpenReason; readonly isReplacing: boolean }
@@ -33,6 +42,9 @@ export type OrderRequest =
   /** Changes the limits of a host or service for a while; the newest such order counts. Not for a resolver. */
   | ({ readonly kind: "set-limit"; readonly ms: number } & Omit<OrderedLimit, "untilUs">)
   | { readonly kind: "reset-limit"; readonly reason: string; readonly by: string };
+
+/** An order for circuits. */
+export type CircuitRequest = OrderRequest & { readonly kind: BreakerOrder["kind"] };
 
 /** An order for the rate limits of a host or service. Its circuits are not changed. */
 export type LimitRequest = OrderRequest & { readonly kind: RoleOrder["kind"] };
@@ -46,6 +58,27 @@ function circuitOfTarget(target: OrderTarget): string | undefined {
 export function circuitTarget(target: OrderTarget): BreakerTarget {
   if ("resolver" in target) return target;
   return { ...target, role: circuitRoleOf(target.unit, target.role) };
+}
+
+/** An order for a circuit, and the host, service or resolver that gets it. */
+export interface TargetOrder {
+  readonly target: BreakerTarget;
+  readonly request: OrderRequest;
+}
+
+/**
+ * The orders that carry out an order for a target, the one for the target itself last. An order to open is for the
+ * target alone. The others are also for its service, because a service that stays open would still refuse the calls.
+ */
+export function ordersForAll(
+  { target, others, circuitOwner }: ResolvedTarget<BreakerTarget>,
+  request: CircuitRequest,
+): readonly TargetOrder[] {
+  if ("resolver" in target || request.kind === "open") return [{ target, request }];
+  // No call passes the circuits of a host whose service has them: half-open, they would stay so.
+  const isHalfOpen = request.kind === "half-open" && target.unit === circuitOwner;
+  const own = isHalfOpen ? request : ({ kind: "close" } as const);
+  return [...others.map(unit => ({ target: { ...target, unit }, request })), { target, request: own }];
 }
 
 function circuitRoleOf(unit: string, role: LimitPart | undefined): Role | undefined {

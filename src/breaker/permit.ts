@@ -1,6 +1,6 @@
 import type { CallResult } from "../core/breaker/call-result.ts";
 import type { Role } from "../policy/roles.ts";
-import type { CallUnits } from "./breaker-table.ts";
+import type { CallOwners } from "./breaker-table.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { RampUp } from "./ramp-up.ts";
@@ -82,7 +82,7 @@ export class Permit implements BreakerPermit, IssuedCall {
   constructor(
     owner: PermitOwner,
     number: number,
-    { circuit: host, cooldown }: CallUnits,
+    { circuit: host, cooldown }: CallOwners,
     role: Role,
     circuit: PassedCircuit,
     resolver: PassedCircuit | undefined,

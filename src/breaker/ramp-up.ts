@@ -155,11 +155,11 @@ export class RampUps {
   }
 }
 
-/** The ramp-ups that a call with these units passes. Nearly always none, and nothing is allocated. */
-export function rampUpsOf(units: Iterable<HostBreaker>, role: Role): readonly RampUp[] {
+/** The ramp-ups that a call with these owners passes. Nearly always none, and nothing is allocated. */
+export function rampUpsOf(owners: Iterable<HostBreaker>, role: Role): readonly RampUp[] {
   let found: RampUp[] | undefined;
-  for (const unit of units) {
-    const rampUp = unit.mayHaveCooldown ? unit.rampUp(role) : undefined;
+  for (const owner of owners) {
+    const rampUp = owner.mayHaveCooldown ? owner.rampUp(role) : undefined;
     if (rampUp !== undefined && !found?.includes(rampUp)) found = [...(found ?? []), rampUp];
   }
   return found ?? NO_RAMP_UPS;

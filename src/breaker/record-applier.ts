@@ -188,7 +188,7 @@ export class RecordApplier {
     const isThrottled = counts !== undefined && counts.throttleSerial > (before.counts?.throttleSerial ?? 0);
     if (!isThrottled || counts.throttledProcess === processId || holder.name.host === undefined) return;
     // The throttles of our requests in flight are part of the same event (law B10).
-    this.#deps.table.cooldownUnitOf(holder.name.host)?.countThrottle(this.#deps.lastPermit());
+    this.#deps.table.cooldownOwnerOf(holder.name.host)?.countThrottle(this.#deps.lastPermit());
   }
 }
 

@@ -107,6 +107,33 @@ test("an operator can open one host of a service, or the service; closing a host
   assert.equal(isDenied("export.arxiv.org/api"), false);
 });
 
+test("an order to open one role applies also where the host or service named does not own the circuit", async () => {
+  const breakers = { hosts: { "export.arxiv.org": { fail_max: 1 }, "shared.example": { per: "partition" } } } as const;
+  const { registry, time, gate, entryOf } = await setUp({ breakers });
+  const denied = (request: Parameters<typeof registry.check>[0]) => registry.check(request)?.host;
+  const order = { kind: "open", ms: 60_000, reason: "cli-open:test", isReplacing: false } as const;
+  const open = (unit: string) => breakersOf(registry).giveOrder({ unit, role: "landing" }, order);
+  for (const [unit, request] of [
+    ["arxiv.org", { host: "arxiv.org", path: "/abs/1" }],
+    ["service arxiv", { host: "export.arxiv.org", path: "/api" }],
+    ["shared.example", { host: "shared.example", partition: "tenant" }],
+  ] as const) {
+    registry.allow({ ...request, role: "landing" }).release();
+    open(unit);
+    assert.equal(denied({ ...request, role: "landing" }), unit);
+    assert.equal(breakersOf(registry).isStopped({ ...request, role: "landing" }), true);
+    assert.throws(() => registry.allow({ ...request, role: "landing" }), /forced open/);
+    assert.equal(denied({ ...request, role: "metadata" }), undefined);
+    if (unit === "arxiv.org") assert.equal(denied({ host: "static.arxiv.org", role: "landing" }), undefined);
+    breakersOf(registry).giveOrder({ unit, role: "landing" }, { kind: "close" });
+    assert.equal(denied({ ...request, role: "landing" }), undefined);
+  }
+  open("arxiv.org");
+  const waiting = gate.enter({ ...entryOf("arxiv.org/abs/1"), role: "landing", maxWaitMs: 90_000 });
+  await time.advance(60_000);
+  (await waiting).release();
+});
+
 test("a Retry-After is capped by the documented penalty of the service", async () => {
   for (const [url, capS] of [
     ["api.osf.io/v2/nodes", 3600],

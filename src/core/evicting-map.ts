@@ -29,6 +29,11 @@ export class EvictingMap<Value> {
     this.#entries.set(key, value);
   }
 
+  /** Adds an entry that `add` of another one has just deleted. Deletes none. */
+  restore(key: string, value: Value): void {
+    this.#entries.set(key, value);
+  }
+
   delete(key: string): void {
     this.#entries.delete(key);
   }

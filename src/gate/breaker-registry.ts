@@ -1,5 +1,5 @@
 import type { BreakerEvent, CircuitState } from "../breaker/breaker-events.ts";
-import { distinctUnits } from "../breaker/breaker-table.ts";
+import { distinctOwners } from "../breaker/breaker-table.ts";
 import { type AllowRequest, Breakers } from "../breaker/breakers.ts";
 import { stateName } from "../breaker/circuit-holder.ts";
 import { operatorReason } from "../breaker/cooldowns.ts";
@@ -192,13 +192,13 @@ export class BreakerRegistry {
    * @param partition whose state it is, for hosts with `per: partition`. @default none
    */
   state(host: string, path?: string, partition?: string): HostStatus {
-    const [first, ...others] = this.#unitsOf(host, path, partition).map(unit => this.#hostStatusOf(unit));
+    const [first, ...others] = this.#ownersOf(host, path, partition).map(owner => this.#hostStatusOf(owner));
     return others.reduce(worseStatus, first ?? this.#hostStatusOf(new HostBreaker(host)));
   }
 
   /** State and remaining milliseconds only; cheap for hosts without failures. */
   briefState(host: string, path?: string, partition?: string): Pick<HostStatus, "state" | "remainingMs"> {
-    return this.#unitsOf(host, path, partition).every(isClosed) ? CLOSED_STATUS : this.state(host, path, partition);
+    return this.#ownersOf(host, path, partition).every(isClosed) ? CLOSED_STATUS : this.state(host, path, partition);
   }
 
   /** The state of the circuit of a resolver; `closed` for a resolver that was never used. */
@@ -209,17 +209,6 @@ export class BreakerRegistry {
   /** State of the circuit of a resolver, and why and for how long it is open. */
   resolverStatus(resolver: string): Pick<HostStatus, "state" | "reason" | "remainingMs"> {
     return circuitStatusOf(this.#breakers.table.resolver(resolver), this.#time.monotonicUs());
-  }
-
-  /**
-   * The state of a host or of `service <name>` by itself, without that of a service it belongs to. `cooldownMs` is the
-   * part of `remainingMs` that applies to every role.
-   */
-  unitStatus(name: string): HostStatus & { readonly cooldownMs: number } {
-    const nowUs = this.#time.monotonicUs();
-    const unit = this.#breakers.table.find(name) ?? new HostBreaker(name);
-    const untilUs = unit.cooldownAt(nowUs)?.untilUs ?? nowUs;
-    return { ...this.#hostStatusOf(unit), cooldownMs: Math.ceil((untilUs - nowUs) / 1000) };
   }
 
   /** Milliseconds until the host may be called again in every role; 0 if it may be called now. */
@@ -248,7 +237,7 @@ export class BreakerRegistry {
    * of the service that it belongs to, and closes the circuit of every role.
    */
   close(host: string): void {
-    for (const unit of this.#unitsOf(host)) this.#breakers.giveOrder({ unit: unit.name }, { kind: "close" });
+    for (const { name } of this.#ownersOf(host)) this.#breakers.giveOrder({ unit: name }, { kind: "close" });
   }
 
   /**
@@ -278,11 +267,11 @@ export class BreakerRegistry {
     return promise;
   }
 
-  /** The units of a host, or of a path of it; `service <name>` is a unit itself. */
-  #unitsOf(host: string, path?: string, partition?: string): readonly HostBreaker[] {
+  /** The owners of the circuits and cooldowns of a host, or of a path of it; `service <name>` is one itself. */
+  #ownersOf(host: string, path?: string, partition?: string): readonly HostBreaker[] {
     const { table } = this.#breakers;
     if (isServiceName(host)) return [table.find(host) ?? []].flat();
-    return distinctUnits(table.unitsOf(host, path, partition));
+    return distinctOwners(table.ownersOf(host, path, partition));
   }
 
   #hostStatusOf(host: HostBreaker): HostStatus {

@@ -1,4 +1,4 @@
-import type { Breakers, HeldUnit } from "../breaker/breakers.ts";
+import type { Breakers, HeldOwner } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
 import { decidedByText, explainRejection, RejectedError } from "../errors.ts";
@@ -360,10 +360,10 @@ export class Gate {
    * The hold to show for a key: of the key itself, of its service, or of a host whose requests the key of a service
    * counts.
    */
-  #holdOf({ name, role }: RoleBudget, held: ReadonlyMap<Role, readonly HeldUnit[]>): HeldUnit | undefined {
+  #holdOf({ name, role }: RoleBudget, held: ReadonlyMap<Role, readonly HeldOwner[]>): HeldOwner | undefined {
     const ofRole = held.get(role) ?? [];
     if (ofRole.length === 0) return undefined;
-    const names = this.#breakers?.table.unitNamesOfKey(name).names ?? [];
+    const names = this.#breakers?.table.ownerNamesOfKey(name).names ?? [];
     const matching = ofRole.filter(({ target }) => names.includes(target));
     const [longest] = matching.toSorted((a, b) => b.remainingMs - a.remainingMs);
     if (longest !== undefined || !isServiceName(name)) return longest;

@@ -18,8 +18,8 @@ import type { GateQueues } from "./gate-queues.ts";
  */
 const STORE_REPLY_MS = 5;
 /**
- * Computing the exact start of a late request visits each queued request. One judgement visits at most this many; the
- * other late requests are refused with the earliest start that is known.
+ * Computing the exact start of a group of late requests visits each queued request. After this number of visits, the
+ * requests of further groups are refused with the earliest start that is known. The first group is always computed.
  */
 const EXACT_WORK_MAX = 20_000;
 
@@ -102,7 +102,7 @@ export class WaitBounds {
     const exact = new Map<LateGroup, EstimatedStart>();
     for (const late of all) {
       const { waiter, group } = late;
-      // A listener of a refusal may have ended it.
+      // A listener that got the event of an earlier refusal may have ended this request.
       if (waiter.isOver || waiter.hasLeft) continue;
       if (exact.size < exactMax && !exact.has(group)) exact.set(group, this.#startOf(late, nowUs));
       this.#refuse(waiter, admission.rejectLate(waiter, nowUs, exact.get(group) ?? late));
@@ -153,7 +153,7 @@ export class WaitBounds {
     this.#deps.serve();
   }
 
-  /** The policy's bound of a request that a half-open circuit blocked is over. */
+  /** Called when the policy's bound of a request ends while a half-open circuit blocks the request. */
   #checkBlock(waiter: Waiter): void {
     const { gateQueues, breakers, admission, time } = this.#deps;
     waiter.timer = undefined;

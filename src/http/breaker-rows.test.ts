@@ -14,6 +14,7 @@ function status(name: string, known: Partial<SharedBreakerStatus> = {}): SharedB
     reason: undefined,
     remainingMs: 0,
     cooldownMs: 0,
+    cooldownReason: undefined,
     circuits: [],
     ...known,
   };
@@ -41,7 +42,13 @@ function counting(host: string, windowFailures: number, agoMs: number): RunningP
 }
 
 test("a cooldown has its end in UTC, and applies to all roles", () => {
-  const known = { state: "open", reason: "retry-after", remainingMs: 90_000, cooldownMs: 90_000 } as const;
+  const known = {
+    state: "open",
+    reason: "retry-after",
+    remainingMs: 90_000,
+    cooldownMs: 90_000,
+    cooldownReason: "retry-after",
+  } as const;
   const [row] = breakerRows([status("a.example", known)], [], NOW);
   assert.equal(row?.openUntil, "2026-01-01T12:01:30.000Z");
   assert.deepEqual(row?.roles, ["all"]);

@@ -54,7 +54,8 @@ function rowOf(status: SharedBreakerStatus, failures: number, wallMs: number): S
 }
 
 function closedStatus(name: string): SharedBreakerStatus {
-  return { kind: "host", name, state: "closed", reason: undefined, remainingMs: 0, cooldownMs: 0, circuits: [] };
+  const noCooldown = { cooldownMs: 0, cooldownReason: undefined };
+  return { kind: "host", name, state: "closed", reason: undefined, remainingMs: 0, ...noCooldown, circuits: [] };
 }
 
 function windowFailures(processes: readonly RunningProcess[]): ReadonlyMap<string, number> {

@@ -6,8 +6,11 @@ import type { Role } from "../policy/roles.ts";
 import { createHub } from "./create-hub.ts";
 
 async function hubAndServer(t: TestContext) {
-  const served = { status: 200 };
-  const { origin } = await serve(t, (_, response) => response.writeHead(served.status).end());
+  const served: { status: number; retryAfter?: string } = { status: 200 };
+  const { origin } = await serve(t, (_, response) => {
+    if (served.retryAfter !== undefined) response.setHeader("retry-after", served.retryAfter);
+    response.writeHead(served.status).end();
+  });
   const hub = await createHub({
     env: {},
     cache: false,
@@ -96,4 +99,53 @@ test("a wrong target or duration is a RangeError that names it", async t => {
   assert.throws(() => hub.breakers.open("127.0.0.1", { seconds: 1e11 }), /at most 31622400 \(a year\)/);
   assert.throws(() => hub.breakers.close("not a host"), /"not a host" is neither a host nor a URL/);
   assert.throws(() => hub.breakers.state("resolver:x:landing"), /one circuit for all roles/);
+});
+
+test("the state of a host that belongs to a service is what decides about its calls", async t => {
+  const { hub } = await hubAndServer(t);
+  hub.breakers.open("service:arxiv", { seconds: 60, reason: "quota" });
+  const { kind, name, state, reason } = hub.breakers.state("arxiv.example:landing");
+  assert.deepEqual([kind, name, state, reason], ["host", "arxiv.example", "open", "cli-open:quota"]);
+  assert.equal(hub.breakers.close("arxiv.example").state, "closed");
+  assert.equal(hub.breakers.open("arxiv.example:landing", { seconds: 60 }).state, "open");
+  assert.equal(hub.breakers.state("service:arxiv").state, "closed");
+});
+
+test("the state of one role has no values of another role", async t => {
+  const { hub, served, send } = await hubAndServer(t);
+  served.status = 429;
+  served.retryAfter = "5";
+  assert.equal(await send(), 429);
+  hub.breakers.open("127.0.0.1:artifact", { seconds: 600, reason: "artifacts" });
+  const metadata = hub.breakers.state("127.0.0.1:metadata");
+  assert.deepEqual([metadata.role, metadata.state, metadata.reason], ["metadata", "open", "retry-after"]);
+  assert.ok(metadata.remainingMs > 0 && metadata.remainingMs <= 5000, `${metadata.remainingMs}`);
+  const { state, reason } = hub.breakers.close("127.0.0.1:metadata");
+  assert.deepEqual([state, reason], ["open", "retry-after"], "an order for one role leaves the cooldown");
+  assert.equal(hub.breakers.state("127.0.0.1").reason, "cli-open:artifacts");
+});
+
+test("an order to close or half-open one role changes that role of the service alone", async t => {
+  const { hub } = await hubAndServer(t);
+  const states = (target: string) =>
+    (["metadata", "landing", "artifact"] as const).map(role => hub.breakers.state(`${target}:${role}`).state);
+  assert.equal(hub.breakers.halfOpen("arxiv.example:metadata").state, "half_open");
+  assert.deepEqual(states("service:arxiv"), ["half_open", "closed", "closed"]);
+  hub.breakers.open("service:arxiv:metadata", { seconds: 60 });
+  hub.breakers.open("service:arxiv:landing", { seconds: 60 });
+  assert.equal(hub.breakers.close("arxiv.example:metadata").state, "closed");
+  assert.deepEqual(states("service:arxiv"), ["closed", "open", "closed"]);
+  hub.breakers.open("service:arxiv", { seconds: 60 });
+  assert.equal(hub.breakers.halfOpen("arxiv.example:metadata").state, "open", "the cooldown stays");
+});
+
+test("a host whose service has the circuits does not stay half-open after the trial calls", async t => {
+  const { hub } = await hubAndServer(t);
+  hub.breakers.halfOpen("arxiv.example");
+  hub.breakers.close("service:arxiv");
+  assert.equal(hub.breakers.state("arxiv.example").state, "closed");
+  assert.deepEqual(
+    hub.breakers.list().filter(({ state }) => state !== "closed"),
+    [],
+  );
 });

@@ -1,12 +1,14 @@
 import type { CircuitState } from "../breaker/breaker-events.ts";
 import { operatorReason } from "../breaker/cooldowns.ts";
-import type { HostStatus, RoleStatus } from "../breaker/host-status.ts";
+import { callStatusOf, type HostStatus, type RoleStatus } from "../breaker/host-status.ts";
 import { orderMs } from "../breaker/order-seconds.ts";
-import type { BreakerTarget, OrderRequest } from "../breaker/orders.ts";
+import { type BreakerTarget, type CircuitRequest, ordersForAll, type ResolvedTarget } from "../breaker/orders.ts";
 import type { OpenReason } from "../errors.ts";
 import type { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { breakersOf } from "../gate/registry-breakers.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
+import { ROLES } from "../policy/roles.ts";
+import { serviceOfName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
 import { checkOrderOptions } from "./check-options.ts";
 import { circuitTargetOf } from "./hub-target.ts";
@@ -51,15 +53,25 @@ export interface HubBreakers {
    */
   open(target: string, options: OpenCircuitOptions): BreakerStatus;
   /**
-   * Closes the circuits: calls flow again. Cooldowns and failure counts are cleared; for a host, those of its service
-   * too.
+   * Closes the circuits of the target and clears their failure counts. Without a role, its cooldowns end too; with one,
+   * the cooldowns of the host or service stay and still refuse the calls. If a host belongs to a service, the same is
+   * done for the service.
    */
   close(target: string): BreakerStatus;
-  /** Makes a circuit half-open, also one that an order opened: the next calls are trial calls, and their results decide. */
+  /**
+   * Makes a circuit half-open, also one that an order opened: the next calls are trial calls, and their results decide.
+   * Cooldowns and the service of a host are treated as by `close`.
+   */
   halfOpen(target: string): BreakerStatus;
-  /** The state now. A target that was never called is closed. */
+  /**
+   * What decides about calls now: the circuits and cooldowns of the target and, for a host that belongs to a service,
+   * those of the service. A target that was never called is closed.
+   */
   state(target: string): BreakerStatus;
-  /** The state of every host, service and resolver in memory. Those without failures may be missing. */
+  /**
+   * The state of every host, service and resolver in memory, each by itself: a host without that of its service. Those
+   * without failures may be missing.
+   */
   list(): readonly BreakerStatus[];
 }
 
@@ -79,56 +91,66 @@ export class RegistryHubBreakers implements HubBreakers {
     checkOrderOptions(options, ["seconds", "reason", "replace"], "hub.breakers.open");
     const { seconds, reason = "operator", replace = false } = options;
     const ms = orderMs(seconds);
-    const { target } = circuitTargetOf(this.#policy(), text);
-    const order = { kind: "open", ms, reason: operatorReason(reason), isReplacing: replace } as const;
-    return this.#giveOrder([target], target, order);
+    return this.#giveOrder(text, { kind: "open", ms, reason: operatorReason(reason), isReplacing: replace });
   }
 
   close(text: string): BreakerStatus {
-    const { target, others } = circuitTargetOf(this.#policy(), text);
-    return this.#giveOrder([...others, target], target, { kind: "close" });
+    return this.#giveOrder(text, { kind: "close" });
   }
 
   halfOpen(text: string): BreakerStatus {
-    const { target, others } = circuitTargetOf(this.#policy(), text);
-    return this.#giveOrder([...others, target], target, { kind: "half-open" });
+    return this.#giveOrder(text, { kind: "half-open" });
   }
 
   state(text: string): BreakerStatus {
-    return this.#statusOf(circuitTargetOf(this.#policy(), text).target);
+    return this.#statusOf(circuitTargetOf(this.#policy(), text));
   }
 
   list(): readonly BreakerStatus[] {
     const { table } = breakersOf(this.#registry);
-    const resolvers = Array.from(table.resolverNames(), resolver => this.#statusOf({ resolver }));
+    const resolvers = Array.from(table.resolverNames(), resolver =>
+      this.#statusOf({ target: { resolver }, others: [], circuitOwner: undefined }),
+    );
     return [...Array.from(this.#registry.statuses(), toStatus), ...resolvers];
   }
 
-  #giveOrder(targets: readonly BreakerTarget[], target: BreakerTarget, order: OrderRequest): BreakerStatus {
-    for (const each of targets) breakersOf(this.#registry).giveOrder(each, order);
-    return this.#statusOf(target);
+  #giveOrder(text: string, order: CircuitRequest): BreakerStatus {
+    const found = circuitTargetOf(this.#policy(), text);
+    for (const { target, request } of ordersForAll(found, order)) breakersOf(this.#registry).giveOrder(target, request);
+    return this.#statusOf(found);
   }
 
-  #statusOf(target: BreakerTarget): BreakerStatus {
+  #statusOf({ target, others, circuitOwner }: ResolvedTarget<BreakerTarget>): BreakerStatus {
     if ("resolver" in target) {
-      const { state, reason, remainingMs } = this.#registry.resolverStatus(target.resolver);
-      const openUntilWallMs = remainingMs > 0 ? this.#time.wallMs() + remainingMs : undefined;
-      return { kind: "resolver", name: target.resolver, role: undefined, state, reason, remainingMs, openUntilWallMs };
+      const status = this.#registry.resolverStatus(target.resolver);
+      return this.#withDeadline({ kind: "resolver", name: target.resolver, role: undefined, ...status });
     }
-    const host = toStatus(this.#registry.unitStatus(target.unit));
-    if (target.role === undefined) return host;
-    const { roles, cooldownMs } = this.#registry.unitStatus(target.unit);
-    const circuit = roles.find(({ role }) => role === target.role);
-    // A cooldown of the host refuses every role.
-    if (cooldownMs > (circuit?.remainingMs ?? 0)) return { ...host, role: target.role };
-    const { state = "closed", reason, remainingMs = 0 } = circuit ?? {};
+    const { table } = breakersOf(this.#registry);
+    const owners = [target.unit, ...others].flatMap(name => table.find(name) ?? []);
+    const owner = owners.find(({ name }) => name === circuitOwner);
+    const roles = target.role === undefined ? ROLES : [target.role];
+    const status = callStatusOf(owners, owner, roles, this.#time.monotonicUs());
+    return this.#withDeadline({ ...kindAndName(target.unit), role: target.role, ...status });
+  }
+
+  #withDeadline({
+    kind,
+    name,
+    role,
+    state,
+    reason,
+    remainingMs,
+  }: Omit<BreakerStatus, "openUntilWallMs">): BreakerStatus {
     const openUntilWallMs = remainingMs > 0 ? this.#time.wallMs() + remainingMs : undefined;
-    return { ...host, role: target.role, state, reason, remainingMs, openUntilWallMs };
+    return { kind, name, role, state, reason, remainingMs, openUntilWallMs };
   }
 }
 
 function toStatus({ host, state, reason, remainingMs, openUntilWallMs }: HostStatus): BreakerStatus {
-  const service = /^service (.+)$/.exec(host)?.[1];
-  const kind = service === undefined ? "host" : "service";
-  return { kind, name: service ?? host, role: undefined, state, reason, remainingMs, openUntilWallMs };
+  return { ...kindAndName(host), role: undefined, state, reason, remainingMs, openUntilWallMs };
+}
+
+function kindAndName(unit: string): Pick<BreakerStatus, "kind" | "name"> {
+  const service = serviceOfName(unit);
+  return service === undefined ? { kind: "host", name: unit } : { kind: "service", name: service };
 }

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { operatorReason } from "../breaker/cooldowns.ts";
 import { ORDER_SECONDS_MAX, orderMs } from "../breaker/order-seconds.ts";
-import type { LimitRequest } from "../breaker/orders.ts";
+import type { LimitRequest, ResolvedTarget } from "../breaker/orders.ts";
 import { parseRates } from "../core/limits/rate.ts";
 import { redactedText } from "../core/text/redaction.ts";
 import type { BreakerRegistry } from "../gate/breaker-registry.ts";
@@ -11,7 +11,7 @@ import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import { checkWantedLimits, checkWithinPolicy, type LimitTarget, limitTargetsOf } from "../policy/limit-order-check.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { checkOrderOptions } from "./check-options.ts";
-import { circuitTargetOf, type HubTarget, hubTargetOf } from "./hub-target.ts";
+import { circuitTargetOf, hubTargetOf } from "./hub-target.ts";
 
 /** The options of `hub.limits.hold`. */
 export interface HoldOptions {
@@ -130,7 +130,7 @@ export class GateHubLimits implements HubLimits {
   }
 }
 
-function limitTarget({ target }: HubTarget, text: string): LimitTarget {
+function limitTarget({ target }: ResolvedTarget, text: string): LimitTarget {
   if (!("resolver" in target)) return target;
   throw new RangeError(`expected a host, <host>:<role>, a URL or service:<name>, got ${JSON.stringify(text)}`);
 }

@@ -21,7 +21,10 @@ export class CarriedUse {
     this.#isShared = isShared;
   }
 
-  /** Counts in a new budget the earlier units of its name, and requests in flight that may be of its partition. */
+  /**
+   * Counts in a new budget the units that an earlier budget of its name sent. A partition also counts units that were
+   * sent before its limits were divided, and requests in flight that may be its own.
+   */
   created(roleBudget: RoleBudget, nowUs: number): void {
     const { name, role } = roleBudget;
     const former = this.history.of(name, role, nowUs);
@@ -65,8 +68,9 @@ export class CarriedUse {
 }
 
 /**
- * Whether budgets of other names count what this budget has sent, when a reload has removed it. They do not for a suffix,
- * whose hosts are not known, and for a service with `per_host`, whose budget is used again when the service comes back.
+ * Whether other budgets count the units of this budget after a reload has removed it. False for a service that has only
+ * suffixes, because their hosts are not known. False for a service with `per_host`: its budget is used again when the
+ * service comes back.
  */
 export function isCountedElsewhere(before: LimitPolicies, name: string): boolean {
   return before.placesOf(name).some(({ service }) => service === undefined);

@@ -29,8 +29,9 @@ export function isSameCharge(one: Charge, other: Charge): boolean {
 
 /**
  * The amount of each unit that the budgets of a request count: the caller's, else the policy's `call_costs`, else 1.
- * If the budgets count no unit, costs have no effect, as a weight has none without rates. If they count other units but
- * not this one, it is probably mistyped: throws a RangeError. `keyText` names the key in that message.
+ * If the budgets count no unit, costs have no effect, as a weight has none without rates. If the budgets count units,
+ * but not a unit that the caller names, the name is probably mistyped: throws a RangeError. `keyText` names the key in
+ * that message.
  */
 export function costsOf(
   counted: readonly string[],

@@ -47,7 +47,10 @@ export class FormerRequests {
     });
   }
 
-  /** A partition is used for the first time. It counts the requests that are counted in `divided`. */
+  /**
+   * Called when a partition is used for the first time. `divided` has the requests that were granted before the limits
+   * were split by partition. The partition counts all of them.
+   */
   partitionCreated(partition: RoleBudget, divided: RoleBudget): TakenOver[] {
     const budgets = new Map([[partition, partition]]);
     return [...this.#batches].flatMap(batch => {
@@ -72,7 +75,8 @@ function budgetsOf(
     for (const each of [roleBudget, ...partitions]) budgets.set(each, each);
     for (const total of budgetsAbove(roleBudget)) budgets.set(total, roleBudget);
   }
-  // The hosts that a suffix matches are not known: the log counts again if the service comes back.
+  // No budget of the new limits is known, because the hosts that a suffix matches are not recorded. The former role
+  // budget keeps the requests. If a later reload contains the service again, they count there.
   if (budgets.size === 0) budgets.set(batch.roleBudget, batch.roleBudget);
   return budgets;
 }

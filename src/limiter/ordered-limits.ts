@@ -15,8 +15,8 @@ export interface OrderedKey {
 
 /**
  * The orders of operators that change the limits of a host or service in one role, or its total. An order without force
- * can only tighten the policy, whatever the policy of this process is. It holds as many orders as operators have given
- * and have not ended.
+ * can only tighten the policy, whatever the policy of this process is. The number of entries is not bounded: one for
+ * each order that operators have given and not ended.
  */
 export class OrderedLimits {
   readonly #orders = new Map<string, OrderedKey & { readonly limit: OrderedLimit }>();
@@ -81,8 +81,8 @@ export class OrderedLimits {
 }
 
 /**
- * Whether orders for this role can change the limits of the budget with that name. It must be cheap, because there may be
- * very many budgets.
+ * Whether an order for the host or service `name` in this role can change the limits of a budget. The returned function
+ * takes the name of the budget. It must be cheap, because there may be very many budgets.
  */
 export function mayConcern(limits: LimitPolicies, name: string, role: Role): (budget: string) => boolean {
   const target = budgetName(limits, name, role);

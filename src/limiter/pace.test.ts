@@ -4,6 +4,7 @@ import { gateOf, host, keyOf, limiterOf, metadataLimits, roleLimits } from "../.
 import { MAX_GUARD_US } from "../core/limits/guard.ts";
 import { makeWindow } from "../core/limits/window-log.ts";
 import { RateLimiter } from "../gate/rate-limiter.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { LimiterEvent } from "./limiter-events.ts";
 import { Pace } from "./pace.ts";
@@ -367,12 +368,38 @@ test("throttles that an announced lower limit explains do not switch a key to ev
   assert.equal(gate.keySnapshots()[0]?.shape, "smooth");
 });
 
-test("a 503 with Retry-After slows a key down, and does not switch it to even spacing", () => {
-  const { gate } = gateOf(roleLimits({ rates: "20/s" }));
-  for (let answer = 0; answer < 5; answer += 1)
+test("a 503 with Retry-After counts for AIMD, and changes neither the guard nor the spacing", async () => {
+  const events: LimiterEvent[] = [];
+  const limits = roleLimits({ rates: "20/s" }, { aimd: { enabled: true, window_s: 1 } });
+  const { gate, time } = gateOf(limits, event => events.push(event));
+  for (let answer = 0; answer < 10; answer += 1)
     gate.tryEnter({ host, role: "metadata" })?.recordResponse({ status: 503, isThrottled: true, retryAfterMs: 1 });
-  assert.equal(gate.keySnapshots()[0]?.shape, "burst");
+  assert.deepEqual([gate.keySnapshots()[0]?.shape, gate.keySnapshots()[0]?.guardMs], ["burst", 0]);
+  assert.deepEqual(
+    events.filter(({ event_type }) => event_type === "aimd_adjust"),
+    [],
+  );
+  await time.advance(1000);
+  gate.tick();
+  assert.equal(gate.keySnapshots()[0]?.multiplier, 0.8);
+});
+
+test("a 429 that an announced lower limit explains does not widen the guard", () => {
+  const { gate } = gateOf(roleLimits({ rates: "20/s", guard_ms: 25 }));
+  const announced = [{ source: "ratelimit" as const, limit: 10, windowUs: 1e6 }];
+  gate.tryEnter({ host, role: "metadata" })?.recordResponse({ isThrottled: true, retryAfterMs: 1, announced });
   assert.equal(gate.keySnapshots()[0]?.guardMs, 25);
+});
+
+test("an explained throttle does not space a key evenly that the policy no longer spaces", () => {
+  const { gate } = gateOf(roleLimits({ rates: "20/s", shape: "smooth" }));
+  const throttle = (status: number) =>
+    gate.tryEnter({ host, role: "metadata" })?.recordResponse({ status, isThrottled: true, retryAfterMs: 1 });
+  gate.record(host, "metadata", true);
+  gate.record(host, "metadata", true);
+  gate.reload(limitPoliciesFrom(roleLimits({ rates: "20/s" }), "test"));
+  throttle(503);
+  assert.equal(gate.keySnapshots()[0]?.shape, "burst");
 });
 
 test("a host switches AIMD on or off for itself, whatever the policy says for every host", async () => {

@@ -19,13 +19,13 @@ export interface PaceChange {
 /** What is known about a throttled response. */
 export interface ThrottleContext {
   /**
-   * The server has just announced a lower limit, which the requests in flight could not keep, or it could not answer at
-   * all. @default false
+   * True if the server has just announced a lower limit, which requests in flight could not keep. True also for a 5xx
+   * with Retry-After, which is an outage. @default false
    */
   readonly isExplained?: boolean;
   /**
-   * The request was sent alone, to try a burst after the first full window: no delay of other requests explains it, so
-   * one such throttle is enough to space requests evenly. @default false
+   * The request was the only one in flight in the second or third window (law L12). No delay of another request
+   * explains its throttle, so one throttle is enough to switch to even spacing. @default false
    */
   readonly isSingle?: boolean;
 }
@@ -88,7 +88,7 @@ export class Pace {
     this.#rebuild();
   }
 
-  /** Counts one response. A throttled one also widens the guard, and may switch to even spacing. */
+  /** Counts one response. A throttle without explanation also widens the guard, and may switch to even spacing. */
   record(
     isThrottled: boolean,
     nowUs: number,
@@ -99,10 +99,10 @@ export class Pace {
     this.#lastUs = nowUs;
     if (!isThrottled) return changes;
     this.#throttled += 1;
-    if (!isExplained) {
-      this.#unexplained = isSingle ? SMOOTH_AFTER : this.#unexplainedAt(nowUs) + 1;
-      this.#unexplainedUs = nowUs;
-    }
+    this.#calmSinceUs = nowUs;
+    if (isExplained) return changes;
+    this.#unexplained = isSingle ? SMOOTH_AFTER : this.#unexplainedAt(nowUs) + 1;
+    this.#unexplainedUs = nowUs;
     return [...changes, ...this.#widen(nowUs)];
   }
 
@@ -149,11 +149,10 @@ export class Pace {
 
   /**
    * Several throttles of one burst are one event, so the guard widens at most once per shortest window. The second
-   * throttle, even of the same burst, switches to even spacing: jitter delays single requests, but a server that counts
-   * with two buckets rejects most of a burst.
+   * throttle, even of the same burst, switches to even spacing. Jitter causes single throttles. Several throttles show
+   * a server that counts with two buckets.
    */
   #widen(nowUs: number): readonly PaceChange[] {
-    this.#calmSinceUs = nowUs;
     const changes: PaceChange[] = [];
     const reason = "429 although the rate limit was kept";
     if (this.#unexplained >= SMOOTH_AFTER && !this.isSmooth && this.windows.length > 0) {

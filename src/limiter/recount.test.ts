@@ -40,6 +40,20 @@ test("each partition counts the costs that were used before its limits were divi
   enterNow({ partition: "b", costs: { credits: 10 } }).release();
 });
 
+test("what a service has sent counts once in its partitions, however many members and reloads it has", () => {
+  const metadata = { rates: "10/min", guard_ms: 0 };
+  const pair = (per: "all" | "partition", maxConcurrent = 50): RatelimitsOptions => ({
+    services: { pair: { members: [host, "b.example"], metadata: { ...metadata, per, max_concurrent: maxConcurrent } } },
+  });
+  const { gate, enterNow } = gateOf(pair("all"));
+  for (let call = 0; call < 2; call += 1) enterNow().release();
+  reload(gate, pair("partition"));
+  assert.equal(burst(gate, "a"), 8);
+  reload(gate, pair("partition", 51));
+  reload(gate, pair("partition", 52));
+  assert.equal(burst(gate, "b"), 8);
+});
+
 test("what a host has sent counts in each partition of a service that it joins", async () => {
   const service = (...members: string[]): RatelimitsOptions => ({
     ...{ hosts: {}, defaults: { metadata: METADATA } },

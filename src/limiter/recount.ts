@@ -22,7 +22,9 @@ export interface Reloaded {
   readonly before: LimitPolicies;
   readonly now: LimitPolicies;
   readonly budgetAt: (route: Route, role: Role) => RoleBudget;
-  /** The budget whose units a partition of the route has to count if it is first used later. */
+  /**
+   * The budget that holds the units sent before the route was divided. A partition that is created later counts them.
+   */
   readonly dividedAt: (route: Route, role: Role) => RoleBudget;
   /** The budgets of all partitions. */
   readonly partitions: () => readonly RoleBudget[];
@@ -35,7 +37,10 @@ export function partitionsByName({ partitions }: Reloaded): (name: string, role:
   return (name, role) => byKey.get(`${role} ${name}`) ?? [];
 }
 
-/** The route of requests to a place. `partition` is the end of the name of their partition, or empty. */
+/**
+ * The route of requests to a place. `partition` is the suffix `#<hash>` in the names of partitions; empty for requests
+ * without a partition.
+ */
 export function routeAt(
   { host, path, service }: RequestPlace,
   role: Role,
@@ -63,23 +68,25 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
   const passedBy = new Map<Budget, RoleBudget>();
   /** Cost logs that are new in totals: those totals have counted the requests of these senders, but not this unit. */
   const inCosts = new Map<CostLog, Set<FormerBudget>>();
-  // Common budgets first: a partition that is created in this loop counts the units that were divided until then.
+  // Common budgets first: budgetAt may create a partition, which counts the units that dividedAt holds at that time.
   const commonFirst = senders.toSorted((a, b) => Number(isPartition(a)) - Number(isPartition(b)));
   for (const sender of commonFirst) {
     const { name, role, log, isDivided = false } = sender;
     if (log.written === 0) continue;
     const former = before.routeByName(name, role);
     const counted = new Map(former?.above.map(total => [total.name, total.policy]));
-    const absorbing = new Set([name]);
+    /** Several members of a service have one route. */
+    const handledNames = new Set<string>();
     const partition = name.slice(commonName(name).length);
     const mayHavePartition = isDivided || (partition === "" && !former?.roleBudget.isPerPartition);
     for (const place of before.placesOf(name)) {
       const route = routeAt(place, role, partition, now);
+      if (handledNames.has(route.name)) continue;
+      handledNames.add(route.name);
       const roleBudget = budgetAt(route, role);
-      const isNew = !absorbing.has(route.name);
-      absorbing.add(route.name);
+      const isNew = route.name !== name;
       const absorbers = isNew && !isDivided ? [roleBudget] : [];
-      if (mayHavePartition && route.roleBudget.isPerPartition && (isNew || route.name === name)) {
+      if (mayHavePartition && route.roleBudget.isPerPartition) {
         // If the limits were divided before, the partitions of this name have counted these units already.
         if (isNew || !isDivided) absorbers.push(...partitionsOf(route.name, role));
         dividedAt(route, role).absorb([sender]);

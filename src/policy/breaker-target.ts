@@ -47,12 +47,19 @@ export function whyNoCircuit({ ratelimits }: LoadedPolicy, unit: string): string
   return `service ${service} has per_host: each of its hosts has a circuit, cooldowns and holds of its own; name the host`;
 }
 
-/**
- * The hosts and services whose circuits and cooldowns decide about requests to a host, or to a path of it. The first one
- * is the host itself; for a path that belongs to a service, the service, because the host has no circuit there.
- */
-export function unitsOfHost({ ratelimits, breakers }: LoadedPolicy, host: string, path?: string): readonly string[] {
+/** The hosts and services whose circuits and cooldowns decide about requests to a host, or to a path of it. */
+export interface HostOwners {
+  /** The host itself; for a path that belongs to a service, the service, because the host has no circuit there. */
+  readonly unit: string;
+  /** All but `unit`. */
+  readonly others: readonly string[];
+  /** The one of them that has the circuits. */
+  readonly circuitOwner: string;
+}
+
+export function ownersOfHost({ ratelimits, breakers }: LoadedPolicy, host: string, path?: string): HostOwners {
   const { circuit, cooldown } = breakers.resolved.route(host, path);
   const isPart = path !== undefined && ratelimits.resolved.routing.find(host, path).memberPath !== "";
-  return [...new Set(isPart ? [circuit, cooldown] : [host, circuit, cooldown])];
+  const unit = isPart ? circuit : host;
+  return { unit, others: [...new Set([circuit, cooldown])].filter(name => name !== unit), circuitOwner: circuit };
 }

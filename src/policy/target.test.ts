@@ -19,6 +19,12 @@ test("a target has a port only if the policy names it; a URL without a port has 
   assert.equal(read("2001:DB8::0001"), "[2001:db8::1]");
 });
 
+test("the last group of an IPv6 address without brackets is not a port", async () => {
+  const policy = await loadPolicy({ ratelimits: { hosts: { "[::1]:1": {} } } });
+  assert.equal(policyTarget(policy, "::1").host, "[::1]");
+  assert.equal(policyTarget(policy, "[::1]:1").host, "[::1]:1");
+});
+
 test("the error for a text that is neither a host nor a URL does not contain its password", async () => {
   const policy = await loadPolicy();
   for (const text of ["", "not a host", "https://u:secret@bad host/", "ftp://a.example", "service:arxiv"])

@@ -25,7 +25,8 @@ export function policyTarget(policy: LoadedPolicy, target: string | URL): Policy
 /** The port of a bare host, which a URL would not show if it were the default port of its scheme. */
 function explicitPort(target: string | URL): string | undefined {
   if (typeof target !== "string" || hasScheme(target)) return undefined;
-  return /^[^/?#]*:(\d+)(?:[/?#]|$)/.exec(target)?.[1];
+  // An IPv6 address without brackets has several colons and no port.
+  return /^(?:[^/?#@]*@)?(?:\[[^\]]*\]|[^/?#:]*):(\d+)(?:[/?#]|$)/.exec(target)?.[1];
 }
 
 function parsed(text: string): URL {

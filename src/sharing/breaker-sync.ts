@@ -273,7 +273,7 @@ export class BreakerSync implements ProbePermissions {
    * names a service, the record of that service has the rates that an operator has ordered for it.
    */
   #recordNamesOf(call: RecordedCall): readonly BreakerRecordName[] {
-    const names = this.#breakers.table.unitNamesOf(call).map(hostRecordName);
+    const names = this.#breakers.table.ownerNamesOf(call).map(hostRecordName);
     if (call.service !== undefined) names.push(hostRecordName(serviceName(call.service)));
     return call.resolver === undefined ? names : [...names, resolverRecordName(call.resolver)];
   }

@@ -109,11 +109,11 @@ export class FailurePublisher {
     const [name, role] = [recordNameOf(circuit), circuitName(circuit)];
     this.#add(name, batch => batch.addSuccess(role, record => resetFailureCounts(record, role)));
     const { host } = circuit.name;
-    const unit = host === undefined ? undefined : this.#deps.table.cooldownUnitOf(host);
-    if (unit === undefined || recordNameOf(unit) === name) return;
-    const known = this.#deps.known(recordNameOf(unit));
+    const owner = host === undefined ? undefined : this.#deps.table.cooldownOwnerOf(host);
+    if (owner === undefined || recordNameOf(owner) === name) return;
+    const known = this.#deps.known(recordNameOf(owner));
     if (withoutUnreached(known) !== known)
-      this.#add(recordNameOf(unit), batch => batch.addSuccess(WINDOW, withoutUnreached));
+      this.#add(recordNameOf(owner), batch => batch.addSuccess(WINDOW, withoutUnreached));
   }
 
   /** The circuits that a write of this process has opened, and whether it has started a cooldown. Returned once. */

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { operatorReason } from "../../breaker/cooldowns.ts";
-import type { OrderRequest } from "../../breaker/orders.ts";
+import { type CircuitRequest, ordersForAll } from "../../breaker/orders.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
 import { readAll } from "../usage-error.ts";
@@ -45,7 +45,7 @@ export const open: Subcommand = {
 
 export const close: Subcommand = {
   name: "close",
-  summary: "close circuits in all processes; cooldowns and failure counts are cleared",
+  summary: "close circuits in all processes and clear their failure counts; without a role, also end cooldowns",
   configure: command => {
     command.argument("<target>", TARGET);
     addOrderFlags(command);
@@ -68,23 +68,22 @@ function addOrderFlags(command: Command): void {
   addStoreFlag(command);
 }
 
-async function giveOrder(text: string, read: () => OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
+async function giveOrder(text: string, read: () => CircuitRequest, flags: Flags, io: Io): Promise<ExitCode> {
   const { connection: opened, order: request } = await openForOrder(flags, io, read);
   await using connection = opened;
   const resolved = await circuitTargetOf(text, connection);
   const { operator, storeName } = connection;
-  // An order to open is for the target alone. Other orders are also for its service, because a service that stays
-  // open would still refuse the requests.
-  const others = request.kind === "open" ? [] : resolved.others;
-  const { given, acknowledgements } = await orderAll(connection, [...others, resolved.target], request, io);
+  const orders = ordersForAll(resolved, request);
+  const { given, givenToOthers, acknowledgements } = await orderAll(connection, orders, request.kind, io);
   const stillOpen = (await operator.hosts()).filter(
     ({ kind, state, name }) =>
       request.kind === "close" && kind === "resolver" && state !== "closed" && name !== given.status.name,
   );
   const outcome: OrderOutcome = {
     target: resolved.target,
-    others,
+    others: orders.slice(0, -1).map(({ target }) => target),
     given,
+    givenToOthers,
     acknowledgements,
     stillOpen,
     storeName,

@@ -1,5 +1,5 @@
 import { breakerReasonText } from "../../breaker/breaker-reason.ts";
-import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
+import { type SharedBreakerStatus, worseStatus } from "../../breaker/host-status.ts";
 import type { BreakerTarget } from "../../breaker/orders.ts";
 import type { Acknowledgement, GivenOrder } from "../../http/operator.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -15,6 +15,8 @@ export interface OrderOutcome {
   /** Other hosts and services that got the same order, because their circuits decide about the same requests. */
   readonly others: readonly BreakerTarget[];
   readonly given: GivenOrder;
+  /** Their orders. */
+  readonly givenToOthers: readonly GivenOrder[];
   readonly acknowledgements: readonly Acknowledgement[];
   /** Resolvers whose circuit may still refuse the requests. */
   readonly stillOpen: readonly SharedBreakerStatus[];
@@ -23,14 +25,17 @@ export interface OrderOutcome {
   readonly answerTimeoutMs: number;
 }
 
+type TargetState = Pick<SharedBreakerStatus, "state" | "reason" | "remainingMs">;
+
 export function printOutcome(outcome: OrderOutcome, flags: Flags, io: Io): void {
   if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(outcome, io))}\n`);
   else io.stdout.write(`${outcomeLines(outcome, io).join("\n")}\n`);
 }
 
-function jsonOf({ target, others, given, acknowledgements, stillOpen }: OrderOutcome, { time = systemTime }: Io) {
+function jsonOf(outcome: OrderOutcome, { time = systemTime }: Io) {
+  const { target, others, given, acknowledgements, stillOpen } = outcome;
   const { name, kind } = given.status;
-  const { state, reason = null, remainingMs } = stateOf(target, given.status);
+  const { state, reason = null, remainingMs } = stateOf(outcome);
   return {
     target: targetName(target),
     kind,
@@ -48,8 +53,8 @@ function jsonOf({ target, others, given, acknowledgements, stillOpen }: OrderOut
 }
 
 function outcomeLines(outcome: OrderOutcome, io: Io): readonly string[] {
-  const { target, others, given, stillOpen } = outcome;
-  const { state, reason = "", remainingMs } = stateOf(target, given.status);
+  const { target, others, given, givenToOthers, stillOpen } = outcome;
+  const { state, reason = "", remainingMs } = stateOf(outcome);
   const untilMs = (io.time ?? systemTime).wallMs() + remainingMs;
   const until =
     remainingMs > 0 ? ` until ${formatUtc(untilMs)} (${formatWait(remainingMs)}), ${breakerReasonText(reason)}` : "";
@@ -58,7 +63,7 @@ function outcomeLines(outcome: OrderOutcome, io: Io): readonly string[] {
     text.push("Nothing was changed: the circuit is open for longer already. --replace sets the shorter time.");
   text.push(...effectLines(outcome));
   if (others.length > 0) text.push(`Changed too: ${others.map(targetName).join(", ")}.`);
-  text.push(...cooldownLines(target, given.status));
+  for (const { status } of [given, ...givenToOthers]) text.push(...cooldownLines(target, status));
   for (const { kind, name } of stillOpen)
     text.push(`Still open: ${kind} ${name}. To close it: docstokg breaker close ${targetArgument(kind, name)}`);
   return text;
@@ -107,22 +112,20 @@ export function effectLines({
 /** While a host is in cooldown, calls of a role are refused although the circuit of the role is closed. */
 function cooldownLines(
   target: BreakerTarget,
-  { name, cooldownMs, reason = "" }: SharedBreakerStatus,
+  { name, cooldownMs, cooldownReason = "" }: SharedBreakerStatus,
 ): readonly string[] {
   if (!("role" in target) || target.role === undefined || cooldownMs === 0) return [];
   return [
-    `All roles of ${name} are refused for another ${formatWait(cooldownMs)}: ${breakerReasonText(reason)}.` +
+    `All roles of ${name} are refused for another ${formatWait(cooldownMs)}: ${breakerReasonText(cooldownReason)}.` +
       ` To end that: docstokg breaker close ${targetArgument("host", name)}`,
   ];
 }
 
-/** The state of the target: of one circuit, or of the host with its cooldowns. */
-function stateOf(
-  target: BreakerTarget,
-  status: SharedBreakerStatus,
-): Pick<SharedBreakerStatus, "state" | "reason" | "remainingMs"> {
-  if (!("role" in target) || target.role === undefined) return status;
-  return (
-    status.circuits.find(({ name }) => name === target.role) ?? { state: "closed", reason: undefined, remainingMs: 0 }
+/** The state of one role, without cooldowns, or of the host with its cooldowns: its own or that of its service. */
+function stateOf({ target, given, givenToOthers }: OrderOutcome): TargetState {
+  const role = "role" in target ? target.role : undefined;
+  const states = [given, ...givenToOthers].flatMap(({ status }): readonly TargetState[] =>
+    role === undefined ? [status] : status.circuits.filter(({ name }) => name === role),
   );
+  return states.reduce<TargetState>(worseStatus, { state: "closed", reason: undefined, remainingMs: 0 });
 }

@@ -1,7 +1,7 @@
-import type { BreakerTarget, OrderTarget } from "../../breaker/orders.ts";
+import type { OrderTarget, ResolvedTarget } from "../../breaker/orders.ts";
 import { nearest } from "../../core/text/nearest.ts";
 import { quote } from "../../core/text/quote.ts";
-import { parseTargetText, type TargetText, unitsOfHost } from "../../policy/breaker-target.ts";
+import { ownersOfHost, parseTargetText, type TargetText } from "../../policy/breaker-target.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { type LimitPart, ROLES } from "../../policy/roles.ts";
 import { serviceName } from "../../policy/service-name.ts";
@@ -9,26 +9,18 @@ import { policyTarget } from "../../policy/target.ts";
 import { usageError } from "../usage-error.ts";
 import type { KnownTargets } from "./known-targets.ts";
 
-/** The meaning of a target on the command line. */
-export interface CommandTarget {
-  /** The host, service or resolver itself. */
-  readonly target: OrderTarget;
-  /** The other hosts and services whose circuits and cooldowns decide about its requests. */
-  readonly others: readonly BreakerTarget[];
-}
-
 /**
  * The host, service or resolver that `text` names: `api.example.org`, `api.example.org:8443`, `api.example.org:landing`,
  * a URL, `service:arxiv`, `resolver:crossref`, or the bare name of a service or resolver. Throws a ConfigError with a
  * suggestion for a name that neither a policy nor a running process knows.
  */
-export function resolveTarget(text: string, known: KnownTargets, policies: readonly LoadedPolicy[]): CommandTarget {
+export function resolveTarget(text: string, known: KnownTargets, policies: readonly LoadedPolicy[]): ResolvedTarget {
   const { prefix, name, role } = partsOf(text);
   if (prefix === "resolver") return resolverTarget(text, name, role, known);
   const service = sameName(known.services, name);
   if (prefix === "service") {
     if (service === undefined) throw unknownTarget(text, known);
-    return { target: { unit: serviceName(service), role }, others: [] };
+    return serviceTarget(service, role);
   }
   const host =
     prefix === "host" || !isBareWord(name) || known.hasHost(name) ? hostTarget(name, role, known, policies) : undefined;
@@ -39,7 +31,7 @@ export function resolveTarget(text: string, known: KnownTargets, policies: reado
       "<target>",
       `${quote(name)} is a service and a resolver; write service:${service} or resolver:${resolver}`,
     );
-  if (service !== undefined) return { target: { unit: serviceName(service), role }, others: [] };
+  if (service !== undefined) return serviceTarget(service, role);
   if (resolver !== undefined) return resolverTarget(text, resolver, role, known);
   throw unknownTarget(text, known);
 }
@@ -64,12 +56,17 @@ function partsOf(text: string): TargetText {
   }
 }
 
-function resolverTarget(text: string, name: string, role: LimitPart | undefined, known: KnownTargets): CommandTarget {
+function serviceTarget(service: string, role: LimitPart | undefined): ResolvedTarget {
+  const unit = serviceName(service);
+  return { target: { unit, role }, others: [], circuitOwner: unit };
+}
+
+function resolverTarget(text: string, name: string, role: LimitPart | undefined, known: KnownTargets): ResolvedTarget {
   const resolver = sameName(known.resolvers, name);
   if (resolver === undefined) throw unknownTarget(text, known);
   if (role !== undefined)
     throw usageError("<target>", `a resolver has one circuit for all roles; write resolver:${resolver}`);
-  return { target: { resolver }, others: [] };
+  return { target: { resolver }, others: [], circuitOwner: undefined };
 }
 
 /** Undefined for a host that is not known. Throws a ConfigError for a text that is no host. */
@@ -78,20 +75,21 @@ function hostTarget(
   role: LimitPart | undefined,
   known: KnownTargets,
   policies: readonly LoadedPolicy[],
-): CommandTarget | undefined {
+): ResolvedTarget | undefined {
   try {
     for (const policy of policies) {
       const { host, path } = policyTarget(policy, name);
       const withPort = hostWithPort(name, host);
       const unit = [withPort, host].find(candidate => candidate !== undefined && known.hasHost(candidate));
       if (unit === undefined) continue;
-      const [first = unit, ...others] = unitsOfHost(policy, unit, path);
-      return { target: { unit: first, role }, others: others.map(other => ({ unit: other })) };
+      const owners = ownersOfHost(policy, unit, path);
+      return { target: { unit: owners.unit, role }, others: owners.others, circuitOwner: owners.circuitOwner };
     }
     const [policy] = policies;
     // The processes have called hosts that they do not list, and this may be one of them.
     if (policy === undefined || known.isComplete) return undefined;
-    return { target: { unit: policyTarget(policy, name).host, role }, others: [] };
+    const { host } = policyTarget(policy, name);
+    return { target: { unit: host, role }, others: [], circuitOwner: host };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw usageError("<target>", error.message);

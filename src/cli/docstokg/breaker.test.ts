@@ -151,6 +151,44 @@ test("one role or one resolver can be opened, and closing a host names a resolve
   );
 });
 
+test("the cooldown that still refuses a role is printed with its own reason, also if it is one of the service", async () => {
+  const { store } = await temporaryFolder();
+  await createStoreFile(store);
+  const breaker = async (...argv: string[]) => (await runCli(["breaker", ...argv, "--store", store], LISTED)).stdout;
+  await breaker("open", "a.example", "--for", "30s", "--reason", "pause");
+  await breaker("open", "a.example:artifact", "--for", "1h", "--reason", "artifacts");
+  assert.match(
+    await breaker("close", "a.example:metadata"),
+    /^circuit of a\.example \(metadata\): closed\n.*\nAll roles of a\.example are refused for another \d+ s: opened by operator: pause\./,
+  );
+  const why = await runCli(["why", "https://a.example/x", "--store", store], LISTED);
+  assert.match(why.stdout, /^Refused: a\.example is in cooldown \(opened by operator: pause\)/m);
+
+  await breaker("open", "service:arxiv", "--for", "30s", "--reason", "quota");
+  assert.match(
+    await breaker("close", "arxiv.org:metadata"),
+    /Changed too: service arxiv \(metadata\)\.\nAll roles of service arxiv are refused for another \d+ s: opened by operator: quota\. To end that: docstokg breaker close service:arxiv\n$/,
+  );
+});
+
+test("an order for one role of a host is for that role of its service, and why prints it", async () => {
+  const { store } = await temporaryFolder();
+  await createStoreFile(store);
+  const breaker = async (...argv: string[]) => (await runCli(["breaker", ...argv, "--store", store], LISTED)).stdout;
+  assert.match(await breaker("half-open", "arxiv.org:landing"), /^circuit of arxiv\.org \(landing\): half_open\n/);
+  const rows = JSON.parse(await breaker("show", "--json"));
+  const states = rows.map(({ name, state, roles }: Record<string, unknown>) => [name, state, roles]);
+  assert.deepEqual(states, [
+    ["service arxiv", "half_open", ["landing"]],
+    ["arxiv.org", "closed", []],
+  ]);
+  await breaker("open", "arxiv.org:landing", "--for", "60s", "--reason", "pause");
+  const why = async (role: string) =>
+    (await runCli(["why", "https://arxiv.org/abs/1", "--role", role, "--store", store], LISTED)).stdout;
+  assert.match(await why("landing"), /^Refused: circuit open for arxiv\.org \(opened by operator: pause\)/m);
+  assert.doesNotMatch(await why("metadata"), /^Refused/m);
+});
+
 test("--replace sets a shorter time", async () => {
   const { store } = await temporaryFolder();
   await createStoreFile(store);

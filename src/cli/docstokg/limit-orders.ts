@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { operatorReason } from "../../breaker/cooldowns.ts";
-import type { BreakerTarget, OrderRequest } from "../../breaker/orders.ts";
+import type { BreakerTarget, OrderRequest, ResolvedTarget } from "../../breaker/orders.ts";
 import type { LimitTarget } from "../../policy/limit-order-check.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -8,7 +8,7 @@ import { formatUtc, formatWait } from "../output/duration.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
 import { readAll, usageError } from "../usage-error.ts";
 import { effectLines, effectRows } from "./breaker-outcome.ts";
-import { type CommandTarget, targetName } from "./breaker-target.ts";
+import { targetName } from "./breaker-target.ts";
 import {
   ACKNOWLEDGED_WITHIN_MS,
   circuitTargetOf,
@@ -65,14 +65,14 @@ async function sendOrder(text: string, read: () => OrderRequest, flags: Flags, i
   await using connection = opened;
   const { target } = await circuitTargetOf(text, connection);
   limitTargetOf({ target });
-  const result = await orderAll(connection, [target], request, io);
+  const result = await orderAll(connection, [{ target, request }], request.kind, io);
   if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, result, io))}\n`);
   else io.stdout.write(`${orderLines(target, result, connection.storeName, io).join("\n")}\n`);
   return result.acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
 }
 
 /** A resolver has no rate limits. */
-export function limitTargetOf({ target }: Pick<CommandTarget, "target">): LimitTarget {
+export function limitTargetOf({ target }: Pick<ResolvedTarget, "target">): LimitTarget {
   if ("resolver" in target)
     throw usageError("<target>", `resolver ${target.resolver} has no rate limits; expected ${LIMIT_TARGET}`);
   return target;

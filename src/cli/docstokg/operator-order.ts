@@ -1,5 +1,11 @@
 import { ORDER_SECONDS_MAX } from "../../breaker/order-seconds.ts";
-import { type BreakerTarget, circuitTarget, type OrderRequest } from "../../breaker/orders.ts";
+import {
+  type BreakerTarget,
+  circuitTarget,
+  type OrderRequest,
+  type ResolvedTarget,
+  type TargetOrder,
+} from "../../breaker/orders.ts";
 import { parseDurationMs } from "../../core/limits/rate.ts";
 import { isOrderReason, REASON_FORM } from "../../core/text/order-reason.ts";
 import { ConfigError } from "../../errors.ts";
@@ -10,7 +16,7 @@ import type { LoadedPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
-import { type CommandTarget, resolveTarget } from "./breaker-target.ts";
+import { resolveTarget } from "./breaker-target.ts";
 import { KnownTargets } from "./known-targets.ts";
 import { type OperatorConnection, openOperatorConnection } from "./store-connection.ts";
 
@@ -39,36 +45,38 @@ export async function openForOrder<Order>(
 
 /** The orders that a command has given, and what they did in the running processes. */
 export interface OrderResult {
+  /** The last of the orders. */
   readonly given: GivenOrder;
+  /** Those before it. */
+  readonly givenToOthers: readonly GivenOrder[];
   readonly acknowledgements: readonly Acknowledgement[];
 }
 
-/** Gives an order for each target, and waits for the processes. `given` is the order for the last target. */
+/** Gives the orders one after the other, and waits for the processes. */
 export async function orderAll(
   { operator }: OperatorConnection,
-  targets: readonly BreakerTarget[],
-  request: OrderRequest,
+  orders: readonly TargetOrder[],
+  kind: OrderRequest["kind"],
   { time = systemTime }: Io,
 ): Promise<OrderResult> {
   const given: GivenOrder[] = [];
-  for (const target of targets) given.push(await operator.order(target, request));
+  for (const { target, request } of orders) given.push(await operator.order(target, request));
   const sequences = given.map(({ sequence }) => sequence);
   const found = await operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
-  return { given: given.at(-1) as GivenOrder, acknowledgements: orderEffects(request.kind, found) };
+  const last = given.pop() as GivenOrder;
+  return { given: last, givenToOthers: given, acknowledgements: orderEffects(kind, found) };
 }
 
 /** The target that `text` names. The policies of running processes are tried first: they define ports and services. */
-export async function targetOf(text: string, connection: OperatorConnection): Promise<CommandTarget> {
+export async function targetOf(text: string, connection: OperatorConnection): Promise<ResolvedTarget> {
   return resolveIn(text, connection, await policiesOf(connection));
 }
 
-/** A target with circuits, cooldowns and holds. */
-export interface CircuitTarget extends CommandTarget {
-  readonly target: BreakerTarget;
-}
-
 /** As `targetOf`, for orders about circuits, cooldowns and holds. */
-export async function circuitTargetOf(text: string, connection: OperatorConnection): Promise<CircuitTarget> {
+export async function circuitTargetOf(
+  text: string,
+  connection: OperatorConnection,
+): Promise<ResolvedTarget<BreakerTarget>> {
   const policies = await policiesOf(connection);
   const found = await resolveIn(text, connection, policies);
   for (const policy of policies) {
@@ -91,7 +99,7 @@ async function resolveIn(
   text: string,
   { operator }: OperatorConnection,
   policies: readonly LoadedPolicy[],
-): Promise<CommandTarget> {
+): Promise<ResolvedTarget> {
   const { RESOLVERS } = await import("../../harvest/resolvers/order.ts");
   const [statuses, processes] = await Promise.all([operator.hosts(), operator.processes()]);
   const names = RESOLVERS.map(({ name }) => name);

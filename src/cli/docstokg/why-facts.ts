@@ -1,4 +1,5 @@
-import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
+import { isOperatorReason } from "../../breaker/cooldowns.ts";
+import { combinedStatus, type SharedBreakerStatus, worseStatus } from "../../breaker/host-status.ts";
 import { type Constraint, isDocstokgError, type LearnedFrom } from "../../errors.ts";
 import { type CacheInspection, inspectCache } from "../../http/cache/cache-inspection.ts";
 import { SqliteCache } from "../../http/cache/sqlite-cache.ts";
@@ -98,7 +99,7 @@ export async function sharedFacts(
   const keyOf = ({ snapshot }: RunningProcess) =>
     snapshot.keys.find(candidate => candidate.key === route.name && candidate.role === role);
   try {
-    const report = await sharedReport(observer, breakers);
+    const report = await sharedReport(observer, breakers, role);
     const question = {
       units: [withoutTier(commonName(route.name))],
       isListed: (process: RunningProcess) => keyOf(process) !== undefined,
@@ -126,21 +127,29 @@ export async function sharedFacts(
   }
 }
 
-/** The circuits of the request, and the cooldown that ends last. `name` is the owner of whichever blocks longer. */
+/**
+ * The circuits of the request with the operators' orders for its role, and the cooldown that ends last. `name` is the
+ * owner of whichever blocks the role longest.
+ */
 async function sharedReport(
   observer: StoreConnection["observer"],
   { host, circuit, cooldown }: BreakerRoute,
+  role: Role,
 ): Promise<SharedBreakerStatus> {
   const owner = await observer.host(circuit);
-  const others = await Promise.all([host, cooldown].filter(name => name !== circuit).map(name => observer.host(name)));
-  const [longest = owner] = others
-    .filter(({ cooldownMs }) => cooldownMs > owner.cooldownMs)
-    .toSorted((a, b) => b.cooldownMs - a.cooldownMs);
-  if (longest === owner) return owner;
-  const { cooldownMs, reason, name } = longest;
-  const isLonger = cooldownMs >= owner.remainingMs;
-  const remainingMs = Math.max(cooldownMs, owner.remainingMs);
-  return { ...owner, cooldownMs, remainingMs, state: "open", ...(isLonger && { name, reason }) };
+  const names = new Set([host, cooldown].filter(name => name !== circuit));
+  const all = [owner, ...(await Promise.all(Array.from(names, name => observer.host(name))))];
+  const cooling = all.reduce((longest, one) => (one.cooldownMs > longest.cooldownMs ? one : longest));
+  const ofRole = all.flatMap(({ name, circuits }) =>
+    circuits.filter(one => one.name === role && (name === circuit || isOperatorReason(one.reason ?? ""))),
+  );
+  const blocking = ofRole.length === 0 ? undefined : ofRole.reduce(worseStatus);
+  const circuits = [...owner.circuits.filter(({ name }) => name !== role), ...(blocking ? [blocking] : [])];
+  const { cooldownMs, cooldownReason } = cooling;
+  const running = cooldownReason === undefined ? undefined : { remainingMs: cooldownMs, reason: cooldownReason };
+  const isCooldown = cooldownMs > 0 && cooldownMs >= (blocking?.remainingMs ?? 0);
+  const { name } = isCooldown ? cooling : (all.find(one => blocking && one.circuits.includes(blocking)) ?? owner);
+  return { ...owner, ...combinedStatus(circuits, running), name, circuits };
 }
 
 /** `name` is the value of `--cache`. */

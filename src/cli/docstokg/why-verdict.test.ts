@@ -33,6 +33,7 @@ function connected(
     reason: undefined,
     remainingMs: 0,
     cooldownMs: 0,
+    cooldownReason: undefined,
     circuits: [],
   } as const;
   const idle = {
@@ -68,7 +69,8 @@ function verdict(shared: SharedFacts, cache = unread) {
   return [kind, sendInMs, constraint?.kind ?? null];
 }
 
-const cooled = (ms: number) => ({ state: "open", reason: "retry-after", remainingMs: ms, cooldownMs: ms }) as const;
+const cooled = (ms: number) =>
+  ({ state: "open", remainingMs: ms, cooldownMs: ms, cooldownReason: "retry-after" }) as const;
 const circuit = (state: "open" | "half_open", remainingMs: number, probes = 0) => ({
   circuits: [{ name: "metadata", state, remainingMs, probes, reason: "failures" }],
 });
@@ -150,7 +152,7 @@ test("in shadow mode a request is sent, and the text says what would have happen
   const limits = whyVerdict("metadata", shadowed, full, unread);
   assert.deepEqual([limits.kind, limits.sendInMs, limits.constraint], ["send", 0, null]);
   assert.match(limits.text, /^Sent at once\. Shadow mode only reports: Refused by process 7: rate limit/);
-  const cooling = connected({ cooldownMs: 9000, reason: "retry-after" }, { readyMs: 5000, constraint: window });
+  const cooling = connected({ cooldownMs: 9000, cooldownReason: "retry-after" }, { readyMs: 5000, constraint: window });
   const breaker = whyVerdict("metadata", { ...policy, isBreakerShadow: true }, cooling, unread);
   assert.equal(breaker.kind, "refuse");
   assert.match(breaker.text, /^Refused by process 7: .* Shadow mode only reports: Refused: a\.example is in cooldown/);

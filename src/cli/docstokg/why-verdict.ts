@@ -39,7 +39,7 @@ function withVariants(verdict: WhyVerdict, found: readonly CacheInspection[]): W
 }
 
 /** The state of a role: of its circuit, or of a cooldown that ends later. A cooldown refuses every role. */
-export function roleState({ circuits, cooldownMs, reason }: SharedBreakerStatus, role: Role) {
+export function roleState({ circuits, cooldownMs, cooldownReason }: SharedBreakerStatus, role: Role) {
   const circuit = circuits.find(({ name }) => name === role);
   const circuitMs = circuit?.remainingMs ?? 0;
   const remainingMs = Math.max(cooldownMs, circuitMs);
@@ -47,7 +47,7 @@ export function roleState({ circuits, cooldownMs, reason }: SharedBreakerStatus,
     state: remainingMs > 0 ? "open" : (circuit?.state ?? "closed"),
     isCooldown: cooldownMs > 0 && cooldownMs >= circuitMs,
     remainingMs,
-    reason: remainingMs === 0 ? undefined : cooldownMs >= circuitMs ? reason : (circuit?.reason ?? "failures"),
+    reason: remainingMs === 0 ? undefined : cooldownMs >= circuitMs ? cooldownReason : (circuit?.reason ?? "failures"),
     probes: circuit?.probes ?? 0,
   } as const;
 }

@@ -327,3 +327,68 @@ test("a request that is queued when the hub is uninstalled is still sent when it
   assert.equal(await queued, "plain");
   await until(() => hub.snapshot().calls === 0 && hub.snapshot().inFlight === 0);
 });
+
+/** Wraps the methods that a hub replaces, as a tracer does, and counts their calls. */
+function trace(t: TestContext) {
+  const agent = http.Agent.prototype as unknown as Record<"addRequest", (...rest: unknown[]) => void>;
+  const request = http.ClientRequest.prototype as unknown as Record<"onSocket", (...rest: unknown[]) => void>;
+  const { addRequest } = agent;
+  const { onSocket } = request;
+  const calls = { addRequest: 0, onSocket: 0 };
+  agent.addRequest = function (...rest) {
+    calls.addRequest += 1;
+    addRequest.apply(this, rest);
+  };
+  request.onSocket = function (...rest) {
+    calls.onSocket += 1;
+    onSocket.apply(this, rest);
+  };
+  t.after(() => {
+    agent.addRequest = addRequest;
+    request.onSocket = onSocket;
+  });
+  return calls;
+}
+
+test("the methods that a tracer has wrapped stay wrapped when hubs are installed and uninstalled", async t => {
+  const { port } = await startServer(t);
+  const hubs = [await hubFor(t, { cache: false }), await hubFor(t, { cache: false })] as const;
+  const seen: string[] = [];
+  for (const [index, hub] of hubs.entries())
+    hub.listen(({ event_type }) => {
+      if (event_type === "http_request") seen.push(`hub ${index}`);
+    });
+  const get = async () => {
+    const [response] = await settles(once(http.get({ host: "127.0.0.1", port, agent: false }), "response"));
+    assert.equal(await text(response), "plain");
+  };
+  const before = trace(t);
+  const uninstallFirst = hubs[0].install({});
+  const between = trace(t);
+  const uninstallSecond = hubs[1].install({});
+  await get();
+  assert.deepEqual(
+    [before, between],
+    [
+      { addRequest: 1, onSocket: 1 },
+      { addRequest: 1, onSocket: 1 },
+    ],
+  );
+  uninstallSecond();
+  await get();
+  uninstallFirst();
+  await get();
+  const uninstallAgain = hubs[0].install({});
+  await get();
+  uninstallAgain();
+  await get();
+  assert.deepEqual(
+    [before, between],
+    [
+      { addRequest: 5, onSocket: 5 },
+      { addRequest: 5, onSocket: 5 },
+    ],
+  );
+  await until(() => seen.length === 3);
+  assert.deepEqual(seen, ["hub 1", "hub 0", "hub 0"]);
+});

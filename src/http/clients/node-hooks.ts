@@ -1,5 +1,6 @@
 import type { ClientRequest } from "node:http";
 import type { Duplex } from "node:stream";
+import { MethodHook } from "./method-hook.ts";
 import type { NodeRequestOptions } from "./node-target.ts";
 
 /**
@@ -20,38 +21,50 @@ type OnSocket = (this: ClientRequest, socket: Duplex | null, error?: Error) => v
 const http = process.getBuiltinModule("node:http");
 const agentPrototype = http.Agent.prototype as unknown as { addRequest: AddRequest };
 const requestPrototype = http.ClientRequest.prototype as unknown as { onSocket: OnSocket };
-const { addRequest: nodeAddRequest } = agentPrototype;
-const { onSocket: nodeOnSocket } = requestPrototype;
 
 /** In the order of installation; the last one takes the requests. */
 const interceptors: NodeInterceptor[] = [];
 const taken = new WeakSet<ClientRequest>();
 
 /** Every agent inherits this method, those of node:https and of most libraries too. */
-const addRequest: AddRequest = function (request, options, ...rest) {
-  intercept(request, options, () => nodeAddRequest.call(this, request, options, ...rest));
-};
+const addRequestHook = new MethodHook<AddRequest>(
+  () => agentPrototype.addRequest,
+  method => {
+    agentPrototype.addRequest = method;
+  },
+  next =>
+    function (request, options, ...rest) {
+      intercept(request, options, () => next.call(this, request, options, ...rest));
+    },
+);
 
 /** Agents that replace `addRequest`, and requests without an agent, come here with a socket. */
-const onSocket: OnSocket = function (socket, error) {
-  if (error !== undefined || socket === null || socket === undefined || taken.has(this)) {
-    nodeOnSocket.call(this, socket, error);
-    return;
-  }
-  let failure: Error | undefined;
-  // While the request waits, an error of its socket would end the process if there were no listener.
-  const onError = (reason: Error) => {
-    failure = reason;
-  };
-  socket.on("error", onError);
-  const end = (reason: Error | undefined) => {
-    socket.off("error", onError);
-    nodeOnSocket.call(this, socket, reason);
-  };
-  // For a socket that is already closed, node:http would wait forever for its close event.
-  const send = () => end(failure ?? (socket.destroyed ? connectionReset("socket hang up") : undefined));
-  intercept(this, {}, send, end);
-};
+const onSocketHook = new MethodHook<OnSocket>(
+  () => requestPrototype.onSocket,
+  method => {
+    requestPrototype.onSocket = method;
+  },
+  next =>
+    function (socket, error) {
+      if (error !== undefined || socket === null || socket === undefined || taken.has(this)) {
+        next.call(this, socket, error);
+        return;
+      }
+      let failure: Error | undefined;
+      // While the request waits, an error of its socket would end the process if there were no listener.
+      const onError = (reason: Error) => {
+        failure = reason;
+      };
+      socket.on("error", onError);
+      const end = (reason: Error | undefined) => {
+        socket.off("error", onError);
+        next.call(this, socket, reason);
+      };
+      // For a socket that is already closed, node:http would wait forever for its close event.
+      const send = () => end(failure ?? (socket.destroyed ? connectionReset("socket hang up") : undefined));
+      intercept(this, {}, send, end);
+    },
+);
 
 function intercept(
   request: ClientRequest,
@@ -73,7 +86,7 @@ export function takeRequest(
   request: ClientRequest,
   options: NodeRequestOptions,
   send: () => void,
-  end: (error?: Error) => void = error => nodeOnSocket.call(request, null, error),
+  end: (error?: Error) => void = error => requestPrototype.onSocket.call(request, null, error),
 ): void {
   taken.add(request);
   interceptor(request, options, send, end);
@@ -97,15 +110,14 @@ export function hookNodeHttp(interceptor: NodeInterceptor): () => void {
   // Always a new function: one hub may be installed twice.
   const own: NodeInterceptor = (...request) => interceptor(...request);
   interceptors.push(own);
-  agentPrototype.addRequest = addRequest;
-  requestPrototype.onSocket = onSocket;
+  addRequestHook.install();
+  onSocketHook.install();
   return () => {
     const at = interceptors.indexOf(own);
     if (at === -1) return;
     interceptors.splice(at, 1);
     if (interceptors.length > 0) return;
-    // If a library has wrapped these methods, its wrappers stay. They call ours, which then only call those of Node.
-    if (agentPrototype.addRequest === addRequest) agentPrototype.addRequest = nodeAddRequest;
-    if (requestPrototype.onSocket === onSocket) requestPrototype.onSocket = nodeOnSocket;
+    addRequestHook.remove();
+    onSocketHook.remove();
   };
 }

@@ -28,7 +28,8 @@ export function nodeTarget(request: ClientRequest, options: NodeRequestOptions):
     const url = new URL(path);
     return { origin: url.origin, path: `${url.pathname}${url.search}` };
   }
-  const name = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+  // A URL has no zone (`fe80::1%eth0`): the address has the same limits on every interface.
+  const name = host.includes(":") && !host.startsWith("[") ? `[${host.replace(/%.*/s, "")}]` : host;
   const port = options.port || options.defaultPort || portInHostField(request);
   return { origin: new URL(`${protocol}//${name}${port ? `:${port}` : ""}`).origin, path };
 }

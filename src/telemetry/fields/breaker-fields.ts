@@ -33,11 +33,17 @@ export const BREAKER_SPECS = {
     about: "A call failed.",
     fields: {
       ...result,
-      fail_counter: ["number", "failures in a row with this one; 1 for a trial call"],
+      fail_counter: [
+        "number",
+        "failures in a row after it, or throttles since the last success if those are more; 1 for a trial call",
+      ],
       exc_type: ["text?", "name or code of the network error; absent for a response"],
       msg: ["text?", "message of the network error, without URLs; absent for a response"],
       retry_after_s: ["number?", "Retry-After that the response asked for, in s"],
-      cooldown_s: ["number?", "the part of `retry_after_s` that is honoured, at most `retry_after_cap_s`, in s"],
+      cooldown_s: [
+        "number?",
+        "the cooldown that a throttle with Retry-After starts, at most `retry_after_cap_s`, in s",
+      ],
     },
   },
   breaker_state_change: {
