@@ -107,7 +107,10 @@ test("a clock that shows a time before the newest source of the shipped policy i
 test("a date in a note of the user's policy says nothing about the clock", async () => {
   const { folder } = await temporaryFolder();
   const file = join(folder, "limits.yaml");
-  await writeFile(file, "hosts:\n  api.example.org:\n    metadata:\n      rates: [5/SECOND] # contract until 2099-12\n");
+  await writeFile(
+    file,
+    "hosts:\n  api.example.org:\n    metadata:\n      rates: [5/SECOND] # contract until 2099-12\n",
+  );
   assert.equal((await findingsOf([], { DOCSTOKG_RLIMITS_YAML: file })).of("clock")?.verdict, "ok");
 });
 
