@@ -79,7 +79,7 @@ function boundRows(
   return [
     [
       "minimum",
-      `${seconds(fastestMs)}; no run is faster under the rate limits: ${requests} requests have ${rates} of ${budget}`,
+      `${seconds(fastestMs)}: ${budget} allows ${rates}, so its ${requests} requests take at least this time`,
     ],
     [
       "ratio",
