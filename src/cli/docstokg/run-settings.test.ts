@@ -67,3 +67,10 @@ test("all formats with others, an invalid bucket, another layout in S3 and a man
   }
   assert.equal(existsSync(join(folder, "m.sqlite")), false);
 });
+
+test("with an empty --mailto no address is sent, so the resolvers that need one are skipped", async () => {
+  const { folder } = await temporaryFolder();
+  const run = ["run", "10.1234/a", "--dry-run", "--out", folder, "--mailto", ""];
+  const { stderr } = await runCli(run, { env: { DOCSTOKG_MAILTO: "you@example.org" } });
+  assert.match(stderr, /^resolver unpaywall skipped: set DOCSTOKG_MAILTO or --mailto$/m);
+});

@@ -7,7 +7,7 @@ import { isS3Url } from "../../files/s3/s3-url.ts";
 import { FILE_KINDS, type FileKind } from "../../harvest/downloads/file-check.ts";
 import { LAYOUTS, type Layout, layoutProblem } from "../../harvest/downloads/layout.ts";
 import { METADATA_FORMATS, type MetadataFormat } from "../../harvest/downloads/metadata-file.ts";
-import { RESOLVERS } from "../../harvest/resolvers/order.ts";
+import { missingVariables, RESOLVERS } from "../../harvest/resolvers/order.ts";
 import type { Resolver } from "../../harvest/resolvers/resolver.ts";
 import { RUN_DEFAULTS } from "../../harvest/run.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
@@ -247,15 +247,11 @@ function cacheOf(text: string, addProblem: (where: string, message: string) => v
 
 /** The resolvers of the settings, without those that need an environment variable that is not set. */
 export function usableResolvers(settings: RunSettings, io: Io): RunSettings["resolvers"] {
-  return settings.resolvers.filter(({ name, needs }) => {
-    const missing = needs.filter(variable => !isSet(variable, settings, io));
+  return settings.resolvers.filter(resolver => {
+    const missing = missingVariables(resolver, { env: io.env, mailto: settings.mailto });
     if (missing.length === 0) return true;
     const wanted = missing.map(variable => (variable === "DOCSTOKG_MAILTO" ? `${variable} or --mailto` : variable));
-    io.stderr.write(`resolver ${name} skipped: set ${wanted.join(" and ")}\n`);
+    io.stderr.write(`resolver ${resolver.name} skipped: set ${wanted.join(" and ")}\n`);
     return false;
   });
-}
-
-function isSet(variable: string, { mailto }: RunSettings, { env }: Io): boolean {
-  return Boolean(env[variable]) || (variable === "DOCSTOKG_MAILTO" && mailto !== undefined);
 }
