@@ -26,6 +26,13 @@ test("an output folder that is a file, and an invalid mapping or port, are messa
   assert.equal(existsSync(out), false);
 });
 
+test("a run with an invalid policy creates no folder", async () => {
+  const { folder } = await temporaryFolder();
+  const out = join(folder, "untouched");
+  const { exitCode } = await runCli(["run", "10.1234/a", "-q", "--out", out, "--rate", "foo"]);
+  assert.deepEqual([exitCode, existsSync(out)], [2, false]);
+});
+
 test("an invalid output folder is a one-line error before the first request", async () => {
   const { folder } = await temporaryFolder();
   const file = join(folder, "papers");
