@@ -26,6 +26,15 @@ test("an output folder that is a file, and an invalid mapping or port, are messa
   assert.equal(existsSync(out), false);
 });
 
+test("an invalid address is an error with the flag, and is not shown", async () => {
+  assert.deepEqual(await runCli(["run", "10.1234/a", "-q", "--mailto", "secret address"]), {
+    exitCode: 2,
+    stdout: "",
+    stderr:
+      "docstokg: --mailto: expected an email address such as you@example.org, with an ASCII domain (value not shown)\n",
+  });
+});
+
 test("a run with an invalid policy creates no folder", async () => {
   const { folder } = await temporaryFolder();
   const out = join(folder, "untouched");

@@ -12,6 +12,7 @@ import type { Resolver } from "../../harvest/resolvers/resolver.ts";
 import { RUN_DEFAULTS } from "../../harvest/run.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
 import { ConnectTo } from "../../http/wire/connect-to.ts";
+import { addressProblem } from "../../policy/placeholder-values.ts";
 import { WATCH_POLICY_FLAG } from "../policy-reloader.ts";
 import type { Flags, Io } from "../program.ts";
 import { usageError, wholeNumberProblem } from "../usage-error.ts";
@@ -156,7 +157,7 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
     maxBreakerWaitMs: wholeNumber("--patience", flags["patience"], 0) * 1000,
     metadata: metadataOf(flags["metadata"], addProblem),
     minBytesPerSecond: wholeNumber("--min-speed", flags["minSpeed"], 0),
-    mailto: flags["mailto"] as string | undefined,
+    mailto: addressOf(flags["mailto"], addProblem),
     allowPrivate: flags["allowPrivate"] === true,
     connectTo: checkedMappings((flags["connectTo"] as readonly string[] | undefined) ?? [], addProblem),
     ca: certificatesOf(flags["ca"] as string | undefined, addProblem),
@@ -202,6 +203,14 @@ function metadataOf(text: unknown, addProblem: (where: string, message: string) 
   const format = METADATA_FORMATS.find(each => each === text);
   if (text !== undefined && format === undefined) addProblem("--metadata", notOneOf(String(text), METADATA_FORMATS));
   return format;
+}
+
+/** An empty address is a choice: none is sent. Checked here too, so that the message names the flag. */
+function addressOf(text: unknown, addProblem: (where: string, message: string) => void): string | undefined {
+  if (typeof text !== "string") return undefined;
+  const problem = text === "" ? undefined : addressProblem(text);
+  if (problem !== undefined) addProblem("--mailto", problem);
+  return text;
 }
 
 function notOneOf(name: string, all: readonly string[]): string {
