@@ -41,7 +41,8 @@ await build({
   logLevel: "warning",
 });
 
-// esbuild sorts imports by the files that it makes. The check must run before undici is loaded, so it is put first again.
+// esbuild changes the order of imports. `supported-runtime` must run before undici is loaded, so its import is put first
+// again.
 for (const entry of entries) {
   if (!readFileSync(entry, "utf8").includes(`import "./http/supported-runtime.ts";`)) continue;
   const built = entry.replace("src/", `${draft}/`).replace(/\.ts$/, ".js");
@@ -49,7 +50,8 @@ for (const entry of entries) {
   writeFileSync(built, `import "./http/supported-runtime.js"; ${readFileSync(built, "utf8")}`);
 }
 
-// The page of the dashboard. The compiler repeats the folders of the sources below its own.
+// The page of the dashboard. The output folder of the compiler contains the source folders `web/` and `src/` again; only
+// `web/` is kept.
 const pageDraft = join(draft, "page-draft");
 execFileSync(process.execPath, [tsc, "-p", "web/tsconfig.json", "--noEmit", "false", "--outDir", pageDraft], {
   stdio: "inherit",

@@ -41,7 +41,7 @@ const stderrs = new Map<string, string>();
 
 const seed = propertySeed(process.env[PROPERTY_SEED_VARIABLE]);
 process.env[PROPERTY_SEED_VARIABLE] = String(seed);
-console.log(`Properties draw from seed ${seed} (${PROPERTY_SEED_VARIABLE}=random draws another).`);
+console.log(`Property tests use the seed ${seed} (${PROPERTY_SEED_VARIABLE}=random selects another seed).`);
 
 const missing = TOOLS.filter(tool => whyMissing(tool) !== false).map(({ name }) => name);
 process.env[MISSING_VARIABLE] = missing.join(",");
@@ -58,8 +58,8 @@ const skipsAreFailures = process.env["CI"] !== undefined && unexplained.length >
 if (counts.failed > 0 || counts.passed === 0 || skipsAreFailures) process.exitCode = 1;
 
 async function runTests(): Promise<void> {
-  // More than the number of cores, because many tests wait for the network or a child process.
   const execArgv = ["--import", join(root, "test/before-file.ts")];
+  // More than the number of cores, because many tests wait for the network or a child process.
   const events = run({ files, execArgv, concurrency: 2 * availableParallelism(), timeout: HANG_MS });
   events.on("test:fail", ({ name, file = "", details, nesting }) => {
     // A suite or file fails because of a test inside it, which is counted itself.

@@ -1,8 +1,8 @@
 /**
- * Works per second with limits out of the way: single processes, each with a manifest file and its part of the list,
+ * Seconds for the same works without limits: single processes, each with a manifest file and its part of the list,
  * against the same number of workers on one PostgreSQL manifest. Both download the same files from a fast server, in
- * turns, so that the load of the machine is the same for both. Statements of the server and CPU time for each work depend
- * little on the load; they include those of the start and the end of each process.
+ * turns, so that the load of the machine is the same for both. The numbers of PostgreSQL statements and of CPU
+ * milliseconds for each work depend little on the load. Both include the start and the end of each process.
  *
  *   npm run workers:throughput -- --works 2000 --processes 4 --rounds 3
  */

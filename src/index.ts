@@ -1,4 +1,4 @@
-/** `docstokg`: the hub, with the limiter and the breaker. Re-exports only. */
+/** `docstokg`: the hub, with the limiter and the breaker. Re-exports, after a check of the runtime. */
 
 import "./http/supported-runtime.ts";
 

@@ -102,7 +102,7 @@ class Page {
       about.kind === "run"
         ? []
         : [
-            ["calls", totals.calls],
+            ["open calls", totals.calls],
             ["in flight", totals.inFlight],
             ["queued", totals.waiting],
           ];

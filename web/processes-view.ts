@@ -4,7 +4,10 @@ import { count, duration, plural } from "./format.ts";
 import type { Model } from "./model.ts";
 import type { View } from "./view.ts";
 
-/** A process that has published nothing for longer may have ended. */
+/**
+ * A process with open calls that has published nothing for longer may have ended. A process without open calls is never
+ * marked.
+ */
 const SILENT_MS = 5000;
 
 export class ProcessesView implements View {
@@ -14,7 +17,7 @@ export class ProcessesView implements View {
   readonly #empty = h("p", { class: "empty" }, "No process is listed.");
 
   constructor() {
-    const names = ["process", "machine", "calls", "in flight", "queued", "keys", "running", "updated"];
+    const names = ["process", "machine", "open calls", "in flight", "queued", "keys", "running", "updated"];
     const head = h("thead", {}, h("tr", {}, ...names.map(name => h("th", { scope: "col" }, name))));
     const table = h("table", { class: "wide-table" }, head, this.#body);
     this.element = h(

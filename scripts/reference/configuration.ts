@@ -7,15 +7,15 @@ import { code, page, table } from "./markdown.ts";
 import { DESCRIBED_VARIABLES, overridesOf } from "./overrides.ts";
 import { type JsonSchema, type KeySection, keySections } from "./schema-keys.ts";
 
-/** Variables that set no key of the policy. */
+/** Variables that do not belong to one key of the policy. */
 const OTHER_VARIABLES: Readonly<Record<string, string>> = {
   DOCSTOKG_RLIMITS_YAML: "path of your `ratelimits.yaml`, which changes single fields of the shipped one",
   DOCSTOKG_BREAKERS_YAML: "path of your `breakers.yaml`",
   DOCSTOKG_IDENTITIES_YAML: "path of your `identities.yaml`",
   DOCSTOKG_RLIMITS:
-    "several entries of `--rate`, divided by `;`, because shells cannot export names with dots: `api.example.org:metadata=3/SECOND;service:arxiv:total=1/5SECOND`",
+    "several entries of `--rate`, separated by `;`. Use it in a shell: a shell cannot export `DOCSTOKG_RLIMIT__<host>__<role>`, because a host has dots. Example: `api.example.org:metadata=3/SECOND;service:arxiv:total=1/5SECOND`",
   DOCSTOKG_BREAKERS:
-    "several entries of `--breaker`, `--breaker-role` and `resolver:<name>=…`, divided by `;`: `api.example.org=fail_max:3;api.example.org:artifact=reset:300`",
+    "several entries of `--breaker`, `--breaker-role` and `resolver:<name>=…`, separated by `;`. Example: `api.example.org=fail_max:3;api.example.org:artifact=reset:300`",
   DOCSTOKG_MAILTO: "your email address, sent to services (`--mailto`)",
   DOCSTOKG_CACHE: "cache of `docstokg/register`: `memory`, `off` or `sqlite:<file>`",
   DOCSTOKG_MANIFEST:

@@ -10,19 +10,23 @@ import { code, page, table } from "./markdown.ts";
 import { CACHE_TABLES, MANIFEST_TABLES, STORE_TABLES, type TableDescription } from "./table-columns.ts";
 
 const FILES = [
-  ["`papers/` (`--out`)", "`docstokg run`", "the downloaded files; also everything below, unless flags say otherwise"],
+  [
+    "`papers/` (`--out`)",
+    "`docstokg run`",
+    "the downloaded files; also the manifest, partial files and telemetry, unless flags say otherwise",
+  ],
   ["`papers/manifest.sqlite`", "`docstokg run`", "works, attempts and files ([tables](#manifest))"],
-  ["`papers/.parts/`", "`docstokg run`", "partial files; deleted when they are complete"],
+  ["`papers/.parts/`", "`docstokg run`", "partial files; a complete file is moved to its path"],
   [
     `\`papers/${RUN_FILES.jsonl}\``,
     "`docstokg run`",
     "[events](events.md), one per line; above 64 MiB it is renamed, and the newest 8 are kept",
   ],
-  [code(RUN_FILES.sqlite), "`openRunTelemetry`, `sqliteSink`", "the same as [tables](#telemetry)"],
+  [code(RUN_FILES.sqlite), "`openRunTelemetry`, `sqliteSink`", "the same events, in [tables](#telemetry)"],
   [
     "`$XDG_RUNTIME_DIR/docstokg/limits.db`",
     "store `multiprocess`",
-    "shared limits and circuits ([tables](#shared-store)); without the variable in `docstokg-<uid>` of the temporary folder",
+    "shared limits and circuits ([tables](#shared-store)); if the variable is not set: `<temporary folder>/docstokg-<uid>/docstokg/limits.db`",
   ],
   ["a file of your choice", "store `sqlite:<file>`", "the same"],
   [

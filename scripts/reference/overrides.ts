@@ -83,7 +83,10 @@ const OVERRIDES: Readonly<Record<Section, readonly Override[]>> = {
   ],
 };
 
-/** The variables that are described here, and what each sets. The page fails when the program knows another one. */
+/**
+ * The variables that OVERRIDES describes, and what each sets. If the program knows a variable without a description, the
+ * generation of the configuration page fails (`checkVariables`).
+ */
 export const DESCRIBED_VARIABLES: ReadonlyMap<string, string> = new Map(
   (Object.entries(OVERRIDES) as [Section, readonly Override[]][]).flatMap(([section, list]) =>
     list.map(({ variable, flag, env }) => {

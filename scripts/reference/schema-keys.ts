@@ -24,7 +24,7 @@ export interface SchemaKey {
   readonly value: string;
   readonly fallback: string;
   readonly meaning: string;
-  /** A number, text or flag, which variables and flags can set. */
+  /** A number, a text or a boolean. Environment variables and command-line flags can set only such keys. */
   readonly isScalar: boolean;
 }
 

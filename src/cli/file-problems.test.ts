@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { symlinkSync } from "node:fs";
+import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
@@ -15,4 +15,7 @@ test("a path that cannot be written is named with the reason, also if it cannot 
   assert.equal(writeProblem(loop), `cannot write ${loop} (ELOOP)`);
   assert.equal(writeProblem(long), `cannot write ${long} (ENAMETOOLONG)`);
   assert.equal(writeProblem(join(folder, "no", "a")), `cannot write ${folder}/no/a: folder not found: ${folder}/no`);
+  const file = join(folder, "file");
+  writeFileSync(file, "");
+  assert.equal(writeProblem(join(file, "a")), `cannot write ${file}/a: ${file} is not a folder`);
 });

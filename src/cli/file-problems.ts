@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DownloadError } from "../errors.ts";
 
@@ -21,8 +21,10 @@ export function writeProblem(file: string): string | undefined {
   } catch (error) {
     return `cannot write ${path} (${(error as NodeJS.ErrnoException).code})`;
   }
-  if (!existsSync(folder)) return `cannot write ${path}: folder not found: ${folder}`;
   try {
+    const found = statSync(folder, { throwIfNoEntry: false });
+    if (found === undefined) return `cannot write ${path}: folder not found: ${folder}`;
+    if (!found.isDirectory()) return `cannot write ${path}: ${folder} is not a folder`;
     accessSync(folder, constants.W_OK);
     return undefined;
   } catch (error) {

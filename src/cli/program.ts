@@ -5,6 +5,7 @@ import { PACKAGE_VERSION } from "../http/package-version.ts";
 import type { Time } from "../time/time.ts";
 import { ExitCode } from "./exit-code.ts";
 import { helpSection, ProgramHelp } from "./help-format.ts";
+import { printable } from "./output/printable.ts";
 import { terminalWidth } from "./output/table.ts";
 
 /** The parts of the process that a command uses. Passed in, so that tests can run a command without a process. */
@@ -89,7 +90,8 @@ export async function runProgram(program: Program, io: Io): Promise<ExitCode> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
     const code = exitCodeOfError(error);
     if (code === undefined) throw error;
-    io.stderr.write(`${program.name}: ${(error as Error).message}\n`);
+    const lines = (error as Error).message.split("\n").map(printable);
+    io.stderr.write(`${program.name}: ${lines.join("\n")}\n`);
     return code;
   }
 }

@@ -7,7 +7,7 @@ import { identify } from "./identifiers/identifiers.ts";
 import type { WorkRecord } from "./manifest/manifest-reports.ts";
 import type { SettledState } from "./open-works.ts";
 import type { Reason } from "./reason.ts";
-import { orderFor, RESOLVERS } from "./resolvers/order.ts";
+import { missingVariables, orderFor, RESOLVERS } from "./resolvers/order.ts";
 import { type HarvestRun, openRun } from "./run.ts";
 import type { Work, WorkIds, WorkMetadata } from "./work.ts";
 
@@ -59,7 +59,9 @@ export async function* harvest(
   const { folder, signal, time = systemTime } = options;
   const { manifest = join(folder, "manifest.sqlite") } = options;
   const hub = options.hub ?? (await createHub({ mailto: options.mailto, retry: false }));
-  const resolvers = options.resolvers ?? RESOLVERS.filter(({ needs }) => needs.every(name => isSet(name, options)));
+  const resolvers =
+    options.resolvers ??
+    RESOLVERS.filter(resolver => missingVariables(resolver, { env: process.env, mailto: options.mailto }).length === 0);
   // Only id, state and reason of a work are kept for a caller that reads slowly; the manifest has the rest.
   let settled: { readonly id: number; readonly state: SettledState; readonly reason: Reason }[] = [];
   let wake = Promise.withResolvers<void>();
@@ -202,8 +204,4 @@ function resultOf(record: WorkRecord, state: SettledState, reason: Reason, run: 
     ...{ path: run.locationOf(path), sha256, bytes, mediaType, role },
   }));
   return { key, state, reason, ids, metadata, files: state === "done" ? files : [] };
-}
-
-function isSet(variable: string, { mailto }: HarvestOptions): boolean {
-  return Boolean(process.env[variable]) || (variable === "DOCSTOKG_MAILTO" && mailto !== undefined);
 }

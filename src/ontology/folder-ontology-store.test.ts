@@ -21,6 +21,17 @@ test("the next pull deletes the draft of a killed process", async t => {
   assert.equal(existsSync(draft), false);
 });
 
+test("a store whose path is a file is an error with the path", async () => {
+  const file = join(temporaryFolder("ontologies"), "file");
+  writeFileSync(file, "");
+  const problem = (path: string) => ({
+    name: "ConfigError",
+    message: `${path}: is not a folder; expected the folder of an ontology store`,
+  });
+  await assert.rejects(new FolderOntologyStore(file).ids(), problem(file));
+  await assert.rejects(new FolderOntologyStore(file).versions("x"), problem(join(file, "x")));
+});
+
 storeContract("folder", async () => {
   const folder = temporaryFolder("ontologies");
   const damage = async ({ path }: { readonly path: string }, text: string | undefined) =>

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { DownloadError } from "../errors.ts";
+import { ConfigError, DownloadError } from "../errors.ts";
 import { moveDurably, writeAtomically } from "../files/atomic-file.ts";
 import { errnoOf, ifExists } from "../files/disk-errors.ts";
 import { hashFile } from "../files/file-hash.ts";
@@ -139,8 +139,14 @@ export class FolderOntologyStore implements OntologyStore {
   }
 }
 
+/** Rejects with a ConfigError if the path is a file: the name of the store may be that of another file. */
 async function foldersIn(path: string): Promise<readonly string[]> {
-  const entries = (await ifExists(readdir(path, { withFileTypes: true }))) ?? [];
+  const reading = readdir(path, { withFileTypes: true }).catch(cause => {
+    if (errnoOf(cause) !== "ENOTDIR") throw cause;
+    const message = "is not a folder; expected the folder of an ontology store";
+    throw new ConfigError([{ where: path, path: "", message }], { cause });
+  });
+  const entries = (await ifExists(reading)) ?? [];
   return entries.filter(entry => entry.isDirectory()).map(({ name }) => name);
 }
 

@@ -137,6 +137,15 @@ test("a missing sources.yaml is reported with the command that creates one", asy
   await assert.rejects(missing, { message: 'sources.yaml: file not found; create one with "ontofetch init"' });
 });
 
+test("an empty variable is no name of sources.yaml, and an empty flag is an error", async () => {
+  await assert.rejects(loadOntofetchSettings({}, { ONTOFETCH_SOURCES: "" }, join(folder, "empty")), {
+    message: 'sources.yaml: file not found; create one with "ontofetch init"',
+  });
+  await assert.rejects(loadOntofetchSettings({ sources: "" }, {}, folder), {
+    message: "--sources: the text is empty; expected a file",
+  });
+});
+
 test("a URL with a token is refused; parameters with similar names are accepted", async () => {
   const loadUrl = (url: string) => load(`sources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`);
   for (const url of [

@@ -76,9 +76,16 @@ const DEFAULTS = {
 /** Relative paths in the file start at its folder; those of flags and variables start at the working directory. */
 const PATHS = ["store", "lockfile", "ratelimit.shared_dir"];
 
-/** The absolute path of `sources.yaml`. */
+/** The absolute path of `sources.yaml`. Throws a ConfigError for an empty flag. */
 export function sourcesFile(flags: OntofetchFlags, env: Environment, cwd: string): string {
-  return resolve(cwd, flags.sources ?? (env[SOURCES_VARIABLE] || DEFAULT_SOURCES_FILE));
+  return resolve(cwd, namedSourcesFile(flags, env));
+}
+
+/** The path of `sources.yaml` as the user writes it. An empty variable sets nothing. */
+function namedSourcesFile({ sources }: OntofetchFlags, env: Environment): string {
+  if (sources === "")
+    throw new ConfigError([{ where: "--sources", path: "", message: "the text is empty; expected a file" }]);
+  return sources ?? (env[SOURCES_VARIABLE] || DEFAULT_SOURCES_FILE);
 }
 
 /**
@@ -92,7 +99,7 @@ export async function loadOntofetchSettings(
   cwd: string,
 ): Promise<OntofetchSettings> {
   const file = sourcesFile(flags, env, cwd);
-  const read = await readFileLayer(file, flags.sources ?? env[SOURCES_VARIABLE] ?? DEFAULT_SOURCES_FILE);
+  const read = await readFileLayer(file, namedSourcesFile(flags, env));
   const environment = readOntofetchEnvironment(env);
   const layers = [
     {

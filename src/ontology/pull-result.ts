@@ -16,14 +16,17 @@ export interface PullOptions {
    * @default false
    */
   readonly isAccepted?: boolean | undefined;
-  /** Called once for each source and each imported file, as soon as its result is known. */
+  /**
+   * Called once for each source and each imported file, as soon as its result is known. Imports beyond the limit have
+   * one result together.
+   */
   readonly onResult?: ((result: PullResult) => void) | undefined;
 }
 
-/** The result of one source. */
+/** The result of one source or of one imported file. */
 export type PullResult =
   | {
-      /** The id in `sources.yaml`. */
+      /** The id in `sources.yaml`; for an imported file, an id made from its IRI. */
       readonly id: string;
       /**
        * `fetched`: downloaded and stored. `unchanged`: the server says the stored version is current. `shared`: another
@@ -41,7 +44,7 @@ export type PullResult =
       readonly importedBy: readonly string[];
     }
   | {
-      /** The id in `sources.yaml`, or in the lockfile. */
+      /** The id in `sources.yaml` or in the lockfile; for an imported file, an id made from its IRI. */
       readonly id: string;
       readonly outcome: "failed";
       /** Why, in one line. */

@@ -1,3 +1,4 @@
+import { isLoopback } from "../core/text/host.ts";
 import { withoutPort } from "./routing.ts";
 
 /** One header or query parameter. Its value is private, so that no log, table or error message shows it by accident. */
@@ -199,10 +200,6 @@ const PUBLIC_PLACEHOLDERS: ReadonlySet<string> = new Set(["mailto", "tool"]);
 function hostAndPort(name: string): { readonly host: string; readonly port: number } {
   const host = withoutPort(name);
   return { host, port: host === name ? HTTPS_PORT : Number(name.slice(host.length + 1)) };
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 /** Of two fields with one name, the last one. */

@@ -12,6 +12,11 @@ const ADDRESS_LENGTH_MAX = 254;
 const ADDRESS =
   /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
 
+/** Why a text is no email address; undefined if it is one. The message does not contain the text. */
+export function addressProblem(text: string): string | undefined {
+  return text.length <= ADDRESS_LENGTH_MAX && ADDRESS.test(text) ? undefined : NOT_AN_ADDRESS;
+}
+
 /**
  * The values of placeholders, and the problems of these values. Apart from DOCSTOKG_MAILTO, an environment variable is
  * read only if a template contains it, so that unrelated variables cannot cause problems.
@@ -25,7 +30,7 @@ export class PlaceholderValues {
 
   constructor(mailto: string | undefined, tool: string, env: Environment) {
     this.#env = env;
-    const isAddress = (text: string) => text.length <= ADDRESS_LENGTH_MAX && ADDRESS.test(text);
+    const isAddress = (text: string) => addressProblem(text) === undefined;
     // An empty `mailto` is a choice: DOCSTOKG_MAILTO is then not read.
     this.mailto =
       mailto === undefined

@@ -1,5 +1,5 @@
 /**
- * Schemas of configuration, as data. They are needed when a program starts, and zod would double the time that takes.
+ * Schemas of configuration, as data. They are needed when a program starts, and zod would double the start time.
  * `schema-check.ts` checks values by them, and `json-schema.ts` translates them for editors.
  */
 

@@ -128,9 +128,9 @@ class YamlReader implements PolicyLayer {
   }
 
   /**
-   * The comment on the line of a value; of a map or list that begins in the next line, the comment on the line of its
-   * key. It also holds for the values inside, unless they have their own. A comment on a section such as `hosts:`
-   * describes the section, and is the source of no number.
+   * The note of a value: the comment on its line. A map or list that begins on the next line has the comment on the
+   * line of its key. Values inside a map or list without their own note inherit this note. A comment on the line of a
+   * section such as `hosts:` is no note, because notes say where a limit was read.
    */
   #noteOf(node: unknown, key: Node | undefined, depth: number): string | undefined {
     const isBelowKey = (isMap(node) || isSeq(node)) && node.flow !== true;
@@ -139,7 +139,10 @@ class YamlReader implements PolicyLayer {
     return depth < 2 || keyEnd === undefined ? undefined : noteAfter(this.#text, this.#text.indexOf(":", keyEnd) + 1);
   }
 
-  /** Returns the node that an alias refers to, or else the node itself, and records its anchor for aliases below it. */
+  /**
+   * If the node is an alias, returns the node that it refers to. Otherwise records the anchor of the node, for aliases
+   * later in the file, and returns the node.
+   */
   #resolveAlias(node: unknown, path: readonly string[], at: number): unknown {
     if (!isAlias(node)) {
       const { anchor } = (node ?? {}) as { readonly anchor?: string };
@@ -166,7 +169,10 @@ class YamlReader implements PolicyLayer {
     return Object.fromEntries(entries);
   }
 
-  /** False beyond the limits. Reported once, because nothing beyond the limits is read. */
+  /**
+   * False beyond the limits. After the first value beyond a limit, no later value of the file is read, so there is one
+   * problem.
+   */
   #count(at: number, path: readonly string[], listDepth = 0): boolean {
     this.#nodes += 1;
     const isTooMany = this.#nodes > MAX_NODES;

@@ -439,6 +439,21 @@ test("a refused token closes the manifest", async t => {
   assert.equal(close.mock.callCount(), 1);
 });
 
+test("every loopback address needs no token file, and the page is served under its name", async t => {
+  const { store } = await temporaryFolder();
+  await createStoreFile(store);
+  for (const [address, name] of [
+    ["127.0.0.2", "127.0.0.2"],
+    ["127.1", "127.0.0.1"],
+    ["0:0:0:0:0:0:0:1", "[::1]"],
+  ] as const) {
+    const { url, audit } = await startDashboard(t, "--store", store, "--listen", address);
+    assert.equal(new URL(url).hostname, name);
+    assert.equal((await fetch(url.replace("/?", "/state?"))).status, 200);
+    assert.equal(audit(), "");
+  }
+});
+
 test("an address for other machines needs a token file, and invalid values are refused by name", async () => {
   const { store, folder } = await temporaryFolder();
   await createStoreFile(store);

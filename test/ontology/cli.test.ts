@@ -99,6 +99,33 @@ test("plan, pull, show and validate print tables, and JSON with --json", async t
   assert.match(damaged.stderr, /^x 2026-11-08: content changed: sha256 is [0-9a-f]{64}, the manifest has /);
 });
 
+test("a version in a file cannot send control characters to the terminal", async t => {
+  const { folder, sources, run } = await setUp(t);
+  const server = await serve(t, (request, response) =>
+    response.end(request.method === "HEAD" ? "" : file(`a\u001b]0;owned\u0007${server.requests.length}`)),
+  );
+  const url = `${server.origin}/x.obo`;
+  await writeFile(sources, `allow_private: true\nsources:\n  x: { resolver: direct, extras: { url: "${url}" } }\n`);
+  const printed = [];
+  for (const command of [
+    "pull",
+    "pull",
+    "show",
+    "validate",
+    "versions x",
+    "diff x x",
+    "path x@none",
+    "prune --keep 1",
+  ]) {
+    const { stdout, stderr } = await run(command);
+    printed.push(stdout + stderr);
+  }
+  assert.match(printed.join(""), /^x: fetched, version a\ufffd\]0;owned\ufffd\d/);
+  assert.match(printed.join(""), /1 version, .* B\n$/);
+  assert.doesNotMatch(printed.join(""), /[^\P{Cc}\n]/u);
+  assert.equal((await readdir(join(folder, "ontologies", "x"))).length, 1);
+});
+
 test("an HTML page instead of a file is rejected, and the stored version stays", async t => {
   const { folder, run, state } = await setUp(t);
   await run("pull");

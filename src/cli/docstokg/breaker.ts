@@ -13,7 +13,7 @@ import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store
 
 const show: Subcommand = {
   name: "show",
-  summary: "print open circuits and cooldowns of all running processes",
+  summary: "print open circuits, cooldowns and hosts with recent failures of all running processes",
   configure: command => {
     command.option("--open-only", "only circuits that are open or half-open");
     addWatchFlags(command);

@@ -1,6 +1,9 @@
 import { readFile } from "node:fs/promises";
+import { isIPv6 } from "node:net";
 import type { Command } from "commander";
+import { isLoopback } from "../../core/text/host.ts";
 import { dashboardOf } from "../../dashboard/dashboard.ts";
+import { LOOPBACK_NAMES } from "../../dashboard/request-guard.ts";
 import { RunSource } from "../../dashboard/run-source.ts";
 import type { DashboardSource } from "../../dashboard/source.ts";
 import { StoreSource } from "../../dashboard/store-source.ts";
@@ -19,7 +22,6 @@ import { policySources } from "./policy-flags.ts";
 import { addStoreFlag, openOperatorConnection, openStoreConnection } from "./store-connection.ts";
 
 const LOOPBACK = "127.0.0.1";
-const LOOPBACK_ADDRESSES: ReadonlySet<string> = new Set([LOOPBACK, "::1", "localhost"]);
 
 /** `docstokg dashboard`: serves the live page until Ctrl-C. */
 export const dashboard: CommandModule = {
@@ -63,7 +65,10 @@ function addServerFlags(command: Command): void {
     .option("--read-only", "show everything, and refuse every change");
 }
 
-/** The telemetry is beside the manifest. */
+/**
+ * The telemetry is beside a manifest file; with a PostgreSQL manifest it is in the output folder, or in
+ * `docstokg-telemetry` if the output is in S3.
+ */
 async function openRunSource(flags: Flags, io: Io): Promise<RunSource> {
   if (flags["store"] !== undefined) throw usageError("--store", "has no effect with --run or --manifest");
   const paths = pathsOf({ out: flags["run"], manifest: flags["manifest"] }, io);
@@ -87,6 +92,7 @@ async function openRunSource(flags: Flags, io: Io): Promise<RunSource> {
 interface ServerOptions {
   readonly port: number;
   readonly address: string;
+  readonly loopbackName: string | undefined;
   readonly token: string | undefined;
   readonly tokenFile: string | undefined;
   readonly isReadOnly: boolean;
@@ -96,13 +102,20 @@ async function serverOptions(flags: Flags): Promise<ServerOptions> {
   const port = wholeNumberFlag("--port", flags["port"], 0, 65_535);
   const address = String(flags["listen"]);
   const tokenFile = typeof flags["tokenFile"] === "string" ? flags["tokenFile"] : undefined;
-  if (!LOOPBACK_ADDRESSES.has(address) && tokenFile === undefined)
+  const loopbackName = loopbackNameOf(address);
+  if (loopbackName === undefined && tokenFile === undefined)
     throw usageError("--listen", `${address} can be reached from other machines, which needs --token-file`);
   const token = tokenFile === undefined ? undefined : await tokenIn(tokenFile);
-  return { port, address, token, tokenFile, isReadOnly: flags["readOnly"] === true };
+  return { port, address, loopbackName, token, tokenFile, isReadOnly: flags["readOnly"] === true };
 }
 
-/** The output of a service is kept in logs, so a token that the operator has chosen is not printed. */
+/** The name of a loopback address in the URL of the page; undefined for an address that other machines may reach. */
+function loopbackNameOf(address: string): string | undefined {
+  const name = URL.parse(`http://${isIPv6(address) ? `[${address}]` : address}`)?.hostname;
+  return name !== undefined && isLoopback(name) ? name : undefined;
+}
+
+/** The output of a system service (systemd) is kept in logs, so a token that the operator has chosen is not printed. */
 function printedUrl(url: string, tokenFile: string | undefined): string {
   return tokenFile === undefined ? url : `${new URL("/", url)}?token=… (the token is in ${tokenFile})`;
 }
@@ -117,12 +130,11 @@ async function tokenIn(file: string): Promise<string> {
 
 /** Serves until Ctrl-C (exit code 130), or until the reader closes stdout (exit code 0), as `--watch` does. */
 async function serveUntilInterrupt(source: DashboardSource, options: ServerOptions, io: Io): Promise<ExitCode> {
-  const { port, address, token, tokenFile, isReadOnly } = options;
-  const isLoopback = LOOPBACK_ADDRESSES.has(address);
+  const { port, address, loopbackName, token, tokenFile, isReadOnly } = options;
   const handler = await openDashboard(source, options, io);
   const server = await serveDashboard(handler, { port, address }, { port: "--port", address: "--listen" });
   io.stdout.write(`Dashboard: ${printedUrl(server.url, tokenFile)}\n`);
-  if (!isLoopback)
+  if (loopbackName === undefined)
     io.stderr.write("The connection is not encrypted. For other machines, use a proxy with TLS in front of it.\n");
   if (token === undefined && !isReadOnly && source.actions !== undefined)
     io.stdout.write(
@@ -143,14 +155,14 @@ async function serveUntilInterrupt(source: DashboardSource, options: ServerOptio
 }
 
 /** Closes the source if the dashboard cannot be opened. */
-async function openDashboard(source: DashboardSource, { address, token, isReadOnly }: ServerOptions, io: Io) {
+async function openDashboard(source: DashboardSource, { loopbackName, token, isReadOnly }: ServerOptions, io: Io) {
   try {
     return dashboardOf(source, {
       token,
       isReadOnly,
       // Other machines may use any host name of this server. The token, kept in a SameSite=Strict cookie, protects it
       // against requests from other sites.
-      hosts: LOOPBACK_ADDRESSES.has(address) ? undefined : "any",
+      hosts: loopbackName === undefined ? "any" : [...LOOPBACK_NAMES, loopbackName],
       time: io.time,
       onAction: action => io.stderr.write(`${auditLine(action)}\n`),
     });

@@ -33,7 +33,7 @@ test("the demo's text has the duration, the minimum under the limits, their rati
   assert.ok(
     text.includes(
       "duration   14 s\n" +
-        "minimum    7.0 s; no run is faster under the rate limits: 8 requests have 1/SECOND of service hal-api (metadata)\n" +
+        "minimum    7.0 s: service hal-api (metadata) allows 1/SECOND, so its 8 requests take at least this time\n" +
         "ratio      2.00 times the minimum for the whole run, which also waits for the simulated outage; " +
         "1.16 times for these 8 requests, sent in 8.1 s\n" +
         "rejected   0 requests for an exceeded rate limit; the simulated throttling answered 1 request with 429\n",

@@ -5,6 +5,7 @@ import { formatBytes, formatCount } from "../output/format.ts";
 import { formatPairs, formatTable } from "../output/table.ts";
 import type { ScheduleBound } from "./fastest-schedule.ts";
 import type { FileComparison } from "./file-comparison.ts";
+import { shellWord } from "./path-flags.ts";
 import type { SessionOutcome } from "./run-session.ts";
 
 export interface DemoFacts {
@@ -65,7 +66,7 @@ function folderText(folder: string | undefined): string {
   if (folder === undefined) return "\nThe output folder is deleted at the end; --keep keeps it, with an HTML report.\n";
   return (
     `\nFiles and manifest: ${folder}\nHTML report: ${reportFile(folder)}\n` +
-    `docstokg status --out ${folder}\ndocstokg report ${folder}\n`
+    `docstokg status --out ${shellWord(folder)}\ndocstokg report ${shellWord(folder)}\n`
   );
 }
 
@@ -79,7 +80,7 @@ function boundRows(
   return [
     [
       "minimum",
-      `${seconds(fastestMs)}; no run is faster under the rate limits: ${requests} requests have ${rates} of ${budget}`,
+      `${seconds(fastestMs)}: ${budget} allows ${rates}, so its ${requests} requests take at least this time`,
     ],
     [
       "ratio",

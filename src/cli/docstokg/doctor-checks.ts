@@ -11,6 +11,7 @@ import { proxySettings } from "../../http/wire/proxy-wire.ts";
 import type { PolicyCheck } from "../../policy/check-file.ts";
 import type { Environment } from "../../policy/environment.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
+import { shippedValues } from "../../policy/shipped-policy.ts";
 import type { DoctorFinding } from "../output/doctor-findings.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
 
@@ -56,16 +57,20 @@ function policyAgeCheck({ findings }: PolicyCheck): DoctorFinding {
   };
 }
 
-/** The notes of the policy say in which month a source was read. A clock that shows an earlier time is wrong. */
-export function clockCheck({ ratelimits }: LoadedPolicy, nowMs: number): DoctorFinding {
-  const dates = ratelimits.assignments.flatMap(({ note = "" }) => [...note.matchAll(/\b(20\d\d)-(0[1-9]|1[0-2])\b/g)]);
+/**
+ * The notes of the shipped limits say in which month a source was read. A clock that shows an earlier time is wrong.
+ * The notes of the user's file may contain any date, such as the end of a contract.
+ */
+export function clockCheck(nowMs: number): DoctorFinding {
+  const notes = shippedValues("ratelimits").map(({ note = "" }) => note);
+  const dates = notes.flatMap(note => [...note.matchAll(/\b(20\d\d)-(0[1-9]|1[0-2])\b/g)]);
   const newestMs = Math.max(0, ...dates.map(([, year, month]) => Date.UTC(Number(year), Number(month) - 1)));
   const detail = new Date(nowMs).toISOString();
   if (nowMs >= newestMs - DAY_MS) return { what: "clock", verdict: "ok", detail };
   return {
     what: "clock",
     verdict: "problem",
-    detail: `${detail} is before ${new Date(newestMs).toISOString().slice(0, 10)}, the date of the newest source in the policy`,
+    detail: `${detail} is before ${new Date(newestMs).toISOString().slice(0, 10)}, the date of the newest source in the shipped policy`,
     advice: "set the clock of the machine: certificates and dates in Retry-After are compared with it",
   };
 }

@@ -33,7 +33,7 @@ export const doctor: CommandModule = {
     const findings = [nodeCheck(process.versions), ...policyChecks(checked)];
     if (checked.problems.length === 0) {
       const policy = await loadPolicy(sources);
-      findings.push(await storeCheck(flags, io), clockCheck(policy, nowMs), ...identityChecks(policy, io));
+      findings.push(await storeCheck(flags, io), clockCheck(nowMs), ...identityChecks(policy, io));
     }
     findings.push(proxyCheck(io.env), await outputCheck(folderOf(flags)));
     return printFindings(io, findings, flags["json"] === true);

@@ -116,7 +116,7 @@ function estimateText(
   const header = ["service", "calls", "limit", "time", "not sent"];
   const table = rows.length === 0 ? "" : `\n${formatTable(header, rows, tableOptions)}`;
   const explanation = services.some(({ unsent }) => unsent > 0)
-    ? "\nnot sent: the quota is spent and the run does not wait for it; docstokg retry continues later, --patience waits longer.\n"
+    ? "\nnot sent: these calls would exceed the quota, and the run would not wait for it. docstokg retry sends them later; a larger --patience lets the run wait.\n"
     : "";
   return `${lines.join("\n")}\n${table}${explanation}${hints.map(hint => `\n${hint}`).join("")}${hints.length > 0 ? "\n" : ""}`;
 }

@@ -28,7 +28,10 @@ export const exportCommand: CommandModule = {
     if (state !== undefined && !["done", "failed", "pending"].includes(state))
       throw usageError("--state", `${JSON.stringify(state)} is not one of done, failed, pending`);
     if (flags["out"] !== undefined && flags["manifest"] !== undefined)
-      throw usageError("--out", "has no effect with --manifest, which names the file");
+      throw usageError(
+        "--out",
+        "has no effect with --manifest, which names the manifest; --to names the file to write",
+      );
     const target = flags["to"] === "-" ? undefined : (flags["to"] as string | undefined);
     if (format === "parquet" && target === undefined)
       throw usageError("--to", "parquet is not text: name the file to write");

@@ -15,7 +15,7 @@ export interface ScheduleBound {
   readonly requests: number;
   /** The least time from the first of these requests to the last. */
   readonly fastestMs: number;
-  /** The time that these requests took. */
+  /** The time from the first grant of these requests to the last. */
   readonly tookMs: number;
   /** From the first request of the run to the last. */
   readonly runMs: number;

@@ -52,7 +52,7 @@ test("limits show prints used units, calls in flight, the queue, the next free s
 
   const { exitCode, stdout } = await runCli(["limits", "show", "--store", store]);
   assert.equal(exitCode, 0);
-  assert.match(stdout, /^pid +program +machine +calls +in flight +queued +updated$/m);
+  assert.match(stdout, /^pid +program +machine +open calls +in flight +queued +updated$/m);
   assert.match(stdout, new RegExp(`^${process.pid} +\\S+ +\\S+ +3 +1 +2 +\\S+ m?s ago$`, "m"));
   assert.match(stdout, /^key +pid +used +per s +in flight +queued +next free +new call +pace +guard +limited by$/m);
   assert.match(

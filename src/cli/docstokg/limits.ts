@@ -124,7 +124,7 @@ function colourOf({ constraint, multiplier }: KeySnapshot): Colour {
 }
 
 function processTable(processes: readonly ProcessRow[], tableOptions: TableOptions): string {
-  const header = ["pid", "program", "machine", "calls", "in flight", "queued", "updated"];
+  const header = ["pid", "program", "machine", "open calls", "in flight", "queued", "updated"];
   const cells = processes.map(({ pid, program, machine, calls, inFlight, waiting, ageMs }) => [
     String(pid),
     program,

@@ -76,7 +76,8 @@ export function locationFlagsOf({ folder, manifest }: RunPaths, { env }: Pick<Io
   return { ofRun: `${out}${ofManifest}`, ofManifest };
 }
 
-function shellWord(text: string): string {
+/** The text as one word of a command that a user can copy. */
+export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 

@@ -26,6 +26,22 @@ test("an output folder that is a file, and an invalid mapping or port, are messa
   assert.equal(existsSync(out), false);
 });
 
+test("an invalid address is an error with the flag, and is not shown", async () => {
+  assert.deepEqual(await runCli(["run", "10.1234/a", "-q", "--mailto", "secret address"]), {
+    exitCode: 2,
+    stdout: "",
+    stderr:
+      "docstokg: --mailto: expected an email address such as you@example.org, with an ASCII domain (value not shown)\n",
+  });
+});
+
+test("a run with an invalid policy creates no folder", async () => {
+  const { folder } = await temporaryFolder();
+  const out = join(folder, "untouched");
+  const { exitCode } = await runCli(["run", "10.1234/a", "-q", "--out", out, "--rate", "foo"]);
+  assert.deepEqual([exitCode, existsSync(out)], [2, false]);
+});
+
 test("an invalid output folder is a one-line error before the first request", async () => {
   const { folder } = await temporaryFolder();
   const file = join(folder, "papers");
@@ -66,4 +82,11 @@ test("all formats with others, an invalid bucket, another layout in S3 and a man
     assert.match(stderr, message);
   }
   assert.equal(existsSync(join(folder, "m.sqlite")), false);
+});
+
+test("with an empty --mailto no address is sent, so the resolvers that need one are skipped", async () => {
+  const { folder } = await temporaryFolder();
+  const run = ["run", "10.1234/a", "--dry-run", "--out", folder, "--mailto", ""];
+  const { stderr } = await runCli(run, { env: { DOCSTOKG_MAILTO: "you@example.org" } });
+  assert.match(stderr, /^resolver unpaywall skipped: set DOCSTOKG_MAILTO or --mailto$/m);
 });

@@ -7,11 +7,12 @@ import { isS3Url } from "../../files/s3/s3-url.ts";
 import { FILE_KINDS, type FileKind } from "../../harvest/downloads/file-check.ts";
 import { LAYOUTS, type Layout, layoutProblem } from "../../harvest/downloads/layout.ts";
 import { METADATA_FORMATS, type MetadataFormat } from "../../harvest/downloads/metadata-file.ts";
-import { RESOLVERS } from "../../harvest/resolvers/order.ts";
+import { missingVariables, RESOLVERS } from "../../harvest/resolvers/order.ts";
 import type { Resolver } from "../../harvest/resolvers/resolver.ts";
 import { RUN_DEFAULTS } from "../../harvest/run.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
 import { ConnectTo } from "../../http/wire/connect-to.ts";
+import { addressProblem } from "../../policy/placeholder-values.ts";
 import { WATCH_POLICY_FLAG } from "../policy-reloader.ts";
 import type { Flags, Io } from "../program.ts";
 import { usageError, wholeNumberProblem } from "../usage-error.ts";
@@ -156,7 +157,7 @@ export function runSettingsOf(flags: Flags, io: Pick<Io, "env">): RunSettings {
     maxBreakerWaitMs: wholeNumber("--patience", flags["patience"], 0) * 1000,
     metadata: metadataOf(flags["metadata"], addProblem),
     minBytesPerSecond: wholeNumber("--min-speed", flags["minSpeed"], 0),
-    mailto: flags["mailto"] as string | undefined,
+    mailto: addressOf(flags["mailto"], addProblem),
     allowPrivate: flags["allowPrivate"] === true,
     connectTo: checkedMappings((flags["connectTo"] as readonly string[] | undefined) ?? [], addProblem),
     ca: certificatesOf(flags["ca"] as string | undefined, addProblem),
@@ -204,6 +205,14 @@ function metadataOf(text: unknown, addProblem: (where: string, message: string) 
   return format;
 }
 
+/** An empty address is a choice: none is sent. Checked here too, so that the message names the flag. */
+function addressOf(text: unknown, addProblem: (where: string, message: string) => void): string | undefined {
+  if (typeof text !== "string") return undefined;
+  const problem = text === "" ? undefined : addressProblem(text);
+  if (problem !== undefined) addProblem("--mailto", problem);
+  return text;
+}
+
 function notOneOf(name: string, all: readonly string[]): string {
   const near = nearest(name, all);
   return `${JSON.stringify(name)} is not one of ${all.join(", ")}${near === undefined ? "" : `; did you mean ${near}?`}`;
@@ -247,15 +256,11 @@ function cacheOf(text: string, addProblem: (where: string, message: string) => v
 
 /** The resolvers of the settings, without those that need an environment variable that is not set. */
 export function usableResolvers(settings: RunSettings, io: Io): RunSettings["resolvers"] {
-  return settings.resolvers.filter(({ name, needs }) => {
-    const missing = needs.filter(variable => !isSet(variable, settings, io));
+  return settings.resolvers.filter(resolver => {
+    const missing = missingVariables(resolver, { env: io.env, mailto: settings.mailto });
     if (missing.length === 0) return true;
     const wanted = missing.map(variable => (variable === "DOCSTOKG_MAILTO" ? `${variable} or --mailto` : variable));
-    io.stderr.write(`resolver ${name} skipped: set ${wanted.join(" and ")}\n`);
+    io.stderr.write(`resolver ${resolver.name} skipped: set ${wanted.join(" and ")}\n`);
     return false;
   });
-}
-
-function isSet(variable: string, { mailto }: RunSettings, { env }: Io): boolean {
-  return Boolean(env[variable]) || (variable === "DOCSTOKG_MAILTO" && mailto !== undefined);
 }

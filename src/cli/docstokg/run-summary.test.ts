@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
 import { serve } from "../../../test/http/kit.ts";
+import { RunCounts } from "./run-counts.ts";
+import { printEnqueued } from "./run-summary.ts";
 
 test("the summary distinguishes a work that failed in an earlier run from one that was tried now", async () => {
   const { folder } = await temporaryFolder();
@@ -12,6 +14,26 @@ test("the summary distinguishes a work that failed in an earlier run from one th
     (await runCli(run)).stdout,
     /^0 of 1 work done, 1 failed, 1 of them in an earlier run, not retried, in /,
   );
+});
+
+test("the command for the statistics of a run is quoted for a shell", async () => {
+  const { folder } = await temporaryFolder();
+  const out = join(folder, "my papers");
+  const run = ["run", "http://127.0.0.1:9/a.pdf", "--out", out, "-q", "--resolvers", "landing_page"];
+  assert.ok((await runCli(run)).stdout.includes(`\nRequest statistics: docstokg report '${out}'\n`));
+});
+
+test("the summary of --enqueue-only names the worker with the flag that finds the manifest", () => {
+  const manifest = "postgres://ann@db.example.org/works";
+  const printed = (env: Readonly<Record<string, string>>) => {
+    let text = "";
+    const stdout = { write: (part: string) => (text += part) };
+    const outcome = { counts: new RunCounts(), wasInterrupted: false };
+    printEnqueued(outcome, { folder: "/data/x", manifest, isJson: false }, { stdout, env });
+    return text.split("\n").at(-2);
+  };
+  assert.equal(printed({}), `To download them: docstokg worker --manifest ${manifest}`);
+  assert.equal(printed({ DOCSTOKG_MANIFEST: manifest }), "To download them: docstokg worker");
 });
 
 test("the summary names a server that announced a lower limit than the policy, once", async t => {

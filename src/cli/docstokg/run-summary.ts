@@ -5,7 +5,7 @@ import { formatBytes, formatCount } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import type { Io } from "../program.ts";
-import { type LocationFlags, locationFlagsOf, telemetryFolderOf } from "./path-flags.ts";
+import { type LocationFlags, locationFlagsOf, shellWord, telemetryFolderOf } from "./path-flags.ts";
 import type { LearnedLimit } from "./run-counts.ts";
 import type { SessionOutcome } from "./run-session.ts";
 import type { RunSettings } from "./run-settings.ts";
@@ -20,7 +20,11 @@ export function printSummary(outcome: SessionOutcome, settings: RunSettings, io:
 }
 
 /** Prints how many works `run --enqueue-only` has added. */
-export function printEnqueued({ counts, wasInterrupted }: SessionOutcome, settings: RunSettings, io: Io): void {
+export function printEnqueued(
+  { counts, wasInterrupted }: Pick<SessionOutcome, "counts" | "wasInterrupted">,
+  settings: Pick<RunSettings, "folder" | "manifest" | "isJson">,
+  io: Pick<Io, "stdout" | "env">,
+): void {
   const { wanted: enqueued, present, failedBefore, problems } = counts;
   const manifest = manifestName(settings.manifest);
   if (settings.isJson) {
@@ -34,7 +38,7 @@ export function printEnqueued({ counts, wasInterrupted }: SessionOutcome, settin
     ...(problems > 0 ? [formatCount(problems, "invalid line")] : []),
   ];
   io.stdout.write(`${wasInterrupted ? "Interrupted: " : ""}${parts.join(", ")} in ${manifest}\n`);
-  io.stdout.write("docstokg worker downloads them.\n");
+  io.stdout.write(`To download them: docstokg worker${locationFlagsOf(settings, io).ofManifest}\n`);
 }
 
 export function enqueuedExitCode({ counts, wasInterrupted, wasRejected }: SessionOutcome): ExitCode {
@@ -78,7 +82,7 @@ function summaryText(outcome: SessionOutcome, settings: RunSettings, tableOption
     ...[...outcome.switchedOff].map(([name, message]) => `Resolver ${name} was switched off: ${message}`),
     ...learnedLines(counts.learnedLimits),
     `Manifest: ${manifestName(manifest)}`,
-    ...(keepsTelemetry ? [`Request statistics: docstokg report ${telemetryFolderOf(settings)}`] : []),
+    ...(keepsTelemetry ? [`Request statistics: docstokg report ${shellWord(telemetryFolderOf(settings))}`] : []),
   ];
   const failed = report.reasons.filter(({ state }) => state === "failed");
   const cells = failed.map(({ reason, works: count }) => [reason, String(count)]);

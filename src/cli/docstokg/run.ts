@@ -44,8 +44,8 @@ export const run: CommandModule = {
     const isEnqueueOnly = flags["enqueueOnly"] === true;
     if (isEnqueueOnly && !isPostgresUrl(settings.manifest))
       throw usageError("--enqueue-only", "needs a PostgreSQL manifest: --manifest postgres://user@host/database");
-    makeFolders(settings);
     const policy = await loadPolicy(policySources(flags, io));
+    makeFolders(settings);
     if (!settings.isQuiet) {
       io.stderr.write(compactPolicy(policy, terminalWidth(io.stderr)) + policyWarnings(policy));
     }

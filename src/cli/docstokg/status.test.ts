@@ -12,7 +12,7 @@ test("status refuses flags that have no effect beside others", async () => {
   const out = await runCli(["status", "--out", folder, "--manifest", manifest]);
   assert.deepEqual(
     [out.exitCode, out.stderr],
-    [2, "docstokg: --out: has no effect with --manifest, which names the file\n"],
+    [2, "docstokg: --out: has no effect with --manifest, which names the manifest\n"],
   );
   const json = await runCli(["status", "--out", folder, "--export", "-", "--json"]);
   assert.deepEqual(

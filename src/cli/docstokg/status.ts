@@ -83,7 +83,7 @@ async function withStopped(report: ManifestReport, manifest: Manifest): Promise<
 
 function checkFlags(flags: Flags): void {
   if (flags["out"] !== undefined && flags["manifest"] !== undefined)
-    throw usageError("--out", "has no effect with --manifest, which names the file");
+    throw usageError("--out", "has no effect with --manifest, which names the manifest");
   for (const flag of ["json", "watch"])
     if (flags[flag] !== undefined && flags["export"] !== undefined)
       throw usageError(`--${flag}`, "has no effect with --export, which writes JSONL");

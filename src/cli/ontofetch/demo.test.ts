@@ -3,10 +3,15 @@ import { test } from "node:test";
 import { ontofetch } from "../ontofetch.ts";
 import { runProgram } from "../program.ts";
 
-test("the demo plans, pulls, pulls again, and resumes after lost connections", async () => {
+test("the demo plans, pulls, pulls again, and resumes after lost connections, and never opens stdin", async () => {
   let stdout = "";
   const write = (text: string) => (stdout += text);
-  const exitCode = await runProgram(ontofetch, { argv: ["demo"], env: {}, stdout: { write }, stderr: { write } });
+  const exitCode = await runProgram(ontofetch, {
+    ...{ argv: ["demo"], env: {}, stdout: { write }, stderr: { write } },
+    get stdin(): undefined {
+      return assert.fail("stdin was opened");
+    },
+  });
   assert.match(stdout, /alder: connection lost after [\d.]+ kB of [\d.]+ kB; resuming/);
   assert.match(stdout, /\n0 files were sent\n/);
   assert.match(stdout, /titan: fetched, .*, resumed after [\d.]+ MB/);

@@ -169,7 +169,9 @@ class Demo {
     const { path, manifest } = result.stored;
     await truncate(path, Math.floor(manifest.bytes / 3));
     const flags = { sources: join(this.#folder, "sources.yaml") };
-    const verdict = await validate.run(["titan"], flags, { ...this.#io, env: {}, stderr: this.#io.stdout });
+    // Not by a spread, which would read the getter `stdin` and open stdin.
+    const io: Io = Object.create(this.#io, { env: { value: {} }, stderr: { value: this.#io.stdout } });
+    const verdict = await validate.run(["titan"], flags, io);
     const [restored] = await this.#pull(["titan"], true);
     const { length } = await readFile(path);
     return verdict === ExitCode.partial && restored?.outcome === "fetched" && length === manifest.bytes;

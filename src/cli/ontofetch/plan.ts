@@ -5,6 +5,7 @@ import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
 import { formatBytes } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
+import { printable } from "../output/printable.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CommandModule, Flags, Io, Subcommand } from "../program.ts";
 import { openOntofetch } from "./open-ontofetch.ts";
@@ -84,7 +85,8 @@ export function printPlan(items: readonly PlanItem[], { stdout, stderr }: Io): v
   const header = ["id", "resolver", "format", "version", "size", "licence", "url"];
   stdout.write(formatTable(header, rows, { columns: terminalWidth(stdout) }));
   for (const item of items) {
-    if (item.kind === "fetch") for (const note of item.notes) stderr.write(`${item.source.id}: ${note}\n`);
+    if (item.kind === "fetch")
+      for (const note of item.notes) stderr.write(`${printable(`${item.source.id}: ${note}`)}\n`);
   }
 }
 

@@ -7,6 +7,7 @@ import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
+import { printable } from "../output/printable.ts";
 import type { CommandModule } from "../program.ts";
 import { usageError, wholeNumberFlag } from "../usage-error.ts";
 import { ARGUMENTS, addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
@@ -64,7 +65,7 @@ export const prune: CommandModule = {
     } else {
       for (const { id, manifest } of removedVersions) {
         io.stdout.write(
-          `${id} ${manifest.version}: ${isDryRun ? "would be removed" : "removed"}, ${formatBytes(manifest.bytes)}\n`,
+          `${printable(`${id} ${manifest.version}`)}: ${isDryRun ? "would be removed" : "removed"}, ${formatBytes(manifest.bytes)}\n`,
         );
       }
       io.stdout.write(`${formatCount(removedVersions.length, "version")}, ${formatBytes(bytes)}\n`);

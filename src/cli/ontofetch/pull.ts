@@ -5,6 +5,7 @@ import { interruptible } from "../interrupts.ts";
 import { formatDuration } from "../output/duration.ts";
 import { formatBytes } from "../output/format.ts";
 import { printJson } from "../output/json.ts";
+import { printable } from "../output/printable.ts";
 import { PolicyReloader, WATCH_POLICY_FLAG } from "../policy-reloader.ts";
 import type { CommandModule } from "../program.ts";
 import { openOntofetch } from "./open-ontofetch.ts";
@@ -100,7 +101,12 @@ function closingLine(results: readonly PullResult[]): string {
   return parts.join("; ");
 }
 
+/** The version and the message may be text of the file or of a service. */
 export function resultLine(result: PullResult): string {
+  return printable(resultText(result));
+}
+
+function resultText(result: PullResult): string {
   const by = result.importedBy.length === 0 ? "" : ` (imported by ${result.importedBy.join(", ")})`;
   if (result.outcome === "failed") return `${result.id}${by}: ${result.message}`;
   const { id, outcome, stored, requests, resumedBytes } = result;

@@ -6,6 +6,7 @@ import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
 import { printJson } from "../output/json.ts";
+import { printable } from "../output/printable.ts";
 import type { CommandModule } from "../program.ts";
 import { ARGUMENTS, addSettingsFlags, ontofetchSettingsOf } from "./settings-flags.ts";
 
@@ -36,8 +37,9 @@ export const validate = {
         checks.push(check);
         if (flags["json"]) return;
         const { id, version, problems } = check;
-        if (problems.length === 0) io.stdout.write(`${id} ${version}: valid\n`);
-        for (const problem of problems) io.stderr.write(`${[id, version].join(" ").trimEnd()}: ${problem}\n`);
+        if (problems.length === 0) io.stdout.write(`${printable(`${id} ${version}`)}: valid\n`);
+        for (const problem of problems)
+          io.stderr.write(`${printable(`${[id, version].join(" ").trimEnd()}: ${problem}`)}\n`);
       };
       for (const id of wanted) {
         // Only a known id may become part of a path.

@@ -6,6 +6,7 @@ import { labelOf } from "../../ontology/version-label.ts";
 import { ExitCode } from "../exit-code.ts";
 import { interruptible } from "../interrupts.ts";
 import { printJson } from "../output/json.ts";
+import { printable } from "../output/printable.ts";
 import { formatTable, terminalWidth } from "../output/table.ts";
 import type { CommandModule } from "../program.ts";
 import { openOntofetch } from "./open-ontofetch.ts";
@@ -51,7 +52,7 @@ export const versions: CommandModule = {
         io.stdout.write(
           formatTable(["version", "store", "lock", "service"], cells, { columns: terminalWidth(io.stdout) }),
         );
-        if (message !== undefined) io.stderr.write(`${source.id}: ${message}\n`);
+        if (message !== undefined) io.stderr.write(`${source.id}: ${printable(message)}\n`);
       }
       return ExitCode.ok;
     }),

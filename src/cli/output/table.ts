@@ -1,4 +1,5 @@
 import type { Output } from "../program.ts";
+import { printable } from "./printable.ts";
 
 export interface TableOptions {
   /** Maximum width, at least 20. A table that does not fit is printed in its long form. @default unlimited */
@@ -64,11 +65,6 @@ export function formatPairs(
       ? pairs.flatMap(([name, value]) => wrapIndented(`${name}: ${printable(value)}`, columns))
       : pairs.flatMap(pair => rowLines(pair.map(printable), widths, text => text));
   return lines.map(line => `${line}\n`).join("");
-}
-
-/** Replaces control characters: a cell may be text from a store or a server, and a terminal would obey it. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, "\u{fffd}");
 }
 
 function withoutRepeat(row: Cells, above: Cells | undefined): Cells {

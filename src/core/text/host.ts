@@ -55,6 +55,11 @@ export function canonicalHost(text: string): string {
   return `${host}:${digits}`;
 }
 
+/** Whether only this machine can reach a canonical host without a port. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
 /**
  * The canonical host of a URL, without its port, and the port of the connection.
  * The error message contains the scheme but not the URL, because its query may contain an API key.

@@ -1,7 +1,7 @@
 /** One link of a `Link` header (RFC 8288), as signposting uses it. */
 export interface Link {
   readonly target: string;
-  /** Lower case, by lower-case names; `rel` may have several relations. */
+  /** The values in lower case, by names in lower case. The value of `rel` may have several relations. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 

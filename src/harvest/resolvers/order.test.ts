@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { workNamed } from "../../../test/harvest/resolver-kit.ts";
 import type { WorkIds } from "../work.ts";
-import { orderFor, RESOLVERS } from "./order.ts";
+import { missingVariables, orderFor, RESOLVERS } from "./order.ts";
+import { unpaywall } from "./unpaywall.ts";
 
 function namesFor(ids: WorkIds): readonly string[] {
   return orderFor({ key: "", ids }, RESOLVERS).map(({ name }) => name);
@@ -111,3 +112,11 @@ function queriedWith(name: string): readonly string[] {
   );
   return [...general, ...special];
 }
+
+test("an empty mailto is no address, also if DOCSTOKG_MAILTO is set", () => {
+  const env = { DOCSTOKG_MAILTO: "you@example.org" };
+  assert.deepEqual(missingVariables(unpaywall, { env, mailto: "" }), ["DOCSTOKG_MAILTO"]);
+  assert.deepEqual(missingVariables(unpaywall, { env, mailto: undefined }), []);
+  assert.deepEqual(missingVariables(unpaywall, { env: {}, mailto: "you@example.org" }), []);
+  assert.deepEqual(missingVariables(unpaywall, { env: { DOCSTOKG_MAILTO: "" }, mailto: undefined }), unpaywall.needs);
+});

@@ -1,5 +1,6 @@
 /** All resolvers and their order. */
 
+import type { Environment } from "../../policy/environment.ts";
 import type { Work } from "../work.ts";
 import { arxiv } from "./arxiv.ts";
 import { biorxiv } from "./biorxiv.ts";
@@ -46,6 +47,17 @@ export const RESOLVERS: readonly Resolver[] = [
   landingPage,
   wayback,
 ];
+
+/**
+ * The variables that a resolver needs and that have no value. A `mailto` replaces DOCSTOKG_MAILTO; if it is empty, no
+ * address is sent.
+ */
+export function missingVariables(
+  { needs }: Resolver,
+  { env, mailto }: { readonly env: Environment; readonly mailto: string | undefined },
+): readonly string[] {
+  return needs.filter(name => !(name === "DOCSTOKG_MAILTO" ? (mailto ?? env[name]) : env[name]));
+}
 
 /**
  * The resolvers that can be queried about a work, in order. Called again when a work gets further identifiers, which may

@@ -4,6 +4,8 @@ import { chooseOffer, found, JSON_ONLY, type OntologyResolver, refused, type Sou
 
 const REGISTRY = "https://obofoundry.org/registry/ontologies.jsonld";
 const PURL = "http://purl.obolibrary.org/obo/";
+/** Parts of a path that lead to another folder, or to none. */
+const DROPPED_PARTS: ReadonlySet<string> = new Set(["", ".", ".."]);
 
 /** The OBO Foundry: its registry lists ontologies and products, and its permanent URLs redirect to the files. */
 export const obo: OntologyResolver = {
@@ -55,7 +57,10 @@ export const obo: OntologyResolver = {
 function byPurl({ id, targetFormats, extras, version }: Source, note: string) {
   const [format = "owl"] = targetFormats;
   const name = extras["product"] ?? `${id.toLowerCase()}.${format}`;
-  const url = `${PURL}${encodeURIComponent(name)}`;
+  const parts = name.split("/");
+  if (parts.some(part => DROPPED_PARTS.has(part)))
+    return refused("no-file", `${id} has no product ${name}: it is no path below ${PURL}`);
+  const url = `${PURL}${parts.map(encodeURIComponent).join("/")}`;
   return found({
     url: version === undefined ? url : releaseUrl(id, version, url),
     format: formatOfName(name),
@@ -63,8 +68,14 @@ function byPurl({ id, targetFormats, extras, version }: Source, note: string) {
   });
 }
 
-/** The permanent URL of one release: `obo/hp/releases/2025-01-16/hp.owl`. */
+/**
+ * The permanent URL of one release: `obo/hp/releases/2025-01-16/hp.owl`. The folders of a product below that of its
+ * ontology are kept: `obo/go/releases/2025-02-06/extensions/go-plus.owl`.
+ */
 function releaseUrl(id: string, version: string, url: string): string {
-  const name = new URL(url).pathname.split("/").at(-1) ?? "";
-  return `${PURL}${id.toLowerCase()}/releases/${encodeURIComponent(version)}/${name}`;
+  const ontology = id.toLowerCase();
+  const { pathname } = new URL(url);
+  const folder = `/obo/${ontology}/`;
+  const name = pathname.startsWith(folder) ? pathname.slice(folder.length) : pathname.split("/").at(-1);
+  return `${PURL}${ontology}/releases/${encodeURIComponent(version)}/${name}`;
 }

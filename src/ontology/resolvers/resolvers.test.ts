@@ -72,6 +72,34 @@ test("without the registry obo returns the permanent URL and notes that the lice
   }
 });
 
+test("without the registry obo keeps the folders of a product, and refuses a path that leads elsewhere", () => {
+  const urlOf = (product: string) =>
+    summaryOf(requestFor("obo", "hp", { extras: { product } }).readResponse({ status: 503, body: "" }));
+  assert.equal(urlOf("hp/hp-base.owl"), "http://purl.obolibrary.org/obo/hp/hp-base.owl");
+  assert.equal(urlOf("hp/a b?.owl"), "http://purl.obolibrary.org/obo/hp/a%20b%3F.owl");
+  for (const product of ["../hp.owl", "hp/../../hp.owl", "hp//hp.owl", "/hp.owl", "hp/", "./hp.owl"])
+    assert.equal(
+      urlOf(product),
+      `no-file: hp has no product ${product}: it is no path below http://purl.obolibrary.org/obo/`,
+    );
+});
+
+test("a release of an obo product has the folders of the product below that of its ontology", () => {
+  const version = "2025-02-06";
+  const products = ["go.owl", "go/go-base.owl", "go/extensions/go-plus.owl"];
+  const registry = {
+    ontologies: [
+      { id: "go", products: products.map(id => ({ id, ontology_purl: `http://purl.obolibrary.org/obo/${id}` })) },
+    ],
+  };
+  for (const product of products) {
+    const { read } = requestFor("obo", "go", { version, extras: { product } });
+    const url = `http://purl.obolibrary.org/obo/go/releases/${version}/${product.replace(/^go\//, "")}`;
+    assert.equal(summaryOf(read(registry)), url);
+    assert.equal(summaryOf(read({}, 503)), url);
+  }
+});
+
 test("ols returns the file location and refuses one that is not http or https", () => {
   const { requestUrl, read } = requestFor("ols", "efo");
   assert.equal(requestUrl, "https://www.ebi.ac.uk/ols4/api/ontologies/efo");

@@ -24,7 +24,7 @@ export class DecisionTally {
       this.#add(event.decided_by, event.unsent_wait_ms > 0 ? 1 : 0, event.unsent_wait_ms, 1);
   }
 
-  /** The settings that delayed requests longest first. */
+  /** Sorted by the sum of the waits, longest first. */
   summaries(): readonly DecisionSummary[] {
     return Array.from(this.#settings, ([decidedBy, counts]) => ({ decidedBy, ...counts })).sort(
       (a, b) => b.waitMs - a.waitMs || b.refusals - a.refusals || (a.decidedBy < b.decidedBy ? -1 : 1),
