@@ -37,7 +37,7 @@ export async function configurationPage(): Promise<string> {
   checkVariables();
   const schemas = jsonSchemas() as Readonly<Record<string, JsonSchema>>;
   const files = ["ratelimits", "breakers", "identities"].flatMap(name => fileSections(name, schemas[name] ?? {}));
-  const shortNames = Object.entries(SHORT_NAMES).map(([short, long]) => `${code(short)} for ${code(long)}`);
+  const shortNames = [...SHORT_NAMES].map(([short, long]) => `${code(short)} for ${code(long)}`);
   return page(
     "Configuration",
     "Three files, each layered on the shipped one: your file changes single fields, environment variables change the result, and flags come last. `docstokg policy explain <host>` prints where each value comes from. The options of `createHub` are in the API reference; the keys of `sources.yaml` are in [ontofetch](ontofetch.md).",

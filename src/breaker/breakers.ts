@@ -180,6 +180,9 @@ export class Breakers implements PermitOwner {
     } else if (this.emitter.hasListener("breaker_before_call"))
       this.emitter.beforeCall(host.name, role, request.resolver, stateName(circuit.at(nowUs)), denial);
     if (denial !== undefined && !isShadow) return denial;
+    // A listener may have taken the only trial call, or opened the circuit.
+    const since = isShadow ? undefined : denialOf(owners, role, circuit, resolverCircuit, nowUs);
+    if (since !== undefined) return since;
     const number = this.#countPermit(owners);
     const expiresUs = nowUs + (timeoutMs + LEASE_MARGIN_MS) * 1000;
     const passed = this.#enterCircuit(circuit, nowUs, expiresUs, probes);

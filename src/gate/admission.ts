@@ -1,7 +1,16 @@
 import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
-import { BusyError, RateLimitExceeded, type RejectedError, type StoreError, type WaitBound } from "../errors.ts";
+import {
+  BusyError,
+  type Constraint,
+  type DecidedBy,
+  decidedByText,
+  RateLimitExceeded,
+  type RejectedError,
+  type StoreError,
+  type WaitBound,
+} from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
@@ -14,6 +23,9 @@ import { type RoleBudget, storeAwayConstraint } from "../limiter/role-budget.ts"
 import type { Waiter, WaiterDetails } from "../limiter/waiter.ts";
 import type { Peers } from "../sharing/peers.ts";
 import { PROBE_MS, type StoreAway } from "../sharing/store-outage.ts";
+
+/** The setting behind a limit. */
+type ExplainLimit = (constraint: Constraint) => DecidedBy;
 
 /** Decides at one instant whether a request can start, and builds the refusal if it cannot. Charges nothing. */
 export class Admission {
@@ -64,9 +76,10 @@ export class Admission {
     const permit = this.#breakers?.tryAllow(call, this.#peers?.probes);
     if (!(permit instanceof Permit)) return permit;
     const isFree =
-      !roleBudget.isDetached &&
-      this.hasCapacity(roleBudget, charge, nowUs) &&
-      this.#peers?.hasLeases(roleBudget, charge, nowUs) !== false;
+      roleBudget.policy.isShadow ||
+      (!roleBudget.isDetached &&
+        this.hasCapacity(roleBudget, charge, nowUs) &&
+        this.#peers?.hasLeases(roleBudget, charge, nowUs) !== false);
     if (isFree) return permit;
     permit.release();
     return "taken";
@@ -90,6 +103,25 @@ export class Admission {
     const charge = roleBudget.usualCharge;
     const isFree = this.hasCapacity(roleBudget, charge, nowUs) && !this.#queues.counted.isContended(roleBudget);
     return isFree ? undefined : this.estimate(roleBudget, charge, nowUs);
+  }
+
+  /**
+   * Shadow mode: emits what enforcing would have done with a request that is granted now.
+   * @param boundMs how long the request may wait
+   */
+  reportShadow(
+    roleBudget: RoleBudget,
+    charge: Charge,
+    boundMs: number,
+    nowUs: number,
+    explain: ExplainLimit | undefined,
+  ): void {
+    if (this.hasCapacity(roleBudget, charge, nowUs)) return;
+    const estimate = this.estimate(roleBudget, charge, nowUs);
+    const verdict = estimate.readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait";
+    const refusal = refusalOf(estimate, nowUs);
+    const decidedBy = this.#emitter.hasListener("ratelimit.shadow") ? explain?.(refusal.constraint) : undefined;
+    this.#emitter.shadowed(roleBudget, verdict, refusal, decidedBy && decidedByText(decidedBy));
   }
 
   /** The error for a new request that cannot start within its bound. */

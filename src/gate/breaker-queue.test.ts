@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { host, plain } from "../../test/breaker/kit.ts";
+import { storeWith } from "../../test/sharing/store-with.ts";
 import { outcomeOfResponse } from "../core/breaker/classify.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { BreakerRegistry } from "./breaker-registry.ts";
 import { Gate } from "./gate.ts";
+import { breakersOf } from "./registry-breakers.ts";
 
 test("a change of a breaker without waiting calls causes no warning", async () => {
   const warnings: Error[] = [];
@@ -90,4 +93,45 @@ test("a call whose circuit ends at its bound is granted, and says that it waited
   await time.advance(1000);
   const { wait } = await granted;
   assert.deepEqual([wait.waitedMs, wait.breakerWaitMs, wait.waitedFor?.kind], [1000, 1000, "breaker"]);
+});
+
+test("a call waits for the hold of its own role, and not for a longer one of another role", async () => {
+  const time = new FakeTime();
+  const breakers = new BreakerRegistry(plain, { time, random: () => 0 });
+  const gate = new Gate(limitPoliciesFrom({}, "test"), time, { breakers });
+  const hold = (role: "metadata" | "artifact", ms: number) =>
+    breakersOf(breakers).giveOrder({ unit: host, role }, { kind: "hold", ms, reason: "cli-open:test" });
+  hold("artifact", 600_000);
+  hold("metadata", 5000);
+  const waitedMs: number[] = [];
+  for (const role of ["artifact", "metadata"] as const)
+    (gate.enter({ host, role, maxWaitMs: Number.POSITIVE_INFINITY }) as Promise<Grant>).then(grant => {
+      waitedMs.push(grant.wait.waitedMs);
+      grant.giveBack();
+    });
+  await time.advance(600_000);
+  assert.deepEqual(waitedMs, [5000, 600_000]);
+});
+
+test("a call that has ended while the shared record was read is not queued", async () => {
+  const time = new FakeTime();
+  const member = new MemoryStore(time).member("p");
+  const store = storeWith(member, {
+    read: async name => {
+      await time.sleep(100);
+      return member.read(name);
+    },
+  });
+  const breakers = new BreakerRegistry(plain, { time, random: () => 0 });
+  const gate = new Gate(limitPoliciesFrom({}, "test"), time, { breakers, store });
+  breakers.open(host, 60);
+  await time.advance(5000);
+  const caller = { isOver: false, onWait: () => assert.fail("it is queued") };
+  const entered = gate.enter({ host, role: "metadata", maxWaitMs: Number.POSITIVE_INFINITY, caller });
+  const ended = assert.rejects(async () => entered, { name: "AbortError" });
+  await time.advance(10);
+  caller.isOver = true;
+  await time.advance(500);
+  await ended;
+  assert.equal(gate.waiting, 0);
 });

@@ -7,6 +7,8 @@ import type { Time, Timer } from "../time/time.ts";
 interface WaitList {
   readonly waiters: Set<Waiter>;
   timer: Timer | undefined;
+  /** When the timer fires, in monotonic microseconds. */
+  dueUs: number;
 }
 
 /**
@@ -51,12 +53,16 @@ export class BreakerQueue {
   }
 
   add(waiter: Waiter, { blocker, untilUs, isRampUp, constraint }: Denial): void {
-    const list = this.#lists.get(blocker) ?? { waiters: new Set(), timer: undefined };
+    const list = this.#lists.get(blocker) ?? { waiters: new Set(), timer: undefined, dueUs: Number.POSITIVE_INFINITY };
     this.#lists.set(blocker, list);
     list.waiters.add(waiter);
     waiter.block(this.#time.monotonicUs(), constraint, isRampUp);
     this.#blockerOf.set(waiter, blocker);
-    list.timer ??= this.#arm(blocker, untilUs);
+    // A host has several ends: those of its cooldown, and of the hold of each role. The first one wakes all requests.
+    if (list.timer !== undefined && list.dueUs <= untilUs) return;
+    list.timer?.cancel();
+    list.timer = this.#arm(blocker, untilUs);
+    list.dueUs = untilUs;
   }
 
   leave(waiter: Waiter): void {

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { host, plain, setUp } from "../../test/breaker/kit.ts";
+import type { BreakerEvent } from "../breaker/breaker-events.ts";
 import { outcomeOfError, outcomeOfResponse } from "../core/breaker/classify.ts";
 import { BreakerOpenError } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { BreakerRegistry } from "./breaker-registry.ts";
 import { breakersOf } from "./registry-breakers.ts";
 
 describe("circuits", () => {
@@ -450,4 +453,25 @@ describe("partitions", () => {
       [600_000, 60_000],
     );
   });
+});
+
+test("a listener of breaker_before_call that takes the trial call or opens the circuit is respected", async () => {
+  for (const act of ["take", "open"] as const) {
+    const time = new FakeTime();
+    let inner: unknown;
+    let isArmed = false;
+    const listener = (event: BreakerEvent) => {
+      if (event.event_type !== "breaker_before_call" || !isArmed) return;
+      isArmed = false;
+      if (act === "open") registry.open(host, 600);
+      else inner = registry.tryAllow({ host });
+    };
+    const options = { defaults: { fail_max: 1, reset_timeout_s: 1, roles: {} } };
+    const registry: BreakerRegistry = new BreakerRegistry(options, { time, random: () => 0, listener });
+    registry.onFailure({ host, status: 500 });
+    await time.advance(1500);
+    isArmed = true;
+    assert.equal(registry.tryAllow({ host }).isAllowed, false, act);
+    assert.equal(inner !== undefined, act === "take");
+  }
 });

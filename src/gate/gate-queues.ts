@@ -22,13 +22,15 @@ export interface GateQueuesDeps {
 /** Where requests wait: in the queues of their budgets, or for the circuit or cooldown that blocks them. */
 export class GateQueues {
   readonly #deps: GateQueuesDeps;
+  /** Requests in shadow mode that have waited for a breaker: no limit delays them. */
+  readonly #unlimited = new Set<Waiter>();
 
   constructor(deps: GateQueuesDeps) {
     this.#deps = deps;
   }
 
   get size(): number {
-    return this.#deps.queues.waiting + (this.#deps.breakerQueue?.waiting ?? 0);
+    return this.#deps.queues.waiting + (this.#deps.breakerQueue?.waiting ?? 0) + this.#unlimited.size;
   }
 
   /** The requests of each budget that wait for an open circuit or a cooldown. */
@@ -37,7 +39,17 @@ export class GateQueues {
   }
 
   join(waiter: Waiter): void {
-    this.#deps.queues.of(waiter.units).join(waiter);
+    if (waiter.roleBudget.policy.isShadow) this.#unlimited.add(waiter);
+    else this.#deps.queues.of(waiter.units).join(waiter);
+  }
+
+  /** Removes and returns a request that no limit delays; undefined if there is none. */
+  takeUnlimited(): Waiter | undefined {
+    for (const waiter of this.#unlimited) {
+      this.#unlimited.delete(waiter);
+      return waiter;
+    }
+    return undefined;
   }
 
   /** The request waits for the end of a denial. */
@@ -85,12 +97,13 @@ export class GateQueues {
       return;
     }
     this.join(waiter);
-    queues.changed(waiter.roleBudget);
+    if (!waiter.roleBudget.policy.isShadow) queues.changed(waiter.roleBudget);
   }
 
   /** Removes a request that ends without a grant. The requests that it blocked are served later, by `serve`. */
   leave(waiter: Waiter): void {
     const { breakerQueue, queues } = this.#deps;
+    if (this.#unlimited.delete(waiter)) return;
     if (breakerQueue?.has(waiter)) breakerQueue.leave(waiter);
     else queues.of(waiter.units).leave(waiter);
   }

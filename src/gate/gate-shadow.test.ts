@@ -123,6 +123,22 @@ test("breakers are enforced while limits are in shadow mode", async () => {
   await assert.rejects(send(), BreakerOpenError);
 });
 
+test("a request in shadow mode that has waited for a cooldown is not delayed or refused by a limit", async () => {
+  const limits = { rates: "1/HOUR", guard_ms: 0, max_delay_ms: 10_000 };
+  const { time, send, registry, eventsOf } = gateOf({ mode: "shadow", defaults: { metadata: limits } });
+  (await send()).release();
+  registry.onFailure({ host: HOST, status: 429, retryAfterS: 2 });
+  const grants = [1, 2, 3].map(async () => {
+    const grant = await send();
+    grant.report({ outcome: { kind: "success" }, status: 200 });
+    grant.release();
+    return grant.wait.waitedMs;
+  });
+  await time.advance(10_000);
+  assert.deepEqual(await Promise.all(grants), [2000, 2000, 2000]);
+  assert.equal(eventsOf("ratelimit.shadow").length, 3, "enforcing would have refused each of them");
+});
+
 test("in shadow mode a success ends a cooldown if its request was sent after the cooldown began", async () => {
   const { send, registry } = gateOf({ defaults: { metadata: { ...LIMITS, rates: "1000/s" } } }, { mode: "shadow" });
   const [asked, before] = [await send(), await send()];

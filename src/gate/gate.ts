@@ -1,7 +1,7 @@
 import type { Breakers, HeldOwner } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
-import { decidedByText, explainRejection, RejectedError } from "../errors.ts";
+import { type Constraint, decidedByText, explainRejection, RejectedError } from "../errors.ts";
 import { freeUs } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
 import { type EntryRequest, leftOfBoundMs } from "../limiter/entry-request.ts";
@@ -154,6 +154,7 @@ export class Gate {
    * lease does, but not against the policy's bound.
    */
   #enterAgain(call: EntryRequest, arrivedUs: number): Grant | Promise<Grant> {
+    if (call.caller?.isOver) throw new DOMException("the caller has ended the request", "AbortError");
     const replyMs = (this.#time.monotonicUs() - arrivedUs) / 1000;
     const { waitedMs = 0, slotWaitMs = 0, breakerWaitMs = 0 } = call.earlier ?? {};
     const earlier = { waitedMs: waitedMs + replyMs, slotWaitMs: slotWaitMs + replyMs, breakerWaitMs };
@@ -210,15 +211,9 @@ export class Gate {
     permit: Permit | undefined,
   ): Grant {
     const boundMs = leftOfBoundMs(call, roleBudget.policy.maxDelayMs);
-    if (!this.#admission.hasCapacity(roleBudget, charge, nowUs)) {
-      const estimate = this.#admission.estimate(roleBudget, charge, nowUs);
-      const verdict = estimate.readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait";
-      const refusal = refusalOf(estimate, nowUs);
-      const decidedBy = this.#emitter.hasListener("ratelimit.shadow")
-        ? this.#explain?.(refusal.constraint, call, roleBudget)
-        : undefined;
-      this.#emitter.shadowed(roleBudget, verdict, refusal, decidedBy && decidedByText(decidedBy));
-    }
+    const explain = this.#explain;
+    const explainLimit = explain && ((limit: Constraint) => explain(limit, call, roleBudget));
+    this.#admission.reportShadow(roleBudget, charge, boundMs, nowUs, explainLimit);
     return this.#issueAtOnce(call, roleBudget, charge, nowUs, permit);
   }
 
@@ -253,6 +248,8 @@ export class Gate {
       const refreshed = this.#peers?.refreshBefore(call, denial);
       if (refreshed !== undefined) return refreshed.then(() => this.#enterAgain(call, nowUs));
       if (!mayWaitFor(denial, call, latestStartUs, nowUs)) throw this.#admission.rejectDenied(denial, details);
+      // Breakers have their own shadow mode. The request waits for the breaker, and then no limit delays it.
+      if (roleBudget.policy.isShadow) return this.#waiting.add(details);
     }
     const readyUs =
       boundMs === Number.POSITIVE_INFINITY

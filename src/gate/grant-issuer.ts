@@ -125,8 +125,9 @@ export class GrantIssuer implements GrantOwner {
 
   refund(roleBudget: RoleBudget, charge: Charge, stampedUs: number): void {
     if (charge.units === 0 || !this.#isRefundable(stampedUs)) return;
+    const nowUs = this.#time.monotonicUs();
     for (let at: Budget | undefined = this.#roleBudgets.current(roleBudget); at; at = at.above) {
-      at.refund(charge, stampedUs);
+      at.refund(charge, stampedUs, nowUs);
       this.#queues.counted.paceChanged(at);
     }
     this.#wake();

@@ -76,11 +76,15 @@ export class WaitingRequests {
     return this.#gateQueues.blockedByBudget();
   }
 
-  /** Queues a request until it is granted, or until its signal or its own `maxWaitMs` ends the wait. */
+  /**
+   * Queues a request until it is granted, or until its signal or its own `maxWaitMs` ends the wait. Throws the reason of
+   * a signal that a listener has aborted since the request entered.
+   */
   add(details: WaiterDetails): Promise<Grant> {
     const waiter = new Waiter(details);
     const { call } = waiter;
     const { signal } = call;
+    signal?.throwIfAborted();
     const leave = (reason: unknown) => this.#abort(waiter, reason);
     if (signal !== undefined) waiter.stopWatching = onAbort(signal, () => leave(signal.reason));
     call.caller?.onWait(leave, () => waiter.breakerWaitMs(this.#deps.time.monotonicUs()));
@@ -172,6 +176,11 @@ export class WaitingRequests {
   #serveNext(): boolean {
     const { time, queues, peers } = this.#deps;
     const nowUs = time.monotonicUs();
+    const unlimited = this.#gateQueues.takeUnlimited();
+    if (unlimited !== undefined) {
+      this.#grant(unlimited, nowUs);
+      return true;
+    }
     for (let waiter = queues.next(nowUs); waiter !== undefined; waiter = queues.next(nowUs)) {
       if (this.#bounds.refuseOverdue(waiter, nowUs)) continue;
       const scheduler = queues.of(waiter.units);
@@ -208,7 +217,9 @@ export class WaitingRequests {
       else this.#gateQueues.reject(waiter, admission.rejectDenied(permit, waiter, waiter.waitedMs(nowUs)));
       return false;
     }
-    const wait = new QueuedWait(waiter, nowUs, explain && (limit => explain(limit, call, roleBudget)));
+    const explainLimit = explain && ((limit: Constraint) => explain(limit, call, roleBudget));
+    if (roleBudget.policy.isShadow) admission.reportShadow(roleBudget, charge, waiter.boundMs, nowUs, explainLimit);
+    const wait = new QueuedWait(waiter, nowUs, explainLimit);
     const grant = issuer.issue(call, roleBudget, charge, nowUs, wait, permit);
     // A listener of the limiter may have aborted it.
     if (waiter.isOver) grant.giveBack();

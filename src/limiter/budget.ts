@@ -128,10 +128,14 @@ export class Budget {
   }
 
   /** A request that was written at `stampedUs` is not sent after all. */
-  refund({ units, costs }: Charge, stampedUs: number): void {
-    this.log.refund(this.windows, units, stampedUs);
+  refund({ units, costs }: Charge, stampedUs: number, nowUs: number): void {
+    // A unit that no window counts any more may be forgotten: then the log has only units of other requests.
+    const isCounted = (windows: readonly Window[]) => windows.some(({ spanUs }) => stampedUs > nowUs - spanUs);
+    if (isCounted(this.windows)) this.log.refund(this.windows, units, stampedUs);
     if (costs !== undefined)
-      this.#eachCost(costs, ({ log, windows }, amount) => log.refund(windows, amount, stampedUs));
+      this.#eachCost(costs, ({ log, windows }, amount) => {
+        if (isCounted(windows)) log.refund(windows, amount, stampedUs);
+      });
   }
 
   /** A request used `more` of a unit than it was charged, or less; `stampedUs` is undefined if it is not written yet. */

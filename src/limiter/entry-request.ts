@@ -5,6 +5,8 @@ import type { Role } from "../policy/roles.ts";
  * it.
  */
 export interface QueuedCaller {
+  /** True when the caller has ended the request. The gate does not queue it then. */
+  readonly isOver: boolean;
   /**
    * The request is queued. `leave` leaves the queue (cheaper than an AbortSignal per request), `breakerWaitMs` returns
    * for how many milliseconds circuits and cooldowns have blocked the request.

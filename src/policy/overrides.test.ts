@@ -10,6 +10,16 @@ test("a field without a value, or without a key, is refused", () => {
     assert.throws(() => readFields(field, [], "test"), /has no value or no key; expected <key>:<value>/, field);
 });
 
+test("names of inherited properties are unknown keys", async () => {
+  for (const overrides of [
+    { rate: ["a.example:metadata=constructor:5"] },
+    { aimd: "__proto__:1" },
+    { breaker: ["a.example=constructor:5"] },
+    { breaker: ["a.example=hasOwnProperty:5"] },
+  ])
+    await assert.rejects(loadPolicy({ overrides }), { name: "ConfigError", message: /unknown key/ });
+});
+
 test("--rate with the name of a service changes the service, and adds no host", async () => {
   for (const sources of [
     { overrides: { rate: ["arxiv:total=rates:1/9SECOND"] } },

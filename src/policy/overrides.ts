@@ -2,19 +2,19 @@
 import { canonicalHost } from "../core/text/host.ts";
 import { nearest } from "../core/text/nearest.ts";
 import { quote } from "../core/text/quote.ts";
-import { type Assignment, canonicalHostIfValid } from "./layer.ts";
+import { type Assignment, canonicalHostIfValid, FORBIDDEN_KEYS } from "./layer.ts";
 import { ROLES } from "./roles.ts";
 
 /** Shorter names of fields, for variables and flags. */
-export const SHORT_NAMES: Readonly<Record<string, string>> = {
-  reset: "reset_timeout_s",
-  thresh: "threshold_failures",
-  window: "window_s",
-  cooldown: "cooldown_s",
-  decrease: "decrease_step_pct",
-  increase: "increase_step_pct",
-  retry_after_cap: "retry_after_cap_s",
-};
+export const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
+  ["reset", "reset_timeout_s"],
+  ["thresh", "threshold_failures"],
+  ["window", "window_s"],
+  ["cooldown", "cooldown_s"],
+  ["decrease", "decrease_step_pct"],
+  ["increase", "increase_step_pct"],
+  ["retry_after_cap", "retry_after_cap_s"],
+]);
 
 const DEFAULTS = "defaults";
 const ROLE_LIST = `${ROLES.slice(0, -1).join(", ")} or ${ROLES.at(-1)}`;
@@ -42,9 +42,10 @@ export function readFields(text: string, path: readonly string[], where: string)
     const [, key = "", value = ""] = /^\s*([a-z_0-9.]+)\s*[:=]\s*(.*?)\s*$/i.exec(field) ?? [];
     if (key === "" || value === "")
       throw new RangeError(`${JSON.stringify(field.trim())} has no value or no key; expected <key>:<value>`);
-    const name = SHORT_NAMES[key.toLowerCase()] ?? key.toLowerCase();
+    const name = SHORT_NAMES.get(key.toLowerCase()) ?? key.toLowerCase();
     // `costs.credits` is one unit of the map `costs`.
     const keys = name.split(".");
+    if (keys.some(each => FORBIDDEN_KEYS.has(each))) throw new RangeError(`unknown key ${JSON.stringify(key)}`);
     const isRate = keys[0] === "rates" || keys[0] === "costs";
     return { path: [...path, ...keys], value: isRate ? value : parseScalar(value), where };
   });

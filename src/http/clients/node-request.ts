@@ -59,7 +59,7 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
   readonly isCall = true;
   previousActive: ActiveRequest | undefined = undefined;
   nextActive: ActiveRequest | undefined = undefined;
-  protected isOver = false;
+  isOver = false;
   readonly #client: ClientRequest;
   readonly #plan: NodeRequestPlan;
   /** The trace of the attempt; undefined without a tracer, and once the request is sent. */

@@ -255,7 +255,7 @@ class RequestAttempt
     this.#isWatched = false;
   }
 
-  protected get isOver(): boolean {
+  get isOver(): boolean {
     return this.#sink === undefined;
   }
 

@@ -59,7 +59,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
   }
 
   /** True when the caller has ended the request, so that a grant that comes now is released unused. */
-  protected abstract readonly isOver: boolean;
+  abstract readonly isOver: boolean;
   /** True when the deadline also bounds the wait in the queue: a request that cannot be sent in time is refused at once. */
   protected abstract readonly isBoundByDeadline: boolean;
   /** Sends the request. It has a grant. */
