@@ -171,7 +171,7 @@ export class SqliteManifest implements Manifest {
       if (ofSeveral !== undefined) {
         this.#removeEarlier.run(work, url, sha256);
         if (ofSeveral === "main") this.#mainFile.run(sha256, url, resolver, licence, version, work);
-        return this.files.removePart(urlHash);
+        return this.files.removePart(urlHash, work);
       }
       this.#done.run(reason, sha256, url, resolver, licence, version, this.#time.wallMs(), work);
       return this.files.removePartsOf(work);
