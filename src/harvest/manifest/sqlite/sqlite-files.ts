@@ -33,6 +33,7 @@ export class SqliteFiles implements ManifestFiles {
   readonly #setPart: StatementSync;
   readonly #deletePart: StatementSync;
   readonly #deleteParts: StatementSync;
+  readonly #forgetEnded: StatementSync;
 
   /** @param path of the manifest */
   constructor(db: DatabaseSync, path: string, time: Time) {
@@ -68,6 +69,10 @@ export class SqliteFiles implements ManifestFiles {
     );
     this.#deletePart = db.prepare("DELETE FROM parts WHERE work = ? AND place = ? RETURNING file");
     this.#deleteParts = db.prepare("DELETE FROM parts WHERE work = ? RETURNING file");
+    this.#forgetEnded = db.prepare(
+      `DELETE FROM parts WHERE shelving IS NULL
+         AND EXISTS (SELECT 1 FROM works WHERE works.id = parts.work AND state = 'done')`,
+    );
   }
 
   async file(sha256: string): Promise<StoredFile | undefined> {
@@ -88,6 +93,11 @@ export class SqliteFiles implements ManifestFiles {
 
   isOwnPart(): boolean {
     return true;
+  }
+
+  /** Forgets the incomplete files of works that are done or merged: no work resumes them. `abandoned` returns them. */
+  forgetEnded(): void {
+    this.#forgetEnded.run();
   }
 
   /** The partial files of all works: no other process uses the manifest. */

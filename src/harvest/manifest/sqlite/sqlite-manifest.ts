@@ -184,7 +184,10 @@ export class SqliteManifest implements Manifest {
   }
 
   async complete(work: number, reason: DoneReason, message?: string): Promise<void> {
-    this.#complete.run(reason, message ?? null, this.#time.wallMs(), work);
+    inTransaction(this.db, "BEGIN IMMEDIATE", () => {
+      this.#complete.run(reason, message ?? null, this.#time.wallMs(), work);
+      this.files.removePartsOf(work);
+    });
   }
 
   async fail(
@@ -200,6 +203,7 @@ export class SqliteManifest implements Manifest {
   }
 
   async recover(recoverParts: (parts: readonly PartialDownload[]) => Promise<void>): Promise<void> {
+    this.files.forgetEnded();
     await recoverParts(await this.files.parts());
   }
 
