@@ -9,14 +9,13 @@ import type { Hub } from "../../http/hub.ts";
 import type { Time } from "../../time/time.ts";
 import { challengeInFields } from "../challenge-page.ts";
 import type { Cookies } from "../cookies.ts";
-import type { AttemptRecord, ListedWork, Manifest } from "../manifest/manifest.ts";
+import type { AttemptRecord, ListedWork } from "../manifest/manifest.ts";
 import type { DownloadedFile, KnownSource, PartialDownload, StoredFile } from "../manifest/manifest-files.ts";
 import type { DoneReason } from "../reason.ts";
 import { redactedUrl } from "../redacted-url.ts";
 import type { Redirect } from "../resolver-query.ts";
 import type { Candidate, ResolverResponse } from "../resolvers/resolver.ts";
 import { plainHeaders, redirectTarget } from "../response-body.ts";
-import type { FileStore } from "../storage/file-store.ts";
 import {
   acceptFor,
   checkDownload,
@@ -29,23 +28,17 @@ import { ExclusiveActions } from "./exclusive-actions.ts";
 import { type FileFlag, MEDIA_TYPES, type StoredKind } from "./file-check.ts";
 import { readPageStart } from "./file-sample.ts";
 import { filePathFor, type Layout } from "./layout.ts";
-import { type MetadataSettings, writeMetadata } from "./metadata-file.ts";
-import { finishDownload, moveDownload } from "./recovery.ts";
+import { finishDownload, moveDownload, type RecordingOptions } from "./recovery.ts";
 
-export interface DownloadOptions {
+export interface DownloadOptions extends RecordingOptions {
   readonly hub: Pick<Hub, "request">;
-  readonly manifest: Manifest;
-  readonly fileStore: FileStore;
   readonly cookies: Cookies;
   readonly layout: Layout;
   readonly maxBytes: number;
   /** How long a request may wait at the gate. If it would wait longer, the hub refuses it and it is queued again. */
   readonly maxWaitMs: number;
-  readonly run: number;
   /** A slower body is interrupted, and resumed later if its server allows it. */
   readonly minSpeed: MinSpeed;
-  /** The metadata of a work is written beside its file. */
-  readonly metadata: MetadataSettings | undefined;
   readonly time: Time;
 }
 
@@ -270,21 +263,19 @@ export class Downloads {
     return { sha256: earlier.sha256, path: await fileStore.availablePath(target, earlier, 2) };
   }
 
-  /** Records the file in the manifest, and writes its metadata file. */
+  /** Writes the metadata file of the work, and records its file in the manifest. */
   async #recordFile(
     { work, step, resolver, url, startedUs }: DownloadRequest,
     reason: DoneReason,
     downloaded: DownloadedFile,
     status: number | undefined,
   ): Promise<StoredDownload> {
-    const { manifest, fileStore, run, metadata, time } = this.#options;
-    const { ofSeveral, sha256 } = downloaded;
+    const { time } = this.#options;
+    const { sha256 } = downloaded;
     const bytes = status === 200 || status === 206 ? downloaded.bytes : 0;
     const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
     const attempt: AttemptRecord = { step, resolver, url, status, reason, bytes, sha256, elapsedMs };
-    const recorded = await finishDownload(manifest, fileStore, run, work.id, reason, downloaded, attempt);
-    if (metadata !== undefined && ofSeveral !== "further")
-      await withDiskErrors(fileStore.name, () => writeMetadata(fileStore, manifest.files, recorded, work, metadata));
+    const recorded = await finishDownload(this.#options, { id: work.id, described: work }, reason, downloaded, attempt);
     return { kind: "stored", reason, downloaded: recorded, attempt };
   }
 
