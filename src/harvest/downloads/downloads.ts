@@ -157,7 +157,7 @@ export class Downloads {
     const part = files.newPartName();
     await withDiskErrors(fileStore.parts.pathOf(part), () => fileStore.parts.copy(begun.file, part));
     await files.savePart({ ...begun, file: part });
-    await fileStore.parts.delete(begun.file);
+    await this.#onDisk(() => fileStore.parts.delete(begun.file));
     return part;
   }
 
@@ -221,38 +221,48 @@ export class Downloads {
     const { etag, "last-modified": lastModified } = plainHeaders(headers);
     const validators = { etag, lastModified };
     const stored = { sha256, bytes, mediaType: MEDIA_TYPES[kind], flag, ...origin, ...validators };
-    return withDiskErrors(fileStore.name, async () => {
-      const isArticle = (role ?? "article") === "article";
-      const mayDisplace = isArticle && !fileStore.isContentAddressed;
-      const others = filesOfWork.filter(other => other.sha256 !== sha256);
-      const displaced = mayDisplace ? await this.#displacedBy(others, target) : undefined;
-      let replaces: string | undefined;
-      for (;;) {
-        const path = displaced === undefined ? await fileStore.availablePath(target, stored) : target;
-        const downloaded: DownloadedFile = { ...stored, path, displaced, replaces };
-        // If the process dies from here on, `recoverParts` completes the move.
-        const complete = { urlHash, work: work.id, file: part, validator: undefined, totalBytes: undefined };
-        const sameBytes = await manifest.files.savePart({ ...complete, destination: downloaded });
-        if (sameBytes !== undefined && (await fileStore.has(sameBytes))) {
-          await fileStore.parts.delete(part);
-          return this.#recordFile(request, "duplicate", { ...sameBytes, ...origin, ...validators }, status);
-        }
-        if (sameBytes?.path !== replaces) {
-          // The manifest has these bytes, but their file is missing. `Manifest.finish` must know which path is replaced.
-          replaces = sameBytes?.path;
-          continue;
-        }
-        try {
-          await moveDownload(fileStore, part, downloaded);
-        } catch (error) {
-          // Another process may have used the path for another work meanwhile. Then another path is tried.
-          const isTaken = displaced === undefined && (await fileStore.availablePath(target, stored)) !== path;
-          if (isTaken && error instanceof DownloadError) continue;
-          throw error;
-        }
-        return this.#recordFile(request, "ok", downloaded, status);
+    const isArticle = (role ?? "article") === "article";
+    const mayDisplace = isArticle && !fileStore.isContentAddressed;
+    const others = filesOfWork.filter(other => other.sha256 !== sha256);
+    const displaced = mayDisplace ? await this.#onDisk(() => this.#displacedBy(others, target)) : undefined;
+    let replaces: string | undefined;
+    for (;;) {
+      const path = displaced === undefined ? await this.#onDisk(() => fileStore.availablePath(target, stored)) : target;
+      const downloaded: DownloadedFile = { ...stored, path, displaced, replaces };
+      // If the process dies from here on, `recoverParts` completes the move.
+      const complete = { urlHash, work: work.id, file: part, validator: undefined, totalBytes: undefined };
+      const sameBytes = await manifest.files.savePart({ ...complete, destination: downloaded });
+      if (sameBytes !== undefined && (await this.#onDisk(() => fileStore.has(sameBytes)))) {
+        await this.#onDisk(() => fileStore.parts.delete(part));
+        return this.#recordFile(request, "duplicate", { ...sameBytes, ...origin, ...validators }, status);
       }
-    });
+      if (sameBytes?.path !== replaces) {
+        // The manifest has these bytes, but their file is missing. `Manifest.finish` must know which path is replaced.
+        replaces = sameBytes?.path;
+        continue;
+      }
+      if (await this.#onDisk(() => this.#move(part, downloaded, target)))
+        return this.#recordFile(request, "ok", downloaded, status);
+    }
+  }
+
+  /** For the file store alone: an error of the manifest must not name the output folder. */
+  #onDisk<Value>(access: () => Promise<Value>): Promise<Value> {
+    return withDiskErrors(this.#options.fileStore.name, access);
+  }
+
+  /** False if another process has used the path for another work meanwhile. Then another path is tried. */
+  async #move(part: string, downloaded: DownloadedFile, target: string): Promise<boolean> {
+    const { fileStore } = this.#options;
+    const { path, displaced } = downloaded;
+    try {
+      await moveDownload(fileStore, part, downloaded);
+      return true;
+    } catch (error) {
+      const isTaken = displaced === undefined && (await fileStore.availablePath(target, downloaded)) !== path;
+      if (isTaken && error instanceof DownloadError) return false;
+      throw error;
+    }
   }
 
   /** The earlier file of the work, if it has this path: it gets a numbered path, so that the newest has no number. */

@@ -79,18 +79,17 @@ export async function finishDownload(
   const { described } = work;
   const describe = async (file: DownloadedFile) =>
     metadata && described && file.ofSeveral !== "further"
-      ? withDiskErrors(fileStore.name, () => writeMetadata(fileStore, manifest.files, file, described, metadata))
+      ? writeMetadata(fileStore, manifest.files, file, described, metadata)
       : undefined;
-  const metadataPath = await describe(downloaded);
-  const {
-    file: { path },
-    parts,
-  } = await manifest.finish(run, work.id, reason, downloaded, attempt);
-  for (const part of parts) await fileStore.parts.delete(part);
-  if (path === downloaded.path) return downloaded;
-  await fileStore.deleteFile(downloaded.path);
-  const recorded = { ...downloaded, path };
-  const newMetadataPath = await describe(recorded);
-  if (metadataPath !== undefined && metadataPath !== newMetadataPath) await fileStore.deleteFile(metadataPath);
-  return recorded;
+  const metadataPath = await withDiskErrors(fileStore.name, () => describe(downloaded));
+  const { file, parts } = await manifest.finish(run, work.id, reason, downloaded, attempt);
+  return withDiskErrors(fileStore.name, async () => {
+    for (const part of parts) await fileStore.parts.delete(part);
+    if (file.path === downloaded.path) return downloaded;
+    await fileStore.deleteFile(downloaded.path);
+    const recorded = { ...downloaded, path: file.path };
+    const newMetadataPath = await describe(recorded);
+    if (metadataPath !== undefined && metadataPath !== newMetadataPath) await fileStore.deleteFile(metadataPath);
+    return recorded;
+  });
 }
