@@ -52,7 +52,7 @@ export function filesPage(): string {
     "A SQLite file has the mark of its kind in `PRAGMA application_id`, and the version of its tables in `PRAGMA user_version`. A newer version of docstokg migrates an older file when it opens it. An older version refuses a newer file.",
     "## Manifest",
     formatLine(MANIFEST_FORMAT),
-    "A PostgreSQL manifest has the same tables in a schema of its own, with three differences: `taken_by` names a row of `workers`, `parts` has a row for each URL and work, and `runs` has the settings that workers need. The tables `workers`, `commits` and `docstokg_manifest` exist only there.",
+    "A PostgreSQL manifest has the same tables in a schema of its own, with two differences: `taken_by` names a row of `workers`, and `runs` has the settings that workers need. The tables `workers`, `commits` and `docstokg_manifest` exist only there.",
     ...sections(MANIFEST_FORMAT, MANIFEST_TABLES),
     "## Shared store",
     formatLine(STORE_FORMAT),

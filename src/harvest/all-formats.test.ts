@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -158,6 +158,29 @@ test("an error page is no supplement, and the PDF of a work without source is no
       .toSorted(),
     ["html-instead", "http-status", "no-copy", "truncated"],
   );
+});
+
+test("a supplement that cannot be resumed leaves no partial file when its work is done", async t => {
+  let first: ServerResponse | undefined;
+  const { resolvers, fetched } = await library(t, {
+    "one.zip": (_, response) => {
+      if (first !== undefined) response.writeHead(403).end();
+      else {
+        first = response.writeHead(200, { etag: '"1"', "content-length": 2 * ZIP.length });
+        first.write(ZIP);
+      }
+    },
+  });
+  const folder = temporaryFolder("harvest");
+  const made = await runFor(t, folder, { hub: await hubFor(t, { retry: false }), resolvers, formats: "all" });
+  const parts = () => readdirSync(join(folder, ".parts"));
+  const completed = complete(made, [workCalled("a")]);
+  await eventually(() => parts().some(name => statSync(join(folder, ".parts", name)).size === ZIP.length));
+  first?.destroy();
+  await completed;
+  assert.equal(fetched().filter(name => name === "one.zip").length, 2);
+  assert.deepEqual([...made.settled.values()], ["ok"]);
+  assert.deepEqual(parts(), []);
 });
 
 test("a refresh replaces a supplement that has changed, and keeps the others", async t => {

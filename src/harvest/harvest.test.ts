@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { indexAt, pdf } from "../../test/harvest/kit.ts";
 import { hubFor, serve } from "../../test/http/kit.ts";
@@ -37,6 +38,23 @@ test("harvest yields a result for each work, with its files and metadata, and co
   const again: string[] = [];
   for await (const { key } of harvest(["10.5555/a", "10.5555/c"], options)) again.push(key);
   assert.deepEqual(again, ["doi:10.5555/c"]);
+});
+
+test("a harvest whose manifest cannot be written ends with an error that names the manifest", async t => {
+  const server = await origin(t);
+  const folder = temporaryFolder("harvest");
+  const options = { folder, hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] };
+  const run = async (works: readonly string[]) => {
+    for await (const _ of harvest(works, options));
+  };
+  await run([]);
+  const db = new DatabaseSync(join(folder, "manifest.sqlite"));
+  db.exec("CREATE TRIGGER full BEFORE INSERT ON files BEGIN SELECT raise(ABORT, 'database or disk is full'); END");
+  db.close();
+  await assert.rejects(run(["10.5555/a"]), {
+    name: "DownloadError",
+    message: `cannot write the manifest ${join(folder, "manifest.sqlite")}: database or disk is full`,
+  });
 });
 
 test("paths of results are absolute, also for a relative folder", async t => {

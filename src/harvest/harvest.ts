@@ -87,7 +87,10 @@ export async function* harvest(
     const listing = addAll(run, works, stopping.signal);
     try {
       let isOver = false;
-      const ended = Promise.all([listing, run.pipeline.run()]).finally(() => {
+      const running = run.pipeline.run().catch(error => {
+        throw run.manifest.errorFrom(error);
+      });
+      const ended = Promise.all([listing, running]).finally(() => {
         isOver = true;
         wake.resolve();
       });

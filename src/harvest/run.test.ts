@@ -5,6 +5,7 @@ import { hubFor, serve, type TestServer } from "../../test/http/kit.ts";
 import { SteppedTime } from "../../test/http/stepped-time.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { workOf } from "./identifiers/identifiers.ts";
+import { LeaseLostError } from "./manifest/lease-lost-error.ts";
 import { landingPage } from "./resolvers/landing-page.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
 
@@ -128,6 +129,30 @@ test("a full manifest ends the run with its error and releases the lock", async 
   const lock = await run.manifest.tryLock();
   assert.ok(lock !== undefined);
   lock.release();
+});
+
+test("a manifest that cannot record a downloaded file ends the run with its own error, not one of the folder", async t => {
+  const server = await serve(t, (request, response) => {
+    const candidates = [{ url: `http://${request.headers.host}/files/a`, kind: "pdf" }];
+    response.end(request.url?.startsWith("/index/") ? JSON.stringify(candidates) : pdf("a"));
+  });
+  const hub = await hubFor(t);
+  for (const table of ["parts", "files"]) {
+    const { run } = await runFor(t, temporaryFolder("harvest"), { hub, resolvers: [indexAt(server.origin)] });
+    await run.addWorks([workCalled("a")]);
+    run.pipeline.inputEnded();
+    databaseOf(run.manifest).exec(
+      `CREATE TEMP TRIGGER full BEFORE INSERT ON ${table} BEGIN SELECT raise(ABORT, 'database or disk is full'); END`,
+    );
+    await assert.rejects(run.pipeline.run(), { code: "ERR_SQLITE_ERROR", message: "database or disk is full" });
+  }
+  // Only `docstokg worker` uses this error, to join its run again.
+  const lost = new LeaseLostError(1000);
+  const { run } = await runFor(t, temporaryFolder("harvest"), { hub, resolvers: [indexAt(server.origin)] });
+  t.mock.method(run.manifest, "finish", async () => Promise.reject(lost));
+  await run.addWorks([workCalled("a")]);
+  run.pipeline.inputEnded();
+  await assert.rejects(run.pipeline.run(), error => error === lost);
 });
 
 test("a full manifest rejects the run even if works fail without a request", async t => {

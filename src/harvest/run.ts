@@ -263,7 +263,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     let recovered = 0;
     const store = fileStore;
     await manifest.recover(async parts => {
-      recovered += await recoverParts(parts, manifest, store, run, metadata);
+      recovered += await recoverParts(parts, { manifest, fileStore: store, run, metadata });
     });
     const resolverNamed = (name: string) => resolvers.find(resolver => resolver.name === name);
     const secretUrls = new SecretUrls();

@@ -41,6 +41,44 @@ export function filesContract(open: OpenManifest): void {
     assert.deepEqual([licence, version, reason, files.length], ["cc-by", "published", "ok", 1]);
   });
 
+  test("each work that downloads a URL has its own partial file, and ends without those of others", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b", "c"));
+    const [a, b, c] = await taken(manifest, run);
+    assert.ok(a && b && c);
+    const { urlHash } = DOWNLOADED;
+    const record = { urlHash, validator: '"1"', totalBytes: 10, destination: undefined };
+    for (const { id } of [a, b, c]) {
+      assert.equal((await manifest.files.knownDownload(urlHash, id)).part, undefined);
+      await manifest.files.savePart({ ...record, work: id, file: `${id}.part` });
+    }
+    await manifest.files.deletePart(urlHash, a.id);
+    assert.deepEqual((await manifest.finish(run, a.id, "ok", DOWNLOADED)).parts, []);
+    assert.deepEqual((await manifest.finish(run, b.id, "ok", { ...DOWNLOADED, ofSeveral: "main" })).parts, [
+      `${b.id}.part`,
+    ]);
+    assert.equal((await manifest.files.knownDownload(urlHash, c.id)).part?.file, `${c.id}.part`);
+  });
+
+  test("partial files of a work that is complete or merged are forgotten, and those of a failed work are kept", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b", "c", "d"));
+    const [complete, merged, failed, pending] = await taken(manifest, run);
+    assert.ok(complete && merged && failed && pending);
+    const record = { urlHash: "x", validator: '"1"', totalBytes: 10, destination: undefined };
+    const all = [complete, merged, failed, pending];
+    for (const { id } of all) await manifest.files.savePart({ ...record, work: id, file: `${id}.part` });
+    await manifest.complete(complete.id, "ok");
+    assert.equal((await manifest.files.knownDownload("x", complete.id)).part, undefined);
+    assert.equal(await manifest.works.merge(merged, pending.id), true);
+    await manifest.fail(failed.id, "network", undefined);
+    await manifest.recover(async () => undefined);
+    const left = await Promise.all(all.map(async ({ id }) => (await manifest.files.knownDownload("x", id)).part?.work));
+    assert.deepEqual(left, [undefined, undefined, failed.id, pending.id]);
+  });
+
   test("a work with several files is pending until it is complete, and is known by its main file", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");

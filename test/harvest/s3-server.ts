@@ -1,6 +1,7 @@
 /**
  * An S3 service for tests: s3rver with additions. MD5 sums are required and checked, multipart uploads can be listed
- * and aborted, the source of a copy is decoded as by AWS, objects are listed in pages with their folders, and requests can be held.
+ * and aborted, the source of a copy is decoded as by AWS, objects are listed in pages with their folders, and requests can
+ * be held or refused, or lose their reply.
  */
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -28,10 +29,16 @@ export interface S3Server {
   metadataOf(key: string): Readonly<Record<string, string>>;
   /** Ids of multipart uploads that are neither complete nor aborted. */
   uploads(): readonly string[];
+  /** Removes these uploads, as another process would. */
+  abortAll(): void;
   /** Replaces the bytes of an object. */
   damage(key: string, request: { readonly bytes: string } | "delete"): Promise<void>;
   /** Requests for which this is true get no response. */
   hold: (request: string) => boolean;
+  /** Requests for which this is true get a 403. */
+  deny: (request: string) => boolean;
+  /** Requests for which this is true take effect, but their connection breaks before the response. */
+  losesReply: (request: string) => boolean;
   /** The age of uploads that a listing reports. */
   uploadAgeMs: number;
   /** How many keys and folders a listing has at most before the next page. */
@@ -82,12 +89,15 @@ async function startS3(t: TestContext): Promise<S3Server> {
     bytesOf: key => readFileSync(fileOf(key, "object")),
     metadataOf: key => JSON.parse(readFileSync(fileOf(key, "metadata.json"), "utf8")),
     uploads: () => (existsSync(uploadsFolder) ? readdirSync(uploadsFolder) : []),
+    abortAll: () => rmSync(uploadsFolder, { recursive: true, force: true }),
     damage: async (key, change) => {
       if (change === "delete")
         for (const part of ["object", "metadata.json", "object.md5"]) rmSync(fileOf(key, part), { force: true });
       else writeFileSync(fileOf(key, "object"), change.bytes);
     },
     hold: () => false,
+    deny: () => false,
+    losesReply: () => false,
     uploadAgeMs: 0,
     pageSize: 1000,
   };
@@ -128,11 +138,21 @@ async function startS3(t: TestContext): Promise<S3Server> {
     const line = `${request.method} ${request.url}`;
     requests.push(line);
     if (server.hold(line)) return;
+    if (server.deny(line)) {
+      response.writeHead(403).end("<Error><Code>AccessDenied</Code></Error>");
+      return;
+    }
+    if (server.losesReply(line)) {
+      response.write = () => true;
+      response.end = () => response.destroy();
+    }
     const uploadId = searchParams.get("uploadId");
     if (request.method === "GET" && searchParams.has("uploads"))
       response.setHeader("content-type", "application/xml").end(listed());
     else if (request.method === "GET" && searchParams.get("list-type") === "2")
       response.setHeader("content-type", "application/xml").end(objectPage(searchParams));
+    else if (uploadId !== null && !server.uploads().includes(uploadId))
+      response.writeHead(404).end("<Error><Code>NoSuchUpload</Code></Error>");
     else if (request.method === "DELETE" && uploadId !== null) {
       rmSync(join(uploadsFolder, uploadId), { recursive: true });
       response.writeHead(204).end();

@@ -64,7 +64,7 @@ export class S3Folder {
 
   /**
    * Aborts the uploads of killed processes: their parts are not visible as objects, but are stored and billed. If the
-   * credentials do not permit to list uploads, lifecycle rules of the bucket must remove them.
+   * credentials do not permit to list or abort uploads, lifecycle rules of the bucket must remove them.
    */
   async abortAbandoned(nowMs: number): Promise<void> {
     const { client, module } = this.#connection;
@@ -74,13 +74,13 @@ export class S3Folder {
       let page: S3Output;
       try {
         page = await client.send(new module.ListMultipartUploadsCommand({ Bucket, Prefix, ...markers }));
+        for (const { Key, UploadId, Initiated } of page.Uploads ?? [])
+          if (Initiated !== undefined && Initiated.getTime() < nowMs - ABANDONED_AFTER_MS)
+            await client.send(new module.AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(ignoreGone);
       } catch (error) {
         if (isNotAllowed(error)) return;
         throw this.#errorFor("use", "", error);
       }
-      for (const { Key, UploadId, Initiated } of page.Uploads ?? [])
-        if (Initiated !== undefined && Initiated.getTime() < nowMs - ABANDONED_AFTER_MS)
-          await client.send(new module.AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(ignoreGone);
       markers = { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker };
       isMore = page.IsTruncated === true && page.NextKeyMarker !== undefined;
     }

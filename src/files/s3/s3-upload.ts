@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
-import type { S3Connection } from "./s3-client.ts";
+import { isNotFound, type S3Connection } from "./s3-client.ts";
 
 export interface UploadTarget {
   readonly Bucket: string;
@@ -55,12 +55,13 @@ async function putObject(
 }
 
 async function putParts(
-  { client, module }: S3Connection,
+  connection: S3Connection,
   target: UploadTarget,
   size: number,
   read: (position: number, length: number) => Promise<Buffer>,
   { mediaType, sha256, signal }: UploadOptions,
 ): Promise<void> {
+  const { client, module } = connection;
   const partBytes = Math.max(PART_BYTES, Math.ceil(size / PARTS_MAX));
   const fields = { ContentType: mediaType, Metadata: { sha256 } };
   const { UploadId } = await client.send(new module.CreateMultipartUploadCommand({ ...target, ...fields }), {
@@ -76,12 +77,33 @@ async function putParts(
       Parts.push({ PartNumber, ETag });
     }
     const complete = { ...target, UploadId, MultipartUpload: { Parts } };
-    await client.send(new module.CompleteMultipartUploadCommand(complete), { abortSignal: signal });
+    try {
+      await client.send(new module.CompleteMultipartUploadCommand(complete), { abortSignal: signal });
+    } catch (error) {
+      // If a reply is lost, the SDK repeats the request. By then the upload is gone, because the object is complete.
+      if (!isNotFound(error) || !(await isStored(connection, target, size, sha256, signal))) throw error;
+    }
   } catch (error) {
     // Not with the signal, which may be aborted. If this fails, a later run removes the parts.
     const abortSignal = AbortSignal.timeout(ABORT_TIMEOUT_MS);
     const abort = new module.AbortMultipartUploadCommand({ ...target, UploadId });
     await client.send(abort, { abortSignal }).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function isStored(
+  { client, module }: S3Connection,
+  target: UploadTarget,
+  size: number,
+  sha256: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    const found = await client.send(new module.HeadObjectCommand({ ...target }), { abortSignal: signal });
+    return found.ContentLength === size && found.Metadata?.["sha256"] === sha256;
+  } catch (error) {
+    if (isNotFound(error)) return false;
     throw error;
   }
 }

@@ -206,6 +206,81 @@ test("a file behind the URL of a page that is interrupted is resumed as a file",
   assert.deepEqual(ranges, [undefined, "bytes=1000-"]);
 });
 
+test("two works whose pages lead to one file at the same time both get its bytes", async t => {
+  const bytes = pdf("volume", 3000);
+  const volumes: ServerResponse[] = [];
+  let redirect: ServerResponse | undefined;
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/robots.txt") response.writeHead(404).end();
+    else if (request.url === "/a") response.writeHead(302, { location: "/volume" }).end();
+    else if (request.url === "/b") redirect = response;
+    else {
+      // `private` and `no-store`: the hub must not give the response of one work to the other.
+      const fields = { "content-type": "application/pdf", "cache-control": "private, no-store", etag: '"v1"' };
+      response.writeHead(200, { ...fields, "content-length": bytes.length }).write(bytes.subarray(0, 1000));
+      volumes.push(response);
+    }
+  });
+  const folder = temporaryFolder("harvest");
+  const made = await runFor(t, folder, { hub: await hubFor(t), resolvers: [landingPage] });
+  const completed = complete(
+    made,
+    ["a", "b"].map(name => ({ key: `url:${name}`, ids: { url: `${server.origin}/${name}` } })),
+  );
+  await eventually(() => redirect !== undefined && partBytes(folder) === 1000);
+  redirect?.writeHead(302, { location: "/volume" }).end();
+  await eventually(() => volumes.length === 2 && partBytes(folder) === 2000);
+  volumes[0]?.end(bytes.subarray(1000));
+  await eventually(() => files(folder).length === 1);
+  assert.deepEqual(
+    files(folder).map(name => readFileSync(join(folder, name))),
+    [bytes],
+  );
+  volumes[1]?.end(bytes.subarray(1000));
+  await completed;
+  assert.deepEqual([...made.settled.values()].sort(), ["duplicate", "ok"]);
+  assert.deepEqual(
+    files(folder).map(name => readFileSync(join(folder, name))),
+    [bytes],
+  );
+  assert.deepEqual(readdirSync(join(folder, ".parts")), []);
+});
+
+test("a work that ends leaves the partial file alone that another work has of the same URL", async t => {
+  const bytes = pdf("volume", 3000);
+  const held = new Map<string, ServerResponse>();
+  const server = await publisher(
+    t,
+    {
+      volume: (_, response, visit) => {
+        response.writeHead(200, { etag: '"v1"', "content-length": bytes.length }).write(bytes.subarray(0, 1000));
+        held.set(`volume ${visit}`, response);
+      },
+      other: (_, response) => held.set("other", response),
+    },
+    (name, origin) =>
+      (name === "a" ? ["volume", "other"] : ["volume"]).map(file => ({ url: `${origin}/files/${file}`, kind: "pdf" })),
+  );
+  const folder = temporaryFolder("harvest");
+  const made = await runFor(t, folder, { hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] });
+  await made.run.addWorks([workCalled("a")]);
+  const ended = made.run.pipeline.run();
+  await eventually(() => held.has("volume 1") && partBytes(folder) === 1000);
+  held.get("volume 1")?.socket?.destroy();
+  // The first work continues with its other candidate, and keeps its part of the volume meanwhile.
+  await eventually(() => held.has("other"));
+  await made.run.addWorks([workCalled("b")]);
+  made.run.pipeline.inputEnded();
+  await eventually(() => held.has("volume 2") && partBytes(folder) === 2000);
+  held.get("other")?.end(pdf("other"));
+  await eventually(() => made.settled.has("doi:10.5555/a"));
+  held.get("volume 2")?.end(bytes.subarray(1000));
+  await ended;
+  assert.deepEqual([...made.settled.values()], ["ok", "ok"]);
+  assert.deepEqual(readFileSync(join(folder, "doi_10.5555_b.pdf")), bytes);
+  assert.deepEqual(readdirSync(join(folder, ".parts")), []);
+});
+
 test("a partial file whose source has changed is downloaded again, and versions are never mixed", async t => {
   const old = pdf("old", 3000);
   const fresh = pdf("fresh", 2000);
@@ -514,8 +589,11 @@ async function oldRun(
     DROP TABLE work_files;
     ${["metadata", "queue", "not_before_ms", "taken_by", "progress", "merged_into"].map(name => `ALTER TABLE works DROP COLUMN ${name};`).join("\n")}
     ALTER TABLE files DROP COLUMN flag;
-    ALTER TABLE parts DROP COLUMN total_bytes;
-
+    DROP TABLE parts;
+    CREATE TABLE parts (
+      place TEXT PRIMARY KEY, work INTEGER NOT NULL REFERENCES works (id), file TEXT NOT NULL, etag TEXT, shelving TEXT
+    ) WITHOUT ROWID;
+    CREATE INDEX parts_by_work ON parts (work);
     CREATE INDEX works_pending ON works (run, id) WHERE state = 'pending';
     PRAGMA user_version = 1`);
   db.prepare("INSERT INTO parts (place, work, file, etag, shelving) VALUES (?, 1, 'old.part', ?, ?)").run(

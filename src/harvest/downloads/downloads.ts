@@ -9,14 +9,13 @@ import type { Hub } from "../../http/hub.ts";
 import type { Time } from "../../time/time.ts";
 import { challengeInFields } from "../challenge-page.ts";
 import type { Cookies } from "../cookies.ts";
-import type { AttemptRecord, ListedWork, Manifest } from "../manifest/manifest.ts";
+import type { AttemptRecord, ListedWork } from "../manifest/manifest.ts";
 import type { DownloadedFile, KnownSource, PartialDownload, StoredFile } from "../manifest/manifest-files.ts";
 import type { DoneReason } from "../reason.ts";
 import { redactedUrl } from "../redacted-url.ts";
 import type { Redirect } from "../resolver-query.ts";
 import type { Candidate, ResolverResponse } from "../resolvers/resolver.ts";
 import { plainHeaders, redirectTarget } from "../response-body.ts";
-import type { FileStore } from "../storage/file-store.ts";
 import {
   acceptFor,
   checkDownload,
@@ -29,23 +28,17 @@ import { ExclusiveActions } from "./exclusive-actions.ts";
 import { type FileFlag, MEDIA_TYPES, type StoredKind } from "./file-check.ts";
 import { readPageStart } from "./file-sample.ts";
 import { filePathFor, type Layout } from "./layout.ts";
-import { type MetadataSettings, writeMetadata } from "./metadata-file.ts";
-import { finishDownload, moveDownload } from "./recovery.ts";
+import { finishDownload, moveDownload, type RecordingOptions } from "./recovery.ts";
 
-export interface DownloadOptions {
+export interface DownloadOptions extends RecordingOptions {
   readonly hub: Pick<Hub, "request">;
-  readonly manifest: Manifest;
-  readonly fileStore: FileStore;
   readonly cookies: Cookies;
   readonly layout: Layout;
   readonly maxBytes: number;
   /** How long a request may wait at the gate. If it would wait longer, the hub refuses it and it is queued again. */
   readonly maxWaitMs: number;
-  readonly run: number;
   /** A slower body is interrupted, and resumed later if its server allows it. */
   readonly minSpeed: MinSpeed;
-  /** The metadata of a work is written beside its file. */
-  readonly metadata: MetadataSettings | undefined;
   readonly time: Time;
 }
 
@@ -164,7 +157,7 @@ export class Downloads {
     const part = files.newPartName();
     await withDiskErrors(fileStore.parts.pathOf(part), () => fileStore.parts.copy(begun.file, part));
     await files.savePart({ ...begun, file: part });
-    await fileStore.parts.delete(begun.file);
+    await this.#onDisk(() => fileStore.parts.delete(begun.file));
     return part;
   }
 
@@ -228,38 +221,48 @@ export class Downloads {
     const { etag, "last-modified": lastModified } = plainHeaders(headers);
     const validators = { etag, lastModified };
     const stored = { sha256, bytes, mediaType: MEDIA_TYPES[kind], flag, ...origin, ...validators };
-    return withDiskErrors(fileStore.name, async () => {
-      const isArticle = (role ?? "article") === "article";
-      const mayDisplace = isArticle && !fileStore.isContentAddressed;
-      const others = filesOfWork.filter(other => other.sha256 !== sha256);
-      const displaced = mayDisplace ? await this.#displacedBy(others, target) : undefined;
-      let replaces: string | undefined;
-      for (;;) {
-        const path = displaced === undefined ? await fileStore.availablePath(target, stored) : target;
-        const downloaded: DownloadedFile = { ...stored, path, displaced, replaces };
-        // If the process dies from here on, `recoverParts` completes the move.
-        const complete = { urlHash, work: work.id, file: part, validator: undefined, totalBytes: undefined };
-        const sameBytes = await manifest.files.savePart({ ...complete, destination: downloaded });
-        if (sameBytes !== undefined && (await fileStore.has(sameBytes))) {
-          await fileStore.parts.delete(part);
-          return this.#recordFile(request, "duplicate", { ...sameBytes, ...origin, ...validators }, status);
-        }
-        if (sameBytes?.path !== replaces) {
-          // The manifest has these bytes, but their file is missing. `Manifest.finish` must know which path is replaced.
-          replaces = sameBytes?.path;
-          continue;
-        }
-        try {
-          await moveDownload(fileStore, part, downloaded);
-        } catch (error) {
-          // Another process may have used the path for another work meanwhile. Then another path is tried.
-          const isTaken = displaced === undefined && (await fileStore.availablePath(target, stored)) !== path;
-          if (isTaken && error instanceof DownloadError) continue;
-          throw error;
-        }
-        return this.#recordFile(request, "ok", downloaded, status);
+    const isArticle = (role ?? "article") === "article";
+    const mayDisplace = isArticle && !fileStore.isContentAddressed;
+    const others = filesOfWork.filter(other => other.sha256 !== sha256);
+    const displaced = mayDisplace ? await this.#onDisk(() => this.#displacedBy(others, target)) : undefined;
+    let replaces: string | undefined;
+    for (;;) {
+      const path = displaced === undefined ? await this.#onDisk(() => fileStore.availablePath(target, stored)) : target;
+      const downloaded: DownloadedFile = { ...stored, path, displaced, replaces };
+      // If the process dies from here on, `recoverParts` completes the move.
+      const complete = { urlHash, work: work.id, file: part, validator: undefined, totalBytes: undefined };
+      const sameBytes = await manifest.files.savePart({ ...complete, destination: downloaded });
+      if (sameBytes !== undefined && (await this.#onDisk(() => fileStore.has(sameBytes)))) {
+        await this.#onDisk(() => fileStore.parts.delete(part));
+        return this.#recordFile(request, "duplicate", { ...sameBytes, ...origin, ...validators }, status);
       }
-    });
+      if (sameBytes?.path !== replaces) {
+        // The manifest has these bytes, but their file is missing. `Manifest.finish` must know which path is replaced.
+        replaces = sameBytes?.path;
+        continue;
+      }
+      if (await this.#onDisk(() => this.#move(part, downloaded, target)))
+        return this.#recordFile(request, "ok", downloaded, status);
+    }
+  }
+
+  /** For the file store alone: an error of the manifest must not name the output folder. */
+  #onDisk<Value>(access: () => Promise<Value>): Promise<Value> {
+    return withDiskErrors(this.#options.fileStore.name, access);
+  }
+
+  /** False if another process has used the path for another work meanwhile. Then another path is tried. */
+  async #move(part: string, downloaded: DownloadedFile, target: string): Promise<boolean> {
+    const { fileStore } = this.#options;
+    const { path, displaced } = downloaded;
+    try {
+      await moveDownload(fileStore, part, downloaded);
+      return true;
+    } catch (error) {
+      const isTaken = displaced === undefined && (await fileStore.availablePath(target, downloaded)) !== path;
+      if (isTaken && error instanceof DownloadError) return false;
+      throw error;
+    }
   }
 
   /** The earlier file of the work, if it has this path: it gets a numbered path, so that the newest has no number. */
@@ -270,21 +273,19 @@ export class Downloads {
     return { sha256: earlier.sha256, path: await fileStore.availablePath(target, earlier, 2) };
   }
 
-  /** Records the file in the manifest, and writes its metadata file. */
+  /** Writes the metadata file of the work, and records its file in the manifest. */
   async #recordFile(
     { work, step, resolver, url, startedUs }: DownloadRequest,
     reason: DoneReason,
     downloaded: DownloadedFile,
     status: number | undefined,
   ): Promise<StoredDownload> {
-    const { manifest, fileStore, run, metadata, time } = this.#options;
-    const { ofSeveral, sha256 } = downloaded;
+    const { time } = this.#options;
+    const { sha256 } = downloaded;
     const bytes = status === 200 || status === 206 ? downloaded.bytes : 0;
     const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
     const attempt: AttemptRecord = { step, resolver, url, status, reason, bytes, sha256, elapsedMs };
-    const recorded = await finishDownload(manifest, fileStore, run, work.id, reason, downloaded, attempt);
-    if (metadata !== undefined && ofSeveral !== "further")
-      await withDiskErrors(fileStore.name, () => writeMetadata(fileStore, manifest.files, recorded, work, metadata));
+    const recorded = await finishDownload(this.#options, { id: work.id, described: work }, reason, downloaded, attempt);
     return { kind: "stored", reason, downloaded: recorded, attempt };
   }
 

@@ -23,18 +23,21 @@ export interface MetadataSettings {
   readonly layout: Layout;
 }
 
+/** What metadata is written of. */
+export type DescribedWork = Pick<ListedWork, "key" | "ids" | "metadata" | "sources">;
+
 /**
  * Writes the metadata of a work beside its file: `a.pdf` gets `a.csl.json`, `a.bib` or `a.json`. If other works may have
  * that name too, the name gets a part of the hash of the key. So no work overwrites the metadata of another one,
- * whichever process writes it, and a later run finds the same name.
+ * whichever process writes it, and a later run finds the same name. Returns the path.
  */
 export async function writeMetadata(
   fileStore: Pick<FileStore, "writeText">,
   manifestFiles: Pick<ManifestFiles, "newPartName">,
   file: Pick<DownloadedFile, "path" | "sha256" | "role">,
-  work: Pick<ListedWork, "key" | "ids" | "metadata" | "sources">,
+  work: DescribedWork,
   { format, layout }: MetadataSettings,
-): Promise<void> {
+): Promise<string> {
   const { key, metadata, sources } = work;
   const ids = work.ids.url === undefined ? work.ids : { ...work.ids, url: redactedUrl(work.ids.url) };
   const cited = { key, ids, metadata };
@@ -45,4 +48,5 @@ export async function writeMetadata(
   const suffix = isPathOfWork(layout, work, file) ? "" : `~${sha256Of(key).slice(0, HASH_DIGITS)}`;
   const path = `${stemOf(file.path)}${suffix}.${EXTENSIONS[format]}`;
   await fileStore.writeText(path, text, manifestFiles.newPartName());
+  return path;
 }

@@ -1,28 +1,31 @@
 import { DownloadError } from "../../errors.ts";
+import { withDiskErrors } from "../../files/disk-errors.ts";
 import type { AttemptRecord, Manifest } from "../manifest/manifest.ts";
 import type { DownloadedFile, PartialDownload } from "../manifest/manifest-files.ts";
 import type { DoneReason } from "../reason.ts";
 import type { FileStore } from "../storage/file-store.ts";
-import { type MetadataSettings, writeMetadata } from "./metadata-file.ts";
+import { type DescribedWork, type MetadataSettings, writeMetadata } from "./metadata-file.ts";
+
+/** Where files are stored and recorded. */
+export interface RecordingOptions {
+  readonly manifest: Manifest;
+  readonly fileStore: FileStore;
+  readonly run: number;
+  /** How the metadata of a work is written beside its file. Undefined: it is not written. */
+  readonly metadata: MetadataSettings | undefined;
+}
 
 /**
  * Recovers the partial files of a process that died: moves complete files to their path, and deletes those that cannot be
  * resumed. Returns the number of works that are done now.
- * @param metadata the metadata of each work is written beside its file. @default it is not written
  */
-export async function recoverParts(
-  parts: readonly PartialDownload[],
-  manifest: Manifest,
-  fileStore: FileStore,
-  run: number,
-  metadata?: MetadataSettings,
-): Promise<number> {
+export async function recoverParts(parts: readonly PartialDownload[], options: RecordingOptions): Promise<number> {
+  const { manifest, fileStore, metadata } = options;
   let doneWorks = 0;
   for (const { urlHash, work, file, validator, destination } of parts) {
     if (destination !== undefined && (await finishMove(fileStore, file, destination))) {
-      const recorded = await finishDownload(manifest, fileStore, run, work, "ok", destination);
-      if (metadata !== undefined && recorded.ofSeveral !== "further")
-        await writeMetadata(fileStore, manifest.files, recorded, await manifest.reports.workRecord(work), metadata);
+      const described = metadata && (await manifest.reports.workRecord(work));
+      const recorded = await finishDownload(options, { id: work, described }, "ok", destination);
       if (recorded.ofSeveral === undefined) doneWorks += 1;
     } else if (validator === undefined) {
       await manifest.files.deletePart(urlHash, work);
@@ -62,24 +65,31 @@ export async function moveDownload(
 }
 
 /**
- * Records a file that was moved to its path, and deletes partial files that are not needed any more. If another process
- * has stored the same bytes meanwhile, this copy is deleted.
+ * Writes the metadata of a work, records its file, which was moved to its path, and deletes partial files that are not
+ * needed any more. The metadata comes first: if it cannot be written, the work is not done, and a later run writes it. If
+ * another process has stored the same bytes meanwhile, this copy is deleted.
  */
 export async function finishDownload(
-  manifest: Manifest,
-  fileStore: FileStore,
-  run: number,
-  work: number,
+  { manifest, fileStore, run, metadata }: RecordingOptions,
+  work: { readonly id: number; readonly described: DescribedWork | undefined },
   reason: DoneReason,
   downloaded: DownloadedFile,
   attempt?: AttemptRecord,
 ): Promise<DownloadedFile> {
-  const {
-    file: { path },
-    parts,
-  } = await manifest.finish(run, work, reason, downloaded, attempt);
-  for (const part of parts) await fileStore.parts.delete(part);
-  if (path === downloaded.path) return downloaded;
-  await fileStore.deleteFile(downloaded.path);
-  return { ...downloaded, path };
+  const { described } = work;
+  const describe = async (file: DownloadedFile) =>
+    metadata && described && file.ofSeveral !== "further"
+      ? writeMetadata(fileStore, manifest.files, file, described, metadata)
+      : undefined;
+  const metadataPath = await withDiskErrors(fileStore.name, () => describe(downloaded));
+  const { file, parts } = await manifest.finish(run, work.id, reason, downloaded, attempt);
+  return withDiskErrors(fileStore.name, async () => {
+    for (const part of parts) await fileStore.parts.delete(part);
+    if (file.path === downloaded.path) return downloaded;
+    await fileStore.deleteFile(downloaded.path);
+    const recorded = { ...downloaded, path: file.path };
+    const newMetadataPath = await describe(recorded);
+    if (metadataPath !== undefined && metadataPath !== newMetadataPath) await fileStore.deleteFile(metadataPath);
+    return recorded;
+  });
 }

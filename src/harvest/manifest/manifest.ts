@@ -91,7 +91,7 @@ export interface Manifest {
    */
   saveProgress(work: number, queue: string, progress: string): Promise<void>;
   /**
-   * A work with several files is done.
+   * A work with several files is done. Its partial files are forgotten, and deleted when the run is closed.
    * @param message which files could not be downloaded. @default none
    */
   complete(work: number, reason: DoneReason, message?: string): Promise<void>;
@@ -108,8 +108,9 @@ export interface Manifest {
     keepsProgress?: boolean,
   ): Promise<void>;
   /**
-   * Calls `recoverParts` with the partial files of processes that died, and again whenever the works of a dead process
-   * are taken over. During the call the works belong to this process.
+   * Forgets the incomplete files of works that are done or merged. Then calls `recoverParts` with the partial files of
+   * processes that died, and again whenever the works of a dead process are taken over. During the call the works belong
+   * to this process.
    */
   recover(recoverParts: (parts: readonly PartialDownload[]) => Promise<void>): Promise<void>;
   /**

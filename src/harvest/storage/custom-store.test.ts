@@ -59,3 +59,34 @@ test("a process that dies while it stores metadata leaves a file that the next h
   for await (const _ of harvest([], { folder, hub, resolvers: [indexAt(server.origin)], storage }));
   assert.deepEqual(readdirSync(join(folder, ".parts")), []);
 });
+
+test("metadata that a storage could not store is stored by the next harvest, without another download", async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url?.startsWith("/index/"))
+      response.end(JSON.stringify([{ url: `http://${request.headers.host}/files/a`, kind: "pdf" }]));
+    else response.end(pdf("a"));
+  });
+  const folder = temporaryFolder("harvest");
+  const hub = await hubFor(t, { retry: false });
+  const stored = new Map<string, number>();
+  let isAway = true;
+  const storage: FileStorage = {
+    name: "memory",
+    put: async (path, { bytes }) => {
+      if (isAway && path.endsWith(".json")) throw new Error("503");
+      stored.set(path, bytes);
+    },
+    bytesOf: async path => stored.get(path),
+    delete: async path => void stored.delete(path),
+    locationOf: path => path,
+  };
+  const options = { folder, hub, resolvers: [indexAt(server.origin)], storage, metadata: "json" } as const;
+  const run = async () => {
+    for await (const _ of harvest(["10.5555/a"], options));
+  };
+  await assert.rejects(run(), /cannot store .*\.json in memory: 503/);
+  isAway = false;
+  await run();
+  assert.deepEqual([...stored.keys()].map(path => path.split(".").at(-1)).sort(), ["json", "pdf"]);
+  assert.equal(server.requests.filter(({ url }) => url === "/files/a").length, 1);
+});

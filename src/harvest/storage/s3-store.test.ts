@@ -206,6 +206,49 @@ test("an upload that another process may still send is not removed", async t => 
   assert.equal(s3.uploads().length, 0);
 });
 
+test("credentials that may list but not abort uploads can store files, and abandoned uploads stay", async t => {
+  const { s3, folder } = await s3For(t);
+  const { client, module } = await connectS3("--out");
+  for (const Key of ["harvest/2026/x.pdf", "harvest/2026/y.pdf"])
+    await client.send(new module.CreateMultipartUploadCommand({ Bucket: "papers", Key }));
+  client.destroy();
+  s3.uploadAgeMs = 3 * 3_600_000;
+  s3.deny = request => request.startsWith("DELETE") && request.includes("uploadId=");
+  const store = await fileStoreFor(OUT, join(folder, "m.sqlite"), systemTime);
+  t.after(() => store.close());
+  await store.prepare();
+  assert.equal(s3.uploads().length, 2);
+  assert.equal(s3.requests.filter(s3.deny).length, 1);
+});
+
+test("an upload whose last reply is lost is complete, and is not sent again", async t => {
+  const { s3, folder } = await s3For(t);
+  const bytes = pdf("large", LARGE_BYTES);
+  const server = await publisher(t, { large: bytes });
+  const options = { hub: await hubFor(t), resolvers: [indexAt(server.origin)], folder: OUT } as const;
+  const completions = () => s3.requests.filter(request => request.startsWith("POST") && request.includes("uploadId="));
+  s3.losesReply = request => completions().length === 1 && request === completions()[0];
+  const made = await runFor(t, folder, options);
+  await complete(made, [workCalled("large")]);
+  assert.deepEqual([...made.settled.values()], ["ok"]);
+  assert.equal(completions().length, 2);
+  assert.equal(s3.requests.filter(request => request.includes("partNumber=1")).length, 1);
+  assert.deepEqual(s3.bytesOf(keyOf(bytes)), bytes);
+});
+
+test("an upload that is gone without an object is an error", async t => {
+  const { s3, folder } = await s3For(t);
+  const server = await publisher(t, { large: pdf("large", LARGE_BYTES) });
+  const options = { hub: await hubFor(t), resolvers: [indexAt(server.origin)], folder: OUT } as const;
+  s3.hold = request => {
+    if (request.startsWith("POST") && request.includes("uploadId=")) s3.abortAll();
+    return false;
+  };
+  const made = await runFor(t, folder, options);
+  await assert.rejects(complete(made, [workCalled("large")]), /cannot write s3:\/\/papers\/harvest\/2026\/sha256\//);
+  assert.deepEqual(s3.keys(), []);
+});
+
 test("a bucket that does not exist ends the run before the first request, with its name", async t => {
   const { folder } = await s3For(t);
   const server = await publisher(t, {});

@@ -50,9 +50,15 @@ export class PostgresResults {
   }
 
   async complete(work: number, reason: DoneReason, message?: string): Promise<void> {
-    await this.#worker.changeTaken(
+    const ofWork = "IN (SELECT id FROM changed)";
+    await this.#worker.apply(
       work,
-      `state = 'done', reason = $3, message = $4, ended_ms = ${NOW_MS}, taken_by = NULL, progress = NULL`,
+      [
+        `done AS (UPDATE works SET state = 'done', reason = $3, message = $4, ended_ms = ${NOW_MS}, taken_by = NULL,
+           progress = NULL WHERE id ${ofWork})`,
+        `gone AS (DELETE FROM parts WHERE work ${ofWork})`,
+      ],
+      "SELECT 1 FROM changed",
       [reason, message ?? null],
     );
   }

@@ -32,6 +32,11 @@ export class PostgresTakeover {
   /** Sets how files are recovered, and takes over the works of workers that are dead now. */
   async begin(recover: RecoverParts): Promise<void> {
     this.#recover = recover;
+    // The incomplete files of works that are done or merged: no work resumes them.
+    await this.#connection.write(
+      `DELETE FROM parts USING works WHERE works.id = parts.work AND works.state = 'done' AND parts.shelving IS NULL`,
+      [],
+    );
     if (!(await this.takeOver())) await recover([]);
   }
 

@@ -14,7 +14,10 @@ import {
   sourceOfRow,
 } from "../manifest-files.ts";
 
-/** The tables `files`, `sources` and `parts`. The column `place` has the hash of the URL. */
+/**
+ * The tables `files`, `sources` and `parts`. The column `place` has the hash of the URL. A partial file belongs to one
+ * work: two works that download the same URL must not write to one file.
+ */
 export class SqliteFiles implements ManifestFiles {
   readonly #time: Time;
   /** The prefix of all partial files of this manifest: other manifests may use the same folder at the same time. */
@@ -30,6 +33,7 @@ export class SqliteFiles implements ManifestFiles {
   readonly #setPart: StatementSync;
   readonly #deletePart: StatementSync;
   readonly #deleteParts: StatementSync;
+  readonly #forgetEnded: StatementSync;
 
   /** @param path of the manifest */
   constructor(db: DatabaseSync, path: string, time: Time) {
@@ -56,15 +60,19 @@ export class SqliteFiles implements ManifestFiles {
          last_modified = excluded.last_modified, run = excluded.run`,
     );
     const parts = "SELECT place, work, file, etag, total_bytes, shelving FROM parts";
-    this.#part = db.prepare(`${parts} WHERE place = ?`);
+    this.#part = db.prepare(`${parts} WHERE work = ? AND place = ?`);
     this.#parts = db.prepare(parts);
     this.#setPart = db.prepare(
       `INSERT INTO parts (place, work, file, etag, total_bytes, shelving) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT (place) DO UPDATE SET work = excluded.work, file = excluded.file, etag = excluded.etag,
+       ON CONFLICT (work, place) DO UPDATE SET file = excluded.file, etag = excluded.etag,
          total_bytes = excluded.total_bytes, shelving = excluded.shelving`,
     );
-    this.#deletePart = db.prepare("DELETE FROM parts WHERE place = ? RETURNING file");
+    this.#deletePart = db.prepare("DELETE FROM parts WHERE work = ? AND place = ? RETURNING file");
     this.#deleteParts = db.prepare("DELETE FROM parts WHERE work = ? RETURNING file");
+    this.#forgetEnded = db.prepare(
+      `DELETE FROM parts WHERE shelving IS NULL
+         AND EXISTS (SELECT 1 FROM works WHERE works.id = parts.work AND state = 'done')`,
+    );
   }
 
   async file(sha256: string): Promise<StoredFile | undefined> {
@@ -74,7 +82,7 @@ export class SqliteFiles implements ManifestFiles {
 
   async knownDownload(urlHash: string, work: number): Promise<KnownDownload> {
     const source = this.#source.get(urlHash);
-    const part = this.#part.get(urlHash);
+    const part = this.#part.get(work, urlHash);
     const ofWork = this.#ofWork.all(work).map(fileOfRow);
     return { source: source && sourceOfRow(source), part: part && partOfRow(part), ofWork };
   }
@@ -85,6 +93,11 @@ export class SqliteFiles implements ManifestFiles {
 
   isOwnPart(): boolean {
     return true;
+  }
+
+  /** Forgets the incomplete files of works that are done or merged: no work resumes them. `abandoned` returns them. */
+  forgetEnded(): void {
+    this.#forgetEnded.run();
   }
 
   /** The partial files of all works: no other process uses the manifest. */
@@ -99,8 +112,8 @@ export class SqliteFiles implements ManifestFiles {
     return destination && this.file(destination.sha256);
   }
 
-  async deletePart(urlHash: string): Promise<void> {
-    this.#deletePart.run(urlHash);
+  async deletePart(urlHash: string, work: number): Promise<void> {
+    this.#deletePart.run(work, urlHash);
   }
 
   async abandoned(files: readonly string[]): Promise<readonly string[]> {
@@ -117,8 +130,8 @@ export class SqliteFiles implements ManifestFiles {
   }
 
   /** `deletePart` for a caller that has opened a transaction. Returns the names of the partial files. */
-  removePart(urlHash: string): readonly string[] {
-    return this.#deletePart.all(urlHash).map(({ file }) => String(file));
+  removePart(urlHash: string, work: number): readonly string[] {
+    return this.#deletePart.all(work, urlHash).map(({ file }) => String(file));
   }
 
   /** The caller opens the transaction. Returns the names of the partial files. */

@@ -139,10 +139,26 @@ const ROBOTS = `
   ) WITHOUT ROWID;
 `;
 
+/** Two works that download one URL at the same time need two partial files. `work` comes first, to find those of a work. */
+const PARTS_OF_WORKS = `
+  CREATE TABLE parts_of_works (
+    place TEXT NOT NULL,
+    work INTEGER NOT NULL REFERENCES works (id),
+    file TEXT NOT NULL,
+    etag TEXT,
+    shelving TEXT,
+    total_bytes INTEGER,
+    PRIMARY KEY (work, place)
+  ) WITHOUT ROWID;
+  INSERT INTO parts_of_works SELECT place, work, file, etag, shelving, total_bytes FROM parts;
+  DROP TABLE parts;
+  ALTER TABLE parts_of_works RENAME TO parts;
+`;
+
 /** "dtkm" in the file header marks the file as a manifest. */
 export const MANIFEST_FORMAT: DatabaseFormat = {
   applicationId: 0x64_74_6b_6d,
-  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS, IDS_BY_WORK, ROBOTS],
+  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS, IDS_BY_WORK, ROBOTS, PARTS_OF_WORKS],
 };
 
 const BACKOFF = { baseMs: 5, capMs: 50 };

@@ -171,7 +171,7 @@ export class SqliteManifest implements Manifest {
       if (ofSeveral !== undefined) {
         this.#removeEarlier.run(work, url, sha256);
         if (ofSeveral === "main") this.#mainFile.run(sha256, url, resolver, licence, version, work);
-        return this.files.removePart(urlHash);
+        return this.files.removePart(urlHash, work);
       }
       this.#done.run(reason, sha256, url, resolver, licence, version, this.#time.wallMs(), work);
       return this.files.removePartsOf(work);
@@ -184,7 +184,10 @@ export class SqliteManifest implements Manifest {
   }
 
   async complete(work: number, reason: DoneReason, message?: string): Promise<void> {
-    this.#complete.run(reason, message ?? null, this.#time.wallMs(), work);
+    inTransaction(this.db, "BEGIN IMMEDIATE", () => {
+      this.#complete.run(reason, message ?? null, this.#time.wallMs(), work);
+      this.files.removePartsOf(work);
+    });
   }
 
   async fail(
@@ -200,6 +203,7 @@ export class SqliteManifest implements Manifest {
   }
 
   async recover(recoverParts: (parts: readonly PartialDownload[]) => Promise<void>): Promise<void> {
+    this.files.forgetEnded();
     await recoverParts(await this.files.parts());
   }
 

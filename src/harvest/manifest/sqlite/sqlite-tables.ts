@@ -39,9 +39,8 @@ export class SqliteManifestTables implements ManifestTables {
     try {
       for await (const { table, rows } of pages) {
         const columns: readonly string[] = TABLES[table];
-        // PostgreSQL may have several partial files of one URL: one of them is enough.
         const insert = this.#db.prepare(
-          `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+          `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
         );
         for (const row of rows) insert.run(...columns.map(column => row[column] ?? null));
       }
