@@ -16,14 +16,21 @@ import { deliverCacheReply, headWithCacheStatus } from "./cache-reply.ts";
 import type { Revalidation, ServedResponse } from "./revalidation.ts";
 import { type SubscribedRequest, Subscriber } from "./subscriber.ts";
 
+/**
+ * How a request that has left a coalesced one is sent. `shared`: as a new one. `unshared`: its response is not shared with
+ * other requests. `requeued`: the coalesced request was sent, and has to wait for another attempt longer than this caller
+ * allows.
+ */
+export type RequestAgain = "shared" | "unshared" | "requeued";
+
 export interface CoalescedRequestDeps {
   readonly next: SendRequest;
   /** A longer body is not stored and not shared. */
   readonly maxBytes: number;
   readonly isStorable: (head: ResponseHead) => boolean;
   readonly store: (head: ResponseHead, body: readonly Buffer[]) => void;
-  /** Sends the request of a follower on its own. With `isUnshared`, its response is not shared with other requests. */
-  readonly requestAgain: (request: OutgoingRequest, sink: ResponseSink, isUnshared: boolean) => RequestHandle;
+  /** Sends the request of a subscriber on its own. */
+  readonly requestAgain: (request: OutgoingRequest, sink: ResponseSink, how: RequestAgain) => RequestHandle;
   /** Called with whether followers can share the response. False may follow true, when the body becomes too long. */
   readonly onShareable: (isShareable: boolean, head: ResponseHead) => void;
   /** Called when no further request may join. */
@@ -76,6 +83,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   }
 
   begin(): void {
+    // Later, because the queue cannot remove a request while it is adding it.
+    this.#request.record.onWait = () => queueMicrotask(() => this.#releaseShorterWaits());
     this.#handle = this.#deps.next(this.#request, this);
   }
 
@@ -143,7 +152,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     if (isShared && !(length > this.#deps.maxBytes)) this.#chunks = [];
     // A failure does not tell whether the next response can be shared.
     if (this.#isStorable || this.#chunks === undefined) this.#deps.onShareable(this.#chunks !== undefined, head);
-    if (this.#chunks === undefined) this.#releaseFollowers(true);
+    if (this.#chunks === undefined) this.#releaseFollowers("unshared");
     if (this.#leader === undefined) {
       // A background revalidation whose response cannot be stored.
       if (this.#chunks === undefined) this.#discardBody();
@@ -169,7 +178,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     // Too long to store: from here on it is for the leader alone.
     this.#chunks = undefined;
     if (this.#head !== undefined) this.#deps.onShareable(false, this.#head);
-    this.#releaseFollowers(true);
+    this.#releaseFollowers("unshared");
     if (this.#leader === undefined) this.abort(undefined);
     else this.updateBackpressure();
   }
@@ -210,7 +219,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
         sink.failed(error);
       }
     } else {
-      this.#releaseFollowers(false);
+      this.#releaseFollowers("shared");
       this.#end(error);
     }
     leader?.sink.failed(error);
@@ -218,7 +227,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
 
   upgraded(head: ResponseHead, socket: Duplex): void {
     const leader = this.#leader;
-    this.#releaseFollowers(true);
+    this.#releaseFollowers("unshared");
     this.#end();
     leader?.sink.upgraded(head, socket);
   }
@@ -233,7 +242,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       const leader = this.#leader;
       this.#leader = undefined;
       if (leader !== undefined) this.#followers.add(leader);
-      this.#releaseFollowers(false);
+      this.#releaseFollowers("shared");
       return this.#discardBody();
     }
     const isServerError = status >= 500 || status === 429;
@@ -261,9 +270,22 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   }
 
   /** Sends the request of each follower on its own. */
-  #releaseFollowers(isUnshared: boolean): void {
+  #releaseFollowers(how: RequestAgain): void {
     this.#deps.onJoinClosed();
-    this.#handOverFollowers(follower => this.#deps.requestAgain(follower.request, follower.sink, isUnshared));
+    this.#handOverFollowers(follower => this.#deps.requestAgain(follower.request, follower.sink, how));
+  }
+
+  /**
+   * A retry or a resent request waits in the queue for as long as its first caller allows. A caller that joined after the
+   * request was sent, and would not be allowed to join now, is sent on its own, so that it is refused in time (law L4).
+   */
+  #releaseShorterWaits(): void {
+    const subscribers = [...(this.#leader === undefined ? [] : [this.#leader]), ...this.#followers];
+    for (const subscriber of subscribers) {
+      if (this.mayJoin(subscriber.request)) continue;
+      this.leave(subscriber, undefined);
+      subscriber.switchTo(this.#deps.requestAgain(subscriber.request, subscriber.sink, "requeued"));
+    }
   }
 
   #handOverFollowers(handOver: (follower: Subscriber) => RequestHandle): void {

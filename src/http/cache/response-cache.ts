@@ -5,6 +5,7 @@ import type { ActiveRequests } from "../active-requests.ts";
 import { CallRecord } from "../call-record.ts";
 import type { CallEnd } from "../request-telemetry.ts";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
+import { withDeadlineAsMaxWait } from "../stages/retry.ts";
 import type { OutgoingRequest, RequestHandle, ResponseSink, SendRequest } from "../stages/stage.ts";
 import { deliverCacheReply, deliverNotCached } from "./cache-reply.ts";
 import type { CacheStore, FoundResponse, StoredResponse } from "./cache-store.ts";
@@ -166,9 +167,10 @@ export class ResponseCache {
         maxBytes: this.#store.maxEntryBytes,
         isStorable: head => this.#stored.isStorable(sent, head, control),
         store: (head, chunks) => this.#stored.put(request, head, chunks, sendingFacts(sent.record, requestedMs)),
-        requestAgain: (follower, sink, isUnshared) => {
-          const forwarded = this.#withRemainingWait(follower, sent.record);
-          return isUnshared
+        requestAgain: (follower, sink, how) => {
+          const forwarded =
+            how === "requeued" ? this.#asRetry(follower) : this.#withRemainingWait(follower, sent.record);
+          return how === "unshared"
             ? this.#startCoalesced(forwarded, control, sink, NOTHING, { key, mayBeJoined: false })
             : this.send(forwarded, control, sink);
         },
@@ -210,6 +212,11 @@ export class ResponseCache {
       maxBreakerWaitMs: remainingMs(maxBreakerWaitMs, breakerWaitMs),
     };
     return { ...again, call: { ...follower.call, ...bounds } };
+  }
+
+  /** A follower whose shared request was sent has not waited in the queue, and is bounded like a retry of its own. */
+  #asRetry(follower: OutgoingRequest): OutgoingRequest {
+    return { ...withDeadlineAsMaxWait(follower, this.#time.monotonicUs()), needsCallerContext: true };
   }
 
   #markShareable(key: string, isShareable: boolean): void {
