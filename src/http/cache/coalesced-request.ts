@@ -28,6 +28,8 @@ export interface CoalescedRequestDeps {
   /** A longer body is not stored and not shared. */
   readonly maxBytes: number;
   readonly isStorable: (head: ResponseHead) => boolean;
+  /** Whether the resource was written to after this request began. */
+  readonly isOutdated: () => boolean;
   readonly store: (head: ResponseHead, body: readonly Buffer[]) => void;
   /** Sends the request of a subscriber on its own. */
   readonly requestAgain: (request: OutgoingRequest, sink: ResponseSink, how: RequestAgain) => RequestHandle;
@@ -92,6 +94,11 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   addLeader(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
     this.#leader = new Subscriber(this, request, sink);
     return this.#leader;
+  }
+
+  /** True when its response may not have what a new request would get. Callers that joined before still share it. */
+  get isOutdated(): boolean {
+    return this.#deps.isOutdated();
   }
 
   /**
