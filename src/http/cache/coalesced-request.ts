@@ -16,12 +16,16 @@ import { deliverCacheReply, headWithCacheStatus } from "./cache-reply.ts";
 import type { Revalidation, ServedResponse } from "./revalidation.ts";
 import { type SubscribedRequest, Subscriber } from "./subscriber.ts";
 
-/**
- * How a request that has left a coalesced one is sent. `shared`: as a new one. `unshared`: its response is not shared with
- * other requests. `requeued`: the coalesced request was sent, and has to wait for another attempt longer than this caller
- * allows.
- */
-export type RequestAgain = "shared" | "unshared" | "requeued";
+/** How a request that has left a coalesced one is sent. */
+export type RequestAgain =
+  /** As a new request. */
+  | "shared"
+  /** Its response is not shared with other requests. */
+  | "unshared"
+  /** Stored responses are not used. */
+  | "unconditional"
+  /** As a retry: the coalesced request was sent before, and now has to wait longer than this caller allows. */
+  | "requeued";
 
 export interface CoalescedRequestDeps {
   readonly next: SendRequest;
@@ -245,11 +249,11 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     if (status === 304) {
       const confirmed = revalidation.confirm(head);
       if (this.#serve("revalidated", confirmed)) return this.#discardBody();
-      // The 304 is about another representation than the stored one: send the request again without conditions.
+      // The 304 confirms nothing that can be served. Without conditions the server cannot answer with another one.
       const leader = this.#leader;
       this.#leader = undefined;
       if (leader !== undefined) this.#followers.add(leader);
-      this.#releaseFollowers("shared");
+      this.#releaseFollowers("unconditional");
       return this.#discardBody();
     }
     const isServerError = status >= 500 || status === 429;

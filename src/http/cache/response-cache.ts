@@ -178,6 +178,7 @@ export class ResponseCache {
         requestAgain: (follower, sink, how) => {
           const forwarded =
             how === "requeued" ? this.#asRetry(follower) : this.#withRemainingWait(follower, sent.record);
+          if (how === "unconditional") return this.#forward(forwarded, control, sink, NOTHING);
           return how === "unshared"
             ? this.#startCoalesced(forwarded, control, sink, NOTHING, { key, mayBeJoined: false })
             : this.send(forwarded, control, sink);

@@ -27,7 +27,10 @@ export interface Revalidation {
   readonly onErrorStatus: () => ServedResponse | undefined;
   /** The reply when there was no response; undefined when callers get the error itself. */
   readonly onFailure: (error: unknown) => Fallback | undefined;
-  /** The stored response with the headers of a 304; undefined when the 304 is about another representation. */
+  /**
+   * The stored response with the headers of a 304. Undefined when the 304 is about another representation, or the stored
+   * body cannot be read; then the stored response has been removed.
+   */
   readonly confirm: (head: ResponseHead) => ServedResponse | undefined;
 }
 
@@ -76,7 +79,8 @@ export function revalidationOf(
       return served && { cacheStatus: "stale", served };
     },
     confirm: head => {
-      if (!isSameRepresentation(found.headers, head.headers)) {
+      const body = isSameRepresentation(found.headers, head.headers) ? found.body() : undefined;
+      if (body === undefined) {
         store.remove(url);
         return undefined;
       }
@@ -91,7 +95,7 @@ export function revalidationOf(
         receivedMs: time.wallMs(),
       };
       store.freshen(url, found, fresh);
-      return withBody(withAge(fresh));
+      return { stored: withAge(fresh), body };
     },
   };
 }
