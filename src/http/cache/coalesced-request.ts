@@ -13,7 +13,13 @@ import {
   type SendRequest,
 } from "../stages/stage.ts";
 import { deliverCacheReply, headWithCacheStatus } from "./cache-reply.ts";
-import type { Revalidation, ServedResponse } from "./revalidation.ts";
+import {
+  type Fallback,
+  type FallbackRules,
+  isSameRules,
+  type Revalidation,
+  type ServedResponse,
+} from "./revalidation.ts";
 import { type SubscribedRequest, Subscriber } from "./subscriber.ts";
 
 /** How a request that has left a coalesced one is sent. */
@@ -96,7 +102,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
 
   /** @param request as the caller sent it, without the conditions of a revalidation */
   addLeader(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
-    this.#leader = new Subscriber(this, request, sink);
+    this.#leader = new Subscriber(this, request, sink, this.#revalidation?.rules);
     return this.#leader;
   }
 
@@ -119,9 +125,12 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     return maxWaitMs === own.maxWaitMs && (own.deadlineMs === undefined || own.deadlineMs === deadlineMs);
   }
 
-  /** Adds a caller that gets the response when it is complete. */
-  addFollower(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
-    const follower = new Subscriber(this, request, sink);
+  /**
+   * Adds a caller that gets the response when it is complete.
+   * @param rules how this caller may use the stored response, if there is one
+   */
+  addFollower(request: OutgoingRequest, sink: ResponseSink, rules: FallbackRules | undefined): RequestHandle {
+    const follower = new Subscriber(this, request, sink, rules);
     this.#followers.add(follower);
     return follower;
   }
@@ -215,7 +224,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       return;
     }
     const fallback = this.#head === undefined ? this.#revalidation?.onFailure(error) : undefined;
-    if (fallback !== undefined && this.#serve(fallback.cacheStatus, fallback.served)) {
+    if (this.#revalidation !== undefined && fallback !== undefined) {
+      this.#serveUnconfirmed(this.#revalidation.rules, fallback);
       this.#end(error);
       return;
     }
@@ -248,7 +258,10 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     const { status } = head;
     if (status === 304) {
       const confirmed = revalidation.confirm(head);
-      if (this.#serve("revalidated", confirmed)) return this.#discardBody();
+      if (confirmed !== undefined) {
+        this.#serve("revalidated", confirmed);
+        return this.#discardBody();
+      }
       // The 304 confirms nothing that can be served. Without conditions the server cannot answer with another one.
       const leader = this.#leader;
       this.#leader = undefined;
@@ -257,12 +270,28 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       return this.#discardBody();
     }
     const isServerError = status >= 500 || status === 429;
-    return isServerError && this.#serve("stale", revalidation.onErrorStatus()) && this.#discardBody();
+    const served = isServerError ? revalidation.onErrorStatus() : undefined;
+    if (served === undefined) return false;
+    this.#serveUnconfirmed(revalidation.rules, { cacheStatus: "stale", served });
+    return this.#discardBody();
   }
 
-  #serve(cacheStatus: CacheStatus, answer: ServedResponse | undefined): boolean {
-    if (answer === undefined) return false;
-    const { stored, body } = answer;
+  /**
+   * Serves a fallback to the callers with the same rules. A caller that came later, when the time for stale responses was
+   * over, is sent on its own.
+   */
+  #serveUnconfirmed(rules: FallbackRules, { cacheStatus, served }: Fallback): void {
+    this.#deps.onJoinClosed();
+    for (const subscriber of this.#subscribers()) {
+      if (isSameRules(rules, subscriber.rules)) continue;
+      if (subscriber === this.#leader) this.#leader = undefined;
+      this.#followers.delete(subscriber);
+      subscriber.switchTo(this.#deps.requestAgain(subscriber.request, subscriber.sink, "shared"));
+    }
+    this.#serve(cacheStatus, served);
+  }
+
+  #serve(cacheStatus: CacheStatus, { stored, body }: ServedResponse): void {
     // A background revalidation serves no caller, so its record shows only whether it succeeded.
     if (this.#isBackground && cacheStatus === "revalidated") this.#request.record.cacheStatus = cacheStatus;
     const leader = this.#leader;
@@ -271,7 +300,6 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       leader.switchTo(deliverCacheReply(leader.request, cacheStatus, stored, body, leader.sink));
     const shared = cacheStatus === "revalidated" ? "coalesced" : cacheStatus;
     this.#handOverFollowers(follower => deliverCacheReply(follower.request, shared, stored, body, follower.sink));
-    return true;
   }
 
   #discardBody(): true {
@@ -291,8 +319,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
    * request was sent, and would not be allowed to join now, is sent on its own, so that it is refused in time (law L4).
    */
   #releaseShorterWaits(): void {
-    const subscribers = [...(this.#leader === undefined ? [] : [this.#leader]), ...this.#followers];
-    for (const subscriber of subscribers) {
+    for (const subscriber of this.#subscribers()) {
       if (this.mayJoin(subscriber.request)) continue;
       this.leave(subscriber, undefined);
       subscriber.switchTo(this.#deps.requestAgain(subscriber.request, subscriber.sink, "requeued"));
@@ -303,6 +330,10 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     const followers = [...this.#followers];
     this.#followers.clear();
     for (const follower of followers) follower.switchTo(handOver(follower));
+  }
+
+  #subscribers(): readonly Subscriber[] {
+    return this.#leader === undefined ? [...this.#followers] : [this.#leader, ...this.#followers];
   }
 
   #nextLeader(): Subscriber | undefined {

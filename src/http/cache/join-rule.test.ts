@@ -188,3 +188,65 @@ test("a follower that leads a request since its caller aborted is refused when a
   assertNothingLeft(hub, time);
   assert.equal(server.requests.length, 1);
 });
+
+/** A stored response, 3 s old, and a server that holds the responses to later requests. */
+async function storedResponse(t: TestContext, control: string) {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, { time, retry: { attempts: 2, baseMs: 1 } });
+  const get = async () => {
+    const response = await hub.fetch(server.origin);
+    return `${response.status} ${await response.text()}`;
+  };
+  const first = get();
+  await arrived(1);
+  held[0]?.writeHead(200, { "cache-control": control, etag: '"one"' }).end("old");
+  await first;
+  await time.advance(3000);
+  return { time, held, server, hub, get, arrived };
+}
+
+for (const [how, fail] of [
+  ["a server error", (response: ServerResponse) => response.writeHead(500).end("failed")],
+  ["a broken connection", (response: ServerResponse) => response.socket?.resetAndDestroy()],
+] as const)
+  test(`after the time of stale-while-revalidate, a call that shares the refresh gets no stale response for ${how}`, async t => {
+    const control = "max-age=1, stale-while-revalidate=4";
+    const { time, held, hub, get, arrived } = await storedResponse(t, control);
+    assert.equal(await get(), "200 old");
+    await arrived(2);
+    await time.advance(4000);
+    const late = [get(), get()];
+    await until(() => hub.snapshot().calls === 2);
+    fail(held[1] as ServerResponse);
+    await arrived(3);
+    held[2]?.setHeader("cache-control", "max-age=60").end("new");
+    assert.deepEqual(await Promise.all(late), ["200 new", "200 new"]);
+    assert.equal(held.length, 3, "they share a request again");
+    assertNothingLeft(hub, time);
+  });
+
+test("after the time of stale-while-revalidate, a call shares the success of the refresh", async t => {
+  const { time, held, get, hub, arrived } = await storedResponse(t, "max-age=1, stale-while-revalidate=4");
+  await get();
+  await arrived(2);
+  await time.advance(4000);
+  const late = get();
+  await until(() => hub.snapshot().calls === 1);
+  held[1]?.writeHead(304).end();
+  assert.equal(await late, "200 old");
+  assert.equal(held.length, 2);
+});
+
+test("after the time of stale-if-error, a call gets no stale response that the caller before it still gets", async t => {
+  const { time, held, get, hub, arrived } = await storedResponse(t, "max-age=1, stale-if-error=4");
+  const within = get();
+  await arrived(2);
+  await time.advance(4000);
+  const late = get();
+  await until(() => hub.snapshot().calls === 2);
+  held[1]?.writeHead(500).end("failed");
+  assert.equal(await within, "200 old");
+  await arrived(3);
+  held[2]?.end("new");
+  assert.equal(await late, "200 new");
+});

@@ -122,7 +122,7 @@ export class ResponseCache {
     }
     // A request that may not wait as long as the pending one is sent on its own, so that it is refused in time.
     return pending.mayJoin(request)
-      ? pending.addFollower(request, sink)
+      ? pending.addFollower(request, sink, known.revalidation?.rules)
       : this.#startCoalesced(request, control, sink, known, { key, mayBeJoined: false });
   }
 

@@ -23,6 +23,7 @@ export interface Fallback {
 export interface Revalidation {
   /** The request with `If-None-Match` or `If-Modified-Since`. */
   readonly conditional: OutgoingRequest;
+  readonly rules: FallbackRules;
   /** The stored response for a 5xx or 429; undefined when it may not be served, or has been evicted since. */
   readonly onErrorStatus: () => ServedResponse | undefined;
   /** The reply when there was no response; undefined when callers get the error itself. */
@@ -54,8 +55,9 @@ export function revalidationOf(
   url: string,
   request: OutgoingRequest,
   found: FoundResponse,
-  { mayServeOnError, mayServeDisconnected }: FallbackRules,
+  rules: FallbackRules,
 ): Revalidation {
+  const { mayServeOnError, mayServeDisconnected } = rules;
   const requestedMs = time.wallMs();
   const { record, call } = request;
   const withBody = (stored: StoredHead) => {
@@ -70,6 +72,7 @@ export function revalidationOf(
       // The caller gets the stored response after the first failure instead of waiting for retries.
       isSingleAttempt: mayServeOnError || (mayServeDisconnected && call.staleOnDisconnect === true),
     },
+    rules,
     onErrorStatus: () => (mayServeOnError ? withBody(withAge(found)) : undefined),
     onFailure: error => {
       const isDisconnected = record.outcome?.kind === "failure" || error instanceof BreakerOpenError;
@@ -98,6 +101,10 @@ export function revalidationOf(
       return { stored: withAge(fresh), body };
     },
   };
+}
+
+export function isSameRules(one: FallbackRules, other: FallbackRules | undefined): boolean {
+  return one.mayServeOnError === other?.mayServeOnError && one.mayServeDisconnected === other.mayServeDisconnected;
 }
 
 /** RFC 9111, section 5.2.2.2: a disconnected cache answers with an error instead of a response that must be revalidated. */
