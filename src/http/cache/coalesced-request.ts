@@ -192,7 +192,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       if (this.#bytes > DISCARDED_BYTES_MAX) this.abort(undefined);
       return;
     }
-    if (this.#chunks !== undefined) this.#chunks.push(chunk);
+    // A copy, because the leader may change or transfer the bytes.
+    if (this.#chunks !== undefined) this.#chunks.push(this.#leader === undefined ? chunk : Buffer.from(chunk));
     this.#leader?.sink.data(chunk);
     if (this.#chunks === undefined || this.#bytes <= this.#deps.maxBytes) return;
     // Too long to store: from here on it is for the leader alone.
