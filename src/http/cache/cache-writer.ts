@@ -83,6 +83,11 @@ export class CacheWriter {
   settled(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#settling.push(resolve);
+    // The timer of a locked file stays: more attempts would not unlock it. Any other is too late for a cache that closes.
+    if (this.#busyFailures === 0) {
+      this.#timer?.cancel();
+      this.#timer = undefined;
+    }
     this.flushSoon();
     this.#resolveSettled();
     return promise;
